@@ -121,6 +121,8 @@ impl Feed<'_> {
 
 /// Adds an entry. The last statement of a transaction, because it makes other transactions that add one wait.
 pub(crate) async fn note(cx: &mut AnyConnection, new: &NewActivity) -> Result<(), Error> {
+    // The counter's row is locked until the commit, so entries become visible in the order of their
+    // numbers and a reader that remembers a number misses none.
     let seq = service_state::next(cx, "activity").await?;
     sqlx::query("INSERT INTO activity (seq, kind, item_id, subject, agent_id, at) VALUES ($1, $2, $3, $4, $5, $6)")
         .bind(seq)

@@ -46,6 +46,8 @@ pub(crate) async fn spend(
     if allowance.limit == 0 {
         return Ok(false);
     }
+    // Count and limit are one statement on the locked row: read first, two calls would both find room
+    // for one.
     let used = sqlx::query(
         "INSERT INTO allowances (operator_id, kind, day, used) VALUES ($1, $2, $3, 1)
          ON CONFLICT (operator_id, kind, day) DO UPDATE SET used = allowances.used + 1 WHERE allowances.used < $4",
@@ -86,6 +88,7 @@ pub(crate) async fn give_back(
     kind: AllowanceKind,
     day: i64,
 ) -> Result<(), Error> {
+    // To the day of the submission and not to today's, whose limit the call never used.
     sqlx::query("UPDATE allowances SET used = used - 1 WHERE operator_id = $1 AND kind = $2 AND day = $3 AND used > 0")
         .bind(operator.to_owned())
         .bind(kind.as_str())

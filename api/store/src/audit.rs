@@ -40,6 +40,8 @@ impl Flow<'_> {
     ) -> Result<Vec<AuditEntry>, Error> {
         self.0
             .read(async {
+                // Ids begin with their time (RFC 9562 section 5.7), so the order of the ids is that of
+                // the calls.
                 let rows = sqlx::query(
                     "SELECT id, at, operator_id, actor_kind, actor, operation, subject, request_id FROM audit
                      WHERE operator_id = $1 AND ($2 = '' OR id < $2) ORDER BY id DESC LIMIT $3",
@@ -70,6 +72,8 @@ impl Flow<'_> {
 
 /// Writes a row, once for each call: a call may change things in several transactions.
 pub(crate) async fn insert(cx: &mut AnyConnection, entry: &AuditEntry) -> Result<(), Error> {
+    // The subject is what the call named, which may be any text, so its NUL characters are replaced;
+    // these two are words of the service, where one would be a defect.
     texts(&[("operation", &entry.operation), ("request_id", &entry.request_id)])?;
     sqlx::query(
         "INSERT INTO audit (id, at, operator_id, actor_kind, actor, operation, subject, request_id)

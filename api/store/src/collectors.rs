@@ -157,6 +157,8 @@ impl Collectors<'_> {
         self.0
             .write_aside(move |cx| {
                 Box::pin(async move {
+                    // A name that is known keeps its due time, cursor and failures: a restart is no
+                    // reason to run again.
                     for one in seen {
                         sqlx::query(
                             "INSERT INTO collectors
@@ -283,6 +285,8 @@ impl Collectors<'_> {
         self.0
             .write_aside(move |cx| {
                 Box::pin(async move {
+                    // By the run and not by the time: a lease that ended and that nobody took is still
+                    // this run's to extend.
                     let held = sqlx::query("UPDATE collectors SET leased_until = $3 WHERE name = $1 AND run_id = $2")
                         .bind(name)
                         .bind(run)
@@ -320,6 +324,8 @@ impl Collectors<'_> {
                     if held.rows_affected() == 0 {
                         return Ok(Change::Undo(false));
                     }
+                    // In the transaction that frees the lease: a run without an end would be marked
+                    // interrupted by the next.
                     finish(cx, &run, &end).await?;
                     prune(cx, &name).await?;
                     Ok(Change::Keep(true))
@@ -334,6 +340,7 @@ impl Collectors<'_> {
         self.0
             .write_aside(move |cx| {
                 Box::pin(async move {
+                    // Not during a run, whose end sets the time anyway.
                     sqlx::query("UPDATE collectors SET next_at = $2 WHERE name = $1 AND run_id IS NULL")
                         .bind(name)
                         .bind(next_at.micros())

@@ -255,6 +255,8 @@ pub(crate) struct NewRow<'a> {
 
 /// Adds a row and returns its number; `None` if the agent has reviewed the item before.
 pub(crate) async fn insert(cx: &mut AnyConnection, new: NewRow<'_>) -> Result<Option<i64>, Error> {
+    // Numbers come from one counter for all kinds, whose row is locked until the commit: a number names
+    // one thing in the whole service, and whoever has seen a number has seen all before it.
     let id = service_state::next(cx, "comment").await?;
     let inserted = sqlx::query(
         "INSERT INTO comments

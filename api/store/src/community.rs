@@ -162,6 +162,8 @@ impl Community<'_> {
                     .bind(new.now.micros())
                     .execute(&mut *cx)
                     .await?;
+                    // The deadline's job is in the transaction of the request, so no request with a
+                    // deadline lacks its end.
                     for job in &new.jobs {
                         jobs::insert(cx, job).await?;
                     }
@@ -203,6 +205,7 @@ impl Community<'_> {
         self.0
             .write_aside(move |cx| {
                 Box::pin(async move {
+                    // The time of the end is the deadline and not that of the job, which may run late.
                     let expired = sqlx::query(
                         "UPDATE requests SET status = 'expired', decided_at = deadline
                          WHERE id = $1 AND status IN ('open', 'answered') AND deadline <= $2",
@@ -224,6 +227,8 @@ impl Community<'_> {
 
 /// Locks a visible request until the transaction ends and returns it.
 pub(crate) async fn lock(cx: &mut AnyConnection, id: &str) -> Result<Option<Locked>, Error> {
+    // A write that changes nothing takes the row's lock on both engines. Answers, choice and closing
+    // all begin with it, so they follow each other.
     let locked = sqlx::query(
         "UPDATE requests SET id = id WHERE id = $1 AND removed_at IS NULL
          RETURNING operator_id, status, deadline, chosen_answer",

@@ -73,6 +73,8 @@ impl Store {
                     used: row.number("used")?,
                     before: row.number("used_before")?,
                 };
+                // A refused event is not counted: otherwise a caller that goes on trying would never be
+                // admitted again.
                 if !admit(counted) {
                     return Ok(Change::Undo(counted));
                 }

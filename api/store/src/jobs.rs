@@ -223,6 +223,7 @@ impl Flow<'_> {
 
 /// Adds a job, unless there is one with the same `dedupe`. For use in the transaction of a change.
 pub(crate) async fn insert(cx: &mut AnyConnection, job: &NewJob) -> Result<bool, Error> {
+    // A job without a word for `dedupe` never conflicts, since null equals nothing in a unique index.
     let added = sqlx::query(
         "INSERT INTO jobs (id, kind, dedupe, operator_id, payload, due_at, attempts, created_at)
          VALUES ($1, $2, $3, $4, $5, $6, 0, $7)

@@ -240,6 +240,8 @@ pub(crate) fn chain(row: &AnyRow, id: &'static str) -> Result<Chain, Error> {
 
 /// Locks a chain until the transaction ends and returns it.
 pub(crate) async fn lock(cx: &mut sqlx::AnyConnection, id: UnitId) -> Result<Option<Chain>, Error> {
+    // A write that changes nothing locks the row on both engines. Every change of a unit begins with
+    // it, so two never wait for each other's rows in a circle.
     sqlx::query(
         "UPDATE chains SET id = id WHERE id = $1
          RETURNING id, operator_id, price_micro, price_changed_at, trial_sale, license, latest_unit, versions,

@@ -149,6 +149,8 @@ impl Payments<'_> {
         self.0
             .write_aside(move |cx| {
                 Box::pin(async move {
+                    // Another open payment is looked for in the statement, because a violated index
+                    // would end the whole transaction on PostgreSQL.
                     let changed = sqlx::query(
                         "UPDATE payments SET state = 'bound', payload = $2, reason = NULL, lease_until = $3
                          WHERE id = $1 AND state IN ('refused', 'abandoned') AND NOT EXISTS (
@@ -181,6 +183,7 @@ impl Payments<'_> {
 
     /// Takes back a first attempt that did not leave.
     pub async fn not_sent(&self, id: &str, lease_until: Timestamp) -> Result<bool, Error> {
+        // Only after a first attempt: with an earlier one, the authorization may have been sent before.
         self.timed(
             "UPDATE payments SET state = 'bound', attempts = 0, lease_until = $2
              WHERE id = $1 AND state = 'settling' AND attempts = 1",
@@ -250,6 +253,8 @@ impl Payments<'_> {
         self.0
             .write_aside(move |cx| {
                 Box::pin(async move {
+                    // Failed rows are looked at as well until the chain proves that their authorization
+                    // can no longer be used.
                     let due = sqlx::query(
                         "SELECT id FROM payments WHERE state IN ('settling', 'unknown', 'failed') AND next_try_at <= $1
                          ORDER BY next_try_at, id LIMIT $2",
@@ -290,6 +295,8 @@ impl Payments<'_> {
         self.0
             .write_aside(move |cx| {
                 Box::pin(async move {
+                    // Only rows that were never sent: any other may still move money, and the row is
+                    // what it would be found by.
                     let deleted = sqlx::query(
                         "DELETE FROM payments WHERE state IN ('bound', 'refused', 'abandoned') AND attempts = 0
                              AND valid_before < $1",
@@ -334,6 +341,8 @@ impl Payments<'_> {
 }
 
 async fn bind(cx: &mut AnyConnection, new: &NewPayment) -> Result<Change<PaymentBound>, Error> {
+    // Before anything is abandoned: the same authorization sent again must find its own row, whatever
+    // its state.
     if let Some(known) = known(cx, new).await? {
         return Ok(Change::Undo(PaymentBound::Known(Box::new(known))));
     }
@@ -354,6 +363,7 @@ async fn bind(cx: &mut AnyConnection, new: &NewPayment) -> Result<Change<Payment
     } else {
         PaymentState::Bound
     };
+    // Two unique keys decide: one row per authorization, and one open payment of a wallet for an item.
     let inserted = sqlx::query(
         "INSERT INTO payments (id, network, asset, payer, nonce, x402_version, item_kind, item_id, version,
              unit_version, amount, pay_to, valid_after, valid_before, payload_hash, payload, has_secret, client_net,

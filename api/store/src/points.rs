@@ -148,10 +148,12 @@ pub(crate) async fn give(cx: &mut AnyConnection, new: &NewPoints) -> Result<bool
     .bind(new.at.micros())
     .execute(&mut *cx)
     .await?;
+    // The key of the event decides, and with it nothing below is counted twice.
     if added.rows_affected() == 0 {
         return Ok(false);
     }
     let of = |kinds: &[PointsKind]| i64::from(kinds.contains(&new.kind));
+    // A reversal is in none of these columns: it takes points back, and the sale did happen.
     let counts = [
         of(&[PointsKind::Published]),
         of(&[PointsKind::FirstRead]),

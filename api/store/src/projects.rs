@@ -220,6 +220,8 @@ impl Store {
                 if inserted.rows_affected() == 0 {
                     return Ok(Change::Undo(ProjectCreated::SlugTaken));
                 }
+                // The first price is in the history too, so that quotes of the first minutes can be
+                // checked against it.
                 if new.access == Access::Paid {
                     money::price_set(cx, ItemKind::Dataset, &new.id.to_string(), new.price_micro, new.now).await?;
                 }

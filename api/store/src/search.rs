@@ -13,6 +13,8 @@ use crate::row::Columns;
 use crate::{Error, Store};
 
 /// The condition on a version that a search may show.
+// Stated once for the index and for the check of hits: if the two differed, hits would vanish or hidden
+// items appear.
 const SHOWN_UNIT: &str = "units.status = 'published' AND chains.retired_at IS NULL AND chains.taken_down_at IS NULL
        AND chains.erased_at IS NULL";
 /// The condition on a dataset that a search may show.
@@ -62,6 +64,8 @@ impl Searching<'_> {
     pub async fn changes_after(&self, seq: i64, limit: u32) -> Result<Vec<SearchChange>, Error> {
         self.0
             .read(async {
+                // Numbers become visible in their order, so the last one of a page is where the next
+                // begins.
                 sqlx::query("SELECT seq, kind, item_id FROM search_changes WHERE seq > $1 ORDER BY seq LIMIT $2")
                     .bind(seq)
                     .bind(i64::from(limit))
@@ -115,6 +119,7 @@ impl Searching<'_> {
         parameters: &[String],
         read: fn(&AnyRow) -> Result<T, Error>,
     ) -> Result<Vec<T>, Error> {
+        // `IN ()` is no SQL.
         if parameters.is_empty() {
             return Ok(Vec::new());
         }

@@ -78,10 +78,14 @@ impl Store {
         self.write_aside(move |cx| {
             Box::pin(async move {
                 let before = validation_lock(cx).await?;
+                // Without a change the generation must not rise, which would make every process read
+                // the state again.
                 if before.paused == paused {
                     return Ok(Change::Undo(false));
                 }
                 validation_set(cx, &ValidationState { paused, ..before }, now).await?;
+                // What waited for the pause is due at once; without this it would go on only at its
+                // next sweep.
                 if !paused {
                     for due in [
                         "UPDATE unit_outbox SET attempts = 0, next_sweep = $1 WHERE unit_id IN
@@ -104,6 +108,8 @@ impl Store {
         self.write_aside(move |cx| {
             Box::pin(async move {
                 let before = validation_lock(cx).await?;
+                // One process probes for all: with many replicas, a provider that is down would be
+                // asked by each.
                 if before.probed_at.is_some_and(|at| at.plus(interval) > now) {
                     return Ok(Change::Undo(false));
                 }
@@ -118,6 +124,8 @@ impl Store {
 
 /// Locks the state of the review until the transaction ends, and returns it.
 pub(crate) async fn validation_lock(cx: &mut AnyConnection) -> Result<ValidationState, Error> {
+    // A write that changes nothing locks the row on both engines, so two changes of the state follow
+    // each other.
     let row = sqlx::query("UPDATE service_state SET name = name WHERE name = $1 RETURNING value")
         .bind(VALIDATION)
         .fetch_one(cx)
@@ -153,6 +161,8 @@ fn parsed(value: &str) -> Result<ValidationState, Error> {
 
 /// Returns the next number of a counter. Numbers become visible in their order.
 pub(crate) async fn next(cx: &mut AnyConnection, counter: &'static str) -> Result<i64, Error> {
+    // The row is locked until the commit. A sequence would be faster, and its numbers would become
+    // visible out of order: a reader could pass one that commits later.
     sqlx::query("UPDATE counters SET value = value + 1 WHERE name = $1 RETURNING value")
         .bind(counter)
         .fetch_one(cx)

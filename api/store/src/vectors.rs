@@ -24,6 +24,7 @@ pub struct StoredVector {
 impl Searching<'_> {
     /// Returns the vectors of items by an embedder, in no order.
     pub async fn vectors(&self, embedder: &str, items: &[String]) -> Result<Vec<StoredVector>, Error> {
+        // `IN ()` is no SQL.
         if items.is_empty() {
             return Ok(Vec::new());
         }
@@ -62,6 +63,8 @@ impl Searching<'_> {
                 Box::pin(async move {
                     // The lock is the one that an erasure takes.
                     if let Some(chain) = chain {
+                        // A vector of an erased text would tell what it was about, and arrives seconds
+                        // after it was asked for.
                         match lock(cx, chain).await? {
                             Some(chain) if chain.erased_at.is_none() => {}
                             _ => return Ok(Change::Undo(false)),

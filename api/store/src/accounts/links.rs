@@ -116,6 +116,8 @@ pub(crate) async fn take(
     purpose: LinkPurpose,
     now: Timestamp,
 ) -> Result<Result<OperatorId, LinkRefused>, Error> {
+    // Taken by one statement whose condition is that it was not: of two presses of the button one signs
+    // in.
     let taken = sqlx::query(
         "UPDATE mail_links SET used_at = $3
          WHERE token_hash = $1 AND purpose = $2 AND used_at IS NULL AND expires_at > $3

@@ -119,6 +119,8 @@ impl Accounts<'_> {
         self.0
             .write(move |cx| {
                 Box::pin(async move {
+                    // Only before its instant: from then on the change is in force, whether or not the
+                    // row was folded.
                     let cancelled = sqlx::query(
                         "UPDATE operators SET payout_next_address = NULL, payout_next_at = NULL
                          WHERE id = $1 AND payout_next_at > $2",
@@ -162,6 +164,7 @@ impl Accounts<'_> {
     /// Notes that the wallet of the address in force proved itself. Returns false if the address is another by now, or
     /// another operator proved it.
     pub async fn payout_prove(&self, operator: OperatorId, wallet: &str, now: Timestamp) -> Result<bool, Error> {
+        // Addresses are compared without the case of their letters, which is only a checksum (EIP-55).
         let wallet = wallet.to_ascii_lowercase();
         self.0
             .write(move |cx| {

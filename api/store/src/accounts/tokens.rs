@@ -126,6 +126,8 @@ impl Accounts<'_> {
 /// Returns the id of the token with this hash.
 fn id(hash: &[u8; 32]) -> TokenId {
     let mut first = [0; 16];
+    // The id names a token in lists and addresses. It is of the hash, so it tells nothing of the
+    // secret, and sixteen bytes are enough to be unique.
     first.copy_from_slice(&hash[..16]);
     TokenId::from_bytes(first)
 }

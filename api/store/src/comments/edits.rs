@@ -74,6 +74,7 @@ impl Comments<'_> {
                     if old.is_withdrawn {
                         return Ok(Change::Undo(Edited::Withdrawn));
                     }
+                    // A repeated call must not leave a second trace of the same text.
                     if old.body == body {
                         return Ok(Change::Undo(Edited::Done));
                     }
@@ -108,6 +109,8 @@ impl Comments<'_> {
                     if old.operator != operator {
                         return Ok(Change::Undo(Withdrawn::NotAuthor));
                     }
+                    // The answer is what fulfilled the request; withdrawn, it would leave a fulfilled
+                    // request without one.
                     if is_chosen {
                         return Ok(Change::Undo(Withdrawn::Chosen));
                     }

@@ -92,6 +92,8 @@ impl Comments<'_> {
                         body: &new.body,
                         now: new.now,
                     };
+                    // The unique key of agent and item decides, also between two calls at the same
+                    // time.
                     Ok(match insert(cx, row).await? {
                         Some(id) => Change::Keep(Reviewed::Added(id)),
                         None => Change::Undo(Reviewed::Before),
@@ -171,6 +173,8 @@ const fn condition(item: Option<(ItemKind, &str)>) -> &'static str {
     if item.is_some() {
         "AND comments.item_kind = $1 AND comments.item_id = $2"
     } else {
+        // Both parameters are empty texts then. They stand in the statement because PostgreSQL cannot
+        // type a parameter that is bound and never used.
         "AND $1 = $2"
     }
 }

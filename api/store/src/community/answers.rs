@@ -161,6 +161,8 @@ impl Community<'_> {
                     if !is_open(status) {
                         return Ok(Change::Undo(Chosen::Over(status)));
                     }
+                    // Under the lock of the request: an answer cannot be withdrawn between this look
+                    // and the choice.
                     match has_item(cx, &request, answer).await? {
                         Some(true) => {}
                         Some(false) => return Ok(Change::Undo(Chosen::NoItem)),
@@ -285,6 +287,7 @@ async fn add(cx: &mut AnyConnection, new: &NewAnswer) -> Result<Change<Answered>
     };
     if let Some(link) = &new.link {
         let version = link.version.map(|version| bigint("version", version)).transpose()?;
+        // The unique key of request and item refuses the second answer with the same item.
         let linked = sqlx::query(
             "INSERT INTO answer_items (answer_id, request_id, item_kind, item_id, version)
              VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING",

@@ -36,6 +36,8 @@ impl Community<'_> {
             .write_aside(move |cx| {
                 Box::pin(async move {
                     let mut told = 0;
+                    // The key of operator and request lets each operator be told once, whichever of its
+                    // items match.
                     for (operator, kind, item) in sellers {
                         told += sqlx::query(
                             "INSERT INTO request_matches (operator_id, request_id, item_kind, item_id, at)

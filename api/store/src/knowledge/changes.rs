@@ -67,6 +67,8 @@ impl Knowledge<'_> {
                     if is_over || (old.latest.is_none() && open.is_none()) {
                         return Ok(Change::Undo(PriceChanged::NotPublished));
                     }
+                    // Before the window is looked at: repeating a call that succeeded must not be
+                    // refused as too soon.
                     if old.price_micro == price_micro {
                         return Ok(Change::Undo(PriceChanged::Changed(Box::new(old))));
                     }
@@ -113,6 +115,8 @@ impl Knowledge<'_> {
                     if old.retired_at.is_some() || old.taken_down.is_some() {
                         return Ok(Change::Undo(UnitRetired::NotPublished));
                     }
+                    // Only the latest version is retired, and with it the unit. An older page is told
+                    // which one that is.
                     match (status, old.latest) {
                         (UnitStatus::Published, _) => {}
                         (UnitStatus::Superseded, Some(latest)) => {

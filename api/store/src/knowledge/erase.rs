@@ -24,6 +24,8 @@ impl Knowledge<'_> {
                     if old.erased_at.is_some() {
                         return Ok(Change::Undo(false));
                     }
+                    // Ends the open version and deletes its row of the outbox, which holds the text
+                    // once more.
                     close_open(
                         cx,
                         chain,
@@ -32,6 +34,8 @@ impl Knowledge<'_> {
                         now,
                     )
                     .await?;
+                    // Every place that holds words of the text or about it. Prices, sales and hashes
+                    // stay, because they are facts about trades and tell nothing of what was written.
                     for text in [
                         "UPDATE units SET title = '', body = '', source_declaration = '' WHERE chain_id = $1",
                         "UPDATE unit_ratings SET comment = '' WHERE chain_id = $1 AND comment IS NOT NULL",

@@ -72,6 +72,8 @@ impl Knowledge<'_> {
         limit: u32,
     ) -> Result<Vec<Unit>, Error> {
         let text = format!(
+            // Ids begin with their time (RFC 9562 section 5.7), so their order is that of the
+            // submissions and serves as the cursor.
             "{UNIT} WHERE units.operator_id = $1 AND ($2 = '' OR units.id < $2) ORDER BY units.id DESC LIMIT $3"
         );
         self.0

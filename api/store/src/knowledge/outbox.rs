@@ -56,6 +56,8 @@ impl Knowledge<'_> {
         self.0
             .write_aside(move |cx| {
                 Box::pin(async move {
+                    // Versions that wait for a judge keep their time: brought forward, every restart
+                    // would ask the provider about all of them at once.
                     let updated = sqlx::query(
                         "UPDATE unit_outbox SET next_sweep = $1
                          WHERE next_sweep > $1 AND unit_id IN (SELECT id FROM units WHERE status = 'queued')",
@@ -80,6 +82,8 @@ impl Knowledge<'_> {
         self.0
             .write_aside(move |cx| {
                 Box::pin(async move {
+                    // Called before the append, since an outcome may arrive before this process goes
+                    // on. A version whose append fails is due again at the time that is set here.
                     for UnitSwept { id, next_sweep } in swept {
                         sqlx::query(
                             "UPDATE unit_outbox SET attempts = attempts + 1, next_sweep = $2 WHERE unit_id = $1",

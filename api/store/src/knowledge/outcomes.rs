@@ -104,6 +104,8 @@ impl Knowledge<'_> {
                             given_up: is_given_up,
                         });
                     }
+                    // By the outcomes as they came and not as they were rewritten: what a hold says
+                    // about the provider does not depend on the number of its tries.
                     note_hold(cx, &outcomes).await?;
                     // Last, because it makes other changes of the search wait.
                     for new in &published {
@@ -214,6 +216,7 @@ async fn reject(cx: &mut AnyConnection, outcome: &UnitOutcome, code: &str, messa
         .report
         .iter()
         .find_map(|entry| Some((entry.scores?, entry.judge.as_ref()?)));
+    // A rejection may come before the score. Then there is none to keep.
     let tenths = |axis: fn(&UnitScores) -> u8| scored.map(|(scores, _)| i64::from(axis(&scores)));
     let closed = sqlx::query(
         "UPDATE units
@@ -237,6 +240,7 @@ async fn reject(cx: &mut AnyConnection, outcome: &UnitOutcome, code: &str, messa
     .fetch_optional(&mut *cx)
     .await?;
     let Some(row) = closed else { return Ok(false) };
+    // Nobody judged it, so the author gets the submission of that day back.
     if code == UNPROCESSABLE {
         let day = row.time("submitted_at")?.day();
         let operator = row.value::<&str>("operator_id")?;
@@ -426,6 +430,8 @@ async fn release(cx: &mut AnyConnection, now: Timestamp) -> Result<(), Error> {
     ];
     for (select, update) in waiting {
         let rows = sqlx::query(select).fetch_all(&mut *cx).await?;
+        // Spread over some seconds: all at once, they could bring a provider down that has just come
+        // back.
         let most = u32::try_from(rows.len()).unwrap_or(u32::MAX).max(1);
         for (place, row) in (0_u32..).zip(&rows) {
             sqlx::query(update)

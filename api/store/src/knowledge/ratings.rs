@@ -95,12 +95,15 @@ impl Knowledge<'_> {
         self.0
             .write_aside(move |cx| {
                 Box::pin(async move {
+                    // The lock of the chain, whose sums change with the rating.
                     let chain = lock(cx, new.chain)
                         .await?
                         .ok_or_else(|| super::changes::missing(new.chain))?;
                     if chain.operator == new.operator {
                         return Ok(Change::Undo(Rated::Own));
                     }
+                    // Units with the price 0 leave no row of a read, so a permit of a day stands for
+                    // it.
                     let read = sqlx::query(
                         "SELECT 1 AS one FROM unit_reads WHERE chain_id = $1 AND agent_id = $2
                          UNION ALL
@@ -114,6 +117,8 @@ impl Knowledge<'_> {
                     if read.is_empty() {
                         return Ok(Change::Undo(Rated::NotRead));
                     }
+                    // The key of unit and agent makes it the one rating of that agent, whatever arrives
+                    // at the same time.
                     let added = sqlx::query(
                         "INSERT INTO unit_ratings (chain_id, agent_id, unit_id, operator_id, rating, comment, at)
                          VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (chain_id, agent_id) DO NOTHING",
@@ -180,6 +185,8 @@ impl Knowledge<'_> {
                 let mut histogram = [0; 5];
                 for row in counts {
                     let value: usize = row.number("rating")?;
+                    // A row outside of 1 to 5 stars is a fault of the data, which must not take the
+                    // page down.
                     if let Some(place) = value.checked_sub(1).and_then(|place| histogram.get_mut(place)) {
                         *place = row.number("used")?;
                     }

@@ -63,6 +63,8 @@ impl Knowledge<'_> {
                 Box::pin(async move {
                     // The chain comes first, as in every change of a unit.
                     let owner = lock(cx, chain).await?.ok_or_else(|| super::changes::missing(chain))?;
+                    // Own reads give no points and no ratings; otherwise an operator's agents could
+                    // lift each other.
                     if owner.operator == operator {
                         return Ok(Change::Undo(false));
                     }
@@ -72,6 +74,8 @@ impl Knowledge<'_> {
                         .fetch_optional(&mut *cx)
                         .await?
                         .ok_or_else(|| super::changes::missing(unit))?;
+                    // The key of unit and agent decides about the points, so a unit read twice at the
+                    // same moment gives them once.
                     let first = sqlx::query(
                         "INSERT INTO unit_reads (chain_id, agent_id, unit_id, operator_id, first_at)
                          VALUES ($1, $2, $3, $4, $5) ON CONFLICT (chain_id, agent_id) DO NOTHING",

@@ -132,6 +132,8 @@ impl Knowledge<'_> {
             .0
             .write_aside(move |cx| {
                 Box::pin(async move {
+                    // First, as everything below counts under this lock. The order of the refusals is
+                    // fixed by it: conflict, hour, day.
                     let used = allowances::lock(cx, new.operator, AllowanceKind::Knowledge, allowance.day).await?;
                     if let Some(conflict) = conflict(cx, &new).await? {
                         return Ok(Change::Undo(conflict));
@@ -189,6 +191,7 @@ async fn conflict(cx: &mut AnyConnection, new: &NewUnit) -> Result<Option<UnitSu
             return Ok(Some(UnitSubmitted::NotPublished));
         }
     }
+    // A superseded or rejected text may come again: it is not published now.
     let same = sqlx::query(
         "SELECT id, status FROM units
          WHERE operator_id = $1 AND text_hash = $2 AND status IN ('queued', 'waiting', 'published')",
@@ -255,6 +258,8 @@ async fn insert(cx: &mut AnyConnection, new: &NewUnit, code_points: i64) -> Resu
         .await?;
         money::price_set(cx, ItemKind::Unit, &chain.to_string(), new.price_micro, new.now).await?;
     }
+    // While the service holds, a version begins as waiting, so its author learns the reason at once and
+    // not after the first try.
     let status = if new.held.is_some() {
         UnitStatus::Waiting
     } else {

@@ -171,6 +171,8 @@ pub(super) async fn hide(
                 .await?;
             if reason.is_some() {
                 let agent = item.parse().map_err(|_error| malformed())?;
+                // Its keys are refused by the row of the agent; apps that act as it have tokens of
+                // their own.
                 oauth::end_all(cx, oauth::Of::Agent(agent), now).await?;
             }
         }
@@ -203,6 +205,7 @@ async fn hide_dataset(
     .fetch_optional(&mut *cx)
     .await?;
     let visibility = row.map(|row| row.parsed::<Visibility>("visibility")).transpose()?;
+    // A private dataset is not in the index, so nothing there is to change.
     if visibility == Some(Visibility::Public) {
         service_state::search_changed(cx, ItemKind::Dataset, item, now).await?;
     }
@@ -210,6 +213,8 @@ async fn hide_dataset(
 }
 
 async fn hide_comment(cx: &mut AnyConnection, number: i64, is_hidden: bool, now: Timestamp) -> Result<bool, Error> {
+    // Hidden or shown already is no change: counting it again would move the number of comments a
+    // second time.
     let row = sqlx::query("SELECT kind, item_kind, item_id, removed_at FROM comments WHERE id = $1")
         .bind(number)
         .fetch_optional(&mut *cx)

@@ -49,6 +49,8 @@ impl Moderation<'_> {
     pub async fn is_moderator(&self, operator: OperatorId) -> Result<bool, Error> {
         self.0
             .read(async {
+                // Asked each time and remembered nowhere, so a role that is taken away ends with the
+                // next call.
                 let row = sqlx::query("SELECT id FROM operators WHERE id = $1 AND role = $2 AND suspended_at IS NULL")
                     .bind(operator.to_string())
                     .bind(MODERATOR)

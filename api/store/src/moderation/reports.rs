@@ -198,6 +198,7 @@ pub(super) async fn digest(cx: &mut AnyConnection, digest: &Digest, now: Timesta
     let moderator = sqlx::query("SELECT id FROM operators WHERE role = 'moderator' AND suspended_at IS NULL LIMIT 1")
         .fetch_optional(&mut *cx)
         .await?;
+    // Without a moderator the digest goes to the administrator, so no report waits unseen.
     if moderator.is_none() {
         let id = format!("digest-{}-none", digest.slot);
         let job = NewJob {

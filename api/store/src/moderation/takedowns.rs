@@ -28,6 +28,8 @@ impl Moderation<'_> {
         self.0
             .write(move |cx| {
                 Box::pin(async move {
+                    // Locked before it is read: of two moderators the second finds the decision of the
+                    // first.
                     lock_report(cx, new.report).await?;
                     let Some(report) = find(cx, new.report).await? else {
                         return Ok(Change::Undo(Decided::Unknown));
@@ -35,6 +37,8 @@ impl Moderation<'_> {
                     if report.status != ReportStatus::Open {
                         return Ok(Change::Undo(Decided::Before));
                     }
+                    // The item may be gone since it was reported, and then there is nothing to hide and
+                    // nobody to tell.
                     let Some(owner) = items::owner(cx, report.kind, &report.item).await? else {
                         return Ok(Change::Undo(Decided::Gone));
                     };
@@ -50,6 +54,8 @@ impl Moderation<'_> {
                         answer: None,
                         restored_at: None,
                     };
+                    // The unique index allows one takedown in force for an item, so two reports of it
+                    // end in one.
                     if !insert(cx, &takedown, new.by).await? {
                         return Ok(Change::Undo(Decided::Before));
                     }
@@ -67,6 +73,8 @@ impl Moderation<'_> {
                     if matches!(takedown.kind, ReportKind::Unit | ReportKind::Dataset) {
                         tell_buyers(cx, &takedown, &new.letters.kind, &new.letters.buyers).await?;
                     }
+                    // Last, because it may take the counter of the search, for which every other change
+                    // of an item waits.
                     items::hide(cx, takedown.kind, &takedown.item, Some(takedown.reason), new.now).await?;
                     Ok(Change::Keep(Decided::Done(Box::new(takedown))))
                 })
@@ -156,6 +164,8 @@ impl Moderation<'_> {
         self.0
             .write_aside(move |cx| {
                 Box::pin(async move {
+                    // The operator is part of the condition, so nobody answers for another; an item
+                    // that is shown again needs no answer.
                     let kept = sqlx::query(
                         "UPDATE takedowns SET answer = $3, answered_at = $4
                          WHERE id = $1 AND operator_id = $2 AND restored_at IS NULL",
@@ -273,6 +283,7 @@ async fn tell_owner(
     now: Timestamp,
 ) -> Result<(), Error> {
     let job = NewJob {
+        // A fixed id: the job is one, however often the transaction is tried.
         id: format!("{}-{what}", takedown.id),
         kind: kind.to_owned(),
         dedupe: None,

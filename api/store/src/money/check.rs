@@ -23,6 +23,8 @@ pub struct MoneyFault {
 }
 
 /// Movements of every account: account, number, balance after, signed change.
+// Each transfer is seen from both of its accounts, and by the side of the account it raises or lowers
+// it.
 const MOVES: &str = "
     WITH moves AS (
         SELECT debit_account AS account, debit_seq AS seq, debit_after AS after, amount AS debit, 0 AS credit
@@ -181,6 +183,8 @@ impl Money<'_> {
     pub async fn faults(&self, free_egress: u64, limit: u32) -> Result<Vec<MoneyFault>, Error> {
         let mut faults = Vec::new();
         for (rule, problem, text) in STATEMENTS {
+            // The limit is a number of the program; everything else is constant text, so the statement
+            // is safe.
             self.collect(&mut faults, rule, problem, &format!("{text} LIMIT {limit}"))
                 .await?;
         }
@@ -242,6 +246,8 @@ impl Money<'_> {
     /// Proves each account: its movements are numbered without a gap, each balance follows from the one before, and the
     /// last one is that of the account.
     async fn moves(&self, faults: &mut Vec<MoneyFault>, limit: u32) -> Result<(), Error> {
+        // Numbers from 1 without a gap prove that no movement was removed; the balance before proves
+        // each amount.
         let broken = format!(
             "{MOVES},
              steps AS (
@@ -289,6 +295,7 @@ impl Money<'_> {
                     .collect::<Result<Vec<_>, Error>>()
             })
             .await?;
+        // Compared by the code that posts, so that a kind of event has its shape in one place.
         let account = |word: &str| AccountKind::ALL.into_iter().find(|kind| kind.as_str() == word);
         for (kind, debit, credit) in pairs {
             let allowed = match (EventKind::parse(&kind), account(&debit), account(&credit)) {
@@ -322,10 +329,13 @@ impl Money<'_> {
                     .collect::<Result<Vec<_>, Error>>()
             })
             .await?;
+        // In 128 bits, since the sum over all operators may exceed what one account can hold.
         let mut sums: BTreeMap<String, (i128, i128)> = BTreeMap::new();
         for (asset, word, balance) in balances {
             let (money, given) = sums.entry(asset).or_default();
             match AccountKind::ALL.into_iter().find(|kind| kind.as_str() == word) {
+                // Given credits have a circle of their own. Counted together, an error in them could
+                // hide one of money.
                 Some(AccountKind::Promo) => *given += i128::from(balance),
                 Some(AccountKind::Given) => *given -= i128::from(balance),
                 Some(kind) if kind.side() == Side::Debit => *money += i128::from(balance),
@@ -366,6 +376,8 @@ impl Money<'_> {
                     .collect::<Result<Vec<_>, Error>>()
             })
             .await?;
+        // By the brackets that were stored with the sale: the fee of the configuration may have changed
+        // since.
         let wrong = prices.into_iter().filter(|(price, fee, share, brackets)| {
             let split = brackets.parse::<Brackets>().map(|set| set.split(MicroUsdc(*price)));
             !split.is_ok_and(|split| (split.fee.0, split.share.0) == (*fee, *share))

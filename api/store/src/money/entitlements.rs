@@ -71,6 +71,8 @@ impl Money<'_> {
 
 /// Lets an owner read what a sale unlocks. Returns false if it may already.
 pub(super) async fn grant(cx: &mut AnyConnection, owner: &Owner, sale: &Sale) -> Result<bool, Error> {
+    // The condition refuses a version that is owned already. The row is locked from here on, so of two
+    // purchases of one buyer the second finds the first.
     let granted = sqlx::query(
         "INSERT INTO entitlements (owner, item_kind, item_id, max_version, sale_id, updated_at)
          VALUES ($1, $2, $3, $4, $5, $6)
@@ -96,6 +98,8 @@ pub(super) async fn recompute(cx: &mut AnyConnection, sale: &Sale, now: Timestam
             Owner::Operator(operator) => (operator.to_string(), String::new()),
             Owner::Wallet(wallet) => (String::new(), wallet.clone()),
         };
+        // Recomputed from the sales and not counted back: an older sale of the same owner may still
+        // stand.
         let highest = sqlx::query(
             "SELECT id, version FROM sales
              WHERE item_kind = $1 AND item_id = $2 AND state NOT IN ('refunded', 'trial_refunded')
@@ -139,6 +143,8 @@ pub(super) async fn recompute(cx: &mut AnyConnection, sale: &Sale, now: Timestam
 
 /// Makes every process forget what it remembers of entitlements.
 pub(super) async fn forget(cx: &mut AnyConnection) -> Result<(), Error> {
+    // Replicas keep positive answers for a while. They compare this number with the one that they
+    // remember, so that what was refunded is not served from memory.
     sqlx::query("UPDATE entitlement_generation SET generation = generation + 1 WHERE one = 1")
         .execute(cx)
         .await?;

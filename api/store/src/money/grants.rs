@@ -61,6 +61,8 @@ impl Money<'_> {
             operator,
             amount,
             given: true,
+            // The reference follows from the operator, so every path that gives the credits of a
+            // sign-up gives them once.
             reference: format!("signup:{operator}"),
             now,
         };
@@ -127,6 +129,8 @@ impl Money<'_> {
                     };
                     Ok(match post(cx, &posting).await? {
                         Posted::Done => Change::Keep(Granted::Done),
+                        // The reference is the key of the event: a command that is run again grants
+                        // nothing again.
                         Posted::Repeated => Change::Undo(Granted::Repeated),
                         Posted::Short(_) | Posted::Full(_) => Change::Undo(Granted::Full),
                     })

@@ -47,6 +47,8 @@ pub struct Offer {
 }
 
 /// Statement that reads an offer of a dataset.
+// One statement reads the item and its seller: a suspension ends the sale of everything the operator
+// has.
 const DATASET: &str = "SELECT projects.operator_id AS operator_id, projects.created_by_agent_id AS agent_id,
            projects.price_micro AS price_micro, projects.trial_sale AS trial_sale, projects.access AS access,
            projects.visibility AS visibility, projects.version AS version, projects.title AS title,
@@ -146,6 +148,8 @@ fn offer(kind: ItemKind, item: &str, row: &AnyRow) -> Result<Offer, Error> {
             can_be_priced: row.parsed::<Access>("access")? == Access::Paid,
             ..offer
         },
+        // A unit that is retired is not sold, but its buyers still read it. One that is taken down is
+        // not found.
         ItemKind::Unit => Offer {
             visible: offer.version > 0
                 && row.time_optional("taken_down_at")?.is_none()
@@ -164,6 +168,7 @@ pub(super) async fn find(cx: &mut AnyConnection, kind: ItemKind, item: &str) -> 
 }
 
 /// Statement that reads the prices since an instant, and the one in force at it.
+// The prices of the window, and the last one from before it, which was in force when the window began.
 const PRICES: &str = "SELECT price_micro FROM item_prices
     WHERE item_kind = $1 AND item_id = $2 AND from_at <= $4
       AND from_at >= COALESCE((SELECT MAX(before.from_at) FROM item_prices AS before
@@ -172,8 +177,11 @@ const PRICES: &str = "SELECT price_micro FROM item_prices
 fn prices(rows: &[AnyRow], current: Option<&Offer>, default: i64) -> Result<Vec<i64>, Error> {
     let stored = rows.iter().map(|row| row.value::<Option<i64>>("price_micro"));
     let mut prices = stored.collect::<Result<Vec<_>, _>>()?;
+    // The present price counts even without a row: items from before prices had a history have none.
     prices.extend(current.map(|offer| offer.price));
     let mut prices: Vec<i64> = prices.into_iter().map(|price| price.unwrap_or(default)).collect();
+    // Only prices above zero: nothing is bought for nothing, and the present price alone decides if the
+    // item is free.
     prices.retain(|price| *price > 0);
     prices.sort_unstable();
     prices.dedup();
@@ -198,6 +206,7 @@ pub(super) async fn price_for(
         .bind(now.micros())
         .fetch_all(cx)
         .await?;
+    // The lowest: a buyer by credits never pays more than any quote of the window.
     Ok(prices(&rows, Some(offer), default)?.first().copied())
 }
 

@@ -98,12 +98,16 @@ impl Money<'_> {
             Account::of(AccountKind::Credits, operator),
             Account::of(AccountKind::Given, operator),
         );
+        // One more than a page of each account, because all entries of the page may come from one of
+        // them, and to know if there is another page.
         let credits = self.entries(asset, credits, filter, from.credits, limit + 1).await?;
         let given = self.entries(asset, given, filter, from.given, limit + 1).await?;
         let (mut credits, mut given) = (credits.into_iter().peekable(), given.into_iter().peekable());
         let (mut page, mut next) = (Vec::with_capacity(limit), from);
         while page.len() < limit {
             let bought_first = match (credits.peek(), given.peek()) {
+                // Each account has numbers of its own, so only the time orders entries of both. The
+                // cursor has a number of each and stays exact whatever the clock does.
                 (Some(bought), Some(given)) => bought.at >= given.at,
                 (bought, _) => bought.is_some(),
             };

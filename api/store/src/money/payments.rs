@@ -93,6 +93,8 @@ impl Money<'_> {
                     .bind(new.sale.to_string())
                     .fetch_optional(&mut *cx)
                     .await?;
+                    // A payment that failed is settled too, if the chain shows later that it was made:
+                    // the money is here.
                     let Some(row) = row else {
                         return Ok(Change::Undo(Settled::NotOpen));
                     };
@@ -119,6 +121,8 @@ impl Money<'_> {
                         return Ok(Change::Keep(Settled::Credited { operator, amount }));
                     }
                     let kind: ItemKind = row.parsed("item_kind")?;
+                    // Price and state of the item are not asked again: the payer was quoted, and the
+                    // transfer is made.
                     let offer = items::find(cx, kind, &item).await?.ok_or_else(|| Error::Missing {
                         what: "item",
                         id: item.clone(),
@@ -177,6 +181,8 @@ impl Money<'_> {
                     .fetch_all(&mut *cx)
                     .await?;
                     let sales = rows.iter().map(super::sales::sale).collect::<Result<Vec<_>, _>>()?;
+                    // The sales of the wallet before it was proved. Granting keeps the highest version
+                    // if the operator owns one.
                     for sale in &sales {
                         entitlements::grant(cx, &entitlements::Owner::Operator(operator), sale).await?;
                     }
@@ -195,6 +201,8 @@ async fn refund(
     payer: &str,
     amount: MicroUsdc,
 ) -> Result<(), Error> {
+    // In through the account of unmatched money and out again, so that the ledger shows what came and
+    // why it goes.
     for (id, event) in [
         (new.event, Event::unmatched(&new.payment, amount)),
         (new.refund.event, Event::assigned(&new.payment, None, amount)),

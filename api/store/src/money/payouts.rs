@@ -174,6 +174,8 @@ impl Money<'_> {
         self.0
             .write_aside(move |cx| {
                 Box::pin(async move {
+                    // Rows are read first and leased one by one: each update repeats the condition on
+                    // the locked row, so two processes that read the same rows share them out.
                     let due = sqlx::query(concat!(
                         "SELECT ",
                         payout_columns!(),
@@ -216,6 +218,8 @@ impl Money<'_> {
         self.0
             .write_aside(move |cx| {
                 Box::pin(async move {
+                    // The last second never falls: an earlier attempt with a later one may still be
+                    // valid on the chain, and until it is over the payout cannot be called failed.
                     let changed = sqlx::query(
                         "UPDATE payouts SET state = 'sending', attempts = attempts + 1,
                              valid_before = CASE WHEN valid_before > $2 THEN valid_before ELSE $2 END
@@ -346,10 +350,13 @@ async fn pick(cx: &mut AnyConnection, new: &NewPayout) -> Result<Change<PayoutPi
     .bind(new.now.micros())
     .execute(&mut *cx)
     .await?;
+    // The unique index lets one payout of an operator be open.
     if added.rows_affected() == 0 {
         return Ok(Change::Undo(PayoutPicked::Raced));
     }
     let event = Event::payout_pick(&new.id, *operator, *amount);
+    // The amount was read before this transaction. If the balance is smaller by now the event is short,
+    // and the row of the payout goes with it.
     if !booked(cx, &new.asset, &event, &new.id, new.now).await? {
         return Ok(Change::Undo(PayoutPicked::Raced));
     }

@@ -73,6 +73,8 @@ pub(crate) async fn post(cx: &mut AnyConnection, posting: &Posting<'_>) -> Resul
     .bind(posting.actor)
     .execute(&mut *cx)
     .await?;
+    // The unique key of kind and key makes a repeated event a no-op, whatever its caller does not know
+    // of the first attempt.
     if added.rows_affected() == 0 {
         return Ok(Posted::Repeated);
     }
@@ -86,6 +88,9 @@ pub(crate) async fn post(cx: &mut AnyConnection, posting: &Posting<'_>) -> Resul
         }
     }
     let mut running: BTreeMap<Account, At> = BTreeMap::new();
+    // Every account is touched once, with the sum of its movements: a second update of one row would
+    // find the balance of the first, and an account may go below zero in between although the event as
+    // a whole covers it.
     for (account, (sum, number)) in moves {
         let Some(after) = shift(cx, asset, account, sum, number, at).await? else {
             return Ok(if sum < 0 {
@@ -97,6 +102,8 @@ pub(crate) async fn post(cx: &mut AnyConnection, posting: &Posting<'_>) -> Resul
         running.insert(
             account,
             At {
+                // The returned row has the balance after the event. The balances after each movement
+                // are counted forward from where the row was before, still under its lock.
                 balance: after.balance - sum,
                 seq: after.seq - number,
             },
@@ -187,6 +194,8 @@ async fn shift(
 
 /// Returns the balance of an account and keeps it from changing until the transaction ends.
 pub(crate) async fn locked_balance(cx: &mut AnyConnection, asset: &str, account: Account) -> Result<i64, Error> {
+    // A write that changes nothing takes the lock of the row on both engines; SQLite has no `FOR
+    // UPDATE`.
     let row = sqlx::query("UPDATE ledger_accounts SET moves = moves WHERE id = $1 RETURNING balance")
         .bind(account.id(asset))
         .fetch_optional(cx)

@@ -49,6 +49,9 @@ impl Money<'_> {
         self.0
             .write_aside(move |cx| {
                 Box::pin(async move {
+                    // The state stands in the outer condition too: on PostgreSQL the subquery may see
+                    // rows that a dispute changes meanwhile, and only the outer condition is evaluated
+                    // again on the locked row.
                     let rows = sqlx::query(
                         "UPDATE sales SET state = 'payable', release_event = $1
                          WHERE state = 'held' AND id IN (

@@ -214,6 +214,8 @@ pub(crate) async fn record(cx: &mut AnyConnection, sale: &Sale, event: LedgerEve
     // The first owner decides: its row is the lock between two purchases of one buyer.
     for (number, owner) in sale.owners().enumerate() {
         let granted = entitlements::grant(cx, &owner, sale).await?;
+        // The second owner is the operator of a proved wallet. It may have the item already, which does
+        // not undo what the wallet paid for.
         if !granted && number == 0 {
             return Ok(Recorded::Owned);
         }
@@ -225,6 +227,8 @@ pub(crate) async fn record(cx: &mut AnyConnection, sale: &Sale, event: LedgerEve
         // Credits without an operator do not exist, so this is a payment by a wallet.
         _ => Event::sale_by_x402(&id, sale.seller, sale.split()),
     };
+    // Before the event, whose key is the sale's id: the check of the ledger finds neither without the
+    // other.
     insert(cx, sale).await?;
     let posting = Posting {
         id: event,
@@ -316,6 +320,7 @@ pub(crate) async fn unreward(cx: &mut AnyConnection, sale: &Sale, now: Timestamp
     let Some(agent) = sale.seller_agent else {
         return Ok(());
     };
+    // The same sum as the reward, so that a refund leaves the agent as if there had been no sale.
     let points = match sale.paid_with {
         PaidWith::Given => SALE_POINTS + sale.price.0 / CENT,
         PaidWith::Credits | PaidWith::X402 => SALE_POINTS,

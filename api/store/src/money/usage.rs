@@ -89,6 +89,8 @@ impl Money<'_> {
                     .await?;
                     // The row is locked by the update, so what follows decides on a figure that stays.
                     let (leased, paid): (i64, i64) = (row.value("leased")?, row.value("paid_blocks")?);
+                    // Counted by what is leased and not by what was sent: a lease that is not used is
+                    // given back, and no byte leaves before it is leased.
                     let needed = missing_blocks(leased, free, paid);
                     if needed > 0 {
                         let need = MicroUsdc(lease.block.0.saturating_mul(needed));
@@ -233,6 +235,8 @@ impl Money<'_> {
             .write_aside(move |cx| {
                 Box::pin(async move {
                     let credits = Account::of(AccountKind::Credits, operator);
+                    // Locked before the day is written: the row says if the day was paid, and a
+                    // purchase in between could spend the credits.
                     let covered = locked_balance(cx, &asset, credits).await? >= amount.0;
                     let (charged, owed) = if covered { (amount.0, 0) } else { (0, amount.0) };
                     let added = sqlx::query(
@@ -246,6 +250,8 @@ impl Money<'_> {
                     .bind(owed)
                     .execute(&mut *cx)
                     .await?;
+                    // The key of operator and day decides, so a repeated job charges nothing again and
+                    // writes nothing off twice.
                     if added.rows_affected() == 0 {
                         return Ok(Change::Undo(StorageCharged::Already));
                     }

@@ -93,6 +93,7 @@ impl Money<'_> {
                 .bind(i64::from(limit))
                 .fetch_all(self.0.readers())
                 .await?;
+                // Over all sales and not those of the list, which is cut.
                 let ends = sqlx::query(
                     "SELECT MIN(release_at) AS first_at, MAX(release_at) AS last_at FROM sales
                      WHERE seller_operator = $1 AND state = $2 AND asset = $3",

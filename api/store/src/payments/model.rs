@@ -49,6 +49,7 @@ impl PaymentState {
             Self::Unknown => "unknown",
             Self::Settled => "settled",
             Self::Failed => "failed",
+            // The words are in rows and in partial unique indexes, so a new state needs a migration.
             Self::NotNeeded => "not_needed",
         }
     }

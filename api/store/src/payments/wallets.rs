@@ -115,6 +115,8 @@ impl Wallets<'_> {
         self.0
             .write_aside(move |cx| {
                 Box::pin(async move {
+                    // The nonce is used first. Its key is the lock between two settlements of one
+                    // authorization, as the nonce is on a chain.
                     let inserted = sqlx::query(
                         "INSERT INTO test_authorizations (address, nonce, kind, transaction_hash, at)
                          VALUES ($1, $2, 'cancelled', NULL, $3) ON CONFLICT DO NOTHING",
@@ -151,6 +153,8 @@ async fn move_once(cx: &mut AnyConnection, transfer: &WalletTransfer) -> Result<
                 .await?;
         return Ok(Change::Undo(WalletMoved::Spent(spent(&row)?)));
     }
+    // The condition keeps the balance from falling below zero, also if two transfers read the same
+    // balance.
     let taken = sqlx::query("UPDATE test_wallets SET balance = balance - $2 WHERE address = $1 AND balance >= $2")
         .bind(transfer.from.clone())
         .bind(transfer.amount)

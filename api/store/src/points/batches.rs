@@ -45,6 +45,8 @@ impl Points<'_> {
                         let project = row.value("project_id")?;
                         let accepted = row.number("accepted")?;
                         let at = row.time("decided_at")?;
+                        // Batches that have their points are passed over by the key of their event, so
+                        // the fill may begin anywhere and be repeated.
                         filled.added += u64::from(of_batch(cx, id, agent, project, accepted, at).await?);
                         filled.last = Some(id);
                     }
@@ -64,6 +66,8 @@ pub(crate) async fn of_batch(
     accepted: u64,
     at: Timestamp,
 ) -> Result<bool, Error> {
+    // By accepted records and bounded for a batch, so that splitting records into tiny batches gains
+    // nothing and one huge batch does not outweigh the work of others.
     let points = (accepted / RECORDS_A_POINT).min(MOST_POINTS);
     if points == 0 {
         return Ok(false);

@@ -63,6 +63,8 @@ impl Points<'_> {
              ORDER BY summed.points - COALESCE(excluded.points, 0) DESC, points_agents.last_at, agents.name
              LIMIT $3"
         );
+        // Days are summed in rows and exclusions are events, so the same beginning is needed in both
+        // units.
         let micros = since.map_or(i64::MIN, |day| day.saturating_mul(MICROS_A_DAY));
         self.0
             .read(async {

@@ -68,6 +68,8 @@ impl Points<'_> {
                             None => count_again(cx, pair).await?,
                         };
                     }
+                    // Refunded sales are in none of the pairs above, so their exclusions are dropped
+                    // apart from them.
                     changed += forget_refunded(cx).await?;
                     Ok(if changed == 0 {
                         Change::Undo(0)
@@ -88,6 +90,8 @@ async fn pairs(cx: &mut AnyConnection) -> Result<Vec<Pair>, Error> {
             let (buyer, wallet, seller) = (text("buyer")?, text("wallet")?, text("seller")?);
             let (buyer_payout, seller_payout) = (text("buyer_payout")?, text("seller_payout")?);
             let party = |is_proved: bool, payout: &str, operator: &str| {
+                // Only a proved wallet joins operators: an address that somebody merely names could
+                // draw a rival into a ring.
                 let is_wallet = is_proved && !payout.is_empty();
                 if is_wallet { payout } else { operator }.to_owned()
             };
@@ -125,6 +129,8 @@ fn components(pairs: &[Pair]) -> BTreeMap<String, usize> {
     }
     let (mut seen, mut order) = (BTreeSet::new(), Vec::new());
     for &start in ahead.keys() {
+        // With a stack of its own and not by recursion: a chain of purchases may be longer than a
+        // thread's stack.
         let mut stack = vec![(start, false)];
         while let Some((party, is_done)) = stack.pop() {
             if is_done {
@@ -135,6 +141,8 @@ fn components(pairs: &[Pair]) -> BTreeMap<String, usize> {
             }
         }
     }
+    // The second pass of Kosaraju: in the reverse order of their ends, each party reaches against the
+    // arrows exactly its component.
     let mut component = BTreeMap::new();
     for (number, &start) in order.iter().rev().enumerate() {
         let mut stack = vec![start];

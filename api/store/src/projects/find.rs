@@ -203,6 +203,8 @@ impl Store {
             return Ok(Vec::new());
         }
         // The first page begins at the latest possible time.
+        // The time alone is no cursor: two projects of one microsecond would lose one of them at a
+        // page's end.
         let (micros, id) = filter.after.map_or((i64::MAX, String::new()), |cursor| {
             (cursor.created_at.micros(), cursor.id.to_string())
         });

@@ -143,6 +143,8 @@ impl Store {
                 .bind(now.micros())
                 .execute(&mut *cx)
                 .await?;
+                // Last, as it locks the counter of the search, for which every other change of an item
+                // waits.
                 if new.visibility == Visibility::Public {
                     service_state::search_changed(cx, ItemKind::Dataset, &id.to_string(), now).await?;
                 }
