@@ -47,6 +47,7 @@ impl Brackets {
 
     /// Returns the fee and the share of a price.
     pub fn split(&self, price: MicroUsdc) -> Split {
+        // A bracket ends where the next begins, so no amount is in two of them and none between two.
         let ends = self.0.iter().skip(1).map(|next| next.above).chain([i64::MAX]);
         let fee: i64 = self
             .0
@@ -60,6 +61,8 @@ impl Brackets {
             .sum();
         Split {
             fee: MicroUsdc(fee),
+            // By subtraction and not by percentages of its own: two roundings could lose or make a
+            // millionth.
             share: MicroUsdc(price.0 - fee),
         }
     }
@@ -69,7 +72,10 @@ impl TryFrom<Vec<Bracket>> for Brackets {
     type Error = ParseBracketsError;
 
     fn try_from(brackets: Vec<Bracket>) -> Result<Self, Self::Error> {
+        // Equal beginnings would make one bracket empty, and the text of a sale's brackets ambiguous.
         let rising = brackets.windows(2).all(|pair| pair[0].above < pair[1].above);
+        // More than 100 % would make the share negative, and a movement of the ledger has a positive
+        // amount.
         let sound = |bracket: &Bracket| bracket.above >= 0 && (0..=100).contains(&bracket.percent);
         if rising && brackets.iter().all(sound) {
             Ok(Self(brackets))

@@ -35,6 +35,8 @@ impl Side {
 
 /// Kind of an account. The order is that in which a change locks its accounts: the busiest come last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+// The order of the variants is behaviour: it is the order of locks, and a new kind in the wrong place
+// makes changes wait longer for the rows that everybody needs.
 pub enum AccountKind {
     /// Bought credits of an operator.
     Credits,
@@ -104,6 +106,8 @@ impl AccountKind {
     /// Returns the side of the accounts of this kind.
     pub const fn side(self) -> Side {
         match self {
+            // Money that the platform has, and the counterparts of credits that it gave without money.
+            // Everything else is owed to somebody or earned.
             Self::Treasury | Self::Promo | Self::Subsidy => Side::Debit,
             _ => Side::Credit,
         }
@@ -182,6 +186,8 @@ impl FromStr for Account {
         };
         let kind = AccountKind::ALL.into_iter().find(|kind| kind.as_str() == word);
         match kind {
+            // `fees:{operator}` and `held` without one name no account, although each part of them is a
+            // good word.
             Some(kind) if kind.is_of_operator() == operator.is_some() => Ok(Self { kind, operator }),
             _ => Err(ParseAccountError),
         }
@@ -209,6 +215,8 @@ impl Line {
                 -self.amount.0
             }
         };
+        // No line has one account on both sides: each event names two kinds, so the first match is the
+        // only one.
         if account == self.debit {
             on(Side::Debit)
         } else if account == self.credit {

@@ -5,6 +5,8 @@ use sha3::{Digest as _, Keccak256};
 /// Returns the nonce of a payout or refund, the same for every attempt, so that the chain pays it once.
 pub fn payout_nonce(id: &str) -> String {
     let mut hash = Keccak256::new();
+    // The text keeps these nonces apart from those that wallets draw, and its number lets the rule
+    // change.
     hash.update(b"sluice-payout-1");
     hash.update(id.as_bytes());
     let mut text = String::with_capacity(66);

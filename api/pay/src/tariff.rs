@@ -55,6 +55,7 @@ impl Tariff {
 
     /// Returns the charge for a day of storage.
     pub fn storage_day(&self, stored: u64, free: u64) -> MicroUsdc {
+        // A block that was begun counts as a whole, as in the price list.
         let blocks = stored.saturating_sub(free).div_ceil(BLOCK_BYTES);
         let blocks = i64::try_from(blocks).unwrap_or(i64::MAX);
         MicroUsdc(blocks.saturating_mul(self.storage_block_day.0))

@@ -166,6 +166,8 @@ const fn platform(kind: Kind) -> Account {
 
 impl Event {
     fn new(kind: EventKind, key: impl Into<String>, lines: &[(Account, Account, MicroUsdc)]) -> Self {
+        // A price below the first bracket has no fee, and a movement of zero would be refused by the
+        // database.
         let lines = lines.iter().filter(|(_, _, amount)| amount.0 != 0);
         Self {
             kind,
@@ -236,6 +238,8 @@ impl Event {
 
     /// A dispute ended for the seller, within the window or after it.
     pub fn dispute_lost(dispute: &str, seller: OperatorId, share: MicroUsdc, within_window: bool) -> Self {
+        // A dispute may outlast the window of its sale. The share then goes where the release would
+        // have put it.
         let to = if within_window { Kind::Held } else { Kind::Payable };
         let line = (Account::of(Kind::Disputed, seller), Account::of(to, seller), share);
         Self::new(EventKind::DisputeLost, dispute, &[line])
@@ -299,6 +303,7 @@ impl Event {
     /// A day of storage beyond the free bytes was charged.
     pub fn storage_day(operator: OperatorId, day: i64, amount: MicroUsdc) -> Self {
         let line = (Account::of(Kind::Credits, operator), platform(Kind::Usage), amount);
+        // The key names the day, so that a job that runs twice charges once.
         Self::new(EventKind::StorageDay, format!("{operator}:{day}"), &[line])
     }
 
