@@ -59,6 +59,7 @@ impl SecretKind {
     }
 
     fn of(text: &str) -> Option<Self> {
+        // Without the token of a session, which is read from its cookie only.
         [Self::AgentKey, Self::OperatorToken]
             .into_iter()
             .find(|kind| text.starts_with(kind.prefix()))
@@ -158,6 +159,7 @@ pub(crate) async fn authenticate(
 async fn session(app: &App, spec: &Spec, token: &str) -> Result<Option<Caller>, ApiError> {
     let now = app.clock.now();
     let accounts = app.store.accounts();
+    // A longer one is none of this service, and hashing it would be work for a stranger.
     let found = if token.len() <= MAX_CREDENTIAL_BYTES {
         accounts.session(&hash(token), now).await?
     } else {
@@ -171,6 +173,7 @@ async fn session(app: &App, spec: &Spec, token: &str) -> Result<Option<Caller>, 
             Err(unauthenticated(app, spec, REQUIRED))
         };
     };
+    // Each page would be a write otherwise.
     if now.micros() - session.seen_at.micros() > SEEN_INTERVAL {
         accounts.session_seen(session.id, now).await?;
     }

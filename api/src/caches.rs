@@ -137,6 +137,7 @@ impl Caches {
         if let Some(text) = known {
             return Ok(text);
         }
+        // Two calls at the start may both make it. The texts are equal, and no lock is held meanwhile.
         let text = make()?;
         self.texts.write().insert(name, text.clone());
         Ok(text)

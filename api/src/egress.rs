@@ -75,6 +75,7 @@ impl Egress {
     /// piece is not admitted ends with an error, so that no client takes it for complete.
     pub(crate) async fn counted(&self, app: &Arc<App>, reader: Reader, output: Output) -> Result<Output, ApiError> {
         match output {
+            // The whole answer is in memory, so it is admitted or refused before a byte of it is sent.
             Output::Whole { ref body, .. } => {
                 let (at, bytes) = (app.clock.now(), body.len() as u64);
                 self.admit(app, reader, at, bytes).await?;

@@ -166,6 +166,7 @@ pub(crate) async fn records(
 
 /// Returns true if the caller's operator has bought an item up to a version; for a unit the version is 1.
 pub(crate) async fn owns(cx: &Cx, kind: ItemKind, item: &str, version: u64) -> Result<bool, ApiError> {
+    // Who has no credential owns nothing here; wallets prove what they own at the paid paths.
     let Some(operator) = cx.operator() else {
         return Ok(false);
     };
@@ -214,6 +215,7 @@ pub(crate) fn top_up(cx: &Cx) -> Option<String> {
 pub(crate) fn refusal(kind: Kind, quote: &Quote) -> ApiError {
     let mut credits = json!({"buy": quote.buy});
     if let Some(top_up) = &quote.top_up {
+        // The address names the operator, so there is none for a caller without a credential.
         credits["topUp"] = json!(top_up);
     }
     let mut error = ApiError::new(kind, "payment_required", quote.message.clone());

@@ -312,6 +312,7 @@ pub const fn status(kind: Kind) -> StatusCode {
 /// Truncates text that the caller sent to a length that is useful in an answer.
 fn shorten(text: &mut String) {
     if text.len() > MAX_PATH_BYTES {
+        // The path has names that the caller chose, so the cut may fall into a character.
         text.truncate(text.floor_char_boundary(MAX_PATH_BYTES));
         text.push('…');
     }

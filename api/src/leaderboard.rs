@@ -59,6 +59,8 @@ impl Leaderboard {
         let mut board = self.boards[place].lock().await;
         if let Some(known) = board
             .as_ref()
+            // The second condition covers a clock that was set back: the ranking would otherwise stay
+            // for as long.
             .filter(|known| now.since(known.at) < KEPT && now >= known.at)
             && !store.moderation().agents_fell_since(known.at).await?
         {

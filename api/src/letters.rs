@@ -102,6 +102,7 @@ pub fn mail(payload: &Payload, operator: Option<OperatorId>, budget: Option<u32>
         job: NewJob {
             id: job_id(now),
             kind: KIND.to_owned(),
+            // Two letters of one kind to one person are two letters: each has a link of its own.
             dedupe: None,
             operator,
             payload: input(payload),
@@ -212,6 +213,7 @@ async fn to(app: &App, operator: OperatorId) -> Result<Option<String>, ApiError>
 async fn with_link(app: &App, purpose: LinkPurpose, id: LinkId, now: Timestamp) -> Result<Option<Addressed>, ApiError> {
     // The token is derived again: the job and the database have no token that could be stolen from them.
     let token = app.process.links.signer(&app.store, now).await?.mail_token(purpose, id);
+    // The link may have been used, or its time may be over, before the letter could be sent.
     let Ok(link) = app
         .store
         .accounts()

@@ -38,6 +38,7 @@ pub fn skeleton(name: &str) -> String {
             other => other,
         })
         .collect();
+    // After the digits are replaced: `r` and `n` side by side look like `m` in most fonts.
     letters.replace("rn", "m")
 }
 

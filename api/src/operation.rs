@@ -182,6 +182,7 @@ impl Operations {
         );
         let answering = self.answer(app, operation, incoming, request_id, input);
         let result = answering.instrument(span.clone()).await;
+        // Entered again, so that the line about the answer has the ids of the call.
         let _entered = span.enter();
         let micros = app.clock.now().since(started).as_micros();
         operation.meters.measure(name, micros, &result);
@@ -259,6 +260,8 @@ impl Operations {
         }
         limits::count(app, spec, client, caller.as_ref(), Some(&input)).await?;
         let mut parts = Arc::clone(app);
+        // The entry travels with the store, so that it is written in the transaction of the change and
+        // not beside it.
         if spec.audit && spec.effect != Effect::Read {
             let entry = audit::entry(spec, caller.as_ref(), &input, request_id, app.clock.now());
             Arc::make_mut(&mut parts).store = app.store.audited(entry);

@@ -46,6 +46,8 @@ pub(crate) fn amount_text<'a>(value: &'a Value, field: &'static str) -> Result<C
     match value {
         Value::String(text) => Ok(text.as_str().into()),
         Value::Number(number) => {
+            // A number such as `2.0` means whole dollars; its text is brought into the form of the
+            // pattern.
             let text = number.to_string();
             Ok(text.strip_suffix(".0").map(str::to_owned).unwrap_or(text).into())
         }

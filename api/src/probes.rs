@@ -107,6 +107,7 @@ fn answer(status: StatusCode, what: &str, word: &str) -> Response {
     let body = serde_json::json!({ what: word }).to_string();
     (
         status,
+        // A probe that a proxy answers from its cache says nothing of this process.
         [(header::CONTENT_TYPE, JSON), (header::CACHE_CONTROL, "no-store")],
         body,
     )

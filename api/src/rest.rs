@@ -115,6 +115,8 @@ pub(crate) fn router(app: App, operations: Operations) -> Router {
                 no_operation(&surface.app, request.into_parts().0, error).await
             }
         })
+        // Around everything, so that the answers of the fallbacks have an id and the common headers as
+        // well.
         .layer(middleware::from_fn(move |request, next| {
             identify(surface.clone(), request, next)
         }))
@@ -176,6 +178,7 @@ async fn call(surface: Served, operation: Arc<Operation>, request: Request) -> R
         client: client(app, &parts),
         presented: match &visit {
             Some(visit) => visit.presented(),
+            // A signed-in person is told that this is for agents, instead of being asked for a key.
             None if operation.spec.forbids_persons => person_or_presented(&parts.headers),
             None => presented(&parts.headers),
         },
@@ -287,6 +290,7 @@ async fn asset(request: Request) -> Response {
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(asset.media_type));
     headers.insert(
+        // The address has the hash of the content, so the content behind it never changes.
         header::CACHE_CONTROL,
         HeaderValue::from_static("public, max-age=31536000, immutable"),
     );

@@ -42,6 +42,8 @@ impl InputSchema {
             .should_validate_formats(true)
             .build(&document)
             .map_err(|error| error.to_string());
+        // After the validator is built: these are published, and the function refuses with an error of
+        // its own.
         for bound in bounds.iter().filter(|bound| !bound.asserted) {
             bound.set(&mut document);
         }
@@ -168,6 +170,7 @@ pub fn of_output<O: JsonSchema>() -> Value {
 fn generate<T: JsonSchema>(settings: SchemaSettings) -> Value {
     let mut schema = settings
         .with(|settings| {
+            // Tools of MCP and many clients read a schema without following references.
             settings.inline_subschemas = true;
             settings.meta_schema = None;
         })

@@ -94,11 +94,14 @@ impl Searching {
     pub async fn refresh(&self, store: &Store) -> Result<(), Error> {
         let current = self.current.read().clone();
         // The old index answers until the new one is built.
+        // Slots are never used again, so an index with much change is built anew while the old one
+        // answers.
         let Some(current) = current.filter(|current| !current.index.is_mostly_dead()) else {
             let built = build(store, self.model.as_ref().map(|model| model.dimensions())).await?;
             *self.current.write() = Some(built);
             return Ok(());
         };
+        // Kept apart until the commit: after a failure the same changes are read again.
         let mut seq = current.seq;
         loop {
             let changes = store.searching().changes_after(seq, READ).await?;
@@ -234,6 +237,7 @@ fn unit(unit: &Unit) -> Document {
 
 fn dataset(project: &Project) -> Document {
     let price = match project.access {
+        // Records of a public dataset need a key, though they cost nothing.
         Access::Public => Price::WithKey,
         Access::Paid if entitlement::price_of(project.price_micro).0 == 0 => Price::Free,
         Access::Paid => Price::Priced,

@@ -45,6 +45,7 @@ impl Usage {
         // Each count is stored by itself, so that one failure keeps that count only.
         for ((day, kind), used) in counts {
             if let Err(error) = store.usage_count(day, kind, used).await {
+                // Added and not set: uses of the same kind may have been counted meanwhile.
                 self.put((day, kind), used);
                 stored = Err(error);
             }

@@ -246,6 +246,8 @@ impl View {
     /// # Errors
     /// 500 if the token is no header value.
     pub(crate) fn signed_in(self, token: &str, seconds: i64) -> Result<Self, ApiError> {
+        // `Lax` and not `Strict`: a person who comes by a link of a letter would seem signed out
+        // otherwise.
         self.set_cookie(&format!(
             "{SESSION}={token}; Path=/; Max-Age={seconds}; Secure; HttpOnly; SameSite=Lax"
         ))
@@ -256,6 +258,7 @@ impl View {
     /// # Errors
     /// None in practice: the text is fixed.
     pub(crate) fn signed_out(self) -> Result<Self, ApiError> {
+        // A browser drops a cookie only if name and path are those that it was set with.
         self.set_cookie(&format!(
             "{SESSION}=; Path=/; Max-Age=0; Secure; HttpOnly; SameSite=Lax"
         ))
@@ -287,6 +290,7 @@ impl View {
     /// # Errors
     /// 500 if the word is no header value.
     pub(crate) fn themed(self, word: &str) -> Result<Self, ApiError> {
+        // The scheme is no secret, so it needs neither `Secure` nor `HttpOnly`.
         self.set_cookie(&format!("{THEME}={word}; Path=/; Max-Age=31536000; SameSite=Lax"))
     }
 

@@ -25,6 +25,7 @@ pub(crate) fn check(path: &str, email: &str) -> Result<(), ApiError> {
 ///
 /// Only the domain is looked at: the list has its own idea of the other half.
 pub(crate) fn is_disposable(email: &str) -> bool {
+    // The list has domains, and the library takes addresses, so any name before the sign will do.
     domain(email).is_some_and(|domain| !mailchecker::is_valid(&format!("a@{}", domain.to_ascii_lowercase())))
 }
 

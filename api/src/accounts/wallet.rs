@@ -21,6 +21,7 @@ pub(crate) fn check(path: &str, address: &str) -> Result<(), ApiError> {
         // Whatever is sent there is lost.
         return Err(ApiError::invalid(path, "must not be the zero address"));
     }
+    // Digits of one case have no checksum (EIP-55), so there is nothing to check.
     let is_mixed =
         digits.bytes().any(|byte| byte.is_ascii_uppercase()) && digits.bytes().any(|byte| byte.is_ascii_lowercase());
     if is_mixed && checksummed(digits) != digits {

@@ -73,6 +73,8 @@ impl Web {
         let fetched = self.fetch(url).await?;
         let client = document::read(url, &fetched.as_fetched(), now)?;
         let freshness = document::freshness(fetched.cache_control.as_deref());
+        // For as long as the client's own answer says, so that a change of its keys or addresses is
+        // seen.
         self.documents.lock().put(url, client.clone(), freshness, now);
         Ok(client)
     }
@@ -84,6 +86,8 @@ impl Web {
         if let Some(keys) = self.keys.lock().get(url, now) {
             return Some(keys.clone());
         }
+        // Without keys no assertion can be verified, so the reason for which they are missing does not
+        // matter.
         let fetched = self.fetch(url).await.ok()?;
         let keys = document::read_keys(&fetched.as_fetched()).ok()?;
         let freshness = document::freshness(fetched.cache_control.as_deref());
@@ -99,6 +103,7 @@ impl Web {
     }
 
     async fn fetch(&self, url: &str) -> Result<Document, FetchError> {
+        // Anybody who names a client makes this server open a connection, so their number is bounded.
         let _permit = self.fetches.acquire().await.map_err(|_closed| FetchError::Closed)?;
         let request = Request {
             accept: Some("application/json"),

@@ -192,6 +192,7 @@ impl Storage for Database {
     }
 
     async fn use_jti(&self, client_id: &str, jti: &str, until: Timestamp) -> Result<bool, StorageError> {
+        // The client chooses the id and its length; the hash has a fixed one.
         let hash = Sha256::digest(jti.as_bytes()).into();
         Ok(self.store.oauth().assertion_use(client_id, hash, until).await?)
     }

@@ -165,6 +165,8 @@ pub(super) fn insufficient_scope(needed: Scope) -> ApiError {
 /// Returns the reason of a refusal that the endpoint has to challenge; none for any other error.
 pub(crate) fn denied(error: &ApiError, has_credential: bool) -> Option<Denied> {
     match (error.kind(), error.machine_code()) {
+        // With `invalid_token` an app renews its token; without any error code it begins the
+        // authorization (RFC 6750 section 3.1).
         (Kind::Unauthenticated, _) if has_credential => Some(Denied::InvalidToken),
         (Kind::Unauthenticated, _) => Some(Denied::NoToken),
         (_, "insufficient_scope") => Some(Denied::InsufficientScope),

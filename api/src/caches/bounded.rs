@@ -52,6 +52,8 @@ impl<K: Eq + Hash + Clone, V: Clone> Bounded<K, V> {
 
     /// Puts a value in the place of the one that the key has. A value heavier than half the bound is not kept.
     pub(super) fn insert(&mut self, key: K, value: V, weight: usize) {
+        // Removed first, so that the weight of the value before is not counted beside that of the new
+        // one.
         self.remove(&key);
         if weight > self.half {
             return;

@@ -63,6 +63,8 @@ impl<K: Eq + Hash + Clone, V: Remembered> Fresh<K, V> {
     /// Returns the value of a key if it is known and up to date.
     pub(super) fn peek(&self, store: &Store, key: &K, now: Timestamp) -> Option<V> {
         match self.0.lock().get(key)? {
+            // The age bounds what other processes changed; the stamp shows what this one changed, at
+            // once.
             Slot::Known { begun, stamp, value } if is_young(begun, now) && stamp == store.stamp(value.project()) => {
                 Some(value)
             }
@@ -95,6 +97,8 @@ impl<K: Eq + Hash + Clone, V: Remembered> Fresh<K, V> {
     where
         F: Future<Output = Result<Option<V>, Error>> + Send + 'static,
     {
+        // Read before the query begins. A change in between costs another query, and never leaves an
+        // old value in place.
         let now_changes = store.changes();
         let mut slots = self.0.lock();
         // A query that began before a change may miss it, so it is not joined by a caller that may know of the change.
@@ -105,6 +109,7 @@ impl<K: Eq + Hash + Clone, V: Remembered> Fresh<K, V> {
         {
             return flight;
         }
+        // Made under the lock and polled after it: a future does nothing until then.
         let flight = query().boxed().shared();
         // It was made in this function, so it cannot have ended.
         if let Some(weak) = flight.downgrade() {

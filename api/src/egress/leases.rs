@@ -71,6 +71,8 @@ impl Leases {
 
     /// Gives back what is left of leases that are idle at `now`, or of all.
     pub(super) async fn give_back(&self, store: &Store, now: Timestamp, all: bool) -> Result<(), store::Error> {
+        // The leases are taken out under the lock and given back after it. An answer in between finds
+        // none and takes a new one.
         let idle: Vec<_> = {
             let mut left = self.left.lock();
             let is_over = |lease: &Left| all || now.since(lease.used_at) >= IDLE;
@@ -85,6 +87,8 @@ impl Leases {
         };
         for ((operator, month), bytes) in idle {
             if bytes > 0 {
+                // After an error the rest is not given back. Its bytes count as used until the month
+                // ends, so the bound still holds.
                 store.money().egress_return(&account(operator), month, bytes).await?;
             }
         }
@@ -98,12 +102,16 @@ impl Leases {
         if missing == 0 {
             return Ok(());
         }
+        // A credential without the permission to spend gets what is free and no more.
         let payer = reader.may_spend.then_some(reader.operator);
+        // An answer that is larger than a lease is leased whole before its first byte: half of it is of
+        // no use.
         let whole = missing.max(LEASE);
         // A whole lease for nothing, then just these bytes for nothing, then the same for credits.
         let tries = [(whole, None), (missing, None), (whole, payer), (missing, payer)];
         let mut refused = None;
         for (number, (size, payer)) in tries.into_iter().enumerate() {
+            // For a large answer, or without a payer, tries are equal and their result is known.
             let repeats = tries[..number].contains(&(size, payer));
             if repeats {
                 continue;

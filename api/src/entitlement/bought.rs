@@ -41,6 +41,7 @@ impl Entitlements {
         version: u64,
         now: Timestamp,
     ) -> Result<bool, store::Error> {
+        // Before the memory is read: after a refund, what is remembered must be gone.
         self.poll(store, now).await?;
         let key = (operator, kind, item.to_owned());
         let known = self.bought.lock().get(&key).copied();
@@ -48,12 +49,15 @@ impl Entitlements {
         if known.is_some_and(|(highest, at)| highest >= version && now.since(at) < REMEMBERED) {
             return Ok(true);
         }
+        // Read before the query. A refund while it runs raises the number, and the result is not kept.
         let generation = self.generation.load(Ordering::Acquire);
         let highest = store.money().owned(operator, kind, item).await?;
         let mut bought = self.bought.lock();
         match highest {
             Some(highest) if self.generation.load(Ordering::Acquire) == generation => {
                 if bought.len() >= MOST {
+                    // Emptied as a whole: keeping an order would cost every read, and a lost entry
+                    // costs one query.
                     bought.clear();
                 }
                 bought.insert(key, (highest, now));
@@ -74,6 +78,7 @@ impl Entitlements {
         if self.generation.swap(generation, Ordering::AcqRel) != generation {
             self.bought.lock().clear();
         }
+        // Only once the memory is cleared, so that no other call takes it for checked before.
         self.polled_at.store(now.micros(), Ordering::Release);
         Ok(())
     }

@@ -23,6 +23,7 @@ async fn find_at(app: &App, id: &str, now: Timestamp) -> Result<BoardRequest, Ap
 /// Returns the request with this id if it is of the caller's operator, otherwise a 404 or a 403.
 pub(crate) async fn own(cx: &Cx, id: &str) -> Result<BoardRequest, ApiError> {
     let request = find(cx, id).await?;
+    // Everybody sees a request, so a 403 instead of a 404 reveals nothing.
     check_own(&request, cx.operator())?;
     Ok(request)
 }

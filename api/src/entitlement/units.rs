@@ -36,6 +36,7 @@ impl Shown {
             UnitStatus::Queued => Self::Queued,
             UnitStatus::Waiting => Self::Waiting,
             UnitStatus::Rejected => Self::Rejected,
+            // A takedown is stronger than a retirement: it hides the text from its readers too.
             _ if unit.chain.taken_down.is_some() => Self::TakenDown,
             _ if unit.chain.retired_at.is_some() => Self::Retired,
             UnitStatus::Published => Self::Published,
@@ -110,6 +111,7 @@ pub(crate) fn full_read(unit: &Unit, caller: Relation) -> FullRead {
                 FullRead::Hidden
             }
         }
+        // Before every rule that counts: an own read gives no points and needs no purchase.
         _ if caller.owns => FullRead::Open,
         Shown::Queued | Shown::Waiting | Shown::Rejected => FullRead::Hidden,
         // A buyer may read it for the first time now, and rate it after that.
@@ -117,8 +119,11 @@ pub(crate) fn full_read(unit: &Unit, caller: Relation) -> FullRead {
         Shown::Retired if caller.has_read => FullRead::Open,
         Shown::Retired => FullRead::Retired,
         Shown::Published | Shown::Superseded => match chain.price_micro {
+            // Free for everybody, so no read is recorded, but a key must be able to rate what it read.
             Some(0) if caller.has_key => FullRead::Permitted,
             Some(0) => FullRead::Open,
+            // Without a price of its own, a unit is read with a key for nothing; the record is what
+            // gives points.
             None if caller.has_key => FullRead::Recorded,
             Some(_) if caller.has_bought => FullRead::Recorded,
             price => FullRead::Priced {
@@ -194,6 +199,7 @@ pub(crate) async fn relation(cx: &Cx, unit: &Unit) -> Result<Relation, ApiError>
 /// Returns what a caller is to a unit. Only an agent has read or bought anything.
 async fn relation_of(app: &App, caller: Option<&Caller>, now: Timestamp, unit: &Unit) -> Result<Relation, ApiError> {
     let Some((agent, operator)) = caller.and_then(|caller| Some((caller.agent()?, caller.operator))) else {
+        // A person without an agent is a stranger here: reads, ratings and points are those of agents.
         return Ok(Relation::default());
     };
     if operator == unit.chain.operator {
@@ -231,6 +237,8 @@ pub(super) async fn outrank(
     }
     let unit = find(app, id).await?;
     let relation = relation_of(app, caller, now, &unit).await?;
+    // Bad input about a unit that the caller may not know of is answered like a missing unit, so that
+    // the refusal tells nothing.
     if may_comment(&unit, relation) || may_rate(&unit, relation) {
         Ok(())
     } else {

@@ -67,6 +67,7 @@ impl Backlog {
 
     /// Returns the reason to refuse another contribution, if there is one.
     pub fn rejection(&self) -> Option<Rejected> {
+        // Relaxed loads are enough: no other data is read by these counts.
         let Shared { bound, .. } = &*self.shared;
         if !self.shared.disk_has_space.load(Ordering::Relaxed) {
             return Some(Rejected::Disk);

@@ -108,6 +108,7 @@ impl JobRunner {
             );
             Vec::new()
         });
+        // Side by side, so that one server that hangs does not hold up the other jobs of the batch.
         stream::iter(&jobs)
             .for_each_concurrent(CONCURRENCY, |job| self.run_one(job))
             .await;
@@ -152,6 +153,7 @@ impl JobRunner {
             Ok(()) => flow.job_done(id).await,
             Err(Failure { reason, may_pass }) if may_pass && *attempts < MAX_ATTEMPTS => {
                 tracing::warn!(job = id, kind, attempts, reason, "a job failed; trying again later");
+                // The lease has counted this try already.
                 let pause = BACKOFF.pause(attempts.saturating_sub(1));
                 flow.job_retry(id, &reason, now.plus(pause)).await
             }

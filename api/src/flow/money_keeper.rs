@@ -69,6 +69,8 @@ impl MoneyKeeper {
                         "cannot release the shares of sales; trying again"
                     );
                 }
+                // Each step fails by itself, so that an error in one does not stop the money of the
+                // others.
                 if let Err(error) = self.give(now).await {
                     tracing::warn!(
                         error = chain(&error),
@@ -82,6 +84,8 @@ impl MoneyKeeper {
                     );
                 }
                 let day = due_day(now);
+                // This only spares the queries of a day that is done. The key in the database is what
+                // charges nobody twice.
                 if charged == Some(day) {
                     continue;
                 }
@@ -110,6 +114,7 @@ impl MoneyKeeper {
     /// Gives the credits of sign-ups of the last day that a crash kept back.
     async fn give(&self, now: Timestamp) -> Result<(), store::Error> {
         let (money, tariff) = (self.store.money(), &self.tariff);
+        // The ledger takes no event without an amount.
         if tariff.given_at_sign_up.0 == 0 {
             return Ok(());
         }
@@ -128,6 +133,8 @@ impl MoneyKeeper {
         for operator in self.store.money().maintainers().await? {
             let stored = storage_quota::stored(&self.store, &self.catalog, operator).await?;
             let amount = self.tariff.storage_day(stored, self.free_storage);
+            // Within the free bytes there is no event, so the journal of most operators has none of
+            // storage.
             if amount.0 == 0 {
                 continue;
             }

@@ -154,6 +154,8 @@ impl Projector {
                         self.waiters.wake_unit(applied.id);
                     }
                 }
+                // Only one that was alone in its transaction is known to be the one that the database
+                // refuses.
                 Err(error) if error.retry() == Retry::Never && at_once == 1 => {
                     let (outcome, delivered) = units.remove(0);
                     refused.push((outcome.id, delivered));
@@ -252,6 +254,7 @@ impl Projector {
                     metrics::counter!(metric::DEAD_LETTERS).increment(1);
                     return;
                 }
+                // It was delivered again after a crash, and was counted the first time.
                 Ok(DeadLetterAdded::Known) => return,
                 // The database refuses it for good, so retrying would block the topic. The log still has it.
                 Err(error) if error.retry() == Retry::Never => {
@@ -283,6 +286,8 @@ fn letter(value: &[u8]) -> Option<store::DeadLetter> {
         offset: letter.offset,
     };
     Some(store::DeadLetter {
+        // Named after the message that could not be processed, so that a second letter about it is
+        // known.
         id: letter_id(&letter.topic, position, &payload),
         topic: letter.topic,
         partition: letter.partition,
@@ -326,6 +331,7 @@ fn marks(batch: &[Delivered]) -> Vec<Position> {
     let mut next = BTreeMap::new();
     // Messages of a partition are in order, so the last one inserted is the highest.
     for Delivered { position, .. } in batch {
+        // The position of a group is that of the message that it reads next.
         next.insert(position.partition, position.offset + 1);
     }
     next.into_iter()
@@ -353,6 +359,7 @@ async fn back_off(error: &store::Error, failures: &mut u32) {
         error = error as &dyn std::error::Error,
         "cannot store an outcome in the database; trying again"
     );
+    // Nothing is skipped while the database is away: the log keeps what follows in its order.
     tokio::time::sleep(BACKOFF.pause(*failures)).await;
     *failures += 1;
 }

@@ -106,6 +106,8 @@ impl Sweeper {
                 match swept {
                     Ok(count) => {
                         if !is_paused {
+                            // During a pause only private submissions were appended, so the sweep over
+                            // everything is still to come.
                             beginning = None;
                         }
                         if count > 0 {

@@ -142,6 +142,8 @@ impl UnitSweeper {
         self.store.knowledge().permits_prune(now).await?;
         match self.validation.held(now) {
             None => self.due().await,
+            // Only asking a silent provider tells if it answers again. A budget ends at a known time,
+            // and a pause by an administrator.
             Some((reason, _)) if reason == "provider" => self.probe().await,
             Some(_) => Ok(0),
         }
@@ -166,6 +168,7 @@ impl UnitSweeper {
     async fn probe(&self) -> Result<usize, SweepError> {
         let now = self.clock.now();
         let page = self.store.knowledge().due(now, 1).await?;
+        // The database keeps the time of the last probe, so that all processes together send one.
         if page.is_empty() || !self.store.validation_probe(now, PROBE_INTERVAL).await? {
             return Ok(0);
         }

@@ -175,6 +175,7 @@ impl Waiters {
 
     fn notify_key_logged(&self, id: &Key) -> bool {
         let Some(wake_up) = self.wake_up(id) else { return false };
+        // Set before the notice, so that a request which is just about to wait reads it.
         wake_up.is_logged.store(true, Ordering::Release);
         wake_up.notify.notify_waiters();
         true

@@ -18,6 +18,7 @@ const DIGEST: Duration = Duration::from_mins(15);
 /// Returns the letter that tells moderators of what happens at `now`: one at the end of each quarter of an hour.
 pub fn digest(now: Timestamp) -> Digest {
     let length = i64::try_from(DIGEST.as_micros()).unwrap_or(i64::MAX);
+    // All reports of a slot share one letter, so a flood of reports is no flood of letters.
     let slot = now.micros().div_euclid(length);
     let (from, to) = (slot * length, (slot + 1) * length);
     Digest {
@@ -164,6 +165,7 @@ async fn reports(app: &App, base: &str, from: Timestamp, to: Timestamp) -> Resul
         moderation.reports_open_between(from, to),
         moderation.answers_between(from, to)
     )?;
+    // Everything was decided before the time of the letter.
     if counts.is_empty() && answers == 0 {
         return Ok(None);
     }

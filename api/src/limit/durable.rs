@@ -40,6 +40,8 @@ impl Counters for Durable {
             ends_at: now.plus(rule.window * 2),
         };
         let admit = move |counted: store::Counted| window.admit(rule.limit, counted.used, counted.before);
+        // The check runs in the transaction of the count, so that two replicas cannot both take the
+        // last place.
         let counted = self
             .0
             .counter_take(event, move |counted| admit(counted) == Decision::Allow)

@@ -103,6 +103,7 @@ impl Limiter {
             return Health::Off;
         };
         match shared
+            // A server that is read-only or out of memory still answers a ping, but takes no count.
             .ask(now, shared.counters.take(HEALTH_CHECK, Source(0, 0), now))
             .await
         {

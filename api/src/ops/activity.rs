@@ -158,6 +158,7 @@ async fn newest(cx: &Cx, before: i64, limit: u32) -> Result<Vec<Entry>, ApiError
 async fn page(cx: Cx, input: List) -> Result<Reply<Page>, ApiError> {
     let limit = input.limit.unwrap_or(DEFAULT_LIMIT);
     let (mut items, is_later) = match (&input.cursor, &input.after) {
+        // They read in opposite directions.
         (Some(_), Some(_)) => return Err(ApiError::invalid("/after", "cannot be sent with `cursor`")),
         (None, Some(after)) => {
             let base = &cx.app.config.public_url;

@@ -116,6 +116,7 @@ pub(super) async fn current(cx: &Cx, runs: u32) -> Result<Vec<(Collector, Vec<Co
     let (all, mut runs) = tokio::try_join!(collectors.all(), collectors.runs(runs))?;
     let current = all
         .into_iter()
+        // A collector that no build has any more leaves its row, which is not shown for ever.
         .filter(|collector| cx.now.since(collector.seen_at) < FORGOTTEN);
     Ok(current
         .map(|collector| {
@@ -127,6 +128,7 @@ pub(super) async fn current(cx: &Cx, runs: u32) -> Result<Vec<(Collector, Vec<Co
 
 /// Returns true while a process holds the lease of a run.
 pub(super) fn is_running(collector: &Collector, now: Timestamp) -> bool {
+    // A process that died leaves its run without an end; its lease ends all the same.
     collector.leased_until.is_some_and(|until| until > now)
 }
 

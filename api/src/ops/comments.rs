@@ -296,6 +296,8 @@ async fn edit(cx: Cx, input: Edit) -> Result<Reply<Own>, ApiError> {
             "must have 10 to 1000 characters in a review",
         ));
     }
+    // An edit passes the same gates as a first text, so it cannot bring in what would have been
+    // refused.
     match found.kind {
         CommentKind::Comment | CommentKind::Reply => refused::check("body", &input.body).await?,
         _ => refused::check_of_board("body", &input.body).await?,

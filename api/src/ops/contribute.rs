@@ -291,6 +291,7 @@ fn body_hash(records: &[Value], source_declaration: Option<&str>) -> [u8; 32] {
     let mut text = Vec::new();
     canonical::write_value(&mut text, &source_declaration.map_or(Value::Null, Value::from));
     for record in records {
+        // Canonical JSON has no line break of its own, so the breaks keep the records apart.
         text.push(b'\n');
         canonical::write_value(&mut text, record);
     }

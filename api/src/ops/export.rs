@@ -99,6 +99,7 @@ fn pieces(lines: Lines) -> BoxStream<'static, Result<Bytes, io::Error>> {
     let mut row = 0;
     let pieces = std::iter::from_fn(move || {
         let mut piece = Vec::with_capacity(CHUNK_BYTES + CHUNK_BYTES / 8);
+        // Records are written whole, so a piece may be larger by one record than the bound.
         while row < lines.len() && piece.len() < CHUNK_BYTES {
             lines.write(row..row + 1, &mut piece);
             row += 1;

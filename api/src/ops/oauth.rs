@@ -240,6 +240,8 @@ struct Register {
 }
 
 async fn register(cx: Cx, _: Register) -> Result<OAuthReply, ApiError> {
+    // The body as it was sent: members that the type does not name are ignored, not refused (RFC 7591
+    // section 2).
     let metadata = cx.body.unwrap_or_default();
     match cx.app.apps.server().register(&metadata).await {
         Ok(client) => Ok(OAuthReply::of(registration::CREATED, registration::answer(&client))),

@@ -134,6 +134,7 @@ impl Sent {
         let v2 = self.v2.into_iter().flatten().map(|text| (Protocol::V2, text));
         let mut all = v1.chain(v2);
         match (all.next(), all.next()) {
+            // Which of two payments is meant cannot be told, and settling both would charge twice.
             (_, Some(_)) => Err(answers::malformed("header", "must be in one header, once")),
             (first, None) => Ok(first),
         }

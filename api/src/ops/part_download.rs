@@ -116,6 +116,8 @@ async fn part(cx: Cx, input: Address) -> Result<Streamed<Parquet>, ApiError> {
         account: &input.account,
         expires: input.expires,
     };
+    // The signature is checked before anything is read, so that nobody learns from this address which
+    // parts exist.
     let signer = cx.app.process.links.signer(&cx.app.store, cx.now).await?;
     if !signer.signed(&grant, &input.signature) {
         let message = "the address differs from the one in the manifest";

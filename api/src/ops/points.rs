@@ -205,6 +205,7 @@ async fn ranking(cx: Cx, input: Ranking) -> Result<Reply<Leaderboard>, ApiError>
         .leaderboard
         .of(&cx.app.store, input.period, cx.now)
         .await?;
+    // One ranking is made for all callers, who differ only in how much of it they see.
     let places = (1..).zip(&board.agents).take(limit as usize);
     let items = places.map(|(rank, ranked)| Place {
         rank,

@@ -186,6 +186,7 @@ fn api_error(cx: &Cx, failure: Failure) -> ApiError {
             let message = format!("the query took longer than {} seconds", cx.app.limits.query_seconds);
             ApiError::new(Kind::Invalid, "query_timeout", message).with_status(StatusCode::REQUEST_TIMEOUT)
         }
+        // The query never began, so a repeated call is as good as the first and `Retry-After` is short.
         Failure::Busy => {
             let seconds = cx.app.limits.query_seconds;
             let message = format!("every place for a query was taken for {seconds} seconds; it did not begin");

@@ -150,6 +150,8 @@ fn offset(mode: Mode, cursor: &str) -> Option<usize> {
     let text = String::from_utf8(BASE64URL_NOPAD.decode(cursor.as_bytes()).ok()?).ok()?;
     let (name, offset) = text.split_once('.')?;
     let offset: usize = offset.parse().ok()?;
+    // A cursor of another mode would point into another order. The bound keeps a made-up cursor from
+    // asking the index for everything.
     (name == mode.as_str() && offset <= MOST).then_some(offset)
 }
 
@@ -186,6 +188,8 @@ async fn answer(cx: &Cx, input: Search) -> Result<Results, ApiError> {
         vector,
         mode,
         offset,
+        // The index may propose what is hidden by now. Some hits more than a page fill the gaps without
+        // a second search.
         limit: limit + SPARE,
     };
     if !query.text.is_empty() {
@@ -199,6 +203,8 @@ async fn answer(cx: &Cx, input: Search) -> Result<Results, ApiError> {
         );
     }
     let now = cx.now;
+    // The scan of the vectors takes milliseconds of a processor, which would hold up other requests of
+    // a thread.
     let found = tokio::task::spawn_blocking(move || index.search(&query, now))
         .await
         .map_err(ApiError::internal)?
@@ -234,6 +240,7 @@ async fn previews(cx: &Cx, found: &Found, limit: usize) -> Result<(Vec<Preview>,
         if shown.len() == limit {
             break;
         }
+        // Hits that are not shown count for the cursor, or the next page would begin with them again.
         taken += 1;
         let preview = match key.kind {
             ItemKind::Unit => units.remove(&key.id).map(|unit| Preview::of_unit(cx, unit)),

@@ -63,6 +63,8 @@ fn value(message: &Value) -> Result<HeaderValue, ApiError> {
 /// Adds the challenge for both versions: the header is of version 2, the body of version 1.
 fn challenged(error: ApiError, goods: &Goods, plane: &PaymentPlane, why: &str) -> Result<ApiError, ApiError> {
     let asset = &plane.asset;
+    // Clients of version 1 read the body only. Where that version is off, they find an empty list and
+    // sign nothing.
     let v1 = Value::from_iter(plane.has_v1.then(|| goods.offer.v1(asset)));
     let mut error = error
         .header(REQUIRED, value(&goods.offer.challenge(asset, why))?)
@@ -72,6 +74,7 @@ fn challenged(error: ApiError, goods: &Goods, plane: &PaymentPlane, why: &str) -
         .field("priceMicro", goods.price.0)
         .field("pay", goods.offer.url.clone());
     if let Some(buy) = &goods.buy {
+        // An agent may have a key beside its wallet, and prepaid credits need no signature.
         error = error.field("credits", serde_json::json!({"buy": buy}));
     }
     Ok(error)
@@ -105,6 +108,7 @@ pub(crate) fn receipt(
         protocol,
         payer: payment.payer.parse().map_err(ApiError::internal)?,
         transaction,
+        // A wallet that had bought before is not charged, although its payment names an amount.
         amount: if is_free { 0 } else { super::natural(payment.amount) },
         error,
     };
@@ -140,6 +144,8 @@ pub(crate) fn failed(goods: &Goods, plane: &PaymentPlane, protocol: Protocol, pa
 /// Returns the answer to a payment whose settlement is not known.
 pub(crate) fn pending(plane: &PaymentPlane, protocol: Protocol, payment: Option<&Payment>) -> ApiError {
     let message = "it is not known yet if the payment was settled; send the same payment again, do not sign a new one";
+    // Without a challenge: a client that signs anew while the first payment may still settle would pay
+    // twice.
     let error = later(message, PENDING_SECONDS).code("settlement_pending");
     match payment {
         Some(payment) => with(
@@ -188,6 +194,7 @@ pub(crate) fn used_elsewhere() -> ApiError {
 
 /// Returns the answer to an authorization whose answer is not given any more.
 pub(crate) fn used(header: (HeaderName, HeaderValue)) -> ApiError {
+    // The receipt stays, so that a client which lost the first answer has the proof of its payment.
     let message = "this payment was settled before, and its answer is not given again; sign a new payment with the same \
                    wallet, which is not charged for what it has bought";
     ApiError::conflict("payment_used", message).header(header.0, header.1)

@@ -108,12 +108,16 @@ pub(crate) async fn pack(cx: &Cx, operator: OperatorId) -> Result<Goods, ApiErro
 
 /// Returns a version of a dataset; the latest if none is named.
 pub(crate) async fn dataset(cx: &Cx, slug: &str, version: Option<Version>) -> Result<Goods, ApiError> {
+    // Without a viewer, although the caller may have a key: what is for sale at a public address
+    // must not depend on who asks.
     let project = cx.app.store.project_by_slug(slug, None).await?;
     let project = project.ok_or_else(|| ApiError::no_project(slug))?;
     let (kind, id) = (ItemKind::Dataset, project.id.to_string());
     let offer = cx.app.store.money().offer(kind, &id).await?;
     let offer = offer.filter(|offer| offer.visible);
     let offer = offer.ok_or_else(|| ApiError::no_project(slug))?;
+    // The latest version is fixed when the terms are made. The wallet signs for that one, also if
+    // another is merged before it pays.
     let asked = version.unwrap_or(Version(offer.version));
     if asked.0 == 0 || asked.0 > offer.version {
         let message = match version {
@@ -185,6 +189,8 @@ pub(super) struct Sold {
 /// Returns an item with its prices.
 pub(super) async fn on_sale(cx: &Cx, offer: &Offer, sold: Sold) -> Result<Goods, ApiError> {
     let terms = cx.app.payments.terms(sold.kind);
+    // Prices of the last minutes are taken too, because a wallet needs time between the challenge and
+    // the payment.
     let default = terms.default_price;
     let price = MicroUsdc(offer.price.unwrap_or(default.0));
     let window: Duration = terms.quote_window;
@@ -227,6 +233,7 @@ pub(super) async fn on_sale(cx: &Cx, offer: &Offer, sold: Sold) -> Result<Goods,
 
 /// Returns the first characters of a title.
 pub(super) fn shortened(title: &str) -> String {
+    // The description is part of a header, which clients and proxies bound.
     title.chars().take(TITLE).collect()
 }
 

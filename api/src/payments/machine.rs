@@ -50,6 +50,8 @@ impl Machine {
             return Ok(Driven::Stored);
         }
         let order = order(payment)?;
+        // Asked before the row says `settling`: a payment that is refused here was surely never sent,
+        // and its payer may send another.
         match self.plane.facilitator.verify(&order).await {
             Ok(Verdict::Valid) => {}
             Ok(Verdict::Invalid(reason)) => {
@@ -67,6 +69,8 @@ impl Machine {
         }
         fault::point("pay.verified");
         let lease = self.clock.now().plus(LEASE);
+        // Another call or replica took the step. Two settlements of one authorization move money once,
+        // but only the answer of a first attempt proves anything, so there is one first attempt.
         if !self.store.payments().begin(&payment.id, lease).await? {
             return Ok(Driven::Stored);
         }
@@ -75,6 +79,8 @@ impl Machine {
         fault::point("pay.answered");
         match settlement {
             Settlement::Done(transaction) => self.done(payment, transaction, &order.expected).await?,
+            // A refusal holds here and nowhere else: this is the first attempt, as the step above was
+            // taken once.
             Settlement::Refused(reason) => self.fail(payment, &reason).await?,
             Settlement::NotSent(reason) => {
                 tracing::warn!(
@@ -82,6 +88,7 @@ impl Machine {
                     error = reason,
                     "the facilitator cannot be reached; its payer may send the payment again"
                 );
+                // Back to bound: the request did not leave, so nobody has to read a chain to find out.
                 self.store.payments().not_sent(&payment.id, lease).await?;
                 return Ok(Driven::Unanswered);
             }
@@ -95,6 +102,8 @@ impl Machine {
         // The built-in ledger is the chain.
         if let Some(reader) = self.plane.chain.as_ref().filter(|_| !self.plane.is_built_in) {
             let confirmed = reader.confirms(transaction, expected).await;
+            // A node that does not answer proves nothing either, so the payment is in doubt and not
+            // refused.
             if confirmed != Ok(true) {
                 let doubt = Doubt {
                     reason: "transaction_not_confirmed".to_owned(),
@@ -146,6 +155,8 @@ impl Machine {
     /// Notes that a payment moved nothing.
     pub(super) async fn fail(&self, payment: &Payment, reason: &str) -> Result<(), ApiError> {
         let end = Timestamp::from_micros(payment.valid_before.saturating_mul(1_000_000));
+        // Looked at once more after its end: until then the authorization is valid, and whoever has it
+        // may still send it to the chain.
         let look_at = end.plus(SECOND_LOOK);
         self.store.payments().fail(&payment.id, reason, look_at).await?;
         Ok(())
@@ -172,6 +183,8 @@ impl Machine {
     /// Drives a payment in a task of its own, which a caller that leaves does not end.
     pub(crate) fn spawn(&self, payment: Payment) -> tokio::task::JoinHandle<Result<Driven, ApiError>> {
         let machine = self.clone();
+        // A task of its own: the client may hang up, and a payment must not stop between two of its
+        // steps.
         tokio::spawn(async move {
             let driven = machine.drive(&payment).await;
             if let Err(error) = &driven {

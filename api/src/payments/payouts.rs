@@ -62,6 +62,8 @@ impl Payouts {
                 let now = self.clock.now();
                 if now.since(picked) >= self.plane.payout_every {
                     picked = now;
+                    // Picking goes first, so that a payout that this round picks is sent in the same
+                    // round.
                     told(self.pick().await.err());
                 }
                 told(self.send_due().await.err());
@@ -82,9 +84,13 @@ impl Payouts {
         let (now, asset) = (self.clock.now(), self.plane.asset.id());
         let money = self.store.money();
         let mut picked = 0;
+        // Each payout is a transaction of its own: one that the treasury does not cover keeps no other
+        // back.
         for payable in money.payable(&asset, self.plane.tariff.payout_threshold, now).await? {
             let id = PaymentId::new(now).to_string();
             let new = NewPayout {
+                // The nonce follows from the id and is stored with it, so a process that takes over
+                // signs the same transfer.
                 nonce: payout_nonce(&id).to_string(),
                 id,
                 asset: asset.clone(),
@@ -94,6 +100,7 @@ impl Payouts {
             let operator = new.payable.operator;
             match money.payout_pick(new).await? {
                 PayoutPicked::Picked => picked += 1,
+                // Another process has picked this operator meanwhile, which is as good.
                 PayoutPicked::Raced => {}
                 PayoutPicked::Uncovered => tracing::error!(
                     %operator,
@@ -130,7 +137,7 @@ impl Payouts {
             nonce: may_change_nonce(payout.nonce.parse().map_err(ApiError::internal)?, payout.attempts),
             valid_before: natural(payout.valid_before),
         };
-        // An earlier attempt may have been paid.
+        // An earlier attempt may have been paid. Before the first one nothing can have used the nonce.
         if let Some(reader) = self.plane.chain.as_ref().filter(|_| payout.attempts > 0) {
             match reader.look(&expected).await {
                 Ok(Sight::Used(transaction)) => {
@@ -140,6 +147,8 @@ impl Payouts {
                     fault::point("payout.booked");
                     return Ok(());
                 }
+                // Before the end of the latest attempt that one may still be paid. A refund is never
+                // given up: nobody else has a claim to its amount.
                 Ok(Sight::Unused(at))
                     if at >= expected.valid_before && payout.attempts >= MAX_ATTEMPTS && !payout.is_refund =>
                 {
@@ -165,6 +174,8 @@ impl Payouts {
         }
         expected.valid_before = now + VALID_SECONDS;
         let valid_before = i64::try_from(expected.valid_before).unwrap_or(i64::MAX);
+        // The row is written first. After a crash it says that money may have moved, and the next try
+        // asks the chain.
         if !money.payout_sending(&payout.id, valid_before).await? {
             return Ok(());
         }
@@ -175,6 +186,8 @@ impl Payouts {
         let attempts = u32::try_from(payout.attempts).unwrap_or(u32::MAX);
         match settlement {
             Settlement::Done(transaction) => {
+                // The word of a facilitator that others run is checked on the chain, if a node can be
+                // asked.
                 let is_there = match self.plane.chain.as_ref().filter(|_| !self.plane.is_built_in) {
                     Some(reader) => reader.confirms(transaction, &expected).await == Ok(true),
                     None => true,
@@ -198,6 +211,7 @@ impl Payouts {
                     reason = doubt.reason,
                     "it is not known if a payout was made; looking again"
                 );
+                // Most doubts are a slow answer, which the chain settles a moment later.
                 let pause = if attempts == 0 {
                     LOOK
                 } else {
@@ -225,6 +239,7 @@ impl Payouts {
             from: expected.payer,
             to: expected.pay_to,
             value: expected.amount,
+            // A start at `now` would be in the future of a chain whose clock is behind.
             valid_after: 0,
             valid_before: expected.valid_before,
             nonce: expected.nonce,

@@ -114,11 +114,14 @@ impl Reconciler {
         let mut reason = payment.reason.clone().unwrap_or_else(|| "interrupted".to_owned());
         if let Some(reader) = &plane.chain {
             match reader.look(&expected).await {
+                // The chain outweighs everything that a facilitator has said.
                 Ok(Sight::Used(transaction)) => return machine.grant(payment, transaction).await,
                 Ok(Sight::Cancelled) => return machine.fail(payment, "cancelled").await,
                 Ok(Sight::Unused(at)) if at >= expected.valid_before => {
                     return machine.fail(payment, "expired").await;
                 }
+                // No rule fits a nonce that was used for another transfer, so the payment stays open
+                // for an administrator. It raises the alarm once.
                 Ok(Sight::UsedOtherwise) => {
                     let doubt = Doubt {
                         reason: "nonce_used_otherwise".to_owned(),
@@ -128,11 +131,14 @@ impl Reconciler {
                     return machine.doubt(payment, doubt, BACKOFF.most).await;
                 }
                 Ok(Sight::Unused(_)) => {}
+                // A silent node is no reason to stop: the same payment may still be sent again.
                 Err(unanswered) => reason = unanswered.reason,
             }
         }
         let now = natural(machine.clock.now().micros().div_euclid(1_000_000));
         let mut transaction: Option<Word> = None;
+        // Near its end it is not sent again: it could expire on the way, and one doubt would become
+        // two.
         if payment.payload.is_some() && now + MARGIN_SECONDS < expected.valid_before {
             match plane.facilitator.settle(&order(payment)?).await {
                 Settlement::Done(transaction) => return machine.done(payment, transaction, &expected).await,
@@ -152,6 +158,7 @@ impl Reconciler {
             is_alarming: false,
         };
         machine
+            // Sending and the first doubt count as attempts, so the pauses begin with the shortest.
             .doubt(payment, doubt, BACKOFF.pause(attempts.saturating_sub(2)))
             .await
     }
@@ -172,6 +179,8 @@ impl Reconciler {
                 );
                 machine.grant(payment, transaction).await
             }
+            // The node is behind, so this says nothing yet. The lease ends, and the payment is due
+            // again.
             Sight::Unused(at) if at < expected.valid_before => Ok(()),
             Sight::Unused(_) | Sight::Cancelled | Sight::UsedOtherwise => {
                 machine.store.payments().failed_for_good(&payment.id).await?;

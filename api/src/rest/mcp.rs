@@ -98,6 +98,7 @@ impl Endpoint {
         match self.pass(&parts, &mut body, incoming, &id).await {
             Ok(response) => response,
             Err(refused) => {
+                // A client that is still sending would see a connection reset instead of the error.
                 body::discard(&mut body).await;
                 self.refuse(&refused, has_credential, &id)
             }
@@ -107,6 +108,7 @@ impl Endpoint {
     /// Answers a request, or returns the error that HTTP itself has to say.
     async fn pass(&self, parts: &Parts, body: &mut Body, incoming: Incoming, id: &str) -> Result<Response, Refused> {
         let app = &self.surface.app;
+        // First of all, so that the rate limit bounds guessed keys and broken messages as well.
         app.admit(incoming.client).await?;
         // The method comes before the credential: clients take a 401 of GET for a server without tools.
         if parts.method != Method::POST {
@@ -140,6 +142,7 @@ impl Endpoint {
         }
         // A message that needs no credential still refuses a wrong one.
         apps::at_mcp(app, None, incoming.presented, self.resource).await?;
+        // A notification has no answer (JSON-RPC 2.0 section 4.1).
         if message.id.is_none() {
             return Ok(accepted());
         }
@@ -158,6 +161,7 @@ impl Endpoint {
     fn check_origin(&self, parts: &Parts) -> Result<(), ApiError> {
         let issuer = self.surface.app.apps.server().issuer().as_str();
         let is_own = |origin: &HeaderValue| origin.as_bytes().eq_ignore_ascii_case(issuer.as_bytes());
+        // The transport asks for this check against DNS rebinding. Programs send no `Origin`.
         if parts.headers.get_all(header::ORIGIN).iter().all(is_own) {
             Ok(())
         } else {
@@ -170,6 +174,8 @@ impl Endpoint {
     async fn read(&self, parts: &Parts, body: &mut Body, incoming: &Incoming) -> Result<Bytes, ApiError> {
         let app = &self.surface.app;
         let reservation = app.process.bodies.reservation(Holder::Address(incoming.client.into()));
+        // Bounds a message whose tool is not known yet. The bound of the tool follows with its
+        // arguments.
         let limit = app.limits.contribution_bytes.max(app.limits.body_bytes) + ENVELOPE_BYTES;
         let patience = Duration::from_secs(app.limits.body_patience_seconds.into());
         body::read(&parts.headers, body, limit, reservation, patience).await

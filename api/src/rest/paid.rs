@@ -19,8 +19,10 @@ pub(crate) fn is_paid(path: &str) -> bool {
 /// Adds what every answer of such a path has.
 pub(super) fn open(headers: &mut HeaderMap) {
     let mut set = |name: HeaderName, value| headers.insert(name, HeaderValue::from_static(value));
+    // Browsers send no cookies with `*`, so a page of another site acts for nobody.
     set(header::ACCESS_CONTROL_ALLOW_ORIGIN, "*");
     set(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
+    // The answer belongs to one payment. A shared cache would give it to whoever asks next.
     set(header::CACHE_CONTROL, "no-store");
 }
 

@@ -69,6 +69,7 @@ impl Model {
 
     /// Returns the vector of a query, unless documents or the model are not there yet.
     pub(super) async fn query(&self, text: &str) -> Option<Vec<f32>> {
+        // With vectors of few documents, all others would seem to match nothing.
         if !self.is_ready.load(Ordering::Relaxed) {
             return None;
         }
@@ -77,10 +78,14 @@ impl Model {
             return Some(known.clone());
         }
         let texts = [EmbeddedText { title: text, body: "" }];
+        // No lock is held while the model works, so two searches with the same text may both ask. Their
+        // vectors are equal.
         let vectors = tokio::time::timeout(PATIENCE, self.embedder.embed(&texts)).await;
         let vector = vectors.ok()?.ok()?.into_iter().next()?;
         let mut queries = self.queries.lock();
         if queries.len() >= REMEMBERED {
+            // Emptied as a whole: keeping an order would cost every search, and a lost vector costs one
+            // call of the model.
             queries.clear();
         }
         queries.insert(hash, vector.clone());
@@ -103,6 +108,8 @@ impl Model {
             texts.retain(|text| {
                 let known = stored.get(&text.item).filter(|stored| stored.hash == text.hash);
                 let known = known.and_then(|stored| decoded(&stored.vector));
+                // A stored vector that the index does not take, such as one of other dimensions, is
+                // made anew.
                 known.is_none_or(|vector| !index.set_vector(&text.missing, &vector))
             });
             if texts.is_empty() {
@@ -116,6 +123,7 @@ impl Model {
                 .collect();
             let vectors = match self.embedder.embed(&inputs).await {
                 Ok(vectors) => Some(vectors.iter().map(|vector| QuantisedVector::of(vector)).collect()),
+                // One text that the model refuses fails the whole call, so each is tried alone.
                 Err(error) if error.reason == Cause::Text => self.each(&inputs).await,
                 Err(_) => None,
             };
@@ -138,6 +146,8 @@ impl Model {
                 }
             }
         }
+        // Also when the model fell silent: documents that came meanwhile may have made the vectors too
+        // few.
         self.is_ready.store(index.is_modelled(), Ordering::Relaxed);
         Ok(())
     }
@@ -192,6 +202,7 @@ async fn read(store: &Store, index: &Index, missing: Vec<Missing>) -> Result<Vec
     let mut texts = Vec::with_capacity(missing.len());
     for missing in missing {
         let Some((item, chain, title, body)) = shown.remove(&missing.key) else {
+            // It was deleted or hidden after the index named it, and would be asked for in every round.
             index.remove(&missing.key);
             continue;
         };

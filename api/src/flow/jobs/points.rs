@@ -39,6 +39,7 @@ impl Handler for BatchPoints {
             })?;
             added += page.added;
             let Some(last) = page.last else { break };
+            // In pages, so that no transaction holds the rows of years.
             after = Some(last);
         }
         tracing::info!(

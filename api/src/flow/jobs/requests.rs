@@ -54,6 +54,7 @@ fn job(kind: &'static str, request: RequestId, round: u32, due_at: Timestamp, no
 }
 
 fn payload(job: &Job) -> Result<(RequestId, u32), Failure> {
+    // The payload of a job never changes, so another try would read the same.
     let broken = |reason: String| Failure {
         reason,
         may_pass: false,
@@ -136,6 +137,7 @@ impl Matches {
         let has_category = kind == ItemKind::Unit && request.category != GENERAL;
         let query = Query {
             text: request.title.clone(),
+            // By words alone, so that sellers are told also while no model answers.
             vector: None,
             mode: Mode::Keyword,
             filter: Filter {
@@ -167,7 +169,9 @@ impl Matches {
             }
         };
         let place = |id: &String| ids.iter().position(|other| other == id);
+        // The database answers in any order; the hits are in that of the index.
         owners.sort_by_key(|(id, _)| place(id));
+        // Who asked is not told of its own items, and every other operator is told once, of its best.
         let mut seen = HashSet::from([request.operator]);
         let best = owners.into_iter().filter(|(_, operator)| seen.insert(*operator));
         Ok(best.map(|(id, operator)| (operator, kind, id)).collect())
@@ -181,6 +185,7 @@ impl Handler for Matches {
         let (community, now) = (self.app.store.community(), self.app.clock.now());
         let found = community.request(id, now).await.map_err(|error| passing(&error))?;
         let open = |request: &BoardRequest| matches!(request.status, RequestStatus::Open | RequestStatus::Answered);
+        // The rounds end with the request: without a next job there is nothing to clean up.
         let Some(request) = found.filter(open) else {
             return Ok(());
         };

@@ -89,6 +89,7 @@ fn escaped(text: &str) -> String {
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
             '\t' | '\n' | '\r' => escaped.push(' '),
+            // XML 1.0 has no form for these characters, not even an escaped one.
             '\u{fffe}' | '\u{ffff}' => {}
             other if other.is_control() => {}
             other => escaped.push(other),

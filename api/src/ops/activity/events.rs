@@ -80,10 +80,12 @@ pub(super) struct Follow {
 pub(super) async fn follow(cx: Cx, input: Follow) -> Result<Streamed<Events>, ApiError> {
     let app = &cx.app;
     let permits = &app.process.followers;
+    // By address, since the feed reads no credential.
     let permit = permits.try_acquire(Source::from(cx.client), 1).ok_or_else(|| {
         let message = "too many clients of this address follow the feed; close one";
         ApiError::limited("rate_limited", message, 30)
     })?;
+    // Browsers send the header when they connect again, so it is newer than the address.
     let from = match input.last_event_id.as_deref().or(input.after.as_deref()) {
         Some(cursor) => number(cursor, "/after")?,
         None => app.process.newest.of(&app.store, cx.now).await?,
@@ -120,6 +122,8 @@ impl Client {
             // The head of the answer is sent with its first piece.
             return Some(Bytes::from_static(b"retry: 1000\n\n"));
         }
+        // A replica that drains lets its clients go: they come back to another one with their last
+        // cursor.
         while self.ticks_left > 0 && !self.app.drain.has_begun() {
             match self.entries().await {
                 Ok(Some(text)) => {
@@ -138,6 +142,8 @@ impl Client {
             self.quiet += 1;
             if self.quiet >= QUIET {
                 self.quiet = 0;
+                // Proxies close connections that are silent for long. A line with a colon is a comment,
+                // which clients drop.
                 return Some(Bytes::from_static(b": still here\n\n"));
             }
         }

@@ -179,6 +179,7 @@ pub(super) async fn close(cx: Cx, input: Named) -> Result<Reply<Request>, ApiErr
 /// Returns an answer of a request.
 async fn find(cx: &Cx, request: &BoardRequest, id: i64, chosen: Option<i64>) -> Result<Answer, ApiError> {
     let community = cx.app.store.community();
+    // By the list's own statement, so that an answer looks the same alone and in the list.
     let answers = community.answers_from(request.id, request.operator, id - 1, 1).await?;
     let answer = answers.into_iter().find(|answer| answer.comment.id == id);
     let answer = answer.ok_or_else(|| ApiError::internal(format!("answer {id} is not in the database")))?;

@@ -178,6 +178,7 @@ async fn list(cx: Cx, input: Find) -> Result<View, ApiError> {
     // The most frequent category comes first.
     let mut categories: Vec<_> = board.counts.category.iter().collect();
     categories.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    // The text is a field of the form and comes with it.
     let kept = input.set().into_iter().filter(|(name, _)| *name != "q");
     View::page(&RequestsPage {
         chrome: chrome(&cx).await?,

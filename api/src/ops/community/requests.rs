@@ -71,6 +71,7 @@ pub(super) async fn post(cx: Cx, input: Post) -> Result<Reply<Request>, ApiError
     let fields = input.fields.unwrap_or_default();
     let descriptions: Vec<&str> = fields.iter().filter_map(|field| field.description.as_deref()).collect();
     if !descriptions.is_empty() {
+        // One text, so that many fields cost one judgement.
         refused::check_of_board("fields", &descriptions.join("\n")).await?;
     }
     let id = RequestId::new(cx.now);
@@ -86,6 +87,7 @@ pub(super) async fn post(cx: Cx, input: Post) -> Result<Reply<Request>, ApiError
         budget_micro: budget_micro.map(|budget| budget.0),
         deadline,
         fields: serde_json::to_string(&fields).map_err(ApiError::internal)?,
+        // They are added in the transaction of the request, so that a crash after it loses neither.
         jobs: ends.into_iter().chain([Matches::job(id, 0, cx.now)]).collect(),
         now: cx.now,
     };
@@ -176,6 +178,7 @@ fn count(filter: &RequestFilter, rows: Vec<RequestCount>) -> (Counts, u64) {
             .category
             .as_ref()
             .is_none_or(|category| *category == row.category);
+        // A facet counts without its own condition: it shows what another choice of it would give.
         if kind && category {
             *counts.status.entry(row.status.to_string()).or_default() += row.count;
         }
@@ -189,6 +192,7 @@ fn count(filter: &RequestFilter, rows: Vec<RequestCount>) -> (Counts, u64) {
             total += row.count;
         }
     }
+    // Categories are chosen by agents, so their number has no other bound.
     if counts.category.len() > CATEGORIES {
         let mut all: Vec<_> = std::mem::take(&mut counts.category).into_iter().collect();
         all.sort_by_key(|(_, count)| std::cmp::Reverse(*count));

@@ -126,10 +126,13 @@ pub(super) async fn review(cx: Cx, input: Post) -> Result<Reply<Review>, ApiErro
         (Some(_), Some(_)) => return Err(ApiError::invalid("/dataset", "must not come with `unitId`")),
         (None, None) => return Err(ApiError::invalid("", "must have `unitId` or `dataset`")),
     };
+    // After the check that the caller may know of the item, so that the refusal tells nothing about a
+    // hidden one.
     if !entitlement::owns(&cx, item.kind, &item.id, 1).await? {
         let message = "only agents of an operator that bought the item review it or ask about it";
         return Err(ApiError::new(Kind::Forbidden, "not_bought", message));
     }
+    // Last, because it is the most expensive of the checks.
     refused::check_of_board("body", &input.body).await?;
     let new = NewReview {
         is_question: input.kind == Some(ReviewKind::Question),
@@ -234,6 +237,8 @@ pub(super) async fn list(cx: Cx, input: Wanted) -> Result<Reply<Reviews>, ApiErr
 pub(super) async fn found(cx: &Cx, item: Option<(ItemKind, &str)>, page: u32) -> Result<Reviews, ApiError> {
     let offset = u64::from(page.saturating_sub(1)) * u64::from(PER_PAGE);
     let store = cx.app.store.comments();
+    // Both at once, as neither needs the other; a count that is off by one review for a moment harms
+    // nobody.
     let (found, total) = tokio::try_join!(store.reviews(item, offset, PER_PAGE), store.review_count(item))?;
     let threads: Vec<i64> = found.iter().map(|review| review.comment.id).collect();
     let owners: HashMap<i64, OperatorId> = found.iter().map(|review| (review.comment.id, review.owner)).collect();

@@ -119,6 +119,7 @@ pub(super) struct Listed {
 impl Listed {
     pub(super) fn of(cx: &Cx, request: &BoardRequest) -> Self {
         let mut excerpt: String = request.body.chars().take(EXCERPT).collect();
+        // By bytes, which is right here: a beginning is as long as the whole only if it is the whole.
         if excerpt.len() < request.body.len() {
             excerpt.push('…');
         }

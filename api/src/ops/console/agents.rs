@@ -278,6 +278,7 @@ async fn remove(cx: Cx, input: Named) -> Result<View, ApiError> {
 
 async fn make_code(cx: Cx, _: Nothing) -> Result<View, ApiError> {
     let text = ClaimCodeText::generate().map_err(ApiError::unavailable)?.reveal();
+    // The parts are what is stored: the first finds the row, and of the second only the hash is kept.
     let parts = ClaimCodeParts::of(&text).ok_or_else(|| ApiError::internal("a new claim code is no claim code"))?;
     let expires_at = Timestamp::from_micros(cx.now.micros() + CODE_LASTS);
     let new = NewClaimCode {
@@ -335,6 +336,7 @@ async fn approve(cx: Cx, input: Approve) -> Result<View, ApiError> {
         .await?
     {
         Approval::Approved(_) => View::see(PATH),
+        // The page comes again with what was typed, so that a slip of the keyboard can be corrected.
         Approval::WrongPhrase => {
             let mut page = agents(&cx).await?;
             let message =

@@ -59,6 +59,7 @@ fn name(app: &AppConnection) -> String {
         .as_deref()
         .and_then(|text| serde_json::from_str(text).ok());
     let given = metadata.as_ref().and_then(|metadata| metadata["name"].as_str());
+    // A client that is known by the address of its document has no row with a name.
     let host = || Url::parse(&app.client_id).ok()?.host_str().map(str::to_owned);
     given
         .map(str::to_owned)

@@ -86,6 +86,8 @@ async fn look(app: &App, query: String) -> Result<Look, ApiError> {
     match authorize::check(&params, &client, app.apps.server().issuer()) {
         Ok(request) => Ok(Look::Ask(Box::new(Asked { client, request, query }))),
         Err(Refusal::Redirect { to, .. }) => Ok(Look::Back(to)),
+        // The address to go back to is not proved here, so the error is shown and nobody is sent there
+        // (RFC 6749 section 4.1.2.1).
         Err(Refusal::Show(shown)) => Err(show(shown)),
     }
 }
@@ -236,6 +238,7 @@ async fn decide(cx: Cx, input: Decision) -> Result<View, ApiError> {
     if input.choice == Choice::Deny {
         return View::see(&asked.request.error_url(server.issuer(), RequestError::DENIED));
     }
+    // A word that is no scope is refused below, like no scope at all.
     let scopes = Scopes::parse(&input.scopes.join(" ")).unwrap_or(Scopes::NONE);
     let connected = async {
         if !asked.request.may_grant(scopes) {
@@ -276,6 +279,7 @@ async fn agent(cx: &Cx, operator: OperatorId, chosen: &str, client: &Client) -> 
     let agents = cx.app.store.accounts().agents_of(operator, cx.now).await?;
     let found = agents
         .iter()
+        // Among those of this operator: a form may name any id.
         .find(|agent| agent.id == chosen && agent.removed_at.is_none());
     found.map(|agent| agent.id).ok_or_else(|| missing("agent"))
 }

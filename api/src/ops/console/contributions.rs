@@ -75,6 +75,7 @@ fn state_of(status: ContributionStatus, reject_code: Option<&str>) -> Contributi
         ContributionStatus::Submitted => ContributionState::Waiting,
         ContributionStatus::Waiting => ContributionState::Held,
         ContributionStatus::Merged => ContributionState::Merged,
+        // No gate judged it: the pipeline gave it up, so repairing the records would not help.
         ContributionStatus::Rejected if reject_code == Some("unprocessable") => ContributionState::Dead,
         ContributionStatus::Rejected => ContributionState::Rejected,
     }

@@ -62,6 +62,8 @@ async fn show(cx: Cx, input: Named) -> Result<View, ApiError> {
     let store = &cx.app.store;
     let project = store.project_by_slug(&input.slug, Some(operator)).await?;
     let project = project
+        // A public dataset of another operator is visible, too, but this page shows who uploads what to
+        // it.
         .filter(|project| project.operator == operator)
         .ok_or_else(|| missing("dataset"))?;
     let console = store.console();

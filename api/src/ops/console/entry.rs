@@ -154,6 +154,7 @@ struct Email {
 
 async fn resend_form(cx: Cx, input: Email) -> Result<View, ApiError> {
     accounts::request_link(&cx.app, &input.email, LinkPurpose::Verify, cx.now).await?;
+    // The page is the same with and without an account, so it does not tell which addresses have one.
     check_mail(&cx, pages::MailKind::Verify, input.email, None).await
 }
 
@@ -369,6 +370,7 @@ async fn sign_out(cx: Cx, _: Nothing) -> Result<View, ApiError> {
     if let Some((operator, session)) = cx.session() {
         cx.app.store.accounts().session_end(operator, session).await?;
     }
+    // The cookie goes also without a session: the browser would keep that of an ended one.
     View::see("/")?.signed_out()
 }
 

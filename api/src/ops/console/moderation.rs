@@ -136,6 +136,7 @@ struct Decide {
 }
 
 async fn decide(cx: Cx, input: Decide) -> Result<View, ApiError> {
+    // Before the id is parsed: to anybody else, a good id and a bad one must look alike.
     let by = moderator(&cx, "report").await?;
     let report: ReportId = id(&input.id, "report")?;
     let moderation = cx.app.store.moderation();
@@ -200,6 +201,7 @@ async fn answer(cx: Cx, input: Answer) -> Result<View, ApiError> {
     let moderation = cx.app.store.moderation();
     let letter = letters::digest(cx.now);
     let kept = moderation.answer(owner, takedown, input.answer, letter, cx.now).await?;
+    // A takedown of another's item is missing here, so nobody learns of one.
     answered(kept, kept, "takedown")
 }
 

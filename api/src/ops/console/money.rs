@@ -165,6 +165,7 @@ async fn named(cx: &Cx, operator: OperatorId, entries: Vec<Entry>) -> Result<Vec
     let mut titles: HashMap<String, Option<String>> = HashMap::new();
     let mut rows = Vec::with_capacity(entries.len());
     for entry in entries {
+        // The subject of any other kind is no item, so no title is looked for.
         let is_item = matches!(
             entry.kind,
             EventKind::Sale | EventKind::TrialSale | EventKind::DisputeWon
@@ -262,9 +263,11 @@ async fn csv(cx: Cx, input: Choice) -> Result<Streamed<Csv>, ApiError> {
 
 /// Returns a text as a cell: quoted where it must be, and never a formula.
 fn cell(text: &str) -> String {
+    // A spreadsheet runs such a cell when the file is opened.
     let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
     let text = if formula { format!("'{text}") } else { text.to_owned() };
     if text.contains([',', '"', '\n', '\r']) {
+        // A quote within a quoted cell is doubled (RFC 4180 section 2).
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {
         text

@@ -146,6 +146,7 @@ async fn attention(cx: &Cx, operator: OperatorId) -> Result<Vec<Attention>, ApiE
         community.told(operator, now, LATEST)
     )?;
     let mut items = Vec::new();
+    // Claims come first: an agent waits for each, and their time runs out.
     for claim in claims.iter().filter(|claim| claim.status == ClaimStatus::Pending) {
         let (since, end) = (instant(claim.created_at), instant(claim.expires_at));
         items.push(Attention::claim(&claim.name, since, end));

@@ -221,6 +221,7 @@ struct Address {
 }
 
 async fn set_payout(cx: Cx, input: Address) -> Result<View, ApiError> {
+    // A browser that was left open must not be enough to send the money elsewhere.
     if !is_fresh(&cx) {
         let message = "sign in again to change the payout address; the settings mail you a link";
         return Err(ApiError::new(Kind::Forbidden, "sign_in_is_old", message));
@@ -238,6 +239,7 @@ async fn set_payout(cx: Cx, input: Address) -> Result<View, ApiError> {
         address: input.address.clone(),
         effective_at: effective_at.micros(),
     };
+    // Without a budget: the owner must hear of the change while it can still be cancelled.
     let letter = letters::mail(&payload, Some(operator), None, cx.now);
     let accounts = cx.app.store.accounts();
     accounts
@@ -252,6 +254,8 @@ async fn check_payout(cx: &Cx, operator: OperatorId, address: &str) -> Result<()
     let asset = &cx.app.payments.asset;
     let is_own = [asset.pay_to, asset.address]
         .map(|own| own.to_string())
+        // A payout to the service itself would be booked as paid and pay nobody, and one to the
+        // contract of the token is lost.
         .contains(&address.to_ascii_lowercase());
     if is_own {
         return Err(ApiError::invalid(
@@ -278,6 +282,8 @@ async fn cancel_payout(cx: Cx, _: Nothing) -> Result<View, ApiError> {
 async fn sign_in_again(cx: Cx, _: Nothing) -> Result<View, ApiError> {
     let account = cx.app.store.operator(operator(&cx)?).await?;
     let account = account.ok_or_else(|| missing("account"))?;
+    // To the address of the account and none of the form, so a stranger at an open browser gets no
+    // link.
     accounts::request_link(&cx.app, &account.email, LinkPurpose::SignIn, cx.now).await?;
     entry::check_mail(&cx, pages::MailKind::SignIn, account.email, Some(PATH.to_owned()))
         .await?

@@ -79,6 +79,7 @@ pub(super) async fn retire(cx: Cx, input: Named) -> Result<Reply<UnitView>, ApiE
     let unit = units::own(&cx, &input.id).await?;
     let retired = cx.app.store.knowledge().retire(unit.chain.id, unit.id, cx.now).await?;
     match retired {
+        // Read again below, since the answer has the time of the retirement.
         UnitRetired::Retired => {
             let unit = units::own(&cx, &input.id).await?;
             Ok(Reply::ok(UnitView::of(&cx, unit).await?))

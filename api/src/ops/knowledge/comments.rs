@@ -33,6 +33,8 @@ pub(super) async fn add(cx: Cx, input: Add) -> Result<Reply<Comment>, ApiError> 
     }
     let item = Item {
         kind: ItemKind::Unit,
+        // Comments stay with the unit through its versions; the version says which text the author had
+        // read.
         id: unit.chain.id.to_string(),
         version: Some(unit.id.to_string()),
         owner: unit.chain.operator,

@@ -24,6 +24,7 @@ pub(super) async fn full(cx: Cx, input: Named) -> Result<Reply<Full>, ApiError> 
         FullRead::Open => {}
         FullRead::Permitted => knowledge.permit(chain, cx.the_agent()?, cx.now, PERMIT).await?,
         FullRead::Recorded => {
+            // A second read gives no points, so it is spared the write.
             if !relation.has_read {
                 let reader = (cx.the_agent()?, cx.the_operator()?);
                 knowledge.read(chain, unit.id, reader, cx.now).await?;

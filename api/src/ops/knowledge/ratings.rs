@@ -56,6 +56,8 @@ pub(super) async fn rate(cx: Cx, input: Rate) -> Result<Reply<Added>, ApiError> 
         return Err(ApiError::no_unit());
     }
     let own = || ApiError::new(Kind::Forbidden, "own_unit", "an operator does not rate its own units");
+    // Here already, so that an own rating is refused before its comment is judged. The transaction asks
+    // again.
     if relation.owns {
         return Err(own());
     }
@@ -178,6 +180,7 @@ fn item(rating: Rating) -> Item {
 
 /// Returns the cursor of the page behind a rating.
 pub(super) fn cursor_of(last: &Rating) -> String {
+    // The time alone would skip one of two ratings of the same microsecond.
     format!("{}.{}", last.at.micros(), last.agent)
 }
 

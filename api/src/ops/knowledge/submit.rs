@@ -118,6 +118,7 @@ pub(super) async fn revise(cx: Cx, input: Revise) -> Result<Reply<UnitView>, Api
 
 /// Acknowledges a version and answers with it.
 async fn acknowledge(cx: Cx, draft: Draft) -> Result<Reply<UnitView>, ApiError> {
+    // Refused before the text is hashed and its message made: a full service must refuse cheaply.
     if let Some(rejected) = cx.app.backlog.rejection() {
         return Err(no_more(rejected));
     }
@@ -125,6 +126,8 @@ async fn acknowledge(cx: Cx, draft: Draft) -> Result<Reply<UnitView>, ApiError> 
         most: draft.hourly,
         window: HOUR,
     };
+    // New units and revisions have limits of their own, so that repairing a unit does not cost a
+    // submission.
     let action = if draft.revises.is_some() {
         "revisions"
     } else {
@@ -158,6 +161,7 @@ async fn acknowledge(cx: Cx, draft: Draft) -> Result<Reply<UnitView>, ApiError> 
     }
     tracing::info!(unit = %id, "unit acknowledged");
     metrics::counter!(metric::UNITS, "state" => "acknowledged").increment(1);
+    // Counted after the transaction: a version that was refused adds nothing to the log.
     cx.app.backlog.add(bytes);
     fault::point("ack.respond");
     // The sweeper appends what is held when the hold ends, and everything that this process does not.
@@ -177,6 +181,8 @@ fn version(cx: &Cx, draft: Draft) -> Result<(NewUnit, eventlog::Record), ApiErro
         revises: draft.revises,
         agent: cx.the_agent()?,
         operator: cx.the_operator()?,
+        // Over the normal form, so that other spaces or letter case do not make the same text a new
+        // one.
         text_hash: *blake3::hash(normalised(&draft.body).as_bytes()).as_bytes(),
         language: models::rubric::language(&draft.body),
         length: draft.body.chars().count() as u64,

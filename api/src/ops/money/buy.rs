@@ -86,6 +86,8 @@ pub(super) async fn knowledge(cx: Cx, input: BuyUnit) -> Result<Reply<Bought>, A
         .map_err(|_error| ApiError::invalid("/id", "must be a UUID"))?;
     let named = Named {
         kind: ItemKind::Unit,
+        // Any version names the unit. An id that is unknown goes on as it is, and the purchase says
+        // that it is missing.
         id: cx.app.store.money().unit_of(id).await?.unwrap_or(id).to_string(),
         name: format!("the unit `{id}`"),
         dataset: None,
@@ -105,6 +107,7 @@ async fn buy(cx: &Cx, named: Named<'_>, version: Option<Version>) -> Result<Repl
         agent: cx.agent(),
         terms: SaleTerms {
             asset: tariff.asset.clone(),
+            // An item without a price of its own is sold at the default that is in force now.
             default_price: match named.kind {
                 ItemKind::Unit => pay::UNIT_DEFAULT,
                 ItemKind::Dataset => pay::DATASET_DEFAULT,

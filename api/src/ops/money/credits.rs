@@ -125,6 +125,7 @@ fn movement(entry: Entry) -> Movement {
         balance_micro: entry.after.0,
         account: entry.account.as_str(),
         item: entry.subject,
+        // Events of the service itself have no actor.
         agent: Some(entry.actor).filter(|agent| !agent.is_empty()),
     }
 }

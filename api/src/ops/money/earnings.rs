@@ -94,6 +94,8 @@ pub(super) async fn earnings(cx: Cx, _: Nothing) -> Result<Reply<Earnings>, ApiE
     let held = money.sales_of(asset, operator, SaleState::Held, LISTED).await?;
     let disputed = money.sales_of(asset, operator, SaleState::Disputed, LISTED).await?;
     let payout = cx.app.store.accounts().payout(operator, cx.now).await?;
+    // The address in force comes first. One that waits is shown only where there is no other, with its
+    // time.
     let (address, active_from) = match (payout.address, payout.next) {
         (Some(address), _) => (Some(address), None),
         (None, Some((address, at))) => (Some(address), Some(at.to_string())),

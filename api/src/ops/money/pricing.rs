@@ -96,6 +96,7 @@ pub(super) async fn pricing(cx: Cx, _: Nothing) -> Result<Reply<Pricing>, ApiErr
         percent: bracket.percent,
     });
     let example = |price| {
+        // By the function that sells, so that the page cannot promise another fee.
         let split = tariff.fee.split(MicroUsdc(price));
         Example {
             price,

@@ -88,9 +88,13 @@ pub(super) async fn purchase(
         Err(Unfit::Malformed(Malformed { field, problem })) => return Err(answers::malformed(field, problem)),
         Err(Unfit::Refused(reason)) => return Err(answers::refused(goods, plane, reason)),
     };
+    // Before the look-up: otherwise anybody could ask with a made-up signature what became of an
+    // authorization.
     check::signed(&sent, asset).map_err(|reason| answers::refused(goods, plane, reason))?;
     fault::point("pay.received");
     let call = Call { cx, goods, sent };
+    // Before price, item and clock are looked at: a payment that was made gets the answer that it paid
+    // for, whatever has changed since.
     match call.known().await? {
         Some(known) => call.again(known).await,
         None => call.first().await,
@@ -141,11 +145,14 @@ impl Call<'_> {
             .accounts()
             .operator_of_wallet(&payer.to_string(), cx.now)
             .await?;
+        // A sale to oneself would move the fee for nothing, and make points.
         if let (Some(owner), Some(seller)) = (&owner, goods.seller)
             && owner.operator == seller
         {
             return Err(goods::own_item());
         }
+        // A wallet that has the item reads it with any fresh authorization, which is then not settled.
+        // So the amount need not be a price.
         let is_owned = self.owns(&payments::owner(asset, &payer)).await?;
         if !is_owned {
             check::priced(sent, &goods.prices).map_err(refused)?;
@@ -168,6 +175,8 @@ impl Call<'_> {
             pay_to: sent.authorization.to.to_string(),
             valid_after: number(sent.authorization.valid_after)?,
             valid_before: number(sent.authorization.valid_before)?,
+            // The hash stays when the payload with its signature is deleted, so a dispute about what
+            // was sent can be settled.
             payload_hash: *blake3::hash(payload.as_bytes()).as_bytes(),
             payload,
             client_net: net(cx.client),
@@ -187,6 +196,7 @@ impl Call<'_> {
                 let payment = payment.ok_or_else(|| ApiError::internal("a payment that was bound is gone"))?;
                 self.go_on(payment, true).await
             }
+            // The same header arrived twice at once, and the other call was faster.
             PaymentBound::Known(known) => self.again(*known).await,
             PaymentBound::Open => Err(answers::pending(plane, sent.protocol, None)),
         }
@@ -256,6 +266,8 @@ impl Call<'_> {
         let Self { cx, goods, sent } = self;
         let (plane, protocol) = (&*cx.app.payments, sent.protocol);
         let payments = cx.app.store.payments();
+        // Clients wait for a limited time. Later the answer is that the payment is pending, and the
+        // machine goes on without the caller.
         let deadline = tokio::time::Instant::now() + plane.patience;
         if payment.state == PaymentState::Bound {
             let driving = self.machine().spawn(payment.clone());
@@ -293,6 +305,8 @@ impl Call<'_> {
                     protocol,
                     transaction,
                 };
+                // A settled signature is public on the chain, so anybody can rebuild the header. Only
+                // the network that paid gets the answer again, and for some minutes.
                 if !is_new && !self.may_replay(&purchased.payment) {
                     return Err(answers::used(purchased.receipt(cx)?));
                 }
@@ -323,6 +337,7 @@ fn net(client: IpAddr) -> String {
     match client.to_canonical() {
         IpAddr::V4(address) => address.to_string(),
         IpAddr::V6(address) => {
+            // One customer has a /64 and changes the rest of the address by itself (RFC 8981).
             let [a, b, c, d, ..] = address.segments();
             format!("{a:x}:{b:x}:{c:x}:{d:x}::/64")
         }

@@ -87,6 +87,8 @@ async fn to_sign(cx: &Cx) -> Result<(Address, ToSign), ApiError> {
     let wallet: Address = address.parse().map_err(ApiError::internal)?;
     let links = cx.app.process.links.signer(&cx.app.store, cx.now).await?;
     let base = &cx.app.config.public_url;
+    // The time of the change and not of now, so that GET and POST make the same message without keeping
+    // it.
     let issued_at = payout.changed_at.unwrap_or_default().to_string();
     let statement = Statement {
         domain: base.split_once("://").map_or(base.as_str(), |(_, host)| host),
@@ -130,6 +132,8 @@ struct Proved {
 async fn prove(cx: Cx, input: Signed) -> Result<Reply<Proved>, ApiError> {
     let operator = cx.the_operator()?;
     let (wallet, to_sign) = to_sign(&cx).await?;
+    // The message is made again here, and nothing of it comes from the caller: a signature of another
+    // text recovers to another address.
     if signer(&to_sign.message, &input.signature) != Some(wallet) {
         let problem = "must be the signature of the payout wallet over the message of the GET";
         return Err(ApiError::invalid("/signature", problem));
@@ -140,6 +144,8 @@ async fn prove(cx: Cx, input: Signed) -> Result<Reply<Proved>, ApiError> {
         return Err(ApiError::conflict("address_taken", message));
     }
     let owner = payments::owner(&cx.app.payments.asset, &wallet);
+    // Only after the proof. With a mere address, anybody could claim what a stranger's wallet has
+    // bought.
     let adopted = cx.app.store.money().adopt_wallet(&owner, operator).await?;
     Ok(Reply::ok(Proved {
         address: wallet.checksum(),

@@ -50,6 +50,7 @@ fn given<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Pri
 pub(super) async fn update(cx: Cx, input: Update) -> Result<Reply<Details>, ApiError> {
     let project = entitlement::own(&cx, &input.slug).await?;
     let price = input.price.map(|price| price.amount()).transpose()?;
+    // Null sets no price of its own, so it fits every project.
     if price.flatten().is_some() && !can_have_price(project.access, project.visibility) {
         return Err(ApiError::invalid("/price", "is for paid projects only"));
     }

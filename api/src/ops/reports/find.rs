@@ -32,6 +32,7 @@ pub(super) async fn stored(cx: &Cx, kind: ReportKind, id: &str) -> Result<String
                 let found = app.store.community().request(request, cx.now).await?;
                 found.map(|request| request.id.to_string())
             }
+            // A text that is no id names nothing, like an id that nothing has.
             Err(_) => None,
         },
     };

@@ -72,6 +72,7 @@ pub(super) async fn log(cx: Cx, input: List) -> Result<Reply<Page>, ApiError> {
         .transpose()
         .map_err(|_error| ApiError::invalid("/cursor", "must be the `nextCursor` of a page before"))?;
     let limit = input.limit.unwrap_or(DEFAULT_LIMIT);
+    // The rows name their items; `Logged` is what keeps them out of the answer.
     let mut found = cx.app.store.moderation().takedowns(None, before, limit + 1).await?;
     let more = found.len() > limit as usize;
     found.truncate(limit as usize);

@@ -39,6 +39,8 @@ pub(in crate::ops) async fn found(
     id: &str,
     token: Option<&str>,
 ) -> Result<(Report, Option<Takedown>), ApiError> {
+    // A wrong token, the report of another and no report at all get the same answer, so ids cannot be
+    // probed.
     let missing = || ApiError::not_found("there is no such report of the caller");
     let id: ReportId = id.parse().map_err(|_error| missing())?;
     let signer = cx.app.process.links.signer(&cx.app.store, cx.now).await?;

@@ -91,6 +91,7 @@ pub(in crate::ops) async fn send(cx: &Cx, input: Sent) -> Result<(StatusCode, Sh
         let problem = "is required for `copyright` and `personal-data` without the key of an agent";
         return Err(ApiError::invalid("/email", problem));
     }
+    // Only what the caller may see: a report would otherwise tell which private items exist.
     let item = find::stored(cx, input.kind, &input.id).await?;
     let signer = cx.app.process.links.signer(&cx.app.store, cx.now).await?;
     let reporter = match agent {
@@ -99,6 +100,8 @@ pub(in crate::ops) async fn send(cx: &Cx, input: Sent) -> Result<(StatusCode, Sh
         None => signer.reporter(&format!("{:?} {}", Source::from(cx.client), email.unwrap_or_default())),
     };
     let id = ReportId::new(cx.now);
+    // An agent reads the outcome with its key. A stranger chose the address, so the letter counts
+    // toward those for strangers.
     let letter = email.filter(|_| agent.is_none()).map(|_| {
         let budget = Some(letters::for_strangers(cx.app.config.mails_per_day));
         letters::mail(&Payload::Reported { report: id }, None, budget, cx.now)
@@ -117,6 +120,7 @@ pub(in crate::ops) async fn send(cx: &Cx, input: Sent) -> Result<(StatusCode, Sh
         letter,
         now: cx.now,
     };
+    // Whoever repeats a report gets the first one, so that moderators see it once.
     let (status, report) = match cx.app.store.moderation().report(new).await? {
         Reported::New(report) => (StatusCode::CREATED, report),
         Reported::Before(report) => (StatusCode::OK, report),

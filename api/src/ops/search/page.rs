@@ -86,6 +86,8 @@ impl Find {
     /// Returns the address with one condition changed, on the first page. An empty value lifts it.
     fn with(&self, name: &str, value: &str) -> String {
         let mut query = Serializer::new(String::new());
+        // A cursor belongs to the conditions that it was made for, so a changed search begins at its
+        // first page.
         let others = self
             .set()
             .into_iter()

@@ -50,6 +50,7 @@ struct List {
 
 /// Returns the price of a dataset for people; `None` if it is free.
 fn price(access: Access, micro: Option<i64>) -> Option<String> {
+    // A public dataset has no price, even if the database has one.
     let price = (access == Access::Paid).then(|| entitlement::price_of(micro));
     price
         .filter(|price| *price > MicroUsdc(0))

@@ -130,6 +130,7 @@ async fn takedowns(cx: Cx, input: List) -> Result<View, ApiError> {
         is_later: before.is_some(),
         rows: found
             .into_iter()
+            // Without the name of the item, so that the log is no way around a takedown.
             .map(|takedown| LoggedRow {
                 kind: takedown.kind.to_string(),
                 reason: takedown.reason.to_string(),

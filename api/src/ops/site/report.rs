@@ -118,6 +118,8 @@ async fn sent(cx: Cx, input: Filled) -> Result<View, ApiError> {
                 return View::see(shown.outcome.strip_prefix(base.as_str()).unwrap_or(&shown.outcome));
             }
             Err(error) => match error.status() {
+                // Kind, reason, name and explanation were checked above, so only the address is left to
+                // be wrong.
                 StatusCode::BAD_REQUEST => errors.push(FieldError::new(
                     "email",
                     "Write an e-mail address; for copyright and personal-data it is needed",

@@ -82,6 +82,8 @@ impl Media for Xml {
 
 async fn robots(cx: Cx, _: Nothing) -> Result<Streamed<Plain>, ApiError> {
     let base = &cx.app.config.public_url;
+    // These pages need a session, cost money, or have addresses that were given to one reader. The file
+    // hides none of them; it keeps crawlers from asking.
     let text = format!(
         "User-agent: *\nDisallow: /console\nDisallow: /paid\nDisallow: /parts\nDisallow: /reports\nDisallow: \
          /signin\n\nSitemap: {base}/sitemap.xml\n"
@@ -118,6 +120,7 @@ async fn map(cx: Cx, _: Nothing) -> Result<Streamed<Xml>, ApiError> {
         }
         listed += projects.len();
         filter.after = projects.last().map(ProjectCursor::from);
+        // A map has at most 50,000 addresses (sitemaps.org); both lists together stay below.
         if projects.len() < PER_READ as usize || listed >= MOST {
             break;
         }

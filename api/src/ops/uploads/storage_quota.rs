@@ -31,6 +31,7 @@ pub(crate) async fn stored(store: &Store, catalog: &Catalog, operator: OperatorI
     for dataset in store.datasets_of(operator).await? {
         match catalog.snapshot(dataset, None).await {
             Ok(Some(snapshot)) => bytes = bytes.saturating_add(snapshot.bytes()),
+            // A dataset without a merge has no table yet.
             Ok(None) => {}
             // One damaged table must not stop the uploads to the operator's others, so it counts nothing.
             Err(
@@ -80,6 +81,7 @@ pub(crate) async fn admit(cx: &Cx, project: &Project, bytes: u64) -> Result<(), 
     if maintainer == OperatorId::PLATFORM {
         return Ok(());
     }
+    // To count reads every table of the operator, which is too much for each batch.
     let known = cx.app.process.storage.lately(maintainer, cx.now);
     let used = if let Some(used) = known {
         used
@@ -115,6 +117,7 @@ impl Seen {
 
     fn remember(&self, operator: OperatorId, bytes: u64, now: Timestamp) {
         let mut stored = self.stored.lock();
+        // Emptied as a whole: a lost figure costs one count of tables.
         if stored.len() >= MOST_SEEN {
             stored.clear();
         }

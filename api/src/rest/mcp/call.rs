@@ -58,6 +58,8 @@ pub(super) async fn call(
     let dispatched = operations.dispatch(app, &tool.operation, incoming, request_id, reading);
     match dispatched.await {
         Ok(output) => answered(output, tool.texts, era),
+        // A missing or weak credential is a matter of HTTP: clients begin or widen the authorization by
+        // the challenge.
         Err(error) if apps::denied(&error, has_credential).is_some() => Err(error),
         Err(error) => Ok(refused(&error, request_id, era)),
     }
@@ -120,6 +122,7 @@ fn answered(output: Output, texts: Texts, era: Era) -> Result<String, ApiError> 
     let mut members = members(era, false);
     let mut content = format!("{{\"type\":\"text\",\"text\":{}}}", Value::from(text));
     if texts == Texts::Others {
+        // The mark comes before the text, where a model reads it first.
         content = format!("{},{content}", json!({"type": "text", "text": MARKER}));
         let meta = members.entry("_meta").or_insert_with(|| json!({}));
         meta[MARKER_META] = true.into();
@@ -128,6 +131,7 @@ fn answered(output: Output, texts: Texts, era: Era) -> Result<String, ApiError> 
         let meta = members.entry("_meta").or_insert_with(|| json!({}));
         meta[RECEIPT_META] = receipt;
     }
+    // Structured content must be an object by the protocol, so an answer that is a list has none.
     let structured = if text.starts_with('{') {
         format!(",\"structuredContent\":{text}")
     } else {

@@ -119,6 +119,7 @@ pub(super) fn check(headers: &HeaderMap, message: &Message) -> Result<Era, RpcEr
     if message.method == "initialize" && message.meta(REVISION_META).is_none() {
         return check_handshake(headers, revision, message);
     }
+    // Revisions are dates, so the order of their texts is that of time.
     let is_modern = revision.is_some_and(|revision| revision >= MODERN);
     if is_modern {
         check_standard_headers(headers, message)?;
@@ -192,6 +193,7 @@ fn decoded(value: &str) -> Option<String> {
 fn header<'h>(headers: &'h HeaderMap, name: &'static str) -> Result<Option<&'h str>, RpcError> {
     let mut values = headers.get_all(name).iter();
     let value = values.next().map(|value| value.to_str()).transpose();
+    // A proxy and this service could choose different ones of two values.
     let value = value.ok().filter(|_| values.next().is_none());
     value.ok_or_else(|| RpcError::mismatch(format!("the header {name} has one value in ASCII")))
 }
@@ -204,6 +206,8 @@ pub(super) fn answer(era: Era, message: &Message, list: &str) -> Result<String, 
             let stated = stated.ok_or_else(|| RpcError::params("`protocolVersion` is missing"))?;
             let known = REVISIONS.into_iter().find(|known| *known == stated && *known < MODERN);
             json!({
+                // An unknown revision is answered with one of this server, and the client decides if it
+                // goes on.
                 "protocolVersion": known.unwrap_or(LATEST_WITH_HANDSHAKE),
                 "capabilities": {"tools": {}},
                 "serverInfo": server(),
