@@ -3,7 +3,7 @@
 //! Invariants:
 //! - Every attempt of a payout has the same nonce, so the chain pays it once, however often it is signed.
 //! - An attempt is committed before it is sent. A payout is given up only if its nonce is unused at a block after the
-//!   end of its latest attempt.
+//!   end of its latest attempt. Where no chain can be read, an administrator gives it up.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -147,17 +147,9 @@ impl Payouts {
                     fault::point("payout.booked");
                     return Ok(());
                 }
-                // Before the end of the latest attempt that one may still be paid. A refund is never
-                // given up: nobody else has a claim to its amount.
-                Ok(Sight::Unused(at))
-                    if at >= expected.valid_before && payout.attempts >= MAX_ATTEMPTS && !payout.is_refund =>
-                {
-                    tracing::error!(
-                        payout = payout.id,
-                        "a payout could not be made and is payable again; look at the facilitator"
-                    );
-                    money.payout_failed(&payout.id, self.clock.now()).await?;
-                    return Ok(());
+                // Before the end of the latest attempt that one may still be paid.
+                Ok(Sight::Unused(at)) if at >= expected.valid_before && payout.attempts >= MAX_ATTEMPTS => {
+                    return self.give_up(payout).await;
                 }
                 Ok(Sight::Unused(_)) => {}
                 Ok(sight) => {
@@ -221,6 +213,26 @@ impl Payouts {
                 self.later(payout, transaction, pause).await
             }
         }
+    }
+
+    /// Gives up a payout whose nonce is unused after the end of its latest attempt.
+    async fn give_up(&self, payout: &PayoutRow) -> Result<(), ApiError> {
+        let money = self.store.money();
+        let is_over = money
+            .payout_failed(&payout.id, payout.attempts, self.clock.now())
+            .await?;
+        if is_over && payout.is_refund {
+            tracing::error!(
+                payout = payout.id,
+                "a refund to a wallet could not be made and is still owed; repeat it (`sluice admin payouts retry`)"
+            );
+        } else if is_over {
+            tracing::error!(
+                payout = payout.id,
+                "a payout could not be made and is payable again; look at the facilitator"
+            );
+        }
+        Ok(())
     }
 
     async fn later(&self, payout: &PayoutRow, transaction: Option<String>, pause: Duration) -> Result<(), ApiError> {

@@ -27,10 +27,12 @@ pub mod knowledge_reads;
 pub mod losses;
 pub mod moderation;
 pub mod money;
+pub mod money_check;
 pub mod money_model;
 pub mod money_usage;
 pub mod outcomes;
 pub mod payments;
+pub mod payouts;
 pub mod points;
 pub mod projects;
 pub mod races;
@@ -134,7 +136,11 @@ macro_rules! store_suite {
                 purchases_in_a_cycle_are_left_out_of_the_ranking;
             digests: moderators_get_one_letter_a_slot;
             payments: an_authorization_is_bound_once, one_of_many_sends_a_payment, a_payment_takes_each_step_once,
-                a_nonce_moves_its_amount_once, a_wallet_proves_itself_to_one_operator, a_payout_is_booked_once;
+                a_nonce_moves_its_amount_once, a_wallet_proves_itself_to_one_operator, one_of_many_proves_a_wallet,
+                a_payout_is_booked_once;
+            payouts: the_treasury_is_promised_once, a_refund_waits_for_the_treasury,
+                a_refund_is_owed_until_it_is_paid;
+            money_check: a_planted_row_breaks_its_rule, a_treasury_that_lacks_money_is_found;
             money: a_purchase_moves_the_price_once, pages_of_the_journal_follow_each_other,
                 what_is_not_sold_is_not_charged, a_price_that_rose_holds_for_a_while,
                 given_credits_pay_trial_sales_only, a_balance_is_spent_once, a_reference_is_one_grant,

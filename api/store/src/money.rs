@@ -16,10 +16,11 @@ mod post;
 mod purchase;
 mod release;
 mod sales;
+mod treasury;
 mod usage;
 mod view;
 
-pub use check::MoneyFault;
+pub use check::{CheckTerms, MoneyFault};
 pub use disputes::{Dispute, DisputeOpened, DisputeResolved, NewDispute, Resolution as DisputeResolution};
 pub use grants::{Granted, NewGrant};
 pub use items::Offer;
@@ -28,10 +29,13 @@ pub use payments::{Settled, Settlement, WalletRefund};
 pub use payouts::{NewPayout, Payable, PayoutPicked, PayoutRow, PayoutState};
 pub use purchase::{NewPurchase, Purchased, SaleTerms};
 pub use sales::{Sale, SaleState};
+pub use treasury::{NewDeposit, Treasury};
 pub use usage::{EgressLease, EgressLeased, StorageCharged};
 pub use view::{Balances, Seller};
 
 pub(crate) use items::price_set;
+#[cfg(any(test, feature = "testing"))]
+pub(crate) use post::{Posted, Posting, post};
 
 use crate::Store;
 

@@ -191,6 +191,18 @@ impl Store {
         .await
     }
 
+    /// Returns the secret of this name, if there is one.
+    pub async fn known_secret(&self, name: &'static str) -> Result<Option<[u8; 32]>, Error> {
+        self.read(async {
+            let row = sqlx::query("SELECT value FROM secrets WHERE name = $1")
+                .bind(name)
+                .fetch_optional(self.readers())
+                .await?;
+            row.map(|row| bytes("value", row.value("value")?)).transpose()
+        })
+        .await
+    }
+
     /// Returns the secret of this name. If there is none, stores `fresh` as the secret first.
     pub async fn secret(&self, name: &'static str, fresh: [u8; 32], now: Timestamp) -> Result<[u8; 32], Error> {
         self.write(move |cx| {

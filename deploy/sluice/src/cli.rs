@@ -1,5 +1,7 @@
 //! The command line.
 
+mod pay;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -8,6 +10,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::quickstart::{ALL_RECORDS, MIN_RECORDS};
 use crate::remote::Remote;
 use crate::roles::Role;
+
+pub use pay::{PaymentDecision, Payments, PayoutCommands, PayoutDecision};
 
 /// A marketplace whose heart is a dataflow engine: records stream through gates into versioned tables.
 #[derive(Debug, Parser)]
@@ -273,55 +277,6 @@ pub enum OperatorRole {
     Moderator,
     /// Has no role, and decides about no report
     None,
-}
-
-/// Commands that list payments and decide about them.
-#[derive(Debug, Subcommand)]
-pub enum Payments {
-    /// List payments, newest first
-    List {
-        /// Only those whose settlement is not known
-        #[arg(long)]
-        unknown: bool,
-    },
-    /// Decide about a payment whose settlement is not known
-    Resolve {
-        /// Id of the payment to decide about
-        id: String,
-        /// Decision about the settlement, by one of two flags.
-        #[command(flatten)]
-        decision: PaymentDecision,
-    },
-}
-
-/// Decision about a payment.
-#[derive(Clone, Debug, Args)]
-#[group(required = true, multiple = false)]
-pub struct PaymentDecision {
-    /// The transaction that settled it
-    #[arg(long, value_name = "TX")]
-    pub settled: Option<String>,
-    /// It moved no money
-    #[arg(long)]
-    pub failed: bool,
-}
-
-/// Commands that list, retry and send payouts.
-#[derive(Debug, Subcommand)]
-pub enum PayoutCommands {
-    /// List payouts and refunds, newest first
-    List {
-        /// Only those that are not over
-        #[arg(long)]
-        open: bool,
-    },
-    /// Try a payout again at once; every attempt has the same nonce
-    Retry {
-        /// Id of the payout to try again
-        id: String,
-    },
-    /// Pick and send the payouts that are due now
-    Run,
 }
 
 /// Commands for tables of datasets.

@@ -171,6 +171,10 @@ async fn resolve(
             bail!("the sale was not paid by a wallet, or not bought by an operator; name the other with `--to`")
         }
         DisputeResolved::Short => bail!("the accounts do not cover the refund; run `sluice check`"),
+        DisputeResolved::Uncovered => bail!(
+            "the treasury does not cover the refund beside what is on its way out of it; the dispute stays open. Refund \
+             `--to credits`, or send test USDC to the treasury and book it by `sluice admin payouts deposit`"
+        ),
     }
 }
 

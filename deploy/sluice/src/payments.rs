@@ -139,6 +139,39 @@ pub(crate) async fn plane(
     })
 }
 
+/// Returns the view of the chain and the address of the treasury; `None` where no chain can be read, or where there was
+/// never a treasury. Makes nothing and asks no facilitator.
+///
+/// # Errors
+/// A configuration that cannot be used, or a database that does not answer.
+pub(crate) async fn treasury_on_chain(
+    config: &Config,
+    layout: &Layout,
+    store: &Store,
+    clock: &Arc<dyn Clock>,
+) -> anyhow::Result<Option<(Arc<dyn Chain>, Address)>> {
+    if is_built_in(config) {
+        let Some(secret) = store.known_secret(TREASURY).await? else {
+            return Ok(None);
+        };
+        let key = Key::from_bytes(&secret).context("the stored key of the treasury is no key")?;
+        let wallets = Arc::new(StoredWallets(store.clone()));
+        let ledger = BuiltIn::new(wallets, asset(config, key.address())?, Arc::clone(clock));
+        return Ok(Some((Arc::new(ledger), key.address())));
+    }
+    let file = layout.treasury();
+    if config.pay.rpc_url.is_empty() || (config.pay.receiver.is_empty() && !file.exists()) {
+        return Ok(None);
+    }
+    let (address, _key) = treasury(config, &file)?;
+    let node = Node::new(
+        Arc::new(client(config)?),
+        config.pay.rpc_url.clone(),
+        asset(config, address)?,
+    );
+    Ok(Some((Arc::new(node), address)))
+}
+
 /// Returns the client for the facilitator and the node. An administrator names both, so they may be private.
 fn client(config: &Config) -> anyhow::Result<Client> {
     for (key, url) in [

@@ -100,6 +100,72 @@ async fn a_payout_that_is_never_taken_is_payable_again() {
 }
 
 #[tokio::test]
+async fn a_refund_that_is_never_taken_waits_for_an_administrator() {
+    let stage = Stage::with([]).await;
+    let owner = stage.service.operator_at("seller@example.org").await;
+    let agent = stage.service.agent(&owner, "seller").await;
+    let paid = json!({"access": "paid", "price": "0.50"});
+    stage.service.project(&agent, "tides", &paid).await;
+    stage.service.merged(&agent, "tides", &[json!({"name": "a"})]).await;
+    let payment = Buyer::new(500_000, 1, stage.now()).message(Protocol::V2);
+    assert_eq!(stage.pay("/paid/dataset?slug=tides", &payment).await.status, 200);
+    let (money, now) = (stage.service.app.store.money(), stage.service.app.clock.now());
+    let sold = stage.service.app.store.payments().listed(None, 9).await.unwrap();
+    let dispute = store::NewDispute {
+        id: types::DisputeId::new(now),
+        event: types::LedgerEventId::new(now),
+        sale: sold[0].sale_id.as_ref().unwrap().parse().unwrap(),
+        reason: "made up".to_owned(),
+        by: "admin".to_owned(),
+        now,
+    };
+    let id = dispute.id;
+    let opened = money.dispute_open(dispute).await.unwrap();
+    assert!(matches!(opened, store::DisputeOpened::Opened(_)), "{opened:?}");
+    let refund = types::PaymentId::new(now).to_string();
+    let wallet = store::WalletRefund {
+        nonce: payout_nonce(&refund).to_string(),
+        id: refund.clone(),
+        event: types::LedgerEventId::new(now),
+    };
+    let refunded = store::DisputeResolution::Refund { wallet: Some(wallet) };
+    let resolved = money.dispute_resolve(id, refunded, types::LedgerEventId::new(now), "admin", "", now);
+    let resolved = resolved.await.unwrap();
+    assert!(matches!(resolved, store::DisputeResolved::Resolved(_)), "{resolved:?}");
+    stage
+        .facilitator
+        .acts
+        .lock()
+        .extend(std::iter::repeat_n(Act::Refuse("insufficient_funds"), 12));
+    let payouts = payouts(&stage);
+    for _ in 0..14 {
+        payouts.send_due().await.unwrap();
+        stage.service.clock.advance(Duration::from_hours(7));
+    }
+    let row = async || money.payout_row(&refund).await.unwrap().unwrap();
+    assert_eq!(
+        (row().await.state, row().await.attempts),
+        (store::PayoutState::Failed, 12)
+    );
+    assert_eq!(stage.wallet(1).await, 9_500_000);
+    // What is owed is paid once it is asked for again.
+    assert!(
+        money
+            .payout_retry(&refund, stage.service.app.clock.now())
+            .await
+            .unwrap()
+    );
+    for _ in 0..2 {
+        payouts.send_due().await.unwrap();
+        stage.service.clock.advance(Duration::from_hours(7));
+    }
+    assert_eq!(
+        (row().await.state, stage.wallet(1).await),
+        (store::PayoutState::Done, 10_000_000)
+    );
+}
+
+#[tokio::test]
 async fn a_change_of_the_address_pauses_payouts() {
     let stage = Stage::with([]).await;
     let seller = sold(&stage).await;

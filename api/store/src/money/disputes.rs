@@ -11,6 +11,7 @@ use types::{DisputeId, LedgerEventId, SaleId, Timestamp};
 
 use super::faults::may_keep_item;
 use super::payments::{WalletRefund, queue_refund};
+use super::payouts::is_covered;
 use super::post::{Posted, Posting, post};
 use super::sales::{SaleState, count, sale, sale_columns, unreward};
 use super::{Money, Sale, entitlements};
@@ -99,6 +100,8 @@ pub enum DisputeResolved {
     NowhereToRefund,
     /// An account does not cover the refund; nothing changed.
     Short,
+    /// The treasury does not cover the refund to the wallet beside what is on its way out of it; nothing changed.
+    Uncovered,
 }
 
 impl Money<'_> {
@@ -190,16 +193,7 @@ impl Money<'_> {
                     .fetch_optional(&mut *cx)
                     .await?;
                     let Some(row) = row else {
-                        let known = sqlx::query("SELECT id FROM disputes WHERE id = $1")
-                            .bind(id.to_string())
-                            .fetch_optional(&mut *cx)
-                            .await?;
-                        let known = known.is_some();
-                        return Ok(Change::Undo(if known {
-                            DisputeResolved::Ended
-                        } else {
-                            DisputeResolved::Missing
-                        }));
+                        return Ok(Change::Undo(not_open(cx, id).await?));
                     };
                     let disputed = row.value::<String>("sale_id")?;
                     // The state after depends on the window, which the row itself knows.
@@ -254,6 +248,11 @@ impl Money<'_> {
                             return Ok(Change::Undo(DisputeResolved::Short));
                         }
                     }
+                    // The dispute stays open, so nobody is promised what is not there.
+                    let to_wallet = matches!(resolution, Resolution::Refund { wallet: Some(_) });
+                    if to_wallet && !is_covered(cx, &sale.asset).await? {
+                        return Ok(Change::Undo(DisputeResolved::Uncovered));
+                    }
                     if refunds {
                         may_keep_item(entitlements::recompute(cx, &sale, now)).await?;
                         count(cx, &sale, -1).await?;
@@ -282,6 +281,15 @@ impl Money<'_> {
             })
             .await
     }
+}
+
+/// Returns what is said of a dispute that is not open.
+async fn not_open(cx: &mut AnyConnection, id: DisputeId) -> Result<DisputeResolved, Error> {
+    let known = sqlx::query("SELECT id FROM disputes WHERE id = $1")
+        .bind(id.to_string())
+        .fetch_optional(cx)
+        .await?;
+    Ok(known.map_or(DisputeResolved::Missing, |_row| DisputeResolved::Ended))
 }
 
 async fn move_money(

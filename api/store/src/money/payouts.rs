@@ -4,17 +4,21 @@
 //! - A payout is picked in the transaction that moves its amount to `payout_pending`, and booked in the one that moves
 //!   it on. Its address, amount and nonce never change.
 //! - An operator has at most one payout that is not over.
+//! - What is on its way out of the treasury is never more than it has: a payout or refund that it does not cover is not
+//!   picked.
+//! - A refund that was given up is still owed: nobody else has a claim to its amount, and it is tried again with its
+//!   nonce once an administrator says so.
 
 use std::time::Duration;
 
-use pay::Event;
+use pay::{Account, AccountKind, Event};
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
 use types::money::MicroUsdc;
 use types::{LedgerEventId, OperatorId, Timestamp};
 
 use super::Money;
-use super::post::{Posted, Posting, post};
+use super::post::{Posted, Posting, locked_balance, post};
 use crate::Error;
 use crate::row::Columns;
 use crate::writer::Change;
@@ -30,7 +34,7 @@ pub enum PayoutState {
     Unknown,
     /// The payout was paid and booked.
     Done,
-    /// It was not paid, which is proved; its amount is payable again.
+    /// It was not paid, which is proved. The amount of a payout is payable again, that of a refund stays owed.
     Failed,
 }
 
@@ -259,19 +263,31 @@ impl Money<'_> {
 
     /// Books a payout that was paid. False if it was booked before.
     pub async fn payout_done(&self, id: &str, transaction: &str, now: Timestamp) -> Result<bool, Error> {
-        self.payout_over(id, Some(transaction.to_owned()), now).await
+        let (id, transaction) = (id.to_owned(), transaction.to_owned());
+        self.0
+            .write_aside(move |cx| Box::pin(async move { paid(cx, &id, transaction, now).await }))
+            .await
     }
 
-    /// Books a payout that was not paid: its amount is payable again. A refund cannot fail, since nobody else has a
-    /// claim to it. False if it was booked before.
-    pub async fn payout_failed(&self, id: &str, now: Timestamp) -> Result<bool, Error> {
-        self.payout_over(id, None, now).await
-    }
-
-    async fn payout_over(&self, id: &str, transaction: Option<String>, now: Timestamp) -> Result<bool, Error> {
+    /// Gives up a payout that was not paid, which is proved as of its latest attempt, the `attempts`th: the amount of a
+    /// payout is payable again, that of a refund stays owed. False if it is over, or was sent again since.
+    pub async fn payout_failed(&self, id: &str, attempts: i64, now: Timestamp) -> Result<bool, Error> {
         let id = id.to_owned();
         self.0
-            .write_aside(move |cx| Box::pin(async move { over(cx, &id, transaction, now).await }))
+            .write_aside(move |cx| Box::pin(async move { given_up(cx, &id, attempts, now).await }))
+            .await
+    }
+
+    /// Returns a payout or refund.
+    pub async fn payout_row(&self, id: &str) -> Result<Option<PayoutRow>, Error> {
+        self.0
+            .read(async {
+                let row = sqlx::query(concat!("SELECT ", payout_columns!(), " FROM payouts WHERE id = $1"))
+                    .bind(id)
+                    .fetch_optional(self.0.readers())
+                    .await?;
+                row.as_ref().map(payout).transpose()
+            })
             .await
     }
 
@@ -309,15 +325,19 @@ impl Money<'_> {
             .await
     }
 
-    /// Makes an open payout due at once. False if there is none with this id.
+    /// Makes an open payout due at once, and opens a refund again that was given up. False if there is none with this
+    /// id.
     pub async fn payout_retry(&self, id: &str, now: Timestamp) -> Result<bool, Error> {
         let id = id.to_owned();
         self.0
             .write_aside(move |cx| {
                 Box::pin(async move {
                     let changed = sqlx::query(
-                        "UPDATE payouts SET next_try_at = $2
-                         WHERE id = $1 AND state IN ('picked', 'sending', 'unknown')",
+                        "UPDATE payouts SET next_try_at = $2,
+                             attempts = CASE WHEN state = 'failed' THEN 0 ELSE attempts END,
+                             state = CASE WHEN state = 'failed' THEN 'picked' ELSE state END
+                         WHERE id = $1
+                           AND (state IN ('picked', 'sending', 'unknown') OR (kind = 'refund' AND state = 'failed'))",
                     )
                     .bind(id)
                     .bind(now.micros())
@@ -360,40 +380,37 @@ async fn pick(cx: &mut AnyConnection, new: &NewPayout) -> Result<Change<PayoutPi
     if !booked(cx, &new.asset, &event, &new.id, new.now).await? {
         return Ok(Change::Undo(PayoutPicked::Raced));
     }
-    // Granted credits are not backed by money, so the treasury may have less than is owed. The amount is pending
-    // already, so it counts here.
-    let left: i64 = sqlx::query_scalar(
-        "SELECT CAST(COALESCE(SUM(CASE WHEN kind = 'treasury' THEN balance ELSE -balance END), 0) AS BIGINT)
-         FROM ledger_accounts WHERE asset = $1 AND kind IN ('treasury', 'payout_pending', 'refund_pending')",
-    )
-    .bind(new.asset.clone())
-    .fetch_one(&mut *cx)
-    .await?;
-    if left < 0 {
+    if !is_covered(cx, &new.asset).await? {
         return Ok(Change::Undo(PayoutPicked::Uncovered));
     }
     Ok(Change::Keep(PayoutPicked::Picked))
 }
 
-async fn over(
-    cx: &mut AnyConnection,
-    id: &str,
-    transaction: Option<String>,
-    now: Timestamp,
-) -> Result<Change<bool>, Error> {
-    let state = if transaction.is_some() {
-        PayoutState::Done
-    } else {
-        PayoutState::Failed
-    };
+/// Returns true if the treasury has what is on its way out of it, that of this transaction included. Granted credits are
+/// not backed by money, so it may have less than is owed.
+pub(super) async fn is_covered(cx: &mut AnyConnection, asset: &str) -> Result<bool, Error> {
+    // The row is the lock: without it two payouts that are picked at once would both fit.
+    if let Some(treasury) = Account::platform(AccountKind::Treasury) {
+        locked_balance(cx, asset, treasury).await?;
+    }
+    let left: i64 = sqlx::query_scalar(
+        "SELECT CAST(COALESCE(SUM(CASE WHEN kind = 'treasury' THEN balance ELSE -balance END), 0) AS BIGINT)
+         FROM ledger_accounts WHERE asset = $1 AND kind IN ('treasury', 'payout_pending', 'refund_pending')",
+    )
+    .bind(asset)
+    .fetch_one(cx)
+    .await?;
+    Ok(left >= 0)
+}
+
+async fn paid(cx: &mut AnyConnection, id: &str, transaction: String, now: Timestamp) -> Result<Change<bool>, Error> {
     let row = sqlx::query(concat!(
-        "UPDATE payouts SET state = $2, transaction_hash = COALESCE($3, transaction_hash)
-         WHERE id = $1 AND state IN ('picked', 'sending', 'unknown') AND (kind = 'payout' OR $2 = 'done')
+        "UPDATE payouts SET state = 'done', transaction_hash = $2
+         WHERE id = $1 AND (state IN ('picked', 'sending', 'unknown') OR (kind = 'refund' AND state = 'failed'))
          RETURNING ",
         payout_columns!()
     ))
     .bind(id.to_owned())
-    .bind(state.as_str())
     .bind(transaction)
     .fetch_optional(&mut *cx)
     .await?;
@@ -401,20 +418,47 @@ async fn over(
         return Ok(Change::Undo(false));
     };
     let payout = payout(&row)?;
-    let event = match payout.operator {
-        Some(operator) if !payout.is_refund && state == PayoutState::Done => {
-            Event::payout_done(id, operator, payout.amount)
-        }
-        Some(operator) if !payout.is_refund => Event::payout_failed(id, operator, payout.amount),
-        _ => Event::refund_done(id, payout.amount),
+    let event = match payout.operator.filter(|_| !payout.is_refund) {
+        Some(operator) => Event::payout_done(id, operator, payout.amount),
+        None => Event::refund_done(id, payout.amount),
     };
-    if booked(cx, &payout.asset, &event, id, now).await? {
+    over(cx, &payout, &event, now).await
+}
+
+async fn given_up(cx: &mut AnyConnection, id: &str, attempts: i64, now: Timestamp) -> Result<Change<bool>, Error> {
+    // An attempt that was sent since may still be paid, so what is known of those before proves nothing.
+    let row = sqlx::query(concat!(
+        "UPDATE payouts SET state = 'failed'
+         WHERE id = $1 AND attempts = $2 AND state IN ('picked', 'sending', 'unknown') RETURNING ",
+        payout_columns!()
+    ))
+    .bind(id.to_owned())
+    .bind(attempts)
+    .fetch_optional(&mut *cx)
+    .await?;
+    let Some(row) = row else {
+        return Ok(Change::Undo(false));
+    };
+    let payout = payout(&row)?;
+    match payout.operator.filter(|_| !payout.is_refund) {
+        Some(operator) => over(cx, &payout, &Event::payout_failed(id, operator, payout.amount), now).await,
+        None => Ok(Change::Keep(true)),
+    }
+}
+
+async fn over(
+    cx: &mut AnyConnection,
+    payout: &PayoutRow,
+    event: &Event,
+    now: Timestamp,
+) -> Result<Change<bool>, Error> {
+    if booked(cx, &payout.asset, event, &payout.id, now).await? {
         Ok(Change::Keep(true))
     } else {
         // The books do not have what the row says.
         Err(Error::Malformed {
             column: "payouts",
-            problem: format!("the payout {id} cannot be booked"),
+            problem: format!("the payout {} cannot be booked", payout.id),
         })
     }
 }

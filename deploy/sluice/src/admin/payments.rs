@@ -1,6 +1,7 @@
 //! `sluice admin faucet`, `facilitator`, `payments` and `payouts`.
 //!
-//! Invariant: a decision about a payment that is not known is an administrator's, and leaves a row in the audit trail.
+//! Invariant: a decision about a payment or payout that is not known, and a deposit, is an administrator's, and leaves a
+//! row in the audit trail.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -12,15 +13,16 @@ use axum::body::Bytes;
 use axum::extract::Request;
 use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
-use store::{AuditEntry, Event, Payment, PaymentState, PayoutRow, PayoutState, Store};
+use store::{AuditEntry, Event, NewDeposit, Payment, PaymentState, PayoutRow, PayoutState, Store};
 use tokio::net::TcpListener;
+use types::money::MicroUsdc;
 use types::vocabulary::ActorKind;
-use types::{Clock, PaymentId, Timestamp};
+use types::{Clock, LedgerEventId, PaymentId, Timestamp};
 use x402::builtin::BuiltIn;
 use x402::{Address, Word, desk};
 
 use crate::assemble::Layout;
-use crate::cli::{PaymentDecision, Payments, PayoutCommands};
+use crate::cli::{PaymentDecision, Payments, PayoutCommands, PayoutDecision};
 use crate::config::Config;
 use crate::payments;
 use crate::signals::Signals;
@@ -30,6 +32,8 @@ use crate::terminal;
 const FAUCET_PER_DAY: u32 = 10;
 /// Rows that are listed at most.
 const LISTED: u32 = 1_000;
+/// Micro-USDC of a cent.
+const CENT: i64 = 10_000;
 /// Most bytes of a request to the facilitator.
 const MAX_BODY: usize = 64 << 10;
 
@@ -140,17 +144,7 @@ async fn resolve(
             payment.state.as_str()
         );
     }
-    let now = clock.now();
-    let audited = store.audited(AuditEntry {
-        id: PaymentId::new(now).to_string(),
-        at: now,
-        operator: None,
-        actor_kind: ActorKind::Person,
-        actor: None,
-        operation: "payment_resolve".to_owned(),
-        subject: Some(id.to_owned()),
-        request_id: "admin".to_owned(),
-    });
+    let audited = audited(store, clock.now(), "payment_resolve", id);
     if let Some(transaction) = &decision.settled {
         let transaction: Word = transaction
             .parse()
@@ -164,14 +158,29 @@ async fn resolve(
             .map_err(|error| anyhow::anyhow!("{}", error.message()))?;
     } else {
         // It is over, so nobody looks at it again.
-        audited
-            .payments()
-            .fail(id, "resolved", Timestamp::from_micros(i64::MAX))
-            .await?;
+        let never = Timestamp::from_micros(i64::MAX);
+        let payments = audited.payments();
+        if !payments.fail(id, payment.attempts, "resolved", never).await? {
+            bail!("the payment `{id}` was looked at again just now; list it, and decide again");
+        }
     }
     let payment = store.payments().get(id).await?;
     terminal::json(&json!({ "payment": payment.as_ref().map(shown) }))?;
     Ok(())
+}
+
+/// Returns the store with a row of the audit trail for the next change.
+fn audited(store: &Store, now: Timestamp, operation: &str, subject: &str) -> Store {
+    store.audited(AuditEntry {
+        id: PaymentId::new(now).to_string(),
+        at: now,
+        operator: None,
+        actor_kind: ActorKind::Person,
+        actor: None,
+        operation: operation.to_owned(),
+        subject: Some(subject.to_owned()),
+        request_id: "admin".to_owned(),
+    })
 }
 
 fn shown(payment: &Payment) -> Value {
@@ -202,13 +211,18 @@ pub(super) async fn payouts(
     match command {
         PayoutCommands::List { open } => {
             let mut found = store.money().payouts_listed(None, LISTED).await?;
-            found.retain(|payout| !open || !matches!(payout.state, PayoutState::Done | PayoutState::Failed));
+            found.retain(|payout| match payout.state {
+                PayoutState::Done => !open,
+                // A refund that was given up is still owed.
+                PayoutState::Failed => !open || payout.is_refund,
+                PayoutState::Picked | PayoutState::Sending | PayoutState::Unknown => true,
+            });
             let items: Vec<_> = found.iter().map(payout).collect();
             terminal::json(&json!({ "total": items.len(), "items": items }))?;
         }
         PayoutCommands::Retry { id } => {
             if !store.money().payout_retry(&id, clock.now()).await? {
-                bail!("there is no payout `{id}` that is not over");
+                bail!("there is no payout `{id}` that is not over, and no refund that was given up");
             }
             terminal::json(&json!({ "id": id, "due": true }))?;
         }
@@ -221,7 +235,79 @@ pub(super) async fn payouts(
             let sent = payouts.send_due().await.map_err(failed)?;
             terminal::json(&json!({ "picked": picked, "sent": sent }))?;
         }
+        PayoutCommands::Resolve { id, decision } => decide(store, clock, &id, decision).await?,
+        PayoutCommands::Deposit { transaction, cents } => deposit(store, clock, config, &transaction, cents).await?,
     }
+    Ok(())
+}
+
+/// Ends a payout by the word of an administrator.
+async fn decide(store: &Store, clock: &Arc<dyn Clock>, id: &str, decision: PayoutDecision) -> anyhow::Result<()> {
+    let found = store.money().payout_row(id).await?;
+    let found = found.with_context(|| format!("there is no payout `{id}`"))?;
+    let now = clock.now();
+    let audited = audited(store, now, "payout_resolve", id);
+    let is_over = if let Some(transaction) = &decision.paid {
+        let transaction: Word = transaction
+            .parse()
+            .with_context(|| format!("--paid: `{transaction}`"))?;
+        audited.money().payout_done(id, &transaction.to_string(), now).await?
+    } else {
+        let end = Timestamp::from_micros(found.valid_before.saturating_mul(1_000_000));
+        if now < end {
+            bail!("the latest attempt of the payout `{id}` is valid until {end}; it may still be paid");
+        }
+        audited.money().payout_failed(id, found.attempts, now).await?
+    };
+    if !is_over {
+        bail!("the payout `{id}` is over, or was sent again just now");
+    }
+    let found = store.money().payout_row(id).await?;
+    terminal::json(&json!({ "payout": found.as_ref().map(payout) }))?;
+    Ok(())
+}
+
+/// Books what the platform sent to the treasury. Where the chain can be read, it must have what the books say then.
+async fn deposit(
+    store: &Store,
+    clock: &Arc<dyn Clock>,
+    config: &Config,
+    transaction: &str,
+    cents: u32,
+) -> anyhow::Result<()> {
+    let hash: Word = transaction
+        .parse()
+        .with_context(|| format!("`{transaction}` is not the hash of a transaction"))?;
+    let (now, amount) = (clock.now(), i64::from(cents) * CENT);
+    let asset = config.tariff().asset;
+    let before = store.money().treasury(&asset).await?;
+    if let Some((chain, wallet)) =
+        payments::treasury_on_chain(config, &Layout::new(&config.data.dir), store, clock).await?
+    {
+        let found = chain.balance(wallet).await?;
+        let books = before
+            .balance
+            .0
+            .saturating_sub(before.under_way.0)
+            .saturating_add(amount);
+        if i128::from(found) < i128::from(books) {
+            bail!(
+                "the treasury has {found} micro-USDC on the chain, and the books would say {books}; nothing was booked"
+            );
+        }
+    }
+    let new = NewDeposit {
+        transaction: hash.to_string(),
+        asset,
+        amount: MicroUsdc(amount),
+        events: [LedgerEventId::new(now), LedgerEventId::new(now)],
+        now,
+    };
+    let is_new = audited(store, now, "treasury_deposit", &hash.to_string())
+        .money()
+        .deposit(new)
+        .await?;
+    terminal::json(&json!({ "transaction": hash.to_string(), "amountMicro": amount, "new": is_new }))?;
     Ok(())
 }
 
