@@ -21,6 +21,8 @@ use crate::error::{ApiError, chain};
 
 /// Time for which a payment that is being settled has an owner.
 pub(super) const LEASE: Duration = Duration::from_mins(1);
+/// Number of the first attempt to settle a payment.
+const FIRST: i64 = 1;
 /// Pause before the first look at a payment that is not known.
 const FIRST_LOOK: Duration = Duration::from_secs(2);
 /// Time after the end of an authorization at which a failed payment is looked at once more.
@@ -79,9 +81,8 @@ impl Machine {
         fault::point("pay.answered");
         match settlement {
             Settlement::Done(transaction) => self.done(payment, transaction, &order.expected).await?,
-            // A refusal holds here and nowhere else: this is the first attempt, as the step above was
-            // taken once.
-            Settlement::Refused(reason) => self.fail(payment, &reason).await?,
+            // Another process may have sent it again by now, which this answer says nothing about.
+            Settlement::Refused(reason) => self.fail(payment, FIRST, &reason).await?,
             Settlement::NotSent(reason) => {
                 tracing::warn!(
                     payment = payment.id,
@@ -152,13 +153,14 @@ impl Machine {
         Ok(())
     }
 
-    /// Notes that a payment moved nothing.
-    pub(super) async fn fail(&self, payment: &Payment, reason: &str) -> Result<(), ApiError> {
+    /// Notes that a payment moved nothing, which its attempts so far prove.
+    pub(super) async fn fail(&self, payment: &Payment, attempts: i64, reason: &str) -> Result<(), ApiError> {
         let end = Timestamp::from_micros(payment.valid_before.saturating_mul(1_000_000));
         // Looked at once more after its end: until then the authorization is valid, and whoever has it
         // may still send it to the chain.
         let look_at = end.plus(SECOND_LOOK);
-        self.store.payments().fail(&payment.id, reason, look_at).await?;
+        let payments = self.store.payments();
+        payments.fail(&payment.id, attempts, reason, look_at).await?;
         Ok(())
     }
 

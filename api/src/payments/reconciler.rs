@@ -116,9 +116,9 @@ impl Reconciler {
             match reader.look(&expected).await {
                 // The chain outweighs everything that a facilitator has said.
                 Ok(Sight::Used(transaction)) => return machine.grant(payment, transaction).await,
-                Ok(Sight::Cancelled) => return machine.fail(payment, "cancelled").await,
+                Ok(Sight::Cancelled) => return machine.fail(payment, payment.attempts, "cancelled").await,
                 Ok(Sight::Unused(at)) if at >= expected.valid_before => {
-                    return machine.fail(payment, "expired").await;
+                    return machine.fail(payment, payment.attempts, "expired").await;
                 }
                 // No rule fits a nonce that was used for another transfer, so the payment stays open
                 // for an administrator. It raises the alarm once.

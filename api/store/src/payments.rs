@@ -152,7 +152,7 @@ impl Payments<'_> {
                     // Another open payment is looked for in the statement, because a violated index
                     // would end the whole transaction on PostgreSQL.
                     let changed = sqlx::query(
-                        "UPDATE payments SET state = 'bound', payload = $2, reason = NULL, lease_until = $3
+                        "UPDATE payments SET state = 'bound', payload = $2, reason = NULL, lease_until = $3, bound_at = $4
                          WHERE id = $1 AND state IN ('refused', 'abandoned') AND NOT EXISTS (
                              SELECT 1 FROM payments AS other
                              WHERE other.network = payments.network AND other.payer = payments.payer
@@ -162,6 +162,7 @@ impl Payments<'_> {
                     .bind(id)
                     .bind(payload)
                     .bind(now.plus(lease).micros())
+                    .bind(now.micros())
                     .execute(cx)
                     .await?;
                     Ok(Change::Keep(changed.rows_affected() > 0))
@@ -216,19 +217,21 @@ impl Payments<'_> {
             .await
     }
 
-    /// Notes that a payment moved nothing, and when to look once more.
-    pub async fn fail(&self, id: &str, reason: &str, look_at: Timestamp) -> Result<bool, Error> {
+    /// Notes that a payment moved nothing, which its attempts so far, `attempts` of them, prove, and when to look once
+    /// more. False if it is over, or was sent again since.
+    pub async fn fail(&self, id: &str, attempts: i64, reason: &str, look_at: Timestamp) -> Result<bool, Error> {
         let (id, reason) = (id.to_owned(), reason.to_owned());
         self.0
             .write_aside(move |cx| {
                 Box::pin(async move {
                     let changed = sqlx::query(
                         "UPDATE payments SET state = 'failed', reason = $2, payload = NULL, next_try_at = $3
-                         WHERE id = $1 AND state IN ('settling', 'unknown')",
+                         WHERE id = $1 AND attempts = $4 AND state IN ('settling', 'unknown')",
                     )
                     .bind(id)
                     .bind(reason)
                     .bind(look_at.micros())
+                    .bind(attempts)
                     .execute(cx)
                     .await?;
                     Ok(Change::Keep(changed.rows_affected() > 0))

@@ -144,7 +144,7 @@ impl Accounts<'_> {
                      FROM operators
                      WHERE (LOWER(payout_address) = $1 AND (payout_next_at IS NULL OR payout_next_at > $2))
                         OR (LOWER(payout_next_address) = $1 AND payout_next_at <= $2)
-                     ORDER BY CASE WHEN payout_proved_at IS NULL THEN 1 ELSE 0 END, id LIMIT 1",
+                     ORDER BY CASE WHEN payout_proved_at IS NULL OR payout_next_at <= $2 THEN 1 ELSE 0 END, id LIMIT 1",
                 )
                 .bind(wallet.to_ascii_lowercase())
                 .bind(now.micros())
@@ -169,6 +169,14 @@ impl Accounts<'_> {
         self.0
             .write(move |cx| {
                 Box::pin(async move {
+                    // Every operator with this address is locked, so that of two who prove it at once one does.
+                    sqlx::query(
+                        "UPDATE operators SET payout_changed_at = payout_changed_at
+                         WHERE LOWER(payout_address) = $1 OR LOWER(payout_next_address) = $1",
+                    )
+                    .bind(wallet.clone())
+                    .execute(&mut *cx)
+                    .await?;
                     // A change whose time has come is folded first, so that the proof is of the new address.
                     sqlx::query(
                         "UPDATE operators

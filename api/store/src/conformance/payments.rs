@@ -132,7 +132,9 @@ pub async fn a_payment_takes_each_step_once(url: &str) {
     // A later doubt does not forget a transaction.
     assert!(payments.doubt(id, doubt(None)).await.unwrap());
     assert_eq!(stored(&store, id).await.transaction.as_deref(), Some("0xab"));
-    assert!(payments.fail(id, "expired", at(330)).await.unwrap());
+    // An answer to an earlier attempt proves nothing about a later one.
+    assert!(!payments.fail(id, 0, "insufficient_funds", at(330)).await.unwrap());
+    assert!(payments.fail(id, 1, "expired", at(330)).await.unwrap());
     assert!(!payments.doubt(id, doubt(None)).await.unwrap());
     let failed = stored(&store, id).await;
     assert_eq!((failed.state, failed.payload), (PaymentState::Failed, None));
@@ -228,6 +230,44 @@ pub async fn a_wallet_proves_itself_to_one_operator(url: &str) {
     assert!(!accounts.payout_prove(ada, wallet, at(100)).await.unwrap());
     assert!(accounts.payout_prove(bob, wallet, at(100)).await.unwrap());
     assert_eq!(owner(101).await, Some((bob, true)));
+}
+
+/// Of operators who prove a wallet at once, one does. An address that is about to be an operator's takes nothing from it.
+pub async fn one_of_many_proves_a_wallet(url: &str) {
+    let stores = [open(url).await, open(url).await];
+    let accounts = stores[0].accounts();
+    let mut operators = Vec::new();
+    for number in 0..8 {
+        let one = operator(&stores[0], &format!("operator-{number}@example.org")).await;
+        let set = accounts.payout_set(one, PAYER.to_owned(), at(10), mail(at(0), None), at(0));
+        set.await.unwrap();
+        operators.push(one);
+    }
+    let racing = operators.clone();
+    let proved = race(stores.clone(), 8, move |store, number| {
+        let operator = racing[number];
+        async move { store.accounts().payout_prove(operator, PAYER, at(20)).await.unwrap() }
+    })
+    .await;
+    assert_eq!(proved.iter().filter(|proved| **proved).count(), 1, "{proved:?}");
+    sound(&stores[0]).await;
+
+    // The first operator has proved another wallet, and its next address is the second's, who proved it.
+    let wallet = "0x00000000000000000000000000000000000000aa";
+    let set = async |operator, wallet: &str, from, now| {
+        let set = stores[0]
+            .accounts()
+            .payout_set(operator, wallet.to_owned(), at(from), mail(at(now), None), at(now));
+        set.await.unwrap();
+    };
+    let other = "0x00000000000000000000000000000000000000bb";
+    set(operators[0], other, 30, 25).await;
+    assert!(accounts.payout_prove(operators[0], other, at(30)).await.unwrap());
+    set(operators[1], wallet, 30, 25).await;
+    assert!(accounts.payout_prove(operators[1], wallet, at(30)).await.unwrap());
+    set(operators[0], wallet, 50, 40).await;
+    let owner = accounts.operator_of_wallet(wallet, at(60)).await.unwrap().unwrap();
+    assert_eq!((owner.operator, owner.is_proved), (operators[1], true));
 }
 
 async fn payable(store: &Store, now: i64) -> Vec<Payable> {
@@ -342,7 +382,9 @@ pub async fn a_payout_is_booked_once(url: &str) {
         .unwrap();
     assert_eq!((rows.len(), rows[0].valid_before, rows[0].attempts), (1, 700, 2));
     assert!(store.money().payout_retry(payout, at(now)).await.unwrap());
-    assert!(store.money().payout_failed(payout, at(now)).await.unwrap());
+    // It was sent again since, so what is known of its first attempt proves nothing.
+    assert!(!store.money().payout_failed(payout, 1, at(now)).await.unwrap());
+    assert!(store.money().payout_failed(payout, 2, at(now)).await.unwrap());
     assert!(!store.money().payout_done(payout, "0xcd", at(now)).await.unwrap());
     assert_eq!(balances(store, seller).await.payable, MicroUsdc(380_000));
     assert_eq!(pick(store, due[0].clone(), now).await, PayoutPicked::Picked);

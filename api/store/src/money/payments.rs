@@ -150,12 +150,11 @@ impl Money<'_> {
                     match record(cx, &sale, new.event).await? {
                         Recorded::Done => Ok(Change::Keep(Settled::Sold(sale))),
                         // The first owner of `record` is the wallet, and nothing was written for it.
-                        Recorded::Owned => {
-                            refund(cx, &new, &asset, &payer, amount).await?;
+                        Recorded::Owned if refund(cx, &new, &asset, &payer, amount).await? => {
                             Ok(Change::Keep(Settled::Refunding))
                         }
                         // The treasury only grows here, so this says that a sum is too large.
-                        Recorded::Short | Recorded::Full => Ok(Change::Undo(Settled::NotOpen)),
+                        Recorded::Owned | Recorded::Short | Recorded::Full => Ok(Change::Undo(Settled::NotOpen)),
                     }
                 })
             })
@@ -193,16 +192,16 @@ impl Money<'_> {
     }
 }
 
-/// Books money that bought nothing, and queues its way back to the wallet.
+/// Books money that bought nothing, and queues its way back to the wallet. It came in just now, so the treasury covers
+/// it. Returns false if it cannot be booked; then the change must be undone.
 async fn refund(
     cx: &mut sqlx::AnyConnection,
     new: &Settlement,
     asset: &str,
     payer: &str,
     amount: MicroUsdc,
-) -> Result<(), Error> {
-    // In through the account of unmatched money and out again, so that the ledger shows what came and
-    // why it goes.
+) -> Result<bool, Error> {
+    // In through the account of unmatched money and out again, so that the ledger shows what came and why it goes.
     for (id, event) in [
         (new.event, Event::unmatched(&new.payment, amount)),
         (new.refund.event, Event::assigned(&new.payment, None, amount)),
@@ -215,14 +214,16 @@ async fn refund(
             subject: &new.payment,
             actor: "",
         };
-        let posted = post(cx, &posting).await?;
-        debug_assert_eq!(posted, Posted::Done, "an amount that just came in covers its way back");
+        if post(cx, &posting).await? != Posted::Done {
+            return Ok(false);
+        }
     }
     sqlx::query("UPDATE payments SET sale_id = NULL, reason = 'refunded' WHERE id = $1")
         .bind(new.payment.as_str())
         .execute(&mut *cx)
         .await?;
-    queue_refund(cx, &new.refund, asset, payer, amount, new.now).await
+    queue_refund(cx, &new.refund, asset, payer, amount, new.now).await?;
+    Ok(true)
 }
 
 /// Queues a refund to a wallet.
