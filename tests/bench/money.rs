@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use store::{
-    Access, AgentCreated, EntryCursor, EntryFilter, Granted, ItemKind, NewAgent, NewContribution, NewGrant,
+    Access, AgentCreated, CheckTerms, EntryCursor, EntryFilter, Granted, ItemKind, NewAgent, NewContribution, NewGrant,
     NewOperator, NewProject, NewPurchase, OperatorCreated, OutcomeRow, ProjectCreated, Purchased, Resolution,
     SaleTerms, Store, SubmitOutcome, Visibility,
 };
@@ -216,7 +216,12 @@ pub(crate) async fn run(report: &mut Report, folder: &Path, events: usize) {
     });
     let owned = owned.await;
     let begun = Instant::now();
-    let faults = money.faults(20 << 30, 9).await.unwrap();
+    let terms = CheckTerms {
+        free_egress: 20 << 30,
+        quote_window: Duration::from_mins(5),
+        now: now(),
+    };
+    let faults = money.faults(terms, 9).await.unwrap();
     assert!(faults.is_empty(), "{faults:?}");
     let checked = begun.elapsed();
     let rate = |count: usize, time: Duration| {

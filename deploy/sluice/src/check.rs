@@ -13,7 +13,8 @@ use std::collections::BTreeSet;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use store::{KnowledgeFault, Schema};
+use store::{CheckTerms, KnowledgeFault, MoneyFault, Schema, Store};
+use types::Clock;
 
 use crate::assemble::{self, Layout};
 use crate::cli;
@@ -21,6 +22,7 @@ use crate::config::Config;
 use crate::database;
 use crate::losses;
 use crate::objects;
+use crate::payments;
 use crate::terminal;
 
 use compare::{Counts, compare};
@@ -106,11 +108,7 @@ pub async fn run(config: &Config, arguments: cli::Check) -> anyhow::Result<ExitC
         terminal::line(&format!("log: VIOLATION {violation}"))?;
         broken += 1;
     }
-    for fault in store
-        .money()
-        .faults(config.limits.egress_per_operator.0, MONEY_FAULTS)
-        .await?
-    {
+    for fault in money(config, &layout, &store, &clock).await? {
         terminal::line(&format!(
             "money: VIOLATION {} {}: {}",
             fault.rule, fault.subject, fault.problem
@@ -126,6 +124,34 @@ pub async fn run(config: &Config, arguments: cli::Check) -> anyhow::Result<ExitC
     } else {
         ExitCode::FAILURE
     })
+}
+
+/// Returns what is wrong with the money, the treasury on the chain included where it can be read.
+async fn money(
+    config: &Config,
+    layout: &Layout,
+    store: &Store,
+    clock: &Arc<dyn Clock>,
+) -> anyhow::Result<Vec<MoneyFault>> {
+    let (tariff, money) = (config.tariff(), store.money());
+    let terms = CheckTerms {
+        free_egress: config.limits.egress_per_operator.0,
+        quote_window: tariff.quote_window(),
+        now: clock.now(),
+    };
+    let mut faults = money.faults(terms, MONEY_FAULTS).await?;
+    if let Some((chain, wallet)) = payments::treasury_on_chain(config, layout, store, clock).await? {
+        let before = money.treasury(&tariff.asset).await?;
+        match chain.balance(wallet).await {
+            Ok(found) => faults.extend(before.fault(found, money.treasury(&tariff.asset).await?)),
+            // A node that is away says nothing about the books.
+            Err(silent) => terminal::line(&format!(
+                "money: the treasury was not compared with the chain: {}",
+                silent.reason
+            ))?,
+        }
+    }
+    Ok(faults)
 }
 
 fn counted(count: usize, what: &str) -> String {

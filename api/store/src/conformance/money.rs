@@ -9,9 +9,9 @@ use types::{AgentId, DatasetId, DisputeId, LedgerEventId, OperatorId, SaleId, Ve
 
 use super::fixture::{World, agent, at, merged, new_project, open, operator, outcome, project, race};
 use crate::{
-    Balances, DisputeOpened, DisputeResolution, DisputeResolved, EntryCursor, EntryFilter, Granted, NewContribution,
-    NewDispute, NewGrant, NewProject, NewPurchase, ProjectChanges, Purchased, Sale, SaleState, SaleTerms, Store,
-    WalletRefund,
+    Balances, CheckTerms, DisputeOpened, DisputeResolution, DisputeResolved, EntryCursor, EntryFilter, Granted,
+    MoneyFault, NewContribution, NewDispute, NewGrant, NewProject, NewPurchase, ProjectChanges, Purchased, Sale,
+    SaleState, SaleTerms, Store, WalletRefund,
 };
 
 /// Asset of the ledger in these scenarios.
@@ -126,8 +126,17 @@ pub(crate) async fn balances(store: &Store, operator: OperatorId) -> Balances {
     store.money().balances(ASSET, operator).await.unwrap()
 }
 
+pub(crate) async fn faults(store: &Store, now: i64) -> Vec<MoneyFault> {
+    let terms = CheckTerms {
+        free_egress: FREE,
+        quote_window: terms().quote_window,
+        now: at(now),
+    };
+    store.money().faults(terms, 9).await.unwrap()
+}
+
 pub(crate) async fn sound(store: &Store) {
-    assert_eq!(store.money().faults(FREE, 9).await.unwrap(), []);
+    assert_eq!(faults(store, 0).await, []);
 }
 
 async fn points(store: &Store, agent: AgentId) -> i64 {

@@ -2,11 +2,16 @@
 //!
 //! Invariant: read only. Each rule has a number that never changes, and names what breaks it.
 
-use std::collections::BTreeMap;
+mod statements;
 
-use pay::{AccountKind, BLOCK_BYTES, Brackets, EventKind, Side};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use pay::{AccountKind, BLOCK_BYTES, Brackets, DATASET_DEFAULT, EventKind, Side, UNIT_DEFAULT};
+use types::Timestamp;
 use types::money::MicroUsdc;
 
+use self::statements::{BALANCES, STATEMENTS, TIMED};
 use super::Money;
 use crate::Error;
 use crate::row::{Columns, bigint};
@@ -21,6 +26,41 @@ pub struct MoneyFault {
     /// Description of the fault.
     pub problem: &'static str,
 }
+
+/// What the rules depend on beside the database.
+#[derive(Clone, Copy, Debug)]
+pub struct CheckTerms {
+    /// Number of free bytes of egress of an operator in a month.
+    pub free_egress: u64,
+    /// Time for which a price that has changed is still taken.
+    pub quote_window: Duration,
+    /// Time of the check.
+    pub now: Timestamp,
+}
+
+impl CheckTerms {
+    /// Returns a statement of [`TIMED`] with its values.
+    fn fill(&self, text: &str) -> String {
+        let micros = |span: Duration| i64::try_from(span.as_micros()).unwrap_or(i64::MAX);
+        [
+            ("{now}", self.now.micros()),
+            ("{hour}", self.now.minus(FORGOTTEN).micros()),
+            ("{quoted}", micros(self.quote_window)),
+            ("{skew}", micros(SKEW)),
+            ("{unit}", UNIT_DEFAULT.0),
+            ("{dataset}", DATASET_DEFAULT.0),
+        ]
+        .into_iter()
+        .fold(text.to_owned(), |text, (name, value)| {
+            text.replace(name, &value.to_string())
+        })
+    }
+}
+
+/// Time after which a payment that nobody looks at is forgotten.
+const FORGOTTEN: Duration = Duration::from_hours(1);
+/// Time by which the clocks of two replicas may differ.
+const SKEW: Duration = Duration::from_mins(1);
 
 /// Movements of every account: account, number, balance after, signed change.
 // Each transfer is seen from both of its accounts, and by the side of the account it raises or lowers
@@ -37,150 +77,10 @@ const MOVES: &str = "
                     ELSE moves.credit - moves.debit END AS effect
         FROM moves JOIN ledger_accounts ON ledger_accounts.id = moves.account)";
 
-/// Rules that are one statement each: its rows are the subjects that break the rule.
-const STATEMENTS: [(&str, &str, &str); 16] = [
-    (
-        "M1",
-        "the event has no movement",
-        "SELECT id AS subject FROM ledger_events
-         WHERE NOT EXISTS (SELECT 1 FROM ledger_transfers WHERE ledger_transfers.event_id = ledger_events.id)",
-    ),
-    (
-        "M6",
-        "the sale has no event of its kind, or one of another amount",
-        "SELECT sales.id AS subject FROM sales
-         LEFT JOIN ledger_events ON ledger_events.key = sales.id
-              AND ledger_events.kind = CASE WHEN sales.paid_with = 'given' THEN 'trial_sale' ELSE 'sale' END
-         WHERE ledger_events.id IS NULL
-            OR sales.price <> (SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM ledger_transfers
-                               WHERE ledger_transfers.event_id = ledger_events.id)",
-    ),
-    (
-        "M6",
-        "the event has no sale",
-        "SELECT id AS subject FROM ledger_events
-         WHERE kind IN ('sale', 'trial_sale') AND NOT EXISTS (SELECT 1 FROM sales WHERE sales.id = ledger_events.key)",
-    ),
-    (
-        "M7",
-        "the owner may read another version than its sales unlock",
-        "SELECT entitlements.owner AS subject FROM entitlements
-         LEFT JOIN (SELECT owner, item_kind, item_id,
-                           MAX(CASE WHEN item_kind = 'unit' THEN 1 ELSE version END) AS highest
-                    FROM (SELECT 'op:' || buyer_operator AS owner, item_kind, item_id, version, state FROM sales
-                          WHERE buyer_operator IS NOT NULL
-                          UNION ALL
-                          SELECT 'w:' || buyer_wallet, item_kind, item_id, version, state FROM sales
-                          WHERE buyer_wallet IS NOT NULL) AS bought
-                    WHERE state NOT IN ('refunded', 'trial_refunded')
-                    GROUP BY owner, item_kind, item_id) AS live
-              ON live.owner = entitlements.owner AND live.item_kind = entitlements.item_kind
-             AND live.item_id = entitlements.item_id
-         WHERE live.highest IS NULL OR live.highest <> entitlements.max_version",
-    ),
-    (
-        "M7",
-        "the sale stands and its buyer may not read the item",
-        "SELECT sales.id AS subject FROM sales
-         WHERE sales.state NOT IN ('refunded', 'trial_refunded')
-           AND NOT EXISTS (SELECT 1 FROM entitlements
-                           WHERE entitlements.item_kind = sales.item_kind AND entitlements.item_id = sales.item_id
-                             AND entitlements.owner = CASE WHEN sales.buyer_wallet IS NOT NULL
-                                 THEN 'w:' || sales.buyer_wallet ELSE 'op:' || sales.buyer_operator END)",
-    ),
-    (
-        "M7",
-        "the operator bought its own item",
-        "SELECT id AS subject FROM sales WHERE buyer_operator = seller_operator",
-    ),
-    (
-        "M8",
-        "the payment is settled and has neither a sale, nor a pack, nor a refund",
-        "SELECT payments.id AS subject FROM payments
-         WHERE payments.state = 'settled'
-           AND NOT EXISTS (SELECT 1 FROM sales WHERE sales.payment_id = payments.id AND sales.price = payments.amount)
-           AND NOT EXISTS (SELECT 1 FROM ledger_events
-                           WHERE ledger_events.kind IN ('pack', 'unmatched') AND ledger_events.key = payments.id)",
-    ),
-    (
-        "M8",
-        "the sale or pack has no settled payment",
-        "SELECT sales.id AS subject FROM sales WHERE paid_with = 'x402'
-           AND NOT EXISTS (SELECT 1 FROM payments WHERE payments.id = sales.payment_id AND payments.state = 'settled')
-         UNION ALL
-         SELECT ledger_events.id FROM ledger_events WHERE kind = 'pack'
-           AND NOT EXISTS (SELECT 1 FROM payments WHERE payments.id = ledger_events.key AND payments.state = 'settled')",
-    ),
-    (
-        "M12",
-        "the payout is open or done and was not picked, or is done and was not booked",
-        "SELECT payouts.id AS subject FROM payouts
-         WHERE (payouts.kind = 'payout' AND NOT EXISTS (SELECT 1 FROM ledger_events
-                    WHERE ledger_events.kind = 'payout_pick' AND ledger_events.key = payouts.id))
-            OR (payouts.state = 'done' AND NOT EXISTS (SELECT 1 FROM ledger_events
-                    WHERE ledger_events.kind IN ('payout_done', 'refund_done') AND ledger_events.key = payouts.id))",
-    ),
-    (
-        "M12",
-        "the released sum is not that of the released sales",
-        "SELECT ledger_events.id AS subject FROM ledger_events
-         WHERE kind = 'release'
-           AND (SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM ledger_transfers
-                WHERE ledger_transfers.event_id = ledger_events.id)
-             <> (SELECT CAST(COALESCE(SUM(share), 0) AS BIGINT) FROM sales
-                 WHERE sales.release_event = ledger_events.id)",
-    ),
-    (
-        "M14",
-        "the dispute and its sale are in different states",
-        "SELECT disputes.id AS subject FROM disputes JOIN sales ON sales.id = disputes.sale_id
-         WHERE (disputes.state = 'open') <> (sales.state IN ('disputed', 'trial_disputed'))
-           AND NOT (disputes.state <> 'open' AND EXISTS (SELECT 1 FROM disputes AS later
-                    WHERE later.sale_id = disputes.sale_id AND later.state = 'open'))",
-    ),
-    (
-        "M14",
-        "the sale is refunded without a dispute that ended for its buyer",
-        "SELECT sales.id AS subject FROM sales WHERE state IN ('refunded', 'trial_refunded')
-           AND NOT EXISTS (SELECT 1 FROM disputes WHERE disputes.sale_id = sales.id AND disputes.state = 'refunded')",
-    ),
-    (
-        "M15",
-        "the sale gave no points",
-        "SELECT sales.id AS subject FROM sales WHERE seller_agent IS NOT NULL
-           AND NOT EXISTS (SELECT 1 FROM points_events
-                           WHERE points_events.key = sales.id AND points_events.kind IN ('sale', 'trial_sale'))",
-    ),
-    (
-        "M15",
-        "the sale is refunded and its points were not taken back, or the other way round",
-        "SELECT sales.id AS subject FROM sales WHERE seller_agent IS NOT NULL
-           AND (state IN ('refunded', 'trial_refunded'))
-             <> (EXISTS (SELECT 1 FROM points_events
-                         WHERE points_events.key = sales.id AND points_events.kind = 'reversal'))",
-    ),
-    (
-        "M15",
-        "the points are of no sale",
-        "SELECT points_events.id AS subject FROM points_events WHERE kind IN ('sale', 'trial_sale')
-           AND NOT EXISTS (SELECT 1 FROM sales WHERE sales.id = points_events.key)",
-    ),
-    (
-        "M18",
-        "the payment is over and still has its payload",
-        "SELECT id AS subject FROM payments
-         WHERE state IN ('settled', 'not_needed') AND payload IS NOT NULL",
-    ),
-];
-
-/// Balances that the states of sales say, by kind of account.
-const OF_SALES: [(&str, &str); 2] = [("held", "held"), ("disputed", "disputed")];
-
 impl Money<'_> {
-    /// Returns what breaks a rule, up to `limit` subjects of each.
-    ///
-    /// `free_egress` is the number of free bytes of an operator in a month.
-    pub async fn faults(&self, free_egress: u64, limit: u32) -> Result<Vec<MoneyFault>, Error> {
+    /// Returns what breaks a rule, up to `limit` subjects of each. The treasury is compared with the chain by
+    /// [`Treasury::fault`](super::Treasury::fault).
+    pub async fn faults(&self, terms: CheckTerms, limit: u32) -> Result<Vec<MoneyFault>, Error> {
         let mut faults = Vec::new();
         for (rule, problem, text) in STATEMENTS {
             // The limit is a number of the program; everything else is constant text, so the statement
@@ -188,23 +88,24 @@ impl Money<'_> {
             self.collect(&mut faults, rule, problem, &format!("{text} LIMIT {limit}"))
                 .await?;
         }
+        for (rule, problem, text) in TIMED {
+            let text = terms.fill(text);
+            self.collect(&mut faults, rule, problem, &format!("{text} LIMIT {limit}"))
+                .await?;
+        }
         self.moves(&mut faults, limit).await?;
         self.shapes(&mut faults).await?;
         self.sums(&mut faults).await?;
         self.fees(&mut faults, limit).await?;
-        for (kind, state) in OF_SALES {
+        for (rule, kind, balance) in BALANCES {
             let text = format!(
-                "SELECT ledger_accounts.id AS subject FROM ledger_accounts
-                 WHERE ledger_accounts.kind = '{kind}' AND ledger_accounts.balance <>
-                     (SELECT CAST(COALESCE(SUM(share), 0) AS BIGINT) FROM sales
-                      WHERE sales.seller_operator = ledger_accounts.operator_id AND sales.state = '{state}'
-                        AND sales.asset = ledger_accounts.asset)
-                 LIMIT {limit}"
+                "SELECT id AS subject FROM ledger_accounts
+                 WHERE kind = '{kind}' AND balance <> {balance} LIMIT {limit}"
             );
-            let problem = "the balance is not the sum of the sales in its state";
-            self.collect(&mut faults, "M11", problem, &text).await?;
+            let problem = "the balance is not the sum of the sales and payouts that it is for";
+            self.collect(&mut faults, rule, problem, &text).await?;
         }
-        let free = bigint("leased", free_egress)?;
+        let free = bigint("leased", terms.free_egress)?;
         let text = format!(
             "SELECT account AS subject FROM egress_months
              WHERE account LIKE 'op:%' AND leased > {free} + paid_blocks * {BLOCK_BYTES} LIMIT {limit}"

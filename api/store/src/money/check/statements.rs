@@ -1,0 +1,243 @@
+//! Rules of money that are one statement each.
+//!
+//! Invariant: the rows of a statement are the subjects that break its rule.
+
+/// Rules that are one statement each: its rows are the subjects that break the rule.
+pub(super) const STATEMENTS: [(&str, &str, &str); 17] = [
+    (
+        "M1",
+        "the event has no movement",
+        "SELECT id AS subject FROM ledger_events
+         WHERE NOT EXISTS (SELECT 1 FROM ledger_transfers WHERE ledger_transfers.event_id = ledger_events.id)",
+    ),
+    (
+        "M6",
+        "the sale has no event of its kind, or one of another amount",
+        "SELECT sales.id AS subject FROM sales
+         LEFT JOIN ledger_events ON ledger_events.key = sales.id
+              AND ledger_events.kind = CASE WHEN sales.paid_with = 'given' THEN 'trial_sale' ELSE 'sale' END
+         WHERE ledger_events.id IS NULL
+            OR sales.price <> (SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM ledger_transfers
+                               WHERE ledger_transfers.event_id = ledger_events.id)",
+    ),
+    (
+        "M6",
+        "the event has no sale",
+        "SELECT id AS subject FROM ledger_events
+         WHERE kind IN ('sale', 'trial_sale') AND NOT EXISTS (SELECT 1 FROM sales WHERE sales.id = ledger_events.key)",
+    ),
+    (
+        "M7",
+        "the owner may read another version than its sales unlock",
+        "SELECT entitlements.owner AS subject FROM entitlements
+         LEFT JOIN (SELECT owner, item_kind, item_id,
+                           MAX(CASE WHEN item_kind = 'unit' THEN 1 ELSE version END) AS highest
+                    FROM (SELECT 'op:' || buyer_operator AS owner, item_kind, item_id, version, state FROM sales
+                          WHERE buyer_operator IS NOT NULL
+                          UNION ALL
+                          SELECT 'w:' || buyer_wallet, item_kind, item_id, version, state FROM sales
+                          WHERE buyer_wallet IS NOT NULL) AS bought
+                    WHERE state NOT IN ('refunded', 'trial_refunded')
+                    GROUP BY owner, item_kind, item_id) AS live
+              ON live.owner = entitlements.owner AND live.item_kind = entitlements.item_kind
+             AND live.item_id = entitlements.item_id
+         WHERE live.highest IS NULL OR live.highest <> entitlements.max_version",
+    ),
+    (
+        "M7",
+        "the sale stands and its buyer may not read the item",
+        "SELECT sales.id AS subject FROM sales
+         WHERE sales.state NOT IN ('refunded', 'trial_refunded')
+           AND NOT EXISTS (SELECT 1 FROM entitlements
+                           WHERE entitlements.item_kind = sales.item_kind AND entitlements.item_id = sales.item_id
+                             AND entitlements.owner = CASE WHEN sales.buyer_wallet IS NOT NULL
+                                 THEN 'w:' || sales.buyer_wallet ELSE 'op:' || sales.buyer_operator END)",
+    ),
+    (
+        "M7",
+        "the operator bought its own item",
+        "SELECT id AS subject FROM sales WHERE buyer_operator = seller_operator",
+    ),
+    (
+        "M8",
+        "the payment is settled and has neither a sale, nor a pack, nor a refund",
+        "SELECT payments.id AS subject FROM payments
+         WHERE payments.state = 'settled'
+           AND NOT EXISTS (SELECT 1 FROM sales WHERE sales.payment_id = payments.id AND sales.price = payments.amount)
+           AND NOT EXISTS (SELECT 1 FROM ledger_events
+                           WHERE ledger_events.kind IN ('pack', 'unmatched') AND ledger_events.key = payments.id)",
+    ),
+    (
+        "M8",
+        "the sale or pack has no settled payment",
+        "SELECT sales.id AS subject FROM sales WHERE paid_with = 'x402'
+           AND NOT EXISTS (SELECT 1 FROM payments WHERE payments.id = sales.payment_id AND payments.state = 'settled')
+         UNION ALL
+         SELECT ledger_events.id FROM ledger_events WHERE kind = 'pack'
+           AND NOT EXISTS (SELECT 1 FROM payments WHERE payments.id = ledger_events.key AND payments.state = 'settled')",
+    ),
+    (
+        "M12",
+        "the payout is open or done and was not picked, or is done and was not booked",
+        "SELECT payouts.id AS subject FROM payouts
+         WHERE (payouts.kind = 'payout' AND NOT EXISTS (SELECT 1 FROM ledger_events
+                    WHERE ledger_events.kind = 'payout_pick' AND ledger_events.key = payouts.id))
+            OR (payouts.state = 'done' AND NOT EXISTS (SELECT 1 FROM ledger_events
+                    WHERE ledger_events.kind IN ('payout_done', 'refund_done') AND ledger_events.key = payouts.id))",
+    ),
+    (
+        "M12",
+        "the released sum is not that of the released sales",
+        "SELECT ledger_events.id AS subject FROM ledger_events
+         WHERE kind = 'release'
+           AND (SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM ledger_transfers
+                WHERE ledger_transfers.event_id = ledger_events.id)
+             <> (SELECT CAST(COALESCE(SUM(share), 0) AS BIGINT) FROM sales
+                 WHERE sales.release_event = ledger_events.id)",
+    ),
+    (
+        "M14",
+        "the dispute and its sale are in different states",
+        "SELECT disputes.id AS subject FROM disputes JOIN sales ON sales.id = disputes.sale_id
+         WHERE (disputes.state = 'open') <> (sales.state IN ('disputed', 'trial_disputed'))
+           AND NOT (disputes.state <> 'open' AND EXISTS (SELECT 1 FROM disputes AS later
+                    WHERE later.sale_id = disputes.sale_id AND later.state = 'open'))",
+    ),
+    (
+        "M14",
+        "the sale is refunded without a dispute that ended for its buyer",
+        "SELECT sales.id AS subject FROM sales WHERE state IN ('refunded', 'trial_refunded')
+           AND NOT EXISTS (SELECT 1 FROM disputes WHERE disputes.sale_id = sales.id AND disputes.state = 'refunded')",
+    ),
+    (
+        "M15",
+        "the sale gave no points",
+        "SELECT sales.id AS subject FROM sales WHERE seller_agent IS NOT NULL
+           AND NOT EXISTS (SELECT 1 FROM points_events
+                           WHERE points_events.key = sales.id AND points_events.kind IN ('sale', 'trial_sale'))",
+    ),
+    (
+        "M15",
+        "the sale is refunded and its points were not taken back, or the other way round",
+        "SELECT sales.id AS subject FROM sales WHERE seller_agent IS NOT NULL
+           AND (state IN ('refunded', 'trial_refunded'))
+             <> (EXISTS (SELECT 1 FROM points_events
+                         WHERE points_events.key = sales.id AND points_events.kind = 'reversal'))",
+    ),
+    (
+        "M15",
+        "the points are of no sale",
+        "SELECT points_events.id AS subject FROM points_events WHERE kind IN ('sale', 'trial_sale')
+           AND NOT EXISTS (SELECT 1 FROM sales WHERE sales.id = points_events.key)",
+    ),
+    (
+        "M18",
+        "the payment is over and still has its payload",
+        "SELECT id AS subject FROM payments
+         WHERE state IN ('settled', 'not_needed') AND payload IS NOT NULL",
+    ),
+    (
+        "M17",
+        "an agent of another operator spent the credits",
+        "SELECT ledger_events.id AS subject FROM ledger_events
+         JOIN ledger_transfers ON ledger_transfers.event_id = ledger_events.id AND ledger_transfers.line = 0
+         JOIN ledger_accounts ON ledger_accounts.id = ledger_transfers.debit_account
+         LEFT JOIN agents ON agents.id = ledger_events.actor
+         WHERE ledger_events.kind IN ('sale', 'trial_sale', 'egress_block') AND ledger_events.actor <> ''
+           AND ledger_accounts.kind IN ('credits', 'given')
+           AND (agents.id IS NULL OR agents.operator_id <> ledger_accounts.operator_id)",
+    ),
+];
+
+/// Rules that depend on the time or the configuration: `{now}` is the time of the check, `{hour}` an hour before it,
+/// `{quoted}` the time for which an earlier price is taken, `{skew}` the time by which clocks may differ, `{unit}` and
+/// `{dataset}` the default prices.
+pub(super) const TIMED: [(&str, &str, &str); 4] = [
+    (
+        "M9",
+        "the payment may have moved money, and nobody has looked at it for an hour",
+        "SELECT id AS subject FROM payments WHERE state IN ('settling', 'unknown') AND next_try_at <= {hour}",
+    ),
+    (
+        "M10",
+        "the amount is no price that was in force when the payment was bound",
+        "SELECT payments.id AS subject FROM payments
+         WHERE payments.state = 'settled' AND payments.item_kind <> 'pack'
+           AND EXISTS (SELECT 1 FROM item_prices
+                       WHERE item_prices.item_kind = payments.item_kind AND item_prices.item_id = payments.item_id
+                         AND item_prices.from_at <= payments.bound_at)
+           AND NOT EXISTS (
+               SELECT 1 FROM item_prices
+               WHERE item_prices.item_kind = payments.item_kind AND item_prices.item_id = payments.item_id
+                 AND item_prices.from_at <= payments.bound_at + {skew}
+                 AND item_prices.from_at >= COALESCE((
+                     SELECT MAX(earlier.from_at) FROM item_prices AS earlier
+                     WHERE earlier.item_kind = payments.item_kind AND earlier.item_id = payments.item_id
+                       AND earlier.from_at <= payments.bound_at - {quoted} - {skew}), 0)
+                 AND COALESCE(item_prices.price_micro,
+                              CASE WHEN payments.item_kind = 'unit' THEN {unit} ELSE {dataset} END) = payments.amount)",
+    ),
+    (
+        "M20",
+        "two operators have proved one wallet",
+        "SELECT operators.id AS subject FROM operators
+         JOIN operators AS other ON LOWER(other.payout_address) = LOWER(operators.payout_address)
+              AND other.id <> operators.id
+         WHERE operators.payout_proved_at IS NOT NULL AND other.payout_proved_at IS NOT NULL
+           AND (operators.payout_next_at IS NULL OR operators.payout_next_at > {now})
+           AND (other.payout_next_at IS NULL OR other.payout_next_at > {now})",
+    ),
+    (
+        // A proof ends with its address, so only sales since the address is in force tell.
+        "M20",
+        "the operator has what a wallet bought that never proved itself",
+        "SELECT sales.id AS subject FROM sales JOIN operators ON operators.id = sales.buyer_operator
+         WHERE sales.buyer_wallet IS NOT NULL
+           AND CASE WHEN operators.payout_next_at <= {now} THEN NULL ELSE operators.payout_proved_at END IS NULL
+           AND sales.buyer_wallet LIKE '%:' || LOWER(CASE WHEN operators.payout_next_at <= {now}
+                   THEN operators.payout_next_address ELSE operators.payout_address END)
+           AND sales.sold_at >= CASE WHEN operators.payout_next_at <= {now}
+                   THEN operators.payout_next_at ELSE operators.payout_changed_at END",
+    ),
+];
+
+/// Balances that other tables say: rule, kind of account, and what its balance must be.
+pub(super) const BALANCES: [(&str, &str, &str); 5] = [
+    (
+        "M11",
+        "held",
+        "(SELECT CAST(COALESCE(SUM(share), 0) AS BIGINT) FROM sales
+          WHERE sales.seller_operator = ledger_accounts.operator_id AND sales.state = 'held'
+            AND sales.asset = ledger_accounts.asset)",
+    ),
+    (
+        "M11",
+        "disputed",
+        "(SELECT CAST(COALESCE(SUM(share), 0) AS BIGINT) FROM sales
+          WHERE sales.seller_operator = ledger_accounts.operator_id AND sales.state = 'disputed'
+            AND sales.asset = ledger_accounts.asset)",
+    ),
+    (
+        "M11",
+        "payable",
+        "(SELECT CAST(COALESCE(SUM(share), 0) AS BIGINT) FROM sales
+          WHERE sales.seller_operator = ledger_accounts.operator_id AND sales.state = 'payable'
+            AND sales.asset = ledger_accounts.asset)
+         - (SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM payouts
+            WHERE payouts.operator_id = ledger_accounts.operator_id AND payouts.kind = 'payout'
+              AND payouts.state <> 'failed' AND payouts.asset = ledger_accounts.asset)",
+    ),
+    (
+        "M12",
+        "payout_pending",
+        "(SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM payouts
+          WHERE payouts.operator_id = ledger_accounts.operator_id AND payouts.kind = 'payout'
+            AND payouts.state IN ('picked', 'sending', 'unknown') AND payouts.asset = ledger_accounts.asset)",
+    ),
+    (
+        "M12",
+        "refund_pending",
+        "(SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM payouts
+          WHERE payouts.kind = 'refund' AND payouts.state <> 'done' AND payouts.asset = ledger_accounts.asset)",
+    ),
+];
