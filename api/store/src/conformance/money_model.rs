@@ -1,6 +1,7 @@
 //! Events of money in any order, against a model in memory.
 
 mod model;
+mod more;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -10,13 +11,12 @@ use types::money::MicroUsdc;
 use types::vocabulary::{ItemKind, PaidWith};
 use types::{DisputeId, LedgerEventId, OperatorId, PaymentId, SaleId};
 
-use self::model::{Buyer, Dice, Item, Model, Outgoing};
+use self::model::{Buyer, Dice, Item, Model};
 use super::fixture::{World, agent, at, mail, new_project, open, operator, project};
-use super::money::{ASSET, FREE, balances, dispute, grant, merge, paid_dataset, resolve, sound, terms};
+use super::money::{ASSET, FREE, balances, dispute, grant, paid_dataset, sound, terms};
 use crate::{
-    Bound, DisputeOpened, DisputeResolution, DisputeResolved, Doubtful, EgressLease, EgressLeased, Granted, NewPayment,
-    NewPayout, NewPurchase, PaidFor, PaymentBound, PayoutPicked, Purchased, SaleState, Settled, Settlement,
-    StorageCharged, Store, WalletRefund,
+    Bound, DisputeOpened, Doubtful, EgressLease, EgressLeased, Granted, NewPayment, NewPurchase, PaidFor, PaymentBound,
+    Purchased, SaleState, Settled, Settlement, StorageCharged, Store, WalletRefund,
 };
 
 /// Variable that sets the number of events, and their number without it.
@@ -46,6 +46,8 @@ struct Play {
     dice: Dice,
     step: i64,
     disputes: Vec<(DisputeId, usize)>,
+    /// Wallets that proved themselves, and to whom.
+    proved: BTreeMap<u64, OperatorId>,
     days: BTreeSet<(OperatorId, i64)>,
     /// Bytes leased and blocks paid.
     leases: BTreeMap<(OperatorId, i64), (i64, i64)>,
@@ -63,6 +65,7 @@ impl Play {
             dice: Dice(7),
             step: 0,
             disputes: Vec::new(),
+            proved: BTreeMap::new(),
             days: BTreeSet::new(),
             leases: BTreeMap::new(),
             seen: BTreeMap::new(),
@@ -78,7 +81,7 @@ impl Play {
         play
     }
 
-    /// Makes an operator a seller of three datasets, who has a payout address.
+    /// Makes an operator a seller of three datasets and a unit, who has a payout address.
     async fn open_shop(&mut self, operator: OperatorId, number: usize) {
         let store = &self.store;
         let seller = World {
@@ -95,13 +98,20 @@ impl Play {
             let (slug, trial) = (format!("item-{number}-{place}"), place == 0);
             let id = paid_dataset(store, seller, &slug, Some(price), trial).await;
             self.items.push(Item {
-                id,
+                id: id.to_string(),
+                kind: ItemKind::Dataset,
+                unit: None,
                 seller,
                 price,
                 trial,
                 version: 1,
             });
         }
+        let price = PRICES[number % PRICES.len()];
+        let unit = self
+            .unit(seller, &format!("unit-{number}"), price, number.is_multiple_of(8))
+            .await;
+        self.items.push(unit);
         self.sellers.push(seller);
     }
 
@@ -115,7 +125,7 @@ impl Play {
         let now = 1_000 + self.step * STEP + self.dice.amount(SKEW);
         let buyer = self.buyers[self.dice.index(self.buyers.len())];
         let item = self.dice.index(self.items.len());
-        match self.dice.roll(32) {
+        match self.dice.roll(34) {
             0 => self.buy_pack(buyer, now).await,
             1..=2 => self.grant(buyer).await,
             3..=13 => self.buy(buyer, item, now).await,
@@ -127,6 +137,8 @@ impl Play {
             24..=25 => self.lease_egress(buyer).await,
             26 => self.pick(now).await,
             27..=29 => self.finish(now).await,
+            30 => self.adopt(buyer).await,
+            31 => self.refund_usage(buyer).await,
             _ => self.publish(item).await,
         }
     }
@@ -152,10 +164,9 @@ impl Play {
 
     /// Pays by x402, on some of the ways on which an answer gets lost.
     async fn settle(&mut self, payer: u64, kind: PaidFor, thing: String, amount: i64, now: i64) -> (Settled, String) {
-        let version = match self.items.iter().find(|item| item.id.to_string() == thing) {
-            Some(item) => i64::try_from(item.version).unwrap(),
-            None => 1,
-        };
+        let item = self.items.iter().find(|item| item.id == thing);
+        let version = item.map_or(1, |item| i64::try_from(item.version).unwrap());
+        let unit_version = item.and_then(|item| item.unit).map(|unit| unit.to_string());
         let id = PaymentId::new(at(now)).to_string();
         let new = NewPayment {
             id: id.clone(),
@@ -168,7 +179,7 @@ impl Play {
                 kind,
                 id: thing,
                 version,
-                unit_version: None,
+                unit_version,
             },
             amount,
             pay_to: "0x2222222222222222222222222222222222222222".to_owned(),
@@ -177,7 +188,7 @@ impl Play {
             payload_hash: [7; 32],
             payload: "{}".to_owned(),
             client_net: "192.0.2.1".to_owned(),
-            buyer: None,
+            buyer: self.proved.get(&payer).copied(),
             is_owned: false,
             now: at(now),
             lease: Duration::from_secs(30),
@@ -195,7 +206,7 @@ impl Play {
                 assert!(payments.doubt(&id, doubt).await.unwrap());
             }
             // The chain has it after all.
-            1 => assert!(payments.fail(&id, "expired", at(now + 2)).await.unwrap()),
+            1 => assert!(payments.fail(&id, 1, "expired", at(now + 2)).await.unwrap()),
             _ => {}
         }
         let refund = PaymentId::new(at(now)).to_string();
@@ -230,16 +241,22 @@ impl Play {
     }
 
     async fn buy_by_wallet(&mut self, item: usize, now: i64) {
-        let (payer, item) = (self.dice.roll(WALLETS), self.items[item]);
-        let buyer = Buyer::Wallet(format!("0x{payer:040x}"));
+        let (payer, item) = (self.dice.roll(WALLETS), self.items[item].clone());
+        let buyer = Buyer::wallet(payer);
         let is_owned = self.model.unlocked(&buyer, &item) >= item.version;
-        let thing = item.id.to_string();
-        let (settled, refund) = self.settle(payer, PaidFor::Dataset, thing, item.price, now).await;
+        let kind = match item.kind {
+            ItemKind::Unit => PaidFor::Unit,
+            ItemKind::Dataset => PaidFor::Dataset,
+        };
+        let (settled, refund) = self.settle(payer, kind, item.id.clone(), item.price, now).await;
         self.model.treasury += item.price;
         match settled {
             Settled::Sold(sale) if !is_owned => {
-                self.model.sell(sale, buyer, &item);
-                self.saw("sale to a wallet");
+                self.saw(match item.kind {
+                    ItemKind::Unit => "unit sold to a wallet",
+                    ItemKind::Dataset => "sale to a wallet",
+                });
+                self.model.sell(sale, buyer, self.proved.get(&payer).copied(), &item);
             }
             Settled::Refunding if is_owned => {
                 self.queue_refund(refund, item.price);
@@ -249,22 +266,13 @@ impl Play {
         }
     }
 
-    fn queue_refund(&mut self, id: String, amount: i64) {
-        self.model.refunds += amount;
-        self.model.outgoing.push(Outgoing {
-            id,
-            operator: None,
-            amount,
-        });
-    }
-
     async fn buy(&mut self, operator: OperatorId, item: usize, now: i64) {
-        let (item, buyer) = (self.items[item], Buyer::Operator(operator));
+        let (item, buyer) = (self.items[item].clone(), Buyer::Operator(operator));
         let new = NewPurchase {
             sale: SaleId::new(at(now)),
             event: LedgerEventId::new(at(now)),
-            kind: ItemKind::Dataset,
-            item: item.id.to_string(),
+            kind: item.kind,
+            item: item.id.clone(),
             version: None,
             buyer: operator,
             agent: None,
@@ -278,6 +286,8 @@ impl Play {
         );
         let version = self.model.unlocked(&buyer, &item);
         if version >= item.version {
+            // A unit that is bought reads in every version.
+            let version = if item.kind == ItemKind::Unit { 1 } else { version };
             assert_eq!(purchased, Purchased::Owned { version });
             self.saw("purchase of what is owned");
         } else if let Purchased::Bought(sale) = purchased {
@@ -289,7 +299,7 @@ impl Play {
                 AccountKind::Credits
             };
             self.model.add(kind, operator, -item.price);
-            self.model.sell(sale, buyer, &item);
+            self.model.sell(sale, buyer, None, &item);
             self.saw(if is_given { "trial sale" } else { "sale" });
         } else {
             let short = Purchased::Short {
@@ -345,63 +355,6 @@ impl Play {
         self.disputes.push((id, number));
     }
 
-    async fn resolve(&mut self, now: i64) {
-        if self.disputes.is_empty() {
-            return;
-        }
-        let (id, number) = self.disputes.swap_remove(self.dice.index(self.disputes.len()));
-        let (sale, buyer) = (
-            self.model.sold[number].sale.clone(),
-            self.model.sold[number].buyer.clone(),
-        );
-        let refund = PaymentId::new(at(now)).to_string();
-        let refunds = self.dice.one_in(2);
-        let to_wallet = matches!(buyer, Buyer::Wallet(_)).then(|| WalletRefund {
-            nonce: format!("nonce of {refund}"),
-            id: refund.clone(),
-            event: LedgerEventId::new(at(now)),
-        });
-        let resolution = if refunds {
-            DisputeResolution::Refund { wallet: to_wallet }
-        } else {
-            DisputeResolution::Release
-        };
-        let resolved = resolve(&self.store, id, resolution.clone(), now).await;
-        assert!(matches!(resolved, DisputeResolved::Resolved(_)), "{resolved:?}");
-        if self.dice.one_in(20) {
-            assert_eq!(resolve(&self.store, id, resolution, now).await, DisputeResolved::Ended);
-        }
-        let is_trial = sale.paid_with == PaidWith::Given;
-        if !is_trial {
-            self.model.add(AccountKind::Disputed, sale.seller, -sale.share.0);
-        }
-        let state = match (refunds, is_trial) {
-            (true, true) => SaleState::TrialRefunded,
-            (true, false) => SaleState::Refunded,
-            (false, true) => SaleState::Trial,
-            (false, false) if sale.release_at > at(now) => SaleState::Held,
-            (false, false) => SaleState::Payable,
-        };
-        self.model.sold[number].sale.state = state;
-        match (state, buyer) {
-            (SaleState::TrialRefunded, Buyer::Operator(buyer)) => {
-                self.model.add(AccountKind::Given, buyer, sale.price.0);
-                self.saw("refund of a trial sale");
-            }
-            (SaleState::Refunded, Buyer::Operator(buyer)) => {
-                self.model.add(AccountKind::Credits, buyer, sale.price.0);
-                self.saw("refund to credits");
-            }
-            (SaleState::Refunded, Buyer::Wallet(_)) => {
-                self.queue_refund(refund, sale.price.0);
-                self.saw("refund to a wallet");
-            }
-            (SaleState::Held, _) => self.model.hold(number, &sale),
-            (SaleState::Payable, _) => self.model.add(AccountKind::Payable, sale.seller, sale.share.0),
-            _ => {}
-        }
-    }
-
     async fn charge_storage(&mut self, buyer: OperatorId) {
         let (day, amount) = (self.step / 200, self.dice.amount(200_000));
         let charged = self
@@ -415,6 +368,7 @@ impl Play {
         } else if self.model.of(AccountKind::Credits, buyer) >= amount {
             assert_eq!(charged, StorageCharged::Charged);
             self.model.add(AccountKind::Credits, buyer, -amount);
+            self.model.usage += amount;
             self.saw("day of storage");
         } else {
             assert_eq!(charged, StorageCharged::WrittenOff);
@@ -457,6 +411,7 @@ impl Play {
         }
         assert_eq!(leased, EgressLeased::Leased);
         self.model.add(AccountKind::Credits, buyer, -need);
+        self.model.usage += need;
         let back = if self.dice.one_in(4) { bytes / 2 } else { 0 };
         let returned = back.unsigned_abs();
         self.store
@@ -467,80 +422,6 @@ impl Play {
         self.leases
             .insert((buyer, month), (before + bytes - back, paid + missing));
         self.saw("egress");
-    }
-
-    async fn pick(&mut self, now: i64) {
-        let payable = self.store.money().payable(ASSET, MicroUsdc(THRESHOLD), at(now)).await;
-        let payable = payable.unwrap();
-        let found: BTreeMap<_, _> = payable.iter().map(|due| (due.operator, due.amount.0)).collect();
-        let is_open = |seller| self.model.outgoing.iter().any(|open| open.operator == Some(seller));
-        let due = self.sellers.iter().map(|seller| seller.operator);
-        let due = due.map(|seller| (seller, self.model.of(AccountKind::Payable, seller)));
-        let due: BTreeMap<_, _> = due
-            .filter(|(seller, amount)| *amount >= THRESHOLD && !is_open(*seller))
-            .collect();
-        assert_eq!(found, due);
-        for payable in payable {
-            let id = PaymentId::new(at(now)).to_string();
-            let (operator, amount) = (payable.operator, payable.amount.0);
-            let new = NewPayout {
-                nonce: format!("nonce of {id}"),
-                id: id.clone(),
-                asset: ASSET.to_owned(),
-                payable,
-                now: at(now),
-            };
-            let picked = self.store.money().payout_pick(new).await.unwrap();
-            if self.model.uncommitted() < amount {
-                assert_eq!(picked, PayoutPicked::Uncovered);
-                continue;
-            }
-            assert_eq!(picked, PayoutPicked::Picked);
-            self.model.add(AccountKind::Payable, operator, -amount);
-            self.model.add(AccountKind::PayoutPending, operator, amount);
-            let operator = Some(operator);
-            self.model.outgoing.push(Outgoing { id, operator, amount });
-        }
-    }
-
-    async fn finish(&mut self, now: i64) {
-        // The chain pays nothing that the treasury has not.
-        let treasury = self.model.treasury;
-        let is_covered = |open: &Outgoing| open.amount <= treasury;
-        let Some(number) = self.model.outgoing.iter().position(is_covered) else {
-            return;
-        };
-        let Outgoing { id, operator, amount } = self.model.outgoing.swap_remove(number);
-        let money = self.store.money();
-        let is_paid = operator.is_none() || !self.dice.one_in(4);
-        let booked = if is_paid {
-            money.payout_done(&id, "0xab", at(now)).await.unwrap()
-        } else {
-            money.payout_failed(&id, at(now)).await.unwrap()
-        };
-        assert!(booked);
-        if self.dice.one_in(20) {
-            assert!(!money.payout_done(&id, "0xab", at(now)).await.unwrap());
-        }
-        if is_paid {
-            self.model.treasury -= amount;
-        }
-        if let Some(operator) = operator {
-            self.model.add(AccountKind::PayoutPending, operator, -amount);
-            if !is_paid {
-                self.model.add(AccountKind::Payable, operator, amount);
-            }
-            self.saw(if is_paid { "payout" } else { "payout that failed" });
-        } else {
-            self.model.refunds -= amount;
-            self.saw("refund that was paid");
-        }
-    }
-
-    async fn publish(&mut self, item: usize) {
-        let item = &mut self.items[item];
-        item.version += 1;
-        merge(&self.store, item.seller, item.id, item.version).await;
     }
 
     async fn agrees(&self) {
@@ -569,6 +450,9 @@ pub async fn any_order_of_events_agrees_with_a_model(url: &str) {
         "sale",
         "trial sale",
         "sale to a wallet",
+        "unit sold to a wallet",
+        "purchases that an operator adopts",
+        "charge that is given back",
         "payment for what is owned",
         "purchase of what is owned",
         "purchase without money",

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pay::AccountKind;
 use types::money::MicroUsdc;
-use types::vocabulary::PaidWith;
-use types::{DatasetId, OperatorId, Timestamp};
+use types::vocabulary::{ItemKind, PaidWith};
+use types::{OperatorId, Timestamp, UnitId};
 
 use super::super::fixture::World;
 use super::super::money::terms;
@@ -46,19 +46,30 @@ pub(super) enum Buyer {
     Wallet(String),
 }
 
-#[derive(Clone, Copy, Debug)]
+impl Buyer {
+    pub(super) fn wallet(number: u64) -> Self {
+        Self::Wallet(format!("0x{number:040x}"))
+    }
+}
+
+#[derive(Clone, Debug)]
 pub(super) struct Item {
-    pub(super) id: DatasetId,
+    pub(super) id: String,
+    pub(super) kind: ItemKind,
+    /// Latest version of a unit.
+    pub(super) unit: Option<UnitId>,
     pub(super) seller: World,
     pub(super) price: i64,
     pub(super) trial: bool,
     pub(super) version: u64,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Sold {
     pub(super) sale: Sale,
     pub(super) buyer: Buyer,
+    /// Operator that has proved the wallet that bought.
+    pub(super) adopted: Option<OperatorId>,
 }
 
 /// Payout of an operator, or refund to a wallet, that is not over.
@@ -75,6 +86,8 @@ pub(super) struct Model {
     pub(super) balances: BTreeMap<(AccountKind, OperatorId), i64>,
     pub(super) treasury: i64,
     pub(super) refunds: i64,
+    /// Charges that were not given back.
+    pub(super) usage: i64,
     pub(super) sold: Vec<Sold>,
     /// Sales by buyer and item.
     pub(super) of_buyers: BTreeMap<(Buyer, String), Vec<usize>>,
@@ -94,15 +107,34 @@ impl Model {
         assert!(*balance >= 0, "the model has {balance} of {kind:?}");
     }
 
-    /// Returns the highest version that a buyer may read, or 0.
+    /// Returns the highest version that a buyer may read, or 0. A unit is sold with every version.
     pub(super) fn unlocked(&self, buyer: &Buyer, item: &Item) -> u64 {
-        let sales = self.of_buyers.get(&(buyer.clone(), item.id.to_string()));
+        let sales = self.of_buyers.get(&(buyer.clone(), item.id.clone()));
         let sales = sales.into_iter().flatten().map(|number| &self.sold[*number].sale);
         let live = sales.filter(|sale| !matches!(sale.state, SaleState::Refunded | SaleState::TrialRefunded));
-        live.map(|sale| sale.version).max().unwrap_or(0)
+        let unlocks = |sale: &Sale| match item.kind {
+            ItemKind::Unit => item.version,
+            ItemKind::Dataset => sale.version,
+        };
+        live.map(unlocks).max().unwrap_or(0)
     }
 
-    pub(super) fn sell(&mut self, sale: Sale, buyer: Buyer, item: &Item) {
+    /// Gives the sales to a wallet that stand and belong to no operator to one, and returns their number.
+    pub(super) fn adopt(&mut self, wallet: &Buyer, operator: OperatorId) -> u64 {
+        let mut adopted = 0;
+        for (number, sold) in self.sold.iter_mut().enumerate() {
+            let is_free = sold.buyer == *wallet && sold.adopted.is_none();
+            if is_free && sold.sale.state != SaleState::Refunded {
+                sold.adopted = Some(operator);
+                let key = (Buyer::Operator(operator), sold.sale.item.clone());
+                self.of_buyers.entry(key).or_default().push(number);
+                adopted += 1;
+            }
+        }
+        adopted
+    }
+
+    pub(super) fn sell(&mut self, sale: Sale, buyer: Buyer, adopted: Option<OperatorId>, item: &Item) {
         let number = self.sold.len();
         assert_eq!((sale.price.0, sale.version), (item.price, item.version));
         if sale.paid_with == PaidWith::Given {
@@ -117,7 +149,11 @@ impl Model {
         }
         let key = (buyer.clone(), sale.item.clone());
         self.of_buyers.entry(key).or_default().push(number);
-        self.sold.push(Sold { sale, buyer });
+        if let Some(operator) = adopted {
+            let key = (Buyer::Operator(operator), sale.item.clone());
+            self.of_buyers.entry(key).or_default().push(number);
+        }
+        self.sold.push(Sold { sale, buyer, adopted });
     }
 
     pub(super) fn hold(&mut self, number: usize, sale: &Sale) {
