@@ -139,8 +139,8 @@ const TOP: [&str; 12] = [
 ];
 /// The most lines of a source file.
 const LONGEST: usize = 600;
-/// Statics that are no constants: the allocator, what a crash test arms, and a mark of a thread that is no state.
-const STATICS: [&str; 3] = ["ALLOCATOR", "ARMED", "ON_BLOCKING_THREAD"];
+/// Statics that are no constants: the allocator, what tests arm and plant, and a mark of a thread that is no state.
+const STATICS: [&str; 4] = ["ALLOCATOR", "ARMED", "PLANTED", "ON_BLOCKING_THREAD"];
 /// The most bytes of the README, which is what a visitor reads first.
 const README_BYTES: u64 = 10_240;
 

@@ -21,6 +21,7 @@ use super::reading::MAX_EXACT_INTEGER;
 use super::{manifest, reading};
 use crate::cx::Cx;
 use crate::error::ApiError;
+use crate::faults::may_pay_by_head;
 use crate::operation::{Effect, Operations, Scope, Spec};
 use crate::payments::answers::{self, Paid};
 use crate::payments::goods;
@@ -127,7 +128,7 @@ impl Sent {
     /// Returns the one header with a payment, if there is one.
     fn header(self, cx: &Cx) -> Result<Option<(Protocol, String)>, ApiError> {
         // A HEAD asks for the terms only.
-        if !cx.answer_is_sent {
+        if !may_pay_by_head(cx.answer_is_sent) {
             return Ok(None);
         }
         let v1 = self.v1.into_iter().flatten().map(|text| (Protocol::V1, text));

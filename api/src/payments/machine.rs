@@ -18,6 +18,7 @@ use x402::{Settlement, Verdict, Word};
 
 use super::{PaymentPlane, natural, payout_nonce};
 use crate::error::{ApiError, chain};
+use crate::faults::{may_begin_uncommitted, may_grant_first, may_take_for_refused};
 
 /// Time for which a payment that is being settled has an owner.
 pub(super) const LEASE: Duration = Duration::from_mins(1);
@@ -71,13 +72,15 @@ impl Machine {
         }
         fault::point("pay.verified");
         let lease = self.clock.now().plus(LEASE);
+        let payments = self.store.payments();
         // Another call or replica took the step. Two settlements of one authorization move money once,
         // but only the answer of a first attempt proves anything, so there is one first attempt.
-        if !self.store.payments().begin(&payment.id, lease).await? {
+        if !may_begin_uncommitted(payments.begin(&payment.id, lease)).await? {
             return Ok(Driven::Stored);
         }
         fault::point("pay.settling");
-        let settlement = self.plane.facilitator.settle(&order).await;
+        may_grant_first(self.grant(payment, Word([0; 32]))).await?;
+        let settlement = may_take_for_refused(self.plane.facilitator.settle(&order).await);
         fault::point("pay.answered");
         match settlement {
             Settlement::Done(transaction) => self.done(payment, transaction, &order.expected).await?,

@@ -18,6 +18,7 @@ use x402::{Settlement, Word};
 use super::machine::{Machine, expected, order};
 use super::{PaymentPlane, natural};
 use crate::error::{ApiError, chain};
+use crate::faults::{may_believe_refusal, may_overlook};
 use crate::periodic::Rounds;
 
 /// Interval at which payments are looked for.
@@ -143,7 +144,10 @@ impl Reconciler {
             match plane.facilitator.settle(&order(payment)?).await {
                 Settlement::Done(transaction) => return machine.done(payment, transaction, &expected).await,
                 // The answer to a later attempt proves nothing about the first.
-                Settlement::Refused(word) => reason = word,
+                Settlement::Refused(word) => {
+                    may_believe_refusal(machine.fail(payment, payment.attempts, &word)).await?;
+                    reason = word;
+                }
                 Settlement::NotSent(word) => reason = word,
                 Settlement::Unknown(doubt) => {
                     reason = doubt.reason;
@@ -171,7 +175,7 @@ impl Reconciler {
             return Ok(());
         };
         let expected = expected(payment)?;
-        match reader.look(&expected).await.map_err(ApiError::unavailable)? {
+        match may_overlook(reader.look(&expected).await.map_err(ApiError::unavailable)?) {
             Sight::Used(transaction) => {
                 tracing::warn!(
                     payment = payment.id,
@@ -182,7 +186,16 @@ impl Reconciler {
             // The node is behind, so this says nothing yet. The lease ends, and the payment is due
             // again.
             Sight::Unused(at) if at < expected.valid_before => Ok(()),
-            Sight::Unused(_) | Sight::Cancelled | Sight::UsedOtherwise => {
+            // Its transfer may be older than the blocks that are searched, so a person looks.
+            Sight::UsedOtherwise => {
+                tracing::error!(
+                    payment = payment.id,
+                    "the nonce of a payment that had failed was used; look at it (`sluice admin payments resolve`)"
+                );
+                machine.store.payments().failed_for_good(&payment.id).await?;
+                Ok(())
+            }
+            Sight::Unused(_) | Sight::Cancelled => {
                 machine.store.payments().failed_for_good(&payment.id).await?;
                 Ok(())
             }

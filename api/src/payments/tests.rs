@@ -23,6 +23,8 @@ use crate::testing::{Got, Service, tariff};
 
 mod paying;
 mod payouts;
+#[cfg(feature = "faults")]
+mod planted;
 
 /// Returns the plane of a service in tests: the built-in ledger.
 pub(crate) fn plane(store: &Store, clock: &Arc<dyn Clock>) -> PaymentPlane {

@@ -14,6 +14,8 @@ mod connections;
 #[cfg(feature = "postgres")]
 mod faults;
 mod parity;
+#[cfg(feature = "faults")]
+mod planted;
 #[cfg(feature = "postgres")]
 pub(crate) mod server;
 #[cfg(feature = "postgres")]

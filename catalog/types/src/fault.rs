@@ -144,6 +144,38 @@ pub enum InjectedBug {
     PayoutNonces,
     /// The answer of a payment is given again to whoever sends its authorization.
     ReplayToAnybody,
+    /// A facilitator is asked to settle before the row says so.
+    SettlesUncommitted,
+    /// A payment grants its item before it is settled.
+    GrantsFirst,
+    /// A payment is served before it is settled.
+    ServesUnsettled,
+    /// A settlement without an answer is taken for a refusal.
+    LostIsRefused,
+    /// A refusal of a later attempt is taken as proof about the first.
+    RefusalIsProof,
+    /// A new payment is asked for while the last one is not known.
+    AsksAgain,
+    /// More than a price is taken for it.
+    TakesMore,
+    /// A purchase counts for the operator that only names its wallet.
+    UnprovedOwner,
+    /// HEAD settles a payment.
+    HeadSettles,
+    /// The time of an authorization is judged before it is looked up.
+    JudgesTimeFirst,
+    /// A transfer that comes after a failure is not seen.
+    LateIsIgnored,
+    /// Bytes are sent that were not leased.
+    SendsUnleased,
+    /// The events of a payout do not have its key.
+    PayoutKeyless,
+    /// The fee is one of the whole price.
+    FeeOnWhole,
+    /// Given credits pay what is no trial sale.
+    GivenOnPriced,
+    /// A trial sale pays its seller.
+    TrialPays,
 }
 
 impl InjectedBug {
@@ -162,7 +194,8 @@ impl InjectedBug {
         Self::ReplayToAnybody,
     ];
 
-    /// All injected bugs with their names on the command line of the crash tests.
+    /// The injected bugs that processes are started with, by their names on the command line of the crash tests. The
+    /// others are planted in a thread (`turns_red`).
     pub const ALL: [(&'static str, Self); 19] = [
         ("ack-before-row", Self::AckBeforeRow),
         ("no-guard", Self::NoGuard),
@@ -188,6 +221,8 @@ impl InjectedBug {
 
 #[cfg(feature = "faults")]
 mod armed {
+    use std::cell::Cell;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::path::PathBuf;
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicU64, Ordering};
@@ -254,9 +289,22 @@ mod armed {
         }
     }
 
-    /// Returns true if `bug` is enabled in this process.
+    thread_local! {
+        static PLANTED: Cell<Option<InjectedBug>> = const { Cell::new(None) };
+    }
+
+    /// Returns true if `bug` is enabled in this process, or planted in this thread.
     pub fn is_injected(bug: InjectedBug) -> bool {
-        ARMED.get().is_some_and(|armed| armed.bug == Some(bug))
+        PLANTED.get() == Some(bug) || ARMED.get().is_some_and(|armed| armed.bug == Some(bug))
+    }
+
+    /// Runs a test with a bug planted in this thread, and returns true if the test fails. The test must do its work in
+    /// this thread, as one on a runtime of a single thread does.
+    pub fn turns_red(bug: InjectedBug, test: impl FnOnce()) -> bool {
+        PLANTED.set(Some(bug));
+        let failed = catch_unwind(AssertUnwindSafe(test)).is_err();
+        PLANTED.set(None);
+        failed
     }
 
     /// Sends SIGKILL, so that no destructor runs and nothing is flushed.
@@ -273,7 +321,7 @@ mod armed {
 }
 
 #[cfg(feature = "faults")]
-pub use armed::{arm, crash_on, is_injected, point};
+pub use armed::{arm, crash_on, is_injected, point, turns_red};
 
 /// Does nothing without the feature `faults`.
 #[cfg(not(feature = "faults"))]

@@ -246,6 +246,14 @@ async fn egress_beyond_the_free_bytes_is_paid_in_blocks_and_then_refused() {
     assert_eq!(credits["ledger"]["items"][0]["kind"], json!("egress_block"));
 }
 
+#[cfg(feature = "faults")]
+#[test]
+fn bytes_that_were_not_leased_turn_a_test_red() {
+    let bug = types::fault::InjectedBug::SendsUnleased;
+    let test = egress_beyond_the_free_bytes_is_paid_in_blocks_and_then_refused;
+    assert!(types::fault::turns_red(bug, test), "{bug:?} was not seen");
+}
+
 #[tokio::test]
 async fn the_service_sends_no_more_than_its_capacity() {
     let prices = pay::Tariff {

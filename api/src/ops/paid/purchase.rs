@@ -10,11 +10,11 @@ use http::header::{HeaderName, HeaderValue};
 use store::{NewPayment, Payment, PaymentBound, PaymentState};
 use types::fault;
 use x402::wire::{self, Protocol, Unfit};
-use x402::{Malformed, check};
+use x402::{Malformed, Reason, check};
 
 use crate::cx::Cx;
 use crate::error::ApiError;
-use crate::faults::may_replay_to_anybody;
+use crate::faults::{may_judge_first, may_misread, may_replay_to_anybody, may_take_more, may_trust};
 use crate::payments::answers::{self, Paid};
 use crate::payments::goods::{self, Goods};
 use crate::payments::{self, Machine};
@@ -93,6 +93,7 @@ pub(super) async fn purchase(
     check::signed(&sent, asset).map_err(|reason| answers::refused(goods, plane, reason))?;
     fault::point("pay.received");
     let call = Call { cx, goods, sent };
+    may_judge_first(call.timely()).map_err(|reason| answers::refused(goods, plane, reason))?;
     // Before price, item and clock are looked at: a payment that was made gets the answer that it paid
     // for, whatever has changed since.
     match call.known().await? {
@@ -130,6 +131,10 @@ impl Call<'_> {
         self.cx.now.micros().div_euclid(1_000_000)
     }
 
+    fn timely(&self) -> Result<(), Reason> {
+        check::timely(&self.sent, u64::try_from(self.seconds()).unwrap_or(0))
+    }
+
     /// Binds an authorization that is not known, and settles it.
     async fn first(&self) -> Result<Purchased, ApiError> {
         let Self { cx, goods, sent } = self;
@@ -155,10 +160,9 @@ impl Call<'_> {
         // So the amount need not be a price.
         let is_owned = self.owns(&payments::owner(asset, &payer)).await?;
         if !is_owned {
-            check::priced(sent, &goods.prices).map_err(refused)?;
+            may_take_more(check::priced(sent, &goods.prices), sent, &goods.prices).map_err(refused)?;
         }
-        let now = u64::try_from(self.seconds()).unwrap_or(0);
-        check::timely(sent, now).map_err(refused)?;
+        self.timely().map_err(refused)?;
         let requirements = self.requirements();
         let payload = payments::kept(&sent.message, &requirements);
         let number = |number: u64| i64::try_from(number).map_err(ApiError::internal);
@@ -181,7 +185,9 @@ impl Call<'_> {
             payload,
             client_net: net(cx.client),
             // A wallet belongs to an operator only if it proved itself.
-            buyer: owner.filter(|owner| owner.is_proved).map(|owner| owner.operator),
+            buyer: owner
+                .filter(|owner| may_trust(owner.is_proved))
+                .map(|owner| owner.operator),
             is_owned,
             now: cx.now,
             lease: LEASE,
@@ -250,8 +256,7 @@ impl Call<'_> {
             return Err(unsold.error());
         }
         check::priced(sent, &goods.prices).map_err(|reason| answers::refused(goods, plane, reason))?;
-        let now = u64::try_from(self.seconds()).unwrap_or(0);
-        check::timely(sent, now).map_err(|reason| answers::refused(goods, plane, reason))?;
+        self.timely().map_err(|reason| answers::refused(goods, plane, reason))?;
         let payload = payments::kept(&sent.message, &self.requirements());
         let payments = cx.app.store.payments();
         if !payments.rebind(&known.id, &payload, cx.now, LEASE).await? {
@@ -289,7 +294,7 @@ impl Call<'_> {
             tokio::time::sleep(LOOK).await;
             payment = self.read_again(&payment).await?;
         }
-        match payment.state {
+        match may_misread(payment.state) {
             PaymentState::Settled | PaymentState::NotNeeded => {
                 let transaction = match payment.state {
                     PaymentState::NotNeeded => {

@@ -43,7 +43,7 @@ async fn a_challenge_serves_both_versions_and_reads_no_credential() {
 }
 
 #[tokio::test]
-async fn a_pack_is_credited_once_per_authorization() {
+pub(super) async fn a_pack_is_credited_once_per_authorization() {
     for protocol in [Protocol::V1, Protocol::V2] {
         let stage = Stage::with([]).await;
         let text = wire::header(&stage.buyer(1).message(protocol));
@@ -113,7 +113,7 @@ async fn an_authorization_pays_for_one_thing() {
 }
 
 #[tokio::test]
-async fn a_header_that_is_no_payment_leaves_no_row() {
+pub(super) async fn a_header_that_is_no_payment_leaves_no_row() {
     let stage = Stage::with([]).await;
     let good = wire::header(&stage.buyer(1).message(Protocol::V2));
     let v1 = wire::header(&stage.buyer(1).message(Protocol::V1));
@@ -187,7 +187,7 @@ async fn a_silent_facilitator_was_sent_nothing() {
 }
 
 #[tokio::test]
-async fn a_lost_answer_is_found_on_the_chain() {
+pub(super) async fn a_lost_answer_is_found_on_the_chain() {
     let stage = Stage::with([Act::Lose]).await;
     let payment = stage.buyer(1).message(Protocol::V2);
     let got = stage.pay(&stage.pack(), &payment).await;
@@ -212,7 +212,7 @@ async fn a_lost_answer_is_found_on_the_chain() {
 }
 
 #[tokio::test]
-async fn what_was_not_taken_is_sent_again_unchanged_while_it_is_valid() {
+pub(super) async fn what_was_not_taken_is_sent_again_unchanged_while_it_is_valid() {
     // A later refusal proves nothing about the first attempt.
     let stage = Stage::with([Act::Forget, Act::Refuse("insufficient_funds"), Act::Right]).await;
     let payment = stage.buyer(1).message(Protocol::V2);
@@ -248,7 +248,7 @@ async fn an_authorization_that_ran_out_unused_failed() {
 }
 
 #[tokio::test]
-async fn a_refusal_before_sending_is_final_unless_the_chain_says_otherwise() {
+pub(super) async fn a_refusal_before_sending_is_final_unless_the_chain_says_otherwise() {
     for is_used_later in [false, true] {
         let stage = Stage::with([Act::Refuse("insufficient_funds")]).await;
         let buyer = stage.buyer(1);
@@ -268,6 +268,16 @@ async fn a_refusal_before_sending_is_final_unless_the_chain_says_otherwise() {
         assert_eq!(stage.credits().await, MicroUsdc(credits));
         assert_eq!(stage.reconcile().await, 0, "it is looked at once more, not for ever");
     }
+}
+
+#[tokio::test]
+pub(super) async fn a_wallet_that_never_proved_itself_is_no_operators() {
+    let stage = Stage::with([]).await;
+    super::payouts::address(&stage, stage.operator, 1, Duration::ZERO).await;
+    let payment = stage.buyer(1).message(Protocol::V2);
+    assert_eq!(stage.pay(&stage.pack(), &payment).await.status, 200);
+    let listed = stage.service.app.store.payments().listed(None, 9).await.unwrap();
+    assert_eq!((listed.len(), listed[0].buyer), (1, None));
 }
 
 #[tokio::test]

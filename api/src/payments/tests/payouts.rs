@@ -22,7 +22,7 @@ async fn sold(stage: &Stage) -> OperatorId {
 }
 
 /// Sets the address of an operator from some time on.
-async fn address(stage: &Stage, operator: OperatorId, number: u8, wait: Duration) {
+pub(super) async fn address(stage: &Stage, operator: OperatorId, number: u8, wait: Duration) {
     let app = &stage.service.app;
     let (now, address) = (app.clock.now(), key(number).address().checksum());
     let payload = crate::letters::Payload::PayoutChanged {

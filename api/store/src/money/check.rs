@@ -27,7 +27,7 @@ pub struct MoneyFault {
     pub problem: &'static str,
 }
 
-/// What the rules depend on beside the database.
+/// Facts that the rules need beside the database.
 #[derive(Clone, Copy, Debug)]
 pub struct CheckTerms {
     /// Number of free bytes of egress of an operator in a month.

@@ -5,14 +5,14 @@
 #[cfg(not(feature = "faults"))]
 use std::future::{Ready, ready};
 
-use pay::Split;
+#[cfg(feature = "faults")]
+use pay::{Account, AccountKind, Line};
+use pay::{Event, Split};
 use sqlx::AnyConnection;
 #[cfg(feature = "faults")]
-use types::LedgerEventId;
-#[cfg(feature = "faults")]
 use types::fault::{InjectedBug, is_injected};
-#[cfg(feature = "faults")]
 use types::money::MicroUsdc;
+use types::{LedgerEventId, OperatorId};
 
 use super::post::{Posted, Posting, post};
 use crate::Error;
@@ -37,6 +37,57 @@ pub(super) fn may_lose_cent(split: Split) -> Split {
         };
     }
     split
+}
+
+/// Returns the parts of a price. Injected bug: the fee is one of the whole of it.
+pub(super) fn may_charge_whole(split: Split, price: MicroUsdc) -> Split {
+    #[cfg(feature = "faults")]
+    if is_injected(InjectedBug::FeeOnWhole) {
+        let fee = price.0 / 10 * 3;
+        return Split {
+            fee: MicroUsdc(fee),
+            share: MicroUsdc(price.0 - fee),
+        };
+    }
+    #[cfg(not(feature = "faults"))]
+    let _ = price;
+    split
+}
+
+/// Returns true if given credits pay an item. Injected bug: they pay every item.
+pub(super) fn may_take_given(trial_sale: bool) -> bool {
+    #[cfg(feature = "faults")]
+    if is_injected(InjectedBug::GivenOnPriced) {
+        return true;
+    }
+    trial_sale
+}
+
+/// Returns the event of a trial sale. Injected bug: its credits become a share of the seller.
+pub(super) fn may_pay_trial(trial: Event, seller: OperatorId) -> Event {
+    #[cfg(feature = "faults")]
+    if is_injected(InjectedBug::TrialPays) {
+        let credit = Account::of(AccountKind::Held, seller);
+        let lines = trial.lines.iter().map(|line| Line { credit, ..*line }).collect();
+        return Event { lines, ..trial };
+    }
+    #[cfg(not(feature = "faults"))]
+    let _ = seller;
+    trial
+}
+
+/// Returns the event of a payout. Injected bug: its key is not that of the payout.
+pub(super) fn may_lose_key(event: &Event, id: LedgerEventId) -> Event {
+    #[cfg(feature = "faults")]
+    if is_injected(InjectedBug::PayoutKeyless) {
+        return Event {
+            key: id.to_string(),
+            ..event.clone()
+        };
+    }
+    #[cfg(not(feature = "faults"))]
+    let _ = id;
+    event.clone()
 }
 
 /// Revokes what a refunded sale gave. Injected bug: the buyer keeps it.

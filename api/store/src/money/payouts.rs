@@ -18,6 +18,7 @@ use types::money::MicroUsdc;
 use types::{LedgerEventId, OperatorId, Timestamp};
 
 use super::Money;
+use super::faults::may_lose_key;
 use super::post::{Posted, Posting, locked_balance, post};
 use crate::Error;
 use crate::row::Columns;
@@ -464,8 +465,10 @@ async fn over(
 }
 
 async fn booked(cx: &mut AnyConnection, asset: &str, event: &Event, id: &str, now: Timestamp) -> Result<bool, Error> {
+    let entry = LedgerEventId::new(now);
+    let event = &may_lose_key(event, entry);
     let posting = Posting {
-        id: LedgerEventId::new(now),
+        id: entry,
         asset,
         event,
         at: now,

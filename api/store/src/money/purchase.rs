@@ -11,6 +11,7 @@ use types::vocabulary::{ItemKind, PaidWith};
 use types::{AgentId, LedgerEventId, OperatorId, SaleId, Timestamp, Version};
 
 use super::entitlements::Owner;
+use super::faults::may_take_given;
 use super::post::locked_balance;
 use super::sales::{NewSale, Recorded, record};
 use super::{Money, Sale, items};
@@ -141,7 +142,7 @@ impl Money<'_> {
                         return Ok(Change::Undo(Purchased::NotForSale));
                     }
                     let account = |kind| Account::of(kind, new.buyer);
-                    let given = if offer.trial_sale {
+                    let given = if may_take_given(offer.trial_sale) {
                         // Locked, because the choice of the account follows from the balance. Read
                         // without a lock, two purchases could both choose given credits that cover one.
                         locked_balance(cx, &terms.asset, account(AccountKind::Given)).await?

@@ -12,7 +12,7 @@ use types::vocabulary::{ItemKind, PaidWith, PointsKind};
 use types::{AgentId, LedgerEventId, OperatorId, SaleId, Timestamp};
 
 use super::entitlements::{self, Owner};
-use super::faults::{may_forget_sale, may_lose_cent};
+use super::faults::{may_charge_whole, may_forget_sale, may_lose_cent, may_pay_trial};
 use super::post::{Posted, Posting};
 use crate::Error;
 use crate::points::{self, NewPoints};
@@ -165,7 +165,9 @@ impl NewSale<'_> {
                 fee: MicroUsdc(0),
                 share: MicroUsdc(0),
             },
-            PaidWith::Credits | PaidWith::X402 => may_lose_cent(self.fee.split(self.price)),
+            PaidWith::Credits | PaidWith::X402 => {
+                may_charge_whole(may_lose_cent(self.fee.split(self.price)), self.price)
+            }
         };
         Sale {
             id: self.id,
@@ -223,7 +225,7 @@ pub(crate) async fn record(cx: &mut AnyConnection, sale: &Sale, event: LedgerEve
     let id = sale.id.to_string();
     let posted = match (sale.paid_with, sale.buyer) {
         (PaidWith::Credits, Some(buyer)) => Event::sale(&id, buyer, sale.seller, sale.split()),
-        (PaidWith::Given, Some(buyer)) => Event::trial_sale(&id, buyer, sale.price),
+        (PaidWith::Given, Some(buyer)) => may_pay_trial(Event::trial_sale(&id, buyer, sale.price), sale.seller),
         // Credits without an operator do not exist, so this is a payment by a wallet.
         _ => Event::sale_by_x402(&id, sale.seller, sale.split()),
     };

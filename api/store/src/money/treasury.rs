@@ -13,7 +13,7 @@ use crate::Error;
 use crate::row::Columns;
 use crate::writer::Change;
 
-/// What the books say of the treasury of an asset.
+/// Sums of the books about the treasury of an asset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Treasury {
     /// Balance of the account.

@@ -137,10 +137,12 @@ async fn resolve(
 ) -> anyhow::Result<()> {
     let payment = store.payments().get(id).await?;
     let payment = payment.with_context(|| format!("there is no payment `{id}`"))?;
-    // Every other state is proved by an answer or by the chain, and must not be overruled by hand.
-    if payment.state != PaymentState::Unknown {
+    // A failed payment may be found on the chain later. Every other state is proved by an answer or by the chain, and must
+    // not be overruled by hand.
+    let is_settled = decision.settled.is_some();
+    if payment.state != PaymentState::Unknown && !(payment.state == PaymentState::Failed && is_settled) {
         bail!(
-            "the payment `{id}` is {}; only one that is unknown is resolved",
+            "the payment `{id}` is {}; only one that is unknown is resolved, or one that failed is settled",
             payment.state.as_str()
         );
     }
