@@ -113,6 +113,7 @@ impl Catalog {
     /// process.
     pub async fn known(&self, id: DatasetId) -> Result<Arc<dyn KeyLookup>, Error> {
         let state = self.confirmed(id).await?;
+        // The log is read first, so that the keys of what another process has merged are known.
         state.refresh().await?;
         Ok(Arc::new(LiveLookup::new(&state).await?))
     }

@@ -100,6 +100,7 @@ pub async fn table(objects: &Arc<dyn ObjectStore>, dataset: DatasetId) -> Result
         merged: HashMap::new(),
         checkpoints: checkpoints::Checkpoints::default(),
     };
+    // Before the commits: each checkpoint is compared when the log has been read up to it.
     checker.find_checkpoints().await?;
     let numbers = checker.list("_delta_log", ".json").await?;
     // The head comes from a listing, so that a gap before it is found.
@@ -198,6 +199,7 @@ impl Checker {
             }
             let lines = bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
             let actions: Result<Vec<Value>, _> = lines.map(serde_json::from_slice).collect();
+            // Lines that are no JSON are reported as such below.
             if actions.is_ok() && !has_its_checksum(&bytes) {
                 self.violation("commit_checksum", &path, "it is not that of its bytes");
                 self.is_lost(number).await?;
@@ -409,6 +411,7 @@ impl Checker {
 fn has_its_checksum(commit: &[u8]) -> bool {
     let begin = b"{\"commitInfo\":{\"checksum\":\"";
     let Some((checksum, rest)) = commit.strip_prefix(begin).and_then(|rest| rest.split_at_checked(32)) else {
+        // The commit was written before commits had checksums.
         return commit.starts_with(b"{\"commitInfo\":{\"timestamp\":");
     };
     data_encoding::HEXLOWER

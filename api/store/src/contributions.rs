@@ -79,6 +79,7 @@ impl Store {
     pub async fn contribution(&self, id: ContributionId) -> Result<Option<Contribution>, Error> {
         self.read(async {
             sqlx::query(
+                // An agent that was taken down stays the contributor, without its name.
                 "SELECT contributions.id AS id, contributions.project_id AS project_id,
                         contributions.agent_id AS agent_id, CASE WHEN agents.taken_down_at IS NULL THEN agents.name ELSE '[removed]' END AS agent_name,
                         contributions.operator_id AS operator_id, row_count, source_declaration, private, submitted_at,

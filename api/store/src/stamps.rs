@@ -92,6 +92,8 @@ impl Stamps {
 
 /// Returns the place of a project among the counters. The last bytes of an id are random.
 fn place(project: DatasetId) -> usize {
+    // The end of an id is random, so projects spread evenly. Two that share a counter forget more than
+    // they must, never less.
     let [.., high, low] = *project.as_bytes();
     usize::from(u16::from_be_bytes([high, low])) % PROJECTS
 }

@@ -37,6 +37,7 @@ pub fn jittered(pause: Duration) -> Duration {
     if getrandom::fill(&mut random).is_err() {
         return pause;
     }
+    // Half of the pause is certain, so that what failed gets time; the other half spreads the callers.
     let half = pause / 2;
     half + half.mul_f64(f64::from(u32::from_le_bytes(random)) / f64::from(u32::MAX))
 }

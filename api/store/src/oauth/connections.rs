@@ -58,6 +58,8 @@ impl OAuth<'_> {
     pub async fn app(&self, token_hash: &[u8; 32], now: Timestamp) -> Result<Option<ConnectedApp>, Error> {
         self.0
             .read(async {
+                // The scopes are those of the token, which may be fewer than those of its connection.
+                // Whatever ends a token is a condition here, so it ends at once.
                 let row = sqlx::query(
                     "SELECT c.id AS id, c.client_id AS client_id, c.operator_id AS operator_id,
                             c.agent_id AS agent_id, agents.name AS agent_name, c.resource AS resource,
@@ -95,6 +97,7 @@ impl OAuth<'_> {
             .write(move |cx| {
                 Box::pin(async move {
                     sqlx::query(
+                        // Two requests at once may arrive in any order, and the later instant stays.
                         "UPDATE oauth_connections SET used_at = $2 WHERE id = $1 AND (used_at IS NULL OR used_at < $2)",
                     )
                     .bind(id)

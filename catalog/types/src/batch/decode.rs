@@ -279,6 +279,7 @@ impl Defects {
     fn end_row(&mut self) {
         const NAMED: usize = MAX_DEFECTS - 1;
         if self.count > MAX_DEFECTS {
+            // One place is kept for the line that counts the rest.
             self.named.truncate(self.before + NAMED);
             self.named.push(Defect {
                 row: self.row,
@@ -325,6 +326,7 @@ fn describe(value: &Value) -> String {
         Value::Object(_) => "object",
     };
     let mut shown = kind.to_owned();
+    // A text is not repeated in an error: it may be long, or personal.
     if matches!(value, Value::Bool(_) | Value::Number(_)) {
         let text: String = value.to_string().chars().take(MAX_SHOWN_CHARS).collect();
         if write!(shown, " {text}").is_err() {

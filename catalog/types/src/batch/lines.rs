@@ -157,7 +157,6 @@ impl<'a> Lines<'a> {
             } = self.fields[place];
             let slot = &mut self.values[place];
             // A repeated member needs the slow path, which refuses it.
-            // The slow path reports the duplicate.
             if slot.is_some() {
                 return None;
             }

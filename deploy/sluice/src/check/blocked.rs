@@ -110,6 +110,7 @@ async fn records(log: &dyn EventLog, topic: &str, violations: &mut Vec<Violation
 
 /// Copies a folder with its contents. Fails if `to` exists.
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    // An error if the folder exists: anybody could have made it among the temporary files.
     fs::create_dir(to)?;
     for entry in fs::read_dir(from)? {
         let entry = entry?;
