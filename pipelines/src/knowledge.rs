@@ -34,7 +34,7 @@ use crate::emit::Emitter;
 use crate::in_work::InWork;
 use crate::judge::described;
 use crate::places::Places;
-use crate::quarantine::{REASON, Trials, Turn};
+use crate::quarantine::{Portion, REASON, Trials};
 
 /// The most versions that are reviewed and published at once.
 const AT_ONCE: usize = 64;
@@ -243,12 +243,12 @@ impl KnowledgeWorker {
         for turn in trials.turns(batch) {
             trials.waits().await;
             let goes_on = match turn {
-                Turn::Together(some) => Box::pin(self.handle(some, publisher, stop)).await?,
-                Turn::Alone(one, noted) => {
+                Portion::Together(some) => Box::pin(self.handle(some, publisher, stop)).await?,
+                Portion::Alone(one, noted) => {
                     let work = Box::pin(self.handle(vec![one], publisher, stop));
                     trials.alone(&noted, work).await?
                 }
-                Turn::Condemned(one) => self.condemn(&one, stop).await?,
+                Portion::Condemned(one) => self.condemn(&one, stop).await?,
             };
             if !goes_on {
                 return Ok(false);

@@ -36,7 +36,7 @@ use types::{Clock, LifeId};
 use self::hands::{Hands, Held, Standing};
 pub(crate) use self::ledger::Ledger;
 use self::notes::{Noted, Notes, Writing};
-pub(crate) use self::trials::{Trials, Turn};
+pub(crate) use self::trials::{Portion, Trials};
 use crate::emit::Emitter;
 use crate::finished::Finished;
 use crate::in_work::InWork;

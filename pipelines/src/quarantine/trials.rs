@@ -24,7 +24,7 @@ use crate::message::{Step, Subject};
 
 /// What a worker does next with messages of a batch.
 #[derive(Debug)]
-pub(crate) enum Turn {
+pub(crate) enum Portion {
     /// It works on all of them at once.
     Together(Vec<Delivered>),
     /// It works on a suspect, and on nothing else.
@@ -87,7 +87,7 @@ impl Trials {
 
     /// Parts a batch into turns: suspects in their order, those behind that took long before, and what is left out is
     /// what was condemned before in this life.
-    pub(crate) fn turns(&mut self, batch: Vec<Delivered>) -> Vec<Turn> {
+    pub(crate) fn turns(&mut self, batch: Vec<Delivered>) -> Vec<Portion> {
         let (mut turns, mut long) = (Vec::new(), Vec::new());
         for delivered in batch {
             let Delivered { position, record } = &delivered;
@@ -100,7 +100,7 @@ impl Trials {
             let charges = self.ledger.charges(&subject);
             if (1..=charges).contains(&self.ends) {
                 if self.condemned.insert(subject) {
-                    turns.push(Turn::Condemned(delivered));
+                    turns.push(Portion::Condemned(delivered));
                 }
             } else if is_old || charges > 0 {
                 let position: Position = *position;
@@ -111,14 +111,14 @@ impl Trials {
                     position,
                 };
                 if times > 0 && charges == 0 {
-                    long.push((times, Turn::Alone(delivered, noted)));
+                    long.push((times, Portion::Alone(delivered, noted)));
                 } else {
-                    turns.push(Turn::Alone(delivered, noted));
+                    turns.push(Portion::Alone(delivered, noted));
                 }
-            } else if let Some(Turn::Together(others)) = turns.last_mut() {
+            } else if let Some(Portion::Together(others)) = turns.last_mut() {
                 others.push(delivered);
             } else {
-                turns.push(Turn::Together(vec![delivered]));
+                turns.push(Portion::Together(vec![delivered]));
             }
         }
         // Why in this order: nothing is alone behind what takes long again, so every start has another of them first.
