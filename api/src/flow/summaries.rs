@@ -117,10 +117,14 @@ impl Summaries {
             return Ok(Round::Done);
         };
         let written = self.summariser.summarise(&text).await;
+        let is_accepted = match &written {
+            Ok(summary) => refused::check("summary", summary).await.is_ok(),
+            Err(_) => false,
+        };
         let now = self.clock.now();
         let soon = now.plus(SHORTEST_WAIT);
         match written {
-            Ok(summary) if refused::check("summary", &summary).await.is_ok() => {
+            Ok(summary) if is_accepted => {
                 let model = self.summariser.judge().name;
                 // A version that is not shown any more keeps none.
                 let _is_kept = summaries.write(lease, &summary, &model, now).await?;

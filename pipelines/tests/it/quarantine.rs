@@ -24,7 +24,7 @@ fn patient() -> Config {
 fn steps(notes: Vec<Attempt>) -> Vec<(ContributionId, Step)> {
     let of = |note: Attempt| match note.subject {
         Subject::Contribution { contribution, .. } => (contribution, note.step),
-        Subject::Unreadable { .. } => panic!("{note:?}"),
+        Subject::Unit { .. } | Subject::Unreadable { .. } => panic!("{note:?}"),
     };
     notes.into_iter().map(of).collect()
 }

@@ -63,11 +63,11 @@ impl World {
         self.service.merged(&self.key, slug, &records).await;
     }
 
-    /// Runs a round that reads the version, and returns what the project says of its versions then.
     async fn round(&self) -> Round {
         self.task.round().await.unwrap()
     }
 
+    /// Returns the summary of the latest version as `GET /projects/{slug}` shows it.
     async fn shown(&self, slug: &str) -> Value {
         let got = self.service.get(&format!("/projects/{slug}"), Some(&self.key)).await;
         assert_eq!(got.status, 200);
