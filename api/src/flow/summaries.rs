@@ -138,9 +138,9 @@ impl Summaries {
                 summaries.fail(lease, next.max(soon)).await?;
             }
             Err(Unavailable { resumes_after, .. }) => {
-                summaries.give_back(lease).await?;
-                let until = resumes_after.unwrap_or_else(|| now.plus(WAIT));
-                return Ok(Round::Waits(until.max(soon)));
+                let until = resumes_after.unwrap_or_else(|| now.plus(WAIT)).max(soon);
+                summaries.give_back(lease, until).await?;
+                return Ok(Round::Waits(until));
             }
         }
         Ok(Round::Done)

@@ -8,7 +8,7 @@ CREATE TABLE summaries (
     written_at BIGINT,
     -- How many answers about the version could not be used.
     failures BIGINT NOT NULL,
-    -- While it is not written, nobody begins before; 0 for at once.
+    -- While it is not written, nobody begins before.
     due_at BIGINT NOT NULL,
     PRIMARY KEY (project_id, version),
     CHECK ((summary IS NULL) = (model IS NULL)),

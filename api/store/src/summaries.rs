@@ -168,9 +168,10 @@ impl Summaries<'_> {
         self.end(lease, 1, next).await
     }
 
-    /// Gives a version back that could not be asked about: it is due at once, and the try does not count.
-    pub async fn give_back(&self, lease: SummaryLease) -> Result<(), Error> {
-        self.end(lease, 0, Timestamp::from_micros(0)).await
+    /// Gives a version back that could not be asked about: it is due again at `next`, after those that were never tried,
+    /// and the try does not count.
+    pub async fn give_back(&self, lease: SummaryLease, next: Timestamp) -> Result<(), Error> {
+        self.end(lease, 0, next).await
     }
 
     async fn end(&self, lease: SummaryLease, failures: i64, next: Timestamp) -> Result<(), Error> {

@@ -124,9 +124,15 @@ async fn a_hold_stops_the_questions_and_costs_the_version_nothing() {
     answers.push(said("Names."));
     let world = World::new(answers).await;
     world.dataset("weather", &json!({}), 0..3).await;
-    for _ in 0..4 {
-        assert_eq!(world.round().await, Round::Waits(until.parse().unwrap()));
+    let until = until.parse::<Timestamp>().unwrap();
+    assert_eq!(world.round().await, Round::Waits(until));
+    assert_eq!(world.round().await, Round::Idle);
+    // More tries than answers that cannot be used would give it up at.
+    for _ in 0..3 {
+        world.service.clock.advance(Duration::from_hours(24));
+        assert!(matches!(world.round().await, Round::Waits(_)));
     }
+    world.service.clock.advance(Duration::from_hours(24));
     assert_eq!(world.round().await, Round::Done);
     assert_eq!(world.shown("weather").await["text"], "Names.");
 }

@@ -115,7 +115,7 @@ pub async fn what_cannot_be_summarised_is_given_up(url: &str) {
     grow(&store, &world, 1).await;
     for round in 0..5 {
         let lease = take(&store, 10 + round).await.unwrap();
-        store.summaries().give_back(lease).await.unwrap();
+        store.summaries().give_back(lease, at(11 + round)).await.unwrap();
     }
     for failure in 0..3 {
         let now = 100 + failure * 60;
@@ -124,7 +124,7 @@ pub async fn what_cannot_be_summarised_is_given_up(url: &str) {
         assert_eq!(take(&store, now + 29).await, None);
         // The time of this process is over.
         store.summaries().fail(lease, at(now)).await.unwrap();
-        store.summaries().give_back(lease).await.unwrap();
+        store.summaries().give_back(lease, at(now)).await.unwrap();
     }
     assert_eq!(take(&store, 1_000_000).await, None);
     assert_eq!(shown(&store, world.project).await, []);
