@@ -39,9 +39,8 @@ pub async fn a_planted_row_breaks_its_rule(url: &str) {
     let seller = market.seller.operator;
     for operator in [seller, market.buyer] {
         let letter = mail(at(0), None);
-        let set = store
-            .accounts()
-            .payout_set(operator, WALLET.to_owned(), at(2), letter, at(1));
+        let accounts = store.accounts();
+        let set = accounts.payout_set(operator, WALLET.to_owned(), at(2), letter, at(1));
         set.await.unwrap();
     }
     let money = store.money();

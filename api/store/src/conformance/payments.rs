@@ -255,9 +255,8 @@ pub async fn one_of_many_proves_a_wallet(url: &str) {
     // The first operator has proved another wallet, and its next address is the second's, who proved it.
     let wallet = "0x00000000000000000000000000000000000000aa";
     let set = async |operator, wallet: &str, from, now| {
-        let set = stores[0]
-            .accounts()
-            .payout_set(operator, wallet.to_owned(), at(from), mail(at(now), None), at(now));
+        let (accounts, letter) = (stores[0].accounts(), mail(at(now), None));
+        let set = accounts.payout_set(operator, wallet.to_owned(), at(from), letter, at(now));
         set.await.unwrap();
     };
     let other = "0x00000000000000000000000000000000000000bb";

@@ -80,8 +80,8 @@ async fn seller(store: &Store, buyer: OperatorId, number: u32) -> OperatorId {
     };
     let item = paid_dataset(store, seller, &format!("paid-{number}"), Some(500_000), false).await;
     let address = format!("0x{number:040x}");
-    let letter = mail(at(0), None);
-    let set = store.accounts().payout_set(owner, address, at(1), letter, at(0));
+    let (accounts, letter) = (store.accounts(), mail(at(0), None));
+    let set = accounts.payout_set(owner, address, at(1), letter, at(0));
     set.await.unwrap();
     give(store, buyer, 500_000, false, &format!("for {number}")).await;
     let new = NewPurchase {
