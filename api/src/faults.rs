@@ -12,7 +12,6 @@ use types::fault::{InjectedBug, is_injected};
 use x402::chain::Sight;
 use x402::{Reason, Settlement, Word, wire};
 
-#[cfg(feature = "faults")]
 use crate::error::ApiError;
 
 /// Waits for the transaction of an acknowledgement. Injected bug: answers while it still runs.
@@ -77,7 +76,7 @@ where
 
 /// Does nothing without the feature `faults`.
 #[cfg(not(feature = "faults"))]
-pub(crate) fn may_grant_first<F, E>(_grant: F) -> Ready<Result<(), E>> {
+pub(crate) fn may_grant_first<F>(_grant: F) -> Ready<Result<(), ApiError>> {
     ready(Ok(()))
 }
 
@@ -95,7 +94,7 @@ where
 
 /// Does nothing without the feature `faults`.
 #[cfg(not(feature = "faults"))]
-pub(crate) fn may_believe_refusal<F, E>(_fail: F) -> Ready<Result<(), E>> {
+pub(crate) fn may_believe_refusal<F>(_fail: F) -> Ready<Result<(), ApiError>> {
     ready(Ok(()))
 }
 

@@ -43,12 +43,12 @@ impl CheckTerms {
     fn fill(&self, text: &str) -> String {
         let micros = |span: Duration| i64::try_from(span.as_micros()).unwrap_or(i64::MAX);
         [
-            ("{now}", self.now.micros()),
-            ("{hour}", self.now.minus(FORGOTTEN).micros()),
-            ("{quoted}", micros(self.quote_window)),
-            ("{skew}", micros(SKEW)),
-            ("{unit}", UNIT_DEFAULT.0),
-            ("{dataset}", DATASET_DEFAULT.0),
+            (":now", self.now.micros()),
+            (":hour", self.now.minus(FORGOTTEN).micros()),
+            (":quoted", micros(self.quote_window)),
+            (":skew", micros(SKEW)),
+            (":unit", UNIT_DEFAULT.0),
+            (":dataset", DATASET_DEFAULT.0),
         ]
         .into_iter()
         .fold(text.to_owned(), |text, (name, value)| {

@@ -149,14 +149,14 @@ pub(super) const STATEMENTS: [(&str, &str, &str); 17] = [
     ),
 ];
 
-/// Rules that depend on the time or the configuration: `{now}` is the time of the check, `{hour}` an hour before it,
-/// `{quoted}` the time for which an earlier price is taken, `{skew}` the time by which clocks may differ, `{unit}` and
-/// `{dataset}` the default prices.
+/// Rules that depend on the time or the configuration: `:now` is the time of the check, `:hour` an hour before it,
+/// `:quoted` the time for which an earlier price is taken, `:skew` the time by which clocks may differ, `:unit` and
+/// `:dataset` the default prices.
 pub(super) const TIMED: [(&str, &str, &str); 4] = [
     (
         "M9",
         "the payment may have moved money, and nobody has looked at it for an hour",
-        "SELECT id AS subject FROM payments WHERE state IN ('settling', 'unknown') AND next_try_at <= {hour}",
+        "SELECT id AS subject FROM payments WHERE state IN ('settling', 'unknown') AND next_try_at <= :hour",
     ),
     (
         "M10",
@@ -169,13 +169,13 @@ pub(super) const TIMED: [(&str, &str, &str); 4] = [
            AND NOT EXISTS (
                SELECT 1 FROM item_prices
                WHERE item_prices.item_kind = payments.item_kind AND item_prices.item_id = payments.item_id
-                 AND item_prices.from_at <= payments.bound_at + {skew}
+                 AND item_prices.from_at <= payments.bound_at + :skew
                  AND item_prices.from_at >= COALESCE((
                      SELECT MAX(earlier.from_at) FROM item_prices AS earlier
                      WHERE earlier.item_kind = payments.item_kind AND earlier.item_id = payments.item_id
-                       AND earlier.from_at <= payments.bound_at - {quoted} - {skew}), 0)
+                       AND earlier.from_at <= payments.bound_at - :quoted - :skew), 0)
                  AND COALESCE(item_prices.price_micro,
-                              CASE WHEN payments.item_kind = 'unit' THEN {unit} ELSE {dataset} END) = payments.amount)",
+                              CASE WHEN payments.item_kind = 'unit' THEN :unit ELSE :dataset END) = payments.amount)",
     ),
     (
         "M20",
@@ -184,8 +184,8 @@ pub(super) const TIMED: [(&str, &str, &str); 4] = [
          JOIN operators AS other ON LOWER(other.payout_address) = LOWER(operators.payout_address)
               AND other.id <> operators.id
          WHERE operators.payout_proved_at IS NOT NULL AND other.payout_proved_at IS NOT NULL
-           AND (operators.payout_next_at IS NULL OR operators.payout_next_at > {now})
-           AND (other.payout_next_at IS NULL OR other.payout_next_at > {now})",
+           AND (operators.payout_next_at IS NULL OR operators.payout_next_at > :now)
+           AND (other.payout_next_at IS NULL OR other.payout_next_at > :now)",
     ),
     (
         // A proof ends with its address, so only sales since the address is in force tell.
@@ -193,10 +193,10 @@ pub(super) const TIMED: [(&str, &str, &str); 4] = [
         "the operator has what a wallet bought that never proved itself",
         "SELECT sales.id AS subject FROM sales JOIN operators ON operators.id = sales.buyer_operator
          WHERE sales.buyer_wallet IS NOT NULL
-           AND CASE WHEN operators.payout_next_at <= {now} THEN NULL ELSE operators.payout_proved_at END IS NULL
-           AND sales.buyer_wallet LIKE '%:' || LOWER(CASE WHEN operators.payout_next_at <= {now}
+           AND CASE WHEN operators.payout_next_at <= :now THEN NULL ELSE operators.payout_proved_at END IS NULL
+           AND sales.buyer_wallet LIKE '%:' || LOWER(CASE WHEN operators.payout_next_at <= :now
                    THEN operators.payout_next_address ELSE operators.payout_address END)
-           AND sales.sold_at >= CASE WHEN operators.payout_next_at <= {now}
+           AND sales.sold_at >= CASE WHEN operators.payout_next_at <= :now
                    THEN operators.payout_next_at ELSE operators.payout_changed_at END",
     ),
 ];
