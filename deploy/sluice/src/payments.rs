@@ -157,7 +157,8 @@ pub(crate) async fn treasury_on_chain(
         let key = Key::from_bytes(&secret).context("the stored key of the treasury is no key")?;
         let wallets = Arc::new(StoredWallets(store.clone()));
         let ledger = BuiltIn::new(wallets, asset(config, key.address())?, Arc::clone(clock));
-        return Ok(Some((Arc::new(ledger), key.address())));
+        let chain: Arc<dyn Chain> = Arc::new(ledger);
+        return Ok(Some((chain, key.address())));
     }
     let file = layout.treasury();
     if config.pay.rpc_url.is_empty() || (config.pay.receiver.is_empty() && !file.exists()) {
@@ -169,7 +170,8 @@ pub(crate) async fn treasury_on_chain(
         config.pay.rpc_url.clone(),
         asset(config, address)?,
     );
-    Ok(Some((Arc::new(node), address)))
+    let chain: Arc<dyn Chain> = Arc::new(node);
+    Ok(Some((chain, address)))
 }
 
 /// Returns the client for the facilitator and the node. An administrator names both, so they may be private.
