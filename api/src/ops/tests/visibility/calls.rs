@@ -32,6 +32,14 @@ impl Call {
         }
     }
 
+    /// Returns a read without a credential, which an agent that is down sends like anybody.
+    fn by_nobody(path: impl Into<String>) -> Self {
+        Self {
+            by: By::Nobody,
+            ..Self::get(path)
+        }
+    }
+
     pub(super) fn post(path: impl Into<String>, body: Value) -> Self {
         Self {
             method: "POST",
@@ -53,7 +61,7 @@ pub(super) async fn door(scene: &Scene, item: &Item, caller: &str, door: &str) -
     let calls = match (item.kind, door) {
         ("agent", "its items") => {
             scene.refresh().await;
-            let find = |path: &str| Call::get(format!("{path}{}", item.word));
+            let find = |path: &str| Call::by_nobody(format!("{path}{}", item.word));
             return Some(Door {
                 calls: vec![find("/search?mode=keyword&q="), find("/projects?q=")],
                 mark: item.word.clone(),
@@ -141,10 +149,7 @@ async fn dataset(scene: &Scene, item: &Item, caller: &str, door: &str) -> Option
         "query" => vec![Call::post(path("/query"), json!({"sql": "SELECT 1 FROM records"}))],
         "export" => vec![Call::get(path("/export?version=1"))],
         "manifest" => vec![Call::get(path("/manifest"))],
-        "part address" => vec![Call {
-            by: By::Nobody,
-            ..Call::get(item.address(caller))
-        }],
+        "part address" => vec![Call::by_nobody(item.address(caller))],
         "buy" => vec![Call::post(path("/buy"), json!({}))],
         "paid" => vec![Call::get(format!("/paid/dataset?slug={slug}"))],
         "comments GET" => vec![Call::get(path("/comments"))],
@@ -246,7 +251,11 @@ fn request(item: &Item, caller: &str, door: &str) -> Option<Vec<Call>> {
 
 fn agent(item: &Item, door: &str) -> Option<Vec<Call>> {
     Some(match door {
-        "its name" => item.places.iter().map(|place| Call::get(place.as_str())).collect(),
+        "its name" => item
+            .places
+            .iter()
+            .map(|place| Call::by_nobody(place.as_str()))
+            .collect(),
         "POST /agents with the same name" => vec![Call {
             by: By::Person,
             ..Call::post("/agents", json!({"name": item.name}))
