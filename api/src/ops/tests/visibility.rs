@@ -1,8 +1,8 @@
 //! Visibility: each kind of item in each of its states answers each kind of caller at each door as the table says.
 //!
-//! Invariant: `visibility.tsv` was written from the interface, before the service, and stays as it is; a row that nobody
-//! wrote a call for fails. Where a row says that an item is missing, the answer is that for an item that does not exist,
-//! byte for byte.
+//! Invariant: `visibility.tsv` was written from the interface, before the service, and stays as it is; a row without a
+//! call fails. Where a row says that an item is missing, the answer is that for an item that does not exist, byte for
+//! byte.
 
 mod calls;
 mod scene;
