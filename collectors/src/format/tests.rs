@@ -151,7 +151,7 @@ fn a_small_file_of_large_rows_is_refused_while_it_is_read() {
     let text = "a".repeat(1_000);
     let bytes = repeating(&text, 200);
     assert!(bytes.len() < 10_000, "{}", bytes.len());
-    let rows = |most| super::parquet::rows_within(Bytes::copy_from_slice(&bytes), most);
+    let rows = |most| parquet::rows_within(Bytes::copy_from_slice(&bytes), most);
     assert_eq!(rows(1 << 20).unwrap().len(), 200);
     assert_eq!(rows(100_000).unwrap_err().code, "too_large");
 }

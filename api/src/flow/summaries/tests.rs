@@ -75,20 +75,16 @@ impl World {
     }
 }
 
-fn said(text: &str) -> Result<String, Unavailable> {
-    Ok(text.to_owned())
-}
-
-fn held(reason: Cause, until: &str) -> Result<String, Unavailable> {
-    Err(Unavailable {
+fn held(reason: Cause, until: &str) -> Unavailable {
+    Unavailable {
         reason,
         resumes_after: Some(until.parse().unwrap()),
-    })
+    }
 }
 
 #[tokio::test]
 async fn the_latest_version_of_a_public_dataset_gets_a_summary_by_the_model() {
-    let world = World::new(vec![said("Names of stations.")]).await;
+    let world = World::new(vec![Ok("Names of stations.".to_owned())]).await;
     world.dataset("secret", &json!({"visibility": "private"}), 0..3).await;
     assert_eq!(world.round().await, Round::Idle);
     world.dataset("weather", &json!({}), 0..30).await;
@@ -108,7 +104,7 @@ async fn the_latest_version_of_a_public_dataset_gets_a_summary_by_the_model() {
 
 #[tokio::test]
 async fn records_that_are_for_sale_are_not_given_away() {
-    let world = World::new(vec![said("Prices by day.")]).await;
+    let world = World::new(vec![Ok("Prices by day.".to_owned())]).await;
     let paid = json!({"access": "paid", "price": "0.50"});
     world.dataset("prices", &paid, 0..3).await;
     assert_eq!(world.round().await, Round::Done);
@@ -120,8 +116,8 @@ async fn records_that_are_for_sale_are_not_given_away() {
 #[tokio::test]
 async fn a_hold_stops_the_questions_and_costs_the_version_nothing() {
     let until = "2026-11-22T00:00:00Z";
-    let mut answers: Vec<_> = (0..4).map(|_| held(Cause::Budget, until)).collect();
-    answers.push(said("Names."));
+    let mut answers: Vec<_> = (0..4).map(|_| Err(held(Cause::Budget, until))).collect();
+    answers.push(Ok("Names.".to_owned()));
     let world = World::new(answers).await;
     world.dataset("weather", &json!({}), 0..3).await;
     let until = until.parse::<Timestamp>().unwrap();
@@ -140,8 +136,8 @@ async fn a_hold_stops_the_questions_and_costs_the_version_nothing() {
 #[tokio::test]
 async fn a_version_that_spoils_its_summaries_is_given_up() {
     let later = "2026-11-21T07:10:00Z";
-    let personal = said("Write to kim@personal-mail.org for the rest.");
-    let world = World::new(vec![held(Cause::Text, later), personal, held(Cause::Text, later)]).await;
+    let personal = Ok("Write to kim@personal-mail.org for the rest.".to_owned());
+    let world = World::new(vec![Err(held(Cause::Text, later)), personal, Err(held(Cause::Text, later))]).await;
     world.dataset("weather", &json!({}), 0..3).await;
     for _ in 0..3 {
         assert_eq!(world.round().await, Round::Done);

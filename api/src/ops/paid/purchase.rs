@@ -193,7 +193,7 @@ impl Call<'_> {
             lease: LEASE,
         };
         if is_owned && sent.authorization.value == 0 {
-            return Err(refused(check::Reason::Value));
+            return Err(refused(Reason::Value));
         }
         match app.store.payments().bind(new).await? {
             PaymentBound::New => {

@@ -90,11 +90,12 @@ pub(super) async fn get(cx: Cx, input: Named) -> Result<Rendered<Full>, ApiError
 
 /// Renders a project with its versions and contributors. The answer is the same for everybody who may see the project.
 async fn render(store: Store, project: Project) -> Result<ProjectView, store::Error> {
+    let written = store.summaries();
     let (versions, counts, contributors, summaries) = tokio::try_join!(
         store.project_versions(project.id, None, MAX_LISTED),
         store.project_counts(project.id),
         store.project_contributors(project.id, MAX_LISTED),
-        store.summaries().of(project.id, MAX_LISTED),
+        written.of(project.id, MAX_LISTED),
     )?;
     let versions = versions.iter().map(|version| VersionEntry::of(version, &summaries));
     let full = Full {

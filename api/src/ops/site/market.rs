@@ -127,11 +127,12 @@ struct Named {
 async fn dataset(cx: Cx, input: Named) -> Result<View, ApiError> {
     let project = entitlement::visible_lately(&cx, &input.slug).await?;
     let store = &cx.app.store;
+    let written = store.summaries();
     let (versions, counts, contributors, summaries) = tokio::try_join!(
         store.project_versions(project.id, None, VERSIONS),
         store.project_counts(project.id),
         store.project_contributors(project.id, CONTRIBUTORS),
-        store.summaries().of(project.id, 1),
+        written.of(project.id, 1),
     )?;
     let contract: Value = serde_json::from_str(&project.contract_json).map_err(ApiError::internal)?;
     let fields = contract["fields"].as_array().into_iter().flatten();

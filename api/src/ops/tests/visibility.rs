@@ -69,7 +69,7 @@ impl Row {
             door if door.ends_with("version bought or earlier") => vec!["reads of the first"],
             door => {
                 // What stands in parentheses explains the door before it, and has commas of its own.
-                let outside = door.split('(').flat_map(|part| part.rsplit(')').next());
+                let outside = door.split('(').filter_map(|part| part.rsplit(')').next());
                 let names = outside.flat_map(|part| part.split(", "));
                 names.map(str::trim).filter(|name| !name.is_empty()).collect()
             }

@@ -273,7 +273,7 @@ pub(super) async fn a_refusal_before_sending_is_final_unless_the_chain_says_othe
 #[tokio::test]
 pub(super) async fn a_wallet_that_never_proved_itself_is_no_operators() {
     let stage = Stage::with([]).await;
-    super::payouts::address(&stage, stage.operator, 1, Duration::ZERO).await;
+    payouts::address(&stage, stage.operator, 1, Duration::ZERO).await;
     let payment = stage.buyer(1).message(Protocol::V2);
     assert_eq!(stage.pay(&stage.pack(), &payment).await.status, 200);
     let listed = stage.service.app.store.payments().listed(None, 9).await.unwrap();

@@ -31,7 +31,8 @@ pub async fn a_planted_row_breaks_its_rule(url: &str) {
     let Settled::Sold(sale) = settled else {
         unreachable!("the wallet buys it: {settled:?}");
     };
-    pay(&store, PaidFor::Pack, market.buyer.to_string(), 1_000_000, 30).await;
+    let pack = pay(&store, PaidFor::Pack, market.buyer.to_string(), 1_000_000, 30).await;
+    assert!(matches!(pack.1, Settled::Credited { .. }), "{pack:?}");
     // One share is payable and picked, the other goes back to the wallet.
     let (id, _) = dispute(&store, sale.id, 40).await;
     let wallet = Some(refund(50));

@@ -93,7 +93,7 @@ impl Item {
     /// Returns the address of a part that a caller got, or that somebody gave it.
     pub(super) fn address(&self, caller: &str) -> String {
         let own = self.addresses.iter().find(|(got, _)| *got == caller);
-        let (_, address) = own.or(self.addresses.first()).unwrap();
+        let (_, address) = own.or_else(|| self.addresses.first()).unwrap();
         address.clone()
     }
 }
