@@ -84,7 +84,7 @@ impl Names {
         Self(Options {
             instance: Some("member".to_owned()),
             // A broker that has just started on a busy machine may take seconds to store megabytes.
-            delivery: Duration::from_secs(60),
+            delivery: Duration::from_mins(1),
             ..broker.options(&fresh())
         })
     }
