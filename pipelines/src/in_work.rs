@@ -1,4 +1,4 @@
-//! What a worker has in work at the moment, and whether that is nothing.
+//! Messages that a worker has in work at the moment, and waits until there are none.
 //!
 //! Invariant: whatever runs on behalf of a message has a token until nothing of it runs any more, also what was given
 //! up and only goes on to its end.
@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-/// What is in work. Cheap to clone: clones count together.
+/// Counter of messages in work. Cheap to clone: clones count together.
 #[derive(Clone, Debug)]
 pub struct InWork {
     tokens: TaskTracker,
@@ -54,7 +54,7 @@ impl InWork {
         (!*self.hushed.borrow()).then_some(token)
     }
 
-    /// Whether what can be done later waits.
+    /// Returns true while work that can be done later waits.
     pub(crate) fn hush(&self, hushed: bool) {
         self.hushed
             .send_if_modified(|was| std::mem::replace(was, hushed) != hushed);
@@ -74,7 +74,7 @@ impl InWork {
         let _always = hushed.wait_for(|hushed| *hushed).await;
     }
 
-    /// Whether nothing is in work.
+    /// Returns true if nothing is in work.
     pub(crate) fn is_empty(&self) -> bool {
         self.tokens.is_empty()
     }

@@ -1,4 +1,5 @@
-//! What may have ended the process before is worked on alone, so that an end shows whose it was.
+//! Work on suspects: a message that may have ended the process before is worked on alone, so that an end shows whose it
+//! was.
 //!
 //! ```text
 //!  begun(X) durable ──► X in a lane, nothing else in work ──► its end, or the bound ──► acquitted(X), or begun(Y)
@@ -44,19 +45,19 @@ use crate::judge::Work;
 use crate::lanes::Lanes;
 use crate::message::{Address, Step};
 
-/// What is said of one that was condemned.
+/// Reason in the rejection of a condemned submission.
 pub(crate) const REASON: &str = "its worker's process ended again and again while nothing but this was in work";
-/// How long what comes after the other suspects waits for more of these.
+/// Time that messages after the suspects wait for more suspects.
 const LULL: Duration = Duration::from_secs(2);
 
-/// How long things wait, and how often.
+/// Bounds on waits and tries.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Patience {
-    /// How many processes may end with a submission alone in work before it is condemned; 0 for any number.
+    /// Number of processes that may end with a submission alone in work before it is condemned; 0 for any number.
     pub(crate) ends: usize,
-    /// How long everything else waits for a suspect.
+    /// Time that everything else waits for a suspect.
     pub(crate) bound: Duration,
-    /// How many bytes may be held meanwhile.
+    /// Bytes that may be held meanwhile.
     pub(crate) room: usize,
 }
 
@@ -72,17 +73,17 @@ pub(crate) struct Quarantine {
     turn: Turn,
     /// Something is in work that does not end in time, so that nothing else will soon be alone.
     crowded: bool,
-    /// What can be done later waits for the suspects.
+    /// Stop of work that can be done later, while there are suspects.
     hushed: bool,
-    /// When the last suspect came.
+    /// Time at which the last suspect came.
     heard: Instant,
 }
 
-/// What everybody waits for.
+/// Suspect for which everybody waits.
 enum Turn {
     /// Nothing.
     Free,
-    /// What is still in work, so that a suspect is alone.
+    /// Messages that are still in work, so that a suspect is alone.
     Quiet { held: Held, until: Instant },
     /// The note that a suspect was begun; without the suspect, where it was lost meanwhile.
     Begins {
@@ -149,7 +150,7 @@ impl Quarantine {
         self.flow(lanes);
     }
 
-    /// Whether more messages can be taken in.
+    /// Returns true if more messages can be taken in.
     pub(crate) fn has_room(&self) -> bool {
         self.hands.bytes() < self.patience.room
     }

@@ -1,4 +1,4 @@
-//! What a worker was given and has not handed to a lane.
+//! Messages that a worker was given and has not handed to a lane.
 //!
 //! Invariant: messages of a partition are handed on in the order of their delivery, but for uploads and for what took
 //! long before: those come after the suspects, because nothing can be alone beside them.
@@ -30,7 +30,7 @@ pub(super) struct Held {
     has_waited: bool,
 }
 
-/// How a message stands.
+/// State of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
     /// It came later than the worker got its partition, or after the first ones.
@@ -83,7 +83,7 @@ impl Held {
         self.work.record.key.len() + self.work.record.value.len()
     }
 
-    /// Whether the other suspects come first.
+    /// Returns true if the other suspects come first.
     fn waits(&self, ledger: &Ledger) -> bool {
         let is_long = self.is_upload || ledger.long(&self.subject) > 0;
         self.is_suspect() && !self.has_waited && is_long && ledger.charges(&self.subject) == 0
@@ -103,7 +103,7 @@ struct Suspects {
 pub(super) struct Expected(HashMap<u32, Suspects>);
 
 impl Expected {
-    /// What comes of these partitions, up to these offsets, is suspected.
+    /// Suspects the messages of partitions up to these offsets.
     pub(super) fn suspect(&mut self, next: HashMap<u32, u64>) {
         let suspects = |(partition, until)| (partition, Suspects { until, left: SUSPECTS });
         self.0.extend(next.into_iter().map(suspects));
@@ -117,7 +117,7 @@ impl Expected {
         self.0.is_empty()
     }
 
-    /// Whether a message that was delivered now is among those that may be suspects.
+    /// Returns true if a message that was delivered now is among those that may be suspects.
     pub(super) fn expects(&mut self, position: Position) -> bool {
         let Some(Suspects { until, left }) = self.0.get(&position.partition).copied() else {
             return false;
@@ -146,7 +146,7 @@ pub(super) struct Hands {
 }
 
 impl Hands {
-    /// What comes of these partitions, up to these offsets, is suspected.
+    /// Suspects the messages of partitions up to these offsets.
     pub(super) fn suspect(&mut self, next: HashMap<u32, u64>) {
         self.suspects.suspect(next);
     }
@@ -171,12 +171,12 @@ impl Hands {
         !self.later.is_empty()
     }
 
-    /// Whether more suspects may come.
+    /// Returns true if more suspects may come.
     pub(super) fn expects_more(&self) -> bool {
         !self.suspects.is_empty()
     }
 
-    /// Whether a message that was delivered now is among those that may be suspects.
+    /// Returns true if a message that was delivered now is among those that may be suspects.
     pub(super) fn expects(&mut self, position: Position) -> bool {
         self.suspects.expects(position)
     }

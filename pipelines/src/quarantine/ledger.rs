@@ -1,4 +1,4 @@
-//! What the notes of all workers of a group say against each submission.
+//! Charges against each submission by the notes of all workers of a group.
 //!
 //! Invariant: a life is charged to a submission only if its last note is that it began to work on it alone: a life that
 //! noted anything later outlived it. So a life is charged at most once, and an end while several were in work to
@@ -10,7 +10,7 @@ use types::LifeId;
 
 use crate::message::{Attempt, Step, Subject};
 
-/// What is known of submissions that were worked on alone.
+/// Record of submissions that were worked on alone.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     known: HashMap<Subject, Known>,
@@ -19,9 +19,9 @@ pub(crate) struct Ledger {
 
 #[derive(Clone, Copy, Debug)]
 struct Known {
-    /// How many lives ended with it alone in work, since one outlived it.
+    /// Number of processes that ended with it alone in work, since one outlived it.
     charges: usize,
-    /// How often the others waited for it in vain.
+    /// Number of times that the others waited for it in vain.
     long: u32,
 }
 
@@ -68,17 +68,17 @@ impl Ledger {
         }
     }
 
-    /// Whether nobody is charged with anything.
+    /// Returns true if nobody is charged with anything.
     pub(crate) const fn is_clear(&self) -> bool {
         !self.is_charged
     }
 
-    /// How many lives ended with it alone in work.
+    /// Returns the number of processes that ended with it alone in work.
     pub(crate) fn charges(&self, subject: &Subject) -> usize {
         self.known.get(subject).map_or(0, |known| known.charges)
     }
 
-    /// How often the others waited for it in vain.
+    /// Number of times that the others waited for it in vain.
     pub(crate) fn long(&self, subject: &Subject) -> u32 {
         self.known.get(subject).map_or(0, |known| known.long)
     }

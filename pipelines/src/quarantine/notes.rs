@@ -14,13 +14,13 @@ use types::LifeId;
 use crate::emit::{Emitter, Stopped};
 use crate::message::{Address, Attempt, FORMAT, Step, Subject};
 
-/// How long the last note may take when the worker ends.
+/// Time that the last note may take when the worker ends.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// A note that is being written, and whether the log took it.
 pub(super) type Writing = BoxFuture<'static, Result<bool, Stopped>>;
 
-/// Whom a note is about.
+/// Subject of a note.
 #[derive(Clone, Debug)]
 pub(crate) struct Noted {
     pub(super) subject: Subject,
@@ -35,7 +35,7 @@ pub(super) struct Notes {
     /// The consumer group.
     group: String,
     life: LifeId,
-    /// How many notes were made.
+    /// Number of notes that were made.
     count: u64,
     open: Option<Noted>,
 }
@@ -55,7 +55,7 @@ impl Notes {
         self.life
     }
 
-    /// Whose note is open.
+    /// Subject whose note is open.
     pub(super) const fn open(&self) -> Option<&Noted> {
         self.open.as_ref()
     }

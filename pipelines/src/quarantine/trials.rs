@@ -22,7 +22,7 @@ use crate::in_work::{InWork, Token};
 use crate::memory;
 use crate::message::{Step, Subject};
 
-/// What a worker does next with messages of a batch.
+/// Next step of a worker with messages of a batch.
 #[derive(Debug)]
 pub(crate) enum Portion {
     /// It works on all of them at once.
@@ -40,7 +40,7 @@ pub(crate) struct Trials {
     notes: Notes,
     ledger: Ledger,
     expected: Expected,
-    /// What was condemned in this life. It may come again.
+    /// Subjects that this process condemned, which may come again.
     condemned: HashSet<Subject>,
     in_work: InWork,
     /// As in [`Patience`](super::Patience).
@@ -72,6 +72,7 @@ impl Trials {
         topic: &str,
         partitions: &[u32],
     ) -> Result<(), eventlog::Error> {
+        // Read again at each assignment: another worker of the group may have noted something meanwhile.
         self.ledger = memory::ledger(log, &self.group, self.notes.life()).await?;
         let bounds = log.bounds(topic).await?;
         let next = |at: &u32| Some((*at, bounds.get(*at as usize)?.next));
@@ -103,6 +104,7 @@ impl Trials {
                     turns.push(Portion::Condemned(delivered));
                 }
             } else if is_old || charges > 0 {
+                // One that took long before goes behind those that never did, so that it delays nobody of them.
                 let position: Position = *position;
                 let times = self.ledger.long(&subject);
                 let noted = Noted {
@@ -115,6 +117,7 @@ impl Trials {
                 } else {
                     turns.push(Portion::Alone(delivered, noted));
                 }
+            // Neighbours that nothing is noted of share a portion, so a usual batch is judged as before.
             } else if let Some(Portion::Together(others)) = turns.last_mut() {
                 others.push(delivered);
             } else {

@@ -137,7 +137,12 @@ async fn a_hold_stops_the_questions_and_costs_the_version_nothing() {
 async fn a_version_that_spoils_its_summaries_is_given_up() {
     let later = "2026-11-21T07:10:00Z";
     let personal = Ok("Write to kim@personal-mail.org for the rest.".to_owned());
-    let world = World::new(vec![Err(held(Cause::Text, later)), personal, Err(held(Cause::Text, later))]).await;
+    let world = World::new(vec![
+        Err(held(Cause::Text, later)),
+        personal,
+        Err(held(Cause::Text, later)),
+    ])
+    .await;
     world.dataset("weather", &json!({}), 0..3).await;
     for _ in 0..3 {
         assert_eq!(world.round().await, Round::Done);
