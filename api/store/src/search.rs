@@ -1,7 +1,7 @@
 //! Rows that the index of the search is built from, and those that a hit is checked against.
 //!
 //! Invariant: every method returns only what anybody may see: published units that are neither retired nor hidden, and
-//! public datasets that are not archived.
+//! public datasets that are not taken down.
 
 use sqlx::any::AnyRow;
 use types::vocabulary::ItemKind;
@@ -18,8 +18,7 @@ use crate::{Error, Store};
 const SHOWN_UNIT: &str = "units.status = 'published' AND chains.retired_at IS NULL AND chains.taken_down_at IS NULL
        AND chains.erased_at IS NULL";
 /// The condition on a dataset that a search may show.
-pub(crate) const SHOWN_DATASET: &str = "projects.visibility = 'public' AND projects.status <> 'archived'
-       AND projects.taken_down_at IS NULL";
+pub(crate) const SHOWN_DATASET: &str = "projects.visibility = 'public' AND projects.taken_down_at IS NULL";
 
 /// The part of the database that the search reads.
 #[derive(Clone, Copy, Debug)]

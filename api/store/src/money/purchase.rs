@@ -101,7 +101,7 @@ impl Money<'_> {
             .write_aside(move |cx| {
                 Box::pin(async move {
                     // The order of the refusals is that of the interface: own item, unknown item,
-                    // version, free, owned, not on sale. A caller learns of a price only for what
+                    // version, free, not on sale, owned. A caller learns of a price only for what
                     // exists and is shown.
                     let Some(offer) = items::find(cx, new.kind, &new.item).await? else {
                         return Ok(Change::Undo(Purchased::Missing));
@@ -129,17 +129,15 @@ impl Money<'_> {
                     let Some(price) = price.await?.map(MicroUsdc) else {
                         return Ok(Change::Undo(Purchased::Free));
                     };
+                    if !offer.on_sale {
+                        return Ok(Change::Undo(Purchased::NotForSale));
+                    }
                     // Only for the answer: without a lock it may be out of date, and `record` decides
                     // on the row of the entitlement itself.
                     let owned = owned(cx, new.buyer, new.kind, &new.item).await?;
                     let unlocks = if new.kind == ItemKind::Unit { 1 } else { version };
                     if let Some(owned) = owned.filter(|owned| *owned >= unlocks) {
                         return Ok(Change::Undo(Purchased::Owned { version: owned }));
-                    }
-                    // After the check of ownership: a buyer keeps what it has, also when the item is
-                    // not sold any more.
-                    if !offer.on_sale {
-                        return Ok(Change::Undo(Purchased::NotForSale));
                     }
                     let account = |kind| Account::of(kind, new.buyer);
                     let given = if may_take_given(offer.trial_sale) {

@@ -219,8 +219,8 @@ async fn what_is_further_back_has_links() {
     let link = |text: &str, section: &str, words: &str| {
         let mut links = text.split("<a href=\"").skip(1);
         let found = links.find(|link| link.contains(&format!("#{section}\"")) && link.contains(&format!(">{words}<")));
-        let href = found.and_then(|link| link.split('#').next())?;
-        Some(href.replace("&#38;", "&"))
+        let href = found?.replace("&#38;", "&");
+        href.split('#').next().map(str::to_owned)
     };
     let here = format!("/units/{unit}");
     let first = page(&board, &here).await;

@@ -69,7 +69,13 @@ pub(super) async fn door(scene: &Scene, item: &Item, caller: &str, door: &str) -
         }
         (_, "search") => {
             scene.refresh().await;
-            vec![Call::get(format!("/search?mode=keyword&limit=50&q={}", item.word))]
+            let calls = vec![Call::get(format!("/search?mode=keyword&limit=50&q={}", item.word))];
+            // The later versions of a chain have the same words, and name the first one as their chain.
+            let mark = match item.kind {
+                "unit" => format!("\"id\":\"{}\"", item.name),
+                _ => item.mark.clone(),
+            };
+            return Some(Door { calls, mark });
         }
         (_, "activity feed") => vec![Call::get("/activity?limit=100")],
         (_, "leaderboard") => {
