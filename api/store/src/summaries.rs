@@ -102,6 +102,9 @@ impl Summaries<'_> {
 
     /// Returns a version to summarise, those first that were never tried.
     async fn due(&self, now: Timestamp, limits: SummaryLimits) -> Result<Option<(DatasetId, Version)>, Error> {
+        // `earlier` is any other version that was written or tried in the last interval. It bounds what a dataset that
+        // merges every second costs. A version that was tried before sorts behind those that never were, so one that
+        // always fails delays nobody.
         let text = format!(
             "SELECT projects.id AS id, projects.version AS version
              FROM projects LEFT JOIN summaries
@@ -135,6 +138,8 @@ impl Summaries<'_> {
     pub async fn write(&self, lease: SummaryLease, text: &str, model: &str, now: Timestamp) -> Result<bool, Error> {
         texts(&[("summary", text), ("model", model)])?;
         let (text, model, number) = (text.to_owned(), model.to_owned(), bigint("version", lease.version.0)?);
+        // `due_at` is the lease: if it is another one, a second process took the version meanwhile. The dataset is looked
+        // at again, because it may have become private or been taken down while the model wrote.
         let statement = format!(
             "UPDATE summaries SET summary = $4, model = $5, written_at = $6, due_at = $6
              WHERE project_id = $1 AND version = $2 AND due_at = $3 AND summary IS NULL

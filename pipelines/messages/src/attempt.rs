@@ -54,14 +54,14 @@ pub enum Step {
 pub enum Subject {
     /// A generation of a contribution.
     Contribution {
-        /// Its id.
+        /// Id of the contribution.
         contribution: ContributionId,
         /// Its generation.
         generation: u32,
     },
     /// A generation of a version of a knowledge unit.
     Unit {
-        /// Its id.
+        /// Id of the version.
         unit: UnitId,
         /// Its generation.
         generation: u32,

@@ -333,6 +333,8 @@ impl Money<'_> {
         self.0
             .write_aside(move |cx| {
                 Box::pin(async move {
+                    // The nonce stays: if an attempt was paid after all, the chain refuses the next one. The
+                    // attempts begin again, or the first failure would give the refund up at once.
                     let changed = sqlx::query(
                         "UPDATE payouts SET next_try_at = $2,
                              attempts = CASE WHEN state = 'failed' THEN 0 ELSE attempts END,

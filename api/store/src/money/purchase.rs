@@ -129,6 +129,8 @@ impl Money<'_> {
                     let Some(price) = price.await?.map(MicroUsdc) else {
                         return Ok(Change::Undo(Purchased::Free));
                     };
+                    // Before the check of ownership, so that the answer is the same for everybody. What was bought
+                    // still reads.
                     if !offer.on_sale {
                         return Ok(Change::Undo(Purchased::NotForSale));
                     }

@@ -29,6 +29,7 @@ impl Treasury {
     /// after it, so that payouts that were made meanwhile are no fault. More than the books say is none either: what
     /// somebody sends is booked once an administrator says so.
     pub fn fault(self, wallet: u64, after: Self) -> Option<MoneyFault> {
+        // Wider than the sums, because a difference of two can pass the bounds of one.
         let left = i128::from(self.balance.0) - i128::from(after.paid.0 - self.paid.0) - i128::from(after.under_way.0);
         (i128::from(wallet) < left).then(|| MoneyFault {
             rule: "M13",
@@ -98,6 +99,7 @@ async fn deposit(cx: &mut AnyConnection, new: &NewDeposit) -> Result<Change<bool
     if new.amount.0 <= 0 {
         return Err(range());
     }
+    // A purchase that came by this transaction was booked as one, and its amount is somebody's already.
     let paid = sqlx::query("SELECT id FROM payments WHERE transaction_hash = $1 LIMIT 1")
         .bind(new.transaction.as_str())
         .fetch_optional(&mut *cx)
@@ -105,6 +107,7 @@ async fn deposit(cx: &mut AnyConnection, new: &NewDeposit) -> Result<Change<bool
     if paid.is_some() {
         return Ok(Change::Undo(false));
     }
+    // Granted credits are owed to sellers once they are spent, so a deposit backs those first.
     let subsidy = Account::platform(AccountKind::Subsidy);
     let mut events = vec![Event::unmatched(&new.transaction, new.amount)];
     let granted = match subsidy {
@@ -126,6 +129,7 @@ async fn deposit(cx: &mut AnyConnection, new: &NewDeposit) -> Result<Change<bool
         };
         match post(cx, &posting).await? {
             Posted::Done => {}
+            // Two administrators can book one transaction at once; the key of the event lets one of them in.
             Posted::Repeated => return Ok(Change::Undo(false)),
             Posted::Short(_) | Posted::Full(_) => return Err(range()),
         }
