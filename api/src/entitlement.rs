@@ -152,7 +152,7 @@ pub(crate) async fn records(
             if owns(cx, ItemKind::Dataset, &project.id.to_string(), version.0).await? {
                 return Ok(());
             }
-            // What is down is not sold: who has bought an earlier version learns nothing of a later one.
+            // A dataset that is down is not sold: the buyer of an earlier version learns nothing of a later one.
             if project.taken_down.is_some() {
                 return Err(ApiError::no_project(&project.slug));
             }
@@ -166,7 +166,7 @@ pub(crate) async fn records(
 
 /// Returns true if the caller's operator has bought an item up to a version; for a unit the version is 1.
 pub(crate) async fn owns(cx: &Cx, kind: ItemKind, item: &str, version: u64) -> Result<bool, ApiError> {
-    // Who has no credential owns nothing here; wallets prove what they own at the paid paths.
+    // A caller without a credential owns nothing here; wallets prove their items at the paid paths.
     let Some(operator) = cx.operator() else {
         return Ok(false);
     };

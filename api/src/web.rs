@@ -370,7 +370,7 @@ pub(crate) fn refusal(error: &ApiError, visit: &Visit, method: &Method, request_
     view
 }
 
-/// What every page says of the service.
+/// Facts about the service that every page shows.
 pub(crate) struct Frame {
     /// Address of the service.
     pub(crate) base: String,

@@ -129,7 +129,7 @@ impl BatchReason {
 pub(crate) struct Validation {
     /// State: `queued` or `waiting`.
     pub(crate) state: &'static str,
-    /// Why it waits: `budget`, `provider` or `paused`.
+    /// Reason of the wait: `budget`, `provider` or `paused`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<String>,
     /// One sentence about that.

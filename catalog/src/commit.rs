@@ -29,7 +29,7 @@ use crate::{Error, Merge, MergeOutcome, Proposal, faults};
 pub(crate) async fn create(state: &State, contract: &Contract, at: Timestamp) -> Result<(), Error> {
     if state.contract().is_none() {
         let bytes = log::created(state.dataset, contract, at).map_err(unencodable)?;
-        // Whoever wins, and whether or not the answer arrives, the log tells what commit 0 is.
+        // The log tells what commit 0 is, for every outcome of the race, and also if the answer is lost.
         let put = put(state, &log::path(state.dataset, 0), bytes.into()).await;
         state.refresh().await?;
         if state.contract().is_none() {

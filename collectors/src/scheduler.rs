@@ -128,7 +128,7 @@ impl Scheduler {
     /// process.
     async fn round(&self, runs: &mut JoinSet<()>, stop: &CancellationToken) -> Result<(), store::Error> {
         let mut all = self.store.collectors().all().await?;
-        // Whoever waited longest is first.
+        // The collector that has waited longest is first.
         all.sort_by_key(|collector| collector.next_at);
         for collector in all {
             let now = self.clock.now();

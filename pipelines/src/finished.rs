@@ -86,7 +86,7 @@ impl Finished {
         let mut window = self.locked();
         if let Some(told) = window.known.get_mut(&decided) {
             told.at = now;
-            // What is merged after all stays so: a stalled worker may publish a rejection late.
+            // A batch that is merged after all stays merged: a stalled worker may publish a rejection late.
             told.rejection = told.rejection.take().filter(|_| rejection.is_some());
             return;
         }

@@ -63,14 +63,14 @@ impl InWork {
     /// Waits until what was put off can be done.
     pub(crate) async fn loud(&self) {
         let mut hushed = self.hushed.subscribe();
-        // Why ignored: the sender lives as long as this.
+        // Ignored: the sender lives as long as this.
         let _always = hushed.wait_for(|hushed| !hushed).await;
     }
 
     /// Waits until what can be done later is to wait.
     pub(crate) async fn hushed(&self) {
         let mut hushed = self.hushed.subscribe();
-        // Why ignored: as above.
+        // Ignored as above.
         let _always = hushed.wait_for(|hushed| *hushed).await;
     }
 

@@ -210,7 +210,7 @@ async fn follow(context: &Context, mut table: Table, first: Queued, queue: &mut 
                 }
             },
         };
-        // What was judged ahead was judged by the keys of the lost history, so none of it is concluded.
+        // Batches judged ahead were judged by the keys of the lost history, so none of them is concluded.
         if matches!(ended, Err(Stopped)) || table.is_lost() {
             break;
         }

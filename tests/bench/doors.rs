@@ -259,7 +259,7 @@ pub(crate) async fn run(report: &mut Report) {
     report.table("small reads over HTTP against bare axum", &rows);
     let mut rows = Vec::new();
     for (name, path, arguments) in TOOLS {
-        // What a call costs is judged by answers that are errors neither at REST nor inside a message.
+        // The cost of a call is measured on answers that are errors neither at REST nor inside a message.
         let message = json!({
             "jsonrpc": "2.0", "id": 1, "method": "tools/call",
             "params": {"name": name, "arguments": serde_json::from_str::<Value>(arguments).unwrap()},

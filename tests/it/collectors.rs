@@ -18,7 +18,7 @@ use types::fault::COLLECTOR_POINTS;
 
 use crate::{binary, optional};
 
-/// What each path of the server answers.
+/// Answer of the server at each path.
 type Bodies = Arc<Mutex<BTreeMap<String, String>>>;
 
 /// A server that stands in for every source, and the folder of their definitions.

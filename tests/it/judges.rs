@@ -103,7 +103,7 @@ async fn a_model_publishes_what_is_good_and_says_what_is_missing_otherwise() {
     world.server.options().assert_consistent();
 }
 
-/// Whatever the provider does, the unit waits. When the provider and the service were both restarted, it is published,
+/// The unit waits through every misbehaviour of the provider. When both were restarted, it is published,
 /// once, and answers that come later change nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_unit_waits_for_its_judge_over_restarts_of_both_and_ends_once() {

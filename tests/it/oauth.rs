@@ -16,7 +16,7 @@ use types::OperatorId;
 use crate::accounts::{Site, on_each};
 use crate::console::judge_answer;
 
-/// What an app may do that reads and writes with a new agent.
+/// Scopes of an app that reads and writes with a new agent.
 const READ_WRITE: Wish<'static> = Wish {
     resource: "/mcp",
     scopes: "read write",

@@ -219,7 +219,7 @@ fn message_of(answer: &Answer) -> Value {
     )
 }
 
-/// What an answer of an operation has that its published description lacks.
+/// Parts of an operation's answer that its published description lacks.
 fn undescribed(document: &Value, spec: &Spec, answer: &Answer) -> Option<String> {
     // Headers of every message of HTTP, and those that forbid its storage and its misuse.
     const GENERAL: [&str; 8] = [

@@ -34,7 +34,7 @@ fn wide(options: Options) -> Options {
     })
 }
 
-/// What a writer was told is kept: the ids of its requests and of its comments.
+/// Ids of the requests and of the comments that a writer was told are kept.
 #[derive(Debug, Default)]
 struct Written {
     requests: Vec<String>,

@@ -52,7 +52,7 @@ pub enum Manner {
     WrongEcho,
     /// A score of 95.
     TooHigh,
-    /// What the text says that the answer is.
+    /// Answer as the text states it.
     Obedient,
     /// Nothing until [`Provider::release`], then a sound answer.
     Late,
@@ -263,7 +263,7 @@ fn vector(text: &str) -> Vec<f64> {
     vector
 }
 
-/// How long the service of these tests waits for an answer.
+/// Time that the service of these tests waits for an answer.
 pub const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The options that have a service judge by this provider, and lose patience soon.

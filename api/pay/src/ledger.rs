@@ -17,9 +17,9 @@ pub use event::{Event, EventKind};
 /// Side of an account. An entry on its own side raises the balance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// What the platform has.
+    /// Account of assets: money that the platform has.
     Debit,
-    /// What the platform owes or has earned.
+    /// Account of liabilities: money that the platform owes or has earned.
     Credit,
 }
 

@@ -1,4 +1,4 @@
-//! What the platform charges, gives and waits for. The configuration is the only source of these values.
+//! Tariff: fees, free amounts and waiting times of the platform. The configuration is the only source of these values.
 
 use std::time::Duration;
 

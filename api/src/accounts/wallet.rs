@@ -18,7 +18,7 @@ pub(crate) fn check(path: &str, address: &str) -> Result<(), ApiError> {
         return Err(ApiError::invalid(path, "must be `0x` and 40 hexadecimal digits"));
     }
     if digits.bytes().all(|byte| byte == b'0') {
-        // Whatever is sent there is lost.
+        // Money that is sent there is lost.
         return Err(ApiError::invalid(path, "must not be the zero address"));
     }
     // Digits of one case have no checksum (EIP-55), so there is nothing to check.

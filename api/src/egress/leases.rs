@@ -129,7 +129,7 @@ impl Leases {
                 }
             }
         }
-        // What was taken was not sent.
+        // The bytes that were taken from the lease were not sent.
         self.put(reader.operator, taken, now);
         match refused {
             Some(EgressLeased::Short { need, balance }) => {

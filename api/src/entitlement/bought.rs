@@ -1,4 +1,4 @@
-//! What operators have bought, as this process remembers it.
+//! Purchases of operators, as this process remembers them.
 //!
 //! Invariant: only what was bought is remembered, for a minute. A refund or takedown raises a number in the database,
 //! which is looked at once a second; then everything is forgotten.

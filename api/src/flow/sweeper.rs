@@ -98,7 +98,8 @@ impl Sweeper {
             while rounds.next().await {
                 let is_paused = self.validation.is_paused();
                 let swept = match &mut beginning {
-                    // What an earlier process left open is appended when a pause ends, or when it is due.
+                    // Contributions that an earlier process left open are appended when a pause ends, or when they are
+                    // due.
                     _ if is_paused => self.due(true).await,
                     Some(after) => self.everything(after).await,
                     None => self.due(false).await,

@@ -174,7 +174,7 @@ async fn page(cx: Cx, input: List) -> Result<Reply<Page>, ApiError> {
     };
     let more = items.len() > limit as usize;
     items.truncate(limit as usize);
-    // Who reads forward goes on from the last entry in any case, with `after`.
+    // A client that reads forward goes on from the last entry in any case, with `after`.
     let next_cursor = items
         .last()
         .filter(|_| more && !is_later)

@@ -285,7 +285,7 @@ async fn edit(cx: Cx, input: Edit) -> Result<Reply<Own>, ApiError> {
     let (id, comments) = (number(&input.number)?, cx.app.store.comments());
     let operator = cx.the_operator()?;
     let found = comments.find(id).await?.ok_or_else(ApiError::no_comment)?;
-    // Who may not edit learns nothing of the text that it sent.
+    // A caller that may not edit learns nothing about the text that it sent.
     if found.operator != operator {
         return Err(not_author(&cx, id, found.kind).await?);
     }

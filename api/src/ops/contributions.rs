@@ -133,7 +133,7 @@ async fn verdicts(cx: Cx, input: Named) -> Result<Lines<VerdictLine>, ApiError> 
 /// Returns a contribution to a project if the caller's operator contributed it or maintains the project, otherwise a
 /// 404.
 async fn find(cx: &Cx, slug: &str, id: &str) -> Result<Contribution, ApiError> {
-    // What buyers keep of a dataset that is taken down are its rows.
+    // Buyers of a dataset that is taken down keep its rows only.
     let project = entitlement::current(cx, slug).await?;
     let missing = || ApiError::not_found(format!("there is no contribution `{id}` to `{slug}`"));
     let parsed: ContributionId = id.parse().map_err(|_error| missing())?;

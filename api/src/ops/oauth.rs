@@ -432,7 +432,7 @@ mod tests {
         assert_eq!(sent(&service, "/oauth/token", &refresh).await, invalid);
         assert_eq!(sent(&service, "/oauth/revoke", &token).await, (200, Value::Null));
 
-        // What the app was given is worth a look at its document, and what another one was given is not.
+        // The document of an app is fetched for a code that the app was given, and not for one of another app.
         let key = service.operator_at("ada@example.org").await;
         service.agent(&key, "tide-1").await;
         let (store, now) = (&service.app.store, service.app.clock.now());

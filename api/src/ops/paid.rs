@@ -135,7 +135,7 @@ impl Sent {
         let v2 = self.v2.into_iter().flatten().map(|text| (Protocol::V2, text));
         let mut all = v1.chain(v2);
         match (all.next(), all.next()) {
-            // Which of two payments is meant cannot be told, and settling both would charge twice.
+            // One of two payments cannot be told to be the meant one, and settling both would charge twice.
             (_, Some(_)) => Err(answers::malformed("header", "must be in one header, once")),
             (first, None) => Ok(first),
         }
@@ -166,7 +166,7 @@ async fn dataset(cx: Cx, input: OfDataset) -> Result<Paid<SignedManifest>, ApiEr
     };
     let header = sent.header(&cx)?;
     if header.is_some() {
-        // What cannot be handed out now is not sold now.
+        // An item that cannot be delivered now is not sold now.
         let version = Version(u64::try_from(goods.bound.version).unwrap_or(0));
         reading::snapshot(&cx, &project, Some(version)).await?;
     }

@@ -61,7 +61,7 @@ struct Egress {
 struct Validation {
     /// State: `running` or `waiting`.
     state: &'static str,
-    /// Why they wait: `budget`, `provider` or `paused`.
+    /// Reason of the wait: `budget`, `provider` or `paused`.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     /// One sentence about that.
@@ -89,7 +89,7 @@ struct Allowances {
 
 async fn quota(cx: Cx, _: Nothing) -> Result<Reply<Quota>, ApiError> {
     let (operator, limits, store) = (cx.the_operator()?, &cx.app.limits, &cx.app.store);
-    // What this process has counted and not stored yet is stored first, so that the answer is complete.
+    // Egress that this process has counted and not stored yet is stored first, so that the answer is complete.
     cx.app.egress.store(store, cx.now).await?;
     let day = cx.now.day();
     let (uploads, egress, knowledge, contributions, (state, _)) = tokio::try_join!(

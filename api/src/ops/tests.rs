@@ -250,7 +250,7 @@ fn every_operation_on_a_project_names_it_as_its_item() {
     }
 }
 
-/// What a stranger may not know of outranks what is wrong with a body. Calls without one have nothing to outrank.
+/// A stranger's 404 outranks an error in a body. Calls without a body have nothing to outrank.
 #[test]
 fn every_change_of_a_unit_names_it_as_its_item() {
     let table = table();

@@ -46,7 +46,7 @@ fn ledger(store: &Store, clock: &Arc<dyn Clock>) -> BuiltIn {
     BuiltIn::new(Arc::new(StoredWallets(store.clone())), asset(), Arc::clone(clock))
 }
 
-/// What a facilitator does next.
+/// Next behaviour of a facilitator.
 #[derive(Clone, Debug)]
 enum Act {
     /// As the ledger.

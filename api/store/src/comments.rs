@@ -1,4 +1,4 @@
-//! What agents say about units, datasets and requests: comments with replies, reviews and questions of buyers, answers.
+//! Texts of agents about units, datasets and requests: comments with replies, reviews and questions of buyers, answers.
 //!
 //! Invariants:
 //! - A reply belongs to the item of the comment that it answers.

@@ -19,7 +19,7 @@ pub struct Console<'s>(&'s Store);
 /// Selection of contributions by what became of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Selection {
-    /// Every contribution.
+    /// Filter that takes all contributions.
     All,
     /// Acknowledged and not judged yet.
     Submitted,

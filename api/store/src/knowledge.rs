@@ -108,7 +108,7 @@ pub struct Unit {
     pub title: String,
     /// Text; empty once erased.
     pub body: String,
-    /// Category.
+    /// Word for the subject of the unit, by which lists are filtered.
     pub category: String,
     /// Declared source; empty once erased.
     pub source_declaration: String,

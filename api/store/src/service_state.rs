@@ -84,7 +84,7 @@ impl Store {
                     return Ok(Change::Undo(false));
                 }
                 validation_set(cx, &ValidationState { paused, ..before }, now).await?;
-                // What waited for the pause is due at once; without this it would go on only at its
+                // Units that waited for the pause are due at once; without this they would go on only at their
                 // next sweep.
                 if !paused {
                     for due in [

@@ -386,7 +386,7 @@ async fn allowances_and_batches_of_an_earlier_build_stay() {
     }
 }
 
-/// What the checker of knowledge must find, each by one statement that no method of the store makes.
+/// Faults that the checker of knowledge must find, each planted by one statement that no method of the store makes.
 #[tokio::test]
 async fn a_contradiction_about_knowledge_is_found() {
     for (broken, rule) in [

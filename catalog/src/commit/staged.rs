@@ -110,7 +110,7 @@ async fn landed(
         let keys = staged.keys.ascending().map_err(Error::Scratch)?;
         Ok(keys.filter(|key| key.as_ref().map_or(true, |key| !staged.left_out.contains(key))))
     };
-    // Whoever finds the commit meanwhile would bring its keys from the parts.
+    // A writer that finds the commit meanwhile would bring its keys from the parts.
     let alone = index.catching_up.lock().await;
     let stored = merge.accepted > MAX_INSERTED_KEYS && {
         let base = state.base();

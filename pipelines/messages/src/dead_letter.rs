@@ -23,7 +23,7 @@ pub struct DeadLetter {
     /// The version of a knowledge unit that it is about, where that could be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<UnitId>,
-    /// Why it cannot be processed.
+    /// Reason for which it cannot be processed.
     pub reason: String,
     /// Time at which the letter was written.
     pub at: Timestamp,

@@ -55,7 +55,7 @@ pub struct ContributionOutcome {
     pub generation: u32,
     /// Dataset that the contribution is for.
     pub dataset: DatasetId,
-    /// When it was decided.
+    /// Time of the decision.
     pub at: Timestamp,
     /// Decision that the judging ended with.
     pub resolution: Resolution,
@@ -83,7 +83,7 @@ pub struct UnitOutcome {
     pub chain: UnitId,
     /// Number of replays of the submission's dead letter; 0 at first.
     pub generation: u32,
-    /// When it was decided.
+    /// Time of the decision.
     pub at: Timestamp,
     /// Decision that the review ended with.
     pub resolution: UnitResolution,

@@ -31,7 +31,7 @@ pub struct Submission {
     pub private: bool,
     /// The dataset's contract, so that a worker needs nothing else to create the table.
     pub contract: Contract,
-    /// When it was acknowledged.
+    /// Time of the acknowledgement.
     pub submitted_at: Timestamp,
     /// The place of the records.
     pub source: Source,

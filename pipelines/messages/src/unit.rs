@@ -33,7 +33,7 @@ pub struct UnitSubmission {
     pub agent: AgentId,
     /// The operator of the agent.
     pub operator: OperatorId,
-    /// When it was acknowledged.
+    /// Time of the acknowledgement.
     pub submitted_at: Timestamp,
     /// Title, body, category and source, as submitted.
     pub text: UnitText,

@@ -1,4 +1,4 @@
-//! What is published, as reviews and the publisher compare with it.
+//! Published versions, as reviews and the publisher compare with them.
 //!
 //! Invariant: a version is known here once its row is in the table, and as long as the process lives.
 

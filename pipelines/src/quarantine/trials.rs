@@ -124,7 +124,8 @@ impl Trials {
                 turns.push(Portion::Together(vec![delivered]));
             }
         }
-        // Why in this order: nothing is alone behind what takes long again, so every start has another of them first.
+        // In this order nothing is alone behind a message that takes long again, so every start has another of them
+        // first.
         long.sort_by_key(|(times, _)| *times);
         turns.extend(long.into_iter().map(|(_, turn)| turn));
         turns
@@ -148,7 +149,7 @@ impl Trials {
                 self.close(Step::Acquitted).await;
                 return done;
             }
-            // Why: a suspect of the others waits until this note is closed.
+            // A suspect of the others waits until this note is closed.
             () = in_work.hushed() => Step::Acquitted,
             () = sleep(self.bound) => {
                 tracing::warn!(position = ?noted.position, subject = ?noted.subject,
@@ -182,7 +183,7 @@ impl Trials {
 
     async fn close(&mut self, step: Step) {
         if let Some(writing) = self.notes.close(step) {
-            // Why ignored: a worker that stopped hears of it elsewhere, and a refusal was told.
+            // Ignored: a worker that stopped hears of it elsewhere, and a refusal was told.
             let _written = writing.await;
         }
     }

@@ -59,7 +59,7 @@ fn every_event_has_the_shape_of_its_kind() {
     }
 }
 
-/// What the platform has covers what it owes, after any events; given credits have their own counterpart.
+/// The assets of the platform cover its debts, after any events; given credits have their own counterpart.
 #[test]
 fn every_event_keeps_the_two_sums() {
     for event in events() {

@@ -171,7 +171,7 @@ impl Matches {
         let place = |id: &String| ids.iter().position(|other| other == id);
         // The database answers in any order; the hits are in that of the index.
         owners.sort_by_key(|(id, _)| place(id));
-        // Who asked is not told of its own items, and every other operator is told once, of its best.
+        // The requester is not told of its own items; every other operator is told once, of its best.
         let mut seen = HashSet::from([request.operator]);
         let best = owners.into_iter().filter(|(_, operator)| seen.insert(*operator));
         Ok(best.map(|(id, operator)| (operator, kind, id)).collect())

@@ -1,4 +1,4 @@
-//! What agents said of an item, as the pages of items show it, with links to what is further back.
+//! Reviews, questions and comments on an item, as its page shows them, with links to earlier ones.
 
 use pages::{Discussion, Thread};
 use store::ItemKind;

@@ -94,7 +94,7 @@ async fn agents(cx: &Cx) -> Result<AgentsPage, ApiError> {
         .into_iter()
         .partition(|claim| claim.status == ClaimStatus::Pending);
     let mut claims: Vec<_> = waiting.into_iter().map(claim).collect();
-    // Who waits longest comes first.
+    // The claim that has waited longest comes first.
     claims.reverse();
     Ok(AgentsPage {
         chrome: chrome(cx).await?,

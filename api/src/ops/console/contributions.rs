@@ -116,7 +116,7 @@ async fn show(cx: Cx, input: Named) -> Result<View, ApiError> {
     let missing = || missing("contribution");
     let row = store.contribution(contribution).await?.ok_or_else(missing)?;
     let (slug, maintainer) = store.project_owner(row.project).await?.ok_or_else(missing)?;
-    // Who contributed and who maintains the dataset see it, as in the interface for programs.
+    // The contributor and the maintainer of the dataset see it, as in the interface for programs.
     if row.operator != operator && maintainer != operator {
         return Err(missing());
     }

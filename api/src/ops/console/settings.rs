@@ -163,7 +163,7 @@ async fn end_session(cx: Cx, input: Named) -> Result<View, ApiError> {
     if !cx.app.store.accounts().session_end(operator(&cx)?, session).await? {
         return Err(missing("session"));
     }
-    // Whoever ends the session of this browser is signed out with it.
+    // Ending the session of this browser signs it out.
     if cx.session().is_some_and(|(_, current)| current == session) {
         return View::see("/signin")?.signed_out();
     }

@@ -83,7 +83,7 @@ struct Example {
 pub(super) async fn pricing(cx: Cx, _: Nothing) -> Result<Reply<Pricing>, ApiError> {
     let tariff = &cx.app.pay;
     let set = tariff.fee.as_slice();
-    // What lies below the first bracket is shown as one without a fee.
+    // Prices below the first bracket are shown as a bracket without a fee.
     let free = set.first().filter(|first| first.above > 0).map(|first| Bracket {
         above: 0,
         up_to: Some(first.above),

@@ -78,7 +78,7 @@ pub(super) async fn purchase(
     let plane = &*cx.app.payments;
     let asset = &plane.asset;
     let Some((protocol, header)) = header else {
-        // Who pays is not known, so what depends on it is not said.
+        // The payer is not known, so the answer leaves out every fact that depends on it.
         return Err(goods
             .unsold
             .map_or_else(|| answers::required(goods, plane, None), goods::Unsold::error));

@@ -140,7 +140,7 @@ pub(super) struct VersionEntry {
     summary: Option<SummaryEntry>,
 }
 
-/// What a model says of a version. It is not checked by people.
+/// Summary of a version by a model. No person has checked it.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct SummaryEntry {

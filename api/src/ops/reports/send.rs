@@ -120,7 +120,7 @@ pub(in crate::ops) async fn send(cx: &Cx, input: Sent) -> Result<(StatusCode, Sh
         letter,
         now: cx.now,
     };
-    // Whoever repeats a report gets the first one, so that moderators see it once.
+    // A repeated report is answered with the first one, so that moderators see it once.
     let (status, report) = match cx.app.store.moderation().report(new).await? {
         Reported::New(report) => (StatusCode::CREATED, report),
         Reported::Before(report) => (StatusCode::OK, report),

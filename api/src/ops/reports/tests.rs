@@ -332,7 +332,7 @@ async fn a_buyer_keeps_a_dataset_for_spam_and_not_for_copyright() {
     }
 }
 
-/// Who has bought an earlier version learns nothing of a later one while the dataset is down.
+/// A buyer of an earlier version learns nothing of a later one while the dataset is down.
 #[tokio::test]
 async fn a_later_version_is_missing_for_the_buyer_of_an_earlier_one() {
     let world = World::start().await;
@@ -382,7 +382,7 @@ async fn an_owner_reads_no_unit_that_is_down() {
     assert_eq!(service.get(&full, owner).await.status, 200);
 }
 
-/// Who reports without a key and leaves an address is sent the address of the outcome, once; the administrator is told
+/// A reporter without a key who leaves an address is sent the address of the outcome, once; the administrator is told
 /// while there is no moderator.
 #[tokio::test]
 async fn letters_tell_the_reporter_and_the_administrator() {

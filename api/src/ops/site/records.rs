@@ -100,7 +100,7 @@ async fn leaderboard(cx: Cx, input: Ranking) -> Result<View, ApiError> {
                 rank,
                 agent: ranked.agent_name.clone(),
                 operator: ranked.operator_name.clone(),
-                // Who has no points has no place.
+                // An agent without points has no place.
                 points: u64::try_from(ranked.sums.points).unwrap_or_default(),
                 units: ranked.sums.published,
                 first_reads: ranked.sums.first_reads,

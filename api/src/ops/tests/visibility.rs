@@ -68,7 +68,7 @@ impl Row {
             door if door.ends_with("latest or version omitted") => vec!["reads of the latest"],
             door if door.ends_with("version bought or earlier") => vec!["reads of the first"],
             door => {
-                // What stands in parentheses explains the door before it, and has commas of its own.
+                // Words in parentheses explain the door before them, and have commas of their own.
                 let outside = door.split('(').filter_map(|part| part.rsplit(')').next());
                 let names = outside.flat_map(|part| part.split(", "));
                 names.map(str::trim).filter(|name| !name.is_empty()).collect()
@@ -78,7 +78,7 @@ impl Row {
 
     /// Returns true if the answer must be that for an item that does not exist.
     fn is_missing(&self, door: &str) -> bool {
-        // Who reads a retired unit no more is told so: it was public. A signed address names no item.
+        // A reader who lost a retired unit is told so, because it was public. A signed address names no item.
         let is_told = door == "part address" || (door == "full" && self.state.starts_with("retired"));
         matches!(self.expected, "404" | "missing") && !is_told
     }

@@ -22,7 +22,7 @@ async fn a_challenge_serves_both_versions_and_reads_no_credential() {
     assert_eq!(terms["resource"]["url"], format!("http://sluice.test{}", stage.pack()));
     assert_eq!(got.headers["access-control-allow-origin"], "*");
     assert_eq!(got.headers["cache-control"], "no-store");
-    // What a page of another site may send.
+    // Requests that a page of another site may send.
     let allowed = stage.send("OPTIONS", &stage.pack(), &[], "192.0.2.1").await;
     assert_eq!(allowed.status, 204);
     let names = allowed.headers["access-control-allow-headers"].to_str().unwrap();

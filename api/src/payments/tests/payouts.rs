@@ -148,7 +148,7 @@ async fn a_refund_that_is_never_taken_waits_for_an_administrator() {
         (store::PayoutState::Failed, 12)
     );
     assert_eq!(stage.wallet(1).await, 9_500_000);
-    // What is owed is paid once it is asked for again.
+    // A refund that is owed is paid once an administrator asks for it again.
     assert!(
         money
             .payout_retry(&refund, stage.service.app.clock.now())

@@ -225,7 +225,7 @@ pub async fn pages_of_the_journal_follow_each_other(url: &str) {
     assert_eq!(seen, expected);
 }
 
-/// What cannot be bought is told apart, and nothing is written for it.
+/// Each reason for which an item cannot be bought has its own result, and nothing is written.
 pub async fn what_is_not_sold_is_not_charged(url: &str) {
     let store = open(url).await;
     let market = Market::new(&store, 500_000, false).await;
@@ -462,7 +462,7 @@ pub async fn a_refund_takes_everything_back(url: &str) {
     assert_eq!(balances(&store, market.seller.operator).await.disputed.0, 380_000);
     let (_, twice) = dispute(&store, second.id, 31).await;
     assert!(matches!(twice, DisputeOpened::TooLate { .. }), "{twice:?}");
-    // What is disputed is not released.
+    // A share that is disputed is not released.
     assert_eq!(store.money().release(ASSET, at(15 + WEEK), 9).await.unwrap(), 1);
     sound(&store).await;
 

@@ -72,7 +72,7 @@ pub async fn an_authorization_is_bound_once(url: &str) {
         payments.bind(payment(4, PaidFor::Pack)).await.unwrap(),
         PaymentBound::New
     );
-    // What was never sent gives way once its lease is over, and what was sent never does.
+    // A payment that was never sent gives way once its lease is over; one that was sent never does.
     let later = NewPayment { now: at(31), ..second };
     assert_eq!(payments.bind(later.clone()).await.unwrap(), PaymentBound::New);
     assert_eq!(stored(&store, &first.id).await.state, PaymentState::Abandoned);
@@ -142,7 +142,7 @@ pub async fn a_payment_takes_each_step_once(url: &str) {
     assert_eq!(payments.due(at(330), at(400), 9).await.unwrap().len(), 1);
     assert!(payments.failed_for_good(id).await.unwrap());
     assert_eq!(payments.due(at(100_000), at(100_001), 9).await.unwrap().len(), 0);
-    // What was sent is never swept.
+    // A payment that was sent is never swept.
     assert_eq!(payments.sweep(i64::MAX).await.unwrap(), 0);
     let fresh = payment(2, PaidFor::Dataset);
     assert_eq!(payments.bind(fresh).await.unwrap(), PaymentBound::New);

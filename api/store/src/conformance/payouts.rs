@@ -190,7 +190,7 @@ pub async fn a_refund_waits_for_the_treasury(url: &str) {
     assert!(!money.deposit(deposit("0x01", 380_000, at(now))).await.unwrap());
     assert!(money.deposit(deposit("0x02", 0, at(now))).await.is_err());
     assert_eq!(money.treasury(ASSET).await.unwrap().balance.0, 500_000);
-    // What bought something is no deposit.
+    // A transaction that bought something is no deposit.
     let listed = store.payments().listed(None, 9).await.unwrap();
     let bought = listed[0].transaction.clone().unwrap();
     assert!(!money.deposit(deposit(&bought, 1, at(now))).await.unwrap());

@@ -56,7 +56,7 @@ pub async fn a_merged_batch_gives_points_once(url: &str) {
     let sums = store.points().of_agent(world.agent).await.unwrap();
     assert_eq!((sums.points, sums.batches), (1 + 19 + 20, 3));
     assert_eq!(store.points().of_operator(world.operator).await.unwrap(), 40);
-    // What has its points keeps them when older batches are filled in.
+    // Batches that have their points keep them when older ones are filled in.
     let filled = store.points().batches_fill(None, 2).await.unwrap();
     assert_eq!((filled.last, filled.added), (Some(ids[1]), 0));
     let filled = store.points().batches_fill(filled.last, 10).await.unwrap();

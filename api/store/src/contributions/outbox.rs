@@ -106,7 +106,8 @@ impl Store {
                     .bind(next_sweep.micros())
                     .execute(&mut *cx)
                     .await?;
-                    // What waited for the end of a pause is submitted now. Other reasons are the worker's to end.
+                    // Contributions that waited for the end of a pause are submitted now. Other waits are ended by the
+                    // worker.
                     sqlx::query(
                         "UPDATE contributions SET status = 'submitted', waiting_reason = NULL, resumes_after = NULL
                          WHERE id = $1 AND status = 'waiting' AND waiting_reason = 'paused'",

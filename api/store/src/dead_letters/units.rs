@@ -76,7 +76,7 @@ pub(super) async fn reopen(
         let Some(submission) = renew(payload, generation) else {
             return Ok(Change::Undo(Replay::Unreadable));
         };
-        // What the rejection gave back is used again, whatever else was submitted on that day.
+        // The place in the day's allowance that the rejection freed is taken again, even if others used it up.
         let (operator, day) = (row.value::<&str>("operator_id")?, row.time("submitted_at")?.day());
         allowances::take_back(cx, operator, AllowanceKind::Knowledge, day).await?;
         sqlx::query(

@@ -45,7 +45,7 @@ pub struct UnitOutcome {
     pub at: Timestamp,
     /// Decision on the version.
     pub resolution: UnitResolution,
-    /// What each step said, in order.
+    /// Entries of the steps of the review, in order.
     pub report: Vec<ReviewEntry>,
 }
 
@@ -335,7 +335,7 @@ async fn keep_entries(cx: &mut AnyConnection, outcome: &UnitOutcome) -> Result<(
             UnitResolution::Waiting { reason, .. } if entry.outcome == StepOutcome::Held => {
                 format!("{generation}:{}:{}", replace_nul(reason), outcome.at.day())
             }
-            // What passed before a hold is judged again after it.
+            // Steps that passed before a hold are taken again after it.
             UnitResolution::Waiting { .. } => continue,
             // A step can have several reasons.
             _ => format!("{generation}:{decided}:{}:{position}", entry.step),

@@ -14,7 +14,7 @@ use crate::writer::Change;
 /// Points of a first read.
 const FIRST_READ: i64 = 5;
 
-/// What an agent did with a unit before.
+/// Earlier reads of a unit by an agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Standing {
     /// True if a full read of the agent is recorded.

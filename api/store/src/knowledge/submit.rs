@@ -82,7 +82,7 @@ pub enum UnitSubmitted {
     Submitted,
     /// The operator has a version with the same text that is in work or published; nothing changed.
     Duplicate {
-        /// That version.
+        /// Version that has the same text.
         unit: UnitId,
         /// Status of that version as stored.
         status: UnitStatus,
@@ -94,7 +94,7 @@ pub enum UnitSubmitted {
     },
     /// A revision is in work; nothing changed.
     InValidation {
-        /// That revision.
+        /// Revision that is in review.
         unit: UnitId,
     },
     /// The chain has no version that can be revised: it is retired or hidden, or nothing is published; nothing changed.

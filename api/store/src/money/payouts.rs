@@ -105,7 +105,7 @@ pub struct NewPayout {
     pub nonce: String,
     /// Asset of the ledger.
     pub asset: String,
-    /// What is paid to whom.
+    /// Amount that is payable to an operator, and its address.
     pub payable: Payable,
     /// Time at which the payout is picked.
     pub now: Timestamp,

@@ -1,4 +1,4 @@
-//! What storage and egress cost beyond the free bytes.
+//! Charges for storage and egress beyond the free bytes.
 //!
 //! Invariant: bytes are leased before they are sent, and a block is paid before it is leased: sent ≤ leased ≤ free and
 //! paid, always. A day of storage is charged or written off once.

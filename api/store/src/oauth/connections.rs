@@ -59,7 +59,7 @@ impl OAuth<'_> {
         self.0
             .read(async {
                 // The scopes are those of the token, which may be fewer than those of its connection.
-                // Whatever ends a token is a condition here, so it ends at once.
+                // Every reason that ends a token is a condition here, so that it ends at once.
                 let row = sqlx::query(
                     "SELECT c.id AS id, c.client_id AS client_id, c.operator_id AS operator_id,
                             c.agent_id AS agent_id, agents.name AS agent_name, c.resource AS resource,

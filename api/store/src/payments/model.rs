@@ -1,4 +1,4 @@
-//! What a payment is: its states, what it is bound to, and its row.
+//! Payments: their states, the item that each is bound to, and their rows.
 //!
 //! Invariant: words are stored as the enumerations say them.
 
@@ -117,7 +117,7 @@ pub struct NewPayment {
     pub valid_before: i64,
     /// Hash of the payment.
     pub payload_hash: [u8; 32],
-    /// What a facilitator is sent, as JSON. It has the signature.
+    /// Message to the facilitator, as JSON. It has the signature.
     pub payload: String,
     /// Network of the client.
     pub client_net: String,
@@ -156,7 +156,7 @@ pub struct Payment {
     pub valid_after: i64,
     /// Second before which it is valid.
     pub valid_before: i64,
-    /// What a facilitator is sent; `None` at a final state.
+    /// Message to the facilitator; `None` at a final state.
     pub payload: Option<String>,
     /// Network of the client that sent it first.
     pub client_net: String,

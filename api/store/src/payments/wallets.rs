@@ -28,7 +28,7 @@ pub struct WalletTransfer {
     pub now: Timestamp,
 }
 
-/// What became of a nonce.
+/// End of a nonce on the ledger.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WalletSpent {
     /// It was used by this transaction.

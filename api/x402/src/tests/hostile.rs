@@ -210,7 +210,7 @@ fn only_an_exact_price_is_an_amount() {
         refused(Protocol::V2, &Buyer::new(amount, 1, NOW).message(Protocol::V2), word);
         refused(Protocol::V1, &Buyer::new(amount, 1, NOW).message(Protocol::V1), word);
     }
-    // What is accepted and what is signed are one amount.
+    // The accepted amount and the signed amount are one.
     refused(
         Protocol::V2,
         &changed(Protocol::V2, "/accepted/amount", json!("400000")),

@@ -126,7 +126,7 @@ impl Intake for Service {
             .contribute_from(dataset, records, &declaration, WAIT_SECONDS, key);
         let mut contribution = sent.await.map_err(|error| refused(&error))?;
         for _ in 0..MAX_OUTCOME_REQUESTS {
-            // What waits for its review may wait for days.
+            // A contribution that waits for its review may wait for days.
             if contribution.is_decided() || contribution.status == "waiting" {
                 break;
             }

@@ -155,7 +155,7 @@ mod tests {
             resumes_after: Some(now.next_day()),
         };
         assert_eq!(held, Some(expected));
-        // What a call did not need serves the next one, and the next day has its own.
+        // Tokens that a call did not need serve the next one, and the next day has its own.
         let tomorrow = now.next_day();
         let budget = Budget::new(shared, 100);
         let reserved = budget.reserve(tomorrow, 100).await.unwrap();

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 /// Questions that find the record of an objection within its group.
 const LOCATING: u32 = 32;
 
-/// What a contribution has asked.
+/// Questions that a contribution has asked so far.
 #[derive(Debug)]
 pub(super) struct Sample {
     most: u32,

@@ -418,7 +418,7 @@ async fn a_text_cannot_leave_its_line_or_steer_the_answer() {
     for hidden in ['<', '>', '\u{2028}', '\u{202e}', '\u{e0041}'] {
         assert!(!data.contains(hidden), "{data}");
     }
-    // What the model reads is what was written.
+    // The model reads exactly the text that was written.
     let read: Value = serde_json::from_str(lines[1]).unwrap();
     assert_eq!(read["body"], hostile);
     assert!(!data.contains(&numbers[0]), "the number is told after the text only");
@@ -513,7 +513,8 @@ async fn vectors_have_the_length_1_or_are_none() {
         json!({"data": [item(0, json!([1, 0])), item(1, json!([1e300, 0]))]}),
     ] {
         let say = || Say::Vectors(bad.clone());
-        // Whatever it says about these texts, it has a vector for one of our own, or for none.
+        // After a bad answer the provider is asked about a text of our own: here it has a vector for it, below it has
+        // none.
         let own = Say::Vectors(json!({"data": [item(0, json!([1, 0]))]}));
         let world = self::world(vec![say(), say(), own]);
         let embedder = RemoteEmbedder::new(Arc::clone(&world.provider), "embed-x", 2);

@@ -201,7 +201,7 @@ async fn items_show_what_agents_said_of_them() {
     }
 }
 
-/// What does not fit on the page of an item is behind links.
+/// Reviews and comments that do not fit on the page of an item are behind links.
 #[tokio::test]
 async fn what_is_further_back_has_links() {
     let board = Board::start().await;

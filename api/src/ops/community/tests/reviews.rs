@@ -215,7 +215,7 @@ async fn an_author_edits_and_withdraws_and_the_trace_stays() {
         )
         .await;
     assert_eq!(code(&missing), refused(404, "not_found"));
-    // What moderators hide is missing for its author too.
+    // A review that moderators hide is missing for its author too.
     let moderation = world.service.app.store.moderation();
     let (number, now) = (said["id"].as_i64().unwrap(), world.service.clock.now());
     let hidden = moderation

@@ -259,7 +259,7 @@ async fn only_the_latest_version_is_revised_and_retired() {
         (got.json()["error"].as_str(), got.json()["latest"].as_str()),
         (Some("not_latest"), Some(two.as_str()))
     );
-    // What is left out is copied from the latest version.
+    // Members that are left out are copied from the latest version.
     let three = world.revised(&two, "Three.").await;
     let got = world
         .get(&format!("/knowledge/{three}"), Some(&world.author))

@@ -251,7 +251,7 @@ async fn every_cell_answers_as_the_table_says() {
     assert_eq!(world.service.app.store.knowledge().faults(10).await.unwrap(), []);
 }
 
-/// What a caller may not know of is answered like what does not exist, byte for byte.
+/// A unit that a caller may not know of is answered like one that does not exist, byte for byte.
 #[tokio::test]
 async fn a_hidden_unit_is_answered_like_a_missing_one() {
     let world = World::start().await;

@@ -31,7 +31,7 @@ impl Play {
         let Sold { sale, buyer, adopted } = self.model.sold[number].clone();
         let refund = PaymentId::new(at(now)).to_string();
         let refunds = self.dice.one_in(2);
-        // Who has proved a wallet may have its money as credits.
+        // An operator that has proved a wallet may have its money as credits.
         let is_credited = adopted.is_some() && self.dice.one_in(2);
         let to_wallet = (matches!(buyer, Buyer::Wallet(_)) && !is_credited).then(|| WalletRefund {
             nonce: format!("nonce of {refund}"),

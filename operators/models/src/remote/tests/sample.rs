@@ -1,4 +1,4 @@
-//! What one contribution asks, and the end of records that spoil the answers about them.
+//! Questions of one contribution, and the end of records that spoil the answers about them.
 
 use operators::screen::Screener;
 

@@ -1,4 +1,4 @@
-//! What the model is shown of a dataset, and which of its summaries count.
+//! Prompt for the summary of a dataset, and the summaries that count.
 
 use operators::summary::{DatasetText, Summariser as _};
 
