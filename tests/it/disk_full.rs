@@ -23,8 +23,7 @@ use crate::{binary, optional};
 /// The disk: what the service needs before it has work, and what a hundred batches fill, beside the ballast.
 const SIZE: &str = "size=304m";
 /// Bytes taken from the disk first and given back when it is full. A slow machine has a backlog then of which the log
-/// and
-/// the database hold several copies.
+/// and the database hold several copies.
 const BALLAST: usize = 256 << 20;
 /// Where batches go.
 const CONTRIBUTE: &str = "/projects/logbook/contribute";
