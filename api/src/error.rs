@@ -131,9 +131,7 @@ impl ApiError {
     pub fn limited(code: &'static str, message: impl Into<String>, seconds: u64) -> Self {
         // A client that waits for 0 seconds would call in a loop.
         let seconds = seconds.max(1);
-        Self::new(Kind::Limited, code, message)
-            .field("retryAfter", seconds)
-            .header(header::RETRY_AFTER, HeaderValue::from(seconds))
+        Self::new(Kind::Limited, code, message).retry_after(seconds)
     }
 
     /// Creates a 500 for a defect of the service; `context` is for the log only.
@@ -144,16 +142,14 @@ impl ApiError {
     /// Creates a 503 for a dependency that is down; `context` is for the log only.
     pub fn unavailable(context: impl std::fmt::Display) -> Self {
         Self::new(Kind::Unavailable, "unavailable", UNAVAILABLE)
-            .field("retryAfter", UNAVAILABLE_RETRY_SECONDS)
-            .header(header::RETRY_AFTER, HeaderValue::from(UNAVAILABLE_RETRY_SECONDS))
+            .retry_after(UNAVAILABLE_RETRY_SECONDS)
             .context(context)
     }
 
     /// Creates a 503 for a file that differs from what was written to it; `context` is for the log only.
     pub fn damaged(context: impl std::fmt::Display) -> Self {
         Self::new(Kind::Damaged, "table_damaged", DAMAGED)
-            .field("retryAfter", DAMAGED_RETRY_SECONDS)
-            .header(header::RETRY_AFTER, HeaderValue::from(DAMAGED_RETRY_SECONDS))
+            .retry_after(DAMAGED_RETRY_SECONDS)
             .context(context)
     }
 
@@ -162,6 +158,13 @@ impl ApiError {
     pub fn field(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.0.fields.insert(name.to_owned(), value.into());
         self
+    }
+
+    /// Says in the body and in `Retry-After` when to come back, in seconds.
+    #[must_use]
+    pub(crate) fn retry_after(self, seconds: u64) -> Self {
+        self.field("retryAfter", seconds)
+            .header(header::RETRY_AFTER, HeaderValue::from(seconds))
     }
 
     /// Adds a header to the answer.
@@ -180,9 +183,7 @@ impl ApiError {
 
     /// Creates a 503 for a version that exists but is not visible in this process yet; `Retry-After` is a second.
     pub fn not_yet(message: impl Into<String>) -> Self {
-        Self::new(Kind::Unavailable, "not_yet", message)
-            .field("retryAfter", NOT_YET_RETRY_SECONDS)
-            .header(header::RETRY_AFTER, HeaderValue::from(NOT_YET_RETRY_SECONDS))
+        Self::new(Kind::Unavailable, "not_yet", message).retry_after(NOT_YET_RETRY_SECONDS)
     }
 
     /// Replaces the kind, which supervisors and callers of the error see.
@@ -199,9 +200,7 @@ impl ApiError {
             "the table of `{slug}` lacks versions that it had; nothing of it is answered until the operators of the \
              service restore it or accept the loss"
         );
-        Self::new(Kind::Unavailable, "history_lost", message)
-            .field("retryAfter", HISTORY_LOST_RETRY_SECONDS)
-            .header(header::RETRY_AFTER, HeaderValue::from(HISTORY_LOST_RETRY_SECONDS))
+        Self::new(Kind::Unavailable, "history_lost", message).retry_after(HISTORY_LOST_RETRY_SECONDS)
     }
 
     /// Replaces the status that follows from the kind, for a case that has an HTTP status of its own.

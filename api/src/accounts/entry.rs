@@ -6,7 +6,6 @@
 use std::net::IpAddr;
 
 use http::StatusCode;
-use http::header::{self, HeaderValue};
 use store::{LinkPurpose, LinkRefused, LinkRequest, LinkRequested, Mail, NewLink, NewSession, NewSignUp, SignedUp};
 use types::{Kind, LinkId, OperatorId, SessionId, Timestamp};
 
@@ -213,6 +212,5 @@ fn mail_spent(now: Timestamp) -> ApiError {
     let message = "the letters of the day are spent; nothing was made or sent";
     ApiError::new(Kind::Unavailable, "mail_spent", message)
         .field("retryAt", again.to_string())
-        .field("retryAfter", seconds)
-        .header(header::RETRY_AFTER, HeaderValue::from(seconds))
+        .retry_after(seconds)
 }

@@ -7,7 +7,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::header::{self, HeaderValue};
 use parking_lot::Mutex;
 use serde_json::json;
 use store::{EgressLease, EgressLeased, Store};
@@ -235,11 +234,7 @@ async fn exceeded(
 /// Returns the error for a month in which the service sends no more.
 fn platform_full(now: Timestamp) -> ApiError {
     let (reset, message) = (now.next_month(), "the service sends no more this month");
-    let seconds = reset.since(now).as_secs().max(1);
-    ApiError::new(Kind::Limited, "platform_capacity", message)
-        .field("resetAt", reset.to_string())
-        .field("retryAfter", seconds)
-        .header(header::RETRY_AFTER, HeaderValue::from(seconds))
+    ApiError::limited("platform_capacity", message, reset.since(now).as_secs()).field("resetAt", reset.to_string())
 }
 
 #[cfg(test)]

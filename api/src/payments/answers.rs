@@ -4,7 +4,7 @@
 //! when they see it.
 
 use http::StatusCode;
-use http::header::{self, HeaderName, HeaderValue};
+use http::header::{HeaderName, HeaderValue};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -179,9 +179,7 @@ pub(crate) fn not_ready(cause: &ApiError, header: (HeaderName, HeaderValue)) -> 
 }
 
 fn later(message: &str, seconds: u64) -> ApiError {
-    ApiError::new(Kind::Unavailable, "unavailable", message)
-        .field("retryAfter", seconds)
-        .header(header::RETRY_AFTER, HeaderValue::from(seconds))
+    ApiError::new(Kind::Unavailable, "unavailable", message).retry_after(seconds)
 }
 
 /// Returns the answer to an authorization that pays for something else.
