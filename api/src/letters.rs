@@ -109,7 +109,7 @@ pub fn mail(payload: &Payload, operator: Option<OperatorId>, budget: Option<u32>
             due_at: now,
             now,
         },
-        day: Mail::day_of(now),
+        day: now.day(),
         budget,
     }
 }

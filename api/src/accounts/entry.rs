@@ -6,7 +6,7 @@
 use std::net::IpAddr;
 
 use http::StatusCode;
-use store::{LinkPurpose, LinkRefused, LinkRequest, LinkRequested, Mail, NewLink, NewSession, NewSignUp, SignedUp};
+use store::{LinkPurpose, LinkRefused, LinkRequest, LinkRequested, NewLink, NewSession, NewSignUp, SignedUp};
 use types::{Kind, LinkId, OperatorId, SessionId, Timestamp};
 
 use super::address;
@@ -207,7 +207,7 @@ fn budget(app: &App, purpose: LinkPurpose) -> u32 {
 /// Returns the 503 for a day whose letters are spent.
 fn mail_spent(now: Timestamp) -> ApiError {
     // The budget begins anew with the UTC day, so a try before it would fail as well.
-    let again = Timestamp::from_micros((Mail::day_of(now) + 1) * DAY);
+    let again = now.next_day();
     let seconds = whole_seconds(again.since(now)).max(1);
     let message = "the letters of the day are spent; nothing was made or sent";
     ApiError::new(Kind::Unavailable, "mail_spent", message)

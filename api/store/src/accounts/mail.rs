@@ -3,7 +3,6 @@
 //! Invariant: a letter is counted in the transaction that adds its job, so the count is exact after any crash.
 
 use sqlx::AnyConnection;
-use types::Timestamp;
 
 use crate::{Error, NewJob, jobs};
 
@@ -16,14 +15,6 @@ pub struct Mail {
     pub day: i64,
     /// Number of letters of the day at which no further one is sent; none for a letter that is always sent.
     pub budget: Option<u32>,
-}
-
-impl Mail {
-    /// Returns the UTC day of an instant, in days since 1970.
-    pub fn day_of(now: Timestamp) -> i64 {
-        const DAY: i64 = 86_400_000_000;
-        now.micros().div_euclid(DAY)
-    }
 }
 
 /// Counts a letter and adds its job. Returns false, and does neither, if the day's budget is spent.

@@ -42,7 +42,7 @@ pub(crate) fn job(now: Timestamp) -> NewJob {
 pub(crate) fn mail(now: Timestamp, budget: Option<u32>) -> Mail {
     Mail {
         job: job(now),
-        day: Mail::day_of(now),
+        day: now.day(),
         budget,
     }
 }

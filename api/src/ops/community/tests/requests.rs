@@ -152,7 +152,7 @@ async fn a_purchase_by_the_proved_payout_wallet_is_the_requesters() {
     };
     let letter = store::Mail {
         job,
-        day: store::Mail::day_of(now),
+        day: now.day(),
         budget: None,
     };
     accounts
