@@ -16,6 +16,7 @@ use crate::auth;
 use crate::error::ApiError;
 use crate::flow::jobs::Failure;
 use crate::flow::jobs::mail::Compose;
+use crate::ids;
 
 mod moderation;
 
@@ -100,7 +101,7 @@ pub enum Payload {
 pub fn mail(payload: &Payload, operator: Option<OperatorId>, budget: Option<u32>, now: Timestamp) -> Mail {
     Mail {
         job: NewJob {
-            id: job_id(now),
+            id: ids::new(now),
             kind: KIND.to_owned(),
             // Two letters of one kind to one person are two letters: each has a link of its own.
             dedupe: None,
@@ -123,11 +124,6 @@ pub(crate) const fn for_strangers(all: u32) -> u32 {
 pub fn input(payload: &Payload) -> String {
     // Words, ids and texts always have a JSON form.
     serde_json::to_string(payload).unwrap_or_default()
-}
-
-fn job_id(now: Timestamp) -> String {
-    // Link ids are version 7 UUIDs, as job ids are.
-    LinkId::new(now).to_string()
 }
 
 /// Writer of the letters of jobs.
