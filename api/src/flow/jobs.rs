@@ -61,6 +61,16 @@ pub struct Failure {
     pub may_pass: bool,
 }
 
+impl Failure {
+    /// Creates the failure of a dependency that may recover.
+    fn passing(error: &dyn std::error::Error) -> Self {
+        Self {
+            reason: chain(error),
+            may_pass: true,
+        }
+    }
+}
+
 /// Task that does the jobs of the kinds it has handlers for.
 #[derive(Debug)]
 pub struct JobRunner {

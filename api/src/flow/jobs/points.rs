@@ -6,7 +6,6 @@ use async_trait::async_trait;
 use store::{Job, Store};
 
 use super::{Failure, Handler};
-use crate::error::chain;
 
 /// Contributions looked at in one transaction.
 const PER_PAGE: u32 = 1_000;
@@ -33,10 +32,7 @@ impl Handler for BatchPoints {
         let (mut after, mut added) = (None, 0);
         loop {
             let page = self.store.points().batches_fill(after, PER_PAGE).await;
-            let page = page.map_err(|error| Failure {
-                reason: chain(&error),
-                may_pass: true,
-            })?;
+            let page = page.map_err(|error| Failure::passing(&error))?;
             added += page.added;
             let Some(last) = page.last else { break };
             // In pages, so that no transaction holds the rows of years.

@@ -66,13 +66,6 @@ fn payload(job: &Job) -> Result<(RequestId, u32), Failure> {
         .map_err(|_error| broken(format!("`{}` is no id of a request", payload.request)))
 }
 
-fn passing(error: &dyn std::error::Error) -> Failure {
-    Failure {
-        reason: chain(error),
-        may_pass: true,
-    }
-}
-
 /// Handler of the job that writes down the end of a request.
 #[derive(Debug)]
 pub struct Ends {
@@ -101,7 +94,7 @@ impl Handler for Ends {
         let (request, _) = payload(job)?;
         let expired = self.store.community().expire(request, self.clock.now()).await;
         // A request that was decided before has nothing to write down.
-        expired.map(drop).map_err(|error| passing(&error))
+        expired.map(drop).map_err(|error| Failure::passing(&error))
     }
 }
 
@@ -183,7 +176,10 @@ impl Handler for Matches {
     async fn run(&self, job: &Job) -> Result<(), Failure> {
         let (id, round) = payload(job)?;
         let (community, now) = (self.app.store.community(), self.app.clock.now());
-        let found = community.request(id, now).await.map_err(|error| passing(&error))?;
+        let found = community
+            .request(id, now)
+            .await
+            .map_err(|error| Failure::passing(&error))?;
         let open = |request: &BoardRequest| matches!(request.status, RequestStatus::Open | RequestStatus::Answered);
         // The rounds end with the request: without a next job there is nothing to clean up.
         let Some(request) = found.filter(open) else {
@@ -196,12 +192,12 @@ impl Handler for Matches {
         community
             .tell(id, sellers, now)
             .await
-            .map_err(|error| passing(&error))?;
+            .map_err(|error| Failure::passing(&error))?;
         // Items that appear later match too. The next round has a key of its own, so a second run adds none.
         if round < ROUNDS {
             let next = Self::job(id, round + 1, now);
             let added = self.app.store.flow().job_add(next).await;
-            added.map_err(|error| passing(&error))?;
+            added.map_err(|error| Failure::passing(&error))?;
         }
         Ok(())
     }
