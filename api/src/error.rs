@@ -270,6 +270,11 @@ impl ApiError {
         self.0.context.as_deref()
     }
 
+    /// Returns the fault for the log: the text that the caller does not see, or else the sentence for the caller.
+    pub fn reason(&self) -> &str {
+        self.log_context().unwrap_or_else(|| self.message())
+    }
+
     /// Returns the body of the answer: `{error, message, …case fields, details?, requestId?}`.
     pub fn body(&self, request_id: &str) -> Value {
         let mut body = Map::new();

@@ -145,7 +145,7 @@ impl Compose for Letters {
         let now = self.app.clock.now();
         let rendered = letter(&self.app, job, now).await;
         rendered.map_err(|error| Failure {
-            reason: error.log_context().unwrap_or_else(|| error.message()).to_owned(),
+            reason: error.reason().to_owned(),
             // A payload that this build cannot read stays unreadable; a database that is away comes back.
             may_pass: error.kind() != Kind::Internal,
         })

@@ -172,10 +172,7 @@ impl Summaries {
         let first = snapshot.record_count().saturating_sub(RECORDS as u64);
         let nothing = |_: &RecordBatch| Ok(());
         let pages = reading::page(&snapshot, Columns::Records, first, RECORDS, nothing).await;
-        let records = pages.map_err(|error| {
-            let reason = error.log_context().unwrap_or_else(|| error.message());
-            Error::Render(reason.to_owned())
-        })?;
+        let records = pages.map_err(|error| Error::Render(error.reason().to_owned()))?;
         let records = records.iter().flat_map(|((), records)| records);
         Ok(records
             .filter_map(|record| serde_json::from_str(record.get()).ok())

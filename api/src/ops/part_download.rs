@@ -226,7 +226,7 @@ fn ended(error: &ApiError) -> io::Error {
     match error.kind() {
         Kind::Forbidden => io::Error::other("the operator was suspended"),
         Kind::NotFound => io::Error::other("the dataset was taken down"),
-        _ => broken(error.log_context().unwrap_or_else(|| error.message())),
+        _ => broken(error.reason()),
     }
 }
 

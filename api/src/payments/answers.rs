@@ -170,12 +170,11 @@ pub(crate) fn silent() -> ApiError {
 
 /// Returns the answer to a payment that is settled while its body cannot be made.
 pub(crate) fn not_ready(cause: &ApiError, header: (HeaderName, HeaderValue)) -> ApiError {
-    let context = cause.log_context().unwrap_or_else(|| cause.message()).to_owned();
     let message = "the payment is settled and what it paid for cannot be read now; send the same payment again";
     later(message, NOT_READY_SECONDS)
         .code("paid_not_ready")
         .header(header.0, header.1)
-        .context(context)
+        .context(cause.reason())
 }
 
 fn later(message: &str, seconds: u64) -> ApiError {

@@ -195,7 +195,7 @@ impl Machine {
             if let Err(error) = &driven {
                 tracing::warn!(
                     payment = payment.id,
-                    error = error.log_context().unwrap_or_else(|| error.message()),
+                    error = error.reason(),
                     "a payment could not be driven to its end; it is looked at again"
                 );
             }

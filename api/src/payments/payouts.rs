@@ -291,9 +291,6 @@ impl Payouts {
 /// Logs that a round failed; the next one tries again.
 fn told(failed: Option<ApiError>) {
     if let Some(error) = failed {
-        tracing::warn!(
-            error = error.log_context().unwrap_or_else(|| error.message()),
-            "payouts could not be made; trying again"
-        );
+        tracing::warn!(error = error.reason(), "payouts could not be made; trying again");
     }
 }

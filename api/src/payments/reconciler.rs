@@ -57,7 +57,7 @@ impl Reconciler {
             while rounds.next().await {
                 if let Err(error) = self.round().await {
                     tracing::warn!(
-                        error = error.log_context().unwrap_or_else(|| error.message()),
+                        error = error.reason(),
                         "cannot look for payments that are not known; trying again"
                     );
                 }
@@ -101,7 +101,7 @@ impl Reconciler {
             if let Err(error) = looked {
                 tracing::warn!(
                     payment = payment.id,
-                    error = error.log_context().unwrap_or_else(|| error.message()),
+                    error = error.reason(),
                     "cannot find out what became of a payment; trying again"
                 );
             }

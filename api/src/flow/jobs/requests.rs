@@ -186,7 +186,7 @@ impl Handler for Matches {
             return Ok(());
         };
         let sellers = self.sellers(&request).await.map_err(|error| Failure {
-            reason: error.log_context().unwrap_or_else(|| error.message()).to_owned(),
+            reason: error.reason().to_owned(),
             may_pass: true,
         })?;
         community
