@@ -129,13 +129,9 @@ pub(crate) async fn authenticate(
         Presented::Nothing if spec.accepts(Credential::Anonymous) => return Ok(None),
         Presented::Nothing => return Err(refuse(REQUIRED)),
     };
-    let bearer = header
-        .split_once(' ')
-        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
-    let Some((_, text)) = bearer else {
+    let Some(text) = bearer(&header) else {
         return Err(refuse("the credential must be sent as `Authorization: Bearer …`"));
     };
-    let text = text.trim();
     if spec.accepts(Credential::AppToken) && apps::is_token(text) {
         return apps::at_rest(app, spec, text).await;
     }
@@ -153,6 +149,12 @@ pub(crate) async fn authenticate(
         return Err(account_suspended(app));
     }
     admit(app, spec, caller, kind)
+}
+
+/// Returns the credential in the value of an `Authorization` header; `None` for another scheme.
+fn bearer(header: &str) -> Option<&str> {
+    let (scheme, text) = header.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| text.trim())
 }
 
 /// Returns the person behind a session.

@@ -14,7 +14,9 @@ use oauth::{Resource, SecretKind as AppSecret};
 use store::ConnectedApp;
 use types::Kind;
 
-use super::{INVALID, MAX_CREDENTIAL_BYTES, SecretKind, account_suspended, caller, hash, not_approved, refused};
+use super::{
+    INVALID, MAX_CREDENTIAL_BYTES, REQUIRED, SecretKind, account_suspended, bearer, caller, hash, not_approved, refused,
+};
 use crate::app::App;
 use crate::caller::{Actor, Caller, Presented, Scopes};
 use crate::error::{ApiError, chain};
@@ -56,14 +58,11 @@ pub(crate) async fn at_mcp(
             return if spec.is_none_or(is_open) {
                 Ok(None)
             } else {
-                Err(refuse("a credential is required"))
+                Err(refuse(REQUIRED))
             };
         }
     };
-    let bearer = header
-        .split_once(' ')
-        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
-    let text = bearer.map_or("", |(_, text)| text.trim());
+    let text = bearer(&header).unwrap_or_default();
     let caller = if is_token(text) {
         token(app, text, resource).await?
     } else {
