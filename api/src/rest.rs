@@ -105,15 +105,7 @@ pub(crate) fn router(app: App, operations: Operations) -> Router {
         })
         .method_not_allowed_fallback(move |request: Request| {
             let surface = refused.clone();
-            async move {
-                let error = ApiError::new(
-                    Kind::Invalid,
-                    "method_not_allowed",
-                    "this path does not take this method",
-                )
-                .with_status(StatusCode::METHOD_NOT_ALLOWED);
-                no_operation(&surface.app, request.into_parts().0, error).await
-            }
+            async move { no_operation(&surface.app, request.into_parts().0, method_not_allowed()).await }
         })
         // Around everything, so that the answers of the fallbacks have an id and the common headers as
         // well.
@@ -295,6 +287,12 @@ async fn asset(request: Request) -> Response {
         HeaderValue::from_static("public, max-age=31536000, immutable"),
     );
     response
+}
+
+/// Returns the 405 for a path that takes other methods.
+fn method_not_allowed() -> ApiError {
+    let message = "this path does not take this method";
+    ApiError::new(Kind::Invalid, "method_not_allowed", message).with_status(StatusCode::METHOD_NOT_ALLOWED)
 }
 
 /// Returns the error for a request that matches no operation. It counts toward the rate limit like any call.

@@ -146,6 +146,16 @@ pub enum BodySize {
     Batch,
 }
 
+impl BodySize {
+    /// Returns the limit in bytes.
+    pub(crate) const fn limit(self, limits: &Limits) -> usize {
+        match self {
+            Self::Ordinary => limits.body_bytes,
+            Self::Batch => limits.contribution_bytes,
+        }
+    }
+}
+
 /// Description of one operation.
 #[derive(Clone, Debug)]
 #[expect(

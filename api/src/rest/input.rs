@@ -19,7 +19,7 @@ use crate::answer::FORM;
 use crate::bodies::Reservation;
 use crate::config::Limits;
 use crate::error::{ApiError, Detail};
-use crate::operation::{BodySize, Input, Operation, ParamLocation, Surface};
+use crate::operation::{Input, Operation, ParamLocation, Surface};
 use crate::schema::{coerce, takes, whole};
 
 /// Field of every form that carries the token of the session.
@@ -105,10 +105,7 @@ impl Reader<'_> {
         if !body.is_end_stream() {
             media_type(&parts.headers, spec.takes)?;
         }
-        let limit = match spec.body {
-            BodySize::Ordinary => limits.body_bytes,
-            BodySize::Batch => limits.contribution_bytes,
-        };
+        let limit = spec.body.limit(limits);
         let patience = Duration::from_secs(limits.body_patience_seconds.into());
         let bytes = body::read(&parts.headers, body, limit, reservation, patience).await?;
         self.body(&parts.headers, &bytes)

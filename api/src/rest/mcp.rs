@@ -33,7 +33,7 @@ use types::Kind;
 use self::envelope::{Broken, Message};
 use self::protocol::RpcError;
 use self::tools::Tools;
-use super::{RequestId, Served, body, client, input, presented, refusal};
+use super::{RequestId, Served, body, client, input, method_not_allowed, presented, refusal};
 use crate::answer::JSON;
 use crate::auth::apps;
 use crate::bodies::Holder;
@@ -112,7 +112,8 @@ impl Endpoint {
         app.admit(incoming.client).await?;
         // The method comes before the credential: clients take a 401 of GET for a server without tools.
         if parts.method != Method::POST {
-            return Err(method_not_allowed().into());
+            let error = method_not_allowed().header(header::ALLOW, HeaderValue::from_static("POST"));
+            return Err(error.into());
         }
         self.check_origin(parts)?;
         input::media_type(&parts.headers, &[JSON])?;
@@ -194,16 +195,6 @@ impl Endpoint {
         }
         response
     }
-}
-
-fn method_not_allowed() -> ApiError {
-    ApiError::new(
-        Kind::Invalid,
-        "method_not_allowed",
-        "this path does not take this method",
-    )
-    .with_status(StatusCode::METHOD_NOT_ALLOWED)
-    .header(header::ALLOW, HeaderValue::from_static("POST"))
 }
 
 fn no_message(broken: Broken) -> RpcError {

@@ -17,7 +17,7 @@ use crate::auth::apps;
 use crate::caller::Incoming;
 use crate::config::Limits;
 use crate::error::ApiError;
-use crate::operation::{BodySize, Input, Operation};
+use crate::operation::{Input, Operation};
 use crate::payments;
 use crate::rest::paid;
 use crate::schema::whole;
@@ -68,10 +68,7 @@ pub(super) async fn call(
 /// Reads the arguments of a tool as the input of its operation.
 fn read(operation: &Operation, arguments: Arguments, limits: &Limits) -> Result<Input, ApiError> {
     let Arguments { text, payment } = arguments;
-    let limit = match operation.spec.body {
-        BodySize::Ordinary => limits.body_bytes,
-        BodySize::Batch => limits.contribution_bytes,
-    };
+    let limit = operation.spec.body.limit(limits);
     if text.len() > limit {
         return Err(body::too_large(limit));
     }
