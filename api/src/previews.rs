@@ -4,14 +4,15 @@
 
 use async_trait::async_trait;
 use operators::knowledge::{Previews, UnitPreview};
-use store::{Store, UnitStatus};
+use store::Store;
 use types::UnitId;
 
+use crate::entitlement::units::Shown;
 use crate::error::chain;
 
 /// The most code points of a preview.
 const PREVIEW: usize = 240;
-/// The share of a body that the preview of a priced unit may have, as a divisor of percent.
+/// The share of a body that the preview of a priced unit may have, in percent.
 const PRICED_PERCENT: usize = 15;
 
 /// The previews of the units in the database, for judges.
@@ -37,10 +38,8 @@ impl Previews for StoredPreviews {
                 );
             })
             .ok()??;
-        let is_shown = matches!(unit.status, UnitStatus::Published | UnitStatus::Superseded)
-            && unit.chain.retired_at.is_none()
-            && unit.chain.taken_down.is_none()
-            && unit.chain.erased_at.is_none();
+        let is_shown =
+            matches!(Shown::of(&unit), Shown::Published | Shown::Superseded) && unit.chain.erased_at.is_none();
         let is_priced = unit.chain.price_micro.is_some_and(|price| price > 0);
         is_shown.then(|| UnitPreview {
             text: preview(&unit.body, is_priced),
