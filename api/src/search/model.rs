@@ -115,11 +115,12 @@ impl Model {
             if texts.is_empty() {
                 continue;
             }
-            let of = |text: &Text| (text.title.clone(), text.body.clone());
-            let inputs: Vec<(String, String)> = texts.iter().map(of).collect();
-            let inputs: Vec<EmbeddedText<'_>> = inputs
+            let inputs: Vec<EmbeddedText<'_>> = texts
                 .iter()
-                .map(|(title, body)| EmbeddedText { title, body })
+                .map(|text| EmbeddedText {
+                    title: &text.title,
+                    body: &text.body,
+                })
                 .collect();
             let vectors = match self.embedder.embed(&inputs).await {
                 Ok(vectors) => Some(vectors.iter().map(|vector| QuantisedVector::of(vector)).collect()),
