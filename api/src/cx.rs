@@ -32,8 +32,9 @@ pub struct Cx {
     pub now: Timestamp,
     /// False if the client gets no body, as with HEAD. Such an answer counts as no egress.
     pub answer_is_sent: bool,
-    /// Body as it arrived, strict JSON, if a member of the input is an outline of it (see
-    /// [`Spec::outlined`](crate::operation::Spec)).
+    /// Body as it arrived: strict JSON if a member of the input is an outline of it
+    /// ([`raw_body_member`](crate::operation::Spec::raw_body_member)), not parsed if the function reads it itself
+    /// ([`opaque`](crate::operation::Spec::opaque)).
     pub body: Option<Bytes>,
     /// Door that the call came in by.
     pub door: Door,

@@ -45,7 +45,7 @@ pub use spec::{
 pub struct Input {
     /// Members from the path, the query, the headers and the body.
     pub members: Map<String, Value>,
-    /// Body as it arrived, if [`Spec::raw_body_member`] replaced a member of it by an outline.
+    /// Body as it arrived, if [`Spec::raw_body_member`] replaced a member of it by an outline, or for [`Spec::opaque`].
     pub body: Option<Bytes>,
     /// Violation for which the rest of the request was not read; the members of the path are there.
     pub refused: Option<ApiError>,
