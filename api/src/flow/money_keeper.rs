@@ -20,8 +20,7 @@ use crate::periodic::Rounds;
 /// Sellers whose shares are released in one round.
 const SELLERS: u32 = 1_000;
 /// Time after midnight (UTC) at which the day before is charged.
-const AFTER_MIDNIGHT: i64 = 10 * 60 * 1_000_000;
-const DAY: i64 = 86_400_000_000;
+const AFTER_MIDNIGHT: Duration = Duration::from_mins(10);
 
 /// Task that keeps the money.
 #[derive(Debug)]
@@ -118,7 +117,7 @@ impl MoneyKeeper {
         if tariff.given_at_sign_up.0 == 0 {
             return Ok(());
         }
-        for operator in money.without_gift(Timestamp::from_micros(now.micros() - DAY)).await? {
+        for operator in money.without_gift(now.minus(Duration::from_hours(24))).await? {
             money
                 .gift(&tariff.asset, operator, tariff.given_at_sign_up, now)
                 .await?;
@@ -152,7 +151,7 @@ impl MoneyKeeper {
 
 /// Returns the last day that is due at an instant: the one before, once some minutes are over.
 fn due_day(now: Timestamp) -> i64 {
-    (now.micros() - AFTER_MIDNIGHT).div_euclid(DAY) - 1
+    now.minus(AFTER_MIDNIGHT).day() - 1
 }
 
 #[cfg(test)]
@@ -164,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_day_is_due_ten_minutes_after_its_end() {
-        let at = |seconds: i64| Timestamp::from_micros(20_000 * DAY + seconds * 1_000_000);
+        let at = |seconds: i64| Timestamp::from_micros((20_000 * 86_400 + seconds) * 1_000_000);
         assert_eq!(due_day(at(599)), 19_998);
         assert_eq!(due_day(at(600)), 19_999);
         assert_eq!(due_day(at(86_399)), 19_999);
