@@ -225,7 +225,7 @@ impl Sweeper {
 }
 
 /// Returns true if the log refused a record for its size or content, so that others may still be accepted.
-fn is_of_one(error: &eventlog::Error) -> bool {
+pub(super) fn is_of_one(error: &eventlog::Error) -> bool {
     matches!(error.kind(), Kind::TooLarge | Kind::Invalid)
 }
 

@@ -11,11 +11,11 @@ use eventlog::{EventLog, Record};
 use messages::{FORMAT, KNOWLEDGE, UnitSubmission, UnitText};
 use store::{NewUnit, Store, UnitApplied, UnitDue, UnitOutcome, UnitSwept};
 use tokio_util::sync::CancellationToken;
-use types::Classify as _;
 use types::trace::Origin;
 use types::unit::UnitResolution;
-use types::{Clock, Kind, Timestamp, metric};
+use types::{Clock, Timestamp, metric};
 
+use super::sweeper::is_of_one;
 use super::{SweeperConfig, Validation};
 use crate::error::chain;
 use crate::periodic::Rounds;
@@ -197,7 +197,7 @@ impl UnitSweeper {
         match self.log.append_kept(KNOWLEDGE, records.clone()).await {
             Ok(_) => {}
             // The log refuses the whole append for one record.
-            Err(error) if matches!(error.kind(), Kind::TooLarge | Kind::Invalid) => {
+            Err(error) if is_of_one(&error) => {
                 for (id, record) in ids.iter().zip(records) {
                     if let Err(error) = self.log.append_kept(KNOWLEDGE, vec![record]).await {
                         tracing::error!(unit = %id, %error, "the log refuses a unit; it stays without an outcome");
