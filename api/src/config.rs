@@ -3,6 +3,7 @@
 //! Invariant: no type here has a `Default`; the binary's commented default file is the only source of values.
 
 use serde::Deserialize;
+use types::OperatorId;
 
 /// Public address of the service, and its terms.
 #[derive(Clone, Debug, Deserialize)]
@@ -23,6 +24,13 @@ pub struct Config {
     pub mails_per_day: u32,
     /// Address that is told of reports while no operator is a moderator.
     pub administrator: Option<String>,
+}
+
+impl Config {
+    /// Returns the address that sells credits to an operator.
+    pub(crate) fn top_up(&self, operator: OperatorId) -> String {
+        format!("{}/paid/credits?operator={operator}", self.public_url)
+    }
 }
 
 /// Limits of the interface on sizes, rates and times.

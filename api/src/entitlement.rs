@@ -206,9 +206,7 @@ pub(crate) fn unit_quote(cx: &Cx, id: &str, price: MicroUsdc) -> Quote {
 
 /// Returns the address that sells credits to the caller's operator.
 pub(crate) fn top_up(cx: &Cx) -> Option<String> {
-    let base = &cx.app.config.public_url;
-    cx.operator()
-        .map(|operator| format!("{base}/paid/credits?operator={operator}"))
+    cx.operator().map(|operator| cx.app.config.top_up(operator))
 }
 
 /// Returns an offer as an error of the interface.

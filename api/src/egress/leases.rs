@@ -214,7 +214,6 @@ async fn exceeded(
         .pay
         .free_egress_bytes
         .saturating_add(blocks.saturating_mul(pay::BLOCK_BYTES));
-    let base = &app.config.public_url;
     let message = format!("the egress of the month is used up, and credits do not pay ${need} for more");
     Ok(ApiError::new(Kind::PaymentRequired, "egress_quota", message)
         .field(
@@ -226,7 +225,7 @@ async fn exceeded(
             json!({
                 "needMicro": need.0,
                 "balanceMicro": balance.0,
-                "topUp": format!("{base}/paid/credits?operator={operator}"),
+                "topUp": app.config.top_up(operator),
             }),
         ))
 }

@@ -82,7 +82,6 @@ pub(crate) async fn pack(cx: &Cx, operator: OperatorId) -> Result<Goods, ApiErro
     let found = found.filter(|found| found.verified_at.is_some());
     let found = found.ok_or_else(|| ApiError::not_found(format!("there is no operator `{operator}`")))?;
     let pack = cx.app.payments.tariff.pack;
-    let url = format!("{}/paid/credits?operator={operator}", cx.app.config.public_url);
     Ok(Goods {
         bound: Bound {
             kind: PaidFor::Pack,
@@ -96,7 +95,7 @@ pub(crate) async fn pack(cx: &Cx, operator: OperatorId) -> Result<Goods, ApiErro
         prices: vec![super::natural(pack.0)],
         unsold: found.suspended.is_some().then_some(Unsold::Suspended),
         offer: wire::Offer {
-            url,
+            url: cx.app.config.top_up(operator),
             description: format!("{pack} test USDC of prepaid credits"),
             tag: "credits",
             amount: super::natural(pack.0),

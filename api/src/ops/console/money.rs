@@ -133,7 +133,7 @@ async fn show(cx: Cx, input: Choice) -> Result<View, ApiError> {
         credits: balances.credits.0,
         given: balances.given.0,
         pack: tariff.pack.0,
-        top_up: format!("{}/paid/credits?operator={operator}", cx.app.config.public_url),
+        top_up: cx.app.config.top_up(operator),
         days: days
             .into_iter()
             .rev()

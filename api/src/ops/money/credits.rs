@@ -109,7 +109,7 @@ pub(super) async fn credits(cx: Cx, input: Page) -> Result<Reply<Credits>, ApiEr
             egress: tariff.egress_block.0,
             storage: tariff.storage_block_day.0,
         },
-        top_up: format!("{}/paid/credits?operator={operator}", cx.app.config.public_url),
+        top_up: cx.app.config.top_up(operator),
         ledger: Ledger {
             items: entries.into_iter().map(movement).collect(),
             next_cursor: next.map(|next| next.to_string()),

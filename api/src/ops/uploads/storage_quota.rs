@@ -138,8 +138,7 @@ pub(super) fn exceeded(cx: &Cx, upload: &Upload, used: u64) -> ApiError {
 /// Returns the error for an operator whose own storage is used up.
 fn of_operator(cx: &Cx, operator: OperatorId, used: u64, message: String) -> ApiError {
     let quota = json!({"storage": {"used": used, "allowed": cx.app.limits.storage_bytes}});
-    let base = &cx.app.config.public_url;
-    let credits = json!({"topUp": format!("{base}/paid/credits?operator={operator}")});
+    let credits = json!({"topUp": cx.app.config.top_up(operator)});
     storage_exceeded(message, quota).field("credits", credits)
 }
 
