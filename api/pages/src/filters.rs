@@ -22,3 +22,31 @@ pub(crate) fn grouped<N: PrimitiveType<Value = u64>>(number: N, _: &dyn Values) 
 pub(crate) fn size<N: PrimitiveType<Value = u64>>(bytes: N, _: &dyn Values) -> Result<String> {
     Ok(number::size(bytes.get()))
 }
+
+/// Shows tenths with their decimal point.
+#[filter_fn]
+pub(crate) fn decimal<N: PrimitiveType<Value = u64>>(tenths: N, _: &dyn Values) -> Result<String> {
+    let tenths = tenths.get();
+    Ok(format!("{}.{}", tenths / 10, tenths % 10))
+}
+
+/// Shows micro-USDC in dollars and cents, rounded down.
+#[filter_fn]
+pub(crate) fn dollars<N: PrimitiveType<Value = i64>>(micro: N, _: &dyn Values) -> Result<String> {
+    let micro = micro.get();
+    // Rounded down: a balance must never look larger than it is, and the ledger below shows it to
+    // the millionth.
+    Ok(format!("{}.{:02}", micro / 1_000_000, micro % 1_000_000 / 10_000))
+}
+
+/// Shows micro-USDC in USDC, to the millionth.
+#[filter_fn]
+pub(crate) fn usdc<N: PrimitiveType<Value = i64>>(micro: N, _: &dyn Values) -> Result<String> {
+    Ok(number::usdc(micro.get()))
+}
+
+/// Shows micro-USDC with the sign of the change.
+#[filter_fn]
+pub(crate) fn usdc_signed<N: PrimitiveType<Value = i64>>(micro: N, _: &dyn Values) -> Result<String> {
+    Ok(number::usdc_signed(micro.get()))
+}

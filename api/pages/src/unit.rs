@@ -149,29 +149,3 @@ impl UnitPage {
         }
     }
 }
-
-/// Number of tenths, behind as many references as a template puts before it.
-trait Tenths {
-    fn count(&self) -> u64;
-}
-
-impl Tenths for u64 {
-    fn count(&self) -> u64 {
-        *self
-    }
-}
-
-impl<T: Tenths + ?Sized> Tenths for &T {
-    fn count(&self) -> u64 {
-        (**self).count()
-    }
-}
-
-#[expect(clippy::unused_self, reason = "a template calls functions through its page")]
-impl UnitPage {
-    /// Returns tenths with their decimal point.
-    fn decimal(&self, tenths: impl Tenths) -> String {
-        let tenths = tenths.count();
-        format!("{}.{}", tenths / 10, tenths % 10)
-    }
-}

@@ -2,12 +2,10 @@
 //!
 //! Invariant: amounts are integers of micro-USDC; the page says that they are test USDC.
 
-use std::borrow::Borrow;
-
 use askama::Template;
 
 use crate::chrome::{Chrome, Theme};
-use crate::number::{usdc, usdc_signed};
+use crate::filters;
 use crate::time::Instant;
 
 /// Page at `GET /console/money`: earnings and credits of an operator.
@@ -123,26 +121,6 @@ pub struct FeeRow {
 impl MoneyPage {
     const fn balance(&self) -> i64 {
         self.credits.saturating_add(self.given)
-    }
-
-    fn threshold(&self) -> String {
-        self.dollars(self.payout_threshold)
-    }
-
-    /// Returns an amount in dollars and cents, rounded down.
-    fn dollars(&self, micro: impl Borrow<i64>) -> String {
-        let micro = *micro.borrow();
-        // Rounded down: a balance must never look larger than it is, and the ledger below shows it to
-        // the millionth.
-        format!("{}.{:02}", micro / 1_000_000, micro % 1_000_000 / 10_000)
-    }
-
-    fn exact(&self, micro: impl Borrow<i64>) -> String {
-        usdc(*micro.borrow())
-    }
-
-    fn signed(&self, micro: impl Borrow<i64>) -> String {
-        usdc_signed(*micro.borrow())
     }
 
     /// Returns the words for a kind of event.
