@@ -61,6 +61,17 @@ pub enum Opinion {
     },
 }
 
+impl Opinion {
+    /// Creates an objection.
+    pub fn objectionable(code: &str, expected: &str, actual: &str) -> Self {
+        Self::Objectionable {
+            code: code.to_owned(),
+            expected: expected.to_owned(),
+            actual: actual.to_owned(),
+        }
+    }
+}
+
 /// A screener that cannot answer now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the screen is unavailable: {}", reason.code())]

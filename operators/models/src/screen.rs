@@ -122,7 +122,7 @@ fn judge(record: &str) -> Opinion {
         || (found[Class::Axis as usize] >= 2)
         || (has(Class::Axis) && has(Class::Total))
     {
-        return objection(
+        return Opinion::objectionable(
             "forged_verdict",
             "a text about its subject",
             "the shape of a verdict or of a chat",
@@ -130,24 +130,16 @@ fn judge(record: &str) -> Opinion {
     }
     // Neither is an objection alone: operators write about chat alerts, and about fraud in betting.
     if has(Class::Contact) && has(Class::Trade) {
-        return objection("contact_spam", "knowledge", "a contact beside an offer");
+        return Opinion::objectionable("contact_spam", "knowledge", "a contact beside an offer");
     }
     if has(Class::SelfHarm) || (has(Class::Making) && has(Class::Unlawful)) {
-        return objection(
+        return Opinion::objectionable(
             "unlawful",
             "lawful content",
             "instructions or an offer of what is unlawful",
         );
     }
     Opinion::Acceptable
-}
-
-fn objection(code: &str, expected: &str, actual: &str) -> Opinion {
-    Opinion::Objectionable {
-        code: code.to_owned(),
-        expected: expected.to_owned(),
-        actual: actual.to_owned(),
-    }
 }
 
 #[cfg(test)]

@@ -44,7 +44,7 @@ fn judge(record: &str) -> Opinion {
     if !record.is_ascii() {
         // Checked on the original, since the plain spelling drops invisible characters.
         if hides_text(record) {
-            return objection("hidden_text", "text that shows", "characters that hide or reverse text");
+            return Opinion::objectionable("hidden_text", "text that shows", "characters that hide or reverse text");
         }
         if may_disguise(record.as_bytes()) {
             normalise(record, &mut folded);
@@ -54,31 +54,22 @@ fn judge(record: &str) -> Opinion {
     // One search serves all rules below; each then checks what it needs around a phrase.
     let found = phrases::find(plain);
     if found.injection {
-        return objection(
+        return Opinion::objectionable(
             "prompt_injection",
             "data, not instructions to a model",
             "instructions to a model",
         );
     }
     if found.secret && secrets::has_secret(plain) {
-        return objection("secret", "no credentials", "a private key or an access token");
+        return Opinion::objectionable("secret", "no credentials", "a private key or an access token");
     }
     if found.is_spam(plain) {
-        return objection("link_spam", "content of its own", "advertising links");
+        return Opinion::objectionable("link_spam", "content of its own", "advertising links");
     }
     if found.dummy || filler::is_filler(plain) {
-        return objection("filler", "content of its own", "repeated or dummy text");
+        return Opinion::objectionable("filler", "content of its own", "repeated or dummy text");
     }
     Opinion::Acceptable
-}
-
-/// Builds an objection.
-fn objection(code: &str, expected: &str, actual: &str) -> Opinion {
-    Opinion::Objectionable {
-        code: code.to_owned(),
-        expected: expected.to_owned(),
-        actual: actual.to_owned(),
-    }
 }
 
 /// The flags that are written with tag characters: England, Scotland and Wales, after a black flag (UTS #51, RGI emoji

@@ -76,18 +76,14 @@ pub(super) fn objection(code: ScreenCode, detail: &str) -> Opinion {
     } else {
         format!("{actual}: {detail}")
     };
-    Opinion::Objectionable {
-        code: code.to_owned(),
-        expected: expected.to_owned(),
-        actual,
-    }
+    Opinion::objectionable(code, expected, &actual)
 }
 
 /// Returns the objection to a record about which no answer can be used.
 pub(super) fn undecided() -> Opinion {
-    Opinion::Objectionable {
-        code: "no_verdict".to_owned(),
-        expected: "a record that the screening model can answer about".to_owned(),
-        actual: "a record that makes its answers unusable, while it answers about others".to_owned(),
-    }
+    Opinion::objectionable(
+        "no_verdict",
+        "a record that the screening model can answer about",
+        "a record that makes its answers unusable, while it answers about others",
+    )
 }
