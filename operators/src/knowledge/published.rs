@@ -94,14 +94,13 @@ pub struct Look {
 #[derive(Debug, Default)]
 pub struct PublishedUnits {
     units: Vec<Slot>,
-    by_unit: HashMap<UnitId, u32>,
+    known: HashSet<UnitId>,
     by_hash: HashMap<[u8; 32], [u32; 2]>,
     by_paragraph: HashMap<u64, [u32; 2]>,
     /// The newest slot of each band.
     by_band: HashMap<u64, u32>,
     /// For each slot and band, the slot before it with the same band.
     before: Vec<[u32; BANDS]>,
-    signatures: Vec<Signature>,
     dimensions: usize,
     vectors: Vec<i8>,
 }
@@ -111,10 +110,18 @@ struct Slot {
     unit: UnitId,
     chain: UnitId,
     details: Vec<u32>,
-    /// The place of the signature.
-    signature: Option<u32>,
+    signature: Option<Signature>,
     /// The place of the vector, and its length.
     vector: Option<(usize, f32)>,
+}
+
+impl Slot {
+    fn equal_bins(&self, signature: &Signature) -> usize {
+        self.signature.as_ref().map_or(0, |known| {
+            let pairs = known.iter().zip(signature.iter());
+            pairs.filter(|(one, other)| one == other).count()
+        })
+    }
 }
 
 impl PublishedUnits {
@@ -130,7 +137,7 @@ impl PublishedUnits {
 
     /// Returns true if the version is published.
     pub fn contains(&self, unit: UnitId) -> bool {
-        self.by_unit.contains_key(&unit)
+        self.known.contains(&unit)
     }
 
     /// Adds a version. Does nothing if it is known.
@@ -138,17 +145,18 @@ impl PublishedUnits {
         let Ok(slot) = u32::try_from(self.units.len()) else {
             return;
         };
-        if self.contains(unit.unit) {
+        if !self.known.insert(unit.unit) {
             return;
         }
-        self.by_unit.insert(unit.unit, slot);
-        let signature = unit.signature.map(|signature| self.add_signature(slot, signature));
+        if let Some(signature) = &unit.signature {
+            self.add_bands(slot, signature);
+        }
         let vector = unit.vector.and_then(|vector| self.add_vector(&vector));
         self.units.push(Slot {
             unit: unit.unit,
             chain: unit.chain,
             details: unit.details,
-            signature,
+            signature: unit.signature,
             vector,
         });
         let units = &self.units;
@@ -159,17 +167,14 @@ impl PublishedUnits {
         }
     }
 
-    fn add_signature(&mut self, slot: u32, signature: Signature) -> u32 {
-        let place = u32::try_from(self.signatures.len()).unwrap_or(NONE);
+    fn add_bands(&mut self, slot: u32, signature: &Signature) {
         let mut before = [NONE; BANDS];
-        for (before, band) in before.iter_mut().zip(bands(&signature)) {
+        for (before, band) in before.iter_mut().zip(bands(signature)) {
             *before = self.by_band.insert(band, slot).unwrap_or(NONE);
         }
         // Slots without a signature get an empty row, because the list is indexed by slot.
         self.before.resize(slot as usize, [NONE; BANDS]);
         self.before.push(before);
-        self.signatures.push(signature);
-        place
     }
 
     fn add_vector(&mut self, vector: &QuantisedVector) -> Option<(usize, f32)> {
@@ -238,7 +243,7 @@ impl PublishedUnits {
                     && unit.chain != chain
                     && seen.insert(slot)
                 {
-                    let equal = self.equal_bins(unit, signature);
+                    let equal = unit.equal_bins(signature);
                     if equal > best.1 {
                         best = (Some(unit.unit), equal);
                     }
@@ -247,14 +252,6 @@ impl PublishedUnits {
             }
         }
         best
-    }
-
-    fn equal_bins(&self, unit: &Slot, signature: &Signature) -> usize {
-        let known = unit.signature.and_then(|place| self.signatures.get(place as usize));
-        known.map_or(0, |known| {
-            let pairs = known.iter().zip(signature.iter());
-            pairs.filter(|(one, other)| one == other).count()
-        })
     }
 
     /// Returns the nearest version of another chain by meaning.
@@ -293,7 +290,7 @@ impl PublishedUnits {
         Some(Neighbour {
             unit: unit.unit,
             cosine,
-            shingles: ratio(self.equal_bins(unit, &print.signature), SIGNATURE),
+            shingles: ratio(unit.equal_bins(&print.signature), SIGNATURE),
             new_details: ratio(new, print.details.len()),
         })
     }
