@@ -13,7 +13,7 @@ use types::{Clock, Timestamp};
 
 use super::chain::{Chain, Sight};
 use super::facilitator::{Doubt, Expected, Order, SettleAnswer, judge};
-use super::wire::{Payment, Protocol, Unfit, read};
+use super::wire::{Payment, Protocol, SCHEME, Unfit, read};
 use super::{Address, Asset, Authorization, Facilitator, Ruling, Settlement, Unanswered, Verdict, Word, check};
 
 /// Error of the database: the state is not known.
@@ -153,7 +153,7 @@ impl Facilitator for BuiltIn {
     async fn supported(&self) -> Result<Vec<Ruling>, Unanswered> {
         let kinds = [Protocol::V1, Protocol::V2].map(|protocol| Ruling {
             version: protocol.number().into(),
-            scheme: "exact".to_owned(),
+            scheme: SCHEME.to_owned(),
             network: protocol.network(&self.asset),
         });
         Ok(kinds.into())

@@ -16,7 +16,7 @@ pub const MAX_TIMEOUT_SECONDS: u64 = 300;
 /// Most digits of an amount.
 const MAX_DIGITS: usize = 18;
 /// The only scheme that is offered.
-const SCHEME: &str = "exact";
+pub(crate) const SCHEME: &str = "exact";
 /// Way to move the token that is signed for.
 const METHOD: &str = "eip3009";
 
@@ -96,7 +96,7 @@ fn malformed(field: &'static str, problem: &'static str) -> Unfit {
 /// Decodes the header of a payment. Checks form, scheme, network, asset and recipient.
 ///
 /// # Errors
-/// [`Unfit`]. Every error of form comes before every reason.
+/// [`Unfit`], by the first rule that the payment breaks.
 pub fn read_header(protocol: Protocol, header: &str, asset: &Asset) -> Result<Payment, Unfit> {
     if header.len() > MAX_HEADER {
         return Err(malformed("header", "must have at most 16 KiB"));
@@ -128,26 +128,25 @@ pub fn read(protocol: Protocol, message: Value, asset: &Asset) -> Result<Payment
     let signature = text(payload, "signature")?;
     let fields = object(payload, "authorization")?;
     let (authorization, late) = authorization(fields)?;
-    let terms = match protocol {
-        Protocol::V1 => Terms {
-            scheme: text(members, "scheme")?,
-            network: text(members, "network")?,
-            amount: None,
-        },
-        Protocol::V2 => {
-            let accepted = object(members, "accepted")?;
-            let amount = number(accepted, "amount")?.ok_or(Reason::Value)?;
-            let terms = Terms {
-                scheme: text(accepted, "scheme")?,
-                network: text(accepted, "network")?,
-                amount: Some(amount),
-            };
-            terms.check(protocol, asset)?;
-            accepts(accepted, asset)?;
-            terms
-        }
+    let accepted = match protocol {
+        Protocol::V1 => None,
+        Protocol::V2 => Some(object(members, "accepted")?),
     };
-    terms.check(protocol, asset)?;
+    let accepted_amount = match accepted {
+        None => None,
+        Some(accepted) => Some(number(accepted, "amount")?.ok_or(Reason::Value)?),
+    };
+    let terms = accepted.unwrap_or(members);
+    let (scheme, network) = (text(terms, "scheme")?, text(terms, "network")?);
+    if scheme != SCHEME {
+        return Err(Reason::Scheme.into());
+    }
+    if network != protocol.network(asset) {
+        return Err(Reason::Network.into());
+    }
+    if let Some(accepted) = accepted {
+        accepts(accepted, asset)?;
+    }
     // Compared with what was signed. The terms that the message repeats are not covered by the
     // signature.
     if authorization.to != asset.pay_to {
@@ -164,7 +163,6 @@ pub fn read(protocol: Protocol, message: Value, asset: &Asset) -> Result<Payment
         Err(NoSignature::Contract) => return Err(Reason::UnsupportedSignature.into()),
         Err(NoSignature::Invalid) => return Err(Reason::Signature.into()),
     };
-    let accepted_amount = terms.amount;
     Ok(Payment {
         protocol,
         message,
@@ -172,25 +170,6 @@ pub fn read(protocol: Protocol, message: Value, asset: &Asset) -> Result<Payment
         signature,
         accepted_amount,
     })
-}
-
-/// Terms that a message accepts, as it spells them.
-struct Terms<'m> {
-    scheme: &'m str,
-    network: &'m str,
-    amount: Option<u64>,
-}
-
-impl Terms<'_> {
-    fn check(&self, protocol: Protocol, asset: &Asset) -> Result<(), Unfit> {
-        if self.scheme != SCHEME {
-            return Err(Reason::Scheme.into());
-        }
-        if self.network != protocol.network(asset) {
-            return Err(Reason::Network.into());
-        }
-        Ok(())
-    }
 }
 
 /// Checks by meaning the rest of the terms that a message of version 2 repeats.
