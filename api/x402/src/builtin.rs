@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use types::{Clock, Timestamp};
 
 use super::chain::{Chain, Sight};
-use super::facilitator::{Doubt, Expected, Order, SettleAnswer, judge};
+use super::facilitator::{Expected, Order, SettleAnswer, judge};
 use super::wire::{Payment, Protocol, SCHEME, Unfit, read};
 use super::{Address, Asset, Authorization, Facilitator, Ruling, Settlement, Unanswered, Verdict, Word, check};
 
@@ -183,11 +183,7 @@ impl Facilitator for BuiltIn {
     async fn settle(&self, order: &Order) -> Settlement {
         match self.settle_and_say(order).await {
             Ok(answer) => judge(&answer, order.protocol, &order.expected, &self.asset),
-            Err(unanswered) => Settlement::Unknown(Doubt {
-                reason: unanswered.reason,
-                transaction: None,
-                is_alarming: false,
-            }),
+            Err(unanswered) => Settlement::unknown(unanswered.reason),
         }
     }
 }

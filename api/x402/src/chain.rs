@@ -93,12 +93,8 @@ impl Node {
             whole: PATIENCE,
             ..Limits::of_body(MAX_ANSWER)
         };
-        let sent = self.client.post_json(&self.url, body.into(), limits).await;
-        let answer = sent.map_err(|failed| Unanswered {
-            reason: failed.error.to_string(),
-            is_unsent: failed.is_unsent,
-        })?;
-        let bytes = answer.bytes().await.map_err(|error| wrong(&error.to_string()))?;
+        let answer = self.client.post_json(&self.url, body.into(), limits).await?;
+        let bytes = answer.bytes().await?;
         let mut value: Value = serde_json::from_slice(&bytes).map_err(|_error| wrong("the answer is not JSON"))?;
         match value.get_mut("result") {
             Some(result) => Ok(result.take()),

@@ -110,6 +110,17 @@ pub enum Settlement {
     Unknown(Doubt),
 }
 
+impl Settlement {
+    /// Returns the outcome of a request that may have arrived and has no answer that can be read.
+    pub(crate) const fn unknown(reason: String) -> Self {
+        Self::Unknown(Doubt {
+            reason,
+            transaction: None,
+            is_alarming: false,
+        })
+    }
+}
+
 /// Circumstances of a settlement that is not known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Doubt {
@@ -129,6 +140,24 @@ pub struct Unanswered {
     pub reason: String,
     /// True if the request cannot have arrived.
     pub is_unsent: bool,
+}
+
+impl From<outbound::NotPosted> for Unanswered {
+    fn from(failed: outbound::NotPosted) -> Self {
+        Self {
+            reason: failed.error.to_string(),
+            is_unsent: failed.is_unsent,
+        }
+    }
+}
+
+impl From<outbound::Error> for Unanswered {
+    fn from(error: outbound::Error) -> Self {
+        Self {
+            reason: error.to_string(),
+            is_unsent: false,
+        }
+    }
 }
 
 /// Kind of payment that a facilitator settles.

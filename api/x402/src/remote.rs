@@ -12,7 +12,7 @@ use bytes::Bytes;
 use outbound::{Client, Limits, Request};
 use serde::Deserialize;
 
-use super::facilitator::{Doubt, Order, SettleAnswer, VerifyAnswer, judge, shortened};
+use super::facilitator::{Order, SettleAnswer, VerifyAnswer, judge, shortened};
 use super::{Asset, Facilitator, Ruling, Settlement, Unanswered, Verdict};
 
 /// Time for an answer to `/supported` and `/verify`.
@@ -61,22 +61,9 @@ impl Remote {
             ..Limits::of_body(MAX_ANSWER)
         };
         let body = order.body().to_string();
-        let sent = self
-            .client
-            .post_json(&format!("{}{path}", self.url), body.into(), limits)
-            .await;
-        let answer = sent.map_err(|failed| Unanswered {
-            reason: failed.error.to_string(),
-            is_unsent: failed.is_unsent,
-        })?;
-        answer.bytes().await.map_err(|error| cut(&error))
-    }
-}
-
-fn cut(error: &outbound::Error) -> Unanswered {
-    Unanswered {
-        reason: error.to_string(),
-        is_unsent: false,
+        let url = format!("{}{path}", self.url);
+        let answer = self.client.post_json(&url, body.into(), limits).await?;
+        Ok(answer.bytes().await?)
     }
 }
 
@@ -96,8 +83,8 @@ impl Facilitator for Remote {
         };
         let url = format!("{}/supported", self.url);
         let request = Request::new(&url, limits);
-        let answer = self.client.get(&request).await.map_err(|error| cut(&error))?;
-        let bytes = answer.bytes().await.map_err(|error| cut(&error))?;
+        let answer = self.client.get(&request).await?;
+        let bytes = answer.bytes().await?;
         let supported: Supported = serde_json::from_slice(&bytes).map_err(|_error| unreadable())?;
         let kinds = supported.kinds.into_iter().map(|kind| Ruling {
             version: kind.x402_version,
@@ -123,19 +110,11 @@ impl Facilitator for Remote {
             // Only a request that did not leave proves that nothing was settled. Every later failure
             // may have lost the answer to a payment that was made.
             Err(failed) if failed.is_unsent => return Settlement::NotSent(failed.reason),
-            Err(failed) => return unknown(failed.reason),
+            Err(failed) => return Settlement::unknown(failed.reason),
         };
         match serde_json::from_slice::<SettleAnswer>(&bytes) {
             Ok(answer) => judge(&answer, order.protocol, &order.expected, &self.asset),
-            Err(_error) => unknown(unreadable().reason),
+            Err(_error) => Settlement::unknown(unreadable().reason),
         }
     }
-}
-
-fn unknown(reason: String) -> Settlement {
-    Settlement::Unknown(Doubt {
-        reason,
-        transaction: None,
-        is_alarming: false,
-    })
 }
