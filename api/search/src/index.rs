@@ -21,7 +21,7 @@ use crate::document::{Document, Facts, Key};
 use crate::facets::{Counter, Facet, FacetCount};
 use crate::query::{Mode, Query, parsed};
 use crate::schema::{Fields, create};
-use crate::vectors::Vectors;
+use crate::vectors::{Vectors, best};
 
 /// Memory of the writer of words.
 const WRITER_BYTES: usize = 64 << 20;
@@ -349,12 +349,6 @@ impl Slots {
             self.entries[slot].is_live = false;
         }
     }
-}
-
-/// Keeps the best `most` hits, the best first.
-fn best(hits: &mut Vec<(usize, f32)>, most: usize) {
-    hits.sort_unstable_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
-    hits.truncate(most);
 }
 
 /// Sums the reciprocal ranks of two orders. `weight` is that of the vectors beside the words.

@@ -77,16 +77,20 @@ impl Vectors {
             .map(|(slot, (product, scale))| (slot, *product as f32 * scale * query.scale))
             .filter(|(slot, cosine)| *cosine >= floor && keeps(*slot))
             .collect();
-        let nearer = |one: &(usize, f32), other: &(usize, f32)| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0));
-        if found.len() > most {
-            // The slot decides between equal cosines, so that the same query cuts at the same place
-            // each time.
-            found.select_nth_unstable_by(most, nearer);
-            found.truncate(most);
-        }
-        found.sort_unstable_by(nearer);
+        best(&mut found, most);
         found
     }
+}
+
+/// Keeps the best `most` hits, the best first.
+pub(crate) fn best(hits: &mut Vec<(usize, f32)>, most: usize) {
+    // The slot decides between equal scores, so that the same query cuts at the same place each time.
+    let better = |one: &(usize, f32), other: &(usize, f32)| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0));
+    if hits.len() > most {
+        hits.select_nth_unstable_by(most, better);
+        hits.truncate(most);
+    }
+    hits.sort_unstable_by(better);
 }
 
 /// Computes the product of `query` with each row. The loop has no branch, so it compiles to vector instructions.
