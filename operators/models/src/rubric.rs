@@ -38,11 +38,7 @@ impl Scorer for RubricScorer {
 
 /// Scores a unit beside the nearest published one.
 pub fn score(unit: &UnitText, near: &Near) -> Scored {
-    let language = language(&unit.body);
-    let mut features = features::features(&unit.title, &unit.body, &unit.source_declaration);
-    if language == Language::Other {
-        blur(&mut features);
-    }
+    let (features, language) = measured(unit);
     let far = near
         .unit
         // A cosine of 0.90 or more counts as no distance and one of 0.50 or less as full distance:
@@ -59,11 +55,17 @@ pub fn score(unit: &UnitText, near: &Near) -> Scored {
 
 /// Measures a unit, for calibration.
 pub fn measure(unit: &UnitText) -> Features {
+    measured(unit).0
+}
+
+/// Returns the features of a unit and its language.
+fn measured(unit: &UnitText) -> (Features, Language) {
+    let language = language(&unit.body);
     let mut features = features::features(&unit.title, &unit.body, &unit.source_declaration);
-    if language(&unit.body) == Language::Other {
+    if language == Language::Other {
         blur(&mut features);
     }
-    features
+    (features, language)
 }
 
 /// Sets what only words of English and Korean can show to the middle, and their penalties to none. A text without

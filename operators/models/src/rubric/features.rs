@@ -131,6 +131,7 @@ pub(super) fn features(title: &str, body: &str, source: &str) -> Features {
     counts.identifiers.extend(head.identifiers);
     // Two syllables stand for one word, so that lengths and densities agree between the two languages.
     let weight = share(counts.latin_words * 2 + counts.east_asian, 2);
+    let prose = prose(&parsed);
     let mut features = Features {
         qty: sat(counts.quantities.len(), 6.0),
         ctx: share(counts.with_condition.len(), counts.quantities.len()),
@@ -140,15 +141,13 @@ pub(super) fn features(title: &str, body: &str, source: &str) -> Features {
         spread: sat(counts.count(Class::Spread), 3.0),
         compare: compare(&parsed, &counts),
         fail: fail(&marks, &parsed),
-        terms: (sat(counts.identifiers.len(), 1.0).min(1.0)
-            * (sat(counts.identifiers.len(), 6.0) * 100.0 / weight.max(100.0)))
-        .min(1.0),
+        terms: sat(counts.identifiers.len(), 6.0) * 100.0 / weight.max(100.0),
         limit: sat(counts.count(Class::Limit), 2.0),
         vague: (sat(counts.vague, 5.0) * 5.0 * 100.0 / weight.max(60.0) / 5.0).min(1.0),
         market: sat(counts.count(Class::Market), 2.0),
         advice: advice(&marks),
-        pad: pad(&counts, &parsed),
-        repeat: repeat(&parsed),
+        pad: pad(&counts, &prose),
+        repeat: repeat(&prose),
         links: links(body, weight),
         stuff: ((share(counts.number_tokens, counts.tokens) - 0.45) / 0.25).clamp(0.0, 1.0),
         len: ((weight - 15.0) / 65.0).clamp(0.0, 1.0),
@@ -197,10 +196,7 @@ impl Counts {
         self.forms.extend(forms.iter().map(|(_, class, form)| (*class, *form)));
         for word in &lower {
             self.tokens += 1;
-            let east_asian = word
-                .chars()
-                .filter(|c| ('\u{1100}'..='\u{D7FF}').contains(c) && !c.is_ascii())
-                .count();
+            let east_asian = word.chars().filter(|c| ('\u{1100}'..='\u{D7FF}').contains(c)).count();
             self.east_asian += east_asian;
             self.latin_words += usize::from(east_asian == 0 && word.chars().any(char::is_alphanumeric));
             self.number_tokens += usize::from(word.chars().next().is_some_and(|c| c.is_ascii_digit()));
@@ -223,10 +219,9 @@ impl Counts {
             self.pairs |= !units.insert(quantity.unit);
         }
         self.compares |= (marks.has(Class::Before) && marks.has(Class::After)) || marks.has(Class::Compare);
-        let begins = lower.iter().take(3).count();
         let imperative = forms
             .iter()
-            .any(|(at, class, _)| *class == Class::Imperative && *at < begins)
+            .any(|(at, class, _)| *class == Class::Imperative && *at < 3)
             || (sentence.is_item && marks.has(Class::Imperative) && !sentence.lower.is_ascii());
         let ordered = forms.iter().any(|(at, class, _)| *class == Class::Order && *at < 2);
         // A step says what to do with what: an item without a name, a number or a reason is a heading.
@@ -453,28 +448,22 @@ fn advice(marks: &[Marks]) -> f64 {
     ((share(bare.count(), marks.len()) - 0.1) / 0.4).clamp(0.0, 1.0)
 }
 
-fn pad(counts: &Counts, parsed: &Parsed) -> f64 {
-    let all: Vec<&str> = parsed
-        .sentences
-        .iter()
-        .filter(|s| !s.is_row)
-        .flat_map(|s| words(&s.lower))
-        .collect();
+/// Returns the words of the text outside of tables.
+fn prose(parsed: &Parsed) -> Vec<&str> {
+    let sentences = parsed.sentences.iter().filter(|sentence| !sentence.is_row);
+    sentences.flat_map(|sentence| words(&sentence.lower)).collect()
+}
+
+fn pad(counts: &Counts, all: &[&str]) -> f64 {
     let types: HashSet<&&str> = all.iter().collect();
     let poor = all.len() > 200 && share(types.len(), all.len()) < 0.35;
     sat(counts.count(Class::Pad), 3.0).max(f64::from(u8::from(poor)))
 }
 
 /// Returns how much of the prose is in runs of eight words that came before.
-fn repeat(parsed: &Parsed) -> f64 {
-    let all: Vec<&str> = parsed
-        .sentences
-        .iter()
-        .filter(|s| !s.is_row)
-        .flat_map(|s| words(&s.lower))
-        .collect();
+fn repeat(all: &[&str]) -> f64 {
     let mut seen = HashSet::new();
-    let again = all.windows(8).filter(|run| !seen.insert(run.to_vec())).count();
+    let again = all.windows(8).filter(|run| !seen.insert(*run)).count();
     ((share(again, all.len().saturating_sub(7)) - 0.10) / 0.4).clamp(0.0, 1.0)
 }
 

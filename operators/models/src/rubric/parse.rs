@@ -75,7 +75,7 @@ pub(super) fn parse(body: &str) -> Parsed {
         let mut first = true;
         let ends = rest.char_indices().filter(|(at, character)| {
             let after = &rest[at + character.len_utf8()..];
-            matches!(character, '.' | '!' | '?' | '。' | '？')
+            matches!(character, '.' | '!' | '?')
                 && (after.is_empty() || after.starts_with([' ', '"', ')', '*']) || matches!(character, '。' | '？'))
         });
         for end in ends
@@ -265,9 +265,8 @@ pub(super) fn quantities(lower: &str) -> Vec<Quantity> {
             _ => None,
         };
         // Digits within a name or a version are no quantity.
-        let in_name = before.is_some_and(|c| {
-            c.is_alphanumeric() || matches!(c, '_' | '-' | '/' | '.' | ':' | '#' | '=') && !c.is_whitespace()
-        });
+        let in_name =
+            before.is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '/' | '.' | ':' | '#' | '='));
         let number: String = lower[start..at].chars().filter(|c| *c != ',').collect();
         let Ok(value) = number.parse::<f64>() else { continue };
         let dash = matches!(before, Some('-' | '=' | ':'));
