@@ -97,25 +97,13 @@ impl ChatModel {
 
     /// Asks until an answer counts, at most twice. Returns `None` if none does.
     async fn answer<T: Echoed>(&self, question: &Question<'_>) -> Result<Option<T>, Unavailable> {
-        let mut asked = 0;
-        while asked < ASKED {
+        for _ in 0..ASKED {
             let is_strict = !self.is_loose.load(Ordering::Relaxed);
-            let Some((body, numbers)) = question.request(&self.model, is_strict) else {
-                break;
-            };
-            let request = Request {
-                path: "chat/completions",
-                body: &body,
-                answer_tokens: question.tokens,
-                answer_bytes: ANSWER_BYTES,
-            };
-            match self.provider.ask(request).await {
-                Ok(answer) => match read(&answer, &numbers.echo) {
-                    Some(answer) => return Ok(Some(answer)),
-                    // Counted here only: a request without an answer was tried again by the provider
-                    // already.
-                    None => asked += 1,
-                },
+            match self.ask_once(question, is_strict).await {
+                Ok(Some(answer)) => return Ok(Some(answer)),
+                // Only these are asked again: a request without an answer was tried again by the
+                // provider already.
+                Ok(None) => {}
                 Err(Failure::Unavailable(unavailable)) => return Err(unavailable),
                 // Some servers know no schemas.
                 Err(Failure::Refused) if is_strict => return self.ask_loosely(question).await,
@@ -127,25 +115,30 @@ impl ChatModel {
 
     /// Asks with the schema among the instructions, and remembers that the server takes that.
     async fn ask_loosely<T: Echoed>(&self, question: &Question<'_>) -> Result<Option<T>, Unavailable> {
-        let Some((body, numbers)) = question.request(&self.model, false) else {
-            return Ok(None);
-        };
+        match self.ask_once(question, false).await {
+            Ok(answer) => {
+                // Only after it worked: a refusal may be about this text, for one that is too long for
+                // the model.
+                self.is_loose.store(true, Ordering::Relaxed);
+                Ok(answer)
+            }
+            Err(Failure::Unavailable(unavailable)) => Err(unavailable),
+            Err(Failure::Refused) => Ok(None),
+        }
+    }
+
+    /// Asks once. Returns `None` if the answer does not count.
+    async fn ask_once<T: Echoed>(&self, question: &Question<'_>, is_strict: bool) -> Result<Option<T>, Failure> {
+        // Without randomness nothing can be asked, which ends like a refusal.
+        let (body, numbers) = question.request(&self.model, is_strict).ok_or(Failure::Refused)?;
         let request = Request {
             path: "chat/completions",
             body: &body,
             answer_tokens: question.tokens,
             answer_bytes: ANSWER_BYTES,
         };
-        match self.provider.ask(request).await {
-            Ok(answer) => {
-                // Only after it worked: a refusal may be about this text, for one that is too long for
-                // the model.
-                self.is_loose.store(true, Ordering::Relaxed);
-                Ok(read(&answer, &numbers.echo))
-            }
-            Err(Failure::Unavailable(unavailable)) => Err(unavailable),
-            Err(Failure::Refused) => Ok(None),
-        }
+        let answer = self.provider.ask(request).await?;
+        Ok(read(&answer, &numbers.echo))
     }
 
     /// Returns the unit as JSON, and true if its body was cut.
