@@ -71,17 +71,13 @@ pub struct RequestRow {
 }
 
 impl RequestRow {
+    /// Returns the number of answers in words.
     fn answered(&self) -> String {
-        answered(self.answers)
-    }
-}
-
-/// Returns a number of answers in words.
-fn answered(answers: u64) -> String {
-    if answers == 0 {
-        "no answer yet".to_owned()
-    } else {
-        number::counted(answers, "answer", "answers")
+        if self.answers == 0 {
+            "no answer yet".to_owned()
+        } else {
+            number::counted(self.answers, "answer", "answers")
+        }
     }
 }
 
