@@ -5,12 +5,10 @@
 
 mod fee;
 mod ledger;
-mod payout;
 mod quote;
 mod tariff;
 
 pub use fee::{Bracket, Brackets, ParseBracketsError, Split};
 pub use ledger::{Account, AccountKind, Event, EventKind, Line, ParseAccountError, Side};
-pub use payout::payout_nonce;
 pub use quote::{Quote, Short};
 pub use tariff::{BLOCK_BYTES, DATASET_DEFAULT, MINIMUM, Tariff, UNIT_DEFAULT};

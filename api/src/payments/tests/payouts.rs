@@ -2,6 +2,13 @@
 
 use super::*;
 
+#[test]
+fn a_nonce_is_of_its_id_alone() {
+    let nonce = payout_nonce("a").to_string();
+    assert_eq!((nonce.len(), &nonce), (66, &payout_nonce("a").to_string()));
+    assert_ne!(nonce, payout_nonce("b").to_string());
+}
+
 /// Sells a dataset, lets the window pass, and returns the seller, who is paid at the address of key 5.
 async fn sold(stage: &Stage) -> OperatorId {
     let owner = stage.service.operator_at("seller@example.org").await;
