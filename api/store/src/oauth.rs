@@ -124,7 +124,7 @@ impl OAuth<'_> {
         texts(&[("id", id), ("metadata", metadata)])?;
         let (id, metadata) = (id.to_owned(), metadata.to_owned());
         self.0
-            .write(move |cx| {
+            .write_aside(move |cx| {
                 Box::pin(async move {
                     sqlx::query("INSERT INTO oauth_clients (id, metadata, registered_at) VALUES ($1, $2, $3)")
                         .bind(id)
@@ -161,7 +161,7 @@ impl OAuth<'_> {
         texts(&[("client_id", client_id)])?;
         let client_id = client_id.to_owned();
         self.0
-            .write(move |cx| {
+            .write_aside(move |cx| {
                 Box::pin(async move {
                     let used = sqlx::query(
                         "INSERT INTO oauth_assertions (client_id, jti_hash, until_at) VALUES ($1, $2, $3)
@@ -182,7 +182,7 @@ impl OAuth<'_> {
     /// that ended before `kept`. A code that was used stays as long as its connection. Returns the number of rows.
     pub async fn prune(&self, now: Timestamp, kept: Timestamp) -> Result<u64, Error> {
         self.0
-            .write(move |cx| {
+            .write_aside(move |cx| {
                 Box::pin(async move {
                     // Rows that refer to a connection go before it.
                     const GONE: &str = "SELECT id FROM oauth_connections WHERE ends_at <= $1 OR ended_at <= $1";

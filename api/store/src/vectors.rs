@@ -59,7 +59,7 @@ impl Searching<'_> {
     pub async fn keep_vector(&self, embedder: &str, chain: Option<UnitId>, new: StoredVector) -> Result<bool, Error> {
         let embedder = embedder.to_owned();
         self.store()
-            .write(move |cx| {
+            .write_aside(move |cx| {
                 Box::pin(async move {
                     // The lock is the one that an erasure takes.
                     if let Some(chain) = chain {

@@ -94,7 +94,7 @@ impl OAuth<'_> {
     /// Notes that a connection was used.
     pub async fn connection_seen(&self, id: String, now: Timestamp) -> Result<(), Error> {
         self.0
-            .write(move |cx| {
+            .write_aside(move |cx| {
                 Box::pin(async move {
                     sqlx::query(
                         // Two requests at once may arrive in any order, and the later instant stays.
@@ -151,7 +151,7 @@ impl OAuth<'_> {
     /// Ends a connection of an operator. Returns false if the operator has no such connection, or it ended before.
     pub async fn connection_end_of(&self, operator: OperatorId, id: String, now: Timestamp) -> Result<bool, Error> {
         self.0
-            .write(move |cx| {
+            .write_aside(move |cx| {
                 Box::pin(async move {
                     // The operator is part of the condition, so nobody ends the connection of another.
                     let ended = sqlx::query(

@@ -29,7 +29,7 @@ impl OAuth<'_> {
         } = code;
         texts(&[("client_id", &grant.client_id), ("redirect_uri", &redirect_uri)])?;
         self.0
-            .write(move |cx| {
+            .write_aside(move |cx| {
                 Box::pin(async move {
                     sqlx::query(
                         "INSERT INTO oauth_codes
@@ -89,7 +89,7 @@ impl OAuth<'_> {
     ) -> Result<OAuthRedeemed, Error> {
         texts(&[("client_id", &connection.grant.client_id)])?;
         self.0
-            .write(move |cx| {
+            .write_aside(move |cx| {
                 Box::pin(async move {
                     let OAuthConnection { id, grant, .. } = &connection;
                     // The lock comes first, as in a suspension, which then ends this connection or is seen here.
@@ -170,7 +170,7 @@ impl OAuth<'_> {
             return Ok(false);
         };
         self.0
-            .write(move |cx| {
+            .write_aside(move |cx| {
                 Box::pin(async move {
                     let rotated = sqlx::query(
                         "UPDATE oauth_connections SET current_number = $2, rotated_at = $3, salt = $4
@@ -197,7 +197,7 @@ impl OAuth<'_> {
     /// Adds an access token. Changes nothing and returns false if its connection has ended.
     pub async fn access_add(&self, hash: [u8; 32], access: OAuthAccess) -> Result<bool, Error> {
         self.0
-            .write(move |cx| {
+            .write_aside(move |cx| {
                 Box::pin(async move {
                     // The write locks the connection, so that it does not end meanwhile.
                     let alive = sqlx::query(
@@ -244,7 +244,7 @@ impl OAuth<'_> {
     /// Ends a connection. An end that exists stays as it is.
     pub async fn connection_end(&self, id: String, now: Timestamp) -> Result<(), Error> {
         self.0
-            .write(move |cx| {
+            .write_aside(move |cx| {
                 Box::pin(async move {
                     sqlx::query("UPDATE oauth_connections SET ended_at = $2 WHERE id = $1 AND ended_at IS NULL")
                         .bind(id)
