@@ -61,24 +61,23 @@ pub(crate) async fn spend(
     Ok(used.rows_affected() > 0)
 }
 
-/// Locks the row of a day until the transaction ends, and returns its use.
+/// Locks the row of a day until the transaction ends.
 pub(crate) async fn lock(
     cx: &mut AnyConnection,
     operator: OperatorId,
     kind: AllowanceKind,
     day: i64,
-) -> Result<u32, Error> {
+) -> Result<(), Error> {
     sqlx::query(
         "INSERT INTO allowances (operator_id, kind, day, used) VALUES ($1, $2, $3, 0)
-         ON CONFLICT (operator_id, kind, day) DO UPDATE SET used = allowances.used
-         RETURNING used",
+         ON CONFLICT (operator_id, kind, day) DO UPDATE SET used = allowances.used",
     )
     .bind(operator.to_string())
     .bind(kind.as_str())
     .bind(day)
-    .fetch_one(cx)
-    .await?
-    .number("used")
+    .execute(cx)
+    .await?;
+    Ok(())
 }
 
 /// Gives back one of a day's allowance.

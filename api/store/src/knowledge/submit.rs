@@ -134,16 +134,14 @@ impl Knowledge<'_> {
                 Box::pin(async move {
                     // First, as everything below counts under this lock. The order of the refusals is
                     // fixed by it: conflict, hour, day.
-                    let used = allowances::lock(cx, new.operator, AllowanceKind::Knowledge, allowance.day).await?;
+                    allowances::lock(cx, new.operator, AllowanceKind::Knowledge, allowance.day).await?;
                     if let Some(conflict) = conflict(cx, &new).await? {
                         return Ok(Change::Undo(conflict));
                     }
                     if let Some(until) = busy_until(cx, &new, hourly).await? {
                         return Ok(Change::Undo(UnitSubmitted::Hourly { until }));
                     }
-                    if used >= allowance.limit
-                        || !allowances::spend(cx, new.operator, AllowanceKind::Knowledge, allowance).await?
-                    {
+                    if !allowances::spend(cx, new.operator, AllowanceKind::Knowledge, allowance).await? {
                         return Ok(Change::Undo(UnitSubmitted::AllowanceSpent));
                     }
                     if !insert(cx, &new, code_points).await? {
