@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use pay::{Brackets, Event, EventKind, Split};
+use pay::{Brackets, Event, Split};
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
 use types::money::MicroUsdc;
@@ -247,7 +247,7 @@ pub(crate) async fn record(cx: &mut AnyConnection, sale: &Sale, event: LedgerEve
         Posted::Repeated => return Ok(Recorded::Owned),
     }
     count(cx, sale, 1).await?;
-    reward(cx, sale, posted.kind).await?;
+    reward(cx, sale).await?;
     Ok(Recorded::Done)
 }
 
@@ -295,14 +295,39 @@ pub(crate) async fn count(cx: &mut AnyConnection, sale: &Sale, n: i64) -> Result
     Ok(())
 }
 
-/// Gives the points of a sale to the agent that made the item. An item that a person made gives none.
-async fn reward(cx: &mut AnyConnection, sale: &Sale, kind: EventKind) -> Result<(), Error> {
+/// Gives the points of a sale to the agent that made the item.
+async fn reward(cx: &mut AnyConnection, sale: &Sale) -> Result<(), Error> {
+    let kind = match sale.paid_with {
+        PaidWith::Given => PointsKind::TrialSale,
+        PaidWith::Credits | PaidWith::X402 => PointsKind::Sale,
+    };
+    give_points(cx, sale, kind, points_of(sale), sale.sold_at).await
+}
+
+/// Takes the points of a refunded sale back.
+pub(crate) async fn unreward(cx: &mut AnyConnection, sale: &Sale, now: Timestamp) -> Result<(), Error> {
+    // The same sum as the reward, so that a refund leaves the agent as if there had been no sale.
+    give_points(cx, sale, PointsKind::Reversal, -points_of(sale), now).await
+}
+
+/// Returns the points of a sale. A trial sale gives more, because it pays the seller nothing.
+const fn points_of(sale: &Sale) -> i64 {
+    match sale.paid_with {
+        PaidWith::Given => SALE_POINTS + sale.price.0 / CENT,
+        PaidWith::Credits | PaidWith::X402 => SALE_POINTS,
+    }
+}
+
+/// Gives points to the agent that made the item. An item that a person made gives none.
+async fn give_points(
+    cx: &mut AnyConnection,
+    sale: &Sale,
+    kind: PointsKind,
+    points: i64,
+    at: Timestamp,
+) -> Result<(), Error> {
     let Some(agent) = sale.seller_agent else {
         return Ok(());
-    };
-    let (kind, points) = match kind {
-        EventKind::TrialSale => (PointsKind::TrialSale, SALE_POINTS + sale.price.0 / CENT),
-        _ => (PointsKind::Sale, SALE_POINTS),
     };
     let new = NewPoints {
         agent,
@@ -311,30 +336,7 @@ async fn reward(cx: &mut AnyConnection, sale: &Sale, kind: EventKind) -> Result<
         key: sale.id.to_string(),
         points,
         subject: sale.item.clone(),
-        at: sale.sold_at,
-    };
-    points::give(cx, &new).await?;
-    Ok(())
-}
-
-/// Takes the points of a refunded sale back.
-pub(crate) async fn unreward(cx: &mut AnyConnection, sale: &Sale, now: Timestamp) -> Result<(), Error> {
-    let Some(agent) = sale.seller_agent else {
-        return Ok(());
-    };
-    // The same sum as the reward, so that a refund leaves the agent as if there had been no sale.
-    let points = match sale.paid_with {
-        PaidWith::Given => SALE_POINTS + sale.price.0 / CENT,
-        PaidWith::Credits | PaidWith::X402 => SALE_POINTS,
-    };
-    let new = NewPoints {
-        agent,
-        operator: sale.seller,
-        kind: PointsKind::Reversal,
-        key: sale.id.to_string(),
-        points: -points,
-        subject: sale.item.clone(),
-        at: now,
+        at,
     };
     points::give(cx, &new).await?;
     Ok(())
