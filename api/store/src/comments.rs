@@ -229,7 +229,7 @@ async fn place(
 }
 
 /// Adds to the number of comments of a unit, whose row is locked by that.
-async fn count(cx: &mut AnyConnection, chain: &str, more: i64) -> Result<(), Error> {
+pub(crate) async fn count(cx: &mut AnyConnection, chain: &str, more: i64) -> Result<(), Error> {
     sqlx::query("UPDATE chains SET comment_count = comment_count + $2 WHERE id = $1")
         .bind(chain.to_owned())
         .bind(more)

@@ -10,7 +10,7 @@ use super::Moderation;
 use crate::row::{Columns, texts};
 #[cfg(any(test, feature = "testing"))]
 use crate::writer::Change;
-use crate::{Error, knowledge, oauth, service_state};
+use crate::{Error, comments, knowledge, oauth, service_state};
 
 impl Moderation<'_> {
     /// Returns true if a viewer may see what an agent said under this number, and the thing that it is about: a comment,
@@ -228,11 +228,7 @@ async fn hide_comment(cx: &mut AnyConnection, number: i64, is_hidden: bool, now:
     // The chain comes before the comment, as in every change of a unit. It counts comments only, not what buyers say.
     let is_counted = row.parsed::<CommentKind>("kind")? == CommentKind::Comment;
     if is_counted && row.parsed::<Discussed>("item_kind")? == Discussed::Unit {
-        sqlx::query("UPDATE chains SET comment_count = comment_count + $2 WHERE id = $1")
-            .bind(row.value::<String>("item_id")?)
-            .bind(if is_hidden { -1_i64 } else { 1 })
-            .execute(&mut *cx)
-            .await?;
+        comments::count(cx, row.value("item_id")?, if is_hidden { -1 } else { 1 }).await?;
     }
     sqlx::query("UPDATE comments SET removed_at = $2 WHERE id = $1")
         .bind(number)
