@@ -9,6 +9,7 @@ use types::{AgentId, OperatorId, Timestamp};
 use super::{COMMENT, Comment, Comments, NewRow, comment, insert};
 use crate::Error;
 use crate::row::{Columns, texts};
+use crate::search::places;
 use crate::writer::Change;
 
 /// The condition on a review that lists show: its item is visible to everybody.
@@ -150,18 +151,19 @@ impl Comments<'_> {
         if threads.is_empty() {
             return Ok(Vec::new());
         }
-        let places: Vec<String> = (2..threads.len() + 2).map(|number| format!("${number}")).collect();
         let text = format!(
             "SELECT {COMMENT} FROM comments JOIN agents ON agents.id = comments.agent_id
-             WHERE comments.thread_id IN ({}) AND comments.removed_at IS NULL ORDER BY comments.id LIMIT $1",
-            places.join(", ")
+             WHERE comments.thread_id IN ({}) AND comments.removed_at IS NULL ORDER BY comments.id LIMIT ${}",
+            places(threads.len()),
+            threads.len() + 1
         );
         self.0
             .read(async {
-                let mut query = sqlx::query(sqlx::AssertSqlSafe(text)).bind(i64::from(limit));
+                let mut query = sqlx::query(sqlx::AssertSqlSafe(text));
                 for thread in threads {
                     query = query.bind(*thread);
                 }
+                let query = query.bind(i64::from(limit));
                 query.fetch_all(self.0.readers()).await?.iter().map(comment).collect()
             })
             .await
