@@ -1,7 +1,7 @@
 //! Purchases of operators, as this process remembers them.
 //!
-//! Invariant: only what was bought is remembered, for a minute. A refund or takedown raises a number in the database,
-//! which is looked at once a second; then everything is forgotten.
+//! Invariant: only what was bought is remembered, for a minute. A refund raises a number in the database, which is looked
+//! at once a second; then everything is forgotten.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering};

@@ -55,7 +55,7 @@ impl Money<'_> {
             .await
     }
 
-    /// Returns the number that rises with each refund and takedown, after which nobody relies on what it remembers.
+    /// Returns the number that rises with each refund, after which nobody relies on what it remembers.
     pub async fn entitlement_generation(&self) -> Result<i64, Error> {
         self.0
             .read(async {
