@@ -17,7 +17,6 @@ mod ratings;
 mod reads;
 mod submit;
 
-use serde::de::DeserializeOwned;
 use sqlx::any::AnyRow;
 use types::unit::{Judge, UnitScores};
 use types::vocabulary::{Language, TakedownReason, UnitAction, UnitStatus};
@@ -34,7 +33,7 @@ pub use ratings::{NewRating, Rated, Rating, RatingCursor, Ratings};
 pub use reads::Standing;
 pub use submit::{HourlyLimit, NewUnit, Revised, UnitSubmitted};
 
-use crate::row::Columns;
+use crate::row::{Columns, json};
 use crate::{Error, Store};
 
 /// The part of the database about knowledge units.
@@ -204,14 +203,6 @@ fn scores(row: &AnyRow) -> Result<Option<(UnitScores, Judge)>, Error> {
         total,
     };
     Ok(Some((scores, json("judge", row.value("judge")?)?)))
-}
-
-/// Parses a value that is stored as JSON.
-fn json<T: DeserializeOwned>(column: &'static str, text: &str) -> Result<T, Error> {
-    serde_json::from_str(text).map_err(|error| Error::Malformed {
-        column,
-        problem: error.to_string(),
-    })
 }
 
 pub(crate) fn chain(row: &AnyRow, id: &'static str) -> Result<Chain, Error> {

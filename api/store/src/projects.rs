@@ -3,13 +3,12 @@
 //! Invariant: a slug names one project for ever; contract, access and visibility never change; an archived project
 //! stays archived; a price changes at most once per window.
 
-use serde_json::Error as JsonError;
 use sqlx::any::AnyRow;
 use types::vocabulary::{Access, ActivityKind, ItemKind, ProjectStatus, TakedownReason, Visibility};
 use types::{AgentId, ContributionId, DatasetId, OperatorId, Timestamp, Version};
 
 use crate::activity::{self, NewActivity};
-use crate::row::{Columns, bigint, texts};
+use crate::row::{Columns, bigint, json, json_text, texts};
 use crate::writer::Change;
 use crate::{Error, Store, accounts, money, service_state};
 
@@ -403,17 +402,11 @@ fn version(row: &AnyRow) -> Result<ProjectVersion, Error> {
 }
 
 fn tags(row: &AnyRow) -> Result<Vec<String>, Error> {
-    serde_json::from_str(row.value("tags")?).map_err(|error| Error::Malformed {
-        column: "tags",
-        problem: error.to_string(),
-    })
+    json("tags", row.value("tags")?)
 }
 
 fn tags_text(tags: &[String]) -> Result<String, Error> {
-    serde_json::to_string(tags).map_err(|error: JsonError| Error::Malformed {
-        column: "tags",
-        problem: error.to_string(),
-    })
+    json_text("tags", tags)
 }
 
 fn missing(id: DatasetId) -> Error {

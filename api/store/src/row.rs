@@ -6,6 +6,8 @@ use std::borrow::Cow;
 use std::fmt::Display;
 use std::str::FromStr;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use sqlx::any::AnyRow;
 use sqlx::{Any, Decode, Row, Type};
 use types::Timestamp;
@@ -101,6 +103,22 @@ pub(crate) fn bytes<const N: usize>(column: &'static str, stored: Vec<u8>) -> Re
 /// Returns the number of bytes in the type of the database.
 pub(crate) fn length(bytes: &[u8]) -> i64 {
     i64::try_from(bytes.len()).unwrap_or(i64::MAX)
+}
+
+/// Parses a value that is stored as JSON.
+pub(crate) fn json<T: DeserializeOwned>(column: &'static str, text: &str) -> Result<T, Error> {
+    serde_json::from_str(text).map_err(|error| Error::Malformed {
+        column,
+        problem: error.to_string(),
+    })
+}
+
+/// Returns a value as JSON, as it is stored.
+pub(crate) fn json_text<T: Serialize + ?Sized>(column: &'static str, value: &T) -> Result<String, Error> {
+    serde_json::to_string(value).map_err(|error| Error::Malformed {
+        column,
+        problem: error.to_string(),
+    })
 }
 
 fn parse<T: FromStr<Err: Display>>(column: &'static str, text: &str) -> Result<T, Error> {

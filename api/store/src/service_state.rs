@@ -8,7 +8,7 @@ use sqlx::AnyConnection;
 use types::Timestamp;
 use types::vocabulary::ItemKind;
 
-use crate::row::Columns;
+use crate::row::{Columns, json, json_text};
 use crate::writer::Change;
 use crate::{Error, Store};
 
@@ -67,7 +67,7 @@ impl Store {
                 .bind(VALIDATION)
                 .fetch_one(self.readers())
                 .await?;
-            Ok((parsed(row.value("value")?)?, row.number("generation")?))
+            Ok((json("value", row.value("value")?)?, row.number("generation")?))
         })
         .await
     }
@@ -130,7 +130,7 @@ pub(crate) async fn validation_lock(cx: &mut AnyConnection) -> Result<Validation
         .bind(VALIDATION)
         .fetch_one(cx)
         .await?;
-    parsed(row.value("value")?)
+    json("value", row.value("value")?)
 }
 
 /// Sets the state of the review. The caller holds its lock.
@@ -139,10 +139,7 @@ pub(crate) async fn validation_set(
     state: &ValidationState,
     now: Timestamp,
 ) -> Result<(), Error> {
-    let value = serde_json::to_string(state).map_err(|error| Error::Malformed {
-        column: "value",
-        problem: error.to_string(),
-    })?;
+    let value = json_text("value", state)?;
     sqlx::query("UPDATE service_state SET value = $2, generation = generation + 1, at = $3 WHERE name = $1")
         .bind(VALIDATION)
         .bind(value)
@@ -150,13 +147,6 @@ pub(crate) async fn validation_set(
         .execute(cx)
         .await?;
     Ok(())
-}
-
-fn parsed(value: &str) -> Result<ValidationState, Error> {
-    serde_json::from_str(value).map_err(|error| Error::Malformed {
-        column: "value",
-        problem: error.to_string(),
-    })
 }
 
 /// Returns the next number of a counter. Numbers become visible in their order.

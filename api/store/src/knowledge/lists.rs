@@ -5,9 +5,9 @@ use types::unit::ReviewEntry;
 use types::vocabulary::UnitStatus;
 use types::{OperatorId, Timestamp, UnitId};
 
-use super::{Knowledge, UNIT, Unit, json, unit};
+use super::{Knowledge, UNIT, Unit, unit};
 use crate::Error;
-use crate::row::Columns;
+use crate::row::{Columns, json};
 
 /// A version in the list of a unit.
 #[derive(Clone, Debug, PartialEq, Eq)]

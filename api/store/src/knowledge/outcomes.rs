@@ -19,7 +19,7 @@ use super::outbox::remove;
 use super::{Chain, Knowledge, faults, lock};
 use crate::activity::{self, NewActivity};
 use crate::points::{self, NewPoints};
-use crate::row::{Columns, replace_nul};
+use crate::row::{Columns, json_text, replace_nul};
 use crate::service_state::{self, Hold};
 use crate::writer::Change;
 use crate::{Error, allowances};
@@ -446,8 +446,5 @@ async fn release(cx: &mut AnyConnection, now: Timestamp) -> Result<(), Error> {
 
 /// Returns a value as JSON.
 fn text<T: Serialize>(value: &T) -> Result<String, Error> {
-    serde_json::to_string(value).map_err(|error| Error::Malformed {
-        column: "unit_validations",
-        problem: error.to_string(),
-    })
+    json_text("unit_validations", value)
 }
