@@ -425,13 +425,6 @@ async fn known(cx: &mut AnyConnection, new: &NewPayment) -> Result<Option<Paymen
 
 /// Reads a payment from its row.
 fn payment(row: &AnyRow) -> Result<Payment, Error> {
-    let malformed = |column, word: &str| Error::Malformed {
-        column,
-        problem: format!("`{word}` is not a known word"),
-    };
-    let state: String = row.value("state")?;
-    let kind: String = row.value("item_kind")?;
-    let kinds = [PaidFor::Unit, PaidFor::Dataset, PaidFor::Pack];
     Ok(Payment {
         id: row.value("id")?,
         payer: row.value("payer")?,
@@ -440,10 +433,7 @@ fn payment(row: &AnyRow) -> Result<Payment, Error> {
         asset: row.value("asset")?,
         protocol: row.value("x402_version")?,
         bound: Bound {
-            kind: kinds
-                .into_iter()
-                .find(|known| known.as_str() == kind)
-                .ok_or_else(|| malformed("item_kind", &kind))?,
+            kind: row.parsed("item_kind")?,
             id: row.value("item_id")?,
             version: row.value("version")?,
             unit_version: row.value("unit_version")?,
@@ -455,10 +445,7 @@ fn payment(row: &AnyRow) -> Result<Payment, Error> {
         payload: row.value("payload")?,
         client_net: row.value("client_net")?,
         buyer: row.parsed_optional("buyer_operator")?,
-        state: PaymentState::ALL
-            .into_iter()
-            .find(|known| known.as_str() == state)
-            .ok_or_else(|| malformed("state", &state))?,
+        state: row.parsed("state")?,
         attempts: row.value("attempts")?,
         lease_until: row.time("lease_until")?,
         transaction: row.value("transaction_hash")?,

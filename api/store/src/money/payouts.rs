@@ -17,42 +17,14 @@ use sqlx::any::AnyRow;
 use types::money::MicroUsdc;
 use types::{LedgerEventId, OperatorId, Timestamp};
 
+pub use types::vocabulary::PayoutState;
+
 use super::Money;
 use super::faults::may_lose_key;
 use super::post::{Posted, Posting, locked_balance, post};
 use crate::Error;
 use crate::row::Columns;
 use crate::writer::Change;
-
-/// State of a payout.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum PayoutState {
-    /// Its amount is set aside; nothing was sent.
-    Picked,
-    /// Sent, or about to be.
-    Sending,
-    /// It may have been paid.
-    Unknown,
-    /// The payout was paid and booked.
-    Done,
-    /// It was not paid, which is proved. The amount of a payout is payable again, that of a refund stays owed.
-    Failed,
-}
-
-impl PayoutState {
-    const ALL: [Self; 5] = [Self::Picked, Self::Sending, Self::Unknown, Self::Done, Self::Failed];
-
-    /// Returns the word of the state, as it is stored.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Picked => "picked",
-            Self::Sending => "sending",
-            Self::Unknown => "unknown",
-            Self::Done => "done",
-            Self::Failed => "failed",
-        }
-    }
-}
 
 /// A payout, or a refund to a wallet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -481,8 +453,6 @@ async fn booked(cx: &mut AnyConnection, asset: &str, event: &Event, id: &str, no
 }
 
 fn payout(row: &AnyRow) -> Result<PayoutRow, Error> {
-    let state: String = row.value("state")?;
-    let found = PayoutState::ALL.into_iter().find(|known| known.as_str() == state);
     Ok(PayoutRow {
         id: row.value("id")?,
         operator: row.parsed_optional("operator_id")?,
@@ -492,10 +462,7 @@ fn payout(row: &AnyRow) -> Result<PayoutRow, Error> {
         asset: row.value("asset")?,
         nonce: row.value("nonce")?,
         valid_before: row.value("valid_before")?,
-        state: found.ok_or_else(|| Error::Malformed {
-            column: "state",
-            problem: format!("`{state}` is not a known word"),
-        })?,
+        state: row.parsed("state")?,
         attempts: row.value("attempts")?,
         next_try_at: row.time("next_try_at")?,
         transaction: row.value("transaction_hash")?,

@@ -1,81 +1,10 @@
 //! Payments: their states, the item that each is bound to, and their rows.
-//!
-//! Invariant: words are stored as the enumerations say them.
 
 use std::time::Duration;
 
 use types::{OperatorId, Timestamp};
 
-/// State of a payment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum PaymentState {
-    /// Bound to an item; nothing was sent.
-    Bound,
-    /// The facilitator said no; nothing was sent.
-    Refused,
-    /// A newer payment of the same wallet for the same item took its place; nothing was sent.
-    Abandoned,
-    /// Sent, or about to be.
-    Settling,
-    /// It may have moved the money.
-    Unknown,
-    /// It moved the money, and what it paid for is granted.
-    Settled,
-    /// It moved nothing, which is proved.
-    Failed,
-    /// The wallet owned the item; nothing is ever sent.
-    NotNeeded,
-}
-
-impl PaymentState {
-    pub(super) const ALL: [Self; 8] = [
-        Self::Bound,
-        Self::Refused,
-        Self::Abandoned,
-        Self::Settling,
-        Self::Unknown,
-        Self::Settled,
-        Self::Failed,
-        Self::NotNeeded,
-    ];
-
-    /// Returns the word of the state, as it is stored.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Bound => "bound",
-            Self::Refused => "refused",
-            Self::Abandoned => "abandoned",
-            Self::Settling => "settling",
-            Self::Unknown => "unknown",
-            Self::Settled => "settled",
-            Self::Failed => "failed",
-            // The words are in rows and in partial unique indexes, so a new state needs a migration.
-            Self::NotNeeded => "not_needed",
-        }
-    }
-}
-
-/// Kind of thing that is paid for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum PaidFor {
-    /// A knowledge unit.
-    Unit,
-    /// A version of a dataset.
-    Dataset,
-    /// A pack of credits.
-    Pack,
-}
-
-impl PaidFor {
-    /// Returns the word of the kind, as it is stored.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Unit => "unit",
-            Self::Dataset => "dataset",
-            Self::Pack => "pack",
-        }
-    }
-}
+pub use types::vocabulary::{PaidFor, PaymentState};
 
 /// Thing that a payment is bound to.
 #[derive(Clone, Debug, PartialEq, Eq)]
