@@ -3,7 +3,6 @@
 //! Invariant: a movement has one debit account, one credit account and a positive amount, so every sum is zero.
 
 use std::fmt;
-use std::str::FromStr;
 
 use types::OperatorId;
 use types::money::MicroUsdc;
@@ -103,6 +102,11 @@ impl AccountKind {
         }
     }
 
+    /// Returns the kind with this word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == word)
+    }
+
     /// Returns the side of the accounts of this kind.
     pub const fn side(self) -> Side {
         match self {
@@ -128,11 +132,6 @@ pub struct Account {
     kind: AccountKind,
     operator: Option<OperatorId>,
 }
-
-/// The text is no account.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not an account of the ledger")]
-pub struct ParseAccountError;
 
 impl Account {
     /// Returns the account of an operator, or, for a kind that no operator has, the platform's.
@@ -173,24 +172,6 @@ impl fmt::Display for Account {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.kind.as_str())?;
         self.operator.map_or(Ok(()), |operator| write!(f, ":{operator}"))
-    }
-}
-
-impl FromStr for Account {
-    type Err = ParseAccountError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (word, operator) = match text.split_once(':') {
-            Some((word, operator)) => (word, Some(operator.parse().map_err(|_error| ParseAccountError)?)),
-            None => (text, None),
-        };
-        let kind = AccountKind::ALL.into_iter().find(|kind| kind.as_str() == word);
-        match kind {
-            // `fees:{operator}` and `held` without one name no account, although each part of them is a
-            // good word.
-            Some(kind) if kind.is_of_operator() == operator.is_some() => Ok(Self { kind, operator }),
-            _ => Err(ParseAccountError),
-        }
     }
 }
 

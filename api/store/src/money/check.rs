@@ -197,9 +197,12 @@ impl Money<'_> {
             })
             .await?;
         // Compared by the code that posts, so that a kind of event has its shape in one place.
-        let account = |word: &str| AccountKind::ALL.into_iter().find(|kind| kind.as_str() == word);
         for (kind, debit, credit) in pairs {
-            let allowed = match (EventKind::parse(&kind), account(&debit), account(&credit)) {
+            let allowed = match (
+                EventKind::parse(&kind),
+                AccountKind::parse(&debit),
+                AccountKind::parse(&credit),
+            ) {
                 (Some(kind), Some(debit), Some(credit)) => kind.allows(debit, credit),
                 _ => false,
             };
@@ -234,7 +237,7 @@ impl Money<'_> {
         let mut sums: BTreeMap<String, (i128, i128)> = BTreeMap::new();
         for (asset, word, balance) in balances {
             let (money, given) = sums.entry(asset).or_default();
-            match AccountKind::ALL.into_iter().find(|kind| kind.as_str() == word) {
+            match AccountKind::parse(&word) {
                 // Given credits have a circle of their own. Counted together, an error in them could
                 // hide one of money.
                 Some(AccountKind::Promo) => *given += i128::from(balance),
