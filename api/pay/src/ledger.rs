@@ -134,6 +134,21 @@ pub struct Account {
 }
 
 impl Account {
+    /// Refunds to wallets on their way.
+    pub const REFUND_PENDING: Self = Self::platform(AccountKind::RefundPending);
+    /// Charges for storage and egress.
+    pub const USAGE: Self = Self::platform(AccountKind::Usage);
+    /// Counterpart of given credits that are not spent.
+    pub const PROMO: Self = Self::platform(AccountKind::Promo);
+    /// Credits that an admin granted.
+    pub const SUBSIDY: Self = Self::platform(AccountKind::Subsidy);
+    /// Money that came without a known purchase.
+    pub const SUSPENSE: Self = Self::platform(AccountKind::Suspense);
+    /// Fee of the platform.
+    pub const FEES: Self = Self::platform(AccountKind::Fees);
+    /// Test USDC on the chain.
+    pub const TREASURY: Self = Self::platform(AccountKind::Treasury);
+
     /// Returns the account of an operator, or, for a kind that no operator has, the platform's.
     pub const fn of(kind: AccountKind, operator: OperatorId) -> Self {
         Self {
@@ -142,13 +157,8 @@ impl Account {
         }
     }
 
-    /// Returns an account of the platform; `None` for a kind of which each operator has its own.
-    pub const fn platform(kind: AccountKind) -> Option<Self> {
-        if kind.is_of_operator() {
-            None
-        } else {
-            Some(Self { kind, operator: None })
-        }
+    const fn platform(kind: AccountKind) -> Self {
+        Self { kind, operator: None }
     }
 
     /// Returns the kind of the account.

@@ -155,15 +155,6 @@ pub struct Event {
     pub lines: Vec<Line>,
 }
 
-/// Source of the money of a sale.
-const fn platform(kind: Kind) -> Account {
-    match Account::platform(kind) {
-        Some(account) => account,
-        // No function below names a kind of an operator here; such an account would not be stored.
-        None => Account { kind, operator: None },
-    }
-}
-
 impl Event {
     fn new(kind: EventKind, key: impl Into<String>, lines: &[(Account, Account, MicroUsdc)]) -> Self {
         // A price below the first bracket has no fee, and a movement of zero would be refused by the
@@ -180,19 +171,19 @@ impl Event {
 
     /// A pack of credits was bought; the key is the payment.
     pub fn pack(payment: &str, operator: OperatorId, amount: MicroUsdc) -> Self {
-        let line = (platform(Kind::Treasury), Account::of(Kind::Credits, operator), amount);
+        let line = (Account::TREASURY, Account::of(Kind::Credits, operator), amount);
         Self::new(EventKind::Pack, payment, &[line])
     }
 
     /// An admin granted credits.
     pub fn grant(reference: &str, operator: OperatorId, amount: MicroUsdc) -> Self {
-        let line = (platform(Kind::Subsidy), Account::of(Kind::Credits, operator), amount);
+        let line = (Account::SUBSIDY, Account::of(Kind::Credits, operator), amount);
         Self::new(EventKind::Grant, reference, &[line])
     }
 
     /// Credits were given, for trial sales.
     pub fn given(reference: &str, operator: OperatorId, amount: MicroUsdc) -> Self {
-        let line = (platform(Kind::Promo), Account::of(Kind::Given, operator), amount);
+        let line = (Account::PROMO, Account::of(Kind::Given, operator), amount);
         Self::new(EventKind::Given, reference, &[line])
     }
 
@@ -203,20 +194,20 @@ impl Event {
 
     /// An item was sold by x402.
     pub fn sale_by_x402(sale: &str, seller: OperatorId, split: Split) -> Self {
-        Self::sale_from(sale, platform(Kind::Treasury), seller, split)
+        Self::sale_from(sale, Account::TREASURY, seller, split)
     }
 
     fn sale_from(sale: &str, from: Account, seller: OperatorId, split: Split) -> Self {
         let lines = [
             (from, Account::of(Kind::Held, seller), split.share),
-            (from, platform(Kind::Fees), split.fee),
+            (from, Account::FEES, split.fee),
         ];
         Self::new(EventKind::Sale, sale, &lines)
     }
 
     /// An item was sold for given credits: no fee, and nothing for the seller but points.
     pub fn trial_sale(sale: &str, buyer: OperatorId, price: MicroUsdc) -> Self {
-        let line = (Account::of(Kind::Given, buyer), platform(Kind::Promo), price);
+        let line = (Account::of(Kind::Given, buyer), Account::PROMO, price);
         Self::new(EventKind::TrialSale, sale, &[line])
     }
 
@@ -247,20 +238,17 @@ impl Event {
 
     /// A dispute ended for the buyer, who gets the price back as credits, or, without an account, to its wallet.
     pub fn dispute_won(dispute: &str, seller: OperatorId, buyer: Option<OperatorId>, split: Split) -> Self {
-        let to = buyer.map_or_else(
-            || platform(Kind::RefundPending),
-            |buyer| Account::of(Kind::Credits, buyer),
-        );
+        let to = buyer.map_or(Account::REFUND_PENDING, |buyer| Account::of(Kind::Credits, buyer));
         let lines = [
             (Account::of(Kind::Disputed, seller), to, split.share),
-            (platform(Kind::Fees), to, split.fee),
+            (Account::FEES, to, split.fee),
         ];
         Self::new(EventKind::DisputeWon, dispute, &lines)
     }
 
     /// A dispute of a trial sale ended for the buyer.
     pub fn trial_dispute_won(dispute: &str, buyer: OperatorId, price: MicroUsdc) -> Self {
-        let line = (platform(Kind::Promo), Account::of(Kind::Given, buyer), price);
+        let line = (Account::PROMO, Account::of(Kind::Given, buyer), price);
         Self::new(EventKind::DisputeWon, dispute, &[line])
     }
 
@@ -276,11 +264,7 @@ impl Event {
 
     /// A payout was paid.
     pub fn payout_done(payout: &str, operator: OperatorId, amount: MicroUsdc) -> Self {
-        let line = (
-            Account::of(Kind::PayoutPending, operator),
-            platform(Kind::Treasury),
-            amount,
-        );
+        let line = (Account::of(Kind::PayoutPending, operator), Account::TREASURY, amount);
         Self::new(EventKind::PayoutDone, payout, &[line])
     }
 
@@ -296,47 +280,44 @@ impl Event {
 
     /// A refund to a wallet was paid.
     pub fn refund_done(refund: &str, amount: MicroUsdc) -> Self {
-        let line = (platform(Kind::RefundPending), platform(Kind::Treasury), amount);
+        let line = (Account::REFUND_PENDING, Account::TREASURY, amount);
         Self::new(EventKind::RefundDone, refund, &[line])
     }
 
     /// A day of storage beyond the free bytes was charged.
     pub fn storage_day(operator: OperatorId, day: i64, amount: MicroUsdc) -> Self {
-        let line = (Account::of(Kind::Credits, operator), platform(Kind::Usage), amount);
+        let line = (Account::of(Kind::Credits, operator), Account::USAGE, amount);
         // The key names the day, so that a job that runs twice charges once.
         Self::new(EventKind::StorageDay, format!("{operator}:{day}"), &[line])
     }
 
     /// A block of egress beyond the free bytes was charged, the `number`th of the month.
     pub fn egress_block(operator: OperatorId, month: i64, number: i64, amount: MicroUsdc) -> Self {
-        let line = (Account::of(Kind::Credits, operator), platform(Kind::Usage), amount);
+        let line = (Account::of(Kind::Credits, operator), Account::USAGE, amount);
         Self::new(EventKind::EgressBlock, format!("{operator}:{month}:{number}"), &[line])
     }
 
     /// A charge was given back.
     pub fn usage_refund(reference: &str, operator: OperatorId, amount: MicroUsdc) -> Self {
-        let line = (platform(Kind::Usage), Account::of(Kind::Credits, operator), amount);
+        let line = (Account::USAGE, Account::of(Kind::Credits, operator), amount);
         Self::new(EventKind::UsageRefund, reference, &[line])
     }
 
     /// Money came without a known purchase; the key names the transfer on the chain.
     pub fn unmatched(transfer: &str, amount: MicroUsdc) -> Self {
-        let line = (platform(Kind::Treasury), platform(Kind::Suspense), amount);
+        let line = (Account::TREASURY, Account::SUSPENSE, amount);
         Self::new(EventKind::Unmatched, transfer, &[line])
     }
 
     /// Money without a known purchase became credits of an operator, or, without one, a refund to a wallet.
     pub fn assigned(transfer: &str, operator: Option<OperatorId>, amount: MicroUsdc) -> Self {
-        let to = operator.map_or_else(
-            || platform(Kind::RefundPending),
-            |operator| Account::of(Kind::Credits, operator),
-        );
-        Self::new(EventKind::Assigned, transfer, &[(platform(Kind::Suspense), to, amount)])
+        let to = operator.map_or(Account::REFUND_PENDING, |operator| Account::of(Kind::Credits, operator));
+        Self::new(EventKind::Assigned, transfer, &[(Account::SUSPENSE, to, amount)])
     }
 
     /// Money without a known purchase was the platform's own deposit.
     pub fn assigned_to_platform(transfer: &str, amount: MicroUsdc) -> Self {
-        let line = (platform(Kind::Suspense), platform(Kind::Subsidy), amount);
+        let line = (Account::SUSPENSE, Account::SUBSIDY, amount);
         Self::new(EventKind::Assigned, transfer, &[line])
     }
 }

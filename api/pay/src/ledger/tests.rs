@@ -96,7 +96,17 @@ fn an_account_is_what_was_written() {
         let account = Account::of(kind, operator(7));
         assert_eq!(AccountKind::parse(kind.as_str()), Some(kind));
         assert_eq!(account.operator().is_some(), kind.is_of_operator());
-        assert_eq!(Account::platform(kind).is_none(), kind.is_of_operator());
+    }
+    for account in [
+        Account::REFUND_PENDING,
+        Account::USAGE,
+        Account::PROMO,
+        Account::SUBSIDY,
+        Account::SUSPENSE,
+        Account::FEES,
+        Account::TREASURY,
+    ] {
+        assert_eq!(account, Account::of(account.kind(), operator(7)));
     }
     let id = Account::of(AccountKind::Fees, operator(1)).id("eip155:1/0x2");
     assert_eq!(id, "eip155:1/0x2|fees");

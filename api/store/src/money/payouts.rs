@@ -11,7 +11,7 @@
 
 use std::time::Duration;
 
-use pay::{Account, AccountKind, Event};
+use pay::{Account, Event};
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
 use types::money::MicroUsdc;
@@ -365,9 +365,7 @@ async fn pick(cx: &mut AnyConnection, new: &NewPayout) -> Result<Change<PayoutPi
 /// not backed by money, so it may have less than is owed.
 pub(super) async fn is_covered(cx: &mut AnyConnection, asset: &str) -> Result<bool, Error> {
     // The row is the lock: without it two payouts that are picked at once would both fit.
-    if let Some(treasury) = Account::platform(AccountKind::Treasury) {
-        locked_balance(cx, asset, treasury).await?;
-    }
+    locked_balance(cx, asset, Account::TREASURY).await?;
     let left: i64 = sqlx::query_scalar(
         "SELECT CAST(COALESCE(SUM(CASE WHEN kind = 'treasury' THEN balance ELSE -balance END), 0) AS BIGINT)
          FROM ledger_accounts WHERE asset = $1 AND kind IN ('treasury', 'payout_pending', 'refund_pending')",

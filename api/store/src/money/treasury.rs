@@ -2,7 +2,7 @@
 //!
 //! Invariant: a transaction is booked once, as a purchase or as a deposit.
 
-use pay::{Account, AccountKind, Event};
+use pay::{Account, Event};
 use sqlx::AnyConnection;
 use types::money::MicroUsdc;
 use types::{LedgerEventId, Timestamp};
@@ -108,12 +108,8 @@ async fn deposit(cx: &mut AnyConnection, new: &NewDeposit) -> Result<Change<bool
         return Ok(Change::Undo(false));
     }
     // Granted credits are owed to sellers once they are spent, so a deposit backs those first.
-    let subsidy = Account::platform(AccountKind::Subsidy);
     let mut events = vec![Event::unmatched(&new.transaction, new.amount)];
-    let granted = match subsidy {
-        Some(subsidy) => locked_balance(cx, &new.asset, subsidy).await?,
-        None => 0,
-    };
+    let granted = locked_balance(cx, &new.asset, Account::SUBSIDY).await?;
     if granted > 0 {
         let amount = MicroUsdc(granted.min(new.amount.0));
         events.push(Event::assigned_to_platform(&new.transaction, amount));
