@@ -245,8 +245,7 @@ impl Console<'_> {
     /// Returns the contributions of the operator's agents in the last `days` UTC days, one entry for each day that has
     /// any, oldest first.
     pub async fn days_of(&self, operator: OperatorId, days: u32, now: Timestamp) -> Result<Vec<Day>, Error> {
-        let today = now.micros().div_euclid(MICROS_A_DAY);
-        let first = Timestamp::from_micros((today + 1 - i64::from(days)) * MICROS_A_DAY);
+        let first = Timestamp::from_micros((now.day() + 1 - i64::from(days)) * MICROS_A_DAY);
         self.0
             .read(async {
                 let rows = sqlx::query(

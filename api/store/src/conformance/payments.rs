@@ -7,9 +7,10 @@ use types::{LedgerEventId, OperatorId, PaymentId, SaleId};
 
 use super::fixture::{at, mail, open, operator, race};
 use super::money::{ASSET as LEDGER, Market, balances, give, sound, terms};
+use super::payouts::pick;
 use crate::{
-    Bound, Doubtful, NewPayment, NewPayout, PaidFor, Payable, Payment, PaymentBound, PaymentState, PayoutPicked,
-    PayoutState, Settled, Settlement, Store, WalletMoved, WalletRefund, WalletSpent, WalletTransfer,
+    Bound, Doubtful, NewPayment, PaidFor, Payable, Payment, PaymentBound, PaymentState, PayoutPicked, PayoutState,
+    Settled, Settlement, Store, WalletMoved, WalletRefund, WalletSpent, WalletTransfer,
 };
 
 const NETWORK: &str = "eip155:84532";
@@ -272,18 +273,6 @@ pub async fn one_of_many_proves_a_wallet(url: &str) {
 async fn payable(store: &Store, now: i64) -> Vec<Payable> {
     let threshold = MicroUsdc(50_000);
     store.money().payable(LEDGER, threshold, at(now)).await.unwrap()
-}
-
-async fn pick(store: &Store, payable: Payable, now: i64) -> PayoutPicked {
-    let id = PaymentId::new(at(now)).to_string();
-    let new = NewPayout {
-        nonce: format!("nonce of {id}"),
-        id,
-        asset: LEDGER.to_owned(),
-        payable,
-        now: at(now),
-    };
-    store.money().payout_pick(new).await.unwrap()
 }
 
 /// Brings money in: an operator buys a pack, which is credited once.

@@ -100,7 +100,7 @@ async fn seller(store: &Store, buyer: OperatorId, number: u32) -> OperatorId {
     owner
 }
 
-async fn pick(store: &Store, payable: crate::Payable, now: i64) -> PayoutPicked {
+pub(crate) async fn pick(store: &Store, payable: crate::Payable, now: i64) -> PayoutPicked {
     let id = PaymentId::new(at(now)).to_string();
     let new = NewPayout {
         nonce: format!("nonce of {id}"),
