@@ -134,6 +134,8 @@ pub struct Account {
 }
 
 impl Account {
+    // Constants and not values that may be missing: the balance of no account would be taken for zero,
+    // and no row would be locked.
     /// Refunds to wallets on their way.
     pub const REFUND_PENDING: Self = Self::platform(AccountKind::RefundPending);
     /// Charges for storage and egress.

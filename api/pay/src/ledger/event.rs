@@ -317,6 +317,7 @@ impl Event {
 
     /// Money without a known purchase was the platform's own deposit.
     pub fn assigned_to_platform(transfer: &str, amount: MicroUsdc) -> Self {
+        // A deposit backs credits that were granted without money, so their counterpart falls.
         let line = (Account::SUSPENSE, Account::SUBSIDY, amount);
         Self::new(EventKind::Assigned, transfer, &[line])
     }
