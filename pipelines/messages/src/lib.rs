@@ -13,7 +13,7 @@ mod unit;
 use serde::Deserialize;
 
 pub use dead_letter::{DEAD_LETTERS, DeadLetter};
-pub use outcome::{ContributionOutcome, OUTCOMES, Outcome, Subject, UnitOutcome};
+pub use outcome::{ContributionOutcome, OUTCOMES, Outcome, UnitOutcome};
 pub use records::Records;
 pub use submission::{Address, CONTRIBUTIONS, Source, Submission};
 pub use types::knowledge::UnitText;

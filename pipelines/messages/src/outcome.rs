@@ -15,25 +15,6 @@ use crate::{DecodeError, FORMAT, KNOWLEDGE, read};
 /// Topic of [`Outcome`]s; the key is the id of the dataset, or [`KNOWLEDGE`].
 pub const OUTCOMES: &str = "outcomes";
 
-/// The thing that an outcome is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Subject {
-    /// A contribution to a dataset.
-    Contribution {
-        /// Id of the contribution.
-        id: ContributionId,
-        /// Dataset that the contribution is for.
-        dataset: DatasetId,
-    },
-    /// A version of a knowledge unit.
-    Unit {
-        /// Id of the version.
-        id: UnitId,
-        /// The unit, by the id of its first version.
-        chain: UnitId,
-    },
-}
-
 /// The result of judging a submission.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
@@ -95,22 +76,6 @@ pub struct UnitOutcome {
 }
 
 impl Outcome {
-    /// Returns what the outcome is about.
-    pub const fn subject(&self) -> Subject {
-        match self {
-            Self::Contribution(outcome) => outcome.subject(),
-            Self::Unit(outcome) => outcome.subject(),
-        }
-    }
-
-    /// Returns the generation of the submission.
-    pub const fn generation(&self) -> u32 {
-        match self {
-            Self::Contribution(outcome) => outcome.generation,
-            Self::Unit(outcome) => outcome.generation,
-        }
-    }
-
     /// Encodes the outcome as a record of its key.
     pub fn record(&self) -> Result<Record, serde_json::Error> {
         match self {
@@ -137,14 +102,6 @@ impl Outcome {
 }
 
 impl ContributionOutcome {
-    /// Returns what the outcome is about.
-    pub const fn subject(&self) -> Subject {
-        Subject::Contribution {
-            id: self.contribution,
-            dataset: self.dataset,
-        }
-    }
-
     /// Encodes the outcome as a record of its dataset's key.
     pub fn record(&self) -> Result<Record, serde_json::Error> {
         Ok(Record {
@@ -172,14 +129,6 @@ impl UnitOutcome {
             resolution,
             report: Vec::new(),
             traceparent: None,
-        }
-    }
-
-    /// Returns what the outcome is about.
-    pub const fn subject(&self) -> Subject {
-        Subject::Unit {
-            id: self.unit,
-            chain: self.chain,
         }
     }
 
