@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use catalog::Catalog;
 use data_encoding::BASE64;
-use eventlog::{Delivered, Event, EventLog, Position, Record, Subscription};
+use eventlog::{Delivered, Event, EventLog, Position, Record};
 use futures_util::future::join_all;
 use messages::{DEAD_LETTERS, DeadLetter, FORMAT, KNOWLEDGE, OUTCOMES, UnitAddress, UnitOutcome, UnitSubmission};
 use operators::knowledge::{Comparer, Embedder, Scorer};
@@ -30,7 +30,7 @@ use types::{Backoff, Classify as _, Clock, Kind, Retry, Timestamp, fault, metric
 use self::publish::Publisher;
 use self::published::Published;
 use self::review::{Reviewed, Verdict};
-use crate::emit::Emitter;
+use crate::emit::{self, Emitter};
 use crate::in_work::InWork;
 use crate::judge::described;
 use crate::places::Places;
@@ -192,7 +192,7 @@ impl KnowledgeWorker {
                 return Ok(());
             }
             fault::point("position.commit");
-            commit(units.as_mut(), &marks).await?;
+            units.commit(&marks).await?;
         }
     }
 
@@ -474,10 +474,7 @@ fn unprocessable(address: &UnitAddress, at: Timestamp) -> UnitOutcome {
 
 /// Waits after a failure. Returns false if the worker stops.
 async fn pause(failures: u32, stop: &CancellationToken) -> bool {
-    let waited = stop
-        .run_until_cancelled(tokio::time::sleep(BACKOFF.pause(failures)))
-        .await;
-    waited.is_some()
+    emit::pause(BACKOFF, failures, stop).await.is_ok()
 }
 
 /// Returns the position after the last record of each partition.
@@ -491,8 +488,4 @@ fn after(batch: &[Delivered]) -> Vec<Position> {
         });
     }
     marks
-}
-
-async fn commit(units: &mut dyn Subscription, marks: &[Position]) -> Result<(), Error> {
-    units.commit(marks).await.map_err(Error::Log)
 }
