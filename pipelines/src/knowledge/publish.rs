@@ -14,7 +14,7 @@ use types::{Batch, Classify as _, Clock, Contract, ContributionId, Retry, Timest
 
 use super::published::Published;
 use super::review::{self, Reviewed, Verdict, entry};
-use super::row::{Candidate, Prints, TABLE};
+use super::row::{Candidate, Prints};
 use super::{Error, pause, unprocessable};
 use crate::faults::{may_change_guard, may_forget_unit};
 
@@ -42,7 +42,7 @@ impl Publisher {
     /// Opens the table and reads what is published.
     pub(super) async fn open(catalog: &Catalog, embedder: Option<&dyn Embedder>) -> Result<Self, Error> {
         let contract = platform::contract()?;
-        let table = catalog.table(TABLE, &contract).await?;
+        let table = catalog.table(platform::KNOWLEDGE, &contract).await?;
         let published = Arc::new(Published::default());
         let id = embedder.map(Embedder::id);
         let head = published.extend(catalog, id, &contract, Version::EMPTY).await?;
@@ -147,7 +147,7 @@ impl Publisher {
                         return Ok(None);
                     }
                     failures += 1;
-                    if let Ok(table) = catalog.table(TABLE, &self.contract).await {
+                    if let Ok(table) = catalog.table(platform::KNOWLEDGE, &self.contract).await {
                         self.table = table;
                     }
                 }

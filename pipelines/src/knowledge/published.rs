@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 
+use catalog::platform::KNOWLEDGE;
 use catalog::{Catalog, Columns};
 use futures_util::TryStreamExt as _;
 use operators::knowledge::PublishedUnits;
@@ -12,7 +13,7 @@ use types::unit::UnitResolution;
 use types::{Contract, UnitId, Version};
 
 use super::Error;
-use super::row::{Prints, Row, TABLE};
+use super::row::{Prints, Row};
 
 /// The published versions and their outcomes.
 #[derive(Debug, Default)]
@@ -31,11 +32,11 @@ impl Published {
         contract: &Contract,
         known: Version,
     ) -> Result<Version, Error> {
-        let Some(mut snapshot) = catalog.snapshot(TABLE, None).await? else {
+        let Some(mut snapshot) = catalog.snapshot(KNOWLEDGE, None).await? else {
             return Ok(known);
         };
         // The snapshot may be older than what another process put.
-        if let Some(newer) = catalog.snapshot(TABLE, Some(snapshot.version().next())).await? {
+        if let Some(newer) = catalog.snapshot(KNOWLEDGE, Some(snapshot.version().next())).await? {
             snapshot = newer.latest();
         }
         let first = snapshot.at(known).map_or(0, |earlier| earlier.record_count());

@@ -2,7 +2,6 @@
 //!
 //! Invariant: a row holds no text of a unit, and no hash from which much of it could be read back.
 
-use catalog::platform;
 use data_encoding::{BASE64, HEXLOWER};
 use messages::UnitSubmission;
 use operators::knowledge::{Print, PublishedUnit, QuantisedVector, SIGNATURE};
@@ -92,11 +91,8 @@ pub(super) struct Row {
     language: Language,
     text_hash: String,
     paragraph_hashes: Vec<String>,
-    accuracy: u8,
-    novelty: u8,
-    reproducibility: u8,
-    specificity: u8,
-    total: u8,
+    #[serde(flatten)]
+    scores: UnitScores,
     judge_kind: types::vocabulary::JudgeKind,
     judge: String,
 }
@@ -104,16 +100,12 @@ pub(super) struct Row {
 impl Row {
     /// Returns the version as later ones are compared with it, with its prints if they are left.
     pub(super) fn published(&self, prints: Option<&Prints>, embedder: Option<&str>) -> PublishedUnit {
-        let mut text_hash = [0; 32];
-        let decoded = HEXLOWER.decode(self.text_hash.as_bytes()).unwrap_or_default();
-        if decoded.len() == text_hash.len() {
-            text_hash.copy_from_slice(&decoded);
-        }
+        let text_hash = HEXLOWER.decode(self.text_hash.as_bytes()).unwrap_or_default();
         let hash = |text: &String| u64::from_str_radix(text, 16).ok();
         PublishedUnit {
             unit: self.unit,
             chain: self.chain,
-            text_hash,
+            text_hash: text_hash.try_into().unwrap_or_default(),
             paragraphs: self.paragraph_hashes.iter().filter_map(hash).collect(),
             signature: prints.and_then(Prints::signature),
             details: prints.map(|prints| prints.details.clone()).unwrap_or_default(),
@@ -127,13 +119,7 @@ impl Row {
     /// Returns the outcome of the version.
     pub(super) fn resolution(&self) -> UnitResolution {
         UnitResolution::Published {
-            scores: UnitScores {
-                accuracy: self.accuracy,
-                novelty: self.novelty,
-                reproducibility: self.reproducibility,
-                specificity: self.specificity,
-                total: self.total,
-            },
+            scores: self.scores,
             judge: Judge {
                 kind: self.judge_kind,
                 name: self.judge.clone(),
@@ -204,6 +190,3 @@ impl Prints {
         })
     }
 }
-
-/// The id of the platform's table.
-pub(super) const TABLE: types::DatasetId = platform::KNOWLEDGE;
