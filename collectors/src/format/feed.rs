@@ -3,6 +3,7 @@
 //! Invariant: no entity of a document type is expanded, and a document that is cut off is refused.
 
 use quick_xml::Reader;
+use quick_xml::escape::resolve_xml_entity;
 use quick_xml::events::{BytesStart, Event};
 use serde_json::{Map, Value};
 
@@ -52,7 +53,7 @@ pub(super) fn entries(body: &[u8]) -> Result<Vec<Value>, Failure> {
                 let name = reference.decode().map_err(|_error| broken())?;
                 match reference.resolve_char_ref().map_err(|_error| broken())? {
                     Some(letter) => content.push(letter),
-                    None => content.push_str(predefined(&name).ok_or_else(broken)?),
+                    None => content.push_str(resolve_xml_entity(&name).ok_or_else(broken)?),
                 }
             }
             Event::End(_) => {
@@ -76,18 +77,6 @@ pub(super) fn entries(body: &[u8]) -> Result<Vec<Value>, Failure> {
 
 fn local_name(start: &BytesStart<'_>) -> String {
     String::from_utf8_lossy(start.local_name().as_ref()).into_owned()
-}
-
-/// Returns the text of an entity that XML itself defines.
-fn predefined(name: &str) -> Option<&'static str> {
-    Some(match name {
-        "amp" => "&",
-        "lt" => "<",
-        "gt" => ">",
-        "quot" => "\"",
-        "apos" => "'",
-        _ => return None,
-    })
 }
 
 /// Notes the link of an Atom entry, which is an attribute.
