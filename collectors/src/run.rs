@@ -127,15 +127,15 @@ fn mapped(source: &Source, raw: &[Value], counts: &mut RunCounts) -> Result<Vec<
 async fn judged(
     source: &Source,
     intake: &dyn Intake,
-    rows: Vec<Value>,
+    mut rows: Vec<Value>,
     counts: &mut RunCounts,
 ) -> Result<(Vec<Value>, bool), Failure> {
-    let (mut new, mut is_held) = (Vec::new(), false);
+    let (mut is_new, mut is_held) = (Vec::with_capacity(rows.len()), false);
     for batch in batches(&rows) {
-        let verdicts = intake.judge(source.dataset(), batch).await?;
-        for (row, verdict) in batch.iter().zip(verdicts) {
+        for verdict in intake.judge(source.dataset(), batch).await? {
+            is_new.push(verdict == Judged::New);
             match verdict {
-                Judged::New => new.push(row.clone()),
+                Judged::New => {}
                 Judged::Known => counts.known += 1,
                 Judged::Refused => counts.refused += 1,
                 // The row is not submitted and the cursor stays, so the next run judges it again.
@@ -143,7 +143,9 @@ async fn judged(
             }
         }
     }
-    Ok((new, is_held))
+    let mut is_new = is_new.into_iter();
+    rows.retain(|_| is_new.next() == Some(true));
+    Ok((rows, is_held))
 }
 
 /// Submits a batch. Returns false if it is not decided.
