@@ -42,7 +42,8 @@ pub(crate) async fn create(state: &State, contract: &Contract, at: Timestamp) ->
     }
 }
 
-/// Merges a proposal into a table that exists: with `only`, as the version after it. Returns `None`, and puts nothing, if the table has a later one.
+/// Merges a proposal into a table that exists: with `only`, as the version after it. Returns `None`, and puts nothing, if
+/// the table has a later one.
 pub(crate) async fn merge_after(
     state: &Arc<State>,
     proposal: Proposal,
