@@ -186,25 +186,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-
-    const TABLE: &str = r#"
-name = "tides"
-dataset = "tides"
-title = "Tides of a harbour"
-publisher = "Harbour"
-license = "CC0-1.0"
-terms = "https://harbour.example/terms"
-description = "Levels of the tide at a harbour, hourly."
-schedule = "0 */6 * * *"
-[fetch]
-file = "table"
-format = "delta"
-[[fields]]
-name = "id"
-from = "/id"
-type = "string"
-required = true
-"#;
+    use crate::scheduler::tests::TIDES;
 
     #[tokio::test]
     async fn a_log_that_lacks_the_place_is_refused_and_not_taken_for_unchanged() {
@@ -213,7 +195,10 @@ required = true
         std::fs::create_dir_all(&log).unwrap();
         let commit = r#"{"protocol":{"minReaderVersion":1,"minWriterVersion":2}}"#;
         std::fs::write(log.join("00000000000000000000.json"), commit).unwrap();
-        let source = Source::parse(TABLE, Some(folder.path())).unwrap();
+        let definition = TIDES
+            .replace("url = \"https://harbour.example/tides\"", "file = \"table\"")
+            .replace("format = \"json\"", "format = \"delta\"");
+        let source = Source::parse(&definition, Some(folder.path())).unwrap();
         let client = outbound::Client::new(outbound::Options::new("mailto:ops@example.org")).unwrap();
         let fetcher = Fetcher::new(client, Duration::ZERO);
         let Fetched::Records(_, cursor) = follow(&fetcher, &source, None).await.unwrap() else {

@@ -318,4 +318,4 @@ fn note(source: &Source, report: &Report, took: Duration) {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

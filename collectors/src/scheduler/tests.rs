@@ -74,7 +74,7 @@ struct Scene {
     folder: tempfile::TempDir,
 }
 
-const TIDES: &str = r#"
+pub(crate) const TIDES: &str = r#"
 name = "tides"
 dataset = "tides"
 title = "Tides of a harbour"
