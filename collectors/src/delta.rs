@@ -11,6 +11,7 @@
 //!   dataset, which only grows.
 
 use bytes::Bytes;
+use http::StatusCode;
 use serde_json::Value;
 
 use crate::Failure;
@@ -173,7 +174,7 @@ async fn object(fetcher: &Fetcher, source: &Source, path: &str, left: &mut u64) 
             Ok(Some(page)) => page.body,
             Ok(None) => return Ok(None),
             // Other refusals, such as 403, may hide a commit that exists, so they fail the run.
-            Err(failure) if failure.code == "status" && failure.message.ends_with("404") => return Ok(None),
+            Err(failure) if failure.status == Some(StatusCode::NOT_FOUND) => return Ok(None),
             Err(failure) => return Err(failure),
         }
     };

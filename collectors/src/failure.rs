@@ -4,6 +4,8 @@
 
 use std::time::Duration;
 
+use http::StatusCode;
+
 /// Reason for which a run failed or is held.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
@@ -13,6 +15,8 @@ pub struct Failure {
     pub message: String,
     /// Time after which the source asks to be tried again.
     pub retry_after: Option<Duration>,
+    /// Status of the answer that is the reason.
+    pub(crate) status: Option<StatusCode>,
 }
 
 impl Failure {
@@ -22,6 +26,7 @@ impl Failure {
             code,
             message: message.into(),
             retry_after: None,
+            status: None,
         }
     }
 

@@ -334,6 +334,7 @@ fn status(status: StatusCode, headers: &HeaderMap) -> Failure {
         .and_then(|value| value.to_str().ok()?.trim().parse().ok());
     Failure {
         retry_after: seconds.map(Duration::from_secs),
+        status: Some(status),
         ..Failure::new("status", format!("the source answered {}", status.as_u16()))
     }
 }
