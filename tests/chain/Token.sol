@@ -2,6 +2,7 @@
 pragma solidity ^0.8.20;
 
 /// A token for tests with the transfers of EIP-3009, as test USDC has them. Anybody may mint.
+/// `Token.bin` is made by solc 0.8.37 with `--bin --via-ir --optimize --evm-version paris --no-cbor-metadata`.
 contract Token {
     string public constant name = "USDC";
     string public constant version = "2";
@@ -45,7 +46,7 @@ contract Token {
         bytes calldata signature
     ) external {
         require(signature.length == 65, "invalid signature");
-        _transfer(
+        transferWithAuthorization(
             from, to, value, validAfter, validBefore, nonce, uint8(signature[64]), bytes32(signature[0:32]),
             bytes32(signature[32:64])
         );
@@ -61,21 +62,7 @@ contract Token {
         uint8 v,
         bytes32 r,
         bytes32 s
-    ) external {
-        _transfer(from, to, value, validAfter, validBefore, nonce, v, r, s);
-    }
-
-    function _transfer(
-        address from,
-        address to,
-        uint256 value,
-        uint256 validAfter,
-        uint256 validBefore,
-        bytes32 nonce,
-        uint8 v,
-        bytes32 r,
-        bytes32 s
-    ) private {
+    ) public {
         require(block.timestamp > validAfter, "not yet valid");
         require(block.timestamp < validBefore, "expired");
         require(!authorizationState[from][nonce], "used");
