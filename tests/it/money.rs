@@ -6,7 +6,7 @@ use tests::world::contribute;
 
 use crate::binary;
 
-/// A purchase is read at once, held, released after its window, and proved by `sluice check`.
+/// A purchase is read at once, held, released after its window, not disputed then, and proved by `sluice check`.
 #[tokio::test]
 async fn a_purchase_is_held_and_then_payable() {
     let world = World::start_with(binary(), |options| options.with("SLUICE__PAY__DISPUTE_WINDOW", "1s")).await;
@@ -42,10 +42,13 @@ async fn a_purchase_is_held_and_then_payable() {
     let is_payable = |answer: &tests::Answer| answer.body["payableMicro"] == json!(380_000);
     let earnings = world.agent.http.comes_to_show("/earnings", is_payable).await;
     assert_eq!(earnings.body["onHold"]["totalMicro"], json!(0));
+    let late = options.run(&["admin", "disputes", "open", bought.text("/saleId"), "--reason", "late"]);
+    let said = String::from_utf8_lossy(&late.stderr);
+    assert!(!late.status.success() && said.contains("dispute window"), "{said}");
     options.assert_consistent();
 }
 
-/// A refund gives the credits back and ends the right to read; a dispute after the window is refused.
+/// A refund gives the credits back and ends the right to read; what was refunded is not disputed again.
 #[tokio::test]
 async fn a_refund_ends_what_was_bought() {
     let world = World::start(binary()).await;
