@@ -67,7 +67,11 @@ pub(crate) async fn built_in(config: &Config, store: &Store, clock: &Arc<dyn Clo
     if !is_built_in(config) {
         bail!("`pay.facilitator` is not \"{BUILT_IN}\", so there is no built-in ledger");
     }
-    let key = stored_key(store, clock).await?;
+    ledger(config, store, clock, &stored_key(store, clock).await?)
+}
+
+/// Returns the ledger whose treasury has this key.
+fn ledger(config: &Config, store: &Store, clock: &Arc<dyn Clock>, key: &Key) -> anyhow::Result<BuiltIn> {
     let wallets = Arc::new(StoredWallets(store.clone()));
     Ok(BuiltIn::new(wallets, asset(config, key.address())?, Arc::clone(clock)))
 }
@@ -86,7 +90,7 @@ pub(crate) async fn plane(
     let payout_every = config.pay.payout_every.0;
     if is_built_in(config) {
         let key = stored_key(store, clock).await?;
-        let ledger = Arc::new(built_in(config, store, clock).await?);
+        let ledger = Arc::new(ledger(config, store, clock, &key)?);
         let asset = asset(config, key.address())?;
         let has_v1 = asset.network.v1_name().is_some();
         return Ok(PaymentPlane {
@@ -155,9 +159,7 @@ pub(crate) async fn treasury_on_chain(
             return Ok(None);
         };
         let key = Key::from_bytes(&secret).context("the stored key of the treasury is no key")?;
-        let wallets = Arc::new(StoredWallets(store.clone()));
-        let ledger = BuiltIn::new(wallets, asset(config, key.address())?, Arc::clone(clock));
-        let chain: Arc<dyn Chain> = Arc::new(ledger);
+        let chain: Arc<dyn Chain> = Arc::new(ledger(config, store, clock, &key)?);
         return Ok(Some((chain, key.address())));
     }
     let file = layout.treasury();
