@@ -36,8 +36,8 @@ pub(super) async fn show(running: &Running, base: &str) -> anyhow::Result<()> {
     let collectors = store.collectors();
     let first = async {
         loop {
+            let runs = collectors.runs(1).await?;
             for collector in collectors.all().await? {
-                let runs = collectors.runs(1).await?;
                 let last = runs.get(&collector.seen.name).and_then(|runs| runs.first());
                 if let Some(last) = last.filter(|run| run.ended_at.is_some()) {
                     return anyhow::Ok((collector, last.clone()));
