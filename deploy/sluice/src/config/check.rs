@@ -134,6 +134,8 @@ impl Config {
             ("limits.query_timeout", self.limits.query_timeout),
             ("limits.part_urls", self.limits.part_urls),
             ("limits.upload_window", self.limits.upload_window),
+            ("pay.dispute_window", self.pay.dispute_window),
+            ("pay.quote_window", self.pay.quote_window),
             ("worker.idle", self.worker.idle),
             ("worker.grace", self.worker.grace),
             ("sweeper.every", self.sweeper.every),

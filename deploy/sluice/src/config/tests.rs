@@ -126,6 +126,8 @@ fn values_that_do_not_fit_are_refused_by_name() {
         ("SLUICE__LIMITS__IDEMPOTENCY_WINDOW", "90m", "whole number of hours"),
         ("SLUICE__OBJECTS__BACKEND", "tape", "objects.backend"),
         ("SLUICE__LIMITS__BODY_PATIENCE", "0s", "whole number of seconds"),
+        ("SLUICE__PAY__DISPUTE_WINDOW", "500ms", "whole number of seconds"),
+        ("SLUICE__PAY__QUOTE_WINDOW", "1500ms", "whole number of seconds"),
         ("SLUICE__LIMITS__BODIES_PER_OPERATOR", "512KiB", "at least 1MiB"),
         (
             "SLUICE__LIMITS__BODIES_PER_OPERATOR",
