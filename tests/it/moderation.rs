@@ -211,7 +211,9 @@ async fn what_is_taken_down_is_missing_everywhere_within_a_second() {
             http.get(&full).await.expect(404);
         }
         assert_eq!(there.get(feed).await.expect(200).body["items"], json!([]));
-        there.soon_shows(found, |answer| answer.body["items"] == json!([])).await;
+        there
+            .soon_shows(found, |answer| answer.body["items"] == json!([]))
+            .await;
         let own = owner_there.get(&format!("/knowledge/{unit}")).await.expect(200);
         assert_eq!((own.text("/status"), own.text("/body")), ("taken_down", ""));
         owner_there.get(&full).await.expect(404);
