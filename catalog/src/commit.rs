@@ -42,14 +42,14 @@ pub(crate) async fn create(state: &State, contract: &Contract, at: Timestamp) ->
     }
 }
 
-/// Merges a proposal into a table that exists: with `only`, as the version after it. Returns `None`, and puts nothing, if
-/// the table has a later one.
+/// Merges a proposal into a table that exists: with `only`, as the version after it. Gives the proposal back, and puts
+/// nothing, if the table has a later one.
 pub(crate) async fn merge_after(
     state: &Arc<State>,
     proposal: Proposal,
     tried: &mut Tried,
     only: Option<Version>,
-) -> Result<Option<MergeOutcome>, Error> {
+) -> Result<Result<MergeOutcome, Proposal>, Error> {
     fault::point("merge.begin");
     let Proposal {
         contribution,
@@ -63,12 +63,18 @@ pub(crate) async fn merge_after(
         let found = state.find(contribution).await?;
         if let Some(merge) = faults::may_skip_guard(found, lost.is_some()) {
             tried.discard(state).await;
-            return Ok(Some(MergeOutcome::AlreadyCommitted(merge)));
+            return Ok(Ok(MergeOutcome::AlreadyCommitted(merge)));
         }
         let base = state.base();
         if only.is_some_and(|only| only != base.version) {
             tried.discard(state).await;
-            return Ok(None);
+            return Ok(Err(Proposal {
+                contribution,
+                agent,
+                batch,
+                at,
+                notes,
+            }));
         }
         let version = base.version.next();
         let drafted = if let Some(drafted) = faults::may_rebase(lost.take(), base) {
@@ -82,7 +88,7 @@ pub(crate) async fn merge_after(
             Drafted::NothingNew(duplicates) => {
                 state.confirm().await?;
                 tried.discard(state).await;
-                return Ok(Some(MergeOutcome::NothingNew { duplicates }));
+                return Ok(Ok(MergeOutcome::NothingNew { duplicates }));
             }
         };
         let mut merge = Merge {
@@ -127,7 +133,7 @@ pub(crate) async fn merge_after(
                 fault::point("merge.commit");
                 landed(state, base.commit, &merge, vec![part], &draft.rows).await?;
                 tried.discard(state).await;
-                return Ok(Some(MergeOutcome::Merged(merge)));
+                return Ok(Ok(MergeOutcome::Merged(merge)));
             }
             Err(error) => {
                 tracing::info!(dataset = %state.dataset, %version, %error, "a commit was not put, reading the log");

@@ -143,11 +143,12 @@ impl Table {
     ///
     /// # Errors
     /// After an error the log has either nothing or the whole version. A second call with the same proposal finds out.
-    pub async fn merge(&mut self, proposal: Proposal) -> Result<MergeOutcome, Error> {
+    pub async fn merge(&mut self, mut proposal: Proposal) -> Result<MergeOutcome, Error> {
         loop {
             // Without a version to wait for, the first round always has an outcome.
-            if let Some(outcome) = self.merge_at(proposal.clone(), None).await? {
-                return Ok(outcome);
+            match self.merge_at(proposal, None).await? {
+                Ok(outcome) => return Ok(outcome),
+                Err(back) => proposal = back,
             }
         }
     }
@@ -158,10 +159,14 @@ impl Table {
     /// # Errors
     /// As [`Self::merge`].
     pub async fn merge_after(&mut self, proposal: Proposal, only: Version) -> Result<Option<MergeOutcome>, Error> {
-        self.merge_at(proposal, Some(only)).await
+        Ok(self.merge_at(proposal, Some(only)).await?.ok())
     }
 
-    async fn merge_at(&mut self, proposal: Proposal, only: Option<Version>) -> Result<Option<MergeOutcome>, Error> {
+    async fn merge_at(
+        &mut self,
+        proposal: Proposal,
+        only: Option<Version>,
+    ) -> Result<Result<MergeOutcome, Proposal>, Error> {
         let contract = proposal.batch.contract();
         // Usually both are the same allocation, which spares comparing the fields.
         if !Arc::ptr_eq(contract, &self.contract) && *contract != self.contract {
