@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 use std::pin::pin;
 use std::time::Duration;
 
-use eventlog::{Delivered, EventLog, Position};
+use eventlog::{Delivered, EventLog};
 use messages::UnitAddress;
 use tokio::time::sleep;
 
@@ -105,12 +105,11 @@ impl Trials {
                 }
             } else if is_old || charges > 0 {
                 // One that took long before goes behind those that never did, so that it delays nobody of them.
-                let position: Position = *position;
                 let times = self.ledger.long(&subject);
                 let noted = Noted {
                     subject,
                     address: None,
-                    position,
+                    position: *position,
                 };
                 if times > 0 && charges == 0 {
                     long.push((times, Portion::Alone(delivered, noted)));
