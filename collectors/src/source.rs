@@ -15,14 +15,17 @@ use url::Url;
 
 use crate::Schedule;
 
-/// Most bytes of the answers of one run, unless the definition says less.
+/// Most bytes of the answers of one run, unless the definition says otherwise.
 const DEFAULT_MIB: u64 = 32;
+/// Greatest value that a definition may say.
 const MAX_MIB: u64 = 256;
-/// Longest time of one answer, unless the definition says less.
+/// Longest time of one answer, unless the definition says otherwise.
 const DEFAULT_SECONDS: u64 = 60;
+/// Greatest value that a definition may say.
 const MAX_SECONDS: u64 = 600;
-/// Most pages of one run.
+/// Most pages of one run, unless the definition says otherwise.
 const DEFAULT_PAGES: u32 = 20;
+/// Greatest value that a definition may say.
 const MAX_PAGES: u32 = 1_000;
 /// Most bytes of the address of the terms, which is a part of what a contribution declares.
 const MAX_TERMS: usize = 200;
