@@ -176,9 +176,8 @@ async fn what_is_taken_down_is_missing_everywhere_within_a_second() {
         owner_there.get(&full).await.expect(200);
         let is_listed = |answer: &Answer| answer.body["total"] == 1;
         there.soon_shows(list, is_listed).await;
-        there
-            .comes_to_show(found, |answer| answer.body["items"][0]["id"] == unit)
-            .await;
+        let is_found = |answer: &Answer| answer.body["items"][0]["id"] == unit;
+        there.comes_to_show(found, is_found).await;
         let entries = there.get(feed).await.expect(200).body["items"]
             .as_array()
             .unwrap()
@@ -211,9 +210,8 @@ async fn what_is_taken_down_is_missing_everywhere_within_a_second() {
             http.get(&full).await.expect(404);
         }
         assert_eq!(there.get(feed).await.expect(200).body["items"], json!([]));
-        there
-            .soon_shows(found, |answer| answer.body["items"] == json!([]))
-            .await;
+        let is_gone = |answer: &Answer| answer.body["items"] == json!([]);
+        there.soon_shows(found, is_gone).await;
         let own = owner_there.get(&format!("/knowledge/{unit}")).await.expect(200);
         assert_eq!((own.text("/status"), own.text("/body")), ("taken_down", ""));
         owner_there.get(&full).await.expect(404);
