@@ -7,7 +7,9 @@ exist; it gets a data folder of its own, which `sluice check --data TARGET` prov
 Invariants:
 - The database is copied first, at one instant T, so the tables have everything that it says is merged.
 - A table is cut before its first commit of a contribution that was acknowledged after T, so the copy is the service as it
-  was at T: what was acknowledged by then is merged in it, or open and merged after the restore.
+  was at T: what was acknowledged by then is merged in it, or open and merged after the restore. The same holds for the
+  table of published knowledge units; a commit of it has the name of the first unit that it publishes.
+- The key of the treasury is copied if there is one.
 - The parts of uploads that are completed and not decided at T are copied. They are held by links before the database is
   copied, as the service deletes them once they are decided.
 - The log and the indexes are not copied: both are made from the database and the tables when the copy is started.
@@ -19,6 +21,9 @@ import shutil
 import sqlite3
 import sys
 from pathlib import Path
+
+# The table of published knowledge units, which belongs to no project.
+KNOWLEDGE = "00000000-0000-7000-806b-6e6f776c6564"
 
 
 def durable(path: Path) -> None:
@@ -73,7 +78,7 @@ def undecided_uploads(database: Path) -> set:
 
 
 def copy_with_uploads(data: Path, target: Path) -> dict:
-    """The database with the parts of its undecided uploads; the contributions that it has, by project."""
+    """The database with the parts of its undecided uploads; the contributions and units that it has, by table."""
     held = target / "uploads"
     held.mkdir()
     for attempt in range(3):
@@ -96,7 +101,7 @@ def copy_with_uploads(data: Path, target: Path) -> dict:
 
 
 def copy_database(source: Path, target: Path) -> dict:
-    """The database at one instant; the contributions that it has, by project."""
+    """The database at one instant; the contributions and units that it has, by table."""
     with sqlite3.connect(f"file:{source}?mode=ro", uri=True, timeout=30) as live:
         with sqlite3.connect(target) as copied:
             # All pages in one step: a copy in several begins anew with every change.
@@ -105,6 +110,7 @@ def copy_database(source: Path, target: Path) -> dict:
             known = {project: set() for (project,) in copied.execute("SELECT id FROM projects")}
             for identifier, project in copied.execute("SELECT id, project_id FROM contributions"):
                 known[project].add(identifier)
+            known[KNOWLEDGE] = {identifier for (identifier,) in copied.execute("SELECT id FROM units")}
     durable(target)
     return known
 
@@ -139,6 +145,23 @@ def copy_losses(source: Path, target: Path) -> None:
         copy(losses, target / "_sluice" / "losses")
 
 
+def copy_prints(source: Path, target: Path, known: set) -> None:
+    """What copies of units are found by, each file of which is older than its commit."""
+    for prints in source.glob("_sluice/prints-*"):
+        if prints.name[len("prints-") :][:36] in known:
+            (target / "_sluice").mkdir(parents=True, exist_ok=True)
+            copy(prints, target / "_sluice" / prints.name)
+
+
+def copy_treasury(data: Path, target: Path) -> None:
+    """The key that payouts are signed with. Without it the service would make another, and be paid elsewhere."""
+    key = data / "keys" / "treasury"
+    if key.is_file():
+        (target / "keys").mkdir(mode=0o700)
+        (target / "keys" / "treasury").touch(mode=0o600)
+        copy(key, target / "keys" / "treasury")
+
+
 def main() -> int:
     if len(sys.argv) != 3:
         print(__doc__.splitlines()[0], file=sys.stderr)
@@ -152,15 +175,19 @@ def main() -> int:
     known = copy_with_uploads(data, target)
     (target / "tables").mkdir()
     versions = 0
-    for project, contributions in known.items():
-        source = data / "tables" / project
+    for table, identifiers in known.items():
+        source = data / "tables" / table
         if source.is_dir():
-            versions += copy_table(source, target / "tables" / project, contributions)
-            copy_losses(source, target / "tables" / project)
+            copied = copy_table(source, target / "tables" / table, identifiers)
+            versions += copied if table != KNOWLEDGE else 0
+            copy_losses(source, target / "tables" / table)
+    units = known.pop(KNOWLEDGE)
+    copy_prints(data / "tables" / KNOWLEDGE, target / "tables" / KNOWLEDGE, units)
+    copy_treasury(data, target)
     for folder, _, _ in os.walk(target, topdown=False):
         durable(Path(folder))
     contributions = sum(map(len, known.values()))
-    print(f"{len(known)} projects, {contributions} contributions, {versions} versions in `{target}`")
+    print(f"{len(known)} projects, {contributions} contributions, {versions} versions, {len(units)} units in `{target}`")
     return 0
 
 

@@ -1,10 +1,12 @@
 //! Knowledge units through the doors of the service: what was acknowledged survives, and pauses hold on every start.
 
+use std::path::Path;
+use std::process::Command;
 use std::time::Instant;
 
 use serde_json::{Value, json};
 use tests::server::DEADLINE;
-use tests::{Http, World};
+use tests::{Http, Options, World};
 
 use crate::binary;
 
@@ -229,4 +231,21 @@ async fn a_unit_is_reviewed_found_bought_and_read() {
     let is_gone = |answer: &tests::Answer| !has_found(&id)(answer);
     world.http.soon_shows("/search?q=folded", is_gone).await;
     world.server.options().assert_consistent();
+}
+
+/// A backup has the table of published units, which belongs to no project.
+#[tokio::test]
+async fn a_backup_has_what_was_published() {
+    let world = World::start(binary()).await;
+    let author = &world.agent.http;
+    let made = author.post("/knowledge", &measured(GOOD)).await.expect(201);
+    let published = reviewed(author, made.text("/id")).await;
+    assert_eq!(published.text("/status"), "published", "{}", published.body);
+    let copy = world.folder().join("copy");
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/backup.py");
+    let mut backup = Command::new("python3");
+    backup.arg(program).arg(world.server.options().data()).arg(&copy);
+    let ran = backup.output().unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    Options::new(binary(), copy).assert_consistent();
 }
