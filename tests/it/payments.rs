@@ -232,6 +232,10 @@ async fn a_service_killed_at_any_step_settles_and_grants_once() {
     let (operator, _agent) = world.newcomer().await;
     let (key, _) = wallet(21);
     faucet(world.server.options(), &key, 9);
+    // A refused gift takes nothing of the last one of the day.
+    let payer = key.address().checksum();
+    let refused = ["admin", "faucet", payer.as_str(), "--usdc", "2"];
+    assert!(!world.server.options().run(&refused).status.success());
     let path = format!("/paid/credits?operator={}", operator.id);
     let points = PAY_POINTS.into_iter().filter(|point| point.starts_with("pay."));
     let options = world.server.options().clone();

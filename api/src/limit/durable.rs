@@ -38,6 +38,7 @@ impl Counters for Durable {
             window: window.number,
             // The window counts until the one after it is over.
             ends_at: now.plus(rule.window * 2),
+            count: 1,
         };
         let admit = move |counted: store::Counted| window.admit(rule.limit, counted.used, counted.before);
         // The check runs in the transaction of the count, so that two replicas cannot both take the

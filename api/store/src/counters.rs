@@ -9,7 +9,7 @@ use crate::row::Columns;
 use crate::writer::Change;
 use crate::{Error, Store};
 
-/// Event to count.
+/// Event to count, or several of one kind.
 #[derive(Clone, Debug)]
 pub struct Event {
     /// Name of the limit.
@@ -20,6 +20,8 @@ pub struct Event {
     pub window: i64,
     /// Instant from which the count no longer matters: the end of the next window.
     pub ends_at: Timestamp,
+    /// Number of events, which are counted together or not at all.
+    pub count: u32,
 }
 
 /// Events counted so far.
@@ -78,9 +80,10 @@ impl Store {
                 if !admit(counted) {
                     return Ok(Change::Undo(counted));
                 }
-                sqlx::query("UPDATE limit_counters SET used = used + 1 WHERE rule = $1 AND subject = $2")
+                sqlx::query("UPDATE limit_counters SET used = used + $3 WHERE rule = $1 AND subject = $2")
                     .bind(event.rule)
                     .bind(event.subject)
+                    .bind(i64::from(event.count))
                     .execute(&mut *cx)
                     .await?;
                 Ok(Change::Keep(counted))

@@ -74,6 +74,7 @@ fn event(window: i64) -> Event {
         subject: "0123".to_owned(),
         window,
         ends_at: at(7_200),
+        count: 1,
     }
 }
 
