@@ -5,7 +5,7 @@
 use data_encoding::BASE64URL_NOPAD;
 use reqwest::redirect::Policy;
 use reqwest::{Method, StatusCode, Url};
-use serde_json::{Value, json};
+use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
 use crate::{Answer, Http};
@@ -84,7 +84,7 @@ impl App {
     /// Does the same from a page of another origin.
     pub async fn browse_from(&self, origin: &str, session: &str, path: &str, form: Option<&[(&str, &str)]>) -> Answer {
         let sent = self.try_browse(origin, session, path, form).await;
-        answer_of(sent.unwrap()).await
+        Answer::of(sent.unwrap()).await.unwrap()
     }
 
     /// Does the same where the service may die of it.
@@ -166,7 +166,7 @@ impl App {
     pub async fn send(&self, path: &str, form: &[(&str, &str)]) -> Answer {
         let request = self.client.post(format!("{}{path}", self.base));
         let request = request.header("content-type", FORM).body(encoded(form));
-        answer_of(request.send().await.unwrap()).await
+        Answer::of(request.send().await.unwrap()).await.unwrap()
     }
 
     /// Connects the app and returns the answer with its tokens.
@@ -183,17 +183,6 @@ impl App {
             ("client_id", &self.id),
         ];
         self.send("/oauth/token", &form).await
-    }
-}
-
-async fn answer_of(response: reqwest::Response) -> Answer {
-    let (status, headers) = (response.status(), response.headers().clone());
-    let bytes = response.bytes().await.unwrap().to_vec();
-    Answer {
-        status,
-        headers,
-        body: serde_json::from_slice(&bytes).unwrap_or(Value::Null),
-        bytes,
     }
 }
 

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Method, StatusCode};
+use reqwest::{Method, Response, StatusCode};
 use serde_json::Value;
 
 use crate::server::{DEADLINE, POLL};
@@ -30,6 +30,19 @@ pub struct Answer {
 }
 
 impl Answer {
+    /// Reads a response to its end.
+    pub(crate) async fn of(response: Response) -> Result<Self, reqwest::Error> {
+        let (status, headers) = (response.status(), response.headers().clone());
+        let bytes = response.bytes().await?.to_vec();
+        let body = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
+        Ok(Self {
+            status,
+            headers,
+            bytes,
+            body,
+        })
+    }
+
     /// The status as a number.
     pub fn code(&self) -> u16 {
         self.status.as_u16()
@@ -197,15 +210,6 @@ impl Http {
             let name = HeaderName::from_bytes(name.as_bytes()).unwrap();
             request = request.header(name, HeaderValue::from_str(value).unwrap());
         }
-        let response = request.send().await?;
-        let (status, headers) = (response.status(), response.headers().clone());
-        let bytes = response.bytes().await?.to_vec();
-        let body = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
-        Ok(Answer {
-            status,
-            headers,
-            bytes,
-            body,
-        })
+        Answer::of(request.send().await?).await
     }
 }
