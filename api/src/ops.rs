@@ -68,5 +68,12 @@ pub(crate) fn all(limits: &Limits) -> Operations {
     table
 }
 
+/// Cuts a list of one row more than a page has to the page. Returns the last row if there is a next page.
+fn cut<T>(rows: &mut Vec<T>, page: u32) -> Option<&T> {
+    let more = rows.len() > page as usize;
+    rows.truncate(page as usize);
+    rows.last().filter(|_| more)
+}
+
 #[cfg(test)]
 mod tests;

@@ -12,6 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::{Activity, ActivityKind};
 
+use super::cut;
 use crate::answer::Reply;
 use crate::cx::Cx;
 use crate::error::ApiError;
@@ -172,12 +173,9 @@ async fn page(cx: Cx, input: List) -> Result<Reply<Page>, ApiError> {
             (newest(&cx, before, limit + 1).await?, false)
         }
     };
-    let more = items.len() > limit as usize;
-    items.truncate(limit as usize);
     // A client that reads forward goes on from the last entry in any case, with `after`.
-    let next_cursor = items
-        .last()
-        .filter(|_| more && !is_later)
+    let next_cursor = cut(&mut items, limit)
+        .filter(|_| !is_later)
         .map(|last| last.cursor.clone());
     Ok(Reply::ok(Page { items, next_cursor }))
 }

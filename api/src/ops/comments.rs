@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use store::{CommentKind, Discussed, Edited, ItemKind, NewComment, ReportKind, Withdrawn};
 use types::{Kind, OperatorId};
 
+use super::cut;
 use super::knowledge::{COMMENTS, refused};
 use crate::answer::Reply;
 use crate::cx::Cx;
@@ -158,9 +159,7 @@ pub(in crate::ops) async fn page(
     let limit = limit.unwrap_or(DEFAULT_LIMIT);
     let comments = cx.app.store.comments();
     let (mut found, count) = tokio::try_join!(comments.of(about, item, after, limit + 1), comments.count(about, item))?;
-    let more = found.len() > limit as usize;
-    found.truncate(limit as usize);
-    let next = found.last().filter(|_| more).map(|last| last.id.to_string());
+    let next = cut(&mut found, limit).map(|last| last.id.to_string());
     Ok(Reply::ok(Page {
         items: found.into_iter().map(|comment| Comment::of(comment, owner)).collect(),
         count,

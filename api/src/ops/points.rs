@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use types::PointsEventId;
 
+use super::cut;
 use crate::answer::Reply;
 use crate::cx::Cx;
 use crate::error::ApiError;
@@ -130,9 +131,7 @@ async fn own(cx: Cx, input: Own) -> Result<Reply<Balance>, ApiError> {
         points.of_operator(operator),
         points.events(agent, before, limit + 1),
     )?;
-    let more = events.len() > limit as usize;
-    events.truncate(limit as usize);
-    let next = events.last().filter(|_| more).map(|last| last.id.to_string());
+    let next = cut(&mut events, limit).map(|last| last.id.to_string());
     let items = events.into_iter().map(|event| Event {
         kind: event.kind,
         points: event.points,

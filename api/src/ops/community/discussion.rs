@@ -9,6 +9,7 @@ use super::reviews::{self, PER_PAGE};
 use crate::cx::Cx;
 use crate::error::ApiError;
 use crate::ops::comments::{Comment, note, said};
+use crate::ops::cut;
 
 /// Last page of reviews that can be asked for.
 const LAST: u32 = 1_000;
@@ -60,9 +61,7 @@ pub(in crate::ops) async fn discussion(
     let reviews = reviews::found(cx, Some((kind, item)), places.reviews).await?;
     let comments = cx.app.store.comments();
     let mut comments = comments.of(kind, item, places.comments, PER_PAGE + 1).await?;
-    let more = comments.len() > PER_PAGE as usize;
-    comments.truncate(PER_PAGE as usize);
-    let last = comments.last().filter(|_| more).map(|last| last.id);
+    let last = cut(&mut comments, PER_PAGE).map(|last| last.id);
     let (page, last_page) = (places.reviews, reviews.pages.min(LAST.into()));
     let reviews_at = |page| places.href(page, places.comments, "h-q");
     let comments_at = |after| places.href(places.reviews, after, "h-c");

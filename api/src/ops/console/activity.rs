@@ -11,6 +11,7 @@ use super::{PAGE_ROWS, chrome, instant, operator, page};
 use crate::cx::Cx;
 use crate::error::ApiError;
 use crate::operation::Operations;
+use crate::ops::cut;
 use crate::web::View;
 
 const PATH: &str = "/console/activity";
@@ -31,12 +32,7 @@ async fn show(cx: Cx, input: List) -> Result<View, ApiError> {
     let operator = operator(&cx)?;
     let flow = cx.app.store.flow();
     let mut entries = flow.audit_of(operator, input.before.as_deref(), PAGE_ROWS + 1).await?;
-    let more = entries.len() > PAGE_ROWS as usize;
-    entries.truncate(PAGE_ROWS as usize);
-    let next = entries
-        .last()
-        .filter(|_| more)
-        .map(|entry| format!("{PATH}?before={}", entry.id));
+    let next = cut(&mut entries, PAGE_ROWS).map(|entry| format!("{PATH}?before={}", entry.id));
     let jobs = flow.jobs_of(operator).await?;
     View::page(&ActivityPage {
         chrome: chrome(&cx).await?,

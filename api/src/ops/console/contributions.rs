@@ -15,6 +15,7 @@ use crate::cx::Cx;
 use crate::error::ApiError;
 use crate::operation::Operations;
 use crate::ops::contributions::stored_verdicts;
+use crate::ops::cut;
 use crate::web::View;
 use crate::wire::BatchReason;
 
@@ -54,9 +55,7 @@ async fn list(cx: Cx, input: List) -> Result<View, ApiError> {
     let mut rows = console
         .contributions_of(operator(&cx)?, selection, before, PAGE_ROWS + 1)
         .await?;
-    let more = rows.len() > PAGE_ROWS as usize;
-    rows.truncate(PAGE_ROWS as usize);
-    let next = rows.last().filter(|_| more).map(|row| match state {
+    let next = cut(&mut rows, PAGE_ROWS).map(|row| match state {
         Some(state) => format!("{PATH}?state={}&before={}", state.word(), row.id),
         None => format!("{PATH}?before={}", row.id),
     });

@@ -19,6 +19,7 @@ use crate::error::ApiError;
 use crate::operation::{Operations, Spec};
 use crate::ops::community::{Places, discussion};
 use crate::ops::console::{PAGE_ROWS, chrome, id, instant, operator, page};
+use crate::ops::cut;
 use crate::previews::preview;
 use crate::web::View;
 use crate::wire::BatchReason;
@@ -85,9 +86,7 @@ async fn show(cx: Cx, input: Named) -> Result<View, ApiError> {
         knowledge.versions(chain, SHOWN),
         knowledge.ratings(chain, after, SHOWN + 1)
     )?;
-    let more = given.items.len() > SHOWN as usize;
-    given.items.truncate(SHOWN as usize);
-    let next = given.items.last().filter(|_| more).map(ratings::cursor_of);
+    let next = cut(&mut given.items, SHOWN).map(ratings::cursor_of);
     // A discussion is closed for everybody while its item is down.
     let discussion = if is_down {
         Discussion::default()
@@ -258,12 +257,7 @@ async fn list(cx: Cx, input: List) -> Result<View, ApiError> {
     let before: Option<UnitId> = input.before.map(|text| id(&text, "page")).transpose()?;
     let knowledge = cx.app.store.knowledge();
     let mut found = knowledge.submissions_of(operator(&cx)?, before, PAGE_ROWS + 1).await?;
-    let more = found.len() > PAGE_ROWS as usize;
-    found.truncate(PAGE_ROWS as usize);
-    let next = found
-        .last()
-        .filter(|_| more)
-        .map(|unit| format!("{LIST}?before={}", unit.id));
+    let next = cut(&mut found, PAGE_ROWS).map(|unit| format!("{LIST}?before={}", unit.id));
     View::page(&UnitsPage {
         chrome: chrome(&cx).await?,
         rows: found

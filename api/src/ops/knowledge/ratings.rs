@@ -13,6 +13,7 @@ use crate::answer::Reply;
 use crate::cx::Cx;
 use crate::entitlement::units;
 use crate::error::ApiError;
+use crate::ops::cut;
 use crate::schema::TEXT;
 use crate::wire::When;
 
@@ -148,10 +149,7 @@ pub(super) async fn list(cx: Cx, input: List) -> Result<Reply<Page>, ApiError> {
     let (knowledge, chain) = (cx.app.store.knowledge(), unit.chain.id);
     // One more than the page has, to know if there is a next page.
     let mut found = knowledge.ratings(chain, after, limit + 1).await?;
-    let more = found.items.len() > limit as usize;
-    found.items.truncate(limit as usize);
-    let next = found.items.last().filter(|_| more);
-    let next = next.map(cursor_of);
+    let next = cut(&mut found.items, limit).map(cursor_of);
     let (count, sum) = (1_u64..)
         .zip(found.histogram)
         .fold((0, 0), |(count, sum), (value, used)| (count + used, sum + value * used));

@@ -11,6 +11,7 @@ use crate::caches::ProjectView;
 use crate::cx::Cx;
 use crate::entitlement;
 use crate::error::ApiError;
+use crate::ops::cut;
 use crate::rendered::{self, Rendered};
 use crate::schema::LINE;
 
@@ -71,9 +72,7 @@ pub(super) async fn list(cx: Cx, input: List) -> Result<Reply<Page>, ApiError> {
     let store = &cx.app.store;
     // The page and the count are independent of each other, so they are read at the same time.
     let (mut projects, total) = tokio::try_join!(store.projects(&filter), store.project_count(&filter))?;
-    let more = projects.len() > limit as usize;
-    projects.truncate(limit as usize);
-    let next = projects.last().filter(|_| more).map(ProjectCursor::from);
+    let next = cut(&mut projects, limit).map(ProjectCursor::from);
     Ok(Reply::ok(Page {
         total,
         next_cursor: next.map(|cursor| cursor.to_string()),

@@ -10,6 +10,7 @@ use types::TakedownId;
 use crate::answer::Reply;
 use crate::cx::Cx;
 use crate::error::ApiError;
+use crate::ops::cut;
 use crate::wire::When;
 
 /// Takedowns on a page when the caller gives no `limit`.
@@ -74,9 +75,7 @@ pub(super) async fn log(cx: Cx, input: List) -> Result<Reply<Page>, ApiError> {
     let limit = input.limit.unwrap_or(DEFAULT_LIMIT);
     // The rows name their items; `Logged` is what keeps them out of the answer.
     let mut found = cx.app.store.moderation().takedowns(None, before, limit + 1).await?;
-    let more = found.len() > limit as usize;
-    found.truncate(limit as usize);
-    let next_cursor = found.last().filter(|_| more).map(|last| last.id.to_string());
+    let next_cursor = cut(&mut found, limit).map(|last| last.id.to_string());
     Ok(Reply::ok(Page {
         items: found.into_iter().map(Logged::from).collect(),
         next_cursor,

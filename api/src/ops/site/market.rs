@@ -17,6 +17,7 @@ use crate::error::ApiError;
 use crate::operation::Operations;
 use crate::ops::community::{Places, discussion};
 use crate::ops::console::{chrome, instant};
+use crate::ops::cut;
 use crate::schema::LINE;
 use crate::web::View;
 
@@ -75,8 +76,7 @@ async fn browse(cx: Cx, input: List) -> Result<View, ApiError> {
     };
     let store = &cx.app.store;
     let (mut found, total) = tokio::try_join!(store.projects(&filter), store.project_count(&filter))?;
-    let more = found.len() > ROWS as usize;
-    found.truncate(ROWS as usize);
+    let next = cut(&mut found, ROWS).map(ProjectCursor::from);
     let query = |rest: String| {
         let mut address = url::form_urlencoded::Serializer::new(String::new());
         if !q.is_empty() {
@@ -87,7 +87,6 @@ async fn browse(cx: Cx, input: List) -> Result<View, ApiError> {
         }
         format!("{PATH}?{}", address.finish())
     };
-    let next = found.last().filter(|_| more).map(ProjectCursor::from);
     View::page(&BrowsePage {
         chrome: chrome(&cx).await?,
         total,

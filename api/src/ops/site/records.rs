@@ -12,7 +12,7 @@ use crate::error::ApiError;
 use crate::leaderboard::Period;
 use crate::operation::Operations;
 use crate::ops::console::{chrome, instant};
-use crate::ops::points;
+use crate::ops::{cut, points};
 use crate::web::View;
 
 /// Rows on a page of a list.
@@ -41,12 +41,10 @@ async fn feed(cx: Cx, input: List) -> Result<View, ApiError> {
     let before = input.cursor.as_deref().map_or(Ok(i64::MAX), str::parse);
     let before = before.map_err(|_error| ApiError::invalid("/cursor", "must be the cursor of an entry"))?;
     let mut found = cx.app.store.feed().before(before, ROWS + 1).await?;
-    let more = found.len() > ROWS as usize;
-    found.truncate(ROWS as usize);
-    let next = found.last().filter(|_| more);
+    let next = cut(&mut found, ROWS).map(|last| format!("/activity?cursor={}", last.seq));
     View::page(&FeedPage {
         chrome: chrome(&cx).await?,
-        next: next.map(|last| format!("/activity?cursor={}", last.seq)),
+        next,
         is_later: input.cursor.is_some(),
         rows: found.into_iter().map(row).collect(),
     })
@@ -121,12 +119,10 @@ async fn takedowns(cx: Cx, input: List) -> Result<View, ApiError> {
         .transpose()
         .map_err(|_error| ApiError::invalid("/cursor", "must be the last row of a page before"))?;
     let mut found = cx.app.store.moderation().takedowns(None, before, ROWS + 1).await?;
-    let more = found.len() > ROWS as usize;
-    found.truncate(ROWS as usize);
-    let next = found.last().filter(|_| more);
+    let next = cut(&mut found, ROWS).map(|last| format!("/takedowns?cursor={}", last.id));
     View::page(&TakedownsPage {
         chrome: chrome(&cx).await?,
-        next: next.map(|last| format!("/takedowns?cursor={}", last.id)),
+        next,
         is_later: before.is_some(),
         rows: found
             .into_iter()
