@@ -12,7 +12,7 @@ use http::StatusCode;
 use http::header::{HeaderName, HeaderValue};
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::error::ApiError;
 use crate::holder_limit::{HolderPermit, holding};
@@ -186,8 +186,17 @@ impl<T: Serialize + JsonSchema + Send + Sync + 'static> Answer for Lines<T> {
 pub trait Media: Send + 'static {
     /// Media type of the body.
     const TYPE: &'static str;
-    /// Returns the schema of the body: of one line for NDJSON, empty for bytes.
-    fn schema() -> Value;
+    /// Returns the schema of the body: of one line for NDJSON, a string for text.
+    fn schema() -> Value {
+        json!({"type": "string"})
+    }
+}
+
+/// Media type of plain text (RFC 2046 section 4.1).
+pub(crate) struct Plain;
+
+impl Media for Plain {
+    const TYPE: &'static str = "text/plain; charset=utf-8";
 }
 
 /// Answer whose body is produced while it is sent.
@@ -211,6 +220,11 @@ impl<M> Streamed<M> {
             body,
             media: PhantomData,
         }
+    }
+
+    /// Creates an answer with status 200 whose body is whole in memory.
+    pub fn whole(body: impl Into<Bytes>) -> Self {
+        Self::ok(stream::iter([Ok(body.into())]).boxed())
     }
 }
 

@@ -3,11 +3,8 @@
 //! Invariant: every link in an answer to a text of this service leads to one of these.
 
 use bytes::Bytes;
-use futures_util::StreamExt as _;
-use futures_util::stream;
-use serde_json::{Value, json};
 
-use crate::answer::{Media, Streamed};
+use crate::answer::{Media, Plain, Streamed};
 use crate::codes;
 use crate::config::Limits;
 use crate::cx::Cx;
@@ -98,30 +95,15 @@ pub(super) fn add(table: &mut Operations) {
     );
 }
 
-/// Media type of plain text (RFC 2046 section 4.1).
-struct Plain;
-
-impl Media for Plain {
-    const TYPE: &'static str = "text/plain; charset=utf-8";
-
-    fn schema() -> Value {
-        json!({"type": "string"})
-    }
-}
-
 /// Media type of Markdown (RFC 7763).
 struct Markdown;
 
 impl Media for Markdown {
     const TYPE: &'static str = "text/markdown; charset=utf-8";
-
-    fn schema() -> Value {
-        json!({"type": "string"})
-    }
 }
 
 async fn terms(cx: Cx, _: Nothing) -> Result<Streamed<Plain>, ApiError> {
-    Ok(page(built_in_terms(&cx)?))
+    Ok(Streamed::whole(built_in_terms(&cx)?))
 }
 
 /// Returns the terms, if the configuration names no others.
@@ -136,7 +118,7 @@ pub(super) fn built_in_terms(cx: &Cx) -> Result<Bytes, ApiError> {
 }
 
 async fn license(cx: Cx, _: Nothing) -> Result<Streamed<Plain>, ApiError> {
-    Ok(page(license_text(&cx)?))
+    Ok(Streamed::whole(license_text(&cx)?))
 }
 
 /// Returns the text of the licence `platform-standard`.
@@ -150,7 +132,7 @@ async fn guide(cx: Cx, _: Nothing) -> Result<Streamed<Markdown>, ApiError> {
     let text = filled(&cx, "agent_guide", || {
         include_str!("../texts/agents.md").replace("{limits}", &limits(&cx.app.limits))
     });
-    Ok(page(text?))
+    Ok(Streamed::whole(text?))
 }
 
 async fn index(cx: Cx, _: Nothing) -> Result<Streamed<Plain>, ApiError> {
@@ -159,7 +141,7 @@ async fn index(cx: Cx, _: Nothing) -> Result<Streamed<Plain>, ApiError> {
         let tools = tools::markdown(&super::all(&cx.app.limits));
         include_str!("../texts/llms.txt").replace("{tools}", &tools)
     });
-    Ok(page(text?))
+    Ok(Streamed::whole(text?))
 }
 
 async fn skill(cx: Cx, _: Nothing) -> Result<Streamed<Markdown>, ApiError> {
@@ -167,11 +149,11 @@ async fn skill(cx: Cx, _: Nothing) -> Result<Streamed<Markdown>, ApiError> {
         let records = cx.app.limits.records_per_contribution.to_string();
         include_str!("../texts/skill.md").replace("{records}", &records)
     });
-    Ok(page(text?))
+    Ok(Streamed::whole(text?))
 }
 
 async fn errors(cx: Cx, _: Nothing) -> Result<Streamed<Markdown>, ApiError> {
-    Ok(page(filled(&cx, "error_guide", codes::markdown)?))
+    Ok(Streamed::whole(filled(&cx, "error_guide", codes::markdown)?))
 }
 
 /// Returns the limits in force, as a table in Markdown.
@@ -235,10 +217,6 @@ fn filled(cx: &Cx, name: &'static str, text: impl FnOnce() -> String) -> Result<
         let text = text().replace("{base}", &config.public_url);
         Ok(Bytes::from(text.replace("{version}", &config.terms_version)))
     })
-}
-
-fn page<M>(text: Bytes) -> Streamed<M> {
-    Streamed::ok(stream::iter([Ok(text)]).boxed())
 }
 
 #[cfg(test)]

@@ -5,9 +5,7 @@
 
 use std::fmt::Write as _;
 
-use futures_util::StreamExt as _;
-use futures_util::stream;
-use serde_json::{Value, json};
+use serde_json::json;
 use store::ActivityKind;
 
 use super::{Entry, newest};
@@ -24,16 +22,12 @@ pub(super) struct Atom;
 
 impl Media for Atom {
     const TYPE: &'static str = "application/atom+xml; charset=utf-8";
-
-    fn schema() -> Value {
-        json!({"type": "string"})
-    }
 }
 
 pub(super) async fn feed(cx: Cx, _: Nothing) -> Result<Streamed<Atom>, ApiError> {
     let entries = newest(&cx, i64::MAX, ENTRIES).await?;
     let text = document(&cx.app.config.public_url, &entries, &cx.now.to_string());
-    Ok(Streamed::ok(stream::iter([Ok(text.into())]).boxed()))
+    Ok(Streamed::whole(text))
 }
 
 fn document(base: &str, entries: &[Entry], now: &str) -> String {

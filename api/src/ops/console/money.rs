@@ -4,15 +4,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use bytes::Bytes;
-use futures_util::StreamExt as _;
-use futures_util::stream;
 use http::header::{self, HeaderValue};
 use pages::console::{BoughtRow, EntryRow, FeeRow, HoldRow, MoneyPage};
 use pay::EventKind;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
 use store::{Entry, EntryCursor, EntryFilter, SaleState};
 use types::money::MicroUsdc;
 use types::vocabulary::ItemKind;
@@ -222,10 +218,6 @@ struct Csv;
 
 impl Media for Csv {
     const TYPE: &'static str = "text/csv; charset=utf-8";
-
-    fn schema() -> Value {
-        json!({"type": "string"})
-    }
 }
 
 async fn csv(cx: Cx, input: Choice) -> Result<Streamed<Csv>, ApiError> {
@@ -253,7 +245,7 @@ async fn csv(cx: Cx, input: Choice) -> Result<Streamed<Csv>, ApiError> {
         text.push_str(&cells.collect::<Vec<_>>().join(","));
         text.push_str("\r\n");
     }
-    let mut answer = Streamed::ok(stream::iter([Ok(Bytes::from(text))]).boxed());
+    let mut answer = Streamed::whole(text);
     answer.headers.push((
         header::CONTENT_DISPOSITION,
         HeaderValue::from_static("attachment; filename=\"credits.csv\""),

@@ -4,12 +4,9 @@
 
 use std::fmt::Write as _;
 
-use futures_util::StreamExt as _;
-use futures_util::stream;
-use serde_json::{Value, json};
 use store::{ProjectCursor, ProjectFilter, RequestFilter};
 
-use crate::answer::{Media, Streamed};
+use crate::answer::{Media, Plain, Streamed};
 use crate::cx::Cx;
 use crate::error::ApiError;
 use crate::operation::{Operations, Spec};
@@ -58,26 +55,11 @@ pub(super) fn add(table: &mut Operations) {
     );
 }
 
-/// Media type of plain text (RFC 2046 section 4.1).
-struct Plain;
-
-impl Media for Plain {
-    const TYPE: &'static str = "text/plain; charset=utf-8";
-
-    fn schema() -> Value {
-        json!({"type": "string"})
-    }
-}
-
 /// Media type of XML (RFC 7303).
 struct Xml;
 
 impl Media for Xml {
     const TYPE: &'static str = "application/xml";
-
-    fn schema() -> Value {
-        json!({"type": "string"})
-    }
 }
 
 async fn robots(cx: Cx, _: Nothing) -> Result<Streamed<Plain>, ApiError> {
@@ -88,7 +70,7 @@ async fn robots(cx: Cx, _: Nothing) -> Result<Streamed<Plain>, ApiError> {
         "User-agent: *\nDisallow: /console\nDisallow: /paid\nDisallow: /parts\nDisallow: /reports\nDisallow: \
          /signin\n\nSitemap: {base}/sitemap.xml\n"
     );
-    Ok(Streamed::ok(stream::iter([Ok(text.into())]).boxed()))
+    Ok(Streamed::whole(text))
 }
 
 async fn map(cx: Cx, _: Nothing) -> Result<Streamed<Xml>, ApiError> {
@@ -141,5 +123,5 @@ async fn map(cx: Cx, _: Nothing) -> Result<Streamed<Xml>, ApiError> {
         }
     }
     text.push_str("</urlset>\n");
-    Ok(Streamed::ok(stream::iter([Ok(text.into())]).boxed()))
+    Ok(Streamed::whole(text))
 }
