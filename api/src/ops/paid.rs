@@ -117,28 +117,19 @@ pub(super) fn add(table: &mut Operations) {
     wallet::add(table);
 }
 
-/// The headers of a request that carry a payment.
-#[derive(Clone, Debug, Default)]
-struct Sent {
-    v1: Option<Vec<String>>,
-    v2: Option<Vec<String>>,
-}
-
-impl Sent {
-    /// Returns the one header with a payment, if there is one.
-    fn header(self, cx: &Cx) -> Result<Option<(Protocol, String)>, ApiError> {
-        // A HEAD asks for the terms only.
-        if !may_pay_by_head(cx.answer_is_sent) {
-            return Ok(None);
-        }
-        let v1 = self.v1.into_iter().flatten().map(|text| (Protocol::V1, text));
-        let v2 = self.v2.into_iter().flatten().map(|text| (Protocol::V2, text));
-        let mut all = v1.chain(v2);
-        match (all.next(), all.next()) {
-            // One of two payments cannot be told to be the meant one, and settling both would charge twice.
-            (_, Some(_)) => Err(answers::malformed("header", "must be in one header, once")),
-            (first, None) => Ok(first),
-        }
+/// Returns the one header of a request with a payment, if there is one.
+fn sent(cx: &Cx, v1: Option<Vec<String>>, v2: Option<Vec<String>>) -> Result<Option<(Protocol, String)>, ApiError> {
+    // A HEAD asks for the terms only.
+    if !may_pay_by_head(cx.answer_is_sent) {
+        return Ok(None);
+    }
+    let v1 = v1.into_iter().flatten().map(|text| (Protocol::V1, text));
+    let v2 = v2.into_iter().flatten().map(|text| (Protocol::V2, text));
+    let mut all = v1.chain(v2);
+    match (all.next(), all.next()) {
+        // One of two payments cannot be told to be the meant one, and settling both would charge twice.
+        (_, Some(_)) => Err(answers::malformed("header", "must be in one header, once")),
+        (first, None) => Ok(first),
     }
 }
 
@@ -160,11 +151,7 @@ async fn dataset(cx: Cx, input: OfDataset) -> Result<Paid<SignedManifest>, ApiEr
     let goods = goods::dataset(&cx, &input.slug, input.version.map(Version)).await?;
     let project = cx.app.store.project_by_slug(&input.slug, None).await?;
     let project = project.ok_or_else(|| ApiError::no_project(&input.slug))?;
-    let sent = Sent {
-        v1: input.payment,
-        v2: input.payment_signature,
-    };
-    let header = sent.header(&cx)?;
+    let header = sent(&cx, input.payment, input.payment_signature)?;
     if header.is_some() {
         // An item that cannot be delivered now is not sold now.
         let version = Version(u64::try_from(goods.bound.version).unwrap_or(0));
@@ -206,11 +193,7 @@ struct Pack {
 
 async fn credits(cx: Cx, input: OfOperator) -> Result<Paid<Pack>, ApiError> {
     let goods = goods::pack(&cx, input.operator).await?;
-    let sent = Sent {
-        v1: input.payment,
-        v2: input.payment_signature,
-    };
-    let header = sent.header(&cx)?;
+    let header = sent(&cx, input.payment, input.payment_signature)?;
     let purchased = purchase(&cx, &goods, header).await?;
     let Purchased { payment, .. } = &purchased;
     let body = Pack {

@@ -198,9 +198,7 @@ impl Call<'_> {
         match app.store.payments().bind(new).await? {
             PaymentBound::New => {
                 fault::point("pay.bound");
-                let payment = app.store.payments().get(&id).await?;
-                let payment = payment.ok_or_else(|| ApiError::internal("a payment that was bound is gone"))?;
-                self.go_on(payment, true).await
+                self.go_on(self.read_again(&id).await?, true).await
             }
             // The same header arrived twice at once, and the other call was faster.
             PaymentBound::Known(known) => self.again(*known).await,
@@ -285,14 +283,14 @@ impl Call<'_> {
                 Ok(Err(panicked)) => return Err(ApiError::internal(panicked)),
                 Err(_late) => {}
             }
-            payment = self.read_again(&payment).await?;
+            payment = self.read_again(&payment.id).await?;
         }
         // Another call may be settling it.
         while matches!(payment.state, PaymentState::Settling | PaymentState::Unknown)
             && tokio::time::Instant::now() + LOOK < deadline
         {
             tokio::time::sleep(LOOK).await;
-            payment = self.read_again(&payment).await?;
+            payment = self.read_again(&payment.id).await?;
         }
         match may_misread(payment.state) {
             PaymentState::Settled | PaymentState::NotNeeded => {
@@ -324,8 +322,8 @@ impl Call<'_> {
         }
     }
 
-    async fn read_again(&self, payment: &Payment) -> Result<Payment, ApiError> {
-        let found = self.cx.app.store.payments().get(&payment.id).await?;
+    async fn read_again(&self, id: &str) -> Result<Payment, ApiError> {
+        let found = self.cx.app.store.payments().get(id).await?;
         found.ok_or_else(|| ApiError::internal("a payment that was bound is gone"))
     }
 

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use types::UnitId;
 
 use super::purchase::purchase;
-use super::{Sent, base};
+use super::{base, sent};
 use crate::cx::Cx;
 use crate::error::ApiError;
 use crate::operation::{Operations, Spec};
@@ -45,11 +45,8 @@ struct OfUnit {
 
 async fn unit(cx: Cx, input: OfUnit) -> Result<Paid<Full>, ApiError> {
     let goods = goods::unit(&cx, &input.id).await?;
-    let sent = Sent {
-        v1: input.payment,
-        v2: input.payment_signature,
-    };
-    let purchased = purchase(&cx, &goods, sent.header(&cx)?).await?;
+    let header = sent(&cx, input.payment, input.payment_signature)?;
+    let purchased = purchase(&cx, &goods, header).await?;
     let bound = purchased.payment.bound.unit_version.clone();
     let made = async {
         let id: Option<UnitId> = bound.and_then(|id| id.parse().ok());
