@@ -148,9 +148,7 @@ struct OfDataset {
 }
 
 async fn dataset(cx: Cx, input: OfDataset) -> Result<Paid<SignedManifest>, ApiError> {
-    let goods = goods::dataset(&cx, &input.slug, input.version.map(Version)).await?;
-    let project = cx.app.store.project_by_slug(&input.slug, None).await?;
-    let project = project.ok_or_else(|| ApiError::no_project(&input.slug))?;
+    let (goods, project) = goods::dataset(&cx, &input.slug, input.version.map(Version)).await?;
     let header = sent(&cx, input.payment, input.payment_signature)?;
     if header.is_some() {
         // An item that cannot be delivered now is not sold now.

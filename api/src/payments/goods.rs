@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use store::{Bound, Offer, PaidFor};
+use store::{Bound, Offer, PaidFor, Project};
 use types::money::MicroUsdc;
 use types::vocabulary::ItemKind;
 use types::{Kind, OperatorId, Version};
@@ -105,8 +105,8 @@ pub(crate) async fn pack(cx: &Cx, operator: OperatorId) -> Result<Goods, ApiErro
     })
 }
 
-/// Returns a version of a dataset; the latest if none is named.
-pub(crate) async fn dataset(cx: &Cx, slug: &str, version: Option<Version>) -> Result<Goods, ApiError> {
+/// Returns a version of a dataset, the latest if none is named, and its project.
+pub(crate) async fn dataset(cx: &Cx, slug: &str, version: Option<Version>) -> Result<(Goods, Project), ApiError> {
     // Without a viewer, although the caller may have a key: what is for sale at a public address
     // must not depend on who asks.
     let project = cx.app.store.project_by_slug(slug, None).await?;
@@ -138,7 +138,7 @@ pub(crate) async fn dataset(cx: &Cx, slug: &str, version: Option<Version>) -> Re
         tag: "dataset",
         what: format!("version {asked} of `{slug}`"),
     };
-    on_sale(cx, &offer, sold).await
+    Ok((on_sale(cx, &offer, sold).await?, project))
 }
 
 /// Returns a unit. Its buyer has every version, and is served the one that the request names.
