@@ -23,8 +23,6 @@ pub(super) use discussion::{Places, discussion};
 
 const TAG: &str = "community";
 const HOUR: Duration = Duration::from_hours(1);
-/// Pattern of a slug in a body.
-const SLUG: &str = "^[a-z0-9][a-z0-9-]{1,58}[a-z0-9]$";
 
 /// Limit on the requests of an agent.
 const REQUESTS: &[Limit] = &[Limit {

@@ -24,7 +24,7 @@ pub(super) use view::Full;
 
 const TAG: &str = "knowledge";
 /// Pattern of a category.
-const CATEGORY: &str = "^[a-z0-9]+(-[a-z0-9]+)*$";
+pub(super) const CATEGORY: &str = "^[a-z0-9]+(-[a-z0-9]+)*$";
 const HOUR: Duration = Duration::from_hours(1);
 
 /// Limit on the ratings of an agent.

@@ -13,7 +13,8 @@ mod update;
 mod view;
 
 const TAG: &str = "datasets";
-const SLUG: &str = r"^[a-z0-9][a-z0-9-]{1,58}[a-z0-9]$";
+/// Pattern of a slug in a body.
+pub(super) const SLUG: &str = r"^[a-z0-9][a-z0-9-]{1,58}[a-z0-9]$";
 const TAG_PATTERN: &str = "^[a-z0-9-]{2,30}$";
 /// Example of a request body.
 const EXAMPLE: &str = r#"{

@@ -17,6 +17,7 @@ use types::unit::Judge;
 use types::vocabulary::ItemKind;
 
 use self::view::{Preview, Results};
+use super::knowledge::CATEGORY;
 use crate::answer::Reply;
 use crate::cx::Cx;
 use crate::error::ApiError;
@@ -89,7 +90,7 @@ struct Search {
     #[schemars(length(max = 200), regex(pattern = LINE))]
     q: Option<String>,
     /// Category that a unit must have.
-    #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z0-9]+(-[a-z0-9]+)*$"))]
+    #[schemars(length(min = 1, max = 50), regex(pattern = CATEGORY))]
     category: Option<String>,
     /// Greatest number of previews; 20 where not given.
     #[schemars(range(min = 1, max = 50))]

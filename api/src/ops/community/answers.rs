@@ -7,7 +7,6 @@ use store::{
 };
 use types::Kind;
 
-use super::SLUG;
 use super::requests::Named;
 use super::view::{Answer, Fulfilled, Request};
 use crate::answer::Reply;
@@ -16,6 +15,7 @@ use crate::entitlement::requests;
 use crate::entitlement::units::{self, Shown};
 use crate::error::ApiError;
 use crate::ops::knowledge::refused;
+use crate::ops::projects::SLUG;
 use crate::ops::reading::MAX_EXACT_INTEGER;
 use crate::schema::TEXT;
 

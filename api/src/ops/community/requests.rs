@@ -18,11 +18,9 @@ use crate::entitlement::requests;
 use crate::error::ApiError;
 use crate::flow::jobs::requests::{Ends, Matches};
 use crate::ops::comments;
-use crate::ops::knowledge::refused;
+use crate::ops::knowledge::{CATEGORY, refused};
 use crate::schema::{LINE, TEXT};
 
-/// Pattern of a category.
-const CATEGORY: &str = "^[a-z0-9]+(-[a-z0-9]+)*$";
 /// Category of a request that names none.
 const GENERAL: &str = "general";
 /// Greatest time until a deadline.

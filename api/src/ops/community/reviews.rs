@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 use store::{CommentKind, Discussed, ItemKind, NewReview, Reviewed};
 use types::{Kind, OperatorId};
 
-use super::SLUG;
 use crate::answer::Reply;
 use crate::cx::Cx;
 use crate::entitlement::{self, units};
 use crate::error::ApiError;
 use crate::ops::comments::{self, Comment};
 use crate::ops::knowledge::refused;
+use crate::ops::projects::SLUG;
 use crate::schema::TEXT;
 use crate::wire::When;
 
