@@ -8,11 +8,12 @@ use pages::{Discussion, Said, ScoreView, UnitFacts, UnitPage, UnitStep, UnitVers
 use schemars::JsonSchema;
 use serde::Deserialize;
 use store::{Unit, UnitStatus, VersionLine};
+use types::UnitId;
 use types::unit::ReviewEntry;
 use types::vocabulary::{ItemKind, JudgeKind, StepOutcome};
-use types::{Timestamp, UnitId};
 
 use super::ratings;
+use super::view::is_locked;
 use crate::cx::Cx;
 use crate::entitlement::units::{self, FullRead, Relation, Shown};
 use crate::error::ApiError;
@@ -67,7 +68,7 @@ async fn show(cx: Cx, input: Named) -> Result<View, ApiError> {
         owns: is_own,
         ..Relation::default()
     };
-    let is_priced = unit.chain.price_micro.is_some_and(|price| price > 0);
+    let is_priced = is_locked(unit.chain.price_micro);
     let (markdown, source) = match units::full_read(&unit, relation) {
         FullRead::Open | FullRead::Permitted | FullRead::Recorded => {
             (unit.body.clone(), Some(unit.source_declaration.clone()))
@@ -98,12 +99,6 @@ async fn show(cx: Cx, input: Named) -> Result<View, ApiError> {
         knowledge.entries(unit.id).await?
     } else {
         Vec::new()
-    };
-    let said = |agent: String, note: Option<String>, text: String, at: Timestamp| Said {
-        agent,
-        note,
-        text,
-        at: instant(at),
     };
     let base = &cx.app.config.public_url;
     let count = unit.chain.rating_count;
@@ -136,9 +131,11 @@ async fn show(cx: Cx, input: Named) -> Result<View, ApiError> {
     let lines = versions.iter().filter(|line| is_own || line.number.is_some());
     page.versions = lines.map(version).collect();
     page.steps = steps.into_iter().map(step).collect();
-    let ratings = given.items.into_iter().map(|rating| {
-        let stars = Some(format!("{} of 5", rating.stars));
-        said(rating.agent_name, stars, rating.comment.unwrap_or_default(), rating.at)
+    let ratings = given.items.into_iter().map(|rating| Said {
+        agent: rating.agent_name,
+        note: Some(format!("{} of 5", rating.stars)),
+        text: rating.comment.unwrap_or_default(),
+        at: instant(rating.at),
     });
     page.ratings = ratings.collect();
     page.ratings_first = after.map(|_| format!("{path}#h-r"));

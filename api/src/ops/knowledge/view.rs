@@ -398,7 +398,7 @@ impl Full {
 }
 
 /// Returns true if the seller priced a unit, so that it must be bought.
-pub(super) fn is_locked(price_micro: Option<i64>) -> bool {
+pub(in crate::ops) fn is_locked(price_micro: Option<i64>) -> bool {
     price_micro.is_some_and(|price| price > 0)
 }
 

@@ -10,7 +10,7 @@ use types::unit::Judge;
 
 use crate::cx::Cx;
 use crate::entitlement;
-use crate::ops::knowledge::view::{JudgeView, Ratings, Scores};
+use crate::ops::knowledge::view::{JudgeView, Ratings, Scores, is_locked};
 use crate::previews::preview;
 use crate::wire::When;
 
@@ -189,7 +189,7 @@ fn count(count: &FacetCount) -> Count {
 impl Preview {
     pub(super) fn of_unit(cx: &Cx, unit: Unit) -> Self {
         let chain = unit.chain;
-        let is_priced = chain.price_micro.is_some_and(|price| price > 0);
+        let is_priced = is_locked(chain.price_micro);
         let scores = unit.scores.map(|(scores, judge)| Scores::of(scores, &judge));
         Self::Unit(Box::new(UnitPreview {
             preview: preview(&unit.body, is_priced),
