@@ -123,6 +123,4 @@ pub struct Limits {
     pub open_uploads: u32,
     /// The storage of one operator, in bytes: its datasets and uploads together.
     pub storage_bytes: u64,
-    /// Bytes sent to one operator in a UTC month.
-    pub egress_bytes: u64,
 }

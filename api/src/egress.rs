@@ -21,7 +21,7 @@ use crate::app::App;
 use crate::error::ApiError;
 use crate::periodic::Rounds;
 
-pub(crate) use leases::{Admitted, Reader};
+pub(crate) use leases::{Admitted, Reader, account};
 
 /// Interval at which sums are stored.
 const STORE_INTERVAL: Duration = Duration::from_secs(1);

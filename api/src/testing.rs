@@ -82,7 +82,6 @@ pub(crate) fn limits() -> Limits {
         upload_seconds: 6 * 3_600,
         open_uploads: 3,
         storage_bytes: 20 << 30,
-        egress_bytes: 20 << 30,
     }
 }
 

@@ -172,7 +172,8 @@ impl Drop for Admitted {
     }
 }
 
-fn account(operator: OperatorId) -> String {
+/// Returns the name of an operator in the counts of leases.
+pub(crate) fn account(operator: OperatorId) -> String {
     format!("op:{operator}")
 }
 

@@ -9,6 +9,7 @@ use store::AllowanceKind;
 use super::uploads::storage_quota;
 use crate::answer::Reply;
 use crate::cx::Cx;
+use crate::egress::account;
 use crate::error::ApiError;
 use crate::operation::{KEY, Operations, Spec};
 use crate::wire::{self, Nothing, When};
@@ -100,10 +101,7 @@ async fn quota(cx: Cx, _: Nothing) -> Result<Reply<Quota>, ApiError> {
         store.validation(),
     )?;
     let stored = storage_quota::stored_bytes(&cx, operator).await?;
-    let (_, paid_blocks) = store
-        .money()
-        .egress_month(&format!("op:{operator}"), cx.now.month())
-        .await?;
+    let (_, paid_blocks) = store.money().egress_month(&account(operator), cx.now.month()).await?;
     let allowed = Allowances {
         knowledge: limits.knowledge_per_day,
         contributions: limits.public_contributions_per_day,
@@ -122,8 +120,10 @@ async fn quota(cx: Cx, _: Nothing) -> Result<Reply<Quota>, ApiError> {
         egress: Egress {
             used: egress,
             // Blocks that credits have paid may be sent as well.
-            allowed: limits
-                .egress_bytes
+            allowed: cx
+                .app
+                .pay
+                .free_egress_bytes
                 .saturating_add(paid_blocks.saturating_mul(pay::BLOCK_BYTES)),
             resets_at: cx.now.next_month().into(),
         },

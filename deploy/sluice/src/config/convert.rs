@@ -97,7 +97,6 @@ impl From<Limits> for api::Limits {
             upload_seconds: seconds(limits.upload_window),
             open_uploads: limits.open_uploads,
             storage_bytes: limits.storage_per_operator.0,
-            egress_bytes: limits.egress_per_operator.0,
         }
     }
 }
