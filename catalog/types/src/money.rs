@@ -17,22 +17,35 @@ pub struct MicroUsdc(pub i64);
 #[error("not an amount in dollars with at most two decimals")]
 pub struct ParseMoneyError;
 
-/// Parses dollars and cents without sign, exponent or grouping, such as `0.10` or `12`.
-impl FromStr for MicroUsdc {
-    type Err = ParseMoneyError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
+impl MicroUsdc {
+    /// Parses dollars and cents without sign, exponent or grouping, such as `0.10` or `12`, of at most `most` digits of
+    /// dollars.
+    ///
+    /// # Errors
+    /// A text of another form, or an amount that 64 bits do not hold.
+    pub fn parse(text: &str, most: usize) -> Result<Self, ParseMoneyError> {
         let (dollars, cents) = text.split_once('.').unwrap_or((text, ""));
         let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-        // Nine digits of dollars stay far below the range of 64 bits in micro-USDC.
-        let shaped = (1..=9).contains(&dollars.len()) && cents.len() <= 2 && digits(dollars) && digits(cents);
+        let shaped = (1..=most).contains(&dollars.len()) && cents.len() <= 2 && digits(dollars) && digits(cents);
         if !shaped || (cents.is_empty() && text.contains('.')) {
             return Err(ParseMoneyError);
         }
         let whole: i64 = dollars.parse().map_err(|_error| ParseMoneyError)?;
         // One digit of cents means tenths, as in `0.5`.
         let fraction: i64 = format!("{cents:0<2}").parse().map_err(|_error| ParseMoneyError)?;
-        Ok(Self((whole * 100 + fraction) * MICROS_PER_CENT))
+        let in_cents = whole.checked_mul(100).and_then(|whole| whole.checked_add(fraction));
+        let micros = in_cents.and_then(|cents| cents.checked_mul(MICROS_PER_CENT));
+        micros.map(Self).ok_or(ParseMoneyError)
+    }
+}
+
+/// Parses a price, as [`MicroUsdc::parse`] does.
+impl FromStr for MicroUsdc {
+    type Err = ParseMoneyError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        // Nine digits of dollars stay far below the range of 64 bits in micro-USDC.
+        Self::parse(text, 9)
     }
 }
 

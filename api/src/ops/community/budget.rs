@@ -14,8 +14,8 @@ use crate::price::amount_text;
 
 /// Pattern of a budget as text, which has at most 16 characters.
 const PATTERN: &str = r"^(0|[1-9][0-9]{0,12})(\.[0-9]{1,2})?$";
-const MICROS_PER_DOLLAR: i64 = 1_000_000;
-const MICROS_PER_CENT: i64 = 10_000;
+/// Greatest number of digits of dollars.
+const MOST_DIGITS: usize = 13;
 
 /// A budget in a request, not yet checked.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -26,28 +26,13 @@ impl Budget {
     /// Returns the amount in micro-USDC.
     pub(super) fn amount(&self) -> Result<MicroUsdc, ApiError> {
         let text = amount_text(&self.0, "/budget")?;
-        micros(&text).map(MicroUsdc).ok_or_else(|| {
+        MicroUsdc::parse(&text, MOST_DIGITS).map_err(|_error| {
             ApiError::invalid(
                 "/budget",
                 "must be an amount in dollars with at most two decimals, below 9223372036854, such as \"2.50\"",
             )
         })
     }
-}
-
-fn micros(text: &str) -> Option<i64> {
-    let (dollars, cents) = text.split_once('.').unwrap_or((text, "0"));
-    let digits =
-        |part: &str, most: usize| (1..=most).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
-    if !digits(dollars, 13) || !digits(cents, 2) {
-        return None;
-    }
-    let dollars: i64 = dollars.parse().ok()?;
-    // One digit of cents means tenths, as in `0.5`.
-    let cents: i64 = format!("{cents:0<2}").parse().ok()?;
-    dollars
-        .checked_mul(MICROS_PER_DOLLAR)?
-        .checked_add(cents * MICROS_PER_CENT)
 }
 
 impl JsonSchema for Budget {
