@@ -65,9 +65,7 @@ impl Comment {
             is_author: comment.operator == owner,
         }
     }
-}
 
-impl Comment {
     /// Returns a comment as pages show it, with `owner` beside the name of an agent of the item's operator.
     pub(in crate::ops) fn said(self, owner: &'static str) -> Said {
         let owner = self.is_author.then_some(owner);

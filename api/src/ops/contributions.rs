@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use operators::RowVerdict;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use store::Contribution;
@@ -19,7 +18,7 @@ use crate::wire::VerdictLine;
 
 mod view;
 
-pub(super) use view::View;
+pub(super) use view::{View, verdicts as stored_verdicts};
 
 pub(super) fn add(table: &mut Operations, limits: &Limits) {
     table.add(
@@ -141,11 +140,6 @@ async fn find(cx: &Cx, slug: &str, id: &str) -> Result<Contribution, ApiError> {
     let row = cx.app.store.contribution(parsed).await?;
     row.filter(|row| row.project == project.id && (row.operator == caller || project.operator == caller))
         .ok_or_else(missing)
-}
-
-/// Returns the verdicts other than `pass` of a decided contribution, in row order.
-pub(in crate::ops) async fn stored_verdicts(cx: &Cx, id: ContributionId) -> Result<Vec<RowVerdict>, ApiError> {
-    view::verdicts(cx, id).await
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use pages::console::{AgentView, AgentsPage, ClaimEnd, ClaimView, CodeView, Decid
 use schemars::JsonSchema;
 use serde::Deserialize;
 use store::{Approval, ClaimCodeAdded, ClaimStatus, NewClaimCode, Rejection};
-use types::{AgentId, ClaimCodeId, ClaimId, Kind, Timestamp};
+use types::{AgentId, ClaimCodeId, ClaimId, Kind};
 
 use super::{chrome, form, form_page, id, instant, missing, operator, page, repairable};
 use crate::accounts::{self, ClaimCodeParts, ClaimCodeText};
@@ -21,8 +21,8 @@ use crate::web::View;
 use crate::wire::Nothing;
 
 const PATH: &str = "/console/agents";
-/// Microseconds for which a claim code works.
-const CODE_LASTS: i64 = 15 * 60 * 1_000_000;
+/// Time for which a claim code works.
+const CODE_LASTS: Duration = Duration::from_mins(15);
 /// Claim codes of an operator that work at the same time.
 const MAX_CODES: u32 = 5;
 /// Claims on the page.
@@ -280,7 +280,7 @@ async fn make_code(cx: Cx, _: Nothing) -> Result<View, ApiError> {
     let text = ClaimCodeText::generate().map_err(ApiError::unavailable)?.reveal();
     // The parts are what is stored: the first finds the row, and of the second only the hash is kept.
     let parts = ClaimCodeParts::of(&text).ok_or_else(|| ApiError::internal("a new claim code is no claim code"))?;
-    let expires_at = Timestamp::from_micros(cx.now.micros() + CODE_LASTS);
+    let expires_at = cx.now.plus(CODE_LASTS);
     let new = NewClaimCode {
         id: ClaimCodeId::new(cx.now),
         operator: operator(&cx)?,

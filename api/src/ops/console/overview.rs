@@ -118,7 +118,7 @@ pub(super) fn tallies(text: Option<&str>) -> Result<Vec<Tally>, ApiError> {
 
 /// Returns one bar for each of the last days, those without contributions too.
 fn chart(days: &[store::Day], now: Timestamp) -> Vec<pages::DayCount> {
-    let today = now.micros().div_euclid(MICROS_A_DAY);
+    let today = now.day();
     let numbers = (0..i64::from(DAYS)).rev().map(|ago| today - ago);
     numbers
         .map(|number| {

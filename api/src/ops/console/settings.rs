@@ -1,10 +1,12 @@
 //! Page of the account: sessions, tokens, payout address.
 
+use std::time::Duration;
+
 use pages::console::{AccountView, PayoutView, SessionRow, SettingsPage, TokenRow};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use store::{LinkPurpose, NewToken, TokenAdded};
-use types::{Kind, OperatorId, SessionId, Timestamp, TokenId};
+use types::{Kind, OperatorId, SessionId, TokenId};
 
 use super::{chrome, entry, form, form_page, id, instant, missing, operator, page, repairable};
 use crate::accounts;
@@ -20,10 +22,10 @@ use crate::web::View;
 use crate::wire::Nothing;
 
 const PATH: &str = "/console/settings";
-/// Microseconds after signing in during which the payout address can be changed.
-const FRESH: i64 = 15 * 60 * 1_000_000;
-/// Microseconds until a new payout address is in force.
-const PAYOUT_DELAY: i64 = 72 * 3_600 * 1_000_000;
+/// Time after signing in during which the payout address can be changed.
+const FRESH: Duration = Duration::from_mins(15);
+/// Time until a new payout address is in force.
+const PAYOUT_DELAY: Duration = Duration::from_hours(72);
 /// Tokens of an operator.
 const MAX_TOKENS: u32 = 20;
 
@@ -85,7 +87,7 @@ async fn show(cx: Cx, _: Nothing) -> Result<View, ApiError> {
 /// Returns true if the person signed in a short time ago.
 fn is_fresh(cx: &Cx) -> bool {
     match cx.caller.as_ref().map(|caller| &caller.actor) {
-        Some(Actor::SignedIn { since, .. }) => cx.now.micros() - since.micros() < FRESH,
+        Some(Actor::SignedIn { since, .. }) => cx.now.since(*since) < FRESH,
         _ => false,
     }
 }
@@ -233,7 +235,7 @@ async fn set_payout(cx: Cx, input: Address) -> Result<View, ApiError> {
         page.errors = repairable(error)?;
         return form_page(&page, true);
     }
-    let effective_at = Timestamp::from_micros(cx.now.micros() + PAYOUT_DELAY);
+    let effective_at = cx.now.plus(PAYOUT_DELAY);
     let payload = Payload::PayoutChanged {
         operator,
         address: input.address.clone(),

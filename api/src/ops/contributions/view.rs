@@ -251,7 +251,7 @@ fn verdicts_url(cx: &Cx, slug: &str, id: ContributionId) -> String {
 }
 
 /// Returns the verdicts other than `pass` of a decided contribution, in row order.
-pub(super) async fn verdicts(cx: &Cx, id: ContributionId) -> Result<Vec<RowVerdict>, ApiError> {
+pub(in crate::ops) async fn verdicts(cx: &Cx, id: ContributionId) -> Result<Vec<RowVerdict>, ApiError> {
     match cx.app.store.contribution_verdicts(id).await? {
         Some(text) => stored("verdicts", &text),
         None => Ok(Vec::new()),
