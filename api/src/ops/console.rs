@@ -20,7 +20,7 @@ mod texts;
 
 use http::Method;
 use store::ClaimStatus;
-use types::{OperatorId, Timestamp};
+use types::Timestamp;
 
 use crate::cx::Cx;
 use crate::error::ApiError;
@@ -89,11 +89,6 @@ pub(super) async fn chrome(cx: &Cx) -> Result<pages::Chrome, ApiError> {
         attention: u32::try_from(pending).unwrap_or(u32::MAX),
         ..web::chrome(visit, person, &frame)
     })
-}
-
-/// Returns the operator of a page that needs a session.
-pub(super) fn operator(cx: &Cx) -> Result<OperatorId, ApiError> {
-    cx.the_operator()
 }
 
 /// Returns an instant as pages take it.

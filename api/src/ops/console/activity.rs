@@ -7,7 +7,7 @@ use store::AuditEntry;
 use types::OperatorId;
 use types::vocabulary::ActorKind;
 
-use super::{PAGE_ROWS, chrome, instant, operator, page};
+use super::{PAGE_ROWS, chrome, instant, page};
 use crate::cx::Cx;
 use crate::error::ApiError;
 use crate::operation::Operations;
@@ -29,7 +29,7 @@ struct List {
 }
 
 async fn show(cx: Cx, input: List) -> Result<View, ApiError> {
-    let operator = operator(&cx)?;
+    let operator = cx.the_operator()?;
     let flow = cx.app.store.flow();
     let mut entries = flow.audit_of(operator, input.before.as_deref(), PAGE_ROWS + 1).await?;
     let next = cut(&mut entries, PAGE_ROWS).map(|entry| format!("{PATH}?before={}", entry.id));

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use store::{Approval, ClaimCodeAdded, ClaimStatus, NewClaimCode, Rejection};
 use types::{AgentId, ClaimCodeId, ClaimId, Kind};
 
-use super::{chrome, form, form_page, id, instant, missing, operator, page, repairable};
+use super::{chrome, form, form_page, id, instant, missing, page, repairable};
 use crate::accounts::{self, ClaimCodeParts, ClaimCodeText};
 use crate::cx::Cx;
 use crate::error::ApiError;
@@ -83,7 +83,7 @@ async fn show(cx: Cx, _: Nothing) -> Result<View, ApiError> {
 
 /// Returns the page of agents as it is now.
 async fn agents(cx: &Cx) -> Result<AgentsPage, ApiError> {
-    let (operator, now) = (operator(cx)?, cx.now);
+    let (operator, now) = (cx.the_operator()?, cx.now);
     let accounts = cx.app.store.accounts();
     let (agents, codes, claims) = tokio::try_join!(
         accounts.agents_of(operator, now),
@@ -169,7 +169,7 @@ struct Create {
 }
 
 async fn create(cx: Cx, input: Create) -> Result<View, ApiError> {
-    let operator = operator(&cx)?;
+    let operator = cx.the_operator()?;
     let made = match name_form(&input.name) {
         Ok(()) => accounts::create_agent(&cx.app, operator, &input.name, input.wallet_address.clone(), cx.now).await,
         Err(error) => Err(error),
@@ -219,7 +219,7 @@ struct Rotate {
 
 async fn rotate(cx: Cx, input: Rotate) -> Result<View, ApiError> {
     let agent: AgentId = id(&input.id, "agent")?;
-    let operator = operator(&cx)?;
+    let operator = cx.the_operator()?;
     let grace = Duration::from_hours(input.grace_hours.into());
     let key = accounts::rotate_key(&cx.app, operator, agent, grace, cx.now).await?;
     let agents = cx.app.store.accounts().agents_of(operator, cx.now).await?;
@@ -246,7 +246,7 @@ struct Named {
 
 async fn confirm_removal(cx: Cx, input: Named) -> Result<View, ApiError> {
     let agent: AgentId = id(&input.id, "agent")?;
-    let agents = cx.app.store.accounts().agents_of(operator(&cx)?, cx.now).await?;
+    let agents = cx.app.store.accounts().agents_of(cx.the_operator()?, cx.now).await?;
     let found = agents.into_iter().find(|other| other.id == agent);
     let agent = found
         .filter(|agent| agent.removed_at.is_none())
@@ -269,7 +269,7 @@ async fn confirm_removal(cx: Cx, input: Named) -> Result<View, ApiError> {
 async fn remove(cx: Cx, input: Named) -> Result<View, ApiError> {
     let agent: AgentId = id(&input.id, "agent")?;
     let accounts = cx.app.store.accounts();
-    if accounts.agent_remove(operator(&cx)?, agent, cx.now).await? {
+    if accounts.agent_remove(cx.the_operator()?, agent, cx.now).await? {
         View::see(PATH)
     } else {
         Err(missing("agent"))
@@ -283,7 +283,7 @@ async fn make_code(cx: Cx, _: Nothing) -> Result<View, ApiError> {
     let expires_at = cx.now.plus(CODE_LASTS);
     let new = NewClaimCode {
         id: ClaimCodeId::new(cx.now),
-        operator: operator(&cx)?,
+        operator: cx.the_operator()?,
         lookup: parts.lookup,
         secret_hash: parts.secret_hash,
         expires_at,
@@ -309,7 +309,7 @@ async fn withdraw(cx: Cx, input: Named) -> Result<View, ApiError> {
         .app
         .store
         .accounts()
-        .claim_code_withdraw(operator(&cx)?, code)
+        .claim_code_withdraw(cx.the_operator()?, code)
         .await?
     {
         View::see(PATH)
@@ -332,7 +332,7 @@ async fn approve(cx: Cx, input: Approve) -> Result<View, ApiError> {
     let claim: ClaimId = id(&input.id, "claim")?;
     let accounts = cx.app.store.accounts();
     match accounts
-        .claim_approve(operator(&cx)?, claim, &input.phrase, cx.now)
+        .claim_approve(cx.the_operator()?, claim, &input.phrase, cx.now)
         .await?
     {
         Approval::Approved(_) => View::see(PATH),
@@ -358,7 +358,7 @@ async fn reject(cx: Cx, input: Named) -> Result<View, ApiError> {
         .app
         .store
         .accounts()
-        .claim_reject(operator(&cx)?, claim, cx.now)
+        .claim_reject(cx.the_operator()?, claim, cx.now)
         .await?
     {
         Rejection::Rejected => View::see(PATH),

@@ -7,7 +7,7 @@ use serde_json::Value;
 use store::AppConnection;
 use url::Url;
 
-use super::{chrome, form, instant, missing, operator, page};
+use super::{chrome, form, instant, missing, page};
 use crate::cx::Cx;
 use crate::error::ApiError;
 use crate::operation::{Effect, Operations, Spec};
@@ -30,7 +30,7 @@ pub(super) fn add(table: &mut Operations) {
 }
 
 async fn show(cx: Cx, _: Nothing) -> Result<View, ApiError> {
-    let apps = cx.app.store.oauth().connections_of(operator(&cx)?, cx.now).await?;
+    let apps = cx.app.store.oauth().connections_of(cx.the_operator()?, cx.now).await?;
     View::page(&AppsPage {
         chrome: chrome(&cx).await?,
         apps: apps.into_iter().map(row).collect(),
@@ -77,7 +77,10 @@ struct Named {
 
 async fn revoke(cx: Cx, input: Named) -> Result<View, ApiError> {
     let connections = cx.app.store.oauth();
-    if connections.connection_end_of(operator(&cx)?, input.id, cx.now).await? {
+    if connections
+        .connection_end_of(cx.the_operator()?, input.id, cx.now)
+        .await?
+    {
         View::see(PATH)
     } else {
         Err(missing("connection"))

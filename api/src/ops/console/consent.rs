@@ -16,7 +16,7 @@ use serde::Deserialize;
 use types::{AgentId, OperatorId};
 use url::{Host, Origin, Url};
 
-use super::{chrome, form, form_page, id, missing, operator, page, repairable};
+use super::{chrome, form, form_page, id, missing, page, repairable};
 use crate::accounts;
 use crate::app::App;
 use crate::cx::Cx;
@@ -94,7 +94,7 @@ async fn look(app: &App, query: String) -> Result<Look, ApiError> {
 
 /// Returns the page with nothing chosen yet but the scopes that the app asks for.
 async fn question(cx: &Cx, asked: &Asked) -> Result<ConsentPage, ApiError> {
-    let operator = operator(cx)?;
+    let operator = cx.the_operator()?;
     let (store, issuer) = (&cx.app.store, cx.app.apps.server().issuer());
     let accounts = store.accounts();
     let (found, agents) = tokio::try_join!(store.operator(operator), accounts.agents_of(operator, cx.now))?;
@@ -247,7 +247,7 @@ async fn decide(cx: Cx, input: Decision) -> Result<View, ApiError> {
                 "must be at least one of those that the app asks for",
             ));
         }
-        let operator = operator(&cx)?;
+        let operator = cx.the_operator()?;
         let agent = agent(&cx, operator, &input.agent, &asked.client).await?;
         Ok(server.grant(&asked.request, operator, agent, scopes).await?)
     };

@@ -10,7 +10,7 @@ use store::{ContributionStatus, ListedContribution, Selection};
 use types::ContributionId;
 
 use super::overview::tallies;
-use super::{PAGE_ROWS, chrome, id, instant, missing, operator, page};
+use super::{PAGE_ROWS, chrome, id, instant, missing, page};
 use crate::cx::Cx;
 use crate::error::ApiError;
 use crate::operation::Operations;
@@ -53,7 +53,7 @@ async fn list(cx: Cx, input: List) -> Result<View, ApiError> {
     let before: Option<ContributionId> = input.before.map(|text| id(&text, "page")).transpose()?;
     let console = cx.app.store.console();
     let mut rows = console
-        .contributions_of(operator(&cx)?, selection, before, PAGE_ROWS + 1)
+        .contributions_of(cx.the_operator()?, selection, before, PAGE_ROWS + 1)
         .await?;
     let next = cut(&mut rows, PAGE_ROWS).map(|row| match state {
         Some(state) => format!("{PATH}?state={}&before={}", state.word(), row.id),
@@ -110,7 +110,7 @@ struct Named {
 
 async fn show(cx: Cx, input: Named) -> Result<View, ApiError> {
     let contribution: ContributionId = id(&input.id, "contribution")?;
-    let operator = operator(&cx)?;
+    let operator = cx.the_operator()?;
     let store = &cx.app.store;
     let missing = || missing("contribution");
     let row = store.contribution(contribution).await?.ok_or_else(missing)?;

@@ -7,7 +7,7 @@ use serde_json::Value;
 use types::{Contract, Field, FieldType};
 
 use super::overview::{add_up, tallies};
-use super::{chrome, contributions, instant, missing, operator, page};
+use super::{chrome, contributions, instant, missing, page};
 use crate::cx::Cx;
 use crate::error::ApiError;
 use crate::operation::Operations;
@@ -28,7 +28,12 @@ pub(super) fn add(table: &mut Operations) {
 }
 
 async fn list(cx: Cx, _: Nothing) -> Result<View, ApiError> {
-    let projects = cx.app.store.console().projects_of(operator(&cx)?, MAX_PROJECTS).await?;
+    let projects = cx
+        .app
+        .store
+        .console()
+        .projects_of(cx.the_operator()?, MAX_PROJECTS)
+        .await?;
     View::page(&DatasetsPage {
         chrome: chrome(&cx).await?,
         datasets: projects
@@ -58,7 +63,7 @@ struct Named {
 }
 
 async fn show(cx: Cx, input: Named) -> Result<View, ApiError> {
-    let operator = operator(&cx)?;
+    let operator = cx.the_operator()?;
     let store = &cx.app.store;
     let project = store.project_by_slug(&input.slug, Some(operator)).await?;
     let project = project

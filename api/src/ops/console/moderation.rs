@@ -8,7 +8,7 @@ use serde::Deserialize;
 use store::{Decided, Report, ReportKind, ReportStatus, Takedown, Uphold};
 use types::{Kind, OperatorId, ReportId, TakedownId};
 
-use super::{PAGE_ROWS, chrome, form, id, instant, missing, operator, page};
+use super::{PAGE_ROWS, chrome, form, id, instant, missing, page};
 use crate::cx::Cx;
 use crate::error::ApiError;
 use crate::letters::{self, Payload};
@@ -47,7 +47,7 @@ pub(super) fn add(table: &mut Operations) {
 }
 
 async fn show(cx: Cx, _: Nothing) -> Result<View, ApiError> {
-    let operator = operator(&cx)?;
+    let operator = cx.the_operator()?;
     let moderation = cx.app.store.moderation();
     let own = moderation.takedowns(Some(operator), None, PAGE_ROWS).await?;
     let queue = if moderation.is_moderator(operator).await? {
@@ -107,7 +107,7 @@ fn takedown(takedown: Takedown) -> TakedownRow {
 
 /// Returns the operator if it is a moderator; to others a form of moderators is a thing that does not exist.
 async fn moderator(cx: &Cx, what: &str) -> Result<OperatorId, ApiError> {
-    let operator = operator(cx)?;
+    let operator = cx.the_operator()?;
     if cx.app.store.moderation().is_moderator(operator).await? {
         Ok(operator)
     } else {
@@ -196,7 +196,7 @@ struct Answer {
 }
 
 async fn answer(cx: Cx, input: Answer) -> Result<View, ApiError> {
-    let owner = operator(&cx)?;
+    let owner = cx.the_operator()?;
     let takedown: TakedownId = id(&input.id, "takedown")?;
     let moderation = cx.app.store.moderation();
     let letter = letters::digest(cx.now);

@@ -14,7 +14,7 @@ use types::money::MicroUsdc;
 use types::vocabulary::ItemKind;
 use types::{OperatorId, Timestamp};
 
-use super::{PAGE_ROWS, chrome, instant, operator, page};
+use super::{PAGE_ROWS, chrome, instant, page};
 use crate::answer::{Media, Streamed};
 use crate::cx::Cx;
 use crate::error::ApiError;
@@ -91,7 +91,7 @@ impl Choice {
 }
 
 async fn show(cx: Cx, input: Choice) -> Result<View, ApiError> {
-    let operator = operator(&cx)?;
+    let operator = cx.the_operator()?;
     let (filter, cursor) = (input.filter()?, input.cursor()?);
     let (tariff, money) = (&cx.app.pay, cx.app.store.money());
     let asset = &tariff.asset;
@@ -221,7 +221,7 @@ impl Media for Csv {
 }
 
 async fn csv(cx: Cx, input: Choice) -> Result<Streamed<Csv>, ApiError> {
-    let operator = operator(&cx)?;
+    let operator = cx.the_operator()?;
     let money = cx.app.store.money();
     let (entries, _) = money
         .journal(&cx.app.pay.asset, operator, input.filter()?, input.cursor()?, CSV_ROWS)

@@ -5,7 +5,7 @@ use pages::console::{Attention, GateTally, OverviewPage};
 use store::{ClaimStatus, ContributionStatus, ListedContribution, Selection};
 use types::{OperatorId, Timestamp};
 
-use super::{activity, chrome, contributions, instant, missing, operator, page};
+use super::{activity, chrome, contributions, instant, missing, page};
 use crate::cx::Cx;
 use crate::error::ApiError;
 use crate::operation::Operations;
@@ -27,7 +27,7 @@ pub(super) fn add(table: &mut Operations) {
 }
 
 async fn show(cx: Cx, _: Nothing) -> Result<View, ApiError> {
-    let (operator, now) = (operator(&cx)?, cx.now);
+    let (operator, now) = (cx.the_operator()?, cx.now);
     let store = &cx.app.store;
     let (console, accounts) = (store.console(), store.accounts());
     let (projects, agents, days, newest) = tokio::try_join!(

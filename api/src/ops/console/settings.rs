@@ -8,7 +8,7 @@ use serde::Deserialize;
 use store::{LinkPurpose, NewToken, TokenAdded};
 use types::{Kind, OperatorId, SessionId, TokenId};
 
-use super::{chrome, entry, form, form_page, id, instant, missing, operator, page, repairable};
+use super::{chrome, entry, form, form_page, id, instant, missing, page, repairable};
 use crate::accounts;
 use crate::auth::{Secret, SecretKind};
 use crate::caller::Actor;
@@ -94,7 +94,7 @@ fn is_fresh(cx: &Cx) -> bool {
 
 /// Returns the page of settings as it is now.
 async fn settings(cx: &Cx) -> Result<SettingsPage, ApiError> {
-    let (operator, now) = (operator(cx)?, cx.now);
+    let (operator, now) = (cx.the_operator()?, cx.now);
     let store = &cx.app.store;
     let accounts = store.accounts();
     let (account, sessions, tokens, payout) = tokio::try_join!(
@@ -162,7 +162,7 @@ struct Named {
 
 async fn end_session(cx: Cx, input: Named) -> Result<View, ApiError> {
     let session: SessionId = id(&input.id, "session")?;
-    if !cx.app.store.accounts().session_end(operator(&cx)?, session).await? {
+    if !cx.app.store.accounts().session_end(cx.the_operator()?, session).await? {
         return Err(missing("session"));
     }
     // Ending the session of this browser signs it out.
@@ -174,7 +174,11 @@ async fn end_session(cx: Cx, input: Named) -> Result<View, ApiError> {
 
 async fn end_others(cx: Cx, _: Nothing) -> Result<View, ApiError> {
     let current = cx.session().map(|(_, session)| session);
-    cx.app.store.accounts().sessions_end(operator(&cx)?, current).await?;
+    cx.app
+        .store
+        .accounts()
+        .sessions_end(cx.the_operator()?, current)
+        .await?;
     View::see(PATH)
 }
 
@@ -189,7 +193,7 @@ struct Label {
 async fn make_token(cx: Cx, input: Label) -> Result<View, ApiError> {
     let secret = Secret::generate(SecretKind::OperatorToken).map_err(ApiError::unavailable)?;
     let new = NewToken {
-        operator: operator(&cx)?,
+        operator: cx.the_operator()?,
         token_hash: secret.hash(),
         label: input.label.unwrap_or_default(),
         now: cx.now,
@@ -207,7 +211,7 @@ async fn make_token(cx: Cx, input: Label) -> Result<View, ApiError> {
 
 async fn revoke_token(cx: Cx, input: Named) -> Result<View, ApiError> {
     let token: TokenId = id(&input.id, "token")?;
-    if cx.app.store.accounts().token_revoke(operator(&cx)?, token).await? {
+    if cx.app.store.accounts().token_revoke(cx.the_operator()?, token).await? {
         View::see(PATH)
     } else {
         Err(missing("token"))
@@ -228,7 +232,7 @@ async fn set_payout(cx: Cx, input: Address) -> Result<View, ApiError> {
         let message = "sign in again to change the payout address; the settings mail you a link";
         return Err(ApiError::new(Kind::Forbidden, "sign_in_is_old", message));
     }
-    let operator = operator(&cx)?;
+    let operator = cx.the_operator()?;
     if let Err(error) = check_payout(&cx, operator, &input.address).await {
         let mut page = settings(&cx).await?;
         page.payout.typed = input.address;
@@ -274,7 +278,13 @@ async fn check_payout(cx: &Cx, operator: OperatorId, address: &str) -> Result<()
 }
 
 async fn cancel_payout(cx: Cx, _: Nothing) -> Result<View, ApiError> {
-    if cx.app.store.accounts().payout_cancel(operator(&cx)?, cx.now).await? {
+    if cx
+        .app
+        .store
+        .accounts()
+        .payout_cancel(cx.the_operator()?, cx.now)
+        .await?
+    {
         View::see(PATH)
     } else {
         Err(missing("change of the payout address"))
@@ -282,7 +292,7 @@ async fn cancel_payout(cx: Cx, _: Nothing) -> Result<View, ApiError> {
 }
 
 async fn sign_in_again(cx: Cx, _: Nothing) -> Result<View, ApiError> {
-    let account = cx.app.store.operator(operator(&cx)?).await?;
+    let account = cx.app.store.operator(cx.the_operator()?).await?;
     let account = account.ok_or_else(|| missing("account"))?;
     // To the address of the account and none of the form, so a stranger at an open browser gets no
     // link.

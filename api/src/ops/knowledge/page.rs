@@ -19,7 +19,7 @@ use crate::entitlement::units::{self, FullRead, Relation, Shown};
 use crate::error::ApiError;
 use crate::operation::{Operations, Spec};
 use crate::ops::community::{Places, discussion};
-use crate::ops::console::{PAGE_ROWS, chrome, id, instant, operator, page};
+use crate::ops::console::{PAGE_ROWS, chrome, id, instant, page};
 use crate::ops::cut;
 use crate::previews::preview;
 use crate::web::View;
@@ -253,7 +253,9 @@ struct List {
 async fn list(cx: Cx, input: List) -> Result<View, ApiError> {
     let before: Option<UnitId> = input.before.map(|text| id(&text, "page")).transpose()?;
     let knowledge = cx.app.store.knowledge();
-    let mut found = knowledge.submissions_of(operator(&cx)?, before, PAGE_ROWS + 1).await?;
+    let mut found = knowledge
+        .submissions_of(cx.the_operator()?, before, PAGE_ROWS + 1)
+        .await?;
     let next = cut(&mut found, PAGE_ROWS).map(|unit| format!("{LIST}?before={}", unit.id));
     View::page(&UnitsPage {
         chrome: chrome(&cx).await?,
