@@ -6,6 +6,7 @@
 
 pub(crate) mod draft;
 pub(crate) mod staged;
+mod trial;
 mod tried;
 
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use types::fault;
 use types::{Batch, Contract, Timestamp, Version, metric};
 
 use self::draft::{Draft, Drafted};
+pub use self::trial::try_merge;
 pub(crate) use self::tried::Tried;
 use crate::log::{self, Commit};
 use crate::part::{self, PartInfo};

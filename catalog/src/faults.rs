@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
+use types::Batch;
 #[cfg(feature = "faults")]
 use types::fault::{InjectedBug, is_injected};
 
@@ -24,6 +25,16 @@ pub(crate) fn may_skip_guard(found: Option<Merge>, lost_race: bool) -> Option<Me
     #[cfg(not(feature = "faults"))]
     let _ = lost_race;
     found
+}
+
+/// Does nothing. Injected fault: the process dies of a row that has the lethal text of encoders.
+pub(crate) fn may_crash_encoder(batch: &Batch) {
+    #[cfg(feature = "faults")]
+    for row in 0..batch.len() {
+        types::fault::crash_encoder_on(batch.canonical(row));
+    }
+    #[cfg(not(feature = "faults"))]
+    let _ = batch;
 }
 
 /// Returns which rows of a batch are new. Injected bug: all are, because duplicates are only searched before the

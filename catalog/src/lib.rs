@@ -56,6 +56,7 @@ mod tables;
 mod version_index;
 
 pub use catalog::Catalog;
+pub use commit::try_merge;
 pub use compaction::{Compacted, Compaction, Policy};
 pub use disk::Reserve;
 pub use error::Error;
@@ -65,7 +66,7 @@ pub use part::{HIDDEN, Link, PartInfo};
 pub use part_cache::{CacheError, Held, PartCache};
 pub use proof::Root;
 pub use snapshot::{Columns, Snapshot};
-pub use staged::{Staged, Stager};
+pub use staged::{Staged, Stager, TrialStager};
 pub use table::{Stagers, Table};
 
 #[cfg(test)]

@@ -12,6 +12,7 @@
 mod file;
 mod recent;
 pub(crate) mod runs;
+mod trial;
 mod writing;
 
 use std::fs;
@@ -30,11 +31,12 @@ use types::{AgentId, Batch, Contract, ContributionId, RecordKey, Version, fault,
 use self::file::Common;
 pub(crate) use self::file::Written;
 use self::runs::Runs;
+pub use self::trial::TrialStager;
 use self::writing::Writing;
 use crate::disk::{Reserve, no_room};
 use crate::part::{self, HIDDEN, PartInfo};
 use crate::state::SnapshotLookup;
-use crate::{Error, Root};
+use crate::{Error, Root, faults};
 
 /// The bytes of a key.
 const KEY_BYTES: u64 = 16;
@@ -356,6 +358,7 @@ impl Filling {
             return Ok(());
         }
         self.has_room()?;
+        faults::may_crash_encoder(batch);
         let rows = &mut self.rows;
         for row in 0..batch.len() {
             rows.suffix.push(batch.canonical(row));

@@ -47,8 +47,8 @@ pub(super) struct Common {
 }
 
 /// A file that is being written.
-pub(super) struct Writer {
-    parquet: SerializedFileWriter<Hashing>,
+pub(super) struct Writer<W: Write + Send = BufWriter<File>> {
+    parquet: SerializedFileWriter<Hashing<W>>,
     groups: ArrowRowGroupWriterFactory,
     common: Common,
     properties: WriterProperties,
@@ -64,7 +64,7 @@ pub(super) struct Writer {
     rows: u64,
 }
 
-impl std::fmt::Debug for Writer {
+impl<W: Write + Send> std::fmt::Debug for Writer<W> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Writer")
             .field("path", &self.path)
@@ -89,8 +89,15 @@ impl Writer {
     /// Makes the file of rows such as `sample`.
     pub(super) fn create(path: PathBuf, common: Common, sample: &[ArrayRef]) -> Result<Self, ParquetError> {
         let file = OpenOptions::new().write(true).create(true).truncate(true).open(&path)?;
+        Self::over(BufWriter::with_capacity(CHUNK, file), path, common, sample)
+    }
+}
+
+impl<W: Write + Send> Writer<W> {
+    /// Writes rows such as `sample` to `file`, whose place is `path`.
+    pub(super) fn over(file: W, path: PathBuf, common: Common, sample: &[ArrayRef]) -> Result<Self, ParquetError> {
         let hashing = Hashing {
-            file: BufWriter::with_capacity(CHUNK, file),
+            file,
             hashes: Hashes::default(),
         };
         let properties = properties(common.schema.fields(), sample)?;
@@ -184,10 +191,17 @@ impl Writer {
         open.sum()
     }
 
+    /// Writes what is left, and the footer.
+    pub(super) fn end(&mut self) -> Result<ParquetMetaData, ParquetError> {
+        self.end_group()?;
+        self.parquet.finish()
+    }
+}
+
+impl Writer {
     /// Ends the file and makes it durable.
     pub(super) fn finish(mut self) -> Result<Written, ParquetError> {
-        self.end_group()?;
-        let footer = self.parquet.finish()?;
+        let footer = self.end()?;
         let column = HIDDEN.iter().position(|name| *name == VERSION).unwrap_or(0);
         let mut versions = Vec::with_capacity(footer.num_row_groups());
         for group in footer.row_groups() {
@@ -314,7 +328,10 @@ impl Constants {
     }
 
     /// Appends them to a row group, whose next columns they are.
-    fn append(&self, group: &mut SerializedRowGroupWriter<'_, Hashing>) -> Result<(), ParquetError> {
+    fn append<W: Write + Send>(
+        &self,
+        group: &mut SerializedRowGroupWriter<'_, Hashing<W>>,
+    ) -> Result<(), ParquetError> {
         let offsets = self.footer.offset_index().and_then(|groups| groups.first());
         // An error, because without the index the library would panic when it ends the file.
         let missing = || ParquetError::General("an encoded column has no offset index".to_owned());
@@ -339,12 +356,12 @@ impl Constants {
 }
 
 /// A file and the hashes of what was written to it.
-struct Hashing {
-    file: BufWriter<File>,
+struct Hashing<W> {
+    file: W,
     hashes: Hashes,
 }
 
-impl Write for Hashing {
+impl<W: Write> Write for Hashing<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.file.write(bytes)?;
         self.hashes.update(&bytes[..written]);

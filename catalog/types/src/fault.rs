@@ -238,11 +238,14 @@ mod armed {
         lethal: String,
     }
 
+    /// Beginning of a lethal text that only encoders die of.
+    const OF_ENCODERS: &str = "encoder:";
+
     static ARMED: OnceLock<Armed> = OnceLock::new();
 
     /// Arms the process once. It kills itself at the `nth` passage (from 1) of `point`; if `after` names a file, only
     /// passages while the file exists count. `bug` enables a bug. Input that contains `lethal` aborts the process,
-    /// unless `lethal` is empty.
+    /// unless `lethal` is empty. After `encoder:`, it aborts the process when it is encoded and not before.
     pub fn arm(point: String, nth: u64, after: Option<PathBuf>, bug: Option<InjectedBug>, lethal: String) {
         ARMED.get_or_init(|| Armed {
             point,
@@ -256,12 +259,31 @@ mod armed {
     /// Aborts the process, as a stack overflow or a failed allocation would, if the text contains the armed `lethal`
     /// text.
     pub fn crash_on(text: &[u8]) {
-        let Some(lethal) = ARMED.get().map(|armed| armed.lethal.as_bytes()) else {
-            return;
-        };
+        if !lethal().starts_with(OF_ENCODERS) {
+            crash_if(text, lethal());
+        }
+    }
+
+    /// Aborts the process if the text contains the armed `lethal` text of encoders.
+    pub fn crash_encoder_on(text: &[u8]) {
+        crash_if(text, lethal().strip_prefix(OF_ENCODERS).unwrap_or_default());
+    }
+
+    fn crash_if(text: &[u8], lethal: &str) {
+        let lethal = lethal.as_bytes();
         if !lethal.is_empty() && text.windows(lethal.len()).any(|window| window == lethal) {
             std::process::abort();
         }
+    }
+
+    /// Returns the lethal text that the process was armed with, or an empty one.
+    pub fn lethal() -> &'static str {
+        ARMED.get().map_or("", |armed| &armed.lethal)
+    }
+
+    /// Arms a process of a trial, which dies of nothing but `lethal`.
+    pub fn arm_trial(lethal: &str) {
+        arm(String::new(), 0, None, None, lethal.to_owned());
     }
 
     /// Passes a crash point and kills the process if it is armed.
@@ -321,7 +343,7 @@ mod armed {
 }
 
 #[cfg(feature = "faults")]
-pub use armed::{arm, crash_on, is_injected, point, turns_red};
+pub use armed::{arm, arm_trial, crash_encoder_on, crash_on, is_injected, lethal, point, turns_red};
 
 /// Does nothing without the feature `faults`.
 #[cfg(not(feature = "faults"))]
@@ -332,6 +354,16 @@ pub const fn point(_name: &'static str) {}
 #[cfg(not(feature = "faults"))]
 #[inline]
 pub const fn crash_on(_text: &[u8]) {}
+
+/// Returns an empty text without the feature `faults`.
+#[cfg(not(feature = "faults"))]
+pub const fn lethal() -> &'static str {
+    ""
+}
+
+/// Does nothing without the feature `faults`.
+#[cfg(not(feature = "faults"))]
+pub const fn arm_trial(_lethal: &str) {}
 
 /// Returns the result of comparing bytes with their hash. Injected bug: damage is not noticed.
 pub fn may_ignore_damage<E>(compared: Result<(), E>) -> Result<(), E> {

@@ -1,0 +1,66 @@
+//! Encoding of an upload's rows that keeps nothing, for a process that tries the upload out.
+
+use std::io::{self, Sink};
+use std::path::PathBuf;
+
+use proof::Suffix;
+use types::{AgentId, Batch, Contract, ContributionId, Version};
+
+use super::file::{Common, Writer};
+use super::writing::failure;
+use crate::{Error, Root, faults, part};
+
+/// Encodes the rows of an upload as [`Stager`](crate::Stager) does, and keeps nothing.
+#[derive(Debug)]
+pub struct TrialStager {
+    common: Common,
+    /// The file so far. It begins with the first rows.
+    writer: Option<Writer<Sink>>,
+    suffix: Suffix,
+    rows: u64,
+}
+
+impl TrialStager {
+    /// Begins an upload without rows.
+    pub fn new(contract: &Contract, contribution: ContributionId, agent: AgentId) -> Self {
+        Self {
+            common: Common {
+                schema: part::schema(contract),
+                contribution,
+                agent,
+                version: Version::EMPTY.next(),
+            },
+            writer: None,
+            suffix: Suffix::new(),
+            rows: 0,
+        }
+    }
+
+    /// Encodes rows that passed the gates.
+    pub fn push(&mut self, batch: &Batch) -> Result<(), Error> {
+        if batch.is_empty() {
+            return Ok(());
+        }
+        faults::may_crash_encoder(batch);
+        for row in 0..batch.len() {
+            self.suffix.push(batch.canonical(row));
+        }
+        let columns = part::varying(batch, self.rows);
+        self.rows += batch.len() as u64;
+        let mut writer = match self.writer.take() {
+            Some(writer) => writer,
+            None => Writer::over(io::sink(), PathBuf::new(), self.common.clone(), &columns).map_err(failure)?,
+        };
+        writer.write(&columns).map_err(failure)?;
+        self.writer = Some(writer);
+        Ok(())
+    }
+
+    /// Encodes what is left, and returns the content root of the rows.
+    pub fn finish(self) -> Result<Root, Error> {
+        if let Some(mut writer) = self.writer {
+            writer.end().map_err(failure)?;
+        }
+        Ok(self.suffix.after(&Root::EMPTY))
+    }
+}
