@@ -8,7 +8,6 @@ use std::future;
 use catalog::{Compacted, Error, Table};
 use tokio::task::JoinHandle;
 
-use crate::in_work::InWork;
 use crate::judge::described;
 
 /// After how many merges a compaction is tried again that failed for the first time; doubles with every failure.
@@ -19,9 +18,6 @@ const DOUBLINGS: u32 = 10;
 /// Compaction of the table of one lane: at most one is under way.
 #[derive(Debug)]
 pub(crate) struct Compactor {
-    in_work: InWork,
-    /// It looked while something was to be alone in work.
-    put_off: bool,
     building: Option<JoinHandle<Result<Compacted, Error>>>,
     failures: u32,
     /// Number of merges that pass before the next try.
@@ -30,63 +26,41 @@ pub(crate) struct Compactor {
 
 impl Compactor {
     /// Nothing is under way.
-    pub(crate) const fn new(in_work: InWork) -> Self {
+    pub(crate) const fn new() -> Self {
         Self {
-            in_work,
-            put_off: false,
             building: None,
             failures: 0,
             waits: 0,
         }
     }
 
-    /// Begins what is due, unless something is under way or failed a short while ago, or a message is to be alone in
-    /// work.
+    /// Begins what is due, unless something is under way or failed a short while ago.
     pub(crate) fn look(&mut self, table: &Table) {
         if self.building.is_some() {
             return;
         }
-        // The token is taken before anything else: a suspect must be alone in work, and a build that
-        // began meanwhile could be the one that ends the process, which the suspect would be charged
-        // with.
-        let Some(token) = self.in_work.optional() else {
-            self.put_off = true;
-            return;
-        };
-        self.put_off = false;
         if self.waits > 0 {
             self.waits -= 1;
             return;
         }
         if let Some(compaction) = table.compaction() {
-            self.building = Some(tokio::spawn(async move {
-                let built = compaction.build().await;
-                drop(token);
-                built
-            }));
+            self.building = Some(tokio::spawn(async move { compaction.build().await }));
         }
     }
 
-    /// Waits for the compaction in progress and returns it. Returns `None` when it is time to look for another. Never
-    /// returns if there is neither. The future may be dropped without loss.
-    pub(crate) async fn built(&mut self) -> Option<Result<Compacted, Error>> {
+    /// Waits for the compaction in progress and returns it. Never returns if there is none. The future may be dropped
+    /// without loss.
+    pub(crate) async fn built(&mut self) -> Result<Compacted, Error> {
         let Some(building) = &mut self.building else {
-            if !self.put_off {
-                return future::pending().await;
-            }
-            self.in_work.loud().await;
-            return None;
+            return future::pending().await;
         };
         let built = building.await;
         self.building = None;
-        Some(built.map_err(Error::Stopped).and_then(|built| built))
+        built.map_err(Error::Stopped).and_then(|built| built)
     }
 
-    /// Commits what was built, if anything, and begins what is due then.
-    pub(crate) async fn adopt(&mut self, table: &mut Table, built: Option<Result<Compacted, Error>>) {
-        let Some(built) = built else {
-            return self.look(table);
-        };
+    /// Commits what was built, and begins what is due then.
+    pub(crate) async fn adopt(&mut self, table: &mut Table, built: Result<Compacted, Error>) {
         let installed = match built {
             Ok(compacted) => table.install_compaction(compacted).await,
             Err(error) => Err(error),

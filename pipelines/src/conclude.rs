@@ -14,7 +14,7 @@ use futures_util::FutureExt as _;
 use operators::{Decision, Judged};
 use tokio::time::Instant;
 use tracing::Instrument as _;
-use types::{AgentId, Batch, Classify as _, Retry, metric};
+use types::{AgentId, Batch, Classify as _, Retry, Timestamp, metric};
 
 use self::notes::Notes;
 use crate::emit::Stopped;
@@ -105,6 +105,39 @@ pub(crate) async fn conclude(context: &Context, table: &mut Table, case: Case) -
     tell(context, table, told(context, verdict, fate)).await.map(Ok)
 }
 
+/// Encodes everything that concluding a judged batch would, and keeps nothing: for a process that tries the batch out.
+pub(crate) fn try_out(case: Case, at: Timestamp) -> Result<(), String> {
+    let Case {
+        address, agent, judged, ..
+    } = case;
+    let decision = judged.decision();
+    let Judged {
+        passed,
+        rows,
+        verdicts,
+        tallies,
+    } = judged;
+    let notes = Notes {
+        rows,
+        verdicts,
+        tallies,
+    };
+    let outcome = if passed.is_empty() {
+        unmerged(address, at, not_merged(decision), notes)
+    } else {
+        let proposal = Proposal {
+            contribution: address.contribution,
+            agent,
+            batch: Arc::new(passed),
+            at,
+            notes: notes.written(),
+        };
+        let merge = catalog::try_merge(address.dataset, proposal).map_err(|error| described(&error))?;
+        merged(address, merge, notes)
+    };
+    outcome.record().map(drop).map_err(|error| error.to_string())
+}
+
 /// Counts what became of a submission at its table.
 fn count(fate: &Fate) {
     let result = match fate {
@@ -185,12 +218,17 @@ pub(crate) fn nothing_new() -> Resolution {
 }
 
 pub(crate) fn outcome(context: &Context, address: Address, resolution: Resolution, notes: Notes) -> Outcome {
+    unmerged(address, context.clock.now(), resolution, notes)
+}
+
+/// The outcome of what is no version.
+fn unmerged(address: Address, at: Timestamp, resolution: Resolution, notes: Notes) -> Outcome {
     Outcome {
         format: FORMAT,
         contribution: address.contribution,
         generation: address.generation,
         dataset: address.dataset,
-        at: context.clock.now(),
+        at,
         resolution,
         rows: notes.rows,
         verdicts: notes.verdicts,

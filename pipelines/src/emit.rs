@@ -15,9 +15,7 @@ use types::{Backoff, Classify as _, Clock, Kind, Retry, fault};
 
 use crate::finished::Finished;
 use crate::judge::{Work, described};
-use crate::message::{
-    ATTEMPTS, Address, Attempt, CONTRIBUTIONS, DEAD_LETTERS, DeadLetter, FORMAT, OUTCOMES, Outcome, Resolution,
-};
+use crate::message::{Address, CONTRIBUTIONS, DEAD_LETTERS, DeadLetter, FORMAT, OUTCOMES, Outcome, Resolution};
 use crate::trace;
 
 /// The most bytes of verdicts in an outcome that was too large.
@@ -179,17 +177,6 @@ impl Emitter {
             Err(error) => {
                 tracing::error!(%error, "a dead letter cannot be encoded");
                 Ok(Appended::Refused)
-            }
-        }
-    }
-
-    /// Appends a note about a submission; `false` where the log does not take it, now or later.
-    pub(crate) async fn note(&self, attempt: &Attempt) -> Result<bool, Stopped> {
-        match attempt.record() {
-            Ok(record) => Ok(self.append(ATTEMPTS, record, false).await? == Appended::Durable),
-            Err(error) => {
-                tracing::error!(%error, "a note cannot be encoded");
-                Ok(false)
             }
         }
     }

@@ -12,6 +12,7 @@ use types::key::KeyLookup;
 use types::{AgentId, Contract, fault};
 
 use crate::finished::Finished;
+use crate::isolation::{Isolation, MessageKind, Trial, condemned};
 use crate::message::{Address, Source, Submission};
 use crate::places::Places;
 use crate::progress::Ticket;
@@ -21,8 +22,10 @@ use crate::progress::Ticket;
 pub(crate) struct Work {
     pub(crate) record: Record,
     pub(crate) ticket: Ticket,
-    /// Reason for which it is a dead letter whatever it contains; `None` for a message to judge.
-    pub(crate) condemned: Option<&'static str>,
+    /// Kind of the message if it can have been in work when an earlier process ended, and was not tried out.
+    pub(crate) suspect: Option<MessageKind>,
+    /// Nobody is to work on it: its trial ended badly.
+    pub(crate) condemned: bool,
     /// Span of the submission, from its delivery to its acknowledgement.
     pub(crate) span: Span,
 }
@@ -48,6 +51,8 @@ pub(crate) enum Finding {
     Decided(Address),
     /// It cannot be processed, now or later.
     Poison(String),
+    /// Nobody is to work on it, for this reason.
+    Condemned(String),
 }
 
 /// Parts of a lane that judging needs.
@@ -58,31 +63,32 @@ pub(crate) struct Bench {
     pub(crate) screener: Arc<dyn Screener>,
     pub(crate) finished: Arc<Finished>,
     pub(crate) places: Places,
+    pub(crate) isolation: Option<Arc<dyn Isolation>>,
 }
 
 /// Begins to judge one message: judging goes on while the lane concludes an earlier message, in a place of its own. A
-/// gate that panics makes the message poison instead of taking the worker down.
-pub(crate) fn judge(bench: Bench, work: Work) -> impl Future<Output = (Work, Finding)> {
-    let judging = if let Some(reason) = work.condemned {
-        Err(reason)
-    } else {
-        let record = work.record.clone();
-        let span = tracing::debug_span!(parent: &work.span, "judge");
-        Ok(AbortOnDropHandle::new(tokio::spawn(async move {
-            let places = bench.places.clone();
-            places
-                // Records are parsed in the place too: decoding the JSON of a large batch takes as long
-                // as the gates.
-                .run(async move { find(&bench, &record).await }.instrument(span))
-                .await
-        })))
-    };
+/// gate that panics makes the message poison instead of taking the worker down. A suspect is tried out first.
+pub(crate) fn judge(bench: Bench, mut work: Work) -> impl Future<Output = (Work, Finding)> {
+    let record = work.record.clone();
+    let is_suspect = work.suspect == Some(MessageKind::Batch);
+    let span = tracing::debug_span!(parent: &work.span, "judge");
+    let judging = AbortOnDropHandle::new(tokio::spawn(async move {
+        if is_suspect && let Some(reason) = try_out(&bench, &record).await {
+            return Ok(Finding::Condemned(reason));
+        }
+        let places = bench.places.clone();
+        places
+            // Records are parsed in the place too: decoding the JSON of a large batch takes as long
+            // as the gates.
+            .run(async move { find(&bench, &record).await }.instrument(span))
+            .await
+    }));
     async move {
-        let judging = match judging {
-            Ok(judging) => judging,
-            Err(reason) => return (work, Finding::Poison(reason.to_owned())),
-        };
         match judging.await {
+            Ok(Ok(Finding::Condemned(reason))) => {
+                work.condemned = true;
+                (work, Finding::Condemned(reason))
+            }
             Ok(Ok(finding)) => (work, finding),
             Ok(Err(_panic)) => (work, Finding::Poison("a gate panicked on it".to_owned())),
             // Only the end of the runtime cancels it, and then nothing may be concluded.
@@ -91,8 +97,27 @@ pub(crate) fn judge(bench: Bench, work: Work) -> impl Future<Output = (Work, Fin
     }
 }
 
+/// Tries a batch out, unless it is decided. Returns the reason if nobody is to work on it.
+async fn try_out(bench: &Bench, record: &Record) -> Option<String> {
+    if decided(&bench.finished, record).is_some() {
+        return None;
+    }
+    condemned(bench.isolation.as_deref(), Trial::Batch(record)).await
+}
+
+/// Returns the address of a message that has a terminal outcome already. Only its first line is read.
+pub(crate) fn decided(finished: &Finished, record: &Record) -> Option<Address> {
+    let address = Address::read(&record.value)?;
+    let is_its_key = address.dataset.as_bytes()[..] == record.key[..];
+    (is_its_key && finished.contains(address.contribution, address.generation)).then_some(address)
+}
+
 async fn find(bench: &Bench, record: &Record) -> Finding {
     fault::point("gate.enter");
+    // Before the message is decoded, because that may be what it was condemned for.
+    if let Some(address) = decided(&bench.finished, record) {
+        return Finding::Decided(address);
+    }
     let submission = match decode(record) {
         Ok(submission) => submission,
         Err(poison) => return Finding::Poison(poison),
@@ -101,32 +126,44 @@ async fn find(bench: &Bench, record: &Record) -> Finding {
     if submission.contract != *bench.contract {
         return Finding::Poison("its contract is not the dataset's".to_owned());
     }
-    let address = submission.address();
-    if bench.finished.contains(address.contribution, address.generation) {
-        return Finding::Decided(address);
-    }
-    let Source::Inline(records) = &submission.source else {
+    if matches!(submission.source, Source::Upload(_)) {
         return Finding::Upload(Box::new(submission));
+    }
+    let (known, screener) = (Arc::clone(&bench.known), Arc::clone(&bench.screener));
+    match judge_records(submission, &bench.contract, known, screener).await {
+        Ok(case) => {
+            fault::point("gate.exit");
+            Finding::Judged(Box::new(case))
+        }
+        Err(poison) => Finding::Poison(poison),
+    }
+}
+
+/// Judges the records of a submission by a contract. The error says why they are none.
+pub(crate) async fn judge_records(
+    submission: Submission,
+    contract: &Arc<Contract>,
+    known: Arc<dyn KeyLookup>,
+    screener: Arc<dyn Screener>,
+) -> Result<Case, String> {
+    let address = submission.address();
+    let Source::Inline(records) = &submission.source else {
+        return Err("its records are in an upload".to_owned());
     };
     fault::crash_on(records.text());
-    let decoded = tracing::debug_span!("decode").in_scope(|| records.decode(&bench.contract));
-    let batch = match decoded {
-        Ok(batch) => batch,
-        Err(error) => return Finding::Poison(described(&error)),
-    };
+    let decoded = tracing::debug_span!("decode").in_scope(|| records.decode(contract));
+    let batch = decoded.map_err(|error| described(&error))?;
     let (agent, private, head) = (submission.agent, submission.private, submission.head);
     // The batch has all of its rows, and a screener may take its time: the text would double the
     // memory.
     drop(submission);
-    let screener = (!private).then(|| Arc::clone(&bench.screener));
-    let judged = standard_chain(Arc::clone(&bench.known), screener).run(batch).await;
-    fault::point("gate.exit");
-    Finding::Judged(Box::new(Case {
+    let judged = standard_chain(known, (!private).then_some(screener)).run(batch).await;
+    Ok(Case {
         address,
         agent,
         head,
         judged,
-    }))
+    })
 }
 
 /// The submission of a record whose key is its dataset's; else why it is none.

@@ -5,13 +5,14 @@
 //! - Of two copies, the one that is earlier in the log is published: every version is compared again with all that is
 //!   published at the base of its commit.
 //! - A hold ends by no outcome of its own: the database submits the version again.
-//! - A version that ends the process again and again is not reviewed: it is rejected, and kept as a dead letter.
+//! - A version that can have been in work when an earlier process ended is tried out before this process reads it.
 
 mod publish;
 mod published;
 mod review;
 mod row;
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,18 +24,17 @@ use messages::{DEAD_LETTERS, DeadLetter, FORMAT, KNOWLEDGE, OUTCOMES, UnitAddres
 use operators::knowledge::{Comparer, Embedder, Scorer};
 use operators::screen::Screener;
 use tokio_util::sync::CancellationToken;
-use types::trace::NoTraces;
+use types::clock::SystemClock;
 use types::unit::UnitResolution;
-use types::{Backoff, Classify as _, Clock, Kind, Retry, Timestamp, fault, metric};
+use types::{Backoff, Classify as _, Clock, Kind, Retry, Timestamp, UnitId, fault, metric};
 
 use self::publish::Publisher;
 use self::published::Published;
 use self::review::{Reviewed, Verdict};
-use crate::emit::{self, Emitter};
-use crate::in_work::InWork;
+use crate::emit;
+use crate::isolation::{Isolation, Trial, condemned};
 use crate::judge::described;
 use crate::places::Places;
-use crate::quarantine::{Portion, REASON, Trials};
 
 /// The most versions that are reviewed and published at once.
 const AT_ONCE: usize = 64;
@@ -85,17 +85,30 @@ pub struct KnowledgeWorker {
     judges: Judges,
     clock: Arc<dyn Clock>,
     group: String,
+    isolation: Option<Arc<dyn Isolation>>,
     /// Threads of the judges.
     places: Places,
-    isolation: Option<Isolation>,
 }
 
-/// Limits of the quarantine.
-#[derive(Clone, Debug)]
-struct Isolation {
-    in_work: InWork,
-    bound: Duration,
-    ends: usize,
+/// Versions that can have been in work when an earlier process ended, and those that were condemned since.
+#[derive(Debug, Default)]
+struct Suspects {
+    /// The end of each partition when the worker was given it, and how many messages of it were in work at once.
+    redelivered: HashMap<u32, (u64, usize)>,
+    /// Versions with their generation. Copies of them may come that nobody suspects.
+    condemned: HashSet<(UnitId, u32)>,
+}
+
+impl Suspects {
+    /// Returns true if a message can have been in work: it is one of the first that were there already.
+    fn take(&mut self, position: Position) -> bool {
+        let Some((end, left)) = self.redelivered.get_mut(&position.partition) else {
+            return false;
+        };
+        let is_one = position.offset < *end && *left > 0;
+        *left -= usize::from(is_one);
+        is_one
+    }
 }
 
 impl KnowledgeWorker {
@@ -113,18 +126,18 @@ impl KnowledgeWorker {
             judges,
             clock,
             group: group.into(),
-            places: Places::new(InWork::new()),
             isolation: None,
+            places: Places::new(),
         }
     }
 
-    /// Sets versions aside that end the process: what was open at the start is reviewed alone, for at most `bound` each,
-    /// and is condemned when `ends` processes have ended with it alone; 0 for never. `in_work` is shared with the worker of
-    /// the datasets, whose suspects come first.
+    /// The same worker, which tries out what can have ended an earlier process.
     #[must_use]
-    pub fn isolating(self, in_work: InWork, bound: Duration, ends: usize) -> Self {
-        let isolation = Some(Isolation { in_work, bound, ends });
-        Self { isolation, ..self }
+    pub fn with_isolation(self, isolation: Arc<dyn Isolation>) -> Self {
+        Self {
+            isolation: Some(isolation),
+            ..self
+        }
     }
 
     /// Reviews and publishes until `stop`.
@@ -132,33 +145,10 @@ impl KnowledgeWorker {
     /// # Errors
     /// A log or a table that cannot be used any more.
     pub async fn run(self, stop: CancellationToken) -> Result<(), Error> {
-        let mut trials = self.trials(&stop);
-        let read = self.read(trials.as_mut(), &stop).await;
-        if let Some(trials) = &mut trials {
-            trials.end().await;
-        }
-        read
-    }
-
-    fn trials(&self, stop: &CancellationToken) -> Option<Trials> {
-        let Isolation { in_work, bound, ends } = self.isolation.clone()?;
-        let emitter = Emitter {
-            log: Arc::clone(&self.log),
-            finished: Arc::default(),
-            clock: Arc::clone(&self.clock),
-            propagator: Arc::new(NoTraces),
-            backoff: BACKOFF,
-            // A log that takes no notes fails at the next outcome.
-            stop: stop.child_token(),
-            failure: Arc::default(),
-        };
-        Some(Trials::new(emitter, in_work, self.group.clone(), bound, ends))
-    }
-
-    async fn read(&self, mut trials: Option<&mut Trials>, stop: &CancellationToken) -> Result<(), Error> {
         let mut units = self.log.subscribe(KNOWLEDGE, &self.group).await?;
         // The published versions are read when there is something to compare with them.
         let mut publisher: Option<Publisher> = None;
+        let mut suspects = Suspects::default();
         loop {
             let event = tokio::select! {
                 () = stop.cancelled() => return Ok(()),
@@ -167,124 +157,86 @@ impl KnowledgeWorker {
             let batch = match event {
                 Event::Records(batch) => batch,
                 Event::Assigned(partitions) => {
-                    // Another worker may publish meanwhile, so what is known is read again.
                     publisher = None;
-                    let trials = trials.as_deref_mut();
-                    if !self.suspect(trials, &partitions, stop).await? {
+                    let ends = stop.run_until_cancelled(self.ends(&stop));
+                    let Some(ends) = ends.await.transpose()?.flatten() else {
                         return Ok(());
-                    }
+                    };
+                    let ends = partitions
+                        .into_iter()
+                        .filter_map(|at| Some((at, *ends.get(at as usize)?)));
+                    suspects.redelivered.extend(ends.map(|(at, end)| (at, (end, AT_ONCE))));
                     continue;
                 }
                 Event::Revoked(partitions) => {
+                    // Another worker may publish meanwhile, so what is known is read again.
                     publisher = None;
-                    if let Some(trials) = &mut trials {
-                        trials.lose(&partitions);
-                    }
+                    suspects.redelivered.retain(|at, _| !partitions.contains(at));
                     continue;
                 }
             };
-            let marks = after(&batch);
-            let handled = Box::pin(self.take_turns(batch, trials.as_deref_mut(), &mut publisher, stop));
-            let Some(handled) = stop.run_until_cancelled(handled).await else {
+            let Some(marks) = stop
+                .run_until_cancelled(Box::pin(self.handle(batch, &mut publisher, &mut suspects, &stop)))
+                .await
+            else {
                 return Ok(());
             };
-            if !handled? {
-                return Ok(());
-            }
+            let Some(marks) = marks? else { return Ok(()) };
             fault::point("position.commit");
             units.commit(&marks).await?;
         }
     }
 
-    /// Suspects what the partitions have now. Returns false if the worker stops.
-    async fn suspect(
-        &self,
-        trials: Option<&mut Trials>,
-        partitions: &[u32],
-        stop: &CancellationToken,
-    ) -> Result<bool, Error> {
-        let Some(trials) = trials else { return Ok(true) };
+    /// Returns the offset at which each partition ends. Returns `None` if the worker stops.
+    async fn ends(&self, stop: &CancellationToken) -> Result<Option<Vec<u64>>, Error> {
         let mut failures = 0;
         loop {
-            let Some(read) = stop
-                .run_until_cancelled(trials.assigned(&*self.log, KNOWLEDGE, partitions))
-                .await
-            else {
-                return Ok(false);
-            };
-            match read {
-                Ok(()) => return Ok(true),
-                Err(error) if error.retry() == Retry::Never => return Err(error.into()),
-                Err(error) => {
-                    tracing::warn!(
-                        error = described(&error),
-                        "what came before cannot be read, trying again"
-                    );
+            match self.log.bounds(KNOWLEDGE).await {
+                Ok(bounds) => return Ok(Some(bounds.iter().map(|bounds| bounds.next).collect())),
+                Err(error) if error.retry() == Retry::Backoff => {
+                    tracing::warn!(%error, "the end of the units in the log cannot be read, trying again");
+                    if !pause(failures, stop).await {
+                        return Ok(None);
+                    }
+                    failures += 1;
                 }
+                Err(error) => return Err(error.into()),
             }
-            if !pause(failures, stop).await {
-                return Ok(false);
-            }
-            failures += 1;
         }
     }
 
-    /// Handles a batch, its suspects one at a time. Returns false if the worker stops.
-    async fn take_turns(
+    /// Tries out the messages of a batch that can have been in work, unless their version is published. Returns the reason
+    /// for each that nobody is to work on, with its place in the batch.
+    async fn try_out(
         &self,
-        batch: Vec<Delivered>,
-        trials: Option<&mut Trials>,
-        publisher: &mut Option<Publisher>,
-        stop: &CancellationToken,
-    ) -> Result<bool, Error> {
-        let Some(trials) = trials else {
-            return Box::pin(self.handle(batch, publisher, stop)).await;
+        batch: &[Delivered],
+        suspects: &mut Suspects,
+        published: &Published,
+    ) -> HashMap<usize, String> {
+        let is_open = |record: &Record| {
+            let address = UnitAddress::read(&record.value);
+            !address.is_some_and(|address| published.outcomes.read().contains_key(&address.unit))
         };
-        for turn in trials.turns(batch) {
-            trials.waits().await;
-            let goes_on = match turn {
-                Portion::Together(some) => Box::pin(self.handle(some, publisher, stop)).await?,
-                Portion::Alone(one, noted) => {
-                    let work = Box::pin(self.handle(vec![one], publisher, stop));
-                    trials.alone(&noted, work).await?
-                }
-                Portion::Condemned(one) => self.condemn(&one, stop).await?,
-            };
-            if !goes_on {
-                return Ok(false);
+        let mut trials = Vec::new();
+        for (at, Delivered { position, record }) in batch.iter().enumerate() {
+            if suspects.take(*position) && is_open(record) {
+                let tried = condemned(self.isolation.as_deref(), Trial::Unit(record));
+                trials.push(async move { Some((at, tried.await?)) });
             }
         }
-        Ok(true)
+        join_all(trials).await.into_iter().flatten().collect()
     }
 
-    /// Keeps a message as a dead letter that nobody is to work on, and rejects its version. Returns false if the worker
-    /// stops.
-    async fn condemn(&self, one: &Delivered, stop: &CancellationToken) -> Result<bool, Error> {
-        metrics::counter!(metric::QUARANTINED).increment(1);
-        let address = UnitAddress::read(&one.record.value);
-        if !self
-            .bury(&one.record, Some(one.position), address, REASON, stop)
-            .await?
-        {
-            return Ok(false);
-        }
-        let Some(address) = address else { return Ok(true) };
-        match unprocessable(&address, self.clock.now()).record() {
-            Ok(record) => self.append(OUTCOMES, vec![record], stop).await,
-            Err(error) => {
-                tracing::error!(unit = %address.unit, %error, "the outcome of a unit cannot be encoded");
-                Ok(true)
-            }
-        }
-    }
-
-    /// Reviews a batch, publishes what passed, and appends every outcome. Returns false if the worker stops.
+    /// Reviews a batch, publishes what passed, and appends every outcome. Returns the positions after the batch, or
+    /// `None` if the worker stops.
     async fn handle(
         &self,
         batch: Vec<Delivered>,
         publisher: &mut Option<Publisher>,
+        suspects: &mut Suspects,
         stop: &CancellationToken,
-    ) -> Result<bool, Error> {
+    ) -> Result<Option<Vec<Position>>, Error> {
+        let marks = after(&batch);
         let mut failures = 0;
         // A table that cannot be reached is tried again. The batch stays with this worker meanwhile.
         let open = loop {
@@ -295,7 +247,7 @@ impl KnowledgeWorker {
                     Err(Error::Table(error)) if error.retry() == Retry::Backoff => {
                         tracing::warn!(%error, "the table of knowledge units cannot be opened, trying again");
                         if !pause(failures, stop).await {
-                            return Ok(false);
+                            return Ok(None);
                         }
                         failures += 1;
                     }
@@ -304,9 +256,23 @@ impl KnowledgeWorker {
             }
         };
         let open = publisher.insert(open);
+        let reasons = self.try_out(&batch, suspects, open.published()).await;
         let mut submissions: Vec<UnitSubmission> = Vec::with_capacity(batch.len());
         let mut unreadable = Vec::new();
-        for delivered in &batch {
+        for (at, delivered) in batch.iter().enumerate() {
+            let address = UnitAddress::read(&delivered.record.value);
+            let is_copy =
+                address.is_some_and(|address| suspects.condemned.contains(&(address.unit, address.generation)));
+            if let Some(reason) = reasons.get(&at).filter(|_| !is_copy)
+                && !self.set_aside(delivered, address, reason, stop).await?
+            {
+                return Ok(None);
+            }
+            if is_copy || reasons.contains_key(&at) {
+                suspects.condemned.extend(address.map(|it| (it.unit, it.generation)));
+                unreadable.extend(address.map(|address| unprocessable(&address, self.clock.now())));
+                continue;
+            }
             match UnitSubmission::decode(&delivered.record.value) {
                 // One review of a version at a time: of two messages in the batch the later generation counts.
                 Ok(submission) => match submissions.iter_mut().find(|known| known.unit == submission.unit) {
@@ -315,10 +281,9 @@ impl KnowledgeWorker {
                     None => submissions.push(submission),
                 },
                 Err(error) => {
-                    let address = UnitAddress::read(&delivered.record.value);
                     let (record, position) = (&delivered.record, Some(delivered.position));
                     if !self.bury(record, position, address, &error.to_string(), stop).await? {
-                        return Ok(false);
+                        return Ok(None);
                     }
                     let Some(address) = address else { continue };
                     unreadable.push(unprocessable(&address, self.clock.now()));
@@ -332,12 +297,12 @@ impl KnowledgeWorker {
             {
                 let (address, reason) = (review.submission.address(), "a judge panicked on it");
                 if !self.bury(&record, None, Some(address), reason, stop).await? {
-                    return Ok(false);
+                    return Ok(None);
                 }
             }
         }
         let outcomes = open.publish(reviewed, &self.catalog, &*self.clock, stop).await?;
-        let Some(mut outcomes) = outcomes else { return Ok(false) };
+        let Some(mut outcomes) = outcomes else { return Ok(None) };
         outcomes.append(&mut unreadable);
         let mut records = Vec::with_capacity(outcomes.len());
         for outcome in &outcomes {
@@ -348,10 +313,10 @@ impl KnowledgeWorker {
         }
         fault::point("outcome.append");
         if !self.append(OUTCOMES, records, stop).await? {
-            return Ok(false);
+            return Ok(None);
         }
         fault::point("outcome.appended");
-        Ok(true)
+        Ok(Some(marks))
     }
 
     /// Reviews every submission, all at once.
@@ -373,6 +338,21 @@ impl KnowledgeWorker {
             }
         });
         join_all(reviews).await
+    }
+
+    /// Appends a message that was condemned to the dead letters. Returns false if the worker stops.
+    async fn set_aside(
+        &self,
+        delivered: &Delivered,
+        address: Option<UnitAddress>,
+        reason: &str,
+        stop: &CancellationToken,
+    ) -> Result<bool, Error> {
+        tracing::error!(unit = ?address.map(|address| address.unit),
+            "a submission ended the processes that tried it out; nobody works on it any more");
+        metrics::counter!(metric::QUARANTINED).increment(1);
+        let Delivered { position, record } = delivered;
+        self.bury(record, Some(*position), address, reason, stop).await
     }
 
     /// Appends a message that cannot be processed to the dead letters. Of one that the log does not take, the letter has
@@ -447,6 +427,16 @@ impl KnowledgeWorker {
             }
         }
     }
+}
+
+/// Does everything with a version that a worker would, and keeps nothing: for a process that tries the version out. There
+/// is no other version to compare with.
+pub(crate) async fn try_out(value: &[u8], judges: Judges) -> Result<(), String> {
+    let submission = UnitSubmission::decode(value).map_err(|error| described(&error))?;
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::ahead(Duration::ZERO));
+    let at = clock.now();
+    let reviewed = review::review(submission, Arc::default(), judges, clock).await;
+    publish::try_out(reviewed, at).map_err(|error| described(&error))
 }
 
 /// End of an append.

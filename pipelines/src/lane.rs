@@ -5,6 +5,7 @@
 //! blocks the lane. A lane whose table stays damaged ends, and what it had comes again: the log lets go of it
 //! meanwhile.
 
+use std::collections::HashSet;
 use std::error::Error;
 use std::sync::Arc;
 
@@ -15,18 +16,18 @@ use operators::screen::Screener;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
-use types::{Backoff, Classify, Clock, DatasetId, Kind, Version, metric};
+use types::{Backoff, Classify, Clock, ContributionId, DatasetId, Kind, Version, metric};
 
 use crate::compactor::Compactor;
 use crate::conclude::{conclude, may_pass};
 use crate::emit::{Emitter, Stopped, pause};
 use crate::finished::Finished;
-use crate::in_work::InWork;
-use crate::judge::{Bench, Finding, Work, decode, described, judge};
+use crate::isolation::{Isolation, MessageKind, Trial, condemned};
+use crate::judge::{Bench, Finding, Work, decided, decode, described, judge};
 use crate::lanes::Queued;
-use crate::message::Submission;
+use crate::message::{Address, Submission};
 use crate::places::Places;
-use crate::settled::{bury, tell_again};
+use crate::settled::{bury, tell_again, tell_decided};
 use crate::staging::Uploads;
 use crate::staging::conclude::{Running, conclude as conclude_upload};
 
@@ -41,11 +42,12 @@ pub(crate) struct Context {
     pub(crate) catalog: Catalog,
     pub(crate) screener: Arc<dyn Screener>,
     pub(crate) finished: Arc<Finished>,
-    pub(crate) in_work: InWork,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) emitter: Emitter,
     /// Store of the bytes of uploads; a worker without one takes no uploads.
     pub(crate) uploads: Option<Uploads>,
+    /// The place where suspects are tried out. Nothing is tried out without one.
+    pub(crate) isolation: Option<Arc<dyn Isolation>>,
     pub(crate) backoff: Backoff,
     /// The places of one lane.
     pub(crate) places: Places,
@@ -100,15 +102,34 @@ impl Context {
 /// Runs a lane until its queue is closed and empty, or it is stopped.
 pub(crate) async fn run(context: Context, mut queue: UnboundedReceiver<Queued>) {
     let stop = context.stop.clone();
+    let mut suspects = Suspects::of(&context);
     // The contract comes with the first submission that can be read.
-    while let Some(Some(Queued { work, weight })) = stop.run_until_cancelled(queue.recv()).await {
-        let opened = match read(&context, &work).await {
-            Ok(submission) => open(&context, &submission).await,
-            Err(poison) => Ok(Err(poison)),
+    while let Some(Some(Queued { mut work, weight })) = stop.run_until_cancelled(queue.recv()).await {
+        if let Some(address) = decided(&context.finished, &work.record) {
+            let span = work.span.clone();
+            match tell_decided(&context, address).instrument(span).await {
+                Ok(()) => work.ticket.finish(),
+                Err(Stopped) => return,
+            }
+            continue;
+        }
+        suspects.look(&context.finished, &mut work);
+        let opened = match read(&context, &mut work).await {
+            Ok(Ok(submission)) => open(&context, &submission).await,
+            Ok(Err(poison)) => Ok(Err(poison)),
+            Err(Stopped) => return,
         };
         match opened {
             Ok(Ok(table)) => {
-                if !Box::pin(follow(&context, table, Queued { work, weight }, &mut queue)).await {
+                if !Box::pin(follow(
+                    &context,
+                    table,
+                    Queued { work, weight },
+                    &mut queue,
+                    &mut suspects,
+                ))
+                .await
+                {
                     return;
                 }
             }
@@ -121,14 +142,63 @@ pub(crate) async fn run(context: Context, mut queue: UnboundedReceiver<Queued>) 
     }
 }
 
-/// Reads a submission; else says why it is none.
-async fn read(context: &Context, work: &Work) -> Result<Submission, String> {
-    if let Some(reason) = work.condemned {
-        return Err(reason.to_owned());
+/// The messages of a lane that can have been in work when an earlier process ended: every upload, and no more batches
+/// than are judged at once. These are the first that are undecided, because a lane judges its batches in order.
+struct Suspects {
+    /// Number of batches that may still be suspected.
+    left: usize,
+    /// Contributions with their generation whose messages are suspected. Copies of them may come that were not in the
+    /// log then.
+    open: HashSet<(ContributionId, u32)>,
+}
+
+impl Suspects {
+    fn of(context: &Context) -> Self {
+        Self {
+            left: context.ahead + 1,
+            open: HashSet::new(),
+        }
+    }
+
+    /// Decides if the next message of the lane is a suspect.
+    fn look(&mut self, finished: &Finished, work: &mut Work) {
+        let value = &work.record.value;
+        self.open
+            .retain(|(id, generation)| !finished.contains(*id, *generation));
+        if work.suspect.is_none() && self.open.is_empty() {
+            return;
+        }
+        let subject = Address::read(value).map(|address| (address.contribution, address.generation));
+        if subject.is_some_and(|subject| self.open.contains(&subject)) {
+            work.suspect = Some(MessageKind::of_submission(value));
+            return;
+        }
+        if work.suspect == Some(MessageKind::Batch) {
+            match self.left.checked_sub(1) {
+                Some(left) => self.left = left,
+                None => work.suspect = None,
+            }
+        }
+        if work.suspect.is_some() {
+            self.open.extend(subject);
+        }
+    }
+}
+
+/// Reads a submission, which is tried out first if it is a suspect; else says why it is none.
+async fn read(context: &Context, work: &mut Work) -> Result<Result<Submission, String>, Stopped> {
+    if work.suspect == Some(MessageKind::Batch) {
+        work.suspect = None;
+        let tried = condemned(context.isolation.as_deref(), Trial::Batch(&work.record));
+        let tried = context.stop.run_until_cancelled(Box::pin(tried)).await;
+        if let Some(reason) = tried.ok_or(Stopped)? {
+            work.condemned = true;
+            return Ok(Err(reason));
+        }
     }
     let record = work.record.clone();
     let read = context.places.run(async move { decode(&record) }).await;
-    read.unwrap_or_else(|_panic| Err("reading it panicked".to_owned()))
+    Ok(read.unwrap_or_else(|_panic| Err("reading it panicked".to_owned())))
 }
 
 /// Opens the table, for as long as that can help: a table that cannot be opened holds up only its own lane. A
@@ -157,16 +227,28 @@ async fn open(context: &Context, submission: &Submission) -> Result<Result<Table
 
 /// Works through the queue on an open table. Answers whether the table is to be opened again because the log has
 /// another history than this process knew; what was judged against that comes again.
-async fn follow(context: &Context, mut table: Table, first: Queued, queue: &mut UnboundedReceiver<Queued>) -> bool {
+async fn follow(
+    context: &Context,
+    mut table: Table,
+    first: Queued,
+    queue: &mut UnboundedReceiver<Queued>,
+    suspects: &mut Suspects,
+) -> bool {
     let bench = Bench {
         contract: Arc::clone(table.contract()),
         known: table.known(),
         screener: Arc::clone(&context.screener),
         finished: Arc::clone(&context.finished),
         places: context.places.clone(),
+        isolation: context.isolation.clone(),
     };
     let rest = stream::unfold(queue, |queue| async {
         queue.recv().await.map(|queued| (queued, queue))
+    });
+    // The first was looked at before.
+    let rest = rest.map(|mut queued: Queued| {
+        suspects.look(&context.finished, &mut queued.work);
+        queued
     });
     let mut judged = stream::once(future::ready(first))
         .chain(rest)
@@ -176,7 +258,7 @@ async fn follow(context: &Context, mut table: Table, first: Queued, queue: &mut 
         })
         .buffered(context.ahead.max(1))
         .boxed();
-    let mut compactor = Compactor::new(context.in_work.clone());
+    let mut compactor = Compactor::new();
     compactor.look(&table);
     let mut uploads = Running::default();
     let mut open = true;
@@ -231,7 +313,7 @@ async fn end(context: &Context, table: &mut Table, work: &Work, finding: Finding
             Ok(()) => return Ok(()),
             Err(poison) => poison,
         },
-        Finding::Poison(poison) => poison,
+        Finding::Poison(poison) | Finding::Condemned(poison) => poison,
     };
     bury(context, work, &poison).await
 }

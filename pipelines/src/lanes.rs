@@ -17,7 +17,6 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use types::{DatasetId, Timestamp};
 
-use crate::in_work::Token;
 use crate::judge::Work;
 use crate::lane::{self, Context};
 use crate::message::weight;
@@ -38,7 +37,6 @@ pub(crate) struct Weight {
     bytes: usize,
     lane: Arc<AtomicUsize>,
     all: Arc<AtomicUsize>,
-    _in_work: Token,
 }
 
 impl Drop for Weight {
@@ -156,7 +154,6 @@ impl Lanes {
             bytes,
             lane: Arc::clone(&lane.bytes),
             all: Arc::clone(&self.bytes),
-            _in_work: self.context.in_work.token(),
         };
         if let Err(SendError(Queued { work, weight })) = lane.queue.send(Queued { work, weight }) {
             drop(weight);

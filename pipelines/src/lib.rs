@@ -22,11 +22,12 @@
 //! An upload is staged off the lane and takes it for one step only ([`staging`]).
 //!
 //! No message can be tried for ever: what cannot pass goes to the dead letters, and what is too large to be said is
-//! said with fewer words (`emit`). What ends the process is noticed after the next start: what may have is worked on
-//! alone (`quarantine`), and what ended it twice alone goes to the dead letters, too.
+//! said with fewer words (`emit`). What may have ended a process is tried out in a child process first ([`isolation`]),
+//! and what ends two of them goes to the dead letters, too.
 
 pub mod finished;
 mod history;
+pub mod isolation;
 pub mod knowledge;
 pub mod lane;
 pub mod lanes;
@@ -38,15 +39,12 @@ mod compactor;
 mod conclude;
 mod emit;
 mod faults;
-mod in_work;
 mod judge;
 mod memory;
 mod places;
-mod quarantine;
 mod settled;
 mod telling;
 mod trace;
 mod worker;
 
-pub use in_work::InWork;
 pub use worker::{Config, Error, Worker};

@@ -11,8 +11,6 @@ use std::thread::available_parallelism;
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::{JoinError, spawn_blocking};
 
-use crate::in_work::InWork;
-
 /// The places of one lane among those of all.
 #[derive(Clone, Debug)]
 pub(crate) struct Places {
@@ -20,19 +18,17 @@ pub(crate) struct Places {
     lane: Arc<Semaphore>,
     /// Number of places of a lane.
     share: usize,
-    in_work: InWork,
 }
 
 impl Places {
     /// One place per core and at least two; half of them for each lane.
-    pub(crate) fn new(in_work: InWork) -> Self {
+    pub(crate) fn new() -> Self {
         let cores = available_parallelism().map_or(1, usize::from).max(2);
         let share = (cores / 2).max(1);
         Self {
             all: Arc::new(Semaphore::new(cores)),
             lane: Arc::new(Semaphore::new(share)),
             share,
-            in_work,
         }
     }
 
@@ -42,7 +38,6 @@ impl Places {
             all: Arc::clone(&self.all),
             lane: Arc::new(Semaphore::new(self.share)),
             share: self.share,
-            in_work: self.in_work.clone(),
         }
     }
 
@@ -60,12 +55,11 @@ impl Places {
             let lane = Arc::clone(&self.lane).acquire_owned().await;
             let place = Arc::clone(&self.all).acquire_owned().await;
             let waker = Waker::from(Arc::clone(&woken));
-            let token = self.in_work.token();
             let polling = spawn_blocking(move || {
                 let polled = future.as_mut().poll(&mut Context::from_waker(&waker));
                 // Dropped on the blocking thread: a poll whose lane was stopped goes on to its end, and
                 // holds its place until then.
-                drop((place, lane, token));
+                drop((place, lane));
                 (future, polled)
             });
             match polling.await {
@@ -104,7 +98,6 @@ mod tests {
             all: Arc::new(Semaphore::new(1)),
             lane: Arc::new(Semaphore::new(1)),
             share: 1,
-            in_work: InWork::new(),
         }
     }
 

@@ -82,7 +82,6 @@ impl Progress {
             since: partition.since,
             progress: self.clone(),
             finished: false,
-            ended: None,
         }
     }
 
@@ -141,19 +140,12 @@ pub struct Ticket {
     since: u64,
     progress: Progress,
     finished: bool,
-    /// Cancelled when the ticket is gone.
-    ended: Option<CancellationToken>,
 }
 
 impl Ticket {
     /// Returns the position of the message.
     pub const fn position(&self) -> Position {
         self.position
-    }
-
-    /// Is cancelled when the message is done, or its ticket was dropped.
-    pub fn ended(&mut self) -> CancellationToken {
-        self.ended.get_or_insert_default().clone()
     }
 
     /// Marks the message done.
@@ -166,9 +158,6 @@ impl Drop for Ticket {
     fn drop(&mut self) {
         if self.finished || !self.progress.shared.stop.is_cancelled() {
             self.progress.done(self.position, self.since);
-        }
-        if let Some(ended) = &self.ended {
-            ended.cancel();
         }
     }
 }
@@ -193,22 +182,6 @@ mod tests {
         assert_eq!(progress.marks(), []);
         tickets.remove(0).finish();
         assert_eq!(progress.marks(), [at(14)]);
-    }
-
-    #[test]
-    fn whoever_asked_hears_of_the_end_of_a_message() {
-        let progress = Progress::new(CancellationToken::new());
-        for finish in [true, false] {
-            let mut ticket = progress.open(at(0));
-            let ended = ticket.ended();
-            assert!(!ended.is_cancelled());
-            if finish {
-                ticket.finish();
-            } else {
-                drop(ticket);
-            }
-            assert!(ended.is_cancelled());
-        }
     }
 
     #[test]

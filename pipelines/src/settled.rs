@@ -62,6 +62,18 @@ async fn reject_again(context: &Context, address: Address) -> Result<(), Stopped
     context.emitter.outcome(outcome).await
 }
 
+/// Publishes the outcome of a decided submission again, for which no table is open.
+pub(crate) async fn tell_decided(context: &Context, address: Address) -> Result<(), Stopped> {
+    if is_on_its_way(context, address) {
+        return Ok(());
+    }
+    let merged = context.ask(address.dataset, || merged_before(context, address));
+    match merged.await? {
+        Some((table, merge)) => tell_merged_again(context, &table, address, merge).await,
+        None => reject_again(context, address).await,
+    }
+}
+
 /// Ends a message that cannot be processed: with the outcome that its contribution has, should an earlier delivery have
 /// been merged, else among the dead letters.
 pub(crate) async fn bury(context: &Context, work: &Work, poison: &str) -> Result<(), Stopped> {
@@ -80,13 +92,13 @@ pub(crate) async fn bury(context: &Context, work: &Work, poison: &str) -> Result
         return tell_merged_again(context, &table, address, merge).await;
     }
     // or another delivery of it was condemned as well, and is there.
-    if let Some(address) = address.filter(|_| is_decided && work.condemned.is_some()) {
+    if let Some(address) = address.filter(|_| is_decided && work.condemned) {
         tracing::warn!(contribution = %address.contribution, poison, "a message of a rejected contribution is poison");
         return reject_again(context, address).await;
     }
-    if work.condemned.is_some() {
+    if work.condemned {
         tracing::error!(contribution = ?address.map(|address| address.contribution),
-            "a submission ended its worker's process again and again; nobody works on it any more");
+            "a submission ended the processes that tried it out; nobody works on it any more");
         metrics::counter!(metric::QUARANTINED).increment(1);
     }
     context.emitter.dead_letter(work, address, poison).await?;

@@ -18,18 +18,20 @@ mod collect;
 pub(crate) mod conclude;
 mod cut;
 mod judge;
+pub(crate) mod trial;
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, available_parallelism};
 
 use bytes::Bytes;
 use catalog::Stager;
-use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
+use futures_util::stream::{self, Stream, StreamExt as _, TryStreamExt as _};
 use operators::Decision;
 use operators::screen::{Screener, for_contribution};
 use parking_lot::Mutex;
@@ -44,7 +46,6 @@ use self::collect::{Collected, Collector, MOST_ROWS};
 use self::cut::{CutError, SourceFailed, Unit, cut};
 use self::judge::{Bench, JudgedUnit, judge};
 use crate::conclude::may_pass;
-use crate::in_work::InWork;
 
 /// Bytes of a part that are read at once.
 const PIECE: u64 = 1 << 20;
@@ -96,6 +97,9 @@ pub(crate) enum Error {
     /// A gate, or the staging itself, panicked.
     #[error("staging it panicked")]
     Panicked,
+    /// It was tried out, and nobody is to work on it.
+    #[error("{0}")]
+    Condemned(String),
 }
 
 impl Classify for Error {
@@ -104,7 +108,7 @@ impl Classify for Error {
             Self::Objects(error) => error.kind(),
             Self::Catalog(error) => error.kind(),
             Self::Thread(_) => Kind::Unavailable,
-            Self::Panicked => Kind::Internal,
+            Self::Panicked | Self::Condemned(_) => Kind::Internal,
         }
     }
 
@@ -114,7 +118,7 @@ impl Classify for Error {
             Self::Catalog(error) if may_pass(error) => Retry::Backoff,
             Self::Thread(_) => Retry::Backoff,
             // A panic comes from the bytes, and comes again with them.
-            Self::Catalog(_) | Self::Panicked => Retry::Never,
+            Self::Catalog(_) | Self::Panicked | Self::Condemned(_) => Retry::Never,
         }
     }
 }
@@ -125,7 +129,6 @@ async fn stage(
     cut: UploadLayout,
     screener: Option<Arc<dyn Screener>>,
     stager: Stager,
-    in_work: &InWork,
 ) -> Result<Collected, Error> {
     // The result is not looked at: a semaphore that is never closed always gives its turn.
     let _turn = uploads.turn.acquire().await;
@@ -144,9 +147,7 @@ async fn stage(
     let handle = Handle::current();
     let stop = CancellationToken::new();
     let _stops = stop.clone().drop_guard();
-    let token = in_work.token();
     let work = spawn_blocking(move || {
-        let _until_it_ends = token;
         let pieces = Pieces::new(receiver, &counters);
         run(&handle, &stop, &bench, stager, &cut, pieces, &counters)
     });
@@ -165,13 +166,7 @@ async fn read(
     cut: &UploadLayout,
     pieces: mpsc::Sender<Bytes>,
 ) -> Result<(), uploads::Error> {
-    let ranges = (1..=cut.parts).flat_map(|n| {
-        let size = cut.size_of(n).unwrap_or(0);
-        (0..size.div_ceil(PIECE)).map(move |piece| (n, piece * PIECE..size.min((piece + 1) * PIECE)))
-    });
-    // Several at once, because each answer of a distant store takes long.
-    let reading = ranges.map(|(n, range): (u32, Range<u64>)| objects.read(cut, n, range));
-    let mut reading = stream::iter(reading).buffered(PIECES);
+    let mut reading = pin!(self::pieces(objects, cut));
     while let Some(bytes) = reading.try_next().await? {
         if pieces.send(bytes).await.is_err() {
             return Ok(());
@@ -180,6 +175,20 @@ async fn read(
     // Ignored, because a reader that does not take the end had enough before.
     pieces.send(Bytes::new()).await.unwrap_or_default();
     Ok(())
+}
+
+/// Reads the bytes of every part in order.
+pub(crate) fn pieces<'a>(
+    objects: &'a dyn UploadStore,
+    cut: &'a UploadLayout,
+) -> impl Stream<Item = Result<Bytes, uploads::Error>> + Send + 'a {
+    let ranges = (1..=cut.parts).flat_map(|n| {
+        let size = cut.size_of(n).unwrap_or(0);
+        (0..size.div_ceil(PIECE)).map(move |piece| (n, piece * PIECE..size.min((piece + 1) * PIECE)))
+    });
+    // Several at once, because each answer of a distant store takes long.
+    let reading = ranges.map(|(n, range): (u32, Range<u64>)| objects.read(cut, n, range));
+    stream::iter(reading).buffered(PIECES)
 }
 
 /// The pieces as one stream of bytes; one that ends without an empty piece broke off.

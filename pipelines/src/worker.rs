@@ -1,11 +1,12 @@
 //! The worker: reads submissions, hands each to the lane of its dataset, commits what is done.
 
+use std::collections::HashMap;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use catalog::Catalog;
-use eventlog::{Delivered, Event, EventLog, Subscription};
+use eventlog::{Delivered, Event, EventLog, Position, Record, Subscription};
 use operators::screen::Screener;
 use serde::Deserialize;
 use tokio::time::MissedTickBehavior;
@@ -15,15 +16,14 @@ use types::{Backoff, Classify, Clock, Kind, Retry, fault};
 
 use crate::emit::Emitter;
 use crate::finished::Finished;
-use crate::in_work::InWork;
-use crate::judge::Work;
+use crate::isolation::{Isolation, MessageKind};
+use crate::judge::{Work, decided};
 use crate::lane::Context;
 use crate::lanes::{Bounds, Lanes};
-use crate::memory::{Ended, Memory, Remembered};
+use crate::memory::{Ended, Memory};
 use crate::message::CONTRIBUTIONS;
 use crate::places::Places;
 use crate::progress::Progress;
-use crate::quarantine::{Patience, Quarantine};
 use crate::staging::Uploads;
 use crate::trace;
 
@@ -54,10 +54,6 @@ pub struct Config {
     pub retry_most_ms: u64,
     /// Seconds that a stopping worker waits for its lanes.
     pub grace_seconds: u64,
-    /// Milliseconds that everything else waits for a submission that may have ended a process before.
-    pub alone_ms: u64,
-    /// Number of processes that may end with a submission alone in work before it is a dead letter; 0 for any number.
-    pub ends: usize,
 }
 
 /// Reason for which a worker stopped by itself.
@@ -91,8 +87,8 @@ pub struct Worker {
     clock: Arc<dyn Clock>,
     config: Config,
     uploads: Option<Uploads>,
+    isolation: Option<Arc<dyn Isolation>>,
     propagator: Arc<dyn Propagator>,
-    in_work: InWork,
 }
 
 impl Worker {
@@ -111,15 +107,9 @@ impl Worker {
             clock,
             config,
             uploads: None,
+            isolation: None,
             propagator: Arc::new(NoTraces),
-            in_work: InWork::new(),
         }
-    }
-
-    /// The same worker, whose suspects are alone also among what others of the process note in `in_work`.
-    #[must_use]
-    pub fn beside(self, in_work: InWork) -> Self {
-        Self { in_work, ..self }
     }
 
     /// The same worker, which takes uploads too.
@@ -127,6 +117,15 @@ impl Worker {
     pub fn with_uploads(self, uploads: Uploads) -> Self {
         Self {
             uploads: Some(uploads),
+            ..self
+        }
+    }
+
+    /// The same worker, which tries out what can have ended an earlier process.
+    #[must_use]
+    pub fn with_isolation(self, isolation: Arc<dyn Isolation>) -> Self {
+        Self {
+            isolation: Some(isolation),
             ..self
         }
     }
@@ -150,28 +149,21 @@ impl Worker {
                 log: Arc::clone(&self.log),
                 finished: Arc::clone(&context.finished),
                 clock: Arc::clone(&context.clock),
-                group: self.config.group.clone(),
                 backoff: context.backoff,
                 halt: halt.clone(),
             },
             progress: Progress::new(halt.clone()),
-            quarantine: self.quarantine(&context),
+            redelivered: HashMap::new(),
             lanes: Lanes::new(context, self.bounds()),
             halt,
         };
         let read = self.read(submissions.as_mut(), &mut desk).await;
-        let Desk {
-            progress,
-            mut quarantine,
-            lanes,
-            ..
-        } = desk;
+        let Desk { progress, lanes, .. } = desk;
         // A log that cannot be read takes no outcomes either: waiting for the lanes would only use up
         // the grace.
         if read.is_ok() {
             lanes.close(Duration::from_secs(self.config.grace_seconds)).await;
         }
-        quarantine.end().await;
         read?;
         if let Some(error) = failure.get() {
             return Err(Error::Log(error.clone()));
@@ -186,7 +178,7 @@ impl Worker {
         let Desk {
             memory,
             progress,
-            quarantine,
+            redelivered,
             lanes,
             halt,
         } = desk;
@@ -203,9 +195,8 @@ impl Worker {
                 loop {
                     tokio::select! {
                         () = halt.cancelled() => break None,
-                        event = &mut reading, if quarantine.has_room() => break Some(event?),
+                        event = &mut reading => break Some(event?),
                         () = &mut due => break Some(Event::Records(Vec::new())),
-                        () = quarantine.step(lanes) => {}
                         _ = tick.tick() => lanes.retire_idle(),
                     }
                 }
@@ -216,18 +207,20 @@ impl Worker {
                     if !batch.is_empty() {
                         fault::point("consume.polled");
                     }
-                    let works = batch.into_iter().map(|Delivered { position, record }| Work {
-                        span: trace::submission(&record, &*self.propagator),
-                        record,
-                        ticket: progress.open(position),
-                        condemned: None,
-                    });
-                    quarantine.take_in(works, lanes);
+                    for Delivered { position, record } in batch {
+                        lanes.dispatch(Work {
+                            span: trace::submission(&record, &*self.propagator),
+                            suspect: suspect(redelivered, position, &record, &memory.finished),
+                            record,
+                            ticket: progress.open(position),
+                            condemned: false,
+                        });
+                    }
                 }
                 Some(Event::Assigned(partitions)) => {
                     tracing::info!(?partitions, "the worker has these partitions now");
-                    let Remembered { ledger, next } = match memory.read(quarantine.life()).await {
-                        Ok(remembered) => remembered,
+                    let next = match memory.read().await {
+                        Ok(next) => next,
                         Err(Ended::Stopped) => return Ok(()),
                         Err(Ended::Log(error)) => return Err(error.into()),
                     };
@@ -236,34 +229,23 @@ impl Worker {
                     let next = partitions
                         .into_iter()
                         .filter_map(|at| Some((at, *next.get(at as usize)?)));
-                    quarantine.assigned(ledger, next.collect());
+                    redelivered.extend(next);
                 }
                 Some(Event::Revoked(partitions)) => {
                     tracing::info!(?partitions, "the worker lost these partitions");
                     // Before the lanes end: their tickets must not mark messages done that another
                     // worker has now.
                     progress.lose(&partitions);
-                    quarantine.lose(&partitions, lanes);
+                    redelivered.retain(|partition, _| !partitions.contains(partition));
+                    lanes.lose(&partitions);
                 }
             }
             commit(submissions, progress).await?;
         }
     }
 
-    fn quarantine(&self, context: &Context) -> Quarantine {
-        let patience = Patience {
-            bound: Duration::from_millis(self.config.alone_ms),
-            ends: self.config.ends,
-            // Messages that are held back count beside the queues of the lanes, so they get a share of
-            // their own.
-            room: self.config.queue_bytes / 4,
-        };
-        let (emitter, in_work) = (context.emitter.clone(), context.in_work.clone());
-        Quarantine::new(emitter, in_work, self.config.group.clone(), patience)
-    }
-
     fn context(&self, halt: &CancellationToken) -> Context {
-        let (finished, in_work) = (Arc::new(Finished::default()), self.in_work.clone());
+        let finished = Arc::new(Finished::default());
         let backoff = Backoff {
             first: Duration::from_millis(self.config.retry_first_ms),
             most: Duration::from_millis(self.config.retry_most_ms),
@@ -283,9 +265,9 @@ impl Worker {
                 failure: Arc::default(),
             },
             uploads: self.uploads.clone(),
+            isolation: self.isolation.clone(),
             backoff,
-            places: Places::new(in_work.clone()),
-            in_work,
+            places: Places::new(),
             ahead: self.config.judged_ahead,
             stop: halt.clone(),
         }
@@ -304,9 +286,23 @@ impl Worker {
 struct Desk {
     memory: Memory,
     progress: Progress,
-    quarantine: Quarantine,
+    /// The offset at which each partition ended when the worker was given it: what is before can have been in work when
+    /// an earlier process ended.
+    redelivered: HashMap<u32, u64>,
     lanes: Lanes,
     halt: CancellationToken,
+}
+
+/// Returns the kind of a message if it can have been in work when an earlier process ended.
+fn suspect(
+    redelivered: &HashMap<u32, u64>,
+    position: Position,
+    record: &Record,
+    finished: &Finished,
+) -> Option<MessageKind> {
+    let end = *redelivered.get(&position.partition)?;
+    let is_open = position.offset < end && decided(finished, record).is_none();
+    is_open.then(|| MessageKind::of_submission(&record.value))
 }
 
 /// Waits until there is progress to commit, and a little longer, so that much is committed at once.

@@ -1,5 +1,6 @@
-//! A batch, an upload or a unit that ends the process whenever it is judged, among others that do nothing: the process comes
-//! back, ends twice more, and then goes on without it.
+//! A batch, an upload or a unit that ends the process whenever it is judged or encoded, among others that do nothing: the
+//! process comes back, ends twice more at most, and then goes on without it. A batch whose processes are killed from
+//! outside is merged.
 //!
 //! Invariant: nothing is sent again to make up for what was lost; a request whose answer was lost is repeated under its
 //! key.
@@ -26,8 +27,9 @@ const INNOCENTS: usize = 12;
 const RECORDS: usize = 3;
 /// How often the process is started before it is given up.
 const LIVES: usize = 8;
-/// SIGABRT.
+/// SIGABRT and SIGKILL.
 const ABORTED: i32 = 6;
+const KILLED: i32 = 9;
 
 struct Sent {
     slug: &'static str,
@@ -178,7 +180,7 @@ fn letter_about(options: &Options, id: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_batch_that_ends_its_process_every_time_is_quarantined_after_three() {
+async fn a_batch_that_ends_its_process_every_time_is_quarantined() {
     let folder = tempfile::tempdir().unwrap();
     let options = Options::new(binary(), folder.path().join("data")).with("SLUICE_FAULT_LETHAL", LETHAL);
     let (server, agent) = set(&options).await;
@@ -235,7 +237,7 @@ async fn ends_of_units(server: &mut Server, agent: &Agent, ids: &[String]) -> bo
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_unit_that_ends_its_process_every_time_is_rejected_after_three() {
+async fn a_unit_that_ends_its_process_every_time_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let armed = Options::new(binary(), folder.path().join("data")).with("SLUICE_FAULT_LETHAL", LETHAL);
     let (server, agent) = set(&armed).await;
@@ -345,6 +347,57 @@ async fn an_upload_that_ends_its_process_every_time_is_quarantined_and_freed() {
         assert!(Instant::now() < deadline, "its bytes are kept for ever");
         tokio::time::sleep(POLL).await;
     }
+    options.assert_consistent();
+    assert!(server.stop().await.success());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_batch_that_ends_its_process_when_it_is_encoded_is_quarantined() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options::new(binary(), folder.path().join("data"));
+    let options = options.with("SLUICE_FAULT_LETHAL", format!("encoder:{LETHAL}"));
+    let (server, agent) = set(&options).await;
+    let mut sent: Vec<_> = innocents().take(2 * SLUGS.len()).collect();
+    let lethal = sent.len() / 2;
+    sent.insert(lethal, Sent::new(SLUGS[0], "lethal".to_owned(), &[lethal_record()]));
+    let server = survive(server, &agent, &mut sent, lethal).await;
+    letter_about(&options, sent[lethal].id.as_ref().unwrap());
+    options.assert_consistent();
+    assert!(server.stop().await.success());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_batch_that_is_in_work_at_three_kills_from_outside_is_merged_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options::new(binary(), folder.path().join("data"));
+    let (server, agent) = set(&options).await;
+    assert!(server.stop().await.success());
+    let armed = options.clone().with("SLUICE_FAULT_POINT", "gate.exit");
+    let mut sent = [Sent::new(SLUGS[0], "good".to_owned(), &records("good", RECORDS))];
+    for _ in 0..3 {
+        let status = match Server::try_start(&armed).await {
+            Err(status) => status,
+            Ok(mut server) => {
+                let http = agent.at(&server.http()).http;
+                let deadline = Instant::now() + DEADLINE;
+                loop {
+                    sent[0].go_on(&http).await.unwrap_or_default();
+                    if let Some(status) = server.exited() {
+                        break status;
+                    }
+                    assert!(Instant::now() < deadline, "{}", tail_of(&armed.log()));
+                    tokio::time::sleep(POLL).await;
+                }
+            }
+        };
+        assert_eq!(status.signal(), Some(KILLED), "{}", tail_of(&armed.log()));
+    }
+    let mut server = Server::start(&options).await;
+    assert!(!ends(&mut server, &agent, &mut sent).await);
+    assert_eq!(sent[0].status.as_deref(), Some("merged"));
+    let project = agent.at(&server.http()).http.get("/projects/mine").await.expect(200);
+    assert_eq!(project.body["versionCount"], 1);
+    assert_eq!(options.admin(&["dead-letters", "list"])["total"], 0);
     options.assert_consistent();
     assert!(server.stop().await.success());
 }

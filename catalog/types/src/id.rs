@@ -79,8 +79,6 @@ ids! {
     LedgerEventId
     /// A dispute of a sale.
     DisputeId
-    /// A run of a worker process, from its start to its end.
-    LifeId
     /// A token of an operator. It consists of the first 16 bytes of the token's hash, so it needs no column.
     TokenId
     /// A claim code, with which an agent asks for an operator.

@@ -30,8 +30,8 @@ pub use class::{Classify, Kind, Retry};
 pub use clock::{Clock, Timestamp};
 pub use contract::{Contract, Field, FieldType};
 pub use id::{
-    AgentId, ClaimCodeId, ClaimId, ContributionId, DatasetId, DisputeId, LedgerEventId, LifeId, LinkId, OperatorId,
-    PaymentId, PointsEventId, ReportId, RequestId, SaleId, SessionId, TakedownId, TokenId, UnitId, Version,
+    AgentId, ClaimCodeId, ClaimId, ContributionId, DatasetId, DisputeId, LedgerEventId, LinkId, OperatorId, PaymentId,
+    PointsEventId, ReportId, RequestId, SaleId, SessionId, TakedownId, TokenId, UnitId, Version,
 };
 pub use key::RecordKey;
 pub use proof::Proof;

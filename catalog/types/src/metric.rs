@@ -84,7 +84,7 @@ metrics! {
     PROJECTION_SECONDS = "sluice_projection_seconds", Histogram ();
     /// Messages that no worker could process.
     DEAD_LETTERS = "sluice_dead_letters_total", Counter ();
-    /// Submissions set aside because they repeatedly crashed their worker.
+    /// Submissions and units set aside because they crashed the processes that tried them out.
     QUARANTINED = "sluice_quarantined_total", Counter ();
     /// Requests that waited for an outcome and got it from another process.
     REMOTE_OUTCOMES = "sluice_remote_outcomes_total", Counter ();

@@ -32,9 +32,9 @@ use futures_util::FutureExt;
 use operators::knowledge::Embedder;
 use operators::screen::LocalScreener;
 use operators::summary::Summariser;
+use pipelines::Worker;
 use pipelines::knowledge::KnowledgeWorker;
 use pipelines::staging::Uploads;
-use pipelines::{InWork, Worker};
 use store::{Schema, Store};
 use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, JoinSet};
@@ -51,6 +51,7 @@ use crate::config::{Backend, Config, Loaded, LogBackend};
 use crate::database::connect;
 use crate::exporter::Exporter;
 use crate::instrumented;
+use crate::isolation;
 use crate::judges;
 use crate::lock::DirectoryLock;
 use crate::mailer::{mailer, note_if_nobody_is_told};
@@ -192,23 +193,26 @@ pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
         None
     };
     let judges = judges::build(&config.models, &objects.store, database.as_ref(), &clock)?;
-    let in_work = InWork::new();
+    let isolation = isolation::of(config)?;
     // A closure, because a crash test starts a second worker of the same kind.
     let worker = |catalog: Catalog, group: &str| {
         let (log, screener, clock) = (Arc::clone(&log), Arc::clone(&judges.datasets), Arc::clone(&clock));
-        Worker::new(log, catalog, screener, clock, config.worker.of_group(group))
+        let worker = Worker::new(log, catalog, screener, clock, config.worker.of_group(group))
             .with_uploads(staging.clone())
-            .with_propagator(Arc::clone(&propagator))
+            .with_propagator(Arc::clone(&propagator));
+        match &isolation {
+            Some(isolation) => worker.with_isolation(Arc::clone(isolation)),
+            None => worker,
+        }
     };
     if role.works() {
-        let worker = worker(catalog.clone(), WORKER_GROUP).beside(in_work.clone());
+        let worker = worker(catalog.clone(), WORKER_GROUP);
         tasks.spawn("worker", |stop| worker.run(stop));
         let (log, clock) = (Arc::clone(&log), Arc::clone(&clock));
-        let units = KnowledgeWorker::new(log, catalog.clone(), judges.units.clone(), clock, WORKER_GROUP).isolating(
-            in_work,
-            config.worker.isolation_timeout.0,
-            config.worker.max_strikes,
-        );
+        let mut units = KnowledgeWorker::new(log, catalog.clone(), judges.units.clone(), clock, WORKER_GROUP);
+        if let Some(isolation) = &isolation {
+            units = units.with_isolation(Arc::clone(isolation));
+        }
         tasks.spawn("knowledge worker", |stop| units.run(stop));
     }
     // A second worker with its own index and consumer group sees every message and competes for every commit.
@@ -395,12 +399,11 @@ async fn open_log(config: &Config, layout: &Layout, tasks: &mut Tasks) -> anyhow
 
 #[cfg(feature = "kafka")]
 async fn open_kafka(config: &Config, tasks: &mut Tasks) -> anyhow::Result<Arc<dyn EventLog>> {
-    use messages::attempt::ATTEMPTS;
     use messages::{CONTRIBUTIONS, DEAD_LETTERS, KNOWLEDGE, OUTCOMES};
 
     let options = config.log.kafka().map_err(|rule| anyhow!(rule))?;
     // All topics are created at the start, so that a missing permission shows there.
-    let opened = eventlog::Kafka::open(options, &[CONTRIBUTIONS, KNOWLEDGE, OUTCOMES, DEAD_LETTERS, ATTEMPTS]).await;
+    let opened = eventlog::Kafka::open(options, &[CONTRIBUTIONS, KNOWLEDGE, OUTCOMES, DEAD_LETTERS]).await;
     let log = opened.with_context(|| format!("the event log on Kafka at `{}` cannot be opened", config.log.brokers))?;
     let counted = Arc::clone(&log);
     tasks.spawn("log reader metrics", |stop| {

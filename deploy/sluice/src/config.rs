@@ -379,9 +379,10 @@ pub struct Worker {
     pub retry_most: Span,
     /// The time that a stopping worker gives its table writers to finish.
     pub grace: Span,
-    /// The time that other work waits for a suspect that runs alone.
+    /// The time that the trial of a message may take. A large upload may take longer.
     pub isolation_timeout: Span,
-    /// The number of strikes after which a submission becomes a dead letter. 0 means never.
+    /// The number of processes of trials that a message has ended when it becomes a dead letter, at least 2. 0 tries
+    /// nothing out.
     pub max_strikes: usize,
 }
 

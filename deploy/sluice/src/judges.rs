@@ -53,6 +53,16 @@ pub(crate) struct AllJudges {
     pub(crate) summariser: Option<Arc<dyn Summariser>>,
 }
 
+/// Returns the judges of units that ask nobody: fixed rules.
+pub(crate) fn of_units() -> pipelines::knowledge::Judges {
+    pipelines::knowledge::Judges {
+        screeners: vec![Arc::new(LocalScreener), Arc::new(UnitScreener)],
+        scorer: Arc::new(RubricScorer),
+        embedder: None,
+        comparer: None,
+    }
+}
+
 /// Builds the judges that the configuration names. `store` has the previews that the chat model compares with; a worker
 /// has none, and a fixed rule compares there.
 ///
@@ -64,15 +74,9 @@ pub(crate) fn build(
     store: Option<&Store>,
     clock: &Arc<dyn Clock>,
 ) -> anyhow::Result<AllJudges> {
-    let local: Arc<dyn Screener> = Arc::new(LocalScreener);
     let mut judges = AllJudges {
-        datasets: Arc::clone(&local),
-        units: pipelines::knowledge::Judges {
-            screeners: vec![local, Arc::new(UnitScreener)],
-            scorer: Arc::new(RubricScorer),
-            embedder: None,
-            comparer: None,
-        },
+        datasets: Arc::new(LocalScreener),
+        units: of_units(),
         embedder: None,
         summariser: None,
     };

@@ -15,6 +15,7 @@ pub mod database;
 mod disk_space;
 pub mod exporter;
 pub mod instrumented;
+pub mod isolation;
 mod judges;
 pub mod keys;
 pub mod lock;

@@ -3,16 +3,17 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use sluice::{cli::Cli, terminal};
+use sluice::{cli::Cli, isolation, terminal};
 
 fn main() -> ExitCode {
-    // This comes before everything else: the process of a query has no configuration, no runtime and no output for
-    // people.
-    if std::env::args_os()
-        .nth(1)
-        .is_some_and(|argument| argument == sql::child::ARGUMENT)
-    {
+    // This comes before everything else: the process of a query or of a trial has no configuration, no runtime and no
+    // output for people.
+    let argument = std::env::args_os().nth(1).unwrap_or_default();
+    if argument == sql::child::ARGUMENT {
         return sql::child::run();
+    }
+    if argument == isolation::ARGUMENT {
+        return isolation::run();
     }
     // The alternate form prints an error with its causes in one line.
     sluice::run(Cli::parse()).unwrap_or_else(|error| {

@@ -53,7 +53,7 @@ impl Sandbox {
 }
 
 /// Returns a path of the running program that stays valid when its file is replaced or removed.
-fn program() -> anyhow::Result<PathBuf> {
+pub(crate) fn program() -> anyhow::Result<PathBuf> {
     // The link of Linux names the running program, even after its file was replaced by an update.
     let itself = PathBuf::from("/proc/self/exe");
     if itself.exists() {

@@ -3,7 +3,6 @@
 //! Invariant: every message names its format. A reader refuses a format it does not know, and the message goes to the
 //! dead letters instead of being lost.
 
-pub mod attempt;
 mod dead_letter;
 mod outcome;
 mod records;

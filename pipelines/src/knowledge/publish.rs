@@ -239,32 +239,10 @@ impl Publisher {
         let Some(first) = passed.first() else { return Ok(true) };
         let embedder = self.embedder.as_deref();
         // The prints come first: a commit without them could not be compared by shingles after a restart.
-        let mut prints = Vec::new();
-        for one in passed {
-            let line = Prints::of(&one.submission, &one.candidate, embedder);
-            serde_json::to_writer(&mut prints, &line).map_err(|error| Error::Encode(error.to_string()))?;
-            prints.push(b'\n');
-        }
+        let prints = prints_of(passed, embedder)?;
         catalog.put_prints(first.submission.unit, prints.into()).await?;
         fault::point("publish.part");
-        let rows: Vec<_> = passed
-            .iter()
-            .map(|one| one.candidate.row(&one.submission, at, embedder))
-            .collect();
-        let batch = Batch::decode(&self.contract, &rows);
-        if let Some(defect) = batch.defects().first() {
-            return Err(Error::Encode(format!(
-                "{}: {} instead of {}",
-                defect.path, defect.actual, defect.expected
-            )));
-        }
-        let proposal = Proposal {
-            contribution: may_change_guard(ContributionId::from_bytes(*first.submission.unit.as_bytes()), at),
-            agent: first.submission.agent,
-            batch: Arc::new(batch),
-            at,
-            notes: serde_json::Value::Null,
-        };
+        let proposal = proposal(&self.contract, first, passed, at, embedder)?;
         let merged = self.table.merge_after(proposal, self.head).await?;
         fault::point("publish.commit");
         match merged {
@@ -276,6 +254,75 @@ impl Publisher {
             Some(MergeOutcome::AlreadyCommitted(_) | MergeOutcome::NothingNew { .. }) | None => Ok(false),
         }
     }
+}
+
+/// Returns the file of prints of versions: a line for each.
+fn prints_of(passed: &[Passed], embedder: Option<&str>) -> Result<Vec<u8>, Error> {
+    let mut prints = Vec::new();
+    for one in passed {
+        let line = Prints::of(&one.submission, &one.candidate, embedder);
+        serde_json::to_writer(&mut prints, &line).map_err(|error| Error::Encode(error.to_string()))?;
+        prints.push(b'\n');
+    }
+    Ok(prints)
+}
+
+/// Returns the commit of versions, of which `first` is the first: a row for each.
+fn proposal(
+    contract: &Arc<Contract>,
+    first: &Passed,
+    passed: &[Passed],
+    at: Timestamp,
+    embedder: Option<&str>,
+) -> Result<Proposal, Error> {
+    let rows: Vec<_> = passed
+        .iter()
+        .map(|one| one.candidate.row(&one.submission, at, embedder))
+        .collect();
+    let batch = Batch::decode(contract, &rows);
+    if let Some(defect) = batch.defects().first() {
+        return Err(Error::Encode(format!(
+            "{}: {} instead of {}",
+            defect.path, defect.actual, defect.expected
+        )));
+    }
+    Ok(Proposal {
+        contribution: may_change_guard(ContributionId::from_bytes(*first.submission.unit.as_bytes()), at),
+        agent: first.submission.agent,
+        batch: Arc::new(batch),
+        at,
+        notes: serde_json::Value::Null,
+    })
+}
+
+/// Encodes everything that publishing a version would, and keeps nothing: for a process that tries the version out.
+pub(super) fn try_out(reviewed: Reviewed, at: Timestamp) -> Result<(), Error> {
+    let Reviewed {
+        submission,
+        entries,
+        verdict: Verdict::Pass(candidate),
+    } = reviewed
+    else {
+        return Ok(());
+    };
+    let contract = platform::contract()?;
+    let passed = [Passed {
+        submission,
+        entries,
+        candidate,
+    }];
+    prints_of(&passed, None)?;
+    let [first] = &passed;
+    catalog::try_merge(platform::KNOWLEDGE, proposal(&contract, first, &passed, at, None)?)?;
+    let [
+        Passed {
+            submission,
+            entries,
+            candidate,
+        },
+    ] = passed;
+    let record = outcome(&submission, candidate.resolution(), entries, at).record();
+    record.map(drop).map_err(|error| Error::Encode(error.to_string()))
 }
 
 /// Returns the code, the sentence and the unit of a copy.

@@ -8,6 +8,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use catalog::{KnownHead, Staged, StagedOutcome, Table};
+use eventlog::Record;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
@@ -22,6 +23,7 @@ use super::{Error, Uploads, stage};
 use crate::conclude::notes::Notes;
 use crate::conclude::{adopted, may_pass, not_merged, nothing_new, outcome};
 use crate::emit::Stopped;
+use crate::isolation::{MessageKind, Trial, condemned};
 use crate::judge::{Work, described};
 use crate::lane::Context;
 use crate::lanes::Weight;
@@ -108,15 +110,17 @@ impl Running {
         self.open.insert(address.contribution);
         // A task of its own: it has the turn of all uploads, and must come to its end also while its
         // lane waits for its table.
-        let staging = attempts(
-            context.clone(),
-            uploads,
-            table.stagers(),
-            screener,
-            address,
-            submission.agent,
-            layout,
-        );
+        let is_suspect = work.suspect == Some(MessageKind::Upload);
+        let suspect = is_suspect.then(|| work.record.clone());
+        let (stagers, context) = (table.stagers(), context.clone());
+        let staging = async move {
+            if let Some(record) = suspect
+                && let Some(reason) = try_out(&context, &uploads, &record, &layout).await?
+            {
+                return Ok(Err(Error::Condemned(reason)));
+            }
+            attempts(context, uploads, stagers, screener, address, submission.agent, layout).await
+        };
         let staging = staging.instrument(tracing::debug_span!("stage upload"));
         let staging = AbortOnDropHandle::new(tokio::spawn(staging));
         let head = submission.head;
@@ -140,6 +144,23 @@ impl Running {
     }
 }
 
+/// Tries an upload out. Returns the reason if nobody is to work on it.
+async fn try_out(
+    context: &Context,
+    uploads: &Uploads,
+    record: &Record,
+    layout: &UploadLayout,
+) -> Result<Option<String>, Stopped> {
+    let trial = Trial::Upload {
+        record,
+        layout,
+        objects: &*uploads.objects,
+    };
+    let tried = condemned(context.isolation.as_deref(), trial);
+    // Boxed, because the future is large.
+    context.stop.run_until_cancelled(tried.boxed()).await.ok_or(Stopped)
+}
+
 /// Stages an upload, again for as long as that can help.
 async fn attempts(
     context: Context,
@@ -154,7 +175,7 @@ async fn attempts(
     loop {
         let staging = async {
             let stager = stagers.stage(address.contribution, agent, least).await?;
-            stage(&uploads, layout, screener.clone(), stager, &context.in_work).await
+            stage(&uploads, layout, screener.clone(), stager).await
         };
         // Boxed, because the future is large.
         let staged = context.stop.run_until_cancelled(staging.boxed()).await.ok_or(Stopped)?;
@@ -176,7 +197,7 @@ async fn attempts(
 /// The one step on the lane: what was staged becomes a version, or its outcome says why not.
 pub(crate) async fn conclude(context: &Context, table: &mut Table, ended: Ended) -> Result<(), Stopped> {
     let Ended {
-        work,
+        mut work,
         address,
         head,
         result,
@@ -184,7 +205,10 @@ pub(crate) async fn conclude(context: &Context, table: &mut Table, ended: Ended)
     } = ended;
     let poison = match result? {
         Ok(collected) => settle(context, table, (address, head), collected).await?.err(),
-        Err(error) => Some(described(&error)),
+        Err(error) => {
+            work.condemned = matches!(error, Error::Condemned(_));
+            Some(described(&error))
+        }
     };
     if let Some(poison) = poison {
         bury(context, &work, &poison).await?;

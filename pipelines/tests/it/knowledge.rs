@@ -8,9 +8,10 @@ use catalog::storage::DurableLocal;
 use catalog::{Catalog, Columns, platform};
 use eventlog::{Embedded, EventLog, Options, Record, Subscription};
 use futures_util::TryStreamExt as _;
-use messages::{DEAD_LETTERS, FORMAT, KNOWLEDGE, OUTCOMES, UnitOutcome, UnitSubmission, UnitText};
+use messages::{DEAD_LETTERS, DeadLetter, FORMAT, KNOWLEDGE, OUTCOMES, UnitOutcome, UnitSubmission, UnitText};
 use operators::knowledge::{EmbeddedText, Embedder, Near, Scored, Scorer, Vector};
 use operators::screen::{Cause, LocalScreener, Unavailable};
+use pipelines::isolation::Isolation;
 use pipelines::knowledge::{Judges, KnowledgeWorker};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
@@ -22,6 +23,7 @@ use types::vocabulary::{Language, ReviewStep, StepOutcome};
 use types::{AgentId, OperatorId, Timestamp, UnitId};
 
 use crate::faulty::Faulty;
+use crate::trials::Trials;
 
 const NOW: Timestamp = Timestamp::from_micros(1_700_000_000_000_000);
 
@@ -106,6 +108,7 @@ struct World {
     embedder: Option<Arc<dyn Embedder>>,
     outcomes: Box<dyn Subscription>,
     scorer: Arc<Scripted>,
+    trials: Arc<Trials>,
     running: Vec<(CancellationToken, JoinHandle<Result<(), pipelines::knowledge::Error>>)>,
 }
 
@@ -126,6 +129,7 @@ impl World {
             embedder: None,
             outcomes,
             scorer: Arc::default(),
+            trials: Arc::default(),
             running: Vec::new(),
         }
     }
@@ -146,7 +150,8 @@ impl World {
             comparer: None,
         };
         let clock = Arc::new(ManualClock::at(NOW));
-        let worker = KnowledgeWorker::new(Arc::clone(&self.log), self.catalog(process), judges, clock, group);
+        let worker = KnowledgeWorker::new(Arc::clone(&self.log), self.catalog(process), judges, clock, group)
+            .with_isolation(Arc::clone(&self.trials) as Arc<dyn Isolation>);
         let stop = CancellationToken::new();
         self.running.push((stop.clone(), tokio::spawn(worker.run(stop))));
     }
@@ -498,5 +503,41 @@ async fn a_message_that_cannot_be_processed_rejects_its_unit_and_stops_nothing()
     for _ in 0..2 {
         assert_eq!(letters.next(1).await.unwrap().len(), 1);
     }
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_unit_that_ends_its_process_is_rejected_and_the_others_go_on() {
+    let mut world = World::new().await;
+    let mut letters = world.log.tail(DEAD_LETTERS).await.unwrap();
+    let units = [
+        unit(&format!("lethal panic {}", words(1, 60))),
+        unit(&format!("killed {}", words(2, 60))),
+        unit(&words(3, 60)),
+    ];
+    world.submit(&units).await;
+    world.start("one", "knowledge");
+    let outcomes = world.outcomes(3).await;
+    assert_eq!(codes(&outcomes, &units), ["unprocessable", "published", "published"]);
+    let letter: DeadLetter = serde_json::from_slice(&letters.next(1).await.unwrap()[0].record.value).unwrap();
+    assert_eq!(
+        (letter.unit, letter.reason.as_str()),
+        (
+            Some(units[0].unit),
+            "its process ended (SIGABRT) when it was tried out alone"
+        )
+    );
+    assert_eq!(world.trials.begun.load(Ordering::SeqCst), 3);
+    // A copy that was not there at the start is not tried out, and not worked on either.
+    world.submit(&units[..1]).await;
+    assert_eq!(code(&world.outcomes(1).await[0]), "unprocessable");
+    // Its replay is another generation, and is judged; here, by a judge that panics.
+    let mut replay = units[0].clone();
+    replay.generation = 1;
+    world.submit(&[replay]).await;
+    assert_eq!(code(&world.outcomes(1).await[0]), "unprocessable");
+    let letter: DeadLetter = serde_json::from_slice(&letters.next(1).await.unwrap()[0].record.value).unwrap();
+    assert_eq!(letter.reason, "a judge panicked on it");
+    assert_eq!(world.trials.begun.load(Ordering::SeqCst), 3);
     world.stop().await;
 }

@@ -9,12 +9,14 @@
     reason = "an integration test is a test module"
 )]
 
+mod children;
 mod faulty;
 mod history;
+mod isolation;
 mod knowledge;
 mod lines;
 mod poison;
-mod quarantine;
+mod trials;
 mod trouble;
 mod uploads;
 mod world;

@@ -358,8 +358,6 @@ fn narrow() -> Config {
         retry_first_ms: 1,
         retry_most_ms: 10,
         grace_seconds: 10,
-        alone_ms: 200,
-        ends: 2,
     }
 }
 

@@ -11,9 +11,9 @@ use catalog::storage::DurableLocal;
 use catalog::{Catalog, Reserve};
 use eventlog::{Delivered, Embedded, EventLog, Options, Record, Subscription};
 use operators::screen::{Cause, Opinion, Screener, Unavailable};
+use pipelines::isolation::Isolation;
 use pipelines::message::{
-    ATTEMPTS, Attempt, CONTRIBUTIONS, DEAD_LETTERS, DeadLetter, FORMAT, OUTCOMES, Outcome, Records, Resolution, Source,
-    Submission,
+    CONTRIBUTIONS, DEAD_LETTERS, DeadLetter, FORMAT, OUTCOMES, Outcome, Records, Resolution, Source, Submission,
 };
 use pipelines::staging::Uploads;
 use pipelines::{Config, Worker};
@@ -28,6 +28,7 @@ use types::{AgentId, Clock, Contract, ContributionId, DatasetId, Timestamp, Vers
 use uploads::{Compression, LocalUploads, PartTag, Stagings, UploadLayout, UploadStore as _};
 
 use crate::faulty::{Faulty, Fuse};
+use crate::trials::Trials;
 
 /// One partition, so that every dataset shares it.
 fn open(dir: &TempDir, name: &str) -> Arc<Faulty> {
@@ -115,6 +116,9 @@ pub(crate) struct World {
     pub(crate) seen: HashMap<ContributionId, Vec<Outcome>>,
     pub(crate) config: Config,
     pub(crate) objects: LocalUploads,
+    pub(crate) trials: Arc<Trials>,
+    /// Whether suspects are tried out.
+    pub(crate) is_isolated: bool,
     pub(crate) stagings: Stagings,
     /// The most records of an upload, where it is not as many as usual.
     pub(crate) most_rows: Option<u64>,
@@ -147,8 +151,6 @@ pub(crate) fn config() -> Config {
         retry_first_ms: 1,
         retry_most_ms: 10,
         grace_seconds: 10,
-        alone_ms: 200,
-        ends: 2,
     }
 }
 
@@ -193,6 +195,8 @@ impl World {
             seen: HashMap::new(),
             config,
             objects,
+            trials: Arc::default(),
+            is_isolated: true,
             stagings: Stagings::default(),
             most_rows: None,
             worker: None,
@@ -282,6 +286,11 @@ impl World {
             }),
             self.config.clone(),
         );
+        let worker = if self.is_isolated {
+            worker.with_isolation(Arc::clone(&self.trials) as Arc<dyn Isolation>)
+        } else {
+            worker
+        };
         let uploads = Uploads::new(Arc::new(self.objects.clone()), self.stagings.clone());
         worker.with_uploads(match self.most_rows {
             Some(rows) => uploads.with_most_rows(rows),
@@ -415,18 +424,6 @@ impl World {
                 }
             }
         }
-    }
-
-    /// The first notes about submissions that were alone in work.
-    pub(crate) async fn notes(&self, count: usize) -> Vec<Attempt> {
-        let mut notes = self.log.recent(ATTEMPTS, u64::MAX).await.unwrap();
-        let mut seen = Vec::new();
-        while seen.len() < count {
-            for delivered in notes.next(64).await.unwrap() {
-                seen.push(Attempt::decode(&delivered.record.value).unwrap());
-            }
-        }
-        seen
     }
 
     pub(crate) async fn merged(&mut self, id: ContributionId) -> (u64, u64) {

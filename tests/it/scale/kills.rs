@@ -322,8 +322,6 @@ async fn nothing_acknowledged_is_lost_or_doubled_whichever_process_dies() {
     let parts = parts
         .with("SLUICE__COMPACTION__FAN_IN", 2)
         .with("SLUICE__SQL__STANDBY", 0)
-        // One process after the other ends at the same batch here, which is not to blame.
-        .with("SLUICE__WORKER__MAX_STRIKES", 0)
         .with("SLUICE__LOG__SESSION", format!("{}s", SESSION.as_secs()));
     let (fleet, server) = Fleet::on(parts).await;
     let begun = Instant::now();

@@ -19,7 +19,7 @@ pub(super) const WORKERS_ENDED: &str = "workers ended by a batch";
 pub(super) const QUARANTINED: &str = "batches quarantined for it";
 /// What no worker can bear.
 pub(super) const LETHAL: &str = "a text that ends whoever judges it";
-/// How many workers may end before the batch is given up: two that had nothing else in work, and those that had.
+/// How many workers may end before the batch is given up: those that judge it without a trial.
 const ENDS: u64 = 6;
 /// SIGABRT.
 const ABORTED: i32 = 6;

@@ -88,7 +88,7 @@ impl Site {
         // Nobody asks for a query here, so no process is kept ready for one.
         let mut options = Options::new(binary, folder.path().join("data"))
             .with("SLUICE__SQL__STANDBY", 0)
-            // A process ends at the same batch again here, which is not to blame.
+            // Every life but the first would start processes for trials, which the other crash tests do.
             .with("SLUICE__WORKER__MAX_STRIKES", 0);
         for (name, value) in environment {
             options = options.with(name, value);

@@ -158,8 +158,6 @@ impl Worker {
             retry_first_ms: millis(self.retry_first),
             retry_most_ms: millis(self.retry_most),
             grace_seconds: self.grace.0.as_secs(),
-            alone_ms: millis(self.isolation_timeout),
-            ends: self.max_strikes,
         }
     }
 }

@@ -1,0 +1,28 @@
+//! Trials of messages in child processes of this program.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use pipelines::isolation::{Children, Isolation, Settings, child};
+
+use crate::config::Config;
+use crate::judges;
+use crate::sandbox::program;
+
+/// Hidden command-line argument that makes the program a child.
+pub const ARGUMENT: &str = child::ARGUMENT;
+
+/// Runs the child.
+pub fn run() -> ExitCode {
+    child::run(judges::of_units())
+}
+
+/// Returns the means to try messages out, unless the configuration wants none.
+pub(crate) fn of(config: &Config) -> anyhow::Result<Option<Arc<dyn Isolation>>> {
+    let (timeout, strikes) = (config.worker.isolation_timeout.0, config.worker.max_strikes);
+    if strikes == 0 {
+        return Ok(None);
+    }
+    let settings = Settings::new(program()?, timeout, strikes);
+    Ok(Some(Arc::new(Children::new(settings))))
+}

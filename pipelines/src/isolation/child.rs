@@ -1,0 +1,166 @@
+//! The child process: does with each message what a worker would, and keeps nothing.
+//!
+//! Invariant: nothing of a message is read before the limits hold, and everything that a worker does with the content of
+//! a message happens here before it happens there, on a stack of the same size.
+
+use std::io::{self, Read};
+use std::os::fd::AsFd as _;
+use std::os::unix::net::UnixStream;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+
+use eventlog::Record;
+use operators::screen::{LocalScreener, Screener};
+use rustix::process::{Resource, Rlimit, setrlimit};
+use tokio::runtime::{Builder, Runtime};
+use types::fault;
+use types::key::NoKeys;
+
+use super::MessageKind;
+use super::wire::{ChildEnd, Head, Reply};
+use crate::judge::{decode, judge_records};
+use crate::knowledge::{self, Judges};
+use crate::{conclude, staging};
+
+/// The hidden argument of a program that is to be a child.
+pub const ARGUMENT: &str = "__trial";
+
+/// A message to try out.
+struct Job {
+    kind: MessageKind,
+    record: Record,
+    /// The bytes of its upload, as they come.
+    pieces: Receiver<Vec<u8>>,
+}
+
+/// Tries messages out until the worker closes the socket, which is standard input. `judges` judge units, and ask nobody.
+///
+/// A program that starts itself as a child calls this before it starts threads or opens files.
+pub fn run(judges: Judges) -> ExitCode {
+    // The worker meets a panic again, so nothing is printed.
+    std::panic::set_hook(Box::new(|_| {}));
+    match serve(judges) {
+        Ok(()) => ExitCode::SUCCESS,
+        // Mostly the end of the worker. Returning ends a trial that goes on as well.
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+fn serve(judges: Judges) -> io::Result<()> {
+    let mut line = ChildEnd(UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?));
+    let (Head::SetUp { memory, lethal }, _) = line.receive()? else {
+        return Err(io::ErrorKind::InvalidData.into());
+    };
+    fault::arm_trial(&lethal);
+    // Nothing here waits for anything, so the runtime needs no driver.
+    let runtime = Builder::new_current_thread().build()?;
+    let (jobs, work) = channel();
+    let answers = ChildEnd(line.0.try_clone()?);
+    // A thread of the usual size, as judges have it.
+    thread::Builder::new().spawn(move || try_all(&runtime, &judges, &work, answers))?;
+    limit(memory)?;
+    line.send(Reply::Ready)?;
+    let mut pieces: Option<Sender<Vec<u8>>> = None;
+    loop {
+        match line.receive()? {
+            (Head::Trial { kind, key }, value) => {
+                let (sender, receiver) = channel();
+                pieces = Some(sender);
+                let job = Job {
+                    kind,
+                    record: Record {
+                        key: key.into(),
+                        value: value.into(),
+                    },
+                    pieces: receiver,
+                };
+                jobs.send(job).map_err(|_gone| io::ErrorKind::BrokenPipe)?;
+            }
+            (Head::Piece, piece) => {
+                // A trial that is over wants no more of them.
+                if pieces.as_ref().is_some_and(|pieces| pieces.send(piece).is_err()) {
+                    pieces = None;
+                }
+            }
+            (Head::SetUp { .. }, _) => return Err(io::ErrorKind::InvalidData.into()),
+        }
+    }
+}
+
+/// Limits what the process can do to the machine.
+fn limit(memory: u64) -> io::Result<()> {
+    let set = |resource, value| {
+        let limit = Rlimit {
+            current: Some(value),
+            maximum: Some(value),
+        };
+        setrlimit(resource, limit)
+    };
+    #[cfg(target_os = "linux")]
+    // The error is ignored: without the permission the process is an ordinary victim.
+    std::fs::write("/proc/self/oom_score_adj", "1000").ok();
+    set(Resource::Core, 0)?;
+    set(Resource::As, memory)?;
+    Ok(())
+}
+
+fn try_all(runtime: &Runtime, judges: &Judges, work: &Receiver<Job>, mut line: ChildEnd) {
+    for Job { kind, record, pieces } in work {
+        let trial = || match kind {
+            MessageKind::Batch => runtime.block_on(batch(&record)),
+            MessageKind::Upload => staging::trial::try_out(runtime, &record, Pieces::new(&mut line, &pieces)),
+            MessageKind::Unit => runtime.block_on(knowledge::try_out(&record.value, judges.clone())),
+        };
+        // What is wrong with the message, and a panic, the worker meets again and outlives.
+        drop(catch_unwind(AssertUnwindSafe(trial)));
+        if line.send(Reply::Survived).is_err() {
+            return;
+        }
+    }
+}
+
+/// Does everything with a batch that does not move finished bytes.
+async fn batch(record: &Record) -> Result<(), String> {
+    let submission = decode(record)?;
+    let (contract, at) = (Arc::new(submission.contract.clone()), submission.submitted_at);
+    // A dataset without records: more rows pass than will.
+    let screener: Arc<dyn Screener> = Arc::new(LocalScreener);
+    let case = judge_records(submission, &contract, Arc::new(NoKeys), screener).await?;
+    conclude::try_out(case, at)
+}
+
+/// The pieces of an upload as one stream of bytes. Each is acknowledged when it is taken.
+struct Pieces<'a> {
+    line: &'a mut ChildEnd,
+    queue: &'a Receiver<Vec<u8>>,
+    current: io::Cursor<Vec<u8>>,
+    ended: bool,
+}
+
+impl<'a> Pieces<'a> {
+    fn new(line: &'a mut ChildEnd, queue: &'a Receiver<Vec<u8>>) -> Self {
+        Self {
+            line,
+            queue,
+            current: io::Cursor::default(),
+            ended: false,
+        }
+    }
+}
+
+impl Read for Pieces<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.current.read(buffer)?;
+        if read > 0 || buffer.is_empty() || self.ended {
+            return Ok(read);
+        }
+        let piece = self.queue.recv().map_err(io::Error::other)?;
+        self.line.send(Reply::Taken)?;
+        self.ended = piece.is_empty();
+        self.current = io::Cursor::new(piece);
+        self.current.read(buffer)
+    }
+}
