@@ -75,6 +75,9 @@ pub enum Error {
     /// Rows of the platform's table cannot be read.
     #[error("rows of the platform's table cannot be read")]
     Rows(#[source] arrow::error::ArrowError),
+    /// A version has a row in the platform's table that this build cannot read.
+    #[error("the row of unit `{0}` in the platform's table cannot be read")]
+    Unread(UnitId),
 }
 
 /// The worker of knowledge units.

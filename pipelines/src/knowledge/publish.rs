@@ -114,13 +114,7 @@ impl Publisher {
                 break;
             }
             fault::point("publish.checked");
-            let committed = match self.commit(&passed, catalog, at).await {
-                // Another process published meanwhile, or this commit was there: it is read, and everything is compared
-                // again.
-                Ok(false) => self.catch_up(catalog).await.map(|()| false),
-                other => other,
-            };
-            match committed {
+            match self.commit(&passed, catalog, at).await {
                 Ok(true) => {
                     for Passed {
                         submission,
@@ -141,12 +135,16 @@ impl Publisher {
                     break;
                 }
                 Ok(false) => {}
-                Err(Error::Table(error)) if error.retry() == Retry::Backoff => {
+                Err(error) if may_pass(&error) => {
                     tracing::warn!(%error, "publishing knowledge units failed, trying again");
                     if !pause(failures, stop).await {
                         return Ok(None);
                     }
                     failures += 1;
+                    if matches!(error, Error::Unread(_)) {
+                        // Only a second reading shows that the row was repaired.
+                        self.head = Version::EMPTY;
+                    }
                     if let Ok(table) = catalog.table(platform::KNOWLEDGE, &self.contract).await {
                         self.table = table;
                     }
@@ -234,7 +232,8 @@ impl Publisher {
         })
     }
 
-    /// Puts one commit with a row for each version. Returns false if the table has grown since it was read.
+    /// Puts one commit with a row for each version. Returns false if rows were there that this process did not know. They
+    /// are read, and everything is to be compared again.
     async fn commit(&mut self, passed: &[Passed], catalog: &Catalog, at: Timestamp) -> Result<bool, Error> {
         let Some(first) = passed.first() else { return Ok(true) };
         let embedder = self.embedder.as_deref();
@@ -250,8 +249,18 @@ impl Publisher {
                 self.head = merge.version;
                 Ok(true)
             }
-            // The first version has a row of an earlier try, which the next look finds.
-            Some(MergeOutcome::AlreadyCommitted(_) | MergeOutcome::NothingNew { .. }) | None => Ok(false),
+            // Another process published meanwhile.
+            None => self.catch_up(catalog).await.map(|()| false),
+            // The first version has a row of an earlier try. Its outcome is known once the row is read.
+            Some(MergeOutcome::AlreadyCommitted(_) | MergeOutcome::NothingNew { .. }) => {
+                self.catch_up(catalog).await?;
+                let unit = first.submission.unit;
+                if self.published.outcomes.read().contains_key(&unit) {
+                    Ok(false)
+                } else {
+                    Err(Error::Unread(unit))
+                }
+            }
         }
     }
 }
@@ -325,6 +334,16 @@ pub(super) fn try_out(reviewed: Reviewed, at: Timestamp) -> Result<(), Error> {
     record.map(drop).map_err(|error| Error::Encode(error.to_string()))
 }
 
+/// Returns true if trying again can help. No version may be rejected because the table is damaged: it is repaired from a
+/// copy, or read by a newer build.
+fn may_pass(error: &Error) -> bool {
+    match error {
+        Error::Table(error) => error.retry() == Retry::Backoff,
+        Error::Unread(_) => true,
+        _ => false,
+    }
+}
+
 /// Returns the code, the sentence and the unit of a copy.
 pub(super) fn described(copy: &Copy) -> (&'static str, String, SimilarUnit) {
     #[expect(
@@ -390,3 +409,6 @@ fn published(detail: &str, at: Timestamp) -> ReviewEntry {
         at,
     )
 }
+
+#[cfg(test)]
+mod tests;
