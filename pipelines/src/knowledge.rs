@@ -294,12 +294,12 @@ impl KnowledgeWorker {
             }
         }
         let reviewed = self.review_all(submissions, open.published()).await;
-        for review in &reviewed {
-            if matches!(review.verdict, Verdict::Panicked)
-                && let Ok(record) = review.submission.record()
-            {
-                let (address, reason) = (review.submission.address(), "a judge panicked on it");
-                if !self.bury(&record, None, Some(address), reason, stop).await? {
+        for review in reviewed.iter().filter(|it| matches!(it.verdict, Verdict::Panicked)) {
+            let address = Some(review.submission.address());
+            let is_its = |one: &&Delivered| UnitAddress::read(&one.record.value) == address;
+            if let Some(Delivered { position, record }) = batch.iter().find(is_its) {
+                let (position, reason) = (Some(*position), "a judge panicked on it");
+                if !self.bury(record, position, address, reason, stop).await? {
                     return Ok(None);
                 }
             }

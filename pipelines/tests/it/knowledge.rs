@@ -500,8 +500,13 @@ async fn a_message_that_cannot_be_processed_rejects_its_unit_and_stops_nothing()
         codes(&outcomes, &units),
         ["unprocessable", "unprocessable", "published"]
     );
-    for _ in 0..2 {
-        assert_eq!(letters.next(1).await.unwrap().len(), 1);
+    // Each letter names the place of its message in the log.
+    for (offset, unit) in (0..).zip(&units[..2]) {
+        let letter: DeadLetter = serde_json::from_slice(&letters.next(1).await.unwrap()[0].record.value).unwrap();
+        assert_eq!(
+            (letter.partition, letter.offset, letter.unit),
+            (0, offset, Some(unit.unit))
+        );
     }
     world.stop().await;
 }
