@@ -1,7 +1,8 @@
 //! Fetching of a source: pages, validators, limits, `robots.txt`.
 //!
 //! Invariants:
-//! - Every request goes through the package `outbound`, after the rules of the host and at its turn.
+//! - Every request goes through the package `outbound`, after the rules of the host and at its turn. A redirect is
+//!   such a request too.
 //! - The bytes of all pages together stay within the limit of the source, and no page is fetched twice.
 
 use std::collections::{HashMap, HashSet};
@@ -11,7 +12,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use data_encoding::HEXLOWER;
 use http::{HeaderMap, StatusCode, header};
-use outbound::{Client, Limits, Request};
+use outbound::{Answer, Client, Limits, Request, Step};
 use parking_lot::Mutex;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -19,7 +20,7 @@ use tokio::time::Instant;
 use url::Url;
 
 use crate::cursor::Cursor;
-use crate::hosts::Hosts;
+use crate::hosts::{Hosts, Turn};
 use crate::robots::Robots;
 use crate::source::{Format, Pages, Source};
 use crate::{Failure, delta, format};
@@ -147,12 +148,9 @@ impl Fetcher {
         most: u64,
         before: Option<&Cursor>,
     ) -> Result<Option<Page>, Failure> {
-        let parsed = address(url)?;
-        self.check_robots(&parsed).await?;
         let limits = Limits {
             connect: Duration::from_secs(10),
             whole: source.timeout(),
-            redirects: REDIRECTS,
             ..Limits::of_body(most)
         };
         let request = Request {
@@ -161,14 +159,7 @@ impl Fetcher {
             if_modified_since: before.and_then(|cursor| cursor.last_modified.as_deref()),
             ..Request::new(url, limits)
         };
-        // The turn is held until the body has arrived, so a slow answer does not overlap the next
-        // request.
-        let turn = self.hosts.turn(parsed.host_str().unwrap_or_default(), self.pause).await;
-        let answer = self
-            .client
-            .get(&request)
-            .await
-            .map_err(|error| fetching(source, &error))?;
+        let (answer, turn) = self.answer(source, request, true).await?;
         // A 304 to a request without a condition is the server's mistake. It would be taken for
         // "nothing new" in the first run of a source.
         if answer.status == StatusCode::NOT_MODIFIED && before.is_some() {
@@ -184,14 +175,48 @@ impl Fetcher {
         Ok(Some(Page { body, headers }))
     }
 
+    /// Sends a request and follows its redirects, each at the turn of its host and, with `asks_rules`, after the rules of
+    /// its server. The turn is held until the body has arrived, so a slow answer does not overlap the next request.
+    async fn answer(&self, source: &Source, request: Request<'_>, asks_rules: bool) -> Result<(Answer, Turn), Failure> {
+        let mut request = request;
+        let mut url = address(request.url)?;
+        let origin = url.origin();
+        for _ in 0..=REDIRECTS {
+            if asks_rules {
+                self.check_robots(source, &url).await?;
+            }
+            let turn = self.hosts.turn(url.host_str().unwrap_or_default(), self.pause).await;
+            let begun = Instant::now();
+            let step = self
+                .client
+                .get_step(&Request {
+                    url: url.as_str(),
+                    ..request
+                })
+                .await;
+            match step.map_err(|error| fetching(source, &error))? {
+                Step::Answer(answer) => return Ok((*answer, turn)),
+                // The turn ends here: two sources that redirect to each other's host would wait for ever.
+                Step::Redirect(next) => url = next,
+            }
+            // The time is that of all servers together, without the time that a turn was waited for.
+            request.limits.whole = request.limits.whole.saturating_sub(begun.elapsed());
+            // Validators belong to the server that gave them.
+            if url.origin() != origin {
+                (request.if_none_match, request.if_modified_since) = (None, None);
+            }
+        }
+        Err(Failure::new("redirect", "the source redirects too often"))
+    }
+
     /// Checks that the server lets this client fetch a path.
-    async fn check_robots(&self, url: &Url) -> Result<(), Failure> {
+    async fn check_robots(&self, source: &Source, url: &Url) -> Result<(), Failure> {
         let origin = url.origin().ascii_serialization();
         let known = self.robots.lock().get(&origin).cloned();
         let rules = match known {
             Some((rules, at)) if at.elapsed() < ROBOTS_KEPT => rules,
             _ => {
-                let rules = Arc::new(self.robots(url, &origin).await?);
+                let rules = Arc::new(Box::pin(self.robots(source, &origin)).await?);
                 let mut robots = self.robots.lock();
                 // Forgetting all of them costs one request per server, and needs no order of use.
                 if robots.len() >= MAX_ROBOTS {
@@ -216,20 +241,18 @@ impl Fetcher {
 
     /// Fetches the rules of a server. A missing file allows everything, a server that is down nothing (RFC 9309
     /// section 2.3.1).
-    async fn robots(&self, url: &Url, origin: &str) -> Result<Robots, Failure> {
+    async fn robots(&self, source: &Source, origin: &str) -> Result<Robots, Failure> {
         let address = format!("{origin}/robots.txt");
         let limits = Limits {
             connect: Duration::from_secs(10),
             whole: Duration::from_secs(30),
-            redirects: REDIRECTS,
             ..Limits::of_body(ROBOTS_BYTES)
         };
-        let _turn = self.hosts.turn(url.host_str().unwrap_or_default(), self.pause).await;
-        let answer = self.client.get(&Request::new(&address, limits)).await;
-        let answer = answer.map_err(|error| Failure::of_fetching(&error))?;
+        // A file of rules needs no rules (RFC 9309 section 2.2.2), also where a redirect leads to it.
+        let (answer, _turn) = self.answer(source, Request::new(&address, limits), false).await?;
         match answer.status {
             StatusCode::OK => {
-                let body = answer.bytes().await.map_err(|error| Failure::of_fetching(&error))?;
+                let body = answer.bytes().await.map_err(|error| fetching(source, &error))?;
                 Ok(Robots::parse(&String::from_utf8_lossy(&body)))
             }
             // 429 asks to come back later, which says nothing about the rules.
@@ -338,3 +361,6 @@ fn status(status: StatusCode, headers: &HeaderMap) -> Failure {
         ..Failure::new("status", format!("the source answered {}", status.as_u16()))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -101,34 +101,58 @@ impl Client {
     /// # Errors
     /// [`Error`].
     pub async fn get(&self, request: &Request<'_>) -> Result<Answer, Error> {
-        let Request { url, limits, .. } = *request;
+        let limits = request.limits;
         let deadline = Instant::now() + limits.whole;
-        let mut target = Target::parse(url, None, &self.options)?;
+        let mut target = Target::parse(request.url, None, &self.options)?;
         let first = target.url.origin();
         // The deadline holds for all redirects together, so that a chain of slow servers costs no more than one.
         for followed in 0..=limits.redirects {
             // Validators belong to the server that gave them.
-            let head = self.head(request, &target, target.url.origin() == first)?;
-            let mut is_unsent = true;
-            let exchange = self.exchange(head, &target, limits, deadline, &mut is_unsent);
-            let answer = within(deadline, &target.host, exchange).await??;
-            if !is_redirect(answer.status) {
-                return Ok(answer);
+            let with_validators = target.url.origin() == first;
+            match self.step(request, &target, with_validators, deadline).await? {
+                Step::Answer(answer) => return Ok(*answer),
+                Step::Redirect(_) if followed == limits.redirects => break,
+                Step::Redirect(next) => target = Target::parse(next.as_str(), None, &self.options)?,
             }
-            let host = || target.host.clone();
-            if followed == limits.redirects {
-                break;
-            }
-            // The body of a redirect is not read, and its connection ends here.
-            let location = answer.headers.get(LOCATION).and_then(|value| value.to_str().ok());
-            let location = location.ok_or_else(|| Error::Protocol { host: host() })?;
-            target = Target::parse(location, Some(&target.url), &self.options)
-                .map_err(|refusal| Error::RedirectTarget { host: host(), refusal })?;
         }
         Err(Error::Redirects {
             host: target.host,
             limit: limits.redirects,
         })
+    }
+
+    /// Sends a request and follows no redirect: the caller decides on the next server before it is asked. The limit of
+    /// redirects is not read.
+    ///
+    /// # Errors
+    /// [`Error`]; [`Error::RedirectTarget`] if the server redirects to a URL that no request may have.
+    pub async fn get_step(&self, request: &Request<'_>) -> Result<Step, Error> {
+        let deadline = Instant::now() + request.limits.whole;
+        let target = Target::parse(request.url, None, &self.options)?;
+        self.step(request, &target, true, deadline).await
+    }
+
+    async fn step(
+        &self,
+        request: &Request<'_>,
+        target: &Target,
+        with_validators: bool,
+        deadline: Instant,
+    ) -> Result<Step, Error> {
+        let head = self.head(request, target, with_validators)?;
+        let mut is_unsent = true;
+        let exchange = self.exchange(head, target, request.limits, deadline, &mut is_unsent);
+        let answer = within(deadline, &target.host, exchange).await??;
+        if !is_redirect(answer.status) {
+            return Ok(Step::Answer(Box::new(answer)));
+        }
+        let host = || target.host.clone();
+        // The body of a redirect is not read, and its connection ends here.
+        let location = answer.headers.get(LOCATION).and_then(|value| value.to_str().ok());
+        let location = location.ok_or_else(|| Error::Protocol { host: host() })?;
+        let next = Target::parse(location, Some(&target.url), &self.options);
+        let next = next.map_err(|refusal| Error::RedirectTarget { host: host(), refusal })?;
+        Ok(Step::Redirect(next.url))
     }
 
     /// Sends JSON by POST and returns the answer once its headers are here. A redirect is an error and is not followed.
@@ -322,6 +346,15 @@ pub struct NotPosted {
     pub error: Error,
     /// True if nothing was sent to the server.
     pub is_unsent: bool,
+}
+
+/// What one server answered.
+#[derive(Debug)]
+pub enum Step {
+    /// An answer with any status other than a redirect.
+    Answer(Box<Answer>),
+    /// The URL of a redirect. It has passed the checks that need no network.
+    Redirect(Url),
 }
 
 /// An answer whose headers are here and whose body may still be on its way. Dropping it ends the connection.

@@ -21,7 +21,7 @@ pub mod testing;
 mod tls;
 
 pub use address::is_public;
-pub use client::{Answer, Client, NotPosted};
+pub use client::{Answer, Client, NotPosted, Step};
 pub use dial::Dialer;
 pub use error::{Error, Refusal};
 pub use options::{Limits, Options, Ports, Request, Roots};
