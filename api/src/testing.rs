@@ -8,7 +8,7 @@ use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::response::Response;
 use catalog::storage::DurableLocal;
-use catalog::{Catalog, Merge, MergeOutcome, Proposal, Snapshot};
+use catalog::{Catalog, CommitOutcome, Merge, Prepared, Snapshot};
 use http::{HeaderValue, Request, StatusCode, header};
 use http_body_util::BodyExt as _;
 use operators::screen::LocalScreener;
@@ -410,15 +410,13 @@ impl Service {
         let id = projects.iter().find(|project| project.slug == slug).unwrap().id;
         let contract = Arc::new(serde_json::from_value(schema_def()).unwrap());
         let mut table = self.app.catalog.table(id, &contract).await.unwrap();
-        let proposal = Proposal {
-            contribution,
-            agent,
-            batch: Arc::new(Batch::decode(&contract, records)),
-            at: self.app.clock.now(),
-            notes: Value::Null,
-        };
-        match table.merge(proposal).await.unwrap() {
-            MergeOutcome::Merged(merge) => merge,
+        let mut prepared = Prepared::of_batch(contribution, agent, Arc::new(Batch::decode(&contract, records)));
+        match table
+            .commit(&mut prepared, self.app.clock.now(), |_| Value::Null)
+            .await
+            .unwrap()
+        {
+            CommitOutcome::Committed(merge) => merge,
             other => panic!("not merged: {other:?}"),
         }
     }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use arrow::array::RecordBatch;
 use catalog::storage::DurableLocal;
-use catalog::{Catalog, Columns, MergeOutcome, Policy, Proposal};
+use catalog::{Catalog, Columns, CommitOutcome, Policy, Prepared};
 use futures_util::TryStreamExt as _;
 use serde_json::{Value, json};
 use types::clock::SystemClock;
@@ -52,15 +52,16 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let mut merging = Duration::ZERO;
     for version in table.head().0..versions {
         let records: Vec<Value> = (0..rows).map(|row| record(version * rows + row)).collect();
-        let proposal = Proposal {
-            contribution: ContributionId::new(clock.now()),
-            agent: AgentId::new(clock.now()),
-            batch: Arc::new(Batch::decode(&contract, &records)),
-            at: clock.now(),
-            notes: Value::Null,
-        };
+        let mut prepared = Prepared::of_batch(
+            ContributionId::new(clock.now()),
+            AgentId::new(clock.now()),
+            Arc::new(Batch::decode(&contract, &records)),
+        );
         let begun = cpu_time()?;
-        if !matches!(table.merge(proposal).await?, MergeOutcome::Merged(_)) {
+        if !matches!(
+            table.commit(&mut prepared, clock.now(), |_| Value::Null).await?,
+            CommitOutcome::Committed(_)
+        ) {
             return Err("a batch was not merged".into());
         }
         merging += cpu_time()?.saturating_sub(begun);

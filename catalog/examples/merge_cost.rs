@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use arrow::array::RecordBatch;
 use catalog::storage::DurableLocal;
-use catalog::{Catalog, MergeOutcome, Proposal};
+use catalog::{Catalog, CommitOutcome, Prepared};
 use serde_json::{Value, json};
 use types::clock::SystemClock;
 use types::{AgentId, Batch, Clock as _, Contract, ContributionId, DatasetId};
@@ -42,23 +42,24 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let mut table = catalog.table(dataset, &contract).await?;
     let mut version = 0;
     while version < versions {
-        let proposals: Vec<Proposal> = (version..version + WINDOW)
+        let batches: Vec<Prepared> = (version..version + WINDOW)
             .map(|version| {
                 let records: Vec<Value> = (0..ROWS).map(|row| record(version * ROWS + row)).collect();
-                Proposal {
-                    contribution: ContributionId::new(clock.now()),
-                    agent: AgentId::new(clock.now()),
-                    batch: Arc::new(Batch::decode(&contract, &records)),
-                    at: clock.now(),
-                    notes: Value::Null,
-                }
+                Prepared::of_batch(
+                    ContributionId::new(clock.now()),
+                    AgentId::new(clock.now()),
+                    Arc::new(Batch::decode(&contract, &records)),
+                )
             })
             .collect();
-        let mut walls = Vec::with_capacity(proposals.len());
+        let mut walls = Vec::with_capacity(batches.len());
         let before = cpu_time()?;
-        for proposal in proposals {
+        for mut prepared in batches {
             let start = Instant::now();
-            if !matches!(table.merge(proposal).await?, MergeOutcome::Merged(_)) {
+            if !matches!(
+                table.commit(&mut prepared, clock.now(), |_| Value::Null).await?,
+                CommitOutcome::Committed(_)
+            ) {
                 return Err("a batch was not merged".into());
             }
             walls.push(start.elapsed());

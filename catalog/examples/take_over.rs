@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use catalog::storage::s3::{S3, S3Config, Secret};
 use catalog::storage::{DurableLocal, DurableStore};
-use catalog::{Catalog, MergeOutcome, Proposal};
+use catalog::{Catalog, CommitOutcome, Prepared};
 use s3_server::{ACCESS_KEY, BUCKET, Fault, REGION, Rule, SECRET_KEY, Server};
 use serde_json::{Value, json};
 use types::clock::SystemClock;
@@ -41,14 +41,15 @@ async fn main() -> Result<(), Box<dyn Error>> {
         let records: Vec<Value> = (0..ROWS)
             .map(|row| json!({"id": format!("r{}", version * ROWS + row), "value": row}))
             .collect();
-        let proposal = Proposal {
-            contribution: ContributionId::new(clock.now()),
-            agent: AgentId::new(clock.now()),
-            batch: Arc::new(Batch::decode(&contract, &records)),
-            at: clock.now(),
-            notes: Value::Null,
-        };
-        if !matches!(table.merge(proposal).await?, MergeOutcome::Merged(_)) {
+        let mut prepared = Prepared::of_batch(
+            ContributionId::new(clock.now()),
+            AgentId::new(clock.now()),
+            Arc::new(Batch::decode(&contract, &records)),
+        );
+        if !matches!(
+            table.commit(&mut prepared, clock.now(), |_| Value::Null).await?,
+            CommitOutcome::Committed(_)
+        ) {
             return Err("a batch was not merged".into());
         }
     }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use catalog::storage::DurableLocal;
-use catalog::{Catalog, MergeOutcome, Proposal};
+use catalog::{Catalog, CommitOutcome, Prepared};
 use serde_json::{Value, json};
 use types::clock::ManualClock;
 use types::{AgentId, Batch, Contract, ContributionId, DatasetId, Timestamp, Version, render};
@@ -32,14 +32,15 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let mut table = catalog.table(dataset, &contract).await?;
     for version in 0..12_i64 {
         let records: Vec<_> = (0..=version * 3).map(|row| record(version, row)).collect();
-        let proposal = Proposal {
-            contribution: ContributionId::new(start),
-            agent: AgentId::new(start),
-            batch: Arc::new(Batch::decode(&contract, &records)),
-            at: start,
-            notes: Value::Null,
-        };
-        if !matches!(table.merge(proposal).await?, MergeOutcome::Merged(_)) {
+        let mut prepared = Prepared::of_batch(
+            ContributionId::new(start),
+            AgentId::new(start),
+            Arc::new(Batch::decode(&contract, &records)),
+        );
+        if !matches!(
+            table.commit(&mut prepared, start, |_| Value::Null).await?,
+            CommitOutcome::Committed(_)
+        ) {
             return Err("a version was not merged".into());
         }
     }

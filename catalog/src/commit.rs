@@ -1,31 +1,73 @@
-//! The critical section: a proposal becomes the next version, once.
+//! The critical section: prepared rows become the next version, once.
 //!
-//! Invariant: commit N+1 is put only by one who has seen commits 0 to N, sees that N is still there, found the
-//! contribution in none of them and none of the rows in their keys. The put fails where N+1 exists, so of two who try,
-//! one reads the other's commit and starts over. A put without an answer is looked up, never repeated blindly.
+//! Invariants:
+//! - Commit N+1 is put only by one who has seen commits 0 to N, sees that N is still there, found the contribution in
+//!   none of them and none of the rows in their keys. The put fails where N+1 exists, so of two who try, one reads the
+//!   other's commit and starts over. A put without an answer is looked up, never repeated blindly.
+//! - What is done for an upload up to the commit does not grow with its rows, unless another contribution brought one of
+//!   them meanwhile. After the commit its keys are stored.
+//! - [`Merge`] is part of the commit. Its members are a format and keep their names.
 
-pub(crate) mod draft;
-pub(crate) mod staged;
+mod orphans;
 mod trial;
-mod tried;
 
 use std::sync::Arc;
 
 use futures_util::future::join;
 use object_store::{PutMode, PutPayload};
 use parquet::errors::ParquetError;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tracing::Instrument as _;
 use types::fault;
-use types::{Batch, Contract, Timestamp, Version, metric};
+use types::{AgentId, Contract, ContributionId, DatasetId, Timestamp, Version, metric};
 
-use self::draft::{Draft, Drafted};
-pub use self::trial::try_merge;
-pub(crate) use self::tried::Tried;
+pub(crate) use self::orphans::OrphanTracker;
 use crate::log::{self, Commit};
-use crate::part::{self, PartInfo};
-use crate::state::{State, When};
-use crate::{Error, Merge, MergeOutcome, Proposal, faults};
+use crate::part::PartInfo;
+use crate::prepare::{Body, Late, NewPart, Prepared, VersionParts};
+use crate::state::{Base, State, When};
+use crate::{Error, faults};
+
+/// Description of a version, as stored in its commit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Merge {
+    /// Contribution that became the version.
+    pub contribution: ContributionId,
+    /// Agent that contributed the rows.
+    pub agent: AgentId,
+    /// Number of the version, from 1.
+    pub version: Version,
+    /// Number of rows that the version added.
+    pub accepted: u64,
+    /// Number of rows of the table at this version.
+    pub record_count: u64,
+    /// Content root of the version: 64 lower-case hexadecimal digits.
+    pub root: String,
+    /// Indexes, in the decoded batch, of rows that passed the chain and were dropped at the commit because the table
+    /// already had their keys. Empty for an upload.
+    pub duplicates: Vec<u32>,
+    /// Time of the merge.
+    pub at: Timestamp,
+    /// Notes of the caller. The catalog does not read them.
+    pub notes: Value,
+}
+
+/// Outcome of committing [`Prepared`] rows.
+#[must_use]
+#[derive(Clone, Debug, PartialEq)]
+pub enum CommitOutcome {
+    /// The rows became this version.
+    Committed(Merge),
+    /// An earlier commit of the same contribution created this version.
+    AlreadyCommitted(Merge),
+    /// The table already has every row. No commit was put.
+    NothingNew(Late),
+}
+
+/// Returns the notes to keep in a commit. It receives the rows that the commit drops.
+pub(crate) type Notes = dyn Fn(&Late) -> Value + Send + Sync;
 
 /// Makes sure that the table exists with this contract.
 pub(crate) async fn create(state: &State, contract: &Contract, at: Timestamp) -> Result<(), Error> {
@@ -44,130 +86,155 @@ pub(crate) async fn create(state: &State, contract: &Contract, at: Timestamp) ->
     }
 }
 
-/// Merges a proposal into a table that exists: with `only`, as the version after it. Gives the proposal back, and puts
-/// nothing, if the table has a later one.
-pub(crate) async fn merge_after(
+/// Commits prepared rows to a table that exists: with `only`, as the version after it. Returns `None`, and puts nothing,
+/// if the table then has a later version.
+pub(crate) async fn commit(
     state: &Arc<State>,
-    proposal: Proposal,
-    tried: &mut Tried,
+    prepared: &mut Prepared,
+    at: Timestamp,
+    notes: &Notes,
     only: Option<Version>,
-) -> Result<Result<MergeOutcome, Proposal>, Error> {
-    fault::point("merge.begin");
-    let Proposal {
-        contribution,
-        agent,
-        batch,
-        at,
-        mut notes,
-    } = proposal;
+    orphans: &mut OrphanTracker,
+) -> Result<Option<CommitOutcome>, Error> {
+    let is_batch = matches!(prepared.body, Body::Memory(_));
+    if is_batch {
+        fault::point("merge.begin");
+    }
     let mut lost = None;
-    loop {
-        let found = state.find(contribution).await?;
+    let outcome = loop {
+        let found = state.find(prepared.contribution).await?;
         if let Some(merge) = faults::may_skip_guard(found, lost.is_some()) {
-            tried.discard(state).await;
-            return Ok(Ok(MergeOutcome::AlreadyCommitted(merge)));
+            break Some(CommitOutcome::AlreadyCommitted(merge));
         }
         let base = state.base();
         if only.is_some_and(|only| only != base.version) {
-            tried.discard(state).await;
-            return Ok(Err(Proposal {
-                contribution,
-                agent,
-                batch,
-                at,
-                notes,
-            }));
+            break None;
         }
-        let version = base.version.next();
-        let drafted = if let Some(drafted) = faults::may_rebase(lost.take(), base) {
-            drafted
-        } else {
-            let drafting = Draft::after(state, &batch, contribution, agent, base);
-            drafting.instrument(tracing::debug_span!("prepare version")).await?
-        };
-        let draft = match drafted {
-            Drafted::Rows(draft) => draft,
-            Drafted::NothingNew(duplicates) => {
-                state.confirm().await?;
-                tried.discard(state).await;
-                return Ok(Ok(MergeOutcome::NothingNew { duplicates }));
-            }
-        };
-        let mut merge = Merge {
-            contribution,
-            agent,
-            version,
-            accepted: draft.part.rows,
-            record_count: base.rows + draft.part.rows,
-            root: draft.root.to_string(),
-            duplicates: draft.duplicates.clone(),
-            at,
-            notes,
-        };
+        let preparing = prepared.against(state, base, lost.take());
+        let mut new = preparing.instrument(tracing::debug_span!("prepare version")).await?;
+        if new.parts.is_empty() {
+            break Some(CommitOutcome::NothingNew(new.late));
+        }
+        let merge = merge_of(prepared, base, &new, at, notes(&new.late));
         let path = log::path(state.dataset, base.commit);
-        let proof = part::proof_of(&draft.encoded.bytes);
-        let commit_of = |part: &PartInfo| {
-            let commit = log::merged(state.dataset, &merge, [(part, proof.as_ref())]);
-            commit.map(PutPayload::from).map_err(unencodable)
-        };
-        // Before the part is there: the commit's bytes are written and synced while those of the part
-        // are. Among many merges the other thread only costs.
-        let prepared = if state.blocking.exceeds_processors() {
-            None
+        // Before the part is there: the commit's bytes are written and synced while those of the part are. Among many
+        // merges the other thread only costs.
+        let pending = if is_batch && !state.blocking.exceeds_processors() {
+            Some(state.durable.prepare(&path, encode(state.dataset, &merge, &new.parts)?))
         } else {
-            Some(state.durable.prepare(&path, commit_of(&draft.part)?))
+            None
         };
-        let putting = tried.put(state, &draft).instrument(tracing::debug_span!("put part"));
-        let (part, confirmed) = join(putting, state.confirm()).await;
-        confirmed?;
-        let part = part?;
-        fault::point("merge.part");
+        let is_as_named = put_parts(state, &mut new, is_batch, orphans).await?;
         let span = tracing::debug_span!("put commit", commit = base.commit);
-        let committed = match prepared {
-            Some(prepared) if part == draft.part => {
-                let created = prepared.create().instrument(span).await;
+        let committed = match pending {
+            Some(pending) if is_as_named => {
+                let created = pending.create().instrument(span).await;
                 created.map_err(|error| Error::storage(&path, error))
             }
-            _ => put(state, &path, commit_of(&part)?).instrument(span).await,
+            _ => {
+                let bytes = encode(state.dataset, &merge, &new.parts)?;
+                put(state, &path, bytes).instrument(span).await
+            }
         };
         match committed {
             Ok(()) => {
-                fault::point("merge.commit");
-                landed(state, base.commit, &merge, vec![part], &draft.rows).await?;
-                tried.discard(state).await;
-                return Ok(Ok(MergeOutcome::Merged(merge)));
+                fault::point(if is_batch { "merge.commit" } else { "stage.commit" });
+                landed(state, base.commit, prepared, &merge, new).await?;
+                break Some(CommitOutcome::Committed(merge));
             }
             Err(error) => {
-                tracing::info!(dataset = %state.dataset, %version, %error, "a commit was not put, reading the log");
+                tracing::info!(
+                    dataset = %state.dataset, version = %merge.version, %error,
+                    "a commit was not put, reading the log"
+                );
                 state.refresh().await?;
                 if state.base().commit <= base.commit {
                     return Err(error);
                 }
                 metrics::counter!(metric::COMMIT_CONFLICTS).increment(1);
-                lost = Some(draft);
-                notes = std::mem::take(&mut merge.notes);
+                lost = Some(new);
             }
         }
+    };
+    orphans.discard(state).await;
+    Ok(outcome)
+}
+
+/// Puts the parts of a version. Returns true if each has the name that it came with.
+async fn put_parts(
+    state: &State,
+    new: &mut VersionParts,
+    is_batch: bool,
+    orphans: &mut OrphanTracker,
+) -> Result<bool, Error> {
+    let putting = async {
+        let mut is_as_named = true;
+        for part in &mut new.parts {
+            is_as_named &= orphans.put(state, part).await?;
+        }
+        Ok::<_, Error>(is_as_named)
+    };
+    let putting = putting.instrument(tracing::debug_span!("put part"));
+    if is_batch {
+        // The last commit is confirmed meanwhile. That of an upload was, before its rows were compared.
+        let (put, confirmed) = join(putting, state.confirm()).await;
+        confirmed?;
+        let is_as_named = put?;
+        fault::point("merge.part");
+        Ok(is_as_named)
+    } else {
+        let is_as_named = putting.await?;
+        fault::point("stage.linked");
+        Ok(is_as_named)
     }
 }
 
-pub(crate) async fn put(state: &State, path: &object_store::path::Path, payload: PutPayload) -> Result<(), Error> {
-    let put = state.objects.put_opts(path, payload, PutMode::Create.into()).await;
-    put.map(|_| ()).map_err(|error| Error::storage(path, error))
+/// Describes the version after `base`.
+fn merge_of(prepared: &Prepared, base: Base, new: &VersionParts, at: Timestamp, notes: Value) -> Merge {
+    Merge {
+        contribution: prepared.contribution,
+        agent: prepared.agent,
+        version: base.version.next(),
+        accepted: new.rows,
+        record_count: base.rows + new.rows,
+        root: new.root.to_string(),
+        duplicates: new.late.named().to_vec(),
+        at,
+        notes,
+    }
+}
+
+/// Encodes the commit of a version.
+fn encode(dataset: DatasetId, merge: &Merge, parts: &[NewPart]) -> Result<PutPayload, Error> {
+    let parts = parts.iter().map(|part| (&part.info, part.proof.as_ref()));
+    let commit = log::merged(dataset, merge, parts);
+    commit.map(PutPayload::from).map_err(unencodable)
 }
 
 /// Makes a durable commit known in this process: its keys first, then the version.
 async fn landed(
     state: &Arc<State>,
     number: u64,
+    prepared: &Prepared,
     merge: &Merge,
-    parts: Vec<PartInfo>,
-    rows: &Batch,
+    new: VersionParts,
 ) -> Result<(), Error> {
     let index = state.index().await?;
-    index.insert(merge.version, rows.keys());
-    fault::point("merge.indexed");
-    show(state, number, merge, parts)?;
+    let parts = new.parts.into_iter().map(|part| part.info).collect();
+    match &prepared.body {
+        Body::Memory(memory) => {
+            index.insert(merge.version, memory.new.keys());
+            fault::point("merge.indexed");
+            show(state, number, merge, parts)?;
+        }
+        Body::Files(files) => {
+            // A writer that finds the commit meanwhile would bring its keys from the parts.
+            let alone = index.catching_up.lock().await;
+            files.store_keys(state, &index, merge).await?;
+            show(state, number, merge, parts)?;
+            drop(alone);
+        }
+    }
     state.save(When::Growing).await
 }
 
@@ -180,6 +247,11 @@ fn show(state: &State, number: u64, merge: &Merge, parts: Vec<PartInfo>) -> Resu
         ..*merge
     };
     state.apply(number, Commit::Merged(Box::new(told), parts))
+}
+
+pub(crate) async fn put(state: &State, path: &object_store::path::Path, payload: PutPayload) -> Result<(), Error> {
+    let put = state.objects.put_opts(path, payload, PutMode::Create.into()).await;
+    put.map(|_| ()).map_err(|error| Error::storage(path, error))
 }
 
 /// Puts what is derived in the place of what was there.

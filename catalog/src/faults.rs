@@ -11,8 +11,8 @@ use types::Batch;
 use types::fault::{InjectedBug, is_injected};
 
 use crate::Merge;
-use crate::commit::draft::{Draft, Drafted};
 use crate::keys::KeyIndex;
+use crate::prepare::VersionParts;
 use crate::state::Base;
 
 /// Returns the merge that the guard against a second merge found. Injected bugs: the guard is never asked, or not after
@@ -49,13 +49,13 @@ pub(crate) fn may_keep_duplicates(keep: Vec<bool>) -> Vec<bool> {
 
 /// Returns the version to commit if preparing it is not needed. Injected bug: after a lost race the same rows get the
 /// next number, as the retry of a general library would do it, and the winner is not read.
-pub(crate) fn may_rebase(lost: Option<Draft>, base: Base) -> Option<Drafted> {
+pub(crate) fn may_rebase(lost: Option<VersionParts>, base: Base, rows: &Batch) -> Option<VersionParts> {
     #[cfg(feature = "faults")]
     if is_injected(InjectedBug::LibraryRebase) {
-        return lost.map(|draft| draft.rebased(base));
+        return lost.map(|lost| lost.rebased(base, rows));
     }
     #[cfg(not(feature = "faults"))]
-    let _ = (lost, base);
+    let _ = (lost, base, rows);
     None
 }
 

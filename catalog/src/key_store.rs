@@ -17,7 +17,7 @@ use types::{DatasetId, RecordKey, Version};
 
 use crate::disk::{Reserve, no_room};
 use crate::key_file::{KWayMerge, KeyFile, Source};
-use crate::staged::Scratch;
+use crate::prepare::Scratch;
 use crate::{Error, Root};
 
 /// Name of the marker file: an earlier run found the database damaged.

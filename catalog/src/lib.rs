@@ -43,12 +43,11 @@ mod key_file;
 mod key_store;
 mod keys;
 mod log;
-mod merge;
 mod part;
 mod part_cache;
 pub mod platform;
+mod prepare;
 mod snapshot;
-mod staged;
 mod state;
 pub mod storage;
 mod table;
@@ -56,17 +55,16 @@ mod tables;
 mod version_index;
 
 pub use catalog::Catalog;
-pub use commit::try_merge;
+pub use commit::{CommitOutcome, Merge};
 pub use compaction::{Compacted, Compaction, Policy};
 pub use disk::Reserve;
 pub use error::Error;
 pub use history::{Agreement, KnownHead};
-pub use merge::{Merge, MergeOutcome, Proposal, StagedOutcome};
 pub use part::{HIDDEN, Link, PartInfo};
 pub use part_cache::{CacheError, Held, PartCache};
+pub use prepare::{Late, Prepared, Stager, TrialStager};
 pub use proof::Root;
 pub use snapshot::{Columns, Snapshot};
-pub use staged::{Staged, Stager, TrialStager};
 pub use table::{Stagers, Table};
 
 #[cfg(test)]

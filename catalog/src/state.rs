@@ -82,6 +82,16 @@ pub(crate) struct Base {
     pub(crate) commit: u64,
 }
 
+impl Base {
+    /// State of a table that has a contract and no version.
+    pub(crate) const CREATED: Self = Self {
+        version: Version::EMPTY,
+        rows: 0,
+        root: Root::EMPTY,
+        commit: 1,
+    };
+}
+
 impl State {
     /// Reads a table: the derived file, if it is valid, and the commits after it.
     pub(crate) async fn load(backing: &Backing, dataset: DatasetId, now: Timestamp) -> Result<Arc<Self>, Error> {

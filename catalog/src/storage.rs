@@ -52,10 +52,10 @@ pub trait DurableStore: ObjectStore {
         false
     }
 
-    /// Starts to put a new object that stays invisible until it is [created](Prepared::create), for a caller that must
+    /// Starts to put a new object that stays invisible until it is [created](PendingObject::create), for a caller that must
     /// put another object first. A store of files writes and syncs the file meanwhile; other stores do all the work in
     /// `create`. Must be called within a tokio runtime.
-    fn prepare(&self, location: &Path, payload: PutPayload) -> Box<dyn Prepared + '_> {
+    fn prepare(&self, location: &Path, payload: PutPayload) -> Box<dyn PendingObject + '_> {
         Box::new(Later {
             store: self,
             location: location.clone(),
@@ -74,7 +74,7 @@ pub trait DurableStore: ObjectStore {
 
 /// An object that is about to be created. Dropping this value cancels the creation.
 #[async_trait]
-pub trait Prepared: Send {
+pub trait PendingObject: Send {
     /// Creates the object, like a put with [`PutMode::Create`].
     ///
     /// # Errors
@@ -82,7 +82,7 @@ pub trait Prepared: Send {
     async fn create(self: Box<Self>) -> Result<()>;
 }
 
-/// Prepared object of a store that does all the work in `create`.
+/// PendingObject object of a store that does all the work in `create`.
 struct Later<'a, S: ?Sized> {
     store: &'a S,
     location: Path,
@@ -90,7 +90,7 @@ struct Later<'a, S: ?Sized> {
 }
 
 #[async_trait]
-impl<S: DurableStore + ?Sized> Prepared for Later<'_, S> {
+impl<S: DurableStore + ?Sized> PendingObject for Later<'_, S> {
     async fn create(self: Box<Self>) -> Result<()> {
         let Self {
             store,
@@ -281,7 +281,7 @@ struct Unnamed {
 }
 
 #[async_trait]
-impl Prepared for Unnamed {
+impl PendingObject for Unnamed {
     async fn create(self: Box<Self>) -> Result<()> {
         let Self {
             store,
@@ -365,7 +365,7 @@ impl DurableStore for DurableLocal {
         true
     }
 
-    fn prepare(&self, location: &Path, payload: PutPayload) -> Box<dyn Prepared + '_> {
+    fn prepare(&self, location: &Path, payload: PutPayload) -> Box<dyn PendingObject + '_> {
         let payload = Arc::new(Mutex::new(Some(payload)));
         let stage = {
             let (store, payload) = (self.clone(), Arc::clone(&payload));

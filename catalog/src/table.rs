@@ -5,15 +5,16 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
 use types::key::KeyLookup;
 use types::{AgentId, Clock, Contract, ContributionId, Timestamp, Version};
 
-use crate::commit::{self, Tried};
+use crate::commit::{self, Notes, OrphanTracker};
 use crate::compaction::{self, Compacted, Compacting, Compaction};
-use crate::staged::{Staged, Stager};
+use crate::prepare::{Late, Prepared, Stager};
 use crate::state::{LiveLookup, SnapshotLookup, State, When};
 use crate::tables::Tables;
-use crate::{Agreement, Error, KnownHead, Merge, MergeOutcome, Proposal, StagedOutcome, history};
+use crate::{Agreement, CommitOutcome, Error, KnownHead, Merge, history};
 
 /// Starts the staging of uploads for one table.
 #[derive(Clone, Debug)]
@@ -49,7 +50,7 @@ pub struct Table {
     contract: Arc<Contract>,
     clock: Arc<dyn Clock>,
     tables: Arc<Tables>,
-    tried: Tried,
+    orphans: OrphanTracker,
     pub(crate) compacting: Option<Arc<Compacting>>,
 }
 
@@ -70,7 +71,7 @@ impl Table {
             contract: Arc::clone(contract),
             clock,
             tables,
-            tried: Tried::default(),
+            orphans: OrphanTracker::default(),
             compacting: None,
         })
     }
@@ -138,63 +139,84 @@ impl Table {
         Arc::clone(&self.known) as Arc<dyn KeyLookup>
     }
 
-    /// Merges the rows of a proposal that are new to the table, as the next version. Creates the table first if it does
-    /// not exist. A contribution that was merged before is not merged again, and its earlier version is returned.
+    /// Commits the rows that are new to the table as the next version. Creates the table first if it does not exist. A
+    /// contribution that was committed before is not committed again, and its earlier version is returned. `notes`
+    /// receives the rows that are dropped here and returns the notes to keep in the commit.
     ///
     /// # Errors
-    /// After an error the log has either nothing or the whole version. A second call with the same proposal finds out.
-    pub async fn merge(&mut self, mut proposal: Proposal) -> Result<MergeOutcome, Error> {
+    /// After an error the log has either nothing or the whole version. A second call with the same rows finds out.
+    pub async fn commit(
+        &mut self,
+        prepared: &mut Prepared,
+        at: Timestamp,
+        notes: impl Fn(&Late) -> Value + Send + Sync + 'static,
+    ) -> Result<CommitOutcome, Error> {
+        let notes: Arc<Notes> = Arc::new(notes);
         loop {
             // Without a version to wait for, the first round always has an outcome.
-            match self.merge_at(proposal, None).await? {
-                Ok(outcome) => return Ok(outcome),
-                Err(back) => proposal = back,
+            if let Some(outcome) = self.commit_at(prepared, at, &notes, None).await? {
+                return Ok(outcome);
             }
         }
     }
 
-    /// Merges a proposal that was checked against the version `only`, as the version after it. Returns `None`, and
-    /// merges nothing, if the table has a later version: the caller reads it and checks again.
+    /// Commits rows that were compared with the version `only`, as the version after it. Returns `None`, and commits
+    /// nothing, if the table has a later version: the caller reads it and compares again.
     ///
     /// # Errors
-    /// As [`Self::merge`].
-    pub async fn merge_after(&mut self, proposal: Proposal, only: Version) -> Result<Option<MergeOutcome>, Error> {
-        Ok(self.merge_at(proposal, Some(only)).await?.ok())
+    /// As [`Self::commit`].
+    pub async fn commit_after(
+        &mut self,
+        only: Version,
+        prepared: &mut Prepared,
+        at: Timestamp,
+        notes: impl Fn(&Late) -> Value + Send + Sync + 'static,
+    ) -> Result<Option<CommitOutcome>, Error> {
+        let notes: Arc<Notes> = Arc::new(notes);
+        self.commit_at(prepared, at, &notes, Some(only)).await
     }
 
-    async fn merge_at(
+    async fn commit_at(
         &mut self,
-        proposal: Proposal,
+        prepared: &mut Prepared,
+        at: Timestamp,
+        notes: &Arc<Notes>,
         only: Option<Version>,
-    ) -> Result<Result<MergeOutcome, Proposal>, Error> {
-        let contract = proposal.batch.contract();
+    ) -> Result<Option<CommitOutcome>, Error> {
+        let contract = prepared.contract();
         // Usually both are the same allocation, which spares comparing the fields.
         if !Arc::ptr_eq(contract, &self.contract) && *contract != self.contract {
             return Err(Error::ContractMismatch {
                 dataset: self.state.dataset,
             });
         }
-        let (state, contract) = (Arc::clone(&self.state), Arc::clone(&self.contract));
-        // The state moves into the future and back, because another thread may run it.
-        let (now, mut tried) = (self.clock.now(), std::mem::take(&mut self.tried));
-        let merging = async move {
-            // The table's creation is checked even if the table exists: another owner may have created it meanwhile
-            // with another contract.
-            let merged = match commit::create(&state, &contract, now).await {
-                Ok(()) => commit::merge_after(&state, proposal, &mut tried, only).await,
-                Err(error) => Err(error),
-            };
-            (merged, tried)
+        // The table's creation is checked even if the table exists: another owner may have created it meanwhile with
+        // another contract.
+        let now = self.clock.now();
+        let outcome = match prepared.share_batch() {
+            // On a store that blocks, the commit of a batch is mostly waiting for the disk, so it runs on one blocking
+            // thread.
+            Some(mut batch) if self.state.blocks() => {
+                let (state, contract, notes) = (Arc::clone(&self.state), Arc::clone(&self.contract), Arc::clone(notes));
+                // It moves into the future and back, because another thread runs it. A panic loses the list; the cost is
+                // a file that no commit names.
+                let mut orphans = std::mem::take(&mut self.orphans);
+                let committing = async move {
+                    let committed = match commit::create(&state, &contract, now).await {
+                        Ok(()) => commit::commit(&state, &mut batch, at, &*notes, only, &mut orphans).await,
+                        Err(error) => Err(error),
+                    };
+                    (committed, orphans)
+                };
+                let (committed, orphans) = self.state.blocking.run(committing).await.map_err(Error::Stopped)?;
+                self.orphans = orphans;
+                committed?
+            }
+            _ => {
+                commit::create(&self.state, &self.contract, now).await?;
+                commit::commit(&self.state, prepared, at, &**notes, only, &mut self.orphans).await?
+            }
         };
-        // On a store that blocks, a merge is mostly waiting for the disk, so it runs on one blocking thread. A panic
-        // loses `tried`, the list of orphans; the cost is a file that no commit names.
-        let (merged, tried) = if self.state.blocks() {
-            self.state.blocking.run(merging).await.map_err(Error::Stopped)?
-        } else {
-            merging.await
-        };
-        self.tried = tried;
-        let outcome = merged?;
         self.make_room().await?;
         Ok(outcome)
     }
@@ -219,29 +241,6 @@ impl Table {
             state: Arc::clone(&self.state),
             contract: Arc::clone(&self.contract),
         }
-    }
-
-    /// Merges a staged upload as the next version, without the rows whose keys were merged meanwhile. Creates the table
-    /// first if it does not exist. A contribution that was merged before is not merged again, and its earlier version
-    /// is returned. `notes` receives the number of rows dropped here and returns the notes for the commit.
-    ///
-    /// # Errors
-    /// After an error the log has either nothing or the whole version. A second call with the same upload finds out.
-    pub async fn merge_staged(
-        &mut self,
-        staged: &mut Staged,
-        at: Timestamp,
-        notes: &(dyn Fn(u64) -> serde_json::Value + Sync),
-    ) -> Result<StagedOutcome, Error> {
-        if **staged.contract() != *self.contract {
-            return Err(Error::ContractMismatch {
-                dataset: self.state.dataset,
-            });
-        }
-        commit::create(&self.state, &self.contract, self.clock.now()).await?;
-        let outcome = commit::staged::merge(&self.state, staged, at, notes, &mut self.tried).await?;
-        self.make_room().await?;
-        Ok(outcome)
     }
 
     /// If all tables together have too many keys in memory, stores the keys of the table that has the most.

@@ -9,7 +9,7 @@ pub(crate) mod notes;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use catalog::{KnownHead, Merge, MergeOutcome, Proposal, Table};
+use catalog::{CommitOutcome, KnownHead, Late, Merge, Prepared, Table};
 use futures_util::FutureExt as _;
 use operators::{Decision, Judged};
 use tokio::time::Instant;
@@ -31,19 +31,7 @@ pub(crate) struct Verdict {
     head: Option<KnownHead>,
     decision: Decision,
     pub(crate) passed: Arc<Batch>,
-    pub(crate) notes: Notes,
-}
-
-/// Result of asking the table about a judged submission.
-enum Fate {
-    /// Its rows are a version, since now.
-    Merged(Merge),
-    /// Its rows were a version before.
-    Adopted(Merge),
-    /// The table got every row of it from others meanwhile.
-    NothingNew(Vec<u32>),
-    /// It is not to be merged.
-    NotMerged,
+    pub(crate) notes: Arc<Notes>,
 }
 
 /// Brings a judged submission to its outcome, trying again for as long as the table or the log cannot be reached. Of
@@ -72,14 +60,14 @@ pub(crate) async fn conclude(context: &Context, table: &mut Table, case: Case) -
         head,
         decision,
         passed: Arc::new(passed),
-        notes: Notes {
+        notes: Arc::new(Notes {
             rows,
             verdicts,
             tallies,
-        },
+        }),
     };
     let mut failures = 0;
-    let fate = loop {
+    let committed = loop {
         // A panic that the rows cause would come back with every delivery, and must not take the lane
         // along.
         let decided = AssertUnwindSafe(decide(context, table, &verdict)).catch_unwind().await;
@@ -87,9 +75,9 @@ pub(crate) async fn conclude(context: &Context, table: &mut Table, case: Case) -
             return Ok(Err("merging it panicked".to_owned()));
         };
         match decided {
-            Ok(fate) => {
-                count(&fate);
-                break fate;
+            Ok(committed) => {
+                count(committed.as_ref());
+                break committed;
             }
             Err(error @ catalog::Error::HistoryLost { .. }) => {
                 return history::put_off(context, address, &error).await.map(Ok);
@@ -102,7 +90,7 @@ pub(crate) async fn conclude(context: &Context, table: &mut Table, case: Case) -
             }
         }
     };
-    tell(context, table, told(context, verdict, fate)).await.map(Ok)
+    tell(context, table, told(context, verdict, committed)).await.map(Ok)
 }
 
 /// Encodes everything that concluding a judged batch would, and keeps nothing: for a process that tries the batch out.
@@ -125,26 +113,21 @@ pub(crate) fn try_out(case: Case, at: Timestamp) -> Result<(), String> {
     let outcome = if passed.is_empty() {
         unmerged(address, at, not_merged(decision), notes)
     } else {
-        let proposal = Proposal {
-            contribution: address.contribution,
-            agent,
-            batch: Arc::new(passed),
-            at,
-            notes: notes.written(),
-        };
-        let merge = catalog::try_merge(address.dataset, proposal).map_err(|error| described(&error))?;
+        let prepared = Prepared::of_batch(address.contribution, agent, Arc::new(passed));
+        let merge = prepared.try_out(address.dataset, at, notes.written());
+        let merge = merge.map_err(|error| described(&error))?;
         merged(address, merge, notes)
     };
     outcome.record().map(drop).map_err(|error| error.to_string())
 }
 
 /// Counts what became of a submission at its table.
-fn count(fate: &Fate) {
-    let result = match fate {
-        Fate::Merged(_) => "merged",
-        Fate::Adopted(_) => "already_committed",
-        Fate::NothingNew(_) => "nothing_new",
-        Fate::NotMerged => return,
+fn count(committed: Option<&CommitOutcome>) {
+    let result = match committed {
+        Some(CommitOutcome::Committed(_)) => "merged",
+        Some(CommitOutcome::AlreadyCommitted(_)) => "already_committed",
+        Some(CommitOutcome::NothingNew(_)) => "nothing_new",
+        None => return,
     };
     metrics::counter!(metric::MERGES, "result" => result).increment(1);
 }
@@ -155,49 +138,47 @@ pub(crate) fn may_pass(error: &catalog::Error) -> bool {
     error.retry() == Retry::Backoff && !panicked
 }
 
-async fn decide(context: &Context, table: &mut Table, verdict: &Verdict) -> Result<Fate, catalog::Error> {
+/// Commits the rows of a judged submission, unless they are a version already. Returns `None` if they are not to be one.
+async fn decide(
+    context: &Context,
+    table: &mut Table,
+    verdict: &Verdict,
+) -> Result<Option<CommitOutcome>, catalog::Error> {
     history::check(context, table, verdict.address, verdict.head).await?;
     // An earlier delivery may have merged, and then its rows look like duplicates of themselves.
     if let Some(merge) = faults::may_skip_guard(table.find(verdict.address.contribution).await?) {
-        return Ok(Fate::Adopted(merge));
+        return Ok(Some(CommitOutcome::AlreadyCommitted(merge)));
     }
     if verdict.decision != Decision::Merge {
         // The rows were judged by keys of commits that this process knew. If the log lost the last of
         // them, what counts as a duplicate may be in no table, and a rejection is final.
         table.confirm().await?;
-        return Ok(Fate::NotMerged);
+        return Ok(None);
     }
     faults::may_publish_early(context, table, verdict).await;
-    let proposal = Proposal {
-        contribution: verdict.address.contribution,
-        agent: verdict.agent,
-        batch: Arc::clone(&verdict.passed),
-        at: context.clock.now(),
-        notes: verdict.notes.written(),
-    };
+    let mut prepared = Prepared::of_batch(verdict.address.contribution, verdict.agent, Arc::clone(&verdict.passed));
+    let notes = Arc::clone(&verdict.notes);
     let started = Instant::now();
-    let merged = table.merge(proposal).instrument(tracing::debug_span!("merge")).await?;
+    let committing = table.commit(&mut prepared, context.clock.now(), move |_| notes.written());
+    let committed = committing.instrument(tracing::debug_span!("merge")).await?;
     metrics::histogram!(metric::MERGE_SECONDS).record(started.elapsed().as_secs_f64());
-    Ok(match merged {
-        MergeOutcome::Merged(merge) => Fate::Merged(merge),
-        MergeOutcome::AlreadyCommitted(merge) => Fate::Adopted(merge),
-        MergeOutcome::NothingNew { duplicates } => Fate::NothingNew(duplicates),
-    })
+    Ok(Some(committed))
 }
 
 /// The outcome to tell.
-fn told(context: &Context, verdict: Verdict, fate: Fate) -> Outcome {
+fn told(context: &Context, verdict: Verdict, committed: Option<CommitOutcome>) -> Outcome {
     let Verdict {
         address,
         decision,
         notes,
         ..
     } = verdict;
-    let (resolution, notes) = match fate {
-        Fate::Adopted(merge) => return adopted(address, merge),
-        Fate::Merged(merge) => return merged(address, merge, notes),
-        Fate::NothingNew(duplicates) => (nothing_new(), notes.with_duplicates(&duplicates)),
-        Fate::NotMerged => (not_merged(decision), notes),
+    let notes = Arc::unwrap_or_clone(notes);
+    let (resolution, notes) = match committed {
+        Some(CommitOutcome::AlreadyCommitted(merge)) => return adopted(address, merge),
+        Some(CommitOutcome::Committed(merge)) => return merged(address, merge, notes),
+        Some(CommitOutcome::NothingNew(late)) => (nothing_new(), notes.with_late(&late)),
+        None => (not_merged(decision), notes),
     };
     outcome(context, address, resolution, notes)
 }
@@ -239,7 +220,7 @@ fn unmerged(address: Address, at: Timestamp, resolution: Resolution, notes: Note
 
 /// Builds the outcome of a merge, which is the same at every delivery.
 fn merged(address: Address, merge: Merge, notes: Notes) -> Outcome {
-    let notes = notes.with_duplicates(&merge.duplicates);
+    let notes = notes.with_late(&Late::Rows(merge.duplicates));
     Outcome {
         format: FORMAT,
         contribution: address.contribution,

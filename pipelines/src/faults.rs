@@ -59,7 +59,7 @@ pub(crate) async fn may_publish_early(context: &Context, table: &Table, verdict:
             record_count: table.record_count() + accepted,
             root: String::new(),
         };
-        let early = outcome(context, verdict.address, resolution, verdict.notes.clone());
+        let early = outcome(context, verdict.address, resolution, (*verdict.notes).clone());
         // A worker that stops publishes nothing, and then the bug does not show.
         context.emitter.outcome(early).await.unwrap_or_default();
     }

@@ -1,7 +1,7 @@
 //! Staging: an upload becomes parts while its dataset's lane goes on, and one step on the lane makes them a version.
 //!
 //! ```text
-//!  parts ──► cut at line ends ──► judged in parallel ──► in order again: duplicates out ──► Parquet ──► Staged
+//!  parts ──► cut at line ends ──► judged in parallel ──► in order again: duplicates out ──► Parquet ──► Prepared
 //!  (async)   (gzip undone)         (a batch's chain)      (one thread)                       (another)     │
 //!                                                                                                         ▼ the lane
 //! ```

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use catalog::storage::DurableLocal;
-use catalog::{Catalog, MergeOutcome, Proposal, Table};
+use catalog::{Catalog, CommitOutcome, Prepared, Table};
 use operators::screen::{LocalScreener, Screener};
 use operators::standard_chain;
 use serde_json::Value;
@@ -78,16 +78,10 @@ impl Line {
         assert_eq!(judged.passed.len(), count);
         let gated = cpu();
         let at = SystemClock::default().now();
-        let proposal = Proposal {
-            contribution: ContributionId::new(at),
-            agent: self.agent,
-            batch: Arc::new(judged.passed),
-            at,
-            notes: Value::Null,
-        };
-        let outcome = self.table.merge(proposal).await.unwrap();
+        let mut prepared = Prepared::of_batch(ContributionId::new(at), self.agent, Arc::new(judged.passed));
+        let outcome = self.table.commit(&mut prepared, at, |_| Value::Null).await.unwrap();
         let merged = cpu();
-        assert!(matches!(outcome, MergeOutcome::Merged(_)));
+        assert!(matches!(outcome, CommitOutcome::Committed(_)));
         let millis = |from: Duration, to: Duration| to.saturating_sub(from).as_secs_f64() * 1e3;
         Cost {
             parse: millis(begun, parsed),

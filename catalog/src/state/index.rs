@@ -16,7 +16,7 @@ use crate::blocking::in_place;
 use crate::key_store::Stored;
 use crate::keys::{FlushBatch, KeyIndex, SortedKeySnapshot};
 use crate::part::{self, PartInfo};
-use crate::staged::runs::Runs;
+use crate::prepare::runs::Runs;
 use crate::{Error, Root, faults};
 
 /// Maximum number of keys of a version that go into memory.

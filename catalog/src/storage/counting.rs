@@ -16,7 +16,7 @@ use object_store::{
     PutOptions, PutPayload, PutResult, Result,
 };
 
-use super::{DurableStore, Prepared};
+use super::{DurableStore, PendingObject};
 
 /// Number of requests of each kind that reached a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -96,7 +96,7 @@ impl DurableStore for Counting {
         self.inner.blocks()
     }
 
-    fn prepare(&self, location: &Path, payload: PutPayload) -> Box<dyn Prepared + '_> {
+    fn prepare(&self, location: &Path, payload: PutPayload) -> Box<dyn PendingObject + '_> {
         Box::new(Counted {
             prepared: self.inner.prepare(location, payload),
             puts: &self.puts,
@@ -111,12 +111,12 @@ impl DurableStore for Counting {
 
 /// A prepared object whose creation is counted as a put.
 struct Counted<'a> {
-    prepared: Box<dyn Prepared + 'a>,
+    prepared: Box<dyn PendingObject + 'a>,
     puts: &'a AtomicU64,
 }
 
 #[async_trait]
-impl Prepared for Counted<'_> {
+impl PendingObject for Counted<'_> {
     async fn create(self: Box<Self>) -> Result<()> {
         count(self.puts);
         self.prepared.create().await

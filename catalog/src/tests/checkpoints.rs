@@ -11,9 +11,9 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::{Value, json};
 use types::Version;
 
-use super::fixture::{Trouble, Troubled, World, merged, names, numbered};
+use super::fixture::{Proposal, Trouble, Troubled, World, merged, names, numbered};
 use crate::storage::DurableStore;
-use crate::{Catalog, Policy, Proposal, Table};
+use crate::{Catalog, Policy, Table};
 
 /// What is done to the rows of a checkpoint.
 type Change<'a> = &'a dyn Fn(&mut Vec<Value>);

@@ -17,8 +17,8 @@ use types::clock::ManualClock;
 use types::{AgentId, Batch, Contract, ContributionId, DatasetId, Timestamp, Version, render};
 
 use crate::check::{self, Report};
-use crate::storage::{Counting, DurableLocal, DurableStore, Prepared};
-use crate::{Catalog, Merge, MergeOutcome, Proposal, Snapshot, Table};
+use crate::storage::{Counting, DurableLocal, DurableStore, PendingObject};
+use crate::{Catalog, CommitOutcome, Error, Merge, Prepared, Snapshot, Table};
 
 pub(super) struct World {
     directory: Arc<tempfile::TempDir>,
@@ -141,9 +141,33 @@ impl World {
     }
 }
 
-pub(super) fn merged(outcome: MergeOutcome) -> Merge {
+/// A batch and what its commit keeps.
+#[derive(Clone, Debug)]
+pub(super) struct Proposal {
+    pub(super) contribution: ContributionId,
+    pub(super) agent: AgentId,
+    pub(super) batch: Arc<Batch>,
+    pub(super) at: Timestamp,
+    pub(super) notes: Value,
+}
+
+impl Table {
+    pub(super) async fn merge(&mut self, proposal: Proposal) -> Result<CommitOutcome, Error> {
+        let Proposal {
+            contribution,
+            agent,
+            batch,
+            at,
+            notes,
+        } = proposal;
+        let mut prepared = Prepared::of_batch(contribution, agent, batch);
+        self.commit(&mut prepared, at, move |_| notes.clone()).await
+    }
+}
+
+pub(super) fn merged(outcome: CommitOutcome) -> Merge {
     match outcome {
-        MergeOutcome::Merged(merge) => merge,
+        CommitOutcome::Committed(merge) => merge,
         other => panic!("not merged now: {other:?}"),
     }
 }
@@ -261,7 +285,7 @@ impl DurableStore for Troubled {
         self.inner.blocks()
     }
 
-    fn prepare(&self, location: &Path, payload: PutPayload) -> Box<dyn Prepared + '_> {
+    fn prepare(&self, location: &Path, payload: PutPayload) -> Box<dyn PendingObject + '_> {
         Box::new(InTrouble {
             store: self,
             prepared: self.inner.prepare(location, payload),
@@ -273,12 +297,12 @@ impl DurableStore for Troubled {
 /// An object whose creation may go wrong.
 struct InTrouble<'a> {
     store: &'a Troubled,
-    prepared: Box<dyn Prepared + 'a>,
+    prepared: Box<dyn PendingObject + 'a>,
     location: Path,
 }
 
 #[async_trait]
-impl Prepared for InTrouble<'_> {
+impl PendingObject for InTrouble<'_> {
     async fn create(self: Box<Self>) -> Result<()> {
         self.store.put(&self.location, self.prepared.create()).await
     }

@@ -6,7 +6,7 @@ use types::{AgentId, ContributionId, Timestamp, Version};
 
 use super::fixture::{World, merged, numbered};
 use crate::state::MAX_INSERTED_KEYS;
-use crate::{Catalog, StagedOutcome};
+use crate::{Catalog, CommitOutcome};
 
 /// Whether the table of a new process knows exactly the first `known` records.
 async fn knows(world: &World, catalog: &Catalog, known: u64) {
@@ -100,8 +100,8 @@ async fn an_index_with_an_upload_is_built_again_by_way_of_files() {
     }
     let mut staged = stager.finish().unwrap();
     let at = Timestamp::from_micros(10);
-    let merged = table.merge_staged(&mut staged, at, &|_| serde_json::Value::Null).await;
-    assert!(matches!(merged, Ok(StagedOutcome::Merged(_))), "{merged:?}");
+    let merged = table.commit(&mut staged, at, |_| serde_json::Value::Null).await;
+    assert!(matches!(merged, Ok(CommitOutcome::Committed(_))), "{merged:?}");
     world.merge(&mut table, &numbered(few + many..few + many + 5)).await;
     drop((table, staged, catalog));
     fs::remove_dir_all(world.index_directory("one")).unwrap();

@@ -1,7 +1,7 @@
 use std::fs;
 
 use super::fixture::{World, merged, numbered};
-use crate::{Catalog, MergeOutcome};
+use crate::{Catalog, CommitOutcome};
 
 /// A table of so many versions of two records, whose owner died.
 async fn grown(versions: u64) -> World {
@@ -32,7 +32,7 @@ async fn taken_over(world: &World, process: &str, versions: u64) -> u64 {
     let mut table = world.table(&catalog).await;
     let read = world.counting.counts().gets - before;
     let all = table.merge(world.proposal(&numbered(0..versions * 2))).await.unwrap();
-    assert!(matches!(all, MergeOutcome::NothingNew { .. }), "{all:?}");
+    assert!(matches!(all, CommitOutcome::NothingNew(_)), "{all:?}");
     let known = table
         .known()
         .known(world.proposal(&numbered(versions * 2..versions * 2 + 9)).batch.keys());

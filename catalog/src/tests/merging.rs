@@ -2,7 +2,7 @@ use serde_json::json;
 use types::Version;
 
 use super::fixture::{Trouble, Troubled, World, merged, names, numbered, page};
-use crate::{Error, MergeOutcome};
+use crate::{CommitOutcome, Error, Late};
 use std::sync::Arc;
 
 #[tokio::test]
@@ -56,7 +56,7 @@ async fn a_contribution_that_is_already_committed_returns_the_merge_of_its_commi
 
     assert_eq!(
         table.merge(proposal.clone()).await.unwrap(),
-        MergeOutcome::AlreadyCommitted(merge.clone())
+        CommitOutcome::AlreadyCommitted(merge.clone())
     );
     assert_eq!(table.find(proposal.contribution).await.unwrap(), Some(merge.clone()));
     assert_eq!(merge.notes, proposal.notes);
@@ -67,7 +67,10 @@ async fn a_contribution_that_is_already_committed_returns_the_merge_of_its_commi
     let mut table = world.table(&catalog).await;
     let mut other = world.proposal(&numbered(100..101));
     other.contribution = proposal.contribution;
-    assert_eq!(table.merge(other).await.unwrap(), MergeOutcome::AlreadyCommitted(merge));
+    assert_eq!(
+        table.merge(other).await.unwrap(),
+        CommitOutcome::AlreadyCommitted(merge)
+    );
     world.sound(2).await;
 }
 
@@ -112,9 +115,9 @@ async fn nothing_new_commits_nothing() {
     let mut table = world.table(&catalog).await;
     world.merge(&mut table, &numbered(0..3)).await;
     let outcome = table.merge(world.proposal(&numbered(1..3))).await.unwrap();
-    assert_eq!(outcome, MergeOutcome::NothingNew { duplicates: vec![0, 1] });
+    assert_eq!(outcome, CommitOutcome::NothingNew(Late::Rows(vec![0, 1])));
     let outcome = table.merge(world.proposal(&[])).await.unwrap();
-    assert_eq!(outcome, MergeOutcome::NothingNew { duplicates: vec![] });
+    assert_eq!(outcome, CommitOutcome::NothingNew(Late::Rows(vec![])));
     assert_eq!(table.head(), Version(1));
     world.sound(1).await;
 }
@@ -144,7 +147,7 @@ async fn a_commit_whose_answer_was_lost_is_already_committed() {
         troubled.strike(2);
         let proposal = world.proposal(&numbered(0..3));
         let outcome = table.merge(proposal.clone()).await.unwrap();
-        let MergeOutcome::AlreadyCommitted(merge) = outcome else {
+        let CommitOutcome::AlreadyCommitted(merge) = outcome else {
             panic!("{outcome:?}")
         };
         assert_eq!((merge.contribution, merge.version), (proposal.contribution, Version(1)));
@@ -174,7 +177,7 @@ async fn a_commit_that_could_not_be_synced_counts_only_once_it_is_durable() {
         assert!(world.commit_file(version).exists());
         assert_eq!(table.find(proposal.contribution).await.unwrap(), None);
         assert_eq!(table.head(), Version(version));
-        let (MergeOutcome::Merged(merge) | MergeOutcome::AlreadyCommitted(merge)) =
+        let (CommitOutcome::Committed(merge) | CommitOutcome::AlreadyCommitted(merge)) =
             table.merge(proposal).await.unwrap()
         else {
             panic!("it has new rows")

@@ -7,10 +7,10 @@ use s3_server::{ACCESS_KEY, BUCKET, Fault, REGION, Requests, Rule, SECRET_KEY, S
 use serde_json::Value;
 use types::Version;
 
-use super::fixture::{World, merged, names, numbered, page};
+use super::fixture::{Proposal, World, merged, names, numbered, page};
 use crate::check::{self, Report};
 use crate::storage::s3::{S3, S3Config, Secret};
-use crate::{Catalog, Error, MergeOutcome, Proposal};
+use crate::{Catalog, CommitOutcome, Error};
 
 /// A world whose tables are in a bucket.
 struct Cloud {
@@ -82,7 +82,7 @@ async fn a_table_in_a_bucket_is_a_table() {
     let merge = merged(table.merge(proposal.clone()).await.unwrap());
     assert_eq!(
         table.merge(proposal.clone()).await.unwrap(),
-        MergeOutcome::AlreadyCommitted(merge.clone())
+        CommitOutcome::AlreadyCommitted(merge.clone())
     );
     let second = merged(table.merge(world.proposal(&numbered(2..6))).await.unwrap());
     assert_eq!(
@@ -90,7 +90,7 @@ async fn a_table_in_a_bucket_is_a_table() {
         (Version(2), 3, vec![0])
     );
     let nothing = table.merge(world.proposal(&numbered(1..5))).await.unwrap();
-    assert!(matches!(nothing, MergeOutcome::NothingNew { .. }), "{nothing:?}");
+    assert!(matches!(nothing, CommitOutcome::NothingNew(_)), "{nothing:?}");
     table.close().await;
 
     let other = cloud.catalog("b").await;
@@ -104,7 +104,7 @@ async fn a_table_in_a_bucket_is_a_table() {
     let mut table = world.table(&other).await;
     assert_eq!(
         table.merge(proposal).await.unwrap(),
-        MergeOutcome::AlreadyCommitted(merge)
+        CommitOutcome::AlreadyCommitted(merge)
     );
     let report = cloud.sound(2).await;
     assert_eq!((report.records, report.orphans.len()), (6, 0));
@@ -201,7 +201,7 @@ async fn a_commit_whose_answer_was_lost_is_found_at_the_next_try() {
     assert!(matches!(error, Error::Storage { .. }), "{error:?}");
     assert!(faults.happened(Fault::LostAnswer) == 1 && faults.happened(Fault::SlowDown) > 0);
     faults.clear();
-    let MergeOutcome::AlreadyCommitted(merge) = table.merge(proposal).await.unwrap() else {
+    let CommitOutcome::AlreadyCommitted(merge) = table.merge(proposal).await.unwrap() else {
         panic!("it was merged before");
     };
     assert_eq!((merge.version, merge.accepted), (Version(2), 3));
@@ -261,11 +261,11 @@ async fn owners_that_race_over_a_bad_store_merge_everything_exactly_once() {
                     }
                 };
                 match outcome {
-                    MergeOutcome::Merged(merge) | MergeOutcome::AlreadyCommitted(merge) => {
+                    CommitOutcome::Committed(merge) | CommitOutcome::AlreadyCommitted(merge) => {
                         assert_eq!(merge.contribution, proposal.contribution);
                         told.push((merge.contribution, merge.version));
                     }
-                    MergeOutcome::NothingNew { duplicates } => assert_eq!(duplicates.len(), 5),
+                    CommitOutcome::NothingNew(late) => assert_eq!(late.named().len(), 5),
                 }
             }
             (told, failures)
@@ -343,6 +343,6 @@ async fn a_new_owner_reads_key_objects_instead_of_parts() {
     let merge = merged(table.merge(world.proposal(&numbered(598..602))).await.unwrap());
     assert_eq!((merge.version, merge.duplicates), (Version(301), vec![0, 1]));
     let nothing = table.merge(world.proposal(&numbered(0..600))).await.unwrap();
-    assert!(matches!(nothing, MergeOutcome::NothingNew { .. }), "{nothing:?}");
+    assert!(matches!(nothing, CommitOutcome::NothingNew(_)), "{nothing:?}");
     cloud.sound(301).await;
 }

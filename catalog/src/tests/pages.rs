@@ -4,7 +4,7 @@ use futures_util::TryStreamExt as _;
 use serde_json::{Value, json};
 use types::{AgentId, Batch, ContributionId, Timestamp, Version};
 
-use super::fixture::{World, merged, names, numbered, page};
+use super::fixture::{Proposal, World, merged, names, numbered, page};
 use crate::{Columns, HIDDEN};
 
 #[tokio::test]
@@ -91,7 +91,7 @@ async fn a_page_of_a_large_part_reads_a_fraction_of_it() {
     let records: Vec<_> = (0..20_000)
         .map(|number| json!({"name": noise(number), "count": number}))
         .collect();
-    let proposal = crate::Proposal {
+    let proposal = Proposal {
         contribution: ContributionId::new(Timestamp::from_micros(1)),
         agent: AgentId::new(Timestamp::from_micros(1)),
         batch: std::sync::Arc::new(Batch::decode(&world.contract, &records)),

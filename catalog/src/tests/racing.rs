@@ -3,8 +3,8 @@ use std::sync::Arc;
 
 use types::Version;
 
-use super::fixture::{World, merged, names, numbered};
-use crate::{MergeOutcome, Proposal};
+use super::fixture::{Proposal, World, merged, names, numbered};
+use crate::CommitOutcome;
 
 #[tokio::test]
 async fn an_owner_who_fell_behind_reads_what_was_merged_and_drops_its_rows() {
@@ -33,7 +33,7 @@ async fn an_owner_who_fell_behind_finds_what_the_other_committed() {
     let merge = merged(first.merge(proposal.clone()).await.unwrap());
     assert_eq!(
         second.merge(proposal).await.unwrap(),
-        MergeOutcome::AlreadyCommitted(merge)
+        CommitOutcome::AlreadyCommitted(merge)
     );
     assert_eq!(world.sound(1).await.orphans, [""; 0]);
 }
@@ -76,11 +76,11 @@ async fn owners_that_race_merge_everything_exactly_once() {
             for step in 0..proposals.len() {
                 let proposal = &proposals[(step * [1, 5, 7, 11][owner] + owner) % proposals.len()];
                 match table.merge(proposal.clone()).await.unwrap() {
-                    MergeOutcome::Merged(merge) | MergeOutcome::AlreadyCommitted(merge) => {
+                    CommitOutcome::Committed(merge) | CommitOutcome::AlreadyCommitted(merge) => {
                         assert_eq!(merge.contribution, proposal.contribution);
                         versions.push((merge.contribution, merge.version));
                     }
-                    MergeOutcome::NothingNew { duplicates } => assert_eq!(duplicates.len(), 5),
+                    CommitOutcome::NothingNew(late) => assert_eq!(late.named().len(), 5),
                 }
             }
             versions

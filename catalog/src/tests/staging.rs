@@ -4,8 +4,9 @@ use futures_util::TryStreamExt as _;
 use serde_json::{Value, json};
 use types::{AgentId, Batch, Classify as _, ContributionId, Retry, Timestamp, Version};
 
-use super::fixture::{World, numbered};
-use crate::{Catalog, Columns, Error, Merge, Policy, Reserve, Staged, StagedOutcome, Stager, Table};
+use super::fixture::{World, merged, numbered};
+use crate::prepare::{Body, Content, Files};
+use crate::{Catalog, Columns, CommitOutcome, Error, Late, Policy, Prepared, Reserve, Stager, Table};
 
 fn contribution(number: i64) -> ContributionId {
     ContributionId::new(Timestamp::from_micros(number))
@@ -17,7 +18,7 @@ async fn stager(table: &Table, id: ContributionId) -> Stager {
 }
 
 /// Stages records in batches of 7 as parts of about 20 rows.
-async fn stage(world: &World, table: &Table, id: ContributionId, records: &[Value]) -> (Staged, usize) {
+async fn stage(world: &World, table: &Table, id: ContributionId, records: &[Value]) -> (Prepared, usize) {
     let mut stager = stager(table, id).await.with_part_rows(20);
     let mut duplicates = 0;
     for records in records.chunks(7) {
@@ -27,18 +28,19 @@ async fn stage(world: &World, table: &Table, id: ContributionId, records: &[Valu
     (stager.finish().unwrap(), duplicates)
 }
 
-async fn merge(table: &mut Table, staged: &mut Staged) -> StagedOutcome {
+async fn merge(table: &mut Table, staged: &mut Prepared) -> CommitOutcome {
     let at = Timestamp::from_micros(1_700_000_000_123_456);
-    table
-        .merge_staged(staged, at, &|late| json!({ "late": late }))
-        .await
-        .unwrap()
+    let notes = |late: &Late| match late {
+        Late::Count(late) => json!({ "late": late }),
+        Late::Rows(_) => panic!("the rows of an upload are not named"),
+    };
+    table.commit(staged, at, notes).await.unwrap()
 }
 
-fn merged(outcome: StagedOutcome) -> Merge {
-    match outcome {
-        StagedOutcome::Merged(merge) => merge,
-        other => panic!("{other:?}"),
+fn files(staged: &mut Prepared) -> &mut Files {
+    match &mut staged.body {
+        Body::Files(files) => files,
+        Body::Memory(_) => panic!("an upload is in files"),
     }
 }
 
@@ -62,7 +64,8 @@ async fn an_upload_is_the_version_that_a_batch_of_its_rows_is() {
     let mut table = large.table(&second).await;
     let twice: Vec<Value> = rich.iter().chain(&rich[40..90]).cloned().collect();
     let (mut staged, duplicates) = stage(&large, &table, contribution(9), &twice).await;
-    assert_eq!((staged.len(), duplicates), (152, 50));
+    let rows: u64 = files(&mut staged).parts().map(|part| part.info.rows).sum();
+    assert_eq!((rows, duplicates), (152, 50));
     let merge = merged(merge(&mut table, &mut staged).await);
     assert_eq!((merge.root, merge.accepted, merge.record_count), expected);
     assert_eq!(merge.notes, json!({"late": 0}));
@@ -99,7 +102,7 @@ async fn what_was_merged_meanwhile_is_left_out_and_the_rest_moves_on() {
     assert_eq!(report.orphans, [""; 0]);
     // The keys of the upload are known: the same records again are nothing new.
     let again = table.merge(world.proposal(&numbered(0..100))).await.unwrap();
-    assert!(matches!(again, crate::MergeOutcome::NothingNew { .. }), "{again:?}");
+    assert!(matches!(again, CommitOutcome::NothingNew(_)), "{again:?}");
     world.merge(&mut table, &numbered(800..801)).await;
     world.sound(5).await;
 }
@@ -113,7 +116,7 @@ async fn rows_are_left_out_as_often_as_it_takes() {
     let (mut staged, _) = stage(&world, &table, contribution(9), &numbered(0..100)).await;
     for number in [30, 70, 99] {
         let row = Batch::decode(&world.contract, &numbered(number..number + 1));
-        staged.leave_out(row.keys().to_vec()).unwrap();
+        files(&mut staged).leave_out(row.keys().to_vec()).unwrap();
     }
     let merge = merged(merge(&mut table, &mut staged).await);
     assert_eq!((merge.accepted, merge.notes), (97, json!({"late": 3})));
@@ -130,7 +133,7 @@ async fn an_upload_whose_rows_others_brought_becomes_nothing() {
     world.merge(&mut table, &numbered(0..10)).await;
     assert_eq!(
         merge(&mut table, &mut staged).await,
-        StagedOutcome::NothingNew { late: 10 }
+        CommitOutcome::NothingNew(Late::Count(10))
     );
     world.sound(1).await;
 }
@@ -144,7 +147,7 @@ async fn an_upload_that_is_already_committed_is_not_merged_again() {
     let (mut again, _) = stage(&world, &table, staged.contribution(), &numbered(0..50)).await;
     let first = merged(merge(&mut table, &mut staged).await);
     match merge(&mut table, &mut again).await {
-        StagedOutcome::AlreadyCommitted(merge) => assert_eq!(merge, first),
+        CommitOutcome::AlreadyCommitted(merge) => assert_eq!(merge, first),
         other => panic!("{other:?}"),
     }
     world.sound(1).await;
@@ -208,12 +211,15 @@ async fn parts_that_a_crash_left_are_taken_as_they_are() {
     let world = World::new();
     let catalog = world.catalog("a");
     let table = world.table(&catalog).await;
-    let (staged, _) = stage(&world, &table, contribution(9), &numbered(0..60)).await;
+    let (mut staged, _) = stage(&world, &table, contribution(9), &numbered(0..60)).await;
     // As if the process had died after it gave the parts their names.
-    for (part, written) in staged.parts() {
-        let target = world.file(&part.name());
+    for part in files(&mut staged).parts() {
+        let Content::File(file) = part.content else {
+            panic!("an upload is in files")
+        };
+        let target = world.file(&part.info.name());
         std::fs::create_dir_all(target.parent().unwrap()).unwrap();
-        std::fs::copy(&written.path, target).unwrap();
+        std::fs::copy(file, target).unwrap();
     }
     let id = staged.contribution();
     drop((staged, table));
@@ -297,7 +303,7 @@ async fn rows_that_repeat_a_long_text_are_read_a_few_at_a_time() {
     };
     let (mut staged, _) = stage(&world, &table, contribution(9), &rows(0..200)).await;
     let one = Batch::decode(&world.contract, &rows(7..8));
-    staged.leave_out(one.keys().to_vec()).unwrap();
+    files(&mut staged).leave_out(one.keys().to_vec()).unwrap();
     merged(merge(&mut table, &mut staged).await);
     world.merge(&mut table, &rows(200..210)).await;
     let built = table.compaction().unwrap().build().await.unwrap();

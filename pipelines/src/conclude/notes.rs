@@ -1,5 +1,6 @@
 //! What a commit remembers of the judgement, so that an adopted merge gives the same outcome.
 
+use catalog::Late;
 use operators::{Reason, RowVerdict, Tally, Verdict};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -32,22 +33,25 @@ impl Notes {
         })
     }
 
-    /// Counts rows that the critical section dropped without naming them.
-    pub(crate) fn with_late(mut self, late: u64) -> Self {
-        let late = u32::try_from(late).unwrap_or(u32::MAX);
+    /// Counts the rows that the commit dropped, and names them where it does: they passed the gates and were merged by
+    /// another contribution meanwhile.
+    pub(crate) fn with_late(mut self, late: &Late) -> Self {
+        let count = match late {
+            Late::Count(count) => *count,
+            Late::Rows(rows) => rows.len() as u64,
+        };
         if let Some(tally) = self.tallies.iter_mut().find(|tally| tally.gate == "dedup") {
-            tally.dropped += late;
-            tally.passed = tally.passed.saturating_sub(late);
+            let count = u32::try_from(count).unwrap_or(u32::MAX);
+            tally.dropped += count;
+            tally.passed = tally.passed.saturating_sub(count);
+        }
+        if !late.named().is_empty() {
+            self.name(late.named());
         }
         self
     }
 
-    /// Adds the rows that the critical section dropped: they passed the gates and were merged by another batch
-    /// meanwhile.
-    pub(crate) fn with_duplicates(mut self, duplicates: &[u32]) -> Self {
-        let (false, Ok(count)) = (duplicates.is_empty(), u32::try_from(duplicates.len())) else {
-            return self;
-        };
+    fn name(&mut self, duplicates: &[u32]) {
         self.verdicts.extend(duplicates.iter().map(|&row| RowVerdict {
             row,
             verdict: Verdict::Drop {
@@ -61,10 +65,5 @@ impl Notes {
             },
         }));
         self.verdicts.sort_by_key(|verdict| verdict.row);
-        if let Some(tally) = self.tallies.iter_mut().find(|tally| tally.gate == "dedup") {
-            tally.dropped += count;
-            tally.passed = tally.passed.saturating_sub(count);
-        }
-        self
     }
 }

@@ -4,9 +4,10 @@
 
 use std::sync::Arc;
 
-use catalog::{Catalog, MergeOutcome, Proposal, Table, platform};
+use catalog::{Catalog, CommitOutcome, Prepared, Table, platform};
 use messages::{UnitOutcome, UnitSubmission};
 use operators::knowledge::{Copy, Embedder};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use types::unit::{ReviewEntry, SimilarUnit, UnitResolution};
 use types::vocabulary::{ReviewStep, StepOutcome};
@@ -241,18 +242,21 @@ impl Publisher {
         let prints = prints_of(passed, embedder)?;
         catalog.put_prints(first.submission.unit, prints.into()).await?;
         fault::point("publish.part");
-        let proposal = proposal(&self.contract, first, passed, at, embedder)?;
-        let merged = self.table.merge_after(proposal, self.head).await?;
+        let mut prepared = prepare(&self.contract, first, passed, at, embedder)?;
+        let committed = self
+            .table
+            .commit_after(self.head, &mut prepared, at, |_| Value::Null)
+            .await?;
         fault::point("publish.commit");
-        match merged {
-            Some(MergeOutcome::Merged(merge)) => {
+        match committed {
+            Some(CommitOutcome::Committed(merge)) => {
                 self.head = merge.version;
                 Ok(true)
             }
             // Another process published meanwhile.
             None => self.catch_up(catalog).await.map(|()| false),
             // The first version has a row of an earlier try. Its outcome is known once the row is read.
-            Some(MergeOutcome::AlreadyCommitted(_) | MergeOutcome::NothingNew { .. }) => {
+            Some(CommitOutcome::AlreadyCommitted(_) | CommitOutcome::NothingNew(_)) => {
                 self.catch_up(catalog).await?;
                 let unit = first.submission.unit;
                 if self.published.outcomes.read().contains_key(&unit) {
@@ -276,14 +280,14 @@ fn prints_of(passed: &[Passed], embedder: Option<&str>) -> Result<Vec<u8>, Error
     Ok(prints)
 }
 
-/// Returns the commit of versions, of which `first` is the first: a row for each.
-fn proposal(
+/// Prepares the commit of versions, of which `first` is the first: a row for each.
+fn prepare(
     contract: &Arc<Contract>,
     first: &Passed,
     passed: &[Passed],
     at: Timestamp,
     embedder: Option<&str>,
-) -> Result<Proposal, Error> {
+) -> Result<Prepared, Error> {
     let rows: Vec<_> = passed
         .iter()
         .map(|one| one.candidate.row(&one.submission, at, embedder))
@@ -295,13 +299,12 @@ fn proposal(
             defect.path, defect.actual, defect.expected
         )));
     }
-    Ok(Proposal {
-        contribution: may_change_guard(ContributionId::from_bytes(*first.submission.unit.as_bytes()), at),
-        agent: first.submission.agent,
-        batch: Arc::new(batch),
-        at,
-        notes: serde_json::Value::Null,
-    })
+    let contribution = may_change_guard(ContributionId::from_bytes(*first.submission.unit.as_bytes()), at);
+    Ok(Prepared::of_batch(
+        contribution,
+        first.submission.agent,
+        Arc::new(batch),
+    ))
 }
 
 /// Encodes everything that publishing a version would, and keeps nothing: for a process that tries the version out.
@@ -322,7 +325,7 @@ pub(super) fn try_out(reviewed: Reviewed, at: Timestamp) -> Result<(), Error> {
     }];
     prints_of(&passed, None)?;
     let [first] = &passed;
-    catalog::try_merge(platform::KNOWLEDGE, proposal(&contract, first, &passed, at, None)?)?;
+    prepare(&contract, first, &passed, at, None)?.try_out(platform::KNOWLEDGE, at, Value::Null)?;
     let [
         Passed {
             submission,

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use catalog::{Staged, Stager};
+use catalog::{Prepared, Stager};
 use operators::screen::Cause;
 use operators::{Decision, MAX_VERDICT_BYTES, Reason, RowVerdict, Tally, Verdict};
 use types::RecordKey;
@@ -36,7 +36,7 @@ pub(super) struct Collector {
 pub(super) struct Collected {
     pub(super) decision: Decision,
     /// Its rows, where they are to be merged.
-    pub(super) staged: Option<Staged>,
+    pub(super) staged: Option<Prepared>,
     pub(super) rows: u32,
     pub(super) verdicts: Vec<RowVerdict>,
     pub(super) tallies: Vec<Tally>,

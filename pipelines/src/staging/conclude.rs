@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use catalog::{KnownHead, Staged, StagedOutcome, Table};
+use catalog::{CommitOutcome, KnownHead, Late, Prepared, Table};
 use eventlog::Record;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -234,11 +234,11 @@ async fn settle(
         verdicts,
         tallies,
     } = collected;
-    let notes = Notes {
+    let notes = Arc::new(Notes {
         rows,
         verdicts,
         tallies,
-    };
+    });
     let mut failures = 0;
     let told = loop {
         let merging = merge(context, table, (address, head), &decision, staged.as_mut(), &notes);
@@ -276,8 +276,8 @@ async fn merge(
     table: &mut Table,
     (address, head): (Address, Option<KnownHead>),
     decision: &Decision,
-    staged: Option<&mut Staged>,
-    notes: &Notes,
+    staged: Option<&mut Prepared>,
+    notes: &Arc<Notes>,
 ) -> Result<crate::message::Outcome, catalog::Error> {
     history::check(context, table, address, head).await?;
     if let Some(merge) = faults::may_skip_guard(table.find(address.contribution).await?) {
@@ -285,12 +285,21 @@ async fn merge(
     }
     let Some(staged) = staged else {
         table.confirm().await?;
-        return Ok(outcome(context, address, not_merged(decision.clone()), notes.clone()));
+        return Ok(outcome(
+            context,
+            address,
+            not_merged(decision.clone()),
+            Notes::clone(notes),
+        ));
     };
-    let written = |late: u64| notes.clone().with_late(late).written();
-    let merging = table.merge_staged(staged, context.clock.now(), &written);
-    Ok(match merging.instrument(tracing::debug_span!("merge")).await? {
-        StagedOutcome::Merged(merge) | StagedOutcome::AlreadyCommitted(merge) => adopted(address, merge),
-        StagedOutcome::NothingNew { late } => outcome(context, address, nothing_new(), notes.clone().with_late(late)),
+    let kept = Arc::clone(notes);
+    let written = move |late: &Late| Notes::clone(&kept).with_late(late).written();
+    let committing = table.commit(staged, context.clock.now(), written);
+    Ok(match committing.instrument(tracing::debug_span!("merge")).await? {
+        CommitOutcome::Committed(merge) | CommitOutcome::AlreadyCommitted(merge) => adopted(address, merge),
+        CommitOutcome::NothingNew(late) => {
+            let notes = Notes::clone(notes).with_late(&late);
+            outcome(context, address, nothing_new(), notes)
+        }
     })
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use catalog::{MergeOutcome, Proposal};
+use catalog::{CommitOutcome, Prepared};
 use eventlog::EventLog as _;
 use pipelines::message::{CONTRIBUTIONS, OUTCOMES, Submission};
 use pipelines::{Config, Error};
@@ -43,14 +43,18 @@ async fn merge_elsewhere(
 ) {
     let contract = Arc::new(contract);
     let mut table = world.catalog("elsewhere").table(dataset, &contract).await.unwrap();
-    let proposal = Proposal {
+    let mut prepared = Prepared::of_batch(
         contribution,
-        agent: AgentId::new(world.clock.now()),
-        batch: Arc::new(Batch::decode(&contract, &[record])),
-        at: world.clock.now(),
-        notes: json!(null),
-    };
-    assert!(matches!(table.merge(proposal).await.unwrap(), MergeOutcome::Merged(_)));
+        AgentId::new(world.clock.now()),
+        Arc::new(Batch::decode(&contract, &[record])),
+    );
+    assert!(matches!(
+        table
+            .commit(&mut prepared, world.clock.now(), |_| Value::Null)
+            .await
+            .unwrap(),
+        CommitOutcome::Committed(_)
+    ));
 }
 
 #[tokio::test]

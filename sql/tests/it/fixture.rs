@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use catalog::storage::DurableLocal;
-use catalog::{Catalog, MergeOutcome, Proposal};
+use catalog::{Catalog, CommitOutcome, Prepared};
 use serde_json::{Map, Value, json};
 use sql::{Config, Part, Records, Sandbox};
 use tempfile::TempDir;
@@ -100,14 +100,15 @@ impl Fixture {
         let dataset = DatasetId::new(start());
         let mut table = catalog.table(dataset, &contract).await.unwrap();
         for records in versions {
-            let proposal = Proposal {
-                contribution: ContributionId::new(start()),
-                agent: AgentId::new(start()),
-                batch: Batch::decode(&contract, &records).into(),
-                at: start(),
-                notes: Value::Null,
-            };
-            assert!(matches!(table.merge(proposal).await.unwrap(), MergeOutcome::Merged(_)));
+            let mut prepared = Prepared::of_batch(
+                ContributionId::new(start()),
+                AgentId::new(start()),
+                Batch::decode(&contract, &records).into(),
+            );
+            assert!(matches!(
+                table.commit(&mut prepared, start(), |_| Value::Null).await.unwrap(),
+                CommitOutcome::Committed(_)
+            ));
         }
         let snapshot = catalog.snapshot(dataset, None).await.unwrap().unwrap();
         let named = snapshot.parts();

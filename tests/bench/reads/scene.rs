@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use catalog::storage::DurableLocal;
-use catalog::{Catalog, MergeOutcome, Proposal, StagedOutcome, Table};
+use catalog::{Catalog, CommitOutcome, Prepared, Table};
 use serde_json::{Value, json};
 use tests::world::{Agent, Operator, merged, project_body};
 use tests::{Options, Server};
@@ -99,8 +99,8 @@ impl Scene {
             stager.push(&Batch::decode(stager.contract(), &records)).unwrap();
         }
         let mut staged = stager.finish().unwrap();
-        let outcome = table.merge_staged(&mut staged, at, &|_| Value::Null).await.unwrap();
-        assert!(matches!(outcome, StagedOutcome::Merged(_)));
+        let outcome = table.commit(&mut staged, at, |_| Value::Null).await.unwrap();
+        assert!(matches!(outcome, CommitOutcome::Committed(_)));
         table.close().await;
     }
 
@@ -126,15 +126,13 @@ impl Scene {
     async fn merge(&self, table: &mut Table, records: &[Value]) {
         let contract: Arc<Contract> = Arc::new(serde_json::from_value(contract()).unwrap());
         let at = self.clock.now();
-        let proposal = Proposal {
-            contribution: ContributionId::new(at),
-            agent: AgentId::from_bytes([7; 16]),
-            batch: Batch::decode(&contract, records).into(),
-            at,
-            notes: Value::Null,
-        };
-        let outcome = table.merge(proposal).await.unwrap();
-        assert!(matches!(outcome, MergeOutcome::Merged(_)));
+        let mut prepared = Prepared::of_batch(
+            ContributionId::new(at),
+            AgentId::from_bytes([7; 16]),
+            Batch::decode(&contract, records).into(),
+        );
+        let outcome = table.commit(&mut prepared, at, |_| Value::Null).await.unwrap();
+        assert!(matches!(outcome, CommitOutcome::Committed(_)));
     }
 }
 

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use catalog::{MergeOutcome, Proposal};
+use catalog::{CommitOutcome, Prepared};
 use serde_json::{Value, json};
 use types::{AgentId, Batch, ContributionId};
 
@@ -13,14 +13,15 @@ async fn merge(service: &Service, slug: &str, records: &[Value]) {
     let contract = Arc::new(contract(&project).unwrap());
     let mut table = service.app.catalog.table(project.id, &contract).await.unwrap();
     let now = service.app.clock.now();
-    let proposal = Proposal {
-        contribution: ContributionId::new(now),
-        agent: AgentId::new(now),
-        batch: Arc::new(Batch::decode(&contract, records)),
-        at: now,
-        notes: Value::Null,
-    };
-    assert!(matches!(table.merge(proposal).await.unwrap(), MergeOutcome::Merged(_)));
+    let mut prepared = Prepared::of_batch(
+        ContributionId::new(now),
+        AgentId::new(now),
+        Arc::new(Batch::decode(&contract, records)),
+    );
+    assert!(matches!(
+        table.commit(&mut prepared, now, |_| Value::Null).await.unwrap(),
+        CommitOutcome::Committed(_)
+    ));
 }
 
 async fn scene(more: &Value) -> (Service, String, String) {

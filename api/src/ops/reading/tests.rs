@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use catalog::storage::DurableLocal;
-use catalog::{Catalog, MergeOutcome, Proposal};
+use catalog::{Catalog, CommitOutcome, Prepared};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use types::clock::ManualClock;
@@ -48,15 +48,16 @@ async fn grown_otherwise(folder: &Path, dataset: DatasetId, contract: &Arc<Contr
     let catalog = Catalog::open(objects, folder.join("index"), clock).unwrap();
     let mut table = catalog.table(dataset, contract).await.unwrap();
     for record in records {
-        let proposal = Proposal {
-            contribution: ContributionId::new(Timestamp::from_micros(2)),
-            agent: AgentId::new(Timestamp::from_micros(3)),
-            batch: Arc::new(Batch::decode(contract, std::slice::from_ref(record))),
-            at: Timestamp::from_micros(4),
-            notes: Value::Null,
-        };
-        let merged = table.merge(proposal).await.unwrap();
-        assert!(matches!(merged, MergeOutcome::Merged(_)), "{merged:?}");
+        let mut prepared = Prepared::of_batch(
+            ContributionId::new(Timestamp::from_micros(2)),
+            AgentId::new(Timestamp::from_micros(3)),
+            Arc::new(Batch::decode(contract, std::slice::from_ref(record))),
+        );
+        let merged = table
+            .commit(&mut prepared, Timestamp::from_micros(4), |_| Value::Null)
+            .await
+            .unwrap();
+        assert!(matches!(merged, CommitOutcome::Committed(_)), "{merged:?}");
     }
 }
 

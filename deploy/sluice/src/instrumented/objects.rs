@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use catalog::storage::{DurableStore, Prepared};
+use catalog::storage::{DurableStore, PendingObject};
 use futures_util::stream::{BoxStream, StreamExt};
 use object_store::path::Path;
 use object_store::{
@@ -68,7 +68,7 @@ impl DurableStore for Objects {
         self.inner.blocks()
     }
 
-    fn prepare(&self, location: &Path, payload: PutPayload) -> Box<dyn Prepared + '_> {
+    fn prepare(&self, location: &Path, payload: PutPayload) -> Box<dyn PendingObject + '_> {
         Box::new(Measured(self.inner.prepare(location, payload)))
     }
 
@@ -78,10 +78,10 @@ impl DurableStore for Objects {
 }
 
 /// A prepared object whose creation is counted as a put.
-struct Measured<'a>(Box<dyn Prepared + 'a>);
+struct Measured<'a>(Box<dyn PendingObject + 'a>);
 
 #[async_trait]
-impl Prepared for Measured<'_> {
+impl PendingObject for Measured<'_> {
     async fn create(self: Box<Self>) -> Result<()> {
         counted("put", self.0.create()).await
     }

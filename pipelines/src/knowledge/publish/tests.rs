@@ -81,15 +81,11 @@ async fn put_unreadable_row(catalog: &Catalog, reviewed: &Reviewed) {
     row["language"] = json!("new");
     let contract = platform::contract().unwrap();
     let mut table = catalog.table(platform::KNOWLEDGE, &contract).await.unwrap();
-    let proposal = Proposal {
-        contribution: ContributionId::from_bytes(*reviewed.submission.unit.as_bytes()),
-        agent: reviewed.submission.agent,
-        batch: Arc::new(Batch::decode(&contract, &[row])),
-        at: NOW,
-        notes: serde_json::Value::Null,
-    };
-    let merged = table.merge(proposal).await.unwrap();
-    assert!(matches!(merged, MergeOutcome::Merged(_)));
+    let guard = ContributionId::from_bytes(*reviewed.submission.unit.as_bytes());
+    let batch = Arc::new(Batch::decode(&contract, &[row]));
+    let mut prepared = Prepared::of_batch(guard, reviewed.submission.agent, batch);
+    let committed = table.commit(&mut prepared, NOW, |_| Value::Null).await.unwrap();
+    assert!(matches!(committed, CommitOutcome::Committed(_)));
 }
 
 #[tokio::test]

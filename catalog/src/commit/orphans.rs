@@ -4,49 +4,59 @@
 //! try or from one that a crash ended, is taken as it is. A part is deleted only when the log has its version with
 //! another part, so that no commit names it and none can.
 
-use object_store::ObjectStoreExt as _;
+use futures_util::TryStreamExt as _;
 use object_store::path::Path;
+use object_store::{ObjectStoreExt as _, PutMode};
+use sha2::{Digest as _, Sha256};
 use types::Version;
 
-use super::draft::Draft;
 use crate::Error;
 use crate::part::PartInfo;
+use crate::prepare::{Content, NewPart};
 use crate::state::State;
 
 /// Parts that a table's owner may have left beside those that commits name.
 #[derive(Debug, Default)]
-pub(crate) struct Tried {
+pub(crate) struct OrphanTracker {
     parts: Vec<PartInfo>,
 }
 
-impl Tried {
-    /// Puts the part of a draft under a name that nothing else has, unless it is there.
-    pub(super) async fn put(&mut self, state: &State, draft: &Draft) -> Result<PartInfo, Error> {
-        let mut part = draft.part.clone();
+impl OrphanTracker {
+    /// Puts a part under a name that nothing else has, unless it is there. Returns true if the name is the one that the
+    /// part came with.
+    pub(super) async fn put(&mut self, state: &State, part: &mut NewPart) -> Result<bool, Error> {
+        let first = part.info.attempt;
         loop {
-            self.remember(&part);
-            let path = part.path(state.dataset);
-            match super::put(state, &path, draft.encoded.bytes.clone().into()).await {
-                Err(Error::Storage {
-                    source: object_store::Error::AlreadyExists { .. },
-                    ..
-                }) => {}
-                put => return put.map(|()| part),
-            }
-            // Names are looked up before a file is written for nothing; there can be many after many
-            // crashes.
-            while let Some(same) = is_there(state, &part, draft).await? {
-                if same {
-                    state.sync_dir(&Path::from(state.dataset.to_string())).await?;
-                    return Ok(part);
+            self.remember(&part.info);
+            let path = part.info.path(state.dataset);
+            let put = match &part.content {
+                Content::Bytes(bytes) => {
+                    let put = state
+                        .objects
+                        .put_opts(&path, bytes.clone().into(), PutMode::Create.into());
+                    put.await.map(|_| ())
                 }
-                part.attempt += 1;
-                self.remember(&part);
+                Content::File(file) => state.durable.link_file(file, &path).await,
+            };
+            match put {
+                Ok(()) => return Ok(part.info.attempt == first),
+                Err(object_store::Error::AlreadyExists { .. }) => {}
+                Err(error) => return Err(Error::storage(&path, error)),
+            }
+            // Names are looked up before a file is written for nothing; there can be many after many crashes.
+            while let Some(same) = is_there(state, &part.info).await? {
+                if same {
+                    // A process that gave it the name may have ended before the name was durable.
+                    state.sync_dir(&Path::from(state.dataset.to_string())).await?;
+                    return Ok(part.info.attempt == first);
+                }
+                part.info.attempt += 1;
+                self.remember(&part.info);
             }
         }
     }
 
-    pub(super) fn remember(&mut self, part: &PartInfo) {
+    fn remember(&mut self, part: &PartInfo) {
         if !self.parts.contains(part) {
             self.parts.push(part.clone());
         }
@@ -71,15 +81,20 @@ impl Tried {
     }
 }
 
-/// Compares the object with the part's name with the draft's bytes; `None` where there is none.
-async fn is_there(state: &State, part: &PartInfo, draft: &Draft) -> Result<Option<bool>, Error> {
+/// Returns true if the object with the part's name has the bytes of the part, `None` if there is no such object.
+async fn is_there(state: &State, part: &PartInfo) -> Result<Option<bool>, Error> {
     let path = part.path(state.dataset);
     let read = async {
         let found = state.objects.get(&path).await?;
         if found.meta.size != part.bytes {
             return Ok(false);
         }
-        Ok(found.bytes().await? == draft.encoded.bytes)
+        let mut hash = Sha256::new();
+        let mut pieces = found.into_stream();
+        while let Some(piece) = pieces.try_next().await? {
+            hash.update(&piece);
+        }
+        Ok(hash.finalize()[..] == part.sha256)
     };
     match read.await {
         Ok(same) => Ok(Some(same)),

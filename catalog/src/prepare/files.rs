@@ -1,19 +1,13 @@
 //! An upload before its commit: its rows as parts, in files of this process, written while nobody waits.
 //!
 //! Invariants:
-//! - No two rows of a [`Staged`] are equal; none was in the table at the version that it was checked up to.
+//! - No two rows of [`Files`] are equal; none was in the table at the version that they were checked up to.
 //! - What only the commit knows, the version and the root before it, costs nothing that grows with the rows to put in:
 //!   the version is a few bytes in each file (`file`), the root is hashed as a suffix ([`proof::Suffix`]).
 //! - Memory is bounded whatever the number of rows: keys beyond some millions are on disk (`runs`), rows leave memory
 //!   by the row group.
-//! - The files are in a folder that is removed when the [`Staged`] is dropped, and whatever a crash left is removed
-//!   when the catalog is opened.
-
-mod file;
-mod recent;
-pub(crate) mod runs;
-mod trial;
-mod writing;
+//! - The files are in a folder that is removed when [`Files`] is dropped, and whatever a crash left is removed when the
+//!   catalog is opened.
 
 use std::fs;
 use std::io;
@@ -28,15 +22,16 @@ use sha2::{Digest as _, Sha256};
 use types::key::{KeyLookup, KeySet};
 use types::{AgentId, Batch, Contract, ContributionId, RecordKey, Version, fault, render};
 
-use self::file::Common;
-pub(crate) use self::file::Written;
-use self::runs::Runs;
-pub use self::trial::TrialStager;
-use self::writing::Writing;
+use super::file::{Common, Written};
+use super::runs::Runs;
+use super::writing::Writing;
+use super::{Body, Content, Late, NewPart, Prepared, VersionParts};
+use crate::blocking::in_place;
 use crate::disk::{Reserve, no_room};
+use crate::keys::KeyIndex;
 use crate::part::{self, HIDDEN, PartInfo};
-use crate::state::SnapshotLookup;
-use crate::{Error, Root, faults};
+use crate::state::{Base, MAX_INSERTED_KEYS, SnapshotLookup, State};
+use crate::{Error, Merge, Root, faults};
 
 /// The bytes of a key.
 const KEY_BYTES: u64 = 16;
@@ -107,9 +102,15 @@ impl Stager {
         agent: AgentId,
         known: SnapshotLookup,
     ) -> Self {
+        let common = Common {
+            schema: part::schema(contract),
+            contribution,
+            agent,
+            version: known.since.next(),
+        };
         Self {
             keys: Runs::new(scratch.path()),
-            filling: Filling::new(scratch, contract, contribution, agent, known.since.next()),
+            filling: Filling::new(scratch, contract, common),
             known: Arc::new(known),
         }
     }
@@ -152,69 +153,95 @@ impl Stager {
     ///
     /// # Errors
     /// Also where [`Self::known`] could not tell of a row; then it is to be staged again.
-    pub fn finish(mut self) -> Result<Staged, Error> {
+    pub fn finish(mut self) -> Result<Prepared, Error> {
         self.known.finish()?;
         let rows = self.filling.finish()?;
         self.keys.shrink_to_fit();
         fault::point("stage.end");
-        Ok(Staged {
-            rows,
-            keys: self.keys,
-            left_out: KeySet::default(),
-            checked: self.known.since,
+        Ok(Prepared {
+            contribution: rows.common.contribution,
+            agent: rows.common.agent,
+            body: Body::Files(Box::new(Files {
+                rows,
+                keys: self.keys,
+                left_out: KeySet::default(),
+                checked: self.known.since,
+            })),
         })
     }
 }
 
-/// An upload that can be merged.
+/// The rows of an upload, in files.
 #[derive(Debug)]
-pub struct Staged {
+pub(crate) struct Files {
     rows: Rows,
-    pub(crate) keys: Runs,
+    keys: Runs,
     /// Keys whose rows the table got from others meanwhile.
-    pub(crate) left_out: KeySet,
+    left_out: KeySet,
     /// None of the rows is in the table at this version.
-    pub(crate) checked: Version,
+    checked: Version,
 }
 
-impl Staged {
-    /// The contribution whose rows these are.
-    pub const fn contribution(&self) -> ContributionId {
-        self.rows.contribution
-    }
-
-    /// The agent that contributed the rows.
-    pub const fn agent(&self) -> AgentId {
-        self.rows.agent
-    }
-
-    /// The contract of the rows.
-    pub const fn contract(&self) -> &Arc<Contract> {
+impl Files {
+    pub(super) const fn contract(&self) -> &Arc<Contract> {
         &self.rows.contract
     }
 
-    /// The number of rows.
-    pub const fn len(&self) -> u64 {
-        self.rows.count
+    /// Leaves out the rows that the table got since they were checked last, and makes the files those of the version
+    /// after `base`.
+    pub(super) async fn against(&mut self, state: &State, base: Base) -> Result<VersionParts, Error> {
+        // First, because a row is left out for good, and what the log lost has no row.
+        state.confirm().await?;
+        let mut hits = Vec::new();
+        for part in state.parts_between(self.checked, base.version) {
+            let keys = part::keys(state.source(), &part).await?;
+            hits.extend(in_place(|| self.hits(&keys))?);
+        }
+        if !hits.is_empty() {
+            in_place(|| self.leave_out(hits))?;
+        }
+        self.checked = base.version;
+        in_place(|| self.set_version(base.version.next()))?;
+        Ok(self.version_of(base))
     }
 
-    /// Returns true if there is no row.
-    pub const fn is_empty(&self) -> bool {
-        self.rows.count == 0
+    /// Returns the version after `base` that the files are.
+    pub(super) fn version_of(&self, base: Base) -> VersionParts {
+        VersionParts {
+            parts: self.parts().collect(),
+            rows: self.rows.count,
+            root: self.rows.suffix.after(&base.root),
+            late: Late::Count(self.left_out.len() as u64),
+        }
     }
 
-    /// The number of rows that were left out because the table got them from others.
-    pub(crate) fn late(&self) -> u64 {
-        self.left_out.len() as u64
-    }
-
-    /// The root after the rows, of those that come after `root`.
-    pub(crate) fn root(&self, root: &Root) -> Root {
-        self.rows.suffix.after(root)
+    /// Brings the keys of a durable commit into the index, whose catching up the caller holds.
+    pub(crate) async fn store_keys(&self, state: &Arc<State>, index: &KeyIndex, merge: &Merge) -> Result<(), Error> {
+        let keys = || {
+            let keys = self.keys.ascending().map_err(Error::Scratch)?;
+            Ok(keys.filter(|key| key.as_ref().map_or(true, |key| !self.left_out.contains(key))))
+        };
+        let stored = merge.accepted > MAX_INSERTED_KEYS && {
+            let base = state.base();
+            if let Some(batch) = state.flush(base.version, base.root).await? {
+                state.put_key_object(batch, base.version, base.root).await;
+            }
+            let root = merge.root.parse().unwrap_or(Root::EMPTY);
+            let keys = keys()?;
+            in_place(|| index.ingest(merge.version, root, merge.record_count, keys))
+        };
+        if !stored && index.indexed_version() < merge.version {
+            in_place(|| {
+                let keys = keys()?.collect::<Result<Vec<_>, _>>().map_err(Error::Scratch)?;
+                index.insert(merge.version, &keys);
+                Ok::<_, Error>(())
+            })?;
+        }
+        Ok(())
     }
 
     /// Returns the keys, of these, that it has rows of. Blocks.
-    pub(crate) fn hits(&self, keys: &[RecordKey]) -> Result<Vec<RecordKey>, Error> {
+    fn hits(&self, keys: &[RecordKey]) -> Result<Vec<RecordKey>, Error> {
         let mut hits = Vec::new();
         for key in keys {
             if self.keys.contains(key).map_err(failed)? && !self.left_out.contains(key) {
@@ -228,13 +255,7 @@ impl Staged {
     pub(crate) fn leave_out(&mut self, hits: Vec<RecordKey>) -> Result<(), Error> {
         let hits: KeySet = hits.into_iter().collect();
         let scratch = Scratch::new(self.rows.scratch.path(), self.rows.scratch.reserve)?;
-        let Rows {
-            contribution,
-            agent,
-            version,
-            ..
-        } = self.rows;
-        let mut filling = Filling::new(scratch, &self.rows.contract, contribution, agent, version);
+        let mut filling = Filling::new(scratch, &self.rows.contract, self.rows.common.clone());
         for part in &self.rows.parts {
             // Read whole, because the two failures differ: what cannot be read may be readable later,
             // what cannot be decoded never is.
@@ -271,31 +292,35 @@ impl Staged {
     }
 
     /// Makes the files those of this version. Blocks.
-    pub(crate) fn set_version(&mut self, version: Version) -> Result<(), Error> {
-        if self.rows.version != version {
+    fn set_version(&mut self, version: Version) -> Result<(), Error> {
+        if self.rows.common.version != version {
             for part in &mut self.rows.parts {
                 part.set_version(version).map_err(failed)?;
             }
-            self.rows.version = version;
+            self.rows.common.version = version;
         }
         Ok(())
     }
 
-    /// The parts as the commit of their version names them, with the files that hold them.
-    pub(crate) fn parts(&self) -> impl Iterator<Item = (PartInfo, &Written)> {
-        let part = |(index, written): (u32, &Written)| PartInfo {
-            version: self.rows.version,
-            compacted: None,
-            contribution: self.rows.contribution,
-            index,
-            attempt: 0,
-            rows: written.rows,
-            bytes: written.bytes,
-            sha256: written.sha256,
-        };
-        (0..)
-            .zip(&self.rows.parts)
-            .map(move |(index, written)| (part((index, written)), written))
+    /// Returns the parts as the commit of their version names them, with the files that hold them.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = NewPart> {
+        let Common {
+            contribution, version, ..
+        } = self.rows.common;
+        (0..).zip(&self.rows.parts).map(move |(index, written)| NewPart {
+            info: PartInfo {
+                version,
+                compacted: None,
+                contribution,
+                index,
+                attempt: 0,
+                rows: written.rows,
+                bytes: written.bytes,
+                sha256: written.sha256,
+            },
+            proof: written.proof.clone(),
+            content: Content::File(written.path.clone()),
+        })
     }
 }
 
@@ -303,9 +328,7 @@ impl Staged {
 #[derive(Debug)]
 struct Rows {
     contract: Arc<Contract>,
-    contribution: ContributionId,
-    agent: AgentId,
-    version: Version,
+    common: Common,
     count: u64,
     suffix: Suffix,
     parts: Vec<Written>,
@@ -323,33 +346,18 @@ struct Filling {
 }
 
 impl Filling {
-    fn new(
-        scratch: Scratch,
-        contract: &Arc<Contract>,
-        contribution: ContributionId,
-        agent: AgentId,
-        version: Version,
-    ) -> Self {
-        let rows = Rows {
-            contract: Arc::clone(contract),
-            contribution,
-            agent,
-            version,
-            count: 0,
-            suffix: Suffix::new(),
-            parts: Vec::new(),
-            scratch,
-            beneath: Vec::new(),
-        };
-        let common = Common {
-            schema: part::schema(contract),
-            contribution,
-            agent,
-            version,
-        };
+    fn new(scratch: Scratch, contract: &Arc<Contract>, common: Common) -> Self {
         Self {
-            writing: Writing::new(rows.scratch.path().to_owned(), common),
-            rows,
+            writing: Writing::new(scratch.path().to_owned(), common.clone()),
+            rows: Rows {
+                contract: Arc::clone(contract),
+                common,
+                count: 0,
+                suffix: Suffix::new(),
+                parts: Vec::new(),
+                scratch,
+                beneath: Vec::new(),
+            },
         }
     }
 

@@ -12,8 +12,8 @@ use arrow::array::ArrayRef;
 use parquet::errors::ParquetError;
 use types::fault;
 
-use super::failed;
 use super::file::{Common, Writer, Written};
+use super::files::failed;
 use crate::Error;
 
 /// Maximum number of rows in a part, roughly.
