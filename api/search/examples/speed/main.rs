@@ -1,7 +1,20 @@
-//! Times the index over generated units: how fast it is built, and how fast each mode answers.
+//! Times the index over generated units: how fast it is built, how fast each mode answers, and how well it answers the
+//! judged queries, each beside tantivy and FTS5 of `SQLite` used plainly.
 //!
-//! Invariant: the units and the queries are the same in every run. Usage: `speed [UNITS]`, 100,000 where not given.
+//! Invariant: the units and the queries are the same in every run.
+//!
+//! ```text
+//! cargo run --release -p search --example speed -- [UNITS] [PEERS]      100,000 units and as many of the peers' own
+//! ```
 
+#![expect(clippy::unwrap_used, reason = "the judged queries are read as the test reads them")]
+
+#[path = "../../judged/judged.rs"]
+mod judged;
+mod peers;
+
+use std::error::Error;
+use std::fs;
 use std::io::{Write as _, stdout};
 use std::time::{Duration, Instant};
 
@@ -9,10 +22,17 @@ use search::{Document, Facts, Filter, Index, Key, Mode, Price, Query};
 use types::Timestamp;
 use types::vocabulary::ItemKind;
 
+use self::judged::{mean, ndcg};
+use self::peers::{Fts5, Peer, Tantivy};
+
 const WORDS: u64 = 20_000;
 /// Words of a body, which is about 2 KB.
 const BODY: u64 = 280;
 const QUERIES: u64 = 200;
+/// Queries of FTS5, which takes long for one.
+const FEW_QUERIES: u64 = 20;
+const MODES: [Mode; 3] = [Mode::Keyword, Mode::Semantic, Mode::Auto];
+const NOW: Timestamp = Timestamp::from_micros(0);
 
 /// Numbers of a fixed sequence (splitmix64).
 struct Numbers(u64);
@@ -45,63 +65,155 @@ impl Numbers {
     }
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let units: u64 = std::env::args().nth(1).map_or(Ok(100_000), |text| text.parse())?;
-    let mut numbers = Numbers(1);
-    let mut documents = Vec::new();
-    for number in 0..units {
-        documents.push(Document {
-            key: Key {
-                kind: ItemKind::Unit,
-                id: format!("{number:08}"),
-            },
-            title: numbers.words(8),
-            terms: vec!["performance-tuning".to_owned()],
-            body: numbers.words(BODY),
-            source: numbers.words(10),
-            facts: Facts {
-                category: Some("performance-tuning".to_owned()),
-                license: "CC0-1.0".to_owned(),
-                language: None,
-                price: Price::WithKey,
-                trial_sale: false,
-                published_at: Timestamp::from_micros(i64::try_from(number)?),
-                score: 60,
-            },
-        });
+fn document(id: String, title: String, body: String, category: String, source: String) -> Document {
+    Document {
+        key: Key {
+            kind: ItemKind::Unit,
+            id,
+        },
+        title,
+        terms: vec![category.clone()],
+        body,
+        source,
+        facts: Facts {
+            category: Some(category),
+            license: "CC0-1.0".to_owned(),
+            language: None,
+            price: Price::WithKey,
+            trial_sale: false,
+            published_at: NOW,
+            score: 60,
+        },
     }
+}
+
+fn generated(units: u64) -> Vec<Document> {
+    let mut numbers = Numbers(1);
+    let mut unit = |number: u64| {
+        let (title, body, source) = (numbers.words(8), numbers.words(BODY), numbers.words(10));
+        document(
+            format!("{number:08}"),
+            title,
+            body,
+            "performance-tuning".to_owned(),
+            source,
+        )
+    };
+    (0..units).map(&mut unit).collect()
+}
+
+fn ids(index: &Index, text: &str, mode: Mode) -> Result<Vec<String>, Box<dyn Error>> {
+    let query = Query {
+        text: text.to_owned(),
+        vector: None,
+        mode,
+        filter: Filter::default(),
+        offset: 0,
+        limit: 20,
+    };
+    let found = index.search(&query, NOW)?;
+    Ok(found.hits.into_iter().map(|key| key.id).collect())
+}
+
+/// Prints how long a search of three words takes.
+fn time(
+    name: &str,
+    queries: u64,
+    mut search: impl FnMut(&str) -> Result<Vec<String>, Box<dyn Error>>,
+) -> Result<(), Box<dyn Error>> {
+    let (mut times, mut numbers) = (Vec::<Duration>::new(), Numbers(2));
+    for _ in 0..queries {
+        let text = numbers.words(3);
+        let start = Instant::now();
+        search(&text)?;
+        times.push(start.elapsed());
+    }
+    times.sort_unstable();
+    let (p50, p99) = (times[times.len() / 2], times[times.len() * 99 / 100]);
+    writeln!(
+        stdout(),
+        "{name:9} p50 {p50:.2?}, p99 {p99:.2?} of {queries} queries of 3 words"
+    )?;
+    Ok(())
+}
+
+/// Prints how well the judged queries for a mode are answered, without those across languages.
+fn judge(
+    name: &str,
+    mode: Mode,
+    mut search: impl FnMut(&str) -> Result<Vec<String>, Box<dyn Error>>,
+) -> Result<(), Box<dyn Error>> {
+    let mut values = Vec::new();
+    for judged in judged::queries() {
+        if judged.is_for(mode.as_str()) && judged.kind != "cross" {
+            values.push(ndcg(&search(&judged.q)?, &judged.grades));
+        }
+    }
+    let (mean, mode) = (mean(&values), mode.as_str());
+    writeln!(
+        stdout(),
+        "{name:9} nDCG@10 {mean:.3} of {} judged queries for {mode}",
+        values.len()
+    )?;
+    Ok(())
+}
+
+/// Returns the memory of this process in MB.
+fn memory() -> Result<u64, Box<dyn Error>> {
+    let status = fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kilobytes = line.unwrap_or_default().trim().trim_end_matches(" kB");
+    Ok(kilobytes.parse::<u64>()? / 1_000)
+}
+
+fn argument(place: usize) -> Result<u64, Box<dyn Error>> {
+    Ok(std::env::args().nth(place).map_or(Ok(100_000), |text| text.parse())?)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a speed needs few digits")]
+fn main() -> Result<(), Box<dyn Error>> {
+    let (units, of_peers) = (argument(1)?, argument(2)?);
+    let documents = generated(units);
     let index = Index::new()?;
-    let start = Instant::now();
+    let (before, start) = (memory()?, Instant::now());
     index.put_all(&documents)?;
     index.commit()?;
     let took = start.elapsed();
-    #[expect(clippy::cast_precision_loss, reason = "a speed needs few digits")]
     let speed = units as f64 / took.as_secs_f64();
-    let mut out = stdout().lock();
-    writeln!(out, "build     {units} units in {took:.2?}: {speed:.0} units/s")?;
-    for mode in [Mode::Keyword, Mode::Semantic, Mode::Auto] {
-        let mut times: Vec<Duration> = Vec::new();
-        let mut numbers = Numbers(2);
-        for _ in 0..QUERIES {
-            let query = Query {
-                text: numbers.words(3),
-                vector: None,
-                mode,
-                filter: Filter::default(),
-                offset: 0,
-                limit: 20,
-            };
-            let start = Instant::now();
-            index.search(&query, Timestamp::from_micros(0))?;
-            times.push(start.elapsed());
-        }
-        times.sort_unstable();
-        let (p50, p99) = (times[times.len() / 2], times[times.len() * 99 / 100]);
-        writeln!(
-            out,
-            "{:9} p50 {p50:.2?}, p99 {p99:.2?} of {QUERIES} queries of 3 words",
-            mode.as_str()
-        )?;
+    let grown = memory()?.saturating_sub(before);
+    writeln!(
+        stdout(),
+        "rebuild   {units} units in {took:.2?}: {speed:.0} units/s, {grown} MB"
+    )?;
+    for mode in MODES {
+        time(mode.as_str(), QUERIES, |text| ids(&index, text, mode))?;
     }
+    drop(index);
+    let some = &documents[..documents.len().min(usize::try_from(of_peers)?)];
+    writeln!(stdout(), "peers over {} units", some.len())?;
+    let start = Instant::now();
+    let mut tantivy = Tantivy::of(some)?;
+    writeln!(stdout(), "tantivy   built in {:.2?}", start.elapsed())?;
+    time("tantivy", QUERIES, |text| tantivy.search(text))?;
+    drop(tantivy);
+    let start = Instant::now();
+    let mut fts5 = Fts5::of(some)?;
+    writeln!(stdout(), "fts5      built in {:.2?}", start.elapsed())?;
+    time("fts5", FEW_QUERIES, |text| fts5.search(text))?;
+    drop(fts5);
+
+    let texts = judged::texts().into_iter();
+    let judged: Vec<_> = texts
+        .map(|text| document(text.slug, text.title, text.body, text.category, text.source))
+        .collect();
+    let index = Index::new()?;
+    index.put_all(&judged)?;
+    index.commit()?;
+    for mode in MODES {
+        judge(mode.as_str(), mode, |text| ids(&index, text, mode))?;
+    }
+    let (mut tantivy, mut fts5) = (Tantivy::of(&judged)?, Fts5::of(&judged)?);
+    judge("tantivy", Mode::Keyword, |text| tantivy.search(text))?;
+    judge("fts5", Mode::Keyword, |text| fts5.search(text))?;
     Ok(())
 }

@@ -1,9 +1,12 @@
-use std::collections::{BTreeMap, HashMap};
+#[path = "../../judged/judged.rs"]
+mod judged;
+
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use serde::Deserialize;
 use types::vocabulary::ItemKind;
 
+use self::judged::{mean, ndcg, queries, texts};
 use super::*;
 use crate::document::Price;
 use crate::facets::Filter;
@@ -164,42 +167,6 @@ fn a_facet_counts_without_its_own_condition() {
     assert_eq!(index.search(&only, Timestamp::from_micros(2)).unwrap().total, 0);
 }
 
-#[derive(Deserialize)]
-struct Judged {
-    q: String,
-    mode: Vec<String>,
-    #[serde(rename = "type")]
-    kind: String,
-    #[serde(rename = "judged")]
-    gains: HashMap<String, u32>,
-}
-
-#[derive(Deserialize)]
-struct Text {
-    slug: String,
-    title: String,
-    body: String,
-    category: String,
-    source: String,
-}
-
-fn lines<T: for<'a> Deserialize<'a>>(text: &str) -> Vec<T> {
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
-/// Normalised discounted cumulative gain of the first ten hits.
-fn ndcg(hits: &[String], judged: &HashMap<String, u32>) -> f64 {
-    let gain = |grade: u32| f64::from((1_u32 << grade) - 1);
-    let discount = |rank: usize| (f64::from(u32::try_from(rank).unwrap()) + 2.0).log2();
-    let sum = |grades: Vec<u32>| -> f64 {
-        let gains = grades.into_iter().take(10).enumerate();
-        gains.map(|(rank, grade)| gain(grade) / discount(rank)).sum()
-    };
-    let mut best: Vec<u32> = judged.values().copied().collect();
-    best.sort_unstable_by(|one, other| other.cmp(one));
-    sum(hits.iter().map(|hit| judged.get(hit).copied().unwrap_or(0)).collect()) / sum(best)
-}
-
 #[test]
 fn vectors_of_a_model_are_used_once_nearly_all_are_there() {
     let index = Index::with_model(Some(2)).unwrap();
@@ -237,8 +204,7 @@ const FLOORS: [(Mode, f64); 3] = [(Mode::Keyword, 0.69), (Mode::Semantic, 0.78),
 
 #[test]
 fn judged_queries_find_what_answers_them() {
-    let texts: Vec<Text> = lines(include_str!("../../judged/documents.jsonl"));
-    let documents: Vec<Document> = texts
+    let documents: Vec<Document> = texts()
         .into_iter()
         .map(|text| Document {
             terms: vec![text.category],
@@ -247,24 +213,21 @@ fn judged_queries_find_what_answers_them() {
         })
         .collect();
     let index = index(&documents);
-    let queries: Vec<Judged> = lines(include_str!("../../judged/queries.jsonl"));
+    let queries = queries();
     assert!(queries.len() >= 80);
     let mut means = Vec::new();
     let mut report = String::new();
     for (mode, floor) in FLOORS {
         let mut by_kind: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-        for judged in queries
-            .iter()
-            .filter(|judged| judged.mode.iter().any(|name| name == mode.as_str()))
-        {
-            let value = ndcg(&ids(&index, &query(&judged.q, mode)), &judged.gains);
+        for judged in queries.iter().filter(|judged| judged.is_for(mode.as_str())) {
+            let value = ndcg(&ids(&index, &query(&judged.q, mode)), &judged.grades);
             // Across languages the heuristic finds shared words only.
             let kind = if judged.kind == "cross" { "cross" } else { "all" };
             by_kind.entry(kind).or_default().push(value);
             by_kind.entry(&judged.kind).or_default().push(value);
         }
         for (kind, values) in &by_kind {
-            let mean = values.iter().sum::<f64>() / f64::from(u32::try_from(values.len()).unwrap());
+            let mean = mean(values);
             let (mode, number) = (mode.as_str(), values.len());
             writeln!(report, "{mode:8} {kind:8} nDCG@10 {mean:.3} of {number} queries").unwrap();
             if *kind == "all" {

@@ -1,0 +1,66 @@
+//! The judged queries, what they search, and the measure of an answer.
+//!
+//! Invariant: the test and the example measure by the same rule.
+
+use std::collections::HashMap;
+
+use serde::Deserialize;
+
+/// A query, and how well each document answers it.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Judged {
+    pub(crate) q: String,
+    pub(crate) mode: Vec<String>,
+    #[serde(rename = "type")]
+    pub(crate) kind: String,
+    /// Grades from 1 to 3 by document. A document without one is no answer.
+    #[serde(rename = "judged")]
+    pub(crate) grades: HashMap<String, u32>,
+}
+
+impl Judged {
+    /// Returns true if the query is for a mode.
+    pub(crate) fn is_for(&self, mode: &str) -> bool {
+        self.mode.iter().any(|name| name == mode)
+    }
+}
+
+/// A document that the queries are asked of.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Text {
+    pub(crate) slug: String,
+    pub(crate) title: String,
+    pub(crate) body: String,
+    pub(crate) category: String,
+    pub(crate) source: String,
+}
+
+pub(crate) fn texts() -> Vec<Text> {
+    lines(include_str!("documents.jsonl"))
+}
+
+pub(crate) fn queries() -> Vec<Judged> {
+    lines(include_str!("queries.jsonl"))
+}
+
+fn lines<T: for<'a> Deserialize<'a>>(text: &str) -> Vec<T> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Returns the normalised discounted cumulative gain of the first ten hits.
+pub(crate) fn ndcg(hits: &[String], grades: &HashMap<String, u32>) -> f64 {
+    let gain = |grade: u32| f64::from((1_u32 << grade) - 1);
+    let discount = |rank: usize| (f64::from(u32::try_from(rank).unwrap()) + 2.0).log2();
+    let sum = |grades: Vec<u32>| -> f64 {
+        let gains = grades.into_iter().take(10).enumerate();
+        gains.map(|(rank, grade)| gain(grade) / discount(rank)).sum()
+    };
+    let mut best: Vec<u32> = grades.values().copied().collect();
+    best.sort_unstable_by(|one, other| other.cmp(one));
+    sum(hits.iter().map(|hit| grades.get(hit).copied().unwrap_or(0)).collect()) / sum(best)
+}
+
+/// Returns the mean of some values.
+pub(crate) fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / f64::from(u32::try_from(values.len()).unwrap())
+}
