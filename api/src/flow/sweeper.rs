@@ -192,40 +192,48 @@ impl Sweeper {
                 value: submission.into(),
             });
         }
-        // One append for the whole page is the usual case. It fails as a whole if the log refuses a single record.
-        let taken = match self.log.append_kept(CONTRIBUTIONS, records.clone()).await {
-            Ok(_) => swept.len(),
-            Err(error) if is_of_one(&error) => self.append_each(&swept, records).await?,
-            Err(error) => return Err(error.into()),
+        let refused = |place: usize, error: &eventlog::Error| {
+            // It is not rejected either: it was acknowledged, and the limit of the log may be raised.
+            tracing::error!(
+                contribution = ?swept.get(place).map(|swept| swept.id), %error,
+                "the log refuses a submission; its contribution stays without an outcome"
+            );
         };
+        let taken = append_all(&*self.log, CONTRIBUTIONS, records, refused).await?;
         metrics::counter!(metric::SWEEPER_APPENDED).increment(taken as u64);
         // Refused submissions are due again later too, so that they do not block the sweep.
         self.store.contributions_swept(swept).await?;
         Ok(taken)
     }
+}
 
-    /// Appends submissions one by one, so that one that the log refuses does not block the others.
-    async fn append_each(&self, swept: &[Swept], records: Vec<Record>) -> Result<usize, SweepError> {
-        let mut taken = 0;
-        for (swept, record) in swept.iter().zip(records) {
-            match self.log.append_kept(CONTRIBUTIONS, vec![record]).await {
-                Ok(_) => taken += 1,
-                // It is not rejected either: it was acknowledged, and the limit of the log may be raised.
-                Err(error) if is_of_one(&error) => {
-                    tracing::error!(
-                        contribution = %swept.id, %error,
-                        "the log refuses a submission; its contribution stays without an outcome"
-                    );
-                }
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(taken)
+/// Appends records at once, or one by one if the log refuses a record, so that the record does not block the others. Tells
+/// `refused` the place and the error of each record that is refused. Returns the number that the log accepted.
+pub(super) async fn append_all(
+    log: &dyn EventLog,
+    topic: &str,
+    records: Vec<Record>,
+    refused: impl Fn(usize, &eventlog::Error),
+) -> Result<usize, eventlog::Error> {
+    // One append is the usual case. It fails as a whole if the log refuses a single record.
+    match log.append_kept(topic, records.clone()).await {
+        Ok(_) => return Ok(records.len()),
+        Err(error) if is_of_one(&error) => {}
+        Err(error) => return Err(error),
     }
+    let mut taken = 0;
+    for (place, record) in records.into_iter().enumerate() {
+        match log.append_kept(topic, vec![record]).await {
+            Ok(_) => taken += 1,
+            Err(error) if is_of_one(&error) => refused(place, &error),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(taken)
 }
 
 /// Returns true if the log refused a record for its size or content, so that others may still be accepted.
-pub(super) fn is_of_one(error: &eventlog::Error) -> bool {
+fn is_of_one(error: &eventlog::Error) -> bool {
     matches!(error.kind(), Kind::TooLarge | Kind::Invalid)
 }
 

@@ -15,7 +15,7 @@ use types::trace::Origin;
 use types::unit::UnitResolution;
 use types::{Clock, Timestamp, metric};
 
-use super::sweeper::is_of_one;
+use super::sweeper::append_all;
 use super::{SweeperConfig, Validation};
 use crate::error::chain;
 use crate::periodic::Rounds;
@@ -193,20 +193,10 @@ impl UnitSweeper {
                 (due.id, record)
             })
             .unzip();
-        let mut taken = records.len();
-        match self.log.append_kept(KNOWLEDGE, records.clone()).await {
-            Ok(_) => {}
-            // The log refuses the whole append for one record.
-            Err(error) if is_of_one(&error) => {
-                for (id, record) in ids.iter().zip(records) {
-                    if let Err(error) = self.log.append_kept(KNOWLEDGE, vec![record]).await {
-                        tracing::error!(unit = %id, %error, "the log refuses a unit; it stays without an outcome");
-                        taken -= 1;
-                    }
-                }
-            }
-            Err(error) => return Err(error.into()),
-        }
+        let refused = |place: usize, error: &eventlog::Error| {
+            tracing::error!(unit = ?ids.get(place), %error, "the log refuses a unit; it stays without an outcome");
+        };
+        let taken = append_all(&*self.log, KNOWLEDGE, records, refused).await?;
         metrics::counter!(metric::SWEEPER_APPENDED).increment(taken as u64);
         Ok(taken)
     }

@@ -207,3 +207,31 @@ async fn idempotency_keys_are_forgotten_after_their_time_and_not_before() {
     assert_eq!(sweeper.forget_keys().await.unwrap(), 1);
     assert_eq!(contribute().await, 201);
 }
+
+/// Contributions and units are appended by the same rule.
+#[tokio::test]
+async fn a_log_that_is_down_refuses_no_record() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = Options {
+        partitions: 1,
+        retain: 10,
+    };
+    let log = Picky {
+        log: Embedded::open(directory.path(), options).unwrap(),
+        largest: 100,
+        // All at once, then the first and the second.
+        appends: AtomicI64::new(3),
+    };
+    let record = |bytes: usize| Record {
+        key: Bytes::new(),
+        value: vec![b'x'; bytes].into(),
+    };
+    let told = std::sync::Mutex::new(Vec::new());
+    let records = vec![record(200), record(1), record(1)];
+    let end = append_all(&log, CONTRIBUTIONS, records, |place, error| {
+        told.lock().unwrap().push((place, error.to_string()));
+    });
+    assert!(matches!(end.await, Err(Error::Closed)));
+    let told = told.into_inner().unwrap();
+    assert_eq!(told.iter().map(|(place, _)| *place).collect::<Vec<_>>(), [0]);
+}
