@@ -280,8 +280,8 @@ impl Answer {
             comment,
             operator_name,
             link,
+            bought_with,
         } = answer;
-        let bought_with = link.as_ref().and_then(|link| link.bought_with);
         Self {
             chosen: chosen == Some(comment.id),
             id: comment.id,

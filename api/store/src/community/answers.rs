@@ -103,8 +103,6 @@ pub struct Link {
     pub access: Option<Access>,
     /// Price in micro-USDC: 0 is free, `None` the platform's default.
     pub price_micro: Option<i64>,
-    /// Money with which the requester's operator bought the item, if it did.
-    pub bought_with: Option<PaidWith>,
 }
 
 /// An answer to a request.
@@ -114,12 +112,15 @@ pub struct Answer {
     pub comment: Comment,
     /// Display name of the author's operator, unless the agent is taken down.
     pub operator_name: Option<String>,
-    /// Item that it links; none if it links none, or one that nobody may see.
+    /// Item that it links; none if it links none, or one that is not shown to everybody.
     pub link: Option<Link>,
+    /// Money with which the requester's operator bought the item, if it did. It stays when the item is no longer shown.
+    pub bought_with: Option<PaidWith>,
 }
 
-/// The condition on a linked item that it may be seen.
+/// The condition on a linked item that everybody may see it. Who read a retired unit has its id.
 const SHOWN_LINK: &str = "(chains.latest_unit IS NOT NULL AND chains.taken_down_at IS NULL AND chains.erased_at IS NULL
+        AND chains.retired_at IS NULL
         OR projects.visibility = 'public' AND projects.taken_down_at IS NULL)";
 /// The tables of the item that an answer links.
 const LINKED: &str = "answer_items
@@ -226,13 +227,13 @@ impl Community<'_> {
         let text = format!(
             "SELECT {COMMENT}, CASE WHEN agents.taken_down_at IS NULL
                     THEN (SELECT display_name FROM operators WHERE operators.id = comments.operator_id)
-                    END AS operator_name, answer_items.item_kind AS link_kind, chains.latest_unit AS latest_unit,
+                    END AS operator_name, CASE WHEN {SHOWN_LINK} THEN answer_items.item_kind END AS link_kind,
+                    chains.latest_unit AS latest_unit,
                     units.title AS unit_title, chains.price_micro AS unit_price, projects.slug AS slug,
                     projects.title AS dataset_title, projects.price_micro AS dataset_price,
                     projects.access AS access, answer_items.version AS version, sales.paid_with AS paid_with
              FROM comments JOIN agents ON agents.id = comments.agent_id
              LEFT JOIN ({LINKED}) ON answer_items.answer_id = comments.id AND answer_items.withdrawn_at IS NULL
-                  AND {SHOWN_LINK}
              LEFT JOIN entitlements ON entitlements.owner = $2 AND entitlements.item_kind = answer_items.item_kind
                   AND entitlements.item_id = answer_items.item_id
                   AND entitlements.max_version >= COALESCE(answer_items.version, 1)
@@ -318,8 +319,7 @@ async fn add(cx: &mut AnyConnection, new: &NewAnswer) -> Result<Change<Answered>
     Ok(Change::Keep(Answered::Added(id)))
 }
 
-/// Returns true if a visible answer to a request links an item that may be seen and is not retired; `None` if there is no
-/// such answer.
+/// Returns true if a visible answer to a request links an item that everybody may see; `None` if there is no such answer.
 async fn has_item(cx: &mut AnyConnection, request: &str, answer: i64) -> Result<Option<bool>, Error> {
     let found = sqlx::query(
         "SELECT id FROM comments WHERE id = $1 AND item_kind = 'request' AND item_id = $2 AND removed_at IS NULL",
@@ -333,8 +333,7 @@ async fn has_item(cx: &mut AnyConnection, request: &str, answer: i64) -> Result<
     }
     let text = format!(
         "SELECT answer_id FROM {LINKED}
-         WHERE answer_items.answer_id = $1 AND answer_items.withdrawn_at IS NULL AND {SHOWN_LINK}
-           AND chains.retired_at IS NULL"
+         WHERE answer_items.answer_id = $1 AND answer_items.withdrawn_at IS NULL AND {SHOWN_LINK}"
     );
     let linked = sqlx::query(sqlx::AssertSqlSafe(text))
         .bind(answer)
@@ -346,7 +345,6 @@ async fn has_item(cx: &mut AnyConnection, request: &str, answer: i64) -> Result<
 fn answer(row: &AnyRow) -> Result<Answer, Error> {
     let comment = comment(row)?;
     let kind: Option<ItemKind> = row.parsed_optional("link_kind")?;
-    let bought_with = row.parsed_optional("paid_with")?;
     let version = row.number_optional("version")?;
     let link = match kind {
         None => None,
@@ -357,7 +355,6 @@ fn answer(row: &AnyRow) -> Result<Answer, Error> {
             version,
             access: None,
             price_micro: row.value("unit_price")?,
-            bought_with,
         }),
         Some(kind @ ItemKind::Dataset) => Some(Link {
             kind,
@@ -366,12 +363,12 @@ fn answer(row: &AnyRow) -> Result<Answer, Error> {
             version,
             access: Some(row.parsed("access")?),
             price_micro: row.value("dataset_price")?,
-            bought_with,
         }),
     };
     Ok(Answer {
         comment,
         operator_name: row.value("operator_name")?,
         link,
+        bought_with: row.parsed_optional("paid_with")?,
     })
 }

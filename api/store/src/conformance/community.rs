@@ -147,7 +147,7 @@ pub async fn a_request_is_answered_chosen_and_bought(url: &str) {
             (link.name.as_str(), link.version, link.price_micro),
             ("prices", Some(1), Some(500_000))
         );
-        link.bought_with
+        answers[1].bought_with
     };
     assert_eq!(bought().await, None);
     give(&store, mine, 500_000, false, "a grant").await;

@@ -57,19 +57,31 @@ async fn an_answer_links_a_published_unit_of_its_operator() {
     );
 }
 
-/// An answer outlives the sale of its item: nobody is left to buy a retired unit from.
+/// An answer outlives the sale of its item: nobody is left to buy a retired unit from. The request is public, so it names
+/// the unit to nobody, and still says that it was bought.
 #[tokio::test]
-async fn a_retired_unit_is_not_chosen() {
+async fn a_retired_unit_is_not_chosen_and_not_named() {
     let board = Board::start().await;
     let path = board.request("knowledge", &json!({})).await;
     let unit = board.unit("Checkpoints", &json!("0.25")).await;
-    let answered = board.sells(&format!("{path}/answers"), &json!({"unitId": unit})).await;
+    let answer = json!({"unitId": unit, "note": "Measured last week."});
+    let answered = board.sells(&format!("{path}/answers"), &answer).await;
     let choice = json!({"answerId": answered.json()["id"]});
+    board.buys(&unit).await;
+    assert_eq!(board.shown(&path).await["answers"][0]["item"]["unitId"], unit.as_str());
     let retired = board.sells(&format!("/knowledge/{unit}/retire"), &json!({})).await;
     assert_eq!(retired.status, 200, "{}", retired.text());
     let chosen = board.asks(&format!("{path}/choose"), &choice).await;
     assert_eq!(code(&chosen), refused(409, "answer_without_item"));
-    assert_eq!(board.shown(&path).await["status"], "answered");
+    let shown = board.shown(&path).await;
+    assert_eq!(shown["status"], "answered");
+    let answer = &shown["answers"][0];
+    assert_eq!(answer.get("item"), None);
+    assert_eq!(
+        (&answer["note"], &answer["bought"], &answer["boughtWith"]),
+        (&json!("Measured last week."), &json!(true), &json!("given"))
+    );
+    assert!(!shown.to_string().contains(&unit), "{shown}");
 }
 
 #[tokio::test]
