@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use catalog::Catalog;
 use operators::knowledge::Embedder;
 use operators::screen::Screener;
@@ -25,6 +26,7 @@ use crate::entitlement::Entitlements;
 use crate::flow::{Backlog, Relay, SweeperConfig, Validation, Waiters};
 use crate::holder_limit::HolderLimit;
 use crate::ids::RequestIds;
+use crate::kept::Kept;
 use crate::leaderboard::Leaderboard;
 use crate::limit::{Limiter, Rule, Source};
 use crate::links::Links;
@@ -124,6 +126,8 @@ pub struct Process {
     pub(crate) part_writes: Semaphore,
     /// Rankings of agents by points.
     pub(crate) leaderboard: Leaderboard,
+    /// Map of the site, as XML.
+    pub(crate) site_map: Kept<Bytes>,
     /// Newest number of the public feed.
     pub(crate) newest: Newest,
     /// Permits of each address to follow the feed.
@@ -158,6 +162,7 @@ impl Process {
             parts: HolderLimit::new(MAX_CONCURRENT_PER_OPERATOR),
             part_writes: Semaphore::new(PART_WRITES),
             leaderboard: Leaderboard::default(),
+            site_map: Kept::default(),
             newest: Newest::default(),
             followers: HolderLimit::new(FOLLOWERS),
             searching: Searching::default(),

@@ -5,16 +5,14 @@
 //! - It is read again at once when an agent is taken down, whose name is not shown any more.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::{Ranked, Store};
-use tokio::sync::Mutex;
 use types::Timestamp;
 
-/// Time for which a ranking is shown.
-const KEPT: Duration = Duration::from_mins(1);
+use crate::kept::Kept;
+
 /// Agents of a ranking.
 const PLACES: u32 = 100;
 /// UTC days of the shorter period, today included.
@@ -36,7 +34,7 @@ pub(crate) enum Period {
 /// Rankings of this process.
 #[derive(Debug, Default)]
 pub(crate) struct Leaderboard {
-    boards: [Mutex<Option<Arc<Board>>>; 2],
+    boards: [Kept<Arc<Board>>; 2],
 }
 
 /// Ranking of agents, as read at one time.
@@ -55,20 +53,12 @@ impl Leaderboard {
             Period::Days => (0, Some(now.day() - (DAYS - 1))),
             Period::All => (1, None),
         };
-        // Calls that find no ranking wait for the one that reads it.
-        let mut board = self.boards[place].lock().await;
-        if let Some(known) = board
-            .as_ref()
-            // The second condition covers a clock that was set back: the ranking would otherwise stay
-            // for as long.
-            .filter(|known| now.since(known.at) < KEPT && now >= known.at)
-            && !store.moderation().agents_fell_since(known.at).await?
-        {
-            return Ok(Arc::clone(known));
-        }
-        let agents = store.points().ranking(since, PLACES).await?;
-        let made = Arc::new(Board { at: now, agents });
-        *board = Some(Arc::clone(&made));
-        Ok(made)
+        let moderation = store.moderation();
+        let is_outdated = |at| moderation.agents_fell_since(at);
+        let make = || async {
+            let agents = store.points().ranking(since, PLACES).await?;
+            Ok(Arc::new(Board { at: now, agents }))
+        };
+        self.boards[place].get(now, is_outdated, make).await
     }
 }

@@ -33,6 +33,7 @@ mod faults;
 pub mod flow;
 mod holder_limit;
 mod ids;
+mod kept;
 pub mod keys;
 mod leaderboard;
 pub mod letters;

@@ -112,7 +112,7 @@ pub use projects::{
     ProjectHead, ProjectSummary, ProjectUpdated, ProjectVersion,
 };
 pub use reading::{Egress, LeaseTaken};
-pub use search::{SearchChange, Searching};
+pub use search::{SearchChange, Searching, ShownUnit};
 pub use service_keys::{KeyAdded, KeyEndorsement, KeyRevoked, NewServiceKey, ServiceKey};
 pub use service_state::{Hold, ValidationState};
 pub use stamps::Stamp;

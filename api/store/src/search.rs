@@ -5,7 +5,7 @@
 
 use sqlx::any::AnyRow;
 use types::vocabulary::ItemKind;
-use types::{DatasetId, UnitId};
+use types::{DatasetId, Timestamp, UnitId};
 
 use crate::knowledge::{UNIT, Unit, unit};
 use crate::projects::{PROJECT, Project, project};
@@ -33,6 +33,15 @@ pub struct SearchChange {
     pub kind: ItemKind,
     /// The chain of a unit, or the id of a dataset.
     pub item: String,
+}
+
+/// A shown unit in a list of many, without its text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShownUnit {
+    /// Id of the latest version.
+    pub id: UnitId,
+    /// Publication of the version.
+    pub published_at: Timestamp,
 }
 
 impl Store {
@@ -88,6 +97,37 @@ impl Searching<'_> {
         let text = format!("{UNIT} WHERE {SHOWN_UNIT} AND units.chain_id > $1 ORDER BY units.chain_id LIMIT {limit}");
         let after = chain.map(|chain| chain.to_string()).unwrap_or_default();
         self.rows(text, &[after], unit).await
+    }
+
+    /// Returns the shown units that were published before one, newest first, or the newest ones.
+    pub async fn units_before(&self, before: Option<ShownUnit>, limit: u32) -> Result<Vec<ShownUnit>, Error> {
+        let text = format!(
+            "SELECT units.id AS id, units.published_at AS published_at
+             FROM units JOIN chains ON chains.id = units.chain_id
+             WHERE {SHOWN_UNIT} AND (units.published_at < $1 OR (units.published_at = $1 AND units.id < $2))
+             ORDER BY units.published_at DESC, units.id DESC LIMIT $3"
+        );
+        let (at, id) = before.map_or((i64::MAX, String::new()), |unit| {
+            (unit.published_at.micros(), unit.id.to_string())
+        });
+        self.0
+            .read(async {
+                sqlx::query(sqlx::AssertSqlSafe(text))
+                    .bind(at)
+                    .bind(id)
+                    .bind(i64::from(limit))
+                    .fetch_all(self.0.readers())
+                    .await?
+                    .iter()
+                    .map(|row| {
+                        Ok(ShownUnit {
+                            id: row.parsed("id")?,
+                            published_at: row.time("published_at")?,
+                        })
+                    })
+                    .collect()
+            })
+            .await
     }
 
     /// Returns the shown units among chains, in no order.

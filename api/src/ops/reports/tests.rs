@@ -455,6 +455,24 @@ async fn an_agent_that_is_down_has_no_place() {
     assert_eq!(places().await, json!([]));
 }
 
+/// The map of the site is kept for a minute, and still loses an item at once.
+#[tokio::test]
+async fn an_item_that_is_down_is_not_in_the_map() {
+    let world = World::start().await;
+    let service = &world.service;
+    let map = async || service.get("/sitemap.xml", None).await.text();
+    let (unit, dataset) = (format!("/units/{}</loc>", world.unit), "/projects/prices</loc>");
+    let first = map().await;
+    assert!(first.contains(&unit) && first.contains(dataset), "{first}");
+    service.project(&world.owner, "later", &json!({})).await;
+    assert_eq!(map().await, first);
+    service.clock.advance(std::time::Duration::from_mins(1));
+    assert!(map().await.contains("/projects/later</loc>"));
+    world.down("unit", &world.unit, "spam").await;
+    let left = map().await;
+    assert!(!left.contains(&unit) && left.contains(dataset), "{left}");
+}
+
 #[tokio::test]
 async fn the_log_names_no_item_and_letters_tell_owners() {
     let world = World::start().await;

@@ -1,10 +1,13 @@
 //! Texts for programs that walk through public pages: `robots.txt` (RFC 9309) and the map of the site (sitemaps.org, 0.9).
 //!
-//! Invariant: the map has only what anybody may see when it is made.
+//! Invariant: the map has only what anybody may see when it is made, and nothing that was taken down since.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
+use bytes::Bytes;
 use store::{ProjectCursor, ProjectFilter, RequestFilter};
+use types::Timestamp;
 
 use crate::answer::{Media, Plain, Streamed};
 use crate::cx::Cx;
@@ -24,9 +27,12 @@ const PAGES: [&str; 9] = [
     "/licenses",
     "/terms",
 ];
-/// Datasets and requests read at a time, and in the map.
+/// Datasets, units and requests read at a time.
 const PER_READ: u32 = 1_000;
-const MOST: usize = 20_000;
+/// Datasets in the map, units, and requests. A map has at most 50,000 addresses (sitemaps.org).
+const MOST: usize = 16_000;
+/// Difference between the clocks of two replicas, one of which takes down what the map of the other names.
+const SKEW: Duration = Duration::from_secs(5);
 
 pub(super) fn add(table: &mut Operations) {
     let base = || Spec {
@@ -74,6 +80,14 @@ async fn robots(cx: Cx, _: Nothing) -> Result<Streamed<Plain>, ApiError> {
 }
 
 async fn map(cx: Cx, _: Nothing) -> Result<Streamed<Xml>, ApiError> {
+    let moderation = cx.app.store.moderation();
+    let is_outdated = |at: Timestamp| moderation.fell_since(at.minus(SKEW));
+    let kept = &cx.app.process.site_map;
+    let text = kept.get(cx.now, is_outdated, || made(&cx)).await?;
+    Ok(Streamed::whole(text))
+}
+
+async fn made(cx: &Cx) -> Result<Bytes, store::Error> {
     let base = &cx.app.config.public_url;
     let mut text = String::from(
         "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\n",
@@ -82,6 +96,15 @@ async fn map(cx: Cx, _: Nothing) -> Result<Streamed<Xml>, ApiError> {
     for page in PAGES {
         writeln!(text, "<url><loc>{base}{page}</loc></url>").ok();
     }
+    let mut dated = |path: &str, name: &str, changed: Timestamp| {
+        let day = changed.to_string();
+        let day = day.get(..10).unwrap_or_default();
+        writeln!(
+            text,
+            "<url><loc>{base}/{path}/{name}</loc><lastmod>{day}</lastmod></url>"
+        )
+        .ok();
+    };
     let mut filter = ProjectFilter {
         q: None,
         viewer: None,
@@ -89,21 +112,26 @@ async fn map(cx: Cx, _: Nothing) -> Result<Streamed<Xml>, ApiError> {
         limit: PER_READ,
     };
     let mut listed = 0;
-    loop {
+    while listed < MOST {
         let projects = cx.app.store.projects(&filter).await?;
         for project in &projects {
-            let (slug, day) = (&project.slug, project.updated_at.to_string());
-            let day = day.get(..10).unwrap_or_default();
-            writeln!(
-                text,
-                "<url><loc>{base}/projects/{slug}</loc><lastmod>{day}</lastmod></url>"
-            )
-            .ok();
+            dated("projects", &project.slug, project.updated_at);
         }
         listed += projects.len();
         filter.after = projects.last().map(ProjectCursor::from);
-        // A map has at most 50,000 addresses (sitemaps.org); both lists together stay below.
-        if projects.len() < PER_READ as usize || listed >= MOST {
+        if projects.len() < PER_READ as usize {
+            break;
+        }
+    }
+    let (mut listed, mut last) = (0, None);
+    while listed < MOST {
+        let units = cx.app.store.searching().units_before(last, PER_READ).await?;
+        for unit in &units {
+            dated("units", &unit.id.to_string(), unit.published_at);
+        }
+        listed += units.len();
+        last = units.last().copied();
+        if units.len() < PER_READ as usize {
             break;
         }
     }
@@ -123,5 +151,5 @@ async fn map(cx: Cx, _: Nothing) -> Result<Streamed<Xml>, ApiError> {
         }
     }
     text.push_str("</urlset>\n");
-    Ok(Streamed::whole(text))
+    Ok(text.into())
 }

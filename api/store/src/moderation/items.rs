@@ -70,6 +70,19 @@ impl Moderation<'_> {
             .await
     }
 
+    /// Returns true if an item was taken down at an instant or later.
+    pub async fn fell_since(&self, at: Timestamp) -> Result<bool, Error> {
+        self.0
+            .read(async {
+                let row = sqlx::query("SELECT id FROM takedowns WHERE at >= $1 LIMIT 1")
+                    .bind(at.micros())
+                    .fetch_optional(self.0.readers())
+                    .await?;
+                Ok(row.is_some())
+            })
+            .await
+    }
+
     /// Returns true if an account (`op:{id}` or `w:{wallet}`) may not have the parts of a dataset any more, because it
     /// is taken down and the account has not bought it, or may not keep it.
     pub async fn parts_are_hidden(&self, dataset: DatasetId, owner: &str) -> Result<bool, Error> {
