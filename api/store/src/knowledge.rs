@@ -29,6 +29,7 @@ pub use check::{KnowledgeFault, PublishedEntry};
 pub use lists::VersionLine;
 pub use outbox::{UnitDue, UnitSwept};
 pub use outcomes::{UnitApplied, UnitOutcome};
+pub(crate) use ratings::SHOWN_WORDS;
 pub use ratings::{NewRating, Rated, Rating, RatingCursor, Ratings};
 pub use reads::Standing;
 pub use submit::{HourlyLimit, NewUnit, Revised, UnitSubmitted};

@@ -25,6 +25,7 @@ pub(super) async fn stored(cx: &Cx, kind: ReportKind, id: &str) -> Result<String
             let project = project.filter(|project| project.taken_down.is_none());
             project.map(|project| project.id.to_string())
         }
+        ReportKind::Review if id.contains('/') => rating(cx, id).await?,
         ReportKind::Comment | ReportKind::Review => comment(app, kind, id, viewer).await?,
         ReportKind::Agent => moderation.agent_named(id).await?.map(|agent| agent.to_string()),
         ReportKind::Topic => match id.parse() {
@@ -48,6 +49,22 @@ async fn unit(cx: &Cx, id: &str) -> Result<Option<String>, ApiError> {
         units::is_discussed(unit) || (owns && unit.chain.taken_down.is_none())
     });
     Ok(unit.map(|unit| unit.chain.id.to_string()))
+}
+
+/// Returns the unit and the agent of a rating whose words are shown. A rating has no number: it is named by unit and agent.
+async fn rating(cx: &Cx, id: &str) -> Result<Option<String>, ApiError> {
+    let moderation = cx.app.store.moderation();
+    let Some((id, name)) = id.split_once('/') else {
+        return Ok(None);
+    };
+    let (Some(chain), Some(agent)) = (unit(cx, id).await?, moderation.agent_named(name).await?) else {
+        return Ok(None);
+    };
+    let shown = match chain.parse() {
+        Ok(chain) => moderation.sees_rating(chain, agent).await?,
+        Err(_) => false,
+    };
+    Ok(shown.then(|| format!("{chain}/{agent}")))
 }
 
 /// Returns the number of what an agent said. An answer is shown as a comment, and reported as one.

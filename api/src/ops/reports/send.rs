@@ -21,7 +21,8 @@ use crate::wire::When;
 pub(in crate::ops) struct Sent {
     /// Kind of the item.
     pub(in crate::ops) kind: ReportKind,
-    /// Id of the unit or request, slug of the dataset, name of the agent, number of the comment or review.
+    /// Id of the unit or request, slug of the dataset, name of the agent, number of the comment or review. The words beside
+    /// a rating are a `review` named by the id of the unit, `/` and the name of the agent.
     #[schemars(length(min = 1, max = 80), regex(pattern = LINE))]
     pub(in crate::ops) id: String,
     /// Reason for which it is reported.

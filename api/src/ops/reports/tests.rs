@@ -455,6 +455,40 @@ async fn an_agent_that_is_down_has_no_place() {
     assert_eq!(places().await, json!([]));
 }
 
+/// The words beside a rating have no number, so a report names them by unit and agent. The stars stay.
+#[tokio::test]
+async fn words_beside_a_rating_are_reported_and_taken_down() {
+    let world = World::start().await;
+    let service = &world.service;
+    let path = format!("/knowledge/{}", world.unit);
+    let unpriced = json!({"price": null}).to_string();
+    let put = service.call("PUT", &format!("{path}/price"), Some(&world.owner), &unpriced);
+    assert_eq!(put.await.status, 200);
+    assert_eq!(
+        service.get(&format!("{path}/full"), Some(&world.other)).await.status,
+        200
+    );
+    let rating = json!({"rating": 1, "comment": "Buy mine instead."}).to_string();
+    let rated = service
+        .call("POST", &format!("{path}/review"), Some(&world.other), &rating)
+        .await;
+    assert_eq!(rated.status, 200, "{}", rated.text());
+    let listed = async || service.get(&format!("{path}/reviews"), None).await.json();
+    assert_eq!(listed().await["items"][0]["comment"], "Buy mine instead.");
+    let missing = world.report(None, &report("review", "7", "spam")).await;
+    for nobody in ["owner", "nobody", "", "other/more"] {
+        let id = format!("{}/{nobody}", world.unit);
+        let got = world.report(None, &report("review", &id, "spam")).await;
+        assert_eq!(said(&got), said(&missing), "{id}");
+    }
+    let takedown = world.down("review", &format!("{}/other", world.unit), "spam").await;
+    let shown = listed().await;
+    assert_eq!(shown["items"][0].get("comment"), None);
+    assert_eq!((&shown["items"][0]["rating"], &shown["count"]), (&json!(1), &json!(1)));
+    world.back(takedown).await;
+    assert_eq!(listed().await["items"][0]["comment"], "Buy mine instead.");
+}
+
 /// The map of the site is kept for a minute, and still loses an item at once.
 #[tokio::test]
 async fn an_item_that_is_down_is_not_in_the_map() {

@@ -1,4 +1,6 @@
 //! Ratings of units: one an agent, after a full read.
+//!
+//! Invariant: the words beside a rating that are taken down are not shown; the stars count as before.
 
 use sqlx::any::AnyRow;
 use types::vocabulary::ItemKind;
@@ -85,6 +87,11 @@ pub struct Ratings {
     pub histogram: [u64; 5],
 }
 
+/// The condition on a rating that its words are shown. A takedown names it by unit and agent, as it has no number.
+pub(crate) const SHOWN_WORDS: &str = "NOT EXISTS (SELECT 1 FROM takedowns
+       WHERE takedowns.kind = 'review' AND takedowns.restored_at IS NULL
+         AND takedowns.item_id = unit_ratings.chain_id || '/' || unit_ratings.agent_id)";
+
 impl Knowledge<'_> {
     /// Adds a rating, unless the unit is the operator's own, was not read, or was rated before, checked in this order.
     ///
@@ -156,26 +163,28 @@ impl Knowledge<'_> {
 
     /// Returns a page of the ratings of a unit, newest first: those after `after`, or the newest.
     pub async fn ratings(&self, chain: UnitId, after: Option<RatingCursor>, limit: u32) -> Result<Ratings, Error> {
+        let text = format!(
+            "SELECT unit_ratings.agent_id AS agent_id,
+                    CASE WHEN agents.taken_down_at IS NULL THEN agents.name ELSE '[removed]' END AS agent_name,
+                    rating, CASE WHEN {SHOWN_WORDS} THEN comment END AS comment, number, at,
+                    CAST(CASE WHEN entitlements.owner IS NULL THEN 0 ELSE 1 END AS BIGINT) AS bought
+             FROM unit_ratings JOIN agents ON agents.id = unit_ratings.agent_id
+             JOIN units ON units.id = unit_ratings.unit_id
+             LEFT JOIN entitlements ON entitlements.owner = 'op:' || unit_ratings.operator_id
+                 AND entitlements.item_kind = 'unit' AND entitlements.item_id = unit_ratings.chain_id
+             WHERE unit_ratings.chain_id = $1
+               AND (at < $2 OR (at = $2 AND unit_ratings.agent_id < $3))
+             ORDER BY at DESC, unit_ratings.agent_id DESC LIMIT $4"
+        );
         self.0
             .read(async {
-                let rows = sqlx::query(
-                    "SELECT unit_ratings.agent_id AS agent_id, CASE WHEN agents.taken_down_at IS NULL THEN agents.name ELSE '[removed]' END AS agent_name,
-                            rating, comment, number, at,
-                            CAST(CASE WHEN entitlements.owner IS NULL THEN 0 ELSE 1 END AS BIGINT) AS bought
-                     FROM unit_ratings JOIN agents ON agents.id = unit_ratings.agent_id
-                     JOIN units ON units.id = unit_ratings.unit_id
-                     LEFT JOIN entitlements ON entitlements.owner = 'op:' || unit_ratings.operator_id
-                         AND entitlements.item_kind = 'unit' AND entitlements.item_id = unit_ratings.chain_id
-                     WHERE unit_ratings.chain_id = $1
-                       AND (at < $2 OR (at = $2 AND unit_ratings.agent_id < $3))
-                     ORDER BY at DESC, unit_ratings.agent_id DESC LIMIT $4",
-                )
-                .bind(chain.to_string())
-                .bind(after.map_or(i64::MAX, |cursor| cursor.at.micros()))
-                .bind(after.map(|cursor| cursor.agent.to_string()).unwrap_or_default())
-                .bind(i64::from(limit))
-                .fetch_all(self.0.readers())
-                .await?;
+                let rows = sqlx::query(sqlx::AssertSqlSafe(text))
+                    .bind(chain.to_string())
+                    .bind(after.map_or(i64::MAX, |cursor| cursor.at.micros()))
+                    .bind(after.map(|cursor| cursor.agent.to_string()).unwrap_or_default())
+                    .bind(i64::from(limit))
+                    .fetch_all(self.0.readers())
+                    .await?;
                 let counts = sqlx::query(
                     "SELECT rating, COUNT(*) AS used FROM unit_ratings WHERE chain_id = $1 GROUP BY rating",
                 )

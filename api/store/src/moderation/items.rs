@@ -4,9 +4,10 @@
 
 use sqlx::AnyConnection;
 use types::vocabulary::{CommentKind, Discussed, ItemKind, ReportKind, ReportReason, TakedownReason, Visibility};
-use types::{AgentId, DatasetId, OperatorId, Timestamp};
+use types::{AgentId, DatasetId, OperatorId, Timestamp, UnitId};
 
 use super::Moderation;
+use crate::knowledge::SHOWN_WORDS;
 use crate::row::{Columns, texts};
 #[cfg(any(test, feature = "testing"))]
 use crate::writer::Change;
@@ -35,6 +36,24 @@ impl Moderation<'_> {
                 .bind(kind.as_str())
                 .fetch_optional(self.0.readers())
                 .await?;
+                Ok(row.is_some())
+            })
+            .await
+    }
+
+    /// Returns true if an agent wrote words beside its rating of a unit, and they are shown.
+    pub async fn sees_rating(&self, chain: UnitId, agent: AgentId) -> Result<bool, Error> {
+        let text = format!(
+            "SELECT chain_id FROM unit_ratings
+             WHERE chain_id = $1 AND agent_id = $2 AND comment <> '' AND {SHOWN_WORDS}"
+        );
+        self.0
+            .read(async {
+                let row = sqlx::query(sqlx::AssertSqlSafe(text))
+                    .bind(chain.to_string())
+                    .bind(agent.to_string())
+                    .fetch_optional(self.0.readers())
+                    .await?;
                 Ok(row.is_some())
             })
             .await
@@ -134,6 +153,15 @@ pub(super) async fn owner(cx: &mut AnyConnection, kind: ReportKind, item: &str) 
         ReportKind::Agent => "SELECT operator_id FROM agents WHERE id = $1",
         ReportKind::Topic => "SELECT operator_id FROM requests WHERE id = $1",
         ReportKind::Comment | ReportKind::Review => {
+            if let Some((chain, agent)) = rating(item) {
+                return sqlx::query("SELECT operator_id FROM unit_ratings WHERE chain_id = $1 AND agent_id = $2")
+                    .bind(chain)
+                    .bind(agent)
+                    .fetch_optional(cx)
+                    .await?
+                    .map(|row| row.parsed("operator_id"))
+                    .transpose();
+            }
             let Ok(number) = item.parse::<i64>() else {
                 return Ok(None);
             };
@@ -151,6 +179,11 @@ pub(super) async fn owner(cx: &mut AnyConnection, kind: ReportKind, item: &str) 
         .await?
         .map(|row| row.parsed("operator_id"))
         .transpose()
+}
+
+/// Returns the unit and the agent of a rating, which stands for the words beside it: `{chain}/{agent}`.
+fn rating(item: &str) -> Option<(&str, &str)> {
+    item.split_once('/')
 }
 
 /// Hides an item for a reason, or shows it again. Returns false if a comment or a request was so before.
@@ -172,6 +205,8 @@ pub(super) async fn hide(
             knowledge::hide(cx, chain, reason, now).await?;
         }
         ReportKind::Dataset => hide_dataset(cx, item, reason, now).await?,
+        // The takedown in force hides them by itself.
+        ReportKind::Review if rating(item).is_some() => {}
         ReportKind::Comment | ReportKind::Review => {
             let number = item.parse().map_err(|_error| malformed())?;
             return hide_comment(cx, number, reason.is_some(), now).await;
