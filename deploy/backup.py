@@ -147,10 +147,19 @@ def copy_losses(source: Path, target: Path) -> None:
 
 def copy_prints(source: Path, target: Path, known: set) -> None:
     """What copies of units are found by, each file of which is older than its commit."""
-    for prints in source.glob("_sluice/prints-*"):
-        if prints.name[len("prints-") :][:36] in known:
-            (target / "_sluice").mkdir(parents=True, exist_ok=True)
-            copy(prints, target / "_sluice" / prints.name)
+    missing = True
+    while missing:
+        missing = False
+        for prints in source.glob("_sluice/prints-*"):
+            copied = target / "_sluice" / prints.name
+            if prints.name[len("prints-") :][:36] in known and not copied.exists():
+                copied.parent.mkdir(parents=True, exist_ok=True)
+                try:
+                    copy(prints, copied)
+                except FileNotFoundError:
+                    # An erasure put another file in its place, which the next round finds.
+                    copied.unlink(missing_ok=True)
+                    missing = True
 
 
 def copy_treasury(data: Path, target: Path) -> None:

@@ -134,6 +134,10 @@ impl Catalog {
         &self.shared.backing.objects
     }
 
+    pub(crate) fn durable(&self) -> &Arc<dyn DurableStore> {
+        &self.shared.backing.durable
+    }
+
     /// The state of a table for readers. One whose last commit is gone from the log is read anew.
     pub(crate) async fn confirmed(&self, id: DatasetId) -> Result<Arc<State>, Error> {
         let state = self.state(id).await?;

@@ -14,5 +14,6 @@ mod merging;
 mod over_s3;
 mod pages;
 mod part_cache;
+mod prints;
 mod racing;
 mod staging;

@@ -6,6 +6,7 @@
 
 pub mod mail;
 pub mod points;
+pub mod prints;
 pub mod requests;
 
 use std::collections::HashMap;

@@ -26,6 +26,7 @@ pub(crate) use changes::hide;
 pub use changes::{PriceChanged, UnitRetired};
 pub(crate) use check::broken;
 pub use check::{KnowledgeFault, PublishedEntry};
+pub use erase::FORGET_PRINTS;
 pub use lists::VersionLine;
 pub use outbox::{UnitDue, UnitSwept};
 pub use outcomes::{UnitApplied, UnitOutcome};

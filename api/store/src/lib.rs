@@ -83,9 +83,9 @@ pub use dead_letters::{DeadLetter, DeadLetterAdded, DeadLetterEntry, Replay, Uni
 pub use error::Error;
 pub use jobs::{Flow, Job, NewJob};
 pub use knowledge::{
-    Chain, HourlyLimit, Knowledge, KnowledgeFault, NewRating, NewUnit, PriceChanged, PublishedEntry, Rated, Rating,
-    RatingCursor, Ratings, Revised, Standing, Unit, UnitApplied, UnitDue, UnitOutcome, UnitRetired, UnitSubmitted,
-    UnitSwept, VersionLine,
+    Chain, FORGET_PRINTS, HourlyLimit, Knowledge, KnowledgeFault, NewRating, NewUnit, PriceChanged, PublishedEntry,
+    Rated, Rating, RatingCursor, Ratings, Revised, Standing, Unit, UnitApplied, UnitDue, UnitOutcome, UnitRetired,
+    UnitSubmitted, UnitSwept, VersionLine,
 };
 pub use losses::{Loss, LossAccepted, LostVersion, NewLoss};
 pub use moderation::{

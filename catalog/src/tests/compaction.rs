@@ -362,6 +362,7 @@ async fn a_compaction_whose_answer_was_lost_is_found_and_one_that_was_not_put_is
             Trouble::Refused | Trouble::Unsynced => {
                 assert!(matches!(installed, Err(Error::Storage { .. })), "{trouble:?}");
             }
+            Trouble::Moved => panic!("a trouble of reads"),
         }
         // Whatever is known of it, merges go on, and the compaction is in the log once.
         grow(&world, &mut table, 2..3).await;

@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use futures_util::stream::BoxStream;
 use object_store::path::Path;
 use object_store::{
-    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore, PutMultipartOptions,
-    PutOptions, PutPayload, PutResult, Result,
+    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore, ObjectStoreExt as _,
+    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
 use serde_json::{Map, Value, json};
 use types::clock::ManualClock;
@@ -201,7 +201,7 @@ pub(super) async fn page(snapshot: &Snapshot, offset: u64, limit: usize) -> Vec<
         .collect()
 }
 
-/// What goes wrong with the next puts whose path contains a text.
+/// What goes wrong with the next puts or reads whose path contains a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trouble {
     /// The put is done and the answer is lost.
@@ -212,6 +212,8 @@ pub(super) enum Trouble {
     Refused,
     /// The put is done, its directory could not be synced, and cannot be until the trouble is over.
     Unsynced,
+    /// Another process moved the object right before it is read.
+    Moved,
 }
 
 /// A store in which some puts go wrong.
@@ -233,14 +235,14 @@ impl Troubled {
         }
     }
 
-    /// Lets the next puts, or syncs, go wrong.
+    /// Lets the next puts, syncs or reads go wrong.
     pub(super) fn strike(&self, times: usize) {
         self.left.store(times, Ordering::SeqCst);
     }
 
     /// Does a put, unless it is refused; what it says of it.
     async fn put<T>(&self, location: &Path, put: impl Future<Output = Result<T>>) -> Result<T> {
-        let strikes = self.strikes(location);
+        let strikes = self.trouble != Trouble::Moved && self.strikes(location);
         if strikes && self.trouble == Trouble::Refused {
             return Err(failed("refused"));
         }
@@ -326,6 +328,11 @@ impl ObjectStore for Troubled {
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        if self.trouble == Trouble::Moved && self.strikes(location) {
+            let moved = Path::from(format!("{location}0"));
+            self.inner.copy(location, &moved).await?;
+            self.inner.delete(location).await?;
+        }
         self.inner.get_opts(location, options).await
     }
 

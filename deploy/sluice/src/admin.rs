@@ -202,7 +202,8 @@ async fn validation(store: &Store, clock: &Arc<dyn Clock>, command: Validation) 
     Ok(())
 }
 
-/// Erases a unit. Copies of its texts stay in the log and in backups for as long as those are kept.
+/// Erases a unit; its prints by a job of the service. Copies of its texts stay in the log and in backups for as long as
+/// those are kept.
 async fn erase(store: &Store, clock: &Arc<dyn Clock>, id: &str) -> anyhow::Result<()> {
     let id: UnitId = id
         .parse()
@@ -217,8 +218,9 @@ async fn erase(store: &Store, clock: &Arc<dyn Clock>, id: &str) -> anyhow::Resul
     terminal::json(&json!({
         "chainId": chain,
         "erased": true,
-        "remains": "hashes and the vector of the text stay beside the table of units, the log and its dead letters keep the \
-                    text for their retention, and backups until they are deleted",
+        "remains": "the running service erases the prints of the text within seconds; hashes of the whole text and of its \
+                    long paragraphs stay in the table of units, the log and its dead letters keep the text for their \
+                    retention, and backups until they are deleted",
     }))?;
     Ok(())
 }

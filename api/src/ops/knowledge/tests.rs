@@ -12,6 +12,7 @@ use crate::testing::{Got, Service, config, limits};
 mod discussion;
 mod fields;
 mod pages;
+mod prints;
 mod submissions;
 mod table;
 

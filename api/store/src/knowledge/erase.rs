@@ -1,17 +1,28 @@
-//! Erasure of a unit's texts.
+//! Erasure of a unit's texts, and the job that erases the prints beside the platform's table.
+//!
+//! Invariant: prints that were put before a unit was erased, or that a worker puts later because it had the text already,
+//! are followed by a job.
 
+use std::collections::HashSet;
+
+use sqlx::AnyConnection;
 use types::vocabulary::ItemKind;
 use types::{Timestamp, UnitId};
 
 use super::changes::close_open;
 use super::{Knowledge, lock};
-use crate::Error;
+use crate::row::Columns;
 use crate::service_state;
 use crate::writer::Change;
+use crate::{Error, NewJob, jobs};
+
+/// Kind of the job that erases the prints of all erased units.
+pub const FORGET_PRINTS: &str = "forget_prints";
 
 impl Knowledge<'_> {
     /// Blanks every text of a unit: titles, bodies, sources, submissions, words of ratings; and deletes what was derived
-    /// from them. A version in work is rejected. Returns false if the unit was erased before or does not exist.
+    /// from them; the prints beside the platform's table by a job. A version in work is rejected. Returns false if the unit
+    /// was erased before or does not exist.
     ///
     /// The unit must be hidden, because it has nothing left to show.
     pub async fn erase(&self, chain: UnitId, now: Timestamp) -> Result<bool, Error> {
@@ -54,10 +65,60 @@ impl Knowledge<'_> {
                     .bind(now.micros())
                     .execute(&mut *cx)
                     .await?;
+                    forget_prints(cx, chain.to_string(), now).await?;
                     service_state::search_changed(cx, ItemKind::Unit, &chain.to_string(), now).await?;
                     Ok(Change::Keep(true))
                 })
             })
             .await
     }
+
+    /// Returns every version of every erased unit.
+    pub async fn erased_versions(&self) -> Result<HashSet<UnitId>, Error> {
+        self.0
+            .read(async {
+                sqlx::query(
+                    "SELECT units.id AS id FROM units JOIN chains ON chains.id = units.chain_id
+                     WHERE chains.erased_at IS NOT NULL",
+                )
+                .fetch_all(self.0.readers())
+                .await?
+                .iter()
+                .map(|row| row.parsed("id"))
+                .collect()
+            })
+            .await
+    }
+}
+
+/// Adds the job after an outcome that changed nothing, if the unit was erased: its worker may have put prints after the
+/// first job looked.
+pub(super) async fn forget_late_prints(cx: &mut AnyConnection, version: UnitId, at: Timestamp) -> Result<(), Error> {
+    let erased = sqlx::query(
+        "SELECT units.id FROM units JOIN chains ON chains.id = units.chain_id
+         WHERE units.id = $1 AND chains.erased_at IS NOT NULL",
+    )
+    .bind(version.to_string())
+    .fetch_optional(&mut *cx)
+    .await?;
+    if erased.is_some() {
+        // Each such outcome has a job of its own: one that runs already may have looked too early.
+        forget_prints(cx, format!("{version}-{}", at.micros()), at).await?;
+    }
+    Ok(())
+}
+
+async fn forget_prints(cx: &mut AnyConnection, cause: String, now: Timestamp) -> Result<(), Error> {
+    let id = format!("{FORGET_PRINTS}-{cause}");
+    let job = NewJob {
+        id: id.clone(),
+        kind: FORGET_PRINTS.to_owned(),
+        dedupe: Some(id),
+        operator: None,
+        // It takes all erased units, whichever one it was added for.
+        payload: "{}".to_owned(),
+        due_at: now,
+        now,
+    };
+    jobs::insert(cx, &job).await.map(drop)
 }

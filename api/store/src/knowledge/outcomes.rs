@@ -15,6 +15,7 @@ use types::unit::{Judge, ReviewEntry, UNUSABLE_ANSWER, UnitResolution, UnitScore
 use types::vocabulary::{ActivityKind, AllowanceKind, ItemKind, Language, PointsKind, ReviewStep, StepOutcome};
 use types::{Timestamp, UnitId, fault};
 
+use super::erase::forget_late_prints;
 use super::outbox::remove;
 use super::{Chain, Knowledge, faults, lock};
 use crate::activity::{self, NewActivity};
@@ -97,6 +98,8 @@ impl Knowledge<'_> {
                         };
                         if changed {
                             keep_entries(cx, outcome).await?;
+                        } else {
+                            forget_late_prints(cx, outcome.id, outcome.at).await?;
                         }
                         applied.push(UnitApplied {
                             id: outcome.id,

@@ -9,6 +9,7 @@ use api::App;
 use api::flow::jobs::JobRunner;
 use api::flow::jobs::mail::MailHandler;
 use api::flow::jobs::points::BatchPoints;
+use api::flow::jobs::prints::ForgetPrints;
 use api::flow::jobs::requests::{Ends, Matches};
 use api::flow::{MoneyKeeper, Summaries, UnitSweeper, Validation};
 use api::payments::{Payouts, Reconciler};
@@ -87,9 +88,11 @@ pub(super) fn keep_money(
 /// Starts the runner of the jobs.
 pub(super) fn run_jobs(app: &App, letters: MailHandler, tasks: &mut Tasks) {
     let (store, clock) = (app.store.clone(), Arc::clone(&app.clock));
+    let forget_prints = ForgetPrints::new(store.clone(), app.catalog.clone(), Arc::clone(&clock));
     let jobs = JobRunner::new(store.clone(), Arc::clone(&clock))
         .with(api::letters::KIND, Arc::new(letters))
         .with(BatchPoints::KIND, Arc::new(BatchPoints::new(store.clone())))
+        .with(ForgetPrints::KIND, Arc::new(forget_prints))
         .with(Ends::KIND, Arc::new(Ends::new(store, clock)))
         .with(Matches::KIND, Arc::new(Matches::new(app.clone())));
     tasks.spawn("jobs", |stop| jobs.run(stop).map(anyhow::Ok));

@@ -1,0 +1,79 @@
+//! Job that erases the prints of erased units beside the platform's table.
+//!
+//! Invariant: a job ends when nothing is left to replace of all that is erased by then. So what a slower job brought back,
+//! because it had read a file before, is erased by that one.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use catalog::Catalog;
+use catalog::platform::Forgotten;
+use serde::{Deserialize, Serialize};
+use store::{FORGET_PRINTS, Job, NewJob, Store};
+use types::Clock;
+
+use super::{Failure, Handler};
+use crate::error::chain;
+use crate::ids;
+
+/// Handler of the job. A run looks at some thousand files, and another job goes on with the rest.
+#[derive(Debug)]
+pub struct ForgetPrints {
+    store: Store,
+    catalog: Catalog,
+    clock: Arc<dyn Clock>,
+}
+
+/// Input of the job.
+#[derive(Debug, Serialize, Deserialize)]
+struct Payload {
+    /// The last file that an earlier job looked at.
+    #[serde(default)]
+    after: Option<String>,
+}
+
+impl ForgetPrints {
+    /// Kind of the job, which an erasure adds.
+    pub const KIND: &'static str = FORGET_PRINTS;
+
+    /// Creates a handler.
+    pub const fn new(store: Store, catalog: Catalog, clock: Arc<dyn Clock>) -> Self {
+        Self { store, catalog, clock }
+    }
+}
+
+#[async_trait]
+impl Handler for ForgetPrints {
+    async fn run(&self, job: &Job) -> Result<(), Failure> {
+        let payload = serde_json::from_str(&job.payload);
+        let Payload { after } = payload.map_err(|error| Failure {
+            reason: chain(&error),
+            may_pass: false,
+        })?;
+        let last = loop {
+            // Read again for each look: another unit may have been erased meanwhile, by a job that this one overtakes.
+            let erased = self.store.knowledge().erased_versions().await;
+            let erased = erased.map_err(|error| Failure::passing(&error))?;
+            let forgotten = self.catalog.forget_prints(&erased, after.as_deref()).await;
+            let Forgotten { replaced, last } = forgotten.map_err(|error| Failure::passing(&error))?;
+            if replaced == 0 {
+                break last;
+            }
+        };
+        let Some(last) = last else { return Ok(()) };
+        let now = self.clock.now();
+        let next = NewJob {
+            id: ids::new(now),
+            kind: Self::KIND.to_owned(),
+            // Of a job that is done twice there is one that goes on.
+            dedupe: Some(format!("{}-then", job.id)),
+            operator: None,
+            // A text has no value that JSON lacks.
+            payload: serde_json::to_string(&Payload { after: Some(last) }).unwrap_or_default(),
+            due_at: now,
+            now,
+        };
+        let added = self.store.flow().job_add(next).await;
+        added.map(drop).map_err(|error| Failure::passing(&error))
+    }
+}
