@@ -284,7 +284,7 @@ impl KnowledgeWorker {
                     None => submissions.push(submission),
                 },
                 Err(error) => {
-                    let (record, position) = (&delivered.record, Some(delivered.position));
+                    let (record, position) = (&delivered.record, delivered.position);
                     if !self.bury(record, position, address, &error.to_string(), stop).await? {
                         return Ok(None);
                     }
@@ -298,8 +298,8 @@ impl KnowledgeWorker {
             let address = Some(review.submission.address());
             let is_its = |one: &&Delivered| UnitAddress::read(&one.record.value) == address;
             if let Some(Delivered { position, record }) = batch.iter().find(is_its) {
-                let (position, reason) = (Some(*position), "a judge panicked on it");
-                if !self.bury(record, position, address, reason, stop).await? {
+                let reason = "a judge panicked on it";
+                if !self.bury(record, *position, address, reason, stop).await? {
                     return Ok(None);
                 }
             }
@@ -355,7 +355,7 @@ impl KnowledgeWorker {
             "a submission ended the processes that tried it out; nobody works on it any more");
         metrics::counter!(metric::QUARANTINED).increment(1);
         let Delivered { position, record } = delivered;
-        self.bury(record, Some(*position), address, reason, stop).await
+        self.bury(record, *position, address, reason, stop).await
     }
 
     /// Appends a message that cannot be processed to the dead letters. Of one that the log does not take, the letter has
@@ -363,7 +363,7 @@ impl KnowledgeWorker {
     async fn bury(
         &self,
         record: &Record,
-        position: Option<Position>,
+        position: Position,
         address: Option<UnitAddress>,
         reason: &str,
         stop: &CancellationToken,
@@ -373,8 +373,8 @@ impl KnowledgeWorker {
             let letter = DeadLetter {
                 format: FORMAT,
                 topic: KNOWLEDGE.to_owned(),
-                partition: position.map_or(0, |position| position.partition),
-                offset: position.map_or(0, |position| position.offset),
+                partition: position.partition,
+                offset: position.offset,
                 contribution: None,
                 unit: address.map(|address| address.unit),
                 reason: reason.to_owned(),
