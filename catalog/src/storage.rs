@@ -52,9 +52,9 @@ pub trait DurableStore: ObjectStore {
         false
     }
 
-    /// Starts to put a new object that stays invisible until it is [created](PendingObject::create), for a caller that must
-    /// put another object first. A store of files writes and syncs the file meanwhile; other stores do all the work in
-    /// `create`. Must be called within a tokio runtime.
+    /// Starts to put a new object that stays invisible until it is [created](PendingObject::create), for a caller that
+    /// must put another object first. A store of files writes and syncs the file meanwhile; other stores do all the work
+    /// in `create`. Must be called within a tokio runtime.
     fn prepare(&self, location: &Path, payload: PutPayload) -> Box<dyn PendingObject + '_> {
         Box::new(Later {
             store: self,
@@ -82,7 +82,7 @@ pub trait PendingObject: Send {
     async fn create(self: Box<Self>) -> Result<()>;
 }
 
-/// PendingObject object of a store that does all the work in `create`.
+/// Object of a store that does all the work in `create`.
 struct Later<'a, S: ?Sized> {
     store: &'a S,
     location: Path,
