@@ -462,12 +462,12 @@ async fn words_beside_a_rating_are_reported_and_taken_down() {
     let service = &world.service;
     let path = format!("/knowledge/{}", world.unit);
     let unpriced = json!({"price": null}).to_string();
-    let put = service.call("PUT", &format!("{path}/price"), Some(&world.owner), &unpriced);
-    assert_eq!(put.await.status, 200);
-    assert_eq!(
-        service.get(&format!("{path}/full"), Some(&world.other)).await.status,
-        200
-    );
+    let put = service
+        .call("PUT", &format!("{path}/price"), Some(&world.owner), &unpriced)
+        .await;
+    assert_eq!(put.status, 200, "{}", put.text());
+    let read = service.get(&format!("{path}/full"), Some(&world.other)).await;
+    assert_eq!(read.status, 200, "{}", read.text());
     let rating = json!({"rating": 1, "comment": "Buy mine instead."}).to_string();
     let rated = service
         .call("POST", &format!("{path}/review"), Some(&world.other), &rating)
