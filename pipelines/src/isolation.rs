@@ -347,7 +347,9 @@ struct Child {
 
 impl Debug for Child {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Child").field("id", &self.process.id()).finish_non_exhaustive()
+        f.debug_struct("Child")
+            .field("id", &self.process.id())
+            .finish_non_exhaustive()
     }
 }
 

@@ -18,11 +18,9 @@ fn units(count: i64) -> Vec<UnitId> {
 
 /// Stores the prints of versions that were published together.
 async fn put(catalog: &Catalog, units: &[UnitId]) {
-    let lines: String = units
-        .iter()
-        .map(|unit| format!("{}\n", json!({"unit": unit, "signature": format!("print of {unit}")})))
-        .collect();
-    catalog.put_prints(units[0], lines.into()).await.unwrap();
+    let line = |unit| json!({"unit": unit, "signature": format!("print of {unit}")}).to_string() + "\n";
+    let lines: Vec<_> = units.iter().map(line).collect();
+    catalog.put_prints(units[0], lines.concat().into()).await.unwrap();
 }
 
 /// Returns the versions that have prints.
