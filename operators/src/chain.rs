@@ -8,11 +8,12 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tracing::Instrument as _;
+use types::Batch;
 use types::key::KeyLookup;
-use types::{Batch, Timestamp};
 
+use crate::decision::{Decision, Numbering, Totals};
 use crate::gates::{Contract, Dedup, PersonalData};
-use crate::screen::{Cause, Screen, Screener};
+use crate::screen::{Screen, Screener};
 use crate::verdict::fit;
 use crate::{Gate, Reason, RowVerdict, Stage, Verdict, Verdicts};
 
@@ -61,27 +62,6 @@ pub struct Judged {
     pub verdicts: Vec<RowVerdict>,
     /// One entry per operator, in order.
     pub tallies: Vec<Tally>,
-}
-
-/// The decision on a whole batch.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Decision {
-    /// The rows that passed are merged.
-    Merge,
-    /// No row is merged.
-    Reject {
-        /// `refused` or `duplicates`.
-        code: String,
-        /// One sentence for the contributor; never holds personal data.
-        message: String,
-    },
-    /// The batch is judged again later.
-    Hold {
-        /// `budget`, `provider` or `paused`.
-        reason: String,
-        /// The time to judge again, if known.
-        resumes_after: Option<Timestamp>,
-    },
 }
 
 /// Builds the chain that merges, dry runs and collectors use: contract, dedup, personal data and, unless `None`, the
@@ -243,60 +223,11 @@ fn count(rows: usize) -> u32 {
 }
 
 impl Judged {
-    /// Applies the policy of the batch: any refused row rejects it; else any held row holds it until the last hold
-    /// ends; else a batch without new rows is rejected; else it merges.
+    /// Applies the policy of the batch ([`Decision::of`]).
     pub fn decision(&self) -> Decision {
-        let mut refused = 0_u32;
-        let mut first = None;
-        let mut hold = None;
-        for RowVerdict { row, verdict } in &self.verdicts {
-            match verdict {
-                Verdict::Refuse { reasons } => {
-                    refused += 1;
-                    first.get_or_insert_with(|| (*row, reasons.first()));
-                }
-                Verdict::Hold { reason, resumes_after } => {
-                    let (_, until) = hold.get_or_insert((reason, *resumes_after));
-                    // The batch needs every held row, so it waits for the last of them.
-                    *until = (*until).max(*resumes_after);
-                }
-                Verdict::Pass | Verdict::Drop { .. } => {}
-            }
-        }
-        // A refusal is final, so it wins over a hold, which may pass later.
-        if let Some((row, reason)) = first {
-            return Decision::Reject {
-                code: "refused".to_owned(),
-                message: refusal(refused, self.rows, row, reason),
-            };
-        }
-        if let Some((reason, resumes_after)) = hold {
-            return Decision::Hold {
-                reason: Cause::of_code(&reason.code).waits_for().to_owned(),
-                resumes_after,
-            };
-        }
-        // Every row was a duplicate, or there was none, so a merge would add nothing.
-        if self.passed.is_empty() {
-            let message = match self.rows {
-                0 => "the batch has no record".to_owned(),
-                1 => "the record is a duplicate".to_owned(),
-                rows => format!("all {rows} records are duplicates"),
-            };
-            return Decision::Reject {
-                code: "duplicates".to_owned(),
-                message,
-            };
-        }
-        Decision::Merge
+        let totals = Totals::of(self.rows.into(), self.passed.len() as u64, &self.verdicts);
+        Decision::of(totals, Numbering::Records)
     }
-}
-
-/// Returns one sentence with the number of refused records and the first reason of the first of them.
-fn refusal(refused: u32, rows: u32, row: u32, reason: Option<&Reason>) -> String {
-    let verb = if refused == 1 { "is" } else { "are" };
-    let where_and_why = reason.map_or_else(String::new, Reason::after_the_record);
-    format!("{refused} of {rows} records {verb} refused; the first is record {row}{where_and_why}")
 }
 
 #[cfg(test)]

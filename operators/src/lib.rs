@@ -11,7 +11,7 @@
 //! in it. It holds by construction, because only [`Chain`] moves rows, in one function.
 //!
 //! A row that one operator refuses, drops or holds is not judged by the later ones. Rows that pass are judged by all
-//! operators even when the batch is already lost, so that every offending row is reported at once. [`Judged::decision`]
+//! operators even when the batch is already lost, so that every offending row is reported at once. [`Decision::of`]
 //! applies the policy of the batch: any refused row rejects it, else any held row holds it, else a batch without new
 //! rows is rejected, else it merges.
 //!
@@ -21,6 +21,7 @@
 pub mod chain;
 #[cfg(any(test, feature = "testing"))]
 pub mod conformance;
+mod decision;
 pub mod gate;
 pub mod gates;
 pub mod knowledge;
@@ -30,7 +31,8 @@ mod text;
 pub mod verdict;
 mod visitor;
 
-pub use chain::{Chain, Decision, Judged, MAX_VERDICT_BYTES, Tally, standard_chain};
+pub use chain::{Chain, Judged, MAX_VERDICT_BYTES, Tally, standard_chain};
+pub use decision::{Decision, Numbering, Totals};
 pub use gate::{Gate, Stage};
 pub use text::is_invisible;
 pub use verdict::{MAX_REASONS, Reason, RowVerdict, Verdict, Verdicts};

@@ -1,6 +1,7 @@
 use async_trait::async_trait;
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use types::Timestamp;
 use types::key::NoKeys;
 
 use super::*;
