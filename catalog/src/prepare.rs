@@ -96,6 +96,11 @@ impl Prepared {
         self.contribution
     }
 
+    /// Returns true if the rows are in files of their own, which take room on the disk.
+    pub const fn is_in_files(&self) -> bool {
+        matches!(self.body, Body::Files(_))
+    }
+
     /// Returns the contract of the rows.
     pub(crate) fn contract(&self) -> &Arc<Contract> {
         match &self.body {

@@ -133,3 +133,6 @@ fn refusal(refused: u64, rows: u64, (row, reason): (u32, Option<&Reason>), numbe
     let why = reason.map_or_else(String::new, Reason::after_the_record);
     format!("{refused} of {rows} records {verb} refused; the first is {place}{why}")
 }
+
+#[cfg(test)]
+mod tests;

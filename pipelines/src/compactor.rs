@@ -1,6 +1,6 @@
-//! The compaction of a lane's table: built beside the merges, committed between two of them.
+//! The compaction of a writer's table: built beside the merges, committed between two of them.
 //!
-//! Invariant: a lane has at most one compaction under way. A failure only puts it off: nothing waits for it, and what
+//! Invariant: a writer has at most one compaction under way. A failure only puts it off: nothing waits for it, and what
 //! is to be done is found again from the table.
 
 use std::future;
@@ -8,14 +8,14 @@ use std::future;
 use catalog::{Compacted, Error, Table};
 use tokio::task::JoinHandle;
 
-use crate::judge::described;
+use crate::step::described;
 
 /// After how many merges a compaction is tried again that failed for the first time; doubles with every failure.
 const PATIENCE: u64 = 16;
 /// Number of times that this wait doubles.
 const DOUBLINGS: u32 = 10;
 
-/// Compaction of the table of one lane: at most one is under way.
+/// Compaction of the table of one writer: at most one is under way.
 #[derive(Debug)]
 pub(crate) struct Compactor {
     building: Option<JoinHandle<Result<Compacted, Error>>>,

@@ -12,12 +12,15 @@ use types::fault::{InjectedBug, is_injected};
 use types::unit::UnitResolution;
 use types::{ContributionId, Timestamp};
 
-use crate::conclude::Verdict;
-#[cfg(feature = "faults")]
-use crate::conclude::outcome;
-use crate::lane::Context;
+use crate::context::Context;
+use crate::message::Address;
 #[cfg(feature = "faults")]
 use crate::message::Resolution;
+#[cfg(feature = "faults")]
+use crate::publish::publish_outcome;
+use crate::report::Report;
+#[cfg(feature = "faults")]
+use crate::report::outcome;
 
 /// Returns the merge that the guard against a second merge found. Injected bug: the guard is never asked.
 pub(crate) fn may_skip_guard(found: Option<Merge>) -> Option<Merge> {
@@ -50,23 +53,23 @@ pub(crate) fn may_change_guard(guard: ContributionId, at: Timestamp) -> Contribu
 
 /// Does nothing. Injected bug: publishes the outcome before the commit, as if the commit were certain.
 #[cfg(feature = "faults")]
-pub(crate) async fn may_publish_early(context: &Context, table: &Table, verdict: &Verdict) {
+pub(crate) async fn may_publish_early(context: &Context, table: &Table, address: Address, report: &Report) {
     if is_injected(InjectedBug::OutcomeBeforeCommit) {
-        let accepted = verdict.passed.len() as u64;
+        let accepted = report.tallies.last().map_or(0, |tally| tally.passed.into());
         let resolution = Resolution::Merged {
             version: table.head().next(),
             accepted,
             record_count: table.record_count() + accepted,
             root: String::new(),
         };
-        let early = outcome(context, verdict.address, resolution, (*verdict.notes).clone());
+        let early = outcome(address, context.clock.now(), resolution, report.clone());
         // A worker that stops publishes nothing, and then the bug does not show.
-        context.emitter.outcome(early).await.unwrap_or_default();
+        publish_outcome(context, early).await.unwrap_or_default();
     }
 }
 
 /// Does nothing without the feature `faults`.
 #[cfg(not(feature = "faults"))]
-pub(crate) fn may_publish_early(_context: &Context, _table: &Table, _verdict: &Verdict) -> Ready<()> {
+pub(crate) fn may_publish_early(_context: &Context, _table: &Table, _address: Address, _report: &Report) -> Ready<()> {
     ready(())
 }

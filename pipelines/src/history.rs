@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use catalog::{Agreement, Error, KnownHead, Table};
 
-use crate::conclude::notes::Notes;
-use crate::conclude::outcome;
-use crate::emit::Stopped;
-use crate::lane::Context;
+use crate::context::Context;
 use crate::message::{Address, HISTORY_LOST, Resolution};
+use crate::publish::publish_outcome;
+use crate::report::{Report, outcome};
+use crate::step::Stopped;
 
 /// The wait before a submission is judged again if its table lost history.
 const AGAIN: Duration = Duration::from_secs(15);
@@ -38,12 +38,12 @@ pub(crate) async fn check(
     }
     // A submission that was acknowledged before the last merge names an older version. The outcomes
     // that this worker knows of cover the versions since.
-    if let Some(head) = context.finished.head(address.dataset) {
+    if let Some(head) = context.outcomes.head(address.dataset) {
         match table.compare(head).await? {
             Agreement::Kept => {}
             // An administrator accepted the loss while this worker remembered a lost version. Without
             // the lower mark it would go on to call every later version lost.
-            Agreement::Accepted => context.finished.lower(address.dataset, table.known_head()),
+            Agreement::Accepted => context.outcomes.lower(address.dataset, table.known_head()),
             Agreement::Lost => return Err(lost(head)),
         }
     }
@@ -58,13 +58,9 @@ pub(crate) async fn put_off(context: &Context, address: Address, error: &Error) 
         reason: HISTORY_LOST.to_owned(),
         resumes_after: Some(context.clock.now().plus(AGAIN)),
     };
-    let nothing = Notes {
-        rows: 0,
-        verdicts: Vec::new(),
-        tallies: Vec::new(),
-    };
-    context
-        .emitter
-        .outcome(outcome(context, address, resolution, nothing))
-        .await
+    publish_outcome(
+        context,
+        outcome(address, context.clock.now(), resolution, Report::default()),
+    )
+    .await
 }

@@ -29,21 +29,22 @@ use std::time::Duration;
 use async_trait::async_trait;
 use eventlog::Record;
 use futures_util::{StreamExt as _, stream};
-use messages::{Address, UnitAddress, head};
+use messages::{Address, UnitAddress};
 use parking_lot::Mutex;
 use rustix::process::Signal;
-use serde::de::IgnoredAny;
-use serde::{Deserialize, Serialize};
 use tokio::process::{Child as Process, Command};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout};
 use types::{UploadLayout, fault};
 use uploads::UploadStore;
 
+pub use self::wire::MessageKind;
 use self::wire::{AHEAD, Head, Reply, ServiceEnd};
-use crate::judge::described;
-use crate::staging;
+use crate::pieces::pieces;
+use crate::step::described;
 
+/// The hidden argument of a program that is to be a child.
+pub const ARGUMENT: &str = "__trial";
 /// The address space of a child. What needs more ends the child, and not this process.
 const MEMORY: u64 = 2 << 30;
 /// The time in which a child must be ready.
@@ -60,32 +61,6 @@ const OWN_ENDS: [(Signal, &str); 5] = [
     (Signal::ILL, "SIGILL"),
     (Signal::FPE, "SIGFPE"),
 ];
-
-/// The kind of a message that is tried out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum MessageKind {
-    /// A submission with its records.
-    Batch,
-    /// A submission that refers to an upload.
-    Upload,
-    /// A version of a knowledge unit.
-    Unit,
-}
-
-impl MessageKind {
-    /// Returns the kind of a submission to a dataset, as far as its first line can be read.
-    pub(crate) fn of_submission(value: &[u8]) -> Self {
-        #[derive(Deserialize)]
-        struct Reference {
-            #[serde(default)]
-            upload: Option<IgnoredAny>,
-        }
-        match serde_json::from_slice(head(value)) {
-            Ok(Reference { upload: Some(_) }) => Self::Upload,
-            _ => Self::Batch,
-        }
-    }
-}
 
 /// A message that is to be tried out.
 #[derive(Clone, Copy, Debug)]
@@ -183,11 +158,11 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Settings of children that are this program with the argument [`child::ARGUMENT`].
+    /// Settings of children that are this program with the argument [`ARGUMENT`].
     pub fn new(program: PathBuf, timeout: Duration, strikes: usize) -> Self {
         Self {
             program,
-            arguments: vec![child::ARGUMENT.into()],
+            arguments: vec![ARGUMENT.into()],
             timeout,
             strikes,
             memory: MEMORY,
@@ -399,7 +374,7 @@ impl Child {
         };
         self.line.send(&head, value).await?;
         let mut pieces = match trial {
-            Trial::Upload { layout, objects, .. } => staging::pieces(objects, layout).boxed(),
+            Trial::Upload { layout, objects, .. } => pieces(objects, layout).boxed(),
             Trial::Batch(_) | Trial::Unit(_) => stream::pending().boxed(),
         };
         let (mut ahead, mut is_sent) = (0, false);

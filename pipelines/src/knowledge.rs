@@ -20,65 +20,22 @@ use catalog::Catalog;
 use data_encoding::BASE64;
 use eventlog::{Delivered, Event, EventLog, Position, Record};
 use futures_util::future::join_all;
-use messages::{DEAD_LETTERS, DeadLetter, FORMAT, KNOWLEDGE, OUTCOMES, UnitAddress, UnitOutcome, UnitSubmission};
-use operators::knowledge::{Comparer, Embedder, Scorer};
-use operators::screen::Screener;
+use messages::{DEAD_LETTERS, DeadLetter, FORMAT, KNOWLEDGE, OUTCOMES, UnitAddress, UnitSubmission};
 use tokio_util::sync::CancellationToken;
 use types::clock::SystemClock;
-use types::unit::UnitResolution;
-use types::{Backoff, Classify as _, Clock, Kind, Retry, Timestamp, UnitId, fault, metric};
+use types::{Classify as _, Clock, Kind, Retry, UnitId, fault, metric};
 
-use self::publish::Publisher;
+use self::publish::{Publisher, pause, unprocessable};
+pub use self::published::Error;
 use self::published::Published;
+pub use self::review::Judges;
 use self::review::{Reviewed, Verdict};
-use crate::emit;
+use crate::cpu_slots::CpuSlots;
 use crate::isolation::{Isolation, Trial, condemned};
-use crate::judge::described;
-use crate::places::Places;
+use crate::step::described;
 
 /// The most versions that are reviewed and published at once.
 const AT_ONCE: usize = 64;
-/// The wait after a failure.
-const BACKOFF: Backoff = Backoff {
-    first: Duration::from_millis(100),
-    most: Duration::from_secs(30),
-};
-
-/// The judges of units.
-#[derive(Clone, Debug)]
-pub struct Judges {
-    /// Screeners, the local one first. The first objection counts.
-    pub screeners: Vec<Arc<dyn Screener>>,
-    /// Scorer of the four axes of a unit.
-    pub scorer: Arc<dyn Scorer>,
-    /// Maker of vectors. Meanings are not compared without one.
-    pub embedder: Option<Arc<dyn Embedder>>,
-    /// Judge of units of like meaning. A fixed rule decides without one.
-    pub comparer: Option<Arc<dyn Comparer>>,
-}
-
-/// The error that ends the worker.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The log cannot be used.
-    #[error("the log cannot be used")]
-    Log(#[from] eventlog::Error),
-    /// The platform's table cannot be used.
-    #[error("the platform's table cannot be used")]
-    Table(#[from] catalog::Error),
-    /// The contract of the platform's table is wrong.
-    #[error("the contract of the platform's table is wrong")]
-    Contract(#[from] types::contract::ContractError),
-    /// A version cannot be written as a row of the platform's table.
-    #[error("a unit cannot be written as a row: {0}")]
-    Encode(String),
-    /// Rows of the platform's table cannot be read.
-    #[error("rows of the platform's table cannot be read")]
-    Rows(#[source] arrow::error::ArrowError),
-    /// A version has a row in the platform's table that this build cannot read.
-    #[error("the row of unit `{0}` in the platform's table cannot be read")]
-    Unread(UnitId),
-}
 
 /// The worker of knowledge units.
 #[derive(Debug)]
@@ -89,8 +46,8 @@ pub struct KnowledgeWorker {
     clock: Arc<dyn Clock>,
     group: String,
     isolation: Option<Arc<dyn Isolation>>,
-    /// Threads of the judges.
-    places: Places,
+    /// CPU slots of the judges.
+    slots: CpuSlots,
 }
 
 /// Versions that can have been in work when an earlier process ended, and those that were condemned since.
@@ -130,7 +87,7 @@ impl KnowledgeWorker {
             clock,
             group: group.into(),
             isolation: None,
-            places: Places::new(),
+            slots: CpuSlots::new(),
         }
     }
 
@@ -326,9 +283,9 @@ impl KnowledgeWorker {
     async fn review_all(&self, submissions: Vec<UnitSubmission>, published: &Arc<Published>) -> Vec<Reviewed> {
         let reviews = submissions.into_iter().map(|submission| {
             let (published, judges) = (Arc::clone(published), self.judges.clone());
-            let (clock, places, address) = (Arc::clone(&self.clock), self.places.clone(), submission.address());
+            let (clock, slots, address) = (Arc::clone(&self.clock), self.slots.clone(), submission.address());
             async move {
-                let review = places.run(review::review(submission.clone(), published, judges, clock));
+                let review = slots.run(review::review(submission.clone(), published, judges, clock));
                 // A judge that panics loses the version its review, not the worker its life.
                 review.await.unwrap_or_else(|error| {
                     tracing::error!(unit = %address.unit, %error, "the review of a unit panicked");
@@ -451,23 +408,6 @@ enum Appended {
     Refused,
     /// The worker stops before the record is durable.
     Stopped,
-}
-
-/// The sentence of a version that cannot be processed.
-const UNPROCESSABLE: &str = "the service could not process the unit; it is kept and the operators were told";
-
-/// Returns the outcome of a version that cannot be processed.
-fn unprocessable(address: &UnitAddress, at: Timestamp) -> UnitOutcome {
-    let resolution = UnitResolution::Rejected {
-        code: "unprocessable".to_owned(),
-        message: UNPROCESSABLE.to_owned(),
-    };
-    UnitOutcome::new((address.unit, address.chain), address.generation, at, resolution)
-}
-
-/// Waits after a failure. Returns false if the worker stops.
-async fn pause(failures: u32, stop: &CancellationToken) -> bool {
-    emit::pause(BACKOFF, failures, stop).await.is_ok()
 }
 
 /// Returns the position after the last record of each partition.

@@ -84,6 +84,8 @@ metrics! {
     PROJECTION_SECONDS = "sluice_projection_seconds", Histogram ();
     /// Messages that no worker could process.
     DEAD_LETTERS = "sluice_dead_letters_total", Counter ();
+    /// Submissions that did not fit the queue of their table writer and come again from the outbox.
+    DEFERRED = "sluice_deferred_total", Counter ();
     /// Submissions and units set aside because they crashed the processes that tried them out.
     QUARANTINED = "sluice_quarantined_total", Counter ();
     /// Requests that waited for an outcome and got it from another process.
@@ -99,7 +101,7 @@ metrics! {
     /// Records of a topic that a group of this process has not committed, by topic and group.
     LOG_LAG = "sluice_log_lag", Gauge ("topic", "group");
 
-    /// Seconds of a merge, from a batch that the gates have judged to a durable version.
+    /// Seconds of a merge, from a submission that the gates have judged to a durable version.
     MERGE_SECONDS = "sluice_merge_seconds", Histogram ();
     /// Merges by result: a new version, a version committed before, or no new record.
     MERGES = "sluice_merges_total", Counter ("result" in ["merged", "already_committed", "nothing_new"]);

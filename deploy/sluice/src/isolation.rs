@@ -10,7 +10,7 @@ use crate::judges;
 use crate::sandbox::program;
 
 /// Hidden command-line argument that makes the program a child.
-pub const ARGUMENT: &str = child::ARGUMENT;
+pub use pipelines::isolation::ARGUMENT;
 
 /// Runs the child.
 pub fn run() -> ExitCode {

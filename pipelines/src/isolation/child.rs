@@ -12,21 +12,20 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
+use catalog::Prepared;
 use eventlog::Record;
 use operators::screen::{LocalScreener, Screener};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use tokio::runtime::{Builder, Runtime};
-use types::fault;
 use types::key::NoKeys;
+use types::{Timestamp, fault};
 
-use super::MessageKind;
-use super::wire::{ChildEnd, Head, Reply};
-use crate::judge::{decode, judge_records};
+use super::wire::{ChildEnd, Head, MessageKind, Reply};
+use crate::judge::chunk::JudgedChunk;
+use crate::judge::{JudgedBatch, decode, judge_records, trial};
 use crate::knowledge::{self, Judges};
-use crate::{conclude, staging};
-
-/// The hidden argument of a program that is to be a child.
-pub const ARGUMENT: &str = "__trial";
+use crate::report::{adopted, nothing_new, outcome};
+use crate::step::described;
 
 /// A message to try out.
 struct Job {
@@ -109,13 +108,13 @@ fn limit(memory: u64) -> io::Result<()> {
 
 fn try_all(runtime: &Runtime, judges: &Judges, work: &Receiver<Job>, mut line: ChildEnd) {
     for Job { kind, record, pieces } in work {
-        let trial = || match kind {
+        let job = || match kind {
             MessageKind::Batch => runtime.block_on(batch(&record)),
-            MessageKind::Upload => staging::trial::try_out(runtime, &record, Pieces::new(&mut line, &pieces)),
+            MessageKind::Upload => trial::try_out(runtime, &record, Pieces::new(&mut line, &pieces)),
             MessageKind::Unit => runtime.block_on(knowledge::try_out(&record.value, judges.clone())),
         };
         // What is wrong with the message, and a panic, the worker meets again and outlives.
-        drop(catch_unwind(AssertUnwindSafe(trial)));
+        drop(catch_unwind(AssertUnwindSafe(job)));
         if line.send(Reply::Survived).is_err() {
             return;
         }
@@ -128,8 +127,22 @@ async fn batch(record: &Record) -> Result<(), String> {
     let (contract, at) = (Arc::new(submission.contract.clone()), submission.submitted_at);
     // A dataset without records: more rows pass than will.
     let screener: Arc<dyn Screener> = Arc::new(LocalScreener);
-    let case = judge_records(submission, &contract, Arc::new(NoKeys), screener).await?;
-    conclude::try_out(case, at)
+    let judged = judge_records(submission, &contract, Arc::new(NoKeys), screener).await?;
+    encode(judged, at)
+}
+
+/// Encodes everything that committing a judged batch would.
+fn encode(batch: JudgedBatch, at: Timestamp) -> Result<(), String> {
+    let (address, agent) = (batch.address, batch.agent);
+    let JudgedChunk { passed, report } = batch.chunk;
+    let outcome = if passed.is_empty() {
+        outcome(address, at, nothing_new(), report)
+    } else {
+        let prepared = Prepared::of_batch(address.contribution, agent, Arc::new(passed));
+        let merge = prepared.try_out(address.dataset, at, report.written());
+        adopted(address, merge.map_err(|error| described(&error))?)
+    };
+    outcome.record().map(drop).map_err(|error| error.to_string())
 }
 
 /// The pieces of an upload as one stream of bytes. Each is acknowledged when it is taken.

@@ -7,13 +7,39 @@
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 
+use messages::head;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use super::MessageKind;
-
 /// The pieces of an upload that are sent before the first is taken.
 pub(super) const AHEAD: usize = 4;
+
+/// The kind of a message that is tried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum MessageKind {
+    /// A submission with its records.
+    Batch,
+    /// A submission that refers to an upload.
+    Upload,
+    /// A version of a knowledge unit.
+    Unit,
+}
+
+impl MessageKind {
+    /// Returns the kind of a submission to a dataset, as far as its first line can be read.
+    pub(crate) fn of_submission(value: &[u8]) -> Self {
+        #[derive(Deserialize)]
+        struct Reference {
+            #[serde(default)]
+            upload: Option<IgnoredAny>,
+        }
+        match serde_json::from_slice(head(value)) {
+            Ok(Reference { upload: Some(_) }) => Self::Upload,
+            _ => Self::Batch,
+        }
+    }
+}
 
 /// The head of a frame to a child.
 #[derive(Debug, Serialize, Deserialize)]

@@ -3,24 +3,31 @@
 //! Invariant: what is committed was compared with every version of the table at the base of its commit.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use catalog::{Catalog, CommitOutcome, Prepared, Table, platform};
-use messages::{UnitOutcome, UnitSubmission};
-use operators::knowledge::{Copy, Embedder};
+use messages::{UnitAddress, UnitOutcome, UnitSubmission};
+use operators::knowledge::Embedder;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use types::unit::{ReviewEntry, SimilarUnit, UnitResolution};
 use types::vocabulary::{ReviewStep, StepOutcome};
-use types::{Batch, Classify as _, Clock, Contract, ContributionId, Retry, Timestamp, UnitId, Version, fault};
+use types::{Backoff, Batch, Classify as _, Clock, Contract, ContributionId, Retry, Timestamp, Version, fault};
 
-use super::published::Published;
-use super::review::{self, Reviewed, Verdict, entry};
+use super::published::{Error, Published};
+use super::review::{self, Reviewed, Verdict, described, entry};
 use super::row::{Candidate, Prints};
-use super::{Error, pause, unprocessable};
 use crate::faults::{may_change_guard, may_forget_unit};
+use crate::step;
 
 /// The cosine from which a unit that was published meanwhile makes this one a copy.
 const COPY_COSINE: f32 = 0.93;
+
+/// The wait after a failure.
+const BACKOFF: Backoff = Backoff {
+    first: Duration::from_millis(100),
+    most: Duration::from_secs(30),
+};
 
 /// The open table of published units and what is in it.
 #[derive(Debug)]
@@ -347,42 +354,21 @@ fn may_pass(error: &Error) -> bool {
     }
 }
 
-/// Returns the code, the sentence and the unit of a copy.
-pub(super) fn described(copy: &Copy) -> (&'static str, String, SimilarUnit) {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a share from 0 to 1"
-    )]
-    let percent = |share: &f64| (share * 100.0).round() as u32;
-    let similar = |unit: &UnitId, share: f64| SimilarUnit {
-        unit_id: *unit,
-        similarity: share,
+/// The sentence of a version that cannot be processed.
+const UNPROCESSABLE: &str = "the service could not process the unit; it is kept and the operators were told";
+
+/// Returns the outcome of a version that cannot be processed.
+pub(super) fn unprocessable(address: &UnitAddress, at: Timestamp) -> UnitOutcome {
+    let resolution = UnitResolution::Rejected {
+        code: "unprocessable".to_owned(),
+        message: UNPROCESSABLE.to_owned(),
     };
-    match copy {
-        Copy::Exact(unit) => (
-            "duplicate_exact",
-            format!("The text is the same as unit {unit}."),
-            similar(unit, 1.0),
-        ),
-        Copy::Near(unit, share) => (
-            "duplicate_near",
-            format!(
-                "{} % of the text is that of unit {unit}. Submit what is new, say what you measured yourself, or revise \
-                 that unit if it is yours.",
-                percent(share)
-            ),
-            similar(unit, *share),
-        ),
-        Copy::Parts(unit, share) => (
-            "duplicate_parts",
-            format!(
-                "{} % of the paragraphs are in published units, such as {unit}.",
-                percent(share)
-            ),
-            similar(unit, *share),
-        ),
-    }
+    UnitOutcome::new((address.unit, address.chain), address.generation, at, resolution)
+}
+
+/// Waits after a failure. Returns false if the worker stops.
+pub(super) async fn pause(failures: u32, stop: &CancellationToken) -> bool {
+    step::pause(BACKOFF, failures, stop).await.is_ok()
 }
 
 /// Builds the outcome of a submission, with the report of its review.

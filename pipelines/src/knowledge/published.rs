@@ -12,8 +12,30 @@ use parking_lot::RwLock;
 use types::unit::UnitResolution;
 use types::{Contract, UnitId, Version};
 
-use super::Error;
 use super::row::{Prints, Row};
+
+/// The error that ends the worker.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The log cannot be used.
+    #[error("the log cannot be used")]
+    Log(#[from] eventlog::Error),
+    /// The platform's table cannot be used.
+    #[error("the platform's table cannot be used")]
+    Table(#[from] catalog::Error),
+    /// The contract of the platform's table is wrong.
+    #[error("the contract of the platform's table is wrong")]
+    Contract(#[from] types::contract::ContractError),
+    /// A version cannot be written as a row of the platform's table.
+    #[error("a unit cannot be written as a row: {0}")]
+    Encode(String),
+    /// Rows of the platform's table cannot be read.
+    #[error("rows of the platform's table cannot be read")]
+    Rows(#[source] arrow::error::ArrowError),
+    /// A version has a row in the platform's table that this build cannot read.
+    #[error("the row of unit `{0}` in the platform's table cannot be read")]
+    Unread(UnitId),
+}
 
 /// The published versions and their outcomes.
 #[derive(Debug, Default)]

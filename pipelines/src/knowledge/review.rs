@@ -7,8 +7,10 @@ use std::sync::Arc;
 
 use messages::UnitSubmission;
 use operators::gates::PersonalData;
-use operators::knowledge::{Axis, EmbeddedText, Near, Neighbour, Print, QuantisedVector, Scored};
-use operators::screen::{Cause, Screen, Unavailable};
+use operators::knowledge::{
+    Axis, Comparer, Copy, EmbeddedText, Embedder, Near, Neighbour, Print, QuantisedVector, Scored, Scorer,
+};
+use operators::screen::{Cause, Screen, Screener, Unavailable};
 use operators::{Chain, Reason, Verdict as RowVerdict};
 use serde_json::json;
 use types::contract::ContractError;
@@ -17,8 +19,6 @@ use types::unit::{Judge, ReviewEntry, SimilarUnit, UnitResolution, UnitScores};
 use types::vocabulary::{ReviewStep, StepOutcome};
 use types::{Batch, Clock, Contract, Field, FieldType, Timestamp, UnitId, fault};
 
-use super::Judges;
-use super::publish::described;
 use super::published::Published;
 use super::row::Candidate;
 use crate::faults::may_forget_unit;
@@ -33,6 +33,19 @@ const RULE: (f32, f32, f32) = (0.93, 0.45, 0.20);
 /// The sentence of a hold that belongs to the text.
 const UNUSABLE: &str = "The judge answers about other texts, but its answers about this one cannot be used. The unit is \
                         kept and judged again a few times.";
+
+/// The judges of units.
+#[derive(Clone, Debug)]
+pub struct Judges {
+    /// Screeners, the local one first. The first objection counts.
+    pub screeners: Vec<Arc<dyn Screener>>,
+    /// Scorer of the four axes of a unit.
+    pub scorer: Arc<dyn Scorer>,
+    /// Maker of vectors. Meanings are not compared without one.
+    pub embedder: Option<Arc<dyn Embedder>>,
+    /// Judge of units of like meaning. A fixed rule decides without one.
+    pub comparer: Option<Arc<dyn Comparer>>,
+}
 
 /// The verdict of a review.
 #[derive(Debug)]
@@ -394,4 +407,42 @@ fn batch(text: &UnitText) -> Result<Batch, ContractError> {
         "sourceDeclaration": text.source_declaration,
     });
     Ok(Batch::decode(&contract, &[row]))
+}
+
+/// Returns the code, the sentence and the unit of a copy.
+pub(super) fn described(copy: &Copy) -> (&'static str, String, SimilarUnit) {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a share from 0 to 1"
+    )]
+    let percent = |share: &f64| (share * 100.0).round() as u32;
+    let similar = |unit: &UnitId, share: f64| SimilarUnit {
+        unit_id: *unit,
+        similarity: share,
+    };
+    match copy {
+        Copy::Exact(unit) => (
+            "duplicate_exact",
+            format!("The text is the same as unit {unit}."),
+            similar(unit, 1.0),
+        ),
+        Copy::Near(unit, share) => (
+            "duplicate_near",
+            format!(
+                "{} % of the text is that of unit {unit}. Submit what is new, say what you measured yourself, or revise \
+                 that unit if it is yours.",
+                percent(share)
+            ),
+            similar(unit, *share),
+        ),
+        Copy::Parts(unit, share) => (
+            "duplicate_parts",
+            format!(
+                "{} % of the paragraphs are in published units, such as {unit}.",
+                percent(share)
+            ),
+            similar(unit, *share),
+        ),
+    }
 }

@@ -356,7 +356,7 @@ fn narrow() -> Config {
     Config {
         group: "workers".to_owned(),
         judged_ahead: 4,
-        lane_bytes: 1 << 20,
+        writer_bytes: 1 << 20,
         queue_bytes: 1 << 20,
         idle_seconds: 60,
         retry_first_ms: 1,

@@ -15,8 +15,7 @@ use pipelines::isolation::Isolation;
 use pipelines::message::{
     CONTRIBUTIONS, DEAD_LETTERS, DeadLetter, FORMAT, OUTCOMES, Outcome, Records, Resolution, Source, Submission,
 };
-use pipelines::staging::Uploads;
-use pipelines::{Config, Worker};
+use pipelines::{Config, Uploads, Worker};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -145,7 +144,7 @@ pub(crate) fn config() -> Config {
     Config {
         group: "workers".to_owned(),
         judged_ahead: 4,
-        lane_bytes: 1 << 20,
+        writer_bytes: 1 << 20,
         queue_bytes: 8 << 20,
         idle_seconds: 60,
         retry_first_ms: 1,

@@ -152,7 +152,7 @@ impl Worker {
         pipelines::Config {
             group: group.to_owned(),
             judged_ahead: self.judged_ahead.get(),
-            lane_bytes: self.dataset_queue.bytes(),
+            writer_bytes: self.dataset_queue.bytes(),
             queue_bytes: self.queue.bytes(),
             idle_seconds: self.idle.0.as_secs(),
             retry_first_ms: millis(self.retry_first),

@@ -11,7 +11,7 @@ use types::clock::ManualClock;
 use types::knowledge::Axes;
 use types::unit::{Judge, UnitScores};
 use types::vocabulary::Language;
-use types::{AgentId, OperatorId};
+use types::{AgentId, OperatorId, UnitId};
 
 use super::*;
 

@@ -1,4 +1,5 @@
-//! The worker: reads submissions, hands each to the lane of its dataset, commits what is done.
+//! The consumer of a worker: subscribes, recovers what was decided, tracks and dispatches each delivery, and commits
+//! offsets.
 
 use std::collections::HashMap;
 use std::pin::pin;
@@ -14,24 +15,23 @@ use tokio_util::sync::CancellationToken;
 use types::trace::{NoTraces, Propagator};
 use types::{Backoff, Classify, Clock, Kind, Retry, fault};
 
-use crate::emit::Emitter;
-use crate::finished::Finished;
+use crate::context::{Context, Uploads};
+use crate::cpu_slots::CpuSlots;
+use crate::delivery::{BytePermit, Delivery};
+use crate::dispatcher::{Bounds, Dispatcher};
 use crate::isolation::{Isolation, MessageKind};
-use crate::judge::{Work, decided};
-use crate::lane::Context;
-use crate::lanes::{Bounds, Lanes};
-use crate::memory::{Ended, Memory};
+use crate::judge::decided;
 use crate::message::CONTRIBUTIONS;
-use crate::places::Places;
-use crate::progress::Progress;
-use crate::staging::Uploads;
+use crate::offsets::OffsetTracker;
+use crate::outcome_cache::OutcomeCache;
+use crate::recovery::{Ended, Recovery};
 use crate::trace;
 
 /// Number of messages that are read from the log at once.
 const FETCH: usize = 64;
-/// Interval between two searches for idle lanes.
+/// Interval between two searches for idle writers.
 const TICK: Duration = Duration::from_secs(5);
-/// Delay of a commit of progress when nothing comes in: committing ends the read that is going on.
+/// Delay of a commit of offsets when nothing comes in: committing ends the read that is going on.
 const COMMIT_AFTER: Duration = Duration::from_millis(250);
 
 /// Settings of a worker.
@@ -43,7 +43,7 @@ pub struct Config {
     /// Number of submissions of a dataset that are judged ahead of the one being merged.
     pub judged_ahead: usize,
     /// The most bytes one dataset may have queued in memory.
-    pub lane_bytes: usize,
+    pub writer_bytes: usize,
     /// The most bytes all datasets together may have queued in memory; half of it is for those that have none.
     pub queue_bytes: usize,
     /// After how many seconds without work a dataset's table is closed.
@@ -52,7 +52,7 @@ pub struct Config {
     pub retry_first_ms: u64,
     /// The longest wait after a failure, in milliseconds.
     pub retry_most_ms: u64,
-    /// Seconds that a stopping worker waits for its lanes.
+    /// Seconds that a stopping worker waits for its writers.
     pub grace_seconds: u64,
 }
 
@@ -136,54 +136,56 @@ impl Worker {
         Self { propagator, ..self }
     }
 
-    /// Runs until `stop`, or until the log fails, then lets the lanes conclude the submissions they have begun.
+    /// Runs until `stop`, or until the log fails, then lets the writers commit the submissions they have begun.
     pub async fn run(self, stop: CancellationToken) -> Result<(), Error> {
         // A child, because the worker also stops by itself when the log takes no outcomes, which must
         // not stop the rest of the process.
         let halt = stop.child_token();
         let context = self.context(&halt);
-        let failure = Arc::clone(&context.emitter.failure);
+        let failure = Arc::clone(&context.failure);
         let mut submissions = self.log.subscribe(CONTRIBUTIONS, &self.config.group).await?;
         let mut desk = Desk {
-            memory: Memory {
+            recovery: Recovery {
                 log: Arc::clone(&self.log),
-                finished: Arc::clone(&context.finished),
+                outcomes: Arc::clone(&context.outcomes),
                 clock: Arc::clone(&context.clock),
                 backoff: context.backoff,
                 halt: halt.clone(),
             },
-            progress: Progress::new(halt.clone()),
+            offsets: OffsetTracker::new(halt.clone()),
             redelivered: HashMap::new(),
-            lanes: Lanes::new(context, self.bounds()),
+            dispatcher: Dispatcher::new(context, self.bounds()),
             halt,
         };
         let read = self.read(submissions.as_mut(), &mut desk).await;
-        let Desk { progress, lanes, .. } = desk;
-        // A log that cannot be read takes no outcomes either: waiting for the lanes would only use up
+        let Desk {
+            offsets, dispatcher, ..
+        } = desk;
+        // A log that cannot be read takes no outcomes either: waiting for the writers would only use up
         // the grace.
         if read.is_ok() {
-            lanes.close(Duration::from_secs(self.config.grace_seconds)).await;
+            dispatcher.close(Duration::from_secs(self.config.grace_seconds)).await;
         }
         read?;
         if let Some(error) = failure.get() {
             return Err(Error::Log(error.clone()));
         }
-        // The last commit comes after the lanes have ended, so only what was not concluded is
+        // The last commit comes after the writers have ended, so only what was not committed is
         // redelivered.
-        commit(submissions.as_mut(), &progress).await
+        commit(submissions.as_mut(), &offsets).await
     }
 
     /// Reads until the worker is to stop.
     async fn read(&self, submissions: &mut dyn Subscription, desk: &mut Desk) -> Result<(), Error> {
         let Desk {
-            memory,
-            progress,
+            recovery,
+            offsets,
             redelivered,
-            lanes,
+            dispatcher,
             halt,
         } = desk;
         let mut tick = tokio::time::interval(TICK);
-        // Recovering partitions may take many ticks, and one search for idle lanes makes up for all of
+        // Recovering partitions may take many ticks, and one search for idle writers makes up for all of
         // them.
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -191,13 +193,13 @@ impl Worker {
                 // A read that is dropped has read for nothing, so it is kept for as long as nothing is
                 // to be committed.
                 let mut reading = submissions.event(FETCH);
-                let mut due = pin!(due(progress));
+                let mut due = pin!(due(offsets));
                 loop {
                     tokio::select! {
                         () = halt.cancelled() => break None,
                         event = &mut reading => break Some(event?),
                         () = &mut due => break Some(Event::Records(Vec::new())),
-                        _ = tick.tick() => lanes.retire_idle(),
+                        _ = tick.tick() => dispatcher.retire_idle(),
                     }
                 }
             };
@@ -208,18 +210,18 @@ impl Worker {
                         fault::point("consume.polled");
                     }
                     for Delivered { position, record } in batch {
-                        lanes.dispatch(Work {
+                        dispatcher.dispatch(Delivery {
                             span: trace::submission(&record, &*self.propagator),
-                            suspect: suspect(redelivered, position, &record, &memory.finished),
+                            suspect: suspect(redelivered, position, &record, &recovery.outcomes),
                             record,
-                            ticket: progress.open(position),
-                            condemned: false,
+                            ack: offsets.track(position),
+                            permit: BytePermit::default(),
                         });
                     }
                 }
                 Some(Event::Assigned(partitions)) => {
                     tracing::info!(?partitions, "the worker has these partitions now");
-                    let next = match memory.read().await {
+                    let next = match recovery.read().await {
                         Ok(next) => next,
                         Err(Ended::Stopped) => return Ok(()),
                         Err(Ended::Log(error)) => return Err(error.into()),
@@ -233,49 +235,43 @@ impl Worker {
                 }
                 Some(Event::Revoked(partitions)) => {
                     tracing::info!(?partitions, "the worker lost these partitions");
-                    // Before the lanes end: their tickets must not mark messages done that another
+                    // Before the writers end: their handles must not acknowledge messages that another
                     // worker has now.
-                    progress.lose(&partitions);
+                    offsets.revoke(&partitions);
                     redelivered.retain(|partition, _| !partitions.contains(partition));
-                    lanes.lose(&partitions);
+                    dispatcher.revoke(&partitions);
                 }
             }
-            commit(submissions, progress).await?;
+            commit(submissions, offsets).await?;
         }
     }
 
     fn context(&self, halt: &CancellationToken) -> Context {
-        let finished = Arc::new(Finished::default());
         let backoff = Backoff {
             first: Duration::from_millis(self.config.retry_first_ms),
             most: Duration::from_millis(self.config.retry_most_ms),
         };
         Context {
+            log: Arc::clone(&self.log),
             catalog: self.catalog.clone(),
             screener: Arc::clone(&self.screener),
-            finished: Arc::clone(&finished),
+            outcomes: Arc::default(),
             clock: Arc::clone(&self.clock),
-            emitter: Emitter {
-                log: Arc::clone(&self.log),
-                finished,
-                clock: Arc::clone(&self.clock),
-                propagator: Arc::clone(&self.propagator),
-                backoff,
-                stop: halt.clone(),
-                failure: Arc::default(),
-            },
+            propagator: Arc::clone(&self.propagator),
             uploads: self.uploads.clone(),
             isolation: self.isolation.clone(),
             backoff,
-            places: Places::new(),
+            slots: CpuSlots::new(),
             ahead: self.config.judged_ahead,
             stop: halt.clone(),
+            worker_stop: halt.clone(),
+            failure: Arc::default(),
         }
     }
 
     const fn bounds(&self) -> Bounds {
         Bounds {
-            lane_bytes: self.config.lane_bytes,
+            writer_bytes: self.config.writer_bytes,
             all_bytes: self.config.queue_bytes,
             idle: Duration::from_secs(self.config.idle_seconds),
         }
@@ -284,12 +280,12 @@ impl Worker {
 
 /// Parts that a worker needs while it reads.
 struct Desk {
-    memory: Memory,
-    progress: Progress,
+    recovery: Recovery,
+    offsets: OffsetTracker,
     /// The offset at which each partition ended when the worker was given it: what is before can have been in work when
     /// an earlier process ended.
     redelivered: HashMap<u32, u64>,
-    lanes: Lanes,
+    dispatcher: Dispatcher,
     halt: CancellationToken,
 }
 
@@ -298,21 +294,21 @@ fn suspect(
     redelivered: &HashMap<u32, u64>,
     position: Position,
     record: &Record,
-    finished: &Finished,
+    outcomes: &OutcomeCache,
 ) -> Option<MessageKind> {
     let end = *redelivered.get(&position.partition)?;
-    let is_open = position.offset < end && decided(finished, record).is_none();
+    let is_open = position.offset < end && decided(outcomes, record).is_none();
     is_open.then(|| MessageKind::of_submission(&record.value))
 }
 
-/// Waits until there is progress to commit, and a little longer, so that much is committed at once.
-async fn due(progress: &Progress) {
-    progress.moved().await;
+/// Waits until there are offsets to commit, and a little longer, so that much is committed at once.
+async fn due(offsets: &OffsetTracker) {
+    offsets.moved().await;
     tokio::time::sleep(COMMIT_AFTER).await;
 }
 
-async fn commit(submissions: &mut dyn Subscription, progress: &Progress) -> Result<(), Error> {
-    let marks = progress.marks();
+async fn commit(submissions: &mut dyn Subscription, offsets: &OffsetTracker) -> Result<(), Error> {
+    let marks = offsets.committable();
     if !marks.is_empty() {
         fault::point("position.commit");
         submissions.commit(&marks).await?;

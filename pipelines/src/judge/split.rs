@@ -1,6 +1,6 @@
-//! Cutting the bytes of an upload into units of whole lines.
+//! Splitting the bytes of an upload into chunks of whole lines.
 //!
-//! Invariant: every line is in one unit, in order, with its number; no more is held than a unit and a line, and a line
+//! Invariant: every line is in one chunk, in order, with its number; no more is held than a chunk and a line, and a line
 //! that is too long is passed over without being held.
 
 use std::io::{self, ErrorKind, Read};
@@ -11,13 +11,13 @@ use flate2::read::MultiGzDecoder;
 
 use uploads::Compression;
 
-/// Bytes of lines of a unit, roughly.
-const UNIT: usize = 1 << 20;
-/// Maximum number of values in a unit, counted with all fields of the contract: a short line may become a record of a
+/// Bytes of lines of a chunk, roughly.
+const CHUNK: usize = 1 << 20;
+/// Maximum number of values in a chunk, counted with all fields of the contract: a short line may become a record of a
 /// thousand times its size.
-const UNIT_VALUES: usize = 1 << 16;
+const CHUNK_VALUES: usize = 1 << 16;
 /// The longest line: what a whole batch of records may have.
-pub(super) const LONGEST: usize = 4 << 20;
+pub(crate) const LONGEST: usize = 4 << 20;
 /// Maximum number of bytes of a compressed upload, decompressed.
 const MOST_TEXT: u64 = 20 << 30;
 /// Maximum number of bytes for each compressed byte, once more than [`UNSUSPECTED`] have come.
@@ -32,57 +32,57 @@ const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Lines that follow each other.
 #[derive(Debug)]
-pub(super) struct Unit {
-    /// Its place among the units, from 0.
-    pub(super) number: u64,
+pub(crate) struct LineChunk {
+    /// Its place among the chunks, from 0.
+    pub(crate) number: u64,
     /// Index of the first line in the file, from 0.
-    pub(super) first: u64,
+    pub(crate) first: u64,
     /// Number of its lines.
-    pub(super) lines: usize,
+    pub(crate) lines: usize,
     /// The lines with their ends.
-    pub(super) text: Vec<u8>,
+    pub(crate) text: Vec<u8>,
     /// True if it has no lines and stands for one line that is too long.
-    pub(super) too_long: bool,
+    pub(crate) too_long: bool,
 }
 
 /// Reason for which an upload cannot be cut to its end.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum CutError {
+pub(crate) enum SplitError {
     /// Its bytes cannot be read as lines; for the contributor.
     #[error("{message}")]
     Unreadable { code: &'static str, message: &'static str },
     /// Its bytes could not be read; the reason is known elsewhere.
     #[error("the bytes of an upload could not be read")]
     Source,
-    /// Nobody takes the units any more.
-    #[error("the units are not wanted")]
+    /// Nobody takes the chunks any more.
+    #[error("the chunks are not wanted")]
     Unwanted,
 }
 
-const fn unreadable(code: &'static str, message: &'static str) -> CutError {
-    CutError::Unreadable { code, message }
+const fn unreadable(code: &'static str, message: &'static str) -> SplitError {
+    SplitError::Unreadable { code, message }
 }
 
 /// An error of the source, as [`Read`] tells it.
 #[derive(Debug, thiserror::Error)]
 #[error("the source of the bytes failed")]
-pub(super) struct SourceFailed;
+pub(crate) struct SourceFailed;
 
 #[derive(Debug, thiserror::Error)]
 #[error("it comes to more bytes than it may")]
 struct Bomb;
 
-/// Decompresses `input` and splits it into units of records with a given number of fields. Calls `emit` with each unit
+/// Decompresses `input` and splits it into chunks of records with a given number of fields. Calls `emit` with each chunk
 /// until it returns that it wants no more.
-pub(super) fn cut(
+pub(crate) fn split(
     input: impl Read,
     compression: Compression,
     fields: usize,
-    emit: impl FnMut(Unit) -> bool,
-) -> Result<(), CutError> {
-    let most = (UNIT_VALUES / fields.max(1)).max(1);
+    emit: impl FnMut(LineChunk) -> bool,
+) -> Result<(), SplitError> {
+    let most = (CHUNK_VALUES / fields.max(1)).max(1);
     match compression {
-        Compression::None => Cutter::default().run(input, most, emit),
+        Compression::None => Splitter::default().run(input, most, emit),
         Compression::Gzip => {
             let read = Arc::new(AtomicU64::new(0));
             let counted = Counted {
@@ -96,13 +96,13 @@ pub(super) fn cut(
                 read,
                 written: 0,
             };
-            Cutter::default().run(bounded, most, emit)
+            Splitter::default().run(bounded, most, emit)
         }
     }
     .map_err(|error| match error {
-        Broken::Unwanted => CutError::Unwanted,
+        Broken::Unwanted => SplitError::Unwanted,
         Broken::Content(error) => error,
-        Broken::Io(error) if is::<SourceFailed>(&error) => CutError::Source,
+        Broken::Io(error) if is::<SourceFailed>(&error) => SplitError::Source,
         Broken::Io(error) if is::<Bomb>(&error) => unreadable(
             "gzip_bomb",
             "the gzip stream comes to more than 20 GiB, or to more than 100 times its size",
@@ -119,7 +119,7 @@ fn is<E: std::error::Error + 'static>(error: &io::Error) -> bool {
 
 enum Broken {
     Unwanted,
-    Content(CutError),
+    Content(SplitError),
     Io(io::Error),
 }
 
@@ -129,9 +129,9 @@ impl From<io::Error> for Broken {
     }
 }
 
-/// Reads one more unit, or to the end; returns true at the end.
+/// Reads one more chunk, or to the end; returns true at the end.
 fn fill(input: &mut impl Read, held: &mut Vec<u8>) -> io::Result<bool> {
-    let wanted = held.len() + UNIT;
+    let wanted = held.len() + CHUNK;
     let missing = wanted - held.len();
     // `take` with `read_to_end` appends to the vector without filling it with zeros first.
     let read = input.by_ref().take(missing as u64).read_to_end(held);
@@ -143,18 +143,18 @@ fn fill(input: &mut impl Read, held: &mut Vec<u8>) -> io::Result<bool> {
 }
 
 #[derive(Default)]
-struct Cutter {
+struct Splitter {
     begun: bool,
     /// True while the rest of a line that is too long is passed over.
     passing: bool,
-    units: u64,
+    chunks: u64,
     lines: u64,
 }
 
-impl Cutter {
-    /// Cuts into units of at most `most` lines.
-    fn run(mut self, mut input: impl Read, most: usize, mut emit: impl FnMut(Unit) -> bool) -> Result<(), Broken> {
-        let mut held = Vec::with_capacity(UNIT + UNIT / 4);
+impl Splitter {
+    /// Cuts into chunks of at most `most` lines.
+    fn run(mut self, mut input: impl Read, most: usize, mut emit: impl FnMut(LineChunk) -> bool) -> Result<(), Broken> {
+        let mut held = Vec::with_capacity(CHUNK + CHUNK / 4);
         loop {
             let end = fill(&mut input, &mut held)?;
             if !self.begun {
@@ -186,12 +186,12 @@ impl Cutter {
                 memchr::memrchr(b'\n', &held).map_or(0, |last| last + 1)
             };
             if complete > 0 {
-                // The rest is copied and the unit keeps the allocation: the rest is one cut line, the
-                // unit a megabyte.
-                let mut rest = Vec::with_capacity(UNIT + UNIT / 4);
+                // The rest is copied and the chunk keeps the allocation: the rest is one cut line, the
+                // chunk a megabyte.
+                let mut rest = Vec::with_capacity(CHUNK + CHUNK / 4);
                 rest.extend_from_slice(&held[complete..]);
                 held.truncate(complete);
-                if !self.units(std::mem::replace(&mut held, rest), most, &mut emit) {
+                if !self.chunks(std::mem::replace(&mut held, rest), most, &mut emit) {
                     return Err(Broken::Unwanted);
                 }
             // The part of the line that is held is dropped at once, since nothing will read it.
@@ -215,7 +215,7 @@ impl Cutter {
     }
 
     /// Hands on whole lines, of which there are some, at most `most` at once; returns false if no more are wanted.
-    fn units(&mut self, text: Vec<u8>, most: usize, mut emit: impl FnMut(Unit) -> bool) -> bool {
+    fn chunks(&mut self, text: Vec<u8>, most: usize, mut emit: impl FnMut(LineChunk) -> bool) -> bool {
         let ended = memchr::memchr_iter(b'\n', &text).count();
         let lines = ended + usize::from(text.last().is_some_and(|last| *last != b'\n'));
         if lines <= most {
@@ -224,8 +224,8 @@ impl Cutter {
         let (mut rest, mut left) = (&text[..], lines);
         while left > 0 {
             let end = memchr::memchr_iter(b'\n', rest).nth(most - 1);
-            let (unit, after) = rest.split_at(end.map_or(rest.len(), |end| end + 1));
-            if !emit(self.next(unit.to_vec(), left.min(most), false)) {
+            let (chunk, after) = rest.split_at(end.map_or(rest.len(), |end| end + 1));
+            if !emit(self.next(chunk.to_vec(), left.min(most), false)) {
                 return false;
             }
             rest = after;
@@ -234,21 +234,21 @@ impl Cutter {
         true
     }
 
-    fn long_line(&mut self) -> Unit {
+    fn long_line(&mut self) -> LineChunk {
         self.next(Vec::new(), 1, true)
     }
 
-    fn next(&mut self, text: Vec<u8>, lines: usize, too_long: bool) -> Unit {
-        let unit = Unit {
-            number: self.units,
+    fn next(&mut self, text: Vec<u8>, lines: usize, too_long: bool) -> LineChunk {
+        let chunk = LineChunk {
+            number: self.chunks,
             first: self.lines,
             lines,
             text,
             too_long,
         };
-        self.units += 1;
+        self.chunks += 1;
         self.lines += lines as u64;
-        unit
+        chunk
     }
 }
 

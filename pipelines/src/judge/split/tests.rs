@@ -11,17 +11,17 @@ type Lines = Vec<(u64, Option<String>)>;
 /// Fields of the records.
 const FIELDS: usize = 4;
 
-fn cut_all(input: &[u8], compression: Compression) -> Result<Lines, CutError> {
+fn split_all(input: &[u8], compression: Compression) -> Result<Lines, SplitError> {
     let mut lines = Vec::new();
-    let mut units = 0;
-    cut(input, compression, FIELDS, |unit| {
-        assert_eq!(unit.number, units);
-        units += 1;
-        if unit.too_long {
-            lines.push((unit.first, None));
+    let mut chunks = 0;
+    split(input, compression, FIELDS, |chunk| {
+        assert_eq!(chunk.number, chunks);
+        chunks += 1;
+        if chunk.too_long {
+            lines.push((chunk.first, None));
         }
-        let texts = unit.text.split_inclusive(|byte| *byte == b'\n');
-        for (number, line) in (unit.first..).zip(texts) {
+        let texts = chunk.text.split_inclusive(|byte| *byte == b'\n');
+        for (number, line) in (chunk.first..).zip(texts) {
             lines.push((number, Some(String::from_utf8_lossy(line).trim_end().to_owned())));
         }
         true
@@ -36,8 +36,8 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 }
 
 fn code(input: &[u8], compression: Compression) -> &'static str {
-    match cut_all(input, compression) {
-        Err(CutError::Unreadable { code, .. }) => code,
+    match split_all(input, compression) {
+        Err(SplitError::Unreadable { code, .. }) => code,
         other => panic!("{other:?}"),
     }
 }
@@ -52,7 +52,7 @@ fn every_line_is_there_with_its_number_however_it_ends() {
         ("\u{feff}a\nb", vec!["a", "b"]),
         ("\n\n", vec!["", ""]),
     ] {
-        let lines = cut_all(text.as_bytes(), Compression::None).unwrap();
+        let lines = split_all(text.as_bytes(), Compression::None).unwrap();
         let expected: Lines = (0..)
             .zip(expected.into_iter().map(|line| Some(line.to_owned())))
             .collect();
@@ -66,12 +66,12 @@ fn lines_across_units_keep_their_numbers() {
         .map(|number| format!("line {number}\n"))
         .collect::<Vec<_>>()
         .concat();
-    assert!(text.len() > 3 * UNIT);
+    assert!(text.len() > 3 * CHUNK);
     for (bytes, compression) in [
         (text.clone().into_bytes(), Compression::None),
         (gzip(text.as_bytes()), Compression::Gzip),
     ] {
-        let lines = cut_all(&bytes, compression).unwrap();
+        let lines = split_all(&bytes, compression).unwrap();
         assert_eq!(lines.len(), 300_000);
         for (index, (number, line)) in (0..).zip(lines) {
             assert_eq!((number, line), (index, Some(format!("line {index}"))));
@@ -83,21 +83,21 @@ fn lines_across_units_keep_their_numbers() {
 fn many_short_lines_of_many_fields_are_many_units() {
     let text = b"{}\n".repeat(100_000);
     for (fields, most) in [(1, 65_536), (2, 32_768), (256, 256), (100_000, 1)] {
-        let (mut lines, mut units, mut read) = (0, 0, Vec::new());
+        let (mut lines, mut chunks, mut read) = (0, 0, Vec::new());
         let bytes = &text[..if most == 1 { 30 } else { text.len() - 1 }];
-        cut(bytes, Compression::None, fields, |unit| {
-            assert_eq!((unit.number, unit.first), (units, lines));
-            let count = unit.text.split_inclusive(|byte| *byte == b'\n').count();
+        split(bytes, Compression::None, fields, |chunk| {
+            assert_eq!((chunk.number, chunk.first), (chunks, lines));
+            let count = chunk.text.split_inclusive(|byte| *byte == b'\n').count();
             assert!((1..=most).contains(&count), "{count} lines");
-            units += 1;
+            chunks += 1;
             lines += count as u64;
-            read.extend(unit.text);
+            read.extend(chunk.text);
             true
         })
         .unwrap();
         assert_eq!(read, bytes);
         assert_eq!(lines, bytes.len().div_ceil(3) as u64);
-        assert_eq!(units, lines.div_ceil(most as u64));
+        assert_eq!(chunks, lines.div_ceil(most as u64));
     }
 }
 
@@ -106,21 +106,21 @@ fn a_line_that_is_too_long_is_named_and_passed_over() {
     let mut text = b"a\n".to_vec();
     text.resize(100 << 20, b'x');
     text.extend_from_slice(b"\nb\n");
-    let lines = cut_all(&text, Compression::None).unwrap();
+    let lines = split_all(&text, Compression::None).unwrap();
     let expected = vec![(0, Some("a".to_owned())), (1, None), (2, Some("b".to_owned()))];
     assert_eq!(lines, expected);
     // One without an end.
     text.truncate(50 << 20);
-    assert_eq!(cut_all(&text, Compression::None).unwrap(), expected[..2]);
+    assert_eq!(split_all(&text, Compression::None).unwrap(), expected[..2]);
 }
 
 #[test]
 fn gzip_may_have_several_members_and_must_be_whole() {
     let two = [gzip(b"a\nb"), gzip(b"c\nd\n")].concat();
-    let lines = cut_all(&two, Compression::Gzip).unwrap();
+    let lines = split_all(&two, Compression::Gzip).unwrap();
     let texts: Vec<_> = lines.into_iter().filter_map(|(_, line)| line).collect();
     assert_eq!(texts, ["a", "bc", "d"]);
-    assert_eq!(cut_all(&gzip(b""), Compression::Gzip).unwrap(), []);
+    assert_eq!(split_all(&gzip(b""), Compression::Gzip).unwrap(), []);
     assert_eq!(code(&two[..two.len() - 3], Compression::Gzip), "gzip_damaged");
     assert_eq!(code(&[&two[..], b"more"].concat(), Compression::Gzip), "gzip_damaged");
     assert_eq!(code(b"plain\n", Compression::Gzip), "gzip_damaged");
@@ -144,12 +144,12 @@ fn a_bomb_is_found_long_before_its_end() {
     let bomb = encoder.finish().unwrap();
     assert!(bomb.len() < 1 << 20);
     let mut read = 0;
-    let ended = cut(&bomb[..], Compression::Gzip, FIELDS, |unit| {
-        read += unit.text.len() as u64;
+    let ended = split(&bomb[..], Compression::Gzip, FIELDS, |chunk| {
+        read += chunk.text.len() as u64;
         true
     });
     assert!(
-        matches!(ended, Err(CutError::Unreadable { code: "gzip_bomb", .. })),
+        matches!(ended, Err(SplitError::Unreadable { code: "gzip_bomb", .. })),
         "{ended:?}"
     );
     assert!(read < 2 * UNSUSPECTED, "{read}");
@@ -158,14 +158,14 @@ fn a_bomb_is_found_long_before_its_end() {
 #[test]
 fn there_are_no_more_lines_than_numbers() {
     for (before, ends) in [(3, false), (2, true)] {
-        let cutter = Cutter {
+        let cutter = Splitter {
             lines: MOST_LINES - before,
-            ..Cutter::default()
+            ..Splitter::default()
         };
         let ended = cutter.run(&b"\n\n\n"[..], 100, |_| true);
         let many = matches!(
             ended,
-            Err(Broken::Content(CutError::Unreadable {
+            Err(Broken::Content(SplitError::Unreadable {
                 code: "too_many_lines",
                 ..
             }))
@@ -184,20 +184,20 @@ fn a_source_that_fails_is_not_the_contributors_fault() {
     }
     for compression in [Compression::None, Compression::Gzip] {
         assert!(matches!(
-            cut(Fails, compression, FIELDS, |_| true),
-            Err(CutError::Source)
+            split(Fails, compression, FIELDS, |_| true),
+            Err(SplitError::Source)
         ));
     }
 }
 
 #[test]
 fn cutting_ends_where_nobody_wants_more() {
-    let text = b"line\n".repeat(UNIT);
-    let mut units = 0;
-    let ended = cut(&text[..], Compression::None, FIELDS, |_| {
-        units += 1;
-        units < 2
+    let text = b"line\n".repeat(CHUNK);
+    let mut chunks = 0;
+    let ended = split(&text[..], Compression::None, FIELDS, |_| {
+        chunks += 1;
+        chunks < 2
     });
-    assert!(matches!(ended, Err(CutError::Unwanted)));
-    assert_eq!(units, 2);
+    assert!(matches!(ended, Err(SplitError::Unwanted)));
+    assert_eq!(chunks, 2);
 }

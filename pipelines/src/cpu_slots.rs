@@ -1,8 +1,8 @@
 //! Where judging runs: blocking threads, about as many at once as there are cores.
 //!
-//! Invariant: a future is polled on a blocking thread, with a place of its lane and one of all; while it waits it has
-//! neither. So a long judgement stops no asynchronous thread, a judge that waits stops no other, and no lane takes
-//! every place.
+//! Invariant: a future is polled on a blocking thread, with a slot of its writer and one of all; while it waits it has
+//! neither. So a long judgement stops no asynchronous thread, a judge that waits stops no other, and no writer takes
+//! every slot.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
@@ -11,37 +11,37 @@ use std::thread::available_parallelism;
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::{JoinError, spawn_blocking};
 
-/// The places of one lane among those of all.
+/// The slots of one writer among those of all.
 #[derive(Clone, Debug)]
-pub(crate) struct Places {
+pub(crate) struct CpuSlots {
     all: Arc<Semaphore>,
-    lane: Arc<Semaphore>,
-    /// Number of places of a lane.
+    writer: Arc<Semaphore>,
+    /// Number of slots of a writer.
     share: usize,
 }
 
-impl Places {
-    /// One place per core and at least two; half of them for each lane.
+impl CpuSlots {
+    /// One slot per core and at least two; half of them for each writer.
     pub(crate) fn new() -> Self {
         let cores = available_parallelism().map_or(1, usize::from).max(2);
         let share = (cores / 2).max(1);
         Self {
             all: Arc::new(Semaphore::new(cores)),
-            lane: Arc::new(Semaphore::new(share)),
+            writer: Arc::new(Semaphore::new(share)),
             share,
         }
     }
 
-    /// The places of another lane.
-    pub(crate) fn of_lane(&self) -> Self {
+    /// The slots of another writer.
+    pub(crate) fn of_writer(&self) -> Self {
         Self {
             all: Arc::clone(&self.all),
-            lane: Arc::new(Semaphore::new(self.share)),
+            writer: Arc::new(Semaphore::new(self.share)),
             share: self.share,
         }
     }
 
-    /// Runs a future to its end, one poll at a time, each in a place. Fails where the future panics; never ends where
+    /// Runs a future to its end, one poll at a time, each in a slot. Fails where the future panics; never ends where
     /// the runtime does.
     pub(crate) async fn run<F>(&self, future: F) -> Result<F::Output, JoinError>
     where
@@ -50,16 +50,16 @@ impl Places {
         let mut future = Box::pin(future);
         let woken = Arc::new(Woken::default());
         loop {
-            // The lane's own place comes first: what waits for its lane is not in the queue of all, so
-            // that every lane with work has its turn.
-            let lane = Arc::clone(&self.lane).acquire_owned().await;
-            let place = Arc::clone(&self.all).acquire_owned().await;
+            // The writer's own slot comes first: what waits for its writer is not in the queue of all, so
+            // that every writer with work has its turn.
+            let own = Arc::clone(&self.writer).acquire_owned().await;
+            let slot = Arc::clone(&self.all).acquire_owned().await;
             let waker = Waker::from(Arc::clone(&woken));
             let polling = spawn_blocking(move || {
                 let polled = future.as_mut().poll(&mut Context::from_waker(&waker));
-                // Dropped on the blocking thread: a poll whose lane was stopped goes on to its end, and
-                // holds its place until then.
-                drop((place, lane));
+                // Dropped on the blocking thread: a poll whose writer was stopped goes on to its end, and
+                // holds its slot until then.
+                drop((slot, own));
                 (future, polled)
             });
             match polling.await {
@@ -93,50 +93,50 @@ mod tests {
 
     use super::*;
 
-    fn one() -> Places {
-        Places {
+    fn one() -> CpuSlots {
+        CpuSlots {
             all: Arc::new(Semaphore::new(1)),
-            lane: Arc::new(Semaphore::new(1)),
+            writer: Arc::new(Semaphore::new(1)),
             share: 1,
         }
     }
 
     #[tokio::test]
-    async fn what_waits_has_no_place() {
-        let places = one();
+    async fn what_waits_has_no_slot() {
+        let slots = one();
         let (go, waiting) = oneshot::channel();
         let (begun, has_begun) = oneshot::channel();
         let waits = tokio::spawn({
-            let places = places.clone();
+            let slots = slots.clone();
             async move {
                 let work = async move {
                     begun.send(()).unwrap();
                     waiting.await.unwrap()
                 };
-                places.run(work).await.unwrap()
+                slots.run(work).await.unwrap()
             }
         });
         has_begun.await.unwrap();
-        assert_eq!(places.run(async { 1 }).await.unwrap(), 1);
-        assert_eq!(places.of_lane().run(async { 2 }).await.unwrap(), 2);
+        assert_eq!(slots.run(async { 1 }).await.unwrap(), 1);
+        assert_eq!(slots.of_writer().run(async { 2 }).await.unwrap(), 2);
         go.send(3).unwrap();
         assert_eq!(waits.await.unwrap(), 3);
     }
 
     #[tokio::test]
-    async fn a_panic_gives_its_place_back() {
-        let places = one();
+    async fn a_panic_gives_its_slot_back() {
+        let slots = one();
         let panics = async { assert!(tokio::runtime::Handle::try_current().is_err(), "a judge that panics") };
-        assert!(places.run(panics).await.unwrap_err().is_panic());
-        assert_eq!(places.run(async { 1 }).await.unwrap(), 1);
+        assert!(slots.run(panics).await.unwrap_err().is_panic());
+        assert_eq!(slots.run(async { 1 }).await.unwrap(), 1);
     }
 
     #[tokio::test]
     async fn long_work_leaves_the_asynchronous_thread_free() {
         // The runtime has one thread: were the work on it, nobody would let it go on.
         let (go, blocked) = std::sync::mpsc::channel();
-        let places = one();
-        let works = tokio::spawn(async move { places.run(async move { blocked.recv().unwrap() }).await.unwrap() });
+        let slots = one();
+        let works = tokio::spawn(async move { slots.run(async move { blocked.recv().unwrap() }).await.unwrap() });
         tokio::task::yield_now().await;
         go.send(7).unwrap();
         assert_eq!(works.await.unwrap(), 7);

@@ -1,4 +1,4 @@
-//! Which messages are done: the low-water mark of each partition.
+//! The low-water mark of each partition: the offset up to which every delivery is acknowledged.
 //!
 //! Invariant: a mark never passes a message that is not done, so that a restart redelivers it. A partition that was
 //! lost has no mark, whatever becomes of the messages that were open in it.
@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Tracks the messages of one subscription.
 #[derive(Clone, Debug)]
-pub struct Progress {
+pub(crate) struct OffsetTracker {
     shared: Arc<Shared>,
 }
 
@@ -33,7 +33,7 @@ struct Partitions {
 
 #[derive(Debug, Default)]
 struct Partition {
-    /// The losses before its first message: tickets of an earlier time say nothing about this one.
+    /// The losses before its first message: handles of an earlier time say nothing about this one.
     since: u64,
     open: BTreeSet<u64>,
     /// The offset after the last delivered message.
@@ -48,9 +48,9 @@ impl Partition {
     }
 }
 
-impl Progress {
+impl OffsetTracker {
     /// Of a subscription that is read until `stop`.
-    pub fn new(stop: CancellationToken) -> Self {
+    pub(crate) fn new(stop: CancellationToken) -> Self {
         Self {
             shared: Arc::new(Shared {
                 partitions: Mutex::default(),
@@ -60,8 +60,8 @@ impl Progress {
         }
     }
 
-    /// Opens a message; it is done when the ticket is [finished](Ticket::finish).
-    pub fn open(&self, position: Position) -> Ticket {
+    /// Opens a message; it is done when the handle is [acknowledged](AckHandle::ack).
+    pub(crate) fn track(&self, position: Position) -> AckHandle {
         let mut partitions = self.shared.partitions.lock();
         let since = partitions.losses;
         let partition = partitions
@@ -77,42 +77,42 @@ impl Progress {
         partition.open.insert(position.offset);
         // Offsets may have gaps, after retention for one, so the mark is an offset and not a count.
         partition.next = partition.next.max(position.offset + 1);
-        Ticket {
+        AckHandle {
             position,
             since: partition.since,
-            progress: self.clone(),
-            finished: false,
+            tracker: self.clone(),
+            acknowledged: false,
         }
     }
 
     /// Forgets partitions that were lost, with the messages that are open in them: another worker has them now. Should
     /// they come back, they begin anew.
-    pub fn lose(&self, lost: &[u32]) {
+    pub(crate) fn revoke(&self, lost: &[u32]) {
         let mut partitions = self.shared.partitions.lock();
         partitions.losses += 1;
         partitions.by_number.retain(|number, _| !lost.contains(number));
     }
 
-    /// Waits until a mark may have moved since the last call of [`Self::marks`].
-    pub async fn moved(&self) {
+    /// Waits until a mark may have moved since the last call of [`Self::committable`].
+    pub(crate) async fn moved(&self) {
         self.shared.moved.notified().await;
     }
 
     /// The marks that moved since the last call.
-    pub fn marks(&self) -> Vec<Position> {
+    pub(crate) fn committable(&self) -> Vec<Position> {
         let mut partitions = self.shared.partitions.lock();
-        let mut marks = Vec::new();
+        let mut moved = Vec::new();
         for (&number, partition) in &mut partitions.by_number {
             let mark = partition.mark();
             if mark > partition.marked {
                 partition.marked = mark;
-                marks.push(Position {
+                moved.push(Position {
                     partition: number,
                     offset: mark,
                 });
             }
         }
-        marks
+        moved
     }
 
     fn done(&self, position: Position, since: u64) {
@@ -132,32 +132,32 @@ impl Progress {
 /// One open message.
 ///
 /// Dropped when the worker stops, it leaves the message open: it will be redelivered after a restart. Dropped at any
-/// other time, which only the end of a lane does that died or gave up its table, it ends the message: it would pin the
+/// other time, which only the end of a writer does that died or gave up its table, it ends the message: it would pin the
 /// mark of its partition for ever, and the marketplace appends it again for as long as it has no outcome.
 #[derive(Debug)]
-pub struct Ticket {
+pub(crate) struct AckHandle {
     position: Position,
     since: u64,
-    progress: Progress,
-    finished: bool,
+    tracker: OffsetTracker,
+    acknowledged: bool,
 }
 
-impl Ticket {
+impl AckHandle {
     /// Returns the position of the message.
-    pub const fn position(&self) -> Position {
+    pub(crate) const fn position(&self) -> Position {
         self.position
     }
 
     /// Marks the message done.
-    pub fn finish(mut self) {
-        self.finished = true;
+    pub(crate) fn ack(mut self) {
+        self.acknowledged = true;
     }
 }
 
-impl Drop for Ticket {
+impl Drop for AckHandle {
     fn drop(&mut self) {
-        if self.finished || !self.progress.shared.stop.is_cancelled() {
-            self.progress.done(self.position, self.since);
+        if self.acknowledged || !self.tracker.shared.stop.is_cancelled() {
+            self.tracker.done(self.position, self.since);
         }
     }
 }
@@ -172,52 +172,52 @@ mod tests {
 
     #[test]
     fn a_mark_waits_for_the_oldest_open_message() {
-        let progress = Progress::new(CancellationToken::new());
-        let mut tickets: Vec<_> = (10..14).map(|offset| progress.open(at(offset))).collect();
-        tickets.pop().unwrap().finish();
-        tickets.remove(1).finish();
-        assert_eq!(progress.marks(), []);
-        tickets.remove(0).finish();
-        assert_eq!(progress.marks(), [at(12)]);
-        assert_eq!(progress.marks(), []);
-        tickets.remove(0).finish();
-        assert_eq!(progress.marks(), [at(14)]);
+        let offsets = OffsetTracker::new(CancellationToken::new());
+        let mut handles: Vec<_> = (10..14).map(|offset| offsets.track(at(offset))).collect();
+        handles.pop().unwrap().ack();
+        handles.remove(1).ack();
+        assert_eq!(offsets.committable(), []);
+        handles.remove(0).ack();
+        assert_eq!(offsets.committable(), [at(12)]);
+        assert_eq!(offsets.committable(), []);
+        handles.remove(0).ack();
+        assert_eq!(offsets.committable(), [at(14)]);
     }
 
     #[test]
-    fn a_ticket_dropped_when_the_worker_stops_stays_open() {
+    fn a_handle_dropped_when_the_worker_stops_stays_open() {
         let stop = CancellationToken::new();
-        let progress = Progress::new(stop.clone());
-        let (first, second) = (progress.open(at(0)), progress.open(at(1)));
+        let offsets = OffsetTracker::new(stop.clone());
+        let (first, second) = (offsets.track(at(0)), offsets.track(at(1)));
         drop(first);
-        assert_eq!(progress.marks(), [at(1)]);
+        assert_eq!(offsets.committable(), [at(1)]);
         stop.cancel();
         drop(second);
-        progress.open(at(2)).finish();
-        assert_eq!(progress.marks(), []);
+        offsets.track(at(2)).ack();
+        assert_eq!(offsets.committable(), []);
     }
 
     #[test]
     fn a_partition_that_was_lost_has_no_mark_and_begins_anew() {
-        let progress = Progress::new(CancellationToken::new());
+        let offsets = OffsetTracker::new(CancellationToken::new());
         let kept = Position {
             partition: 4,
             offset: 0,
         };
-        let (other, early, late) = (progress.open(kept), progress.open(at(10)), progress.open(at(11)));
-        progress.lose(&[3]);
-        early.finish();
-        assert_eq!(progress.marks(), [], "it was lost");
-        // It comes back from the position that is committed; the old tickets say nothing about it.
-        let again = progress.open(at(2));
-        let mut rest: Vec<_> = (3..12).map(|offset| progress.open(at(offset))).collect();
-        late.finish();
-        assert_eq!(progress.marks(), []);
-        again.finish();
-        assert_eq!(progress.marks(), [at(3)]);
-        rest.drain(..).for_each(Ticket::finish);
-        assert_eq!(progress.marks(), [at(12)]);
-        other.finish();
-        assert_eq!(progress.marks().len(), 1, "the others were not lost");
+        let (other, early, late) = (offsets.track(kept), offsets.track(at(10)), offsets.track(at(11)));
+        offsets.revoke(&[3]);
+        early.ack();
+        assert_eq!(offsets.committable(), [], "it was lost");
+        // It comes back from the position that is committed; the old handles say nothing about it.
+        let again = offsets.track(at(2));
+        let mut rest: Vec<_> = (3..12).map(|offset| offsets.track(at(offset))).collect();
+        late.ack();
+        assert_eq!(offsets.committable(), []);
+        again.ack();
+        assert_eq!(offsets.committable(), [at(3)]);
+        rest.drain(..).for_each(AckHandle::ack);
+        assert_eq!(offsets.committable(), [at(12)]);
+        other.ack();
+        assert_eq!(offsets.committable().len(), 1, "the others were not lost");
     }
 }

@@ -14,10 +14,9 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use types::{Backoff, Classify as _, Clock, Retry};
 
-use crate::emit::{Stopped, pause};
-use crate::finished::Finished;
-use crate::judge::described;
 use crate::message::{CONTRIBUTIONS, OUTCOMES};
+use crate::outcome_cache::OutcomeCache;
+use crate::step::{Stopped, described, pause};
 
 /// Number of outcomes of a partition that are read again.
 const REMEMBERED: u64 = 1_024;
@@ -28,9 +27,9 @@ const LULL: Duration = Duration::from_secs(5);
 
 /// Reads what came before.
 #[derive(Debug)]
-pub(crate) struct Memory {
+pub(crate) struct Recovery {
     pub(crate) log: Arc<dyn EventLog>,
-    pub(crate) finished: Arc<Finished>,
+    pub(crate) outcomes: Arc<OutcomeCache>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) backoff: Backoff,
     pub(crate) halt: CancellationToken,
@@ -45,7 +44,7 @@ pub(crate) enum Ended {
     Log(eventlog::Error),
 }
 
-impl Memory {
+impl Recovery {
     /// Reads the latest outcomes to their end as of now, so that what was decided before a restart, or by the worker that
     /// had the partition before, is not judged again. Returns where each partition of the submissions ends. Tries for as
     /// long as that can help.
@@ -76,7 +75,7 @@ impl Memory {
         self.log.keep(CONTRIBUTIONS, 0).await?;
         let now = self.clock.now();
         self.latest(OUTCOMES, REMEMBERED, |value| match Outcome::decode(value) {
-            Ok(Outcome::Contribution(outcome)) => self.finished.insert(outcome, now),
+            Ok(Outcome::Contribution(outcome)) => self.outcomes.insert(outcome, now),
             Ok(Outcome::Unit(_)) => {}
             Err(error) => tracing::warn!(error = described(&error), "an outcome cannot be read"),
         })

@@ -3,11 +3,12 @@
 //! Invariants:
 //! - Within its window, a submission of a generation that was decided is never judged again. The window is bounded:
 //!   outside it the table's guard still keeps a merged submission from merging twice.
-//! - What was told a moment ago is not told again: copies that waited together with it in the log cost nothing.
-//! - Of as many datasets as were told of lately, the latest version that was told is known: and with it those before,
-//!   as they are told in order.
-//! - Within the window, what was rejected can be told again with the same code and message; with the same verdicts
-//!   where they are among the latest few. What was merged, its table tells.
+//! - An outcome that was published a moment ago is not published again: copies that waited together with it in the log
+//!   cost nothing.
+//! - For recently active datasets the cache holds the highest published version, and thereby those before it, because
+//!   versions are published in order.
+//! - Within the window a rejection can be published again with the same code and message, and with the same verdicts
+//!   where they are among the latest few. The table has the outcomes of merges.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -21,35 +22,35 @@ use crate::message::{Outcome, Resolution};
 /// Number of decided submissions that are remembered.
 const WINDOW: usize = 65_536;
 /// Bytes of verdicts that are remembered, of all submissions together.
-const WORDS: usize = 8 << 20;
+const VERDICT_BYTES: usize = 8 << 20;
 
-/// Of how many datasets the latest version is remembered at least.
+/// Number of datasets whose latest version is remembered at least.
 const DATASETS: usize = 32_768;
 
-/// For how long an outcome is taken to be on its way to the marketplace.
-const ON_ITS_WAY: Duration = Duration::from_secs(10);
+/// Time for which an outcome is taken to be on its way to the marketplace.
+const RECENT: Duration = Duration::from_secs(10);
 
 /// A generation of a contribution.
 type Decided = (ContributionId, u32);
 
 /// Remembers the latest decided submissions of a worker.
 #[derive(Debug, Default)]
-pub struct Finished {
+pub(crate) struct OutcomeCache {
     window: Mutex<Window>,
     versions: Mutex<Versions>,
 }
 
 #[derive(Debug, Default)]
 struct Window {
-    known: HashMap<Decided, Told>,
+    known: HashMap<Decided, Cached>,
     order: VecDeque<Decided>,
     /// Submissions with verdicts and the bytes of these, the oldest first.
-    wordy: VecDeque<(Decided, usize)>,
-    words: usize,
+    with_verdicts: VecDeque<(Decided, usize)>,
+    bytes: usize,
 }
 
 #[derive(Debug)]
-struct Told {
+struct Cached {
     /// Time of the latest publication.
     at: Timestamp,
     /// The outcome, if it was a rejection.
@@ -70,10 +71,10 @@ struct Latest {
     root: Option<Root>,
 }
 
-impl Finished {
+impl OutcomeCache {
     /// Remembers that a submission is decided, and that the log has its outcome `now`. An outcome that is not terminal
     /// decides nothing.
-    pub fn insert(&self, outcome: Outcome, now: Timestamp) {
+    pub(crate) fn insert(&self, outcome: Outcome, now: Timestamp) {
         let decided = (outcome.contribution, outcome.generation);
         let rejection = match outcome.resolution {
             Resolution::Waiting { .. } => return,
@@ -84,18 +85,18 @@ impl Finished {
             Resolution::Rejected { .. } => Some(Box::new(outcome)),
         };
         let mut window = self.locked();
-        if let Some(told) = window.known.get_mut(&decided) {
-            told.at = now;
+        if let Some(cached) = window.known.get_mut(&decided) {
+            cached.at = now;
             // A batch that is merged after all stays merged: a stalled worker may publish a rejection late.
-            told.rejection = told.rejection.take().filter(|_| rejection.is_some());
+            cached.rejection = cached.rejection.take().filter(|_| rejection.is_some());
             return;
         }
         let bytes = rejection.as_ref().map_or(0, |outcome| weight(outcome));
-        window.known.insert(decided, Told { at: now, rejection });
+        window.known.insert(decided, Cached { at: now, rejection });
         window.order.push_back(decided);
         if bytes > 0 {
-            window.wordy.push_back((decided, bytes));
-            window.words += bytes;
+            window.with_verdicts.push_back((decided, bytes));
+            window.bytes += bytes;
         }
         window.shrink();
     }
@@ -124,30 +125,30 @@ impl Finished {
     }
 
     /// Returns true if this generation of the contribution is known to be decided.
-    pub fn contains(&self, contribution: ContributionId, generation: u32) -> bool {
+    pub(crate) fn contains(&self, contribution: ContributionId, generation: u32) -> bool {
         self.locked().known.contains_key(&(contribution, generation))
     }
 
     /// Returns true if its outcome was published within the last seconds.
-    pub fn is_on_its_way(&self, contribution: ContributionId, generation: u32, now: Timestamp) -> bool {
+    pub(crate) fn is_recent(&self, contribution: ContributionId, generation: u32, now: Timestamp) -> bool {
         let window = self.locked();
-        let told = window.known.get(&(contribution, generation));
-        told.is_some_and(|told| now.since(told.at) < ON_ITS_WAY)
+        let cached = window.known.get(&(contribution, generation));
+        cached.is_some_and(|cached| now.since(cached.at) < RECENT)
     }
 
     /// Returns its rejection; `None` where it was merged or is not known.
-    pub fn rejection(&self, contribution: ContributionId, generation: u32) -> Option<Outcome> {
+    pub(crate) fn rejection(&self, contribution: ContributionId, generation: u32) -> Option<Outcome> {
         let window = self.locked();
-        let told = window.known.get(&(contribution, generation))?;
-        told.rejection.as_deref().cloned()
+        let cached = window.known.get(&(contribution, generation))?;
+        cached.rejection.as_deref().cloned()
     }
 
-    /// The latest version of a dataset that is known to be told; version 0 where none is.
-    pub(crate) fn told(&self, dataset: DatasetId) -> Version {
+    /// Returns the latest version of a dataset that is known to be published; version 0 where none is.
+    pub(crate) fn published(&self, dataset: DatasetId) -> Version {
         self.versions().of(dataset).version
     }
 
-    /// The same with its content root; none for version 0, and where the root was not told.
+    /// Returns the same with its content root; none for version 0, and where the outcome had no root.
     pub(crate) fn head(&self, dataset: DatasetId) -> Option<KnownHead> {
         let Latest { version, root } = self.versions().of(dataset);
         let root = root.filter(|_| version > Version::EMPTY)?;
@@ -181,12 +182,12 @@ impl Versions {
 
 impl Window {
     fn shrink(&mut self) {
-        while self.words > WORDS
-            && let Some((wordy, bytes)) = self.wordy.pop_front()
+        while self.bytes > VERDICT_BYTES
+            && let Some((decided, bytes)) = self.with_verdicts.pop_front()
         {
-            self.words -= bytes;
-            let told = self.known.get_mut(&wordy);
-            if let Some(outcome) = told.and_then(|told| told.rejection.as_mut()) {
+            self.bytes -= bytes;
+            let cached = self.known.get_mut(&decided);
+            if let Some(outcome) = cached.and_then(|cached| cached.rejection.as_mut()) {
                 // Code and message stay: they are what a second publication must repeat.
                 outcome.verdicts = Vec::new();
             }
@@ -196,10 +197,13 @@ impl Window {
         {
             self.known.remove(&oldest);
             // What has verdicts is in the same order.
-            if self.wordy.front().is_some_and(|(wordy, _)| *wordy == oldest)
-                && let Some((_, bytes)) = self.wordy.pop_front()
+            if self
+                .with_verdicts
+                .front()
+                .is_some_and(|(decided, _)| *decided == oldest)
+                && let Some((_, bytes)) = self.with_verdicts.pop_front()
             {
-                self.words -= bytes;
+                self.bytes -= bytes;
             }
         }
     }
@@ -211,7 +215,7 @@ fn weight(outcome: &Outcome) -> usize {
         return 0;
     }
     // Verdicts that cannot be encoded cannot be published either, so they are dropped first.
-    serde_json::to_vec(&outcome.verdicts).map_or(WORDS + 1, |json| json.len())
+    serde_json::to_vec(&outcome.verdicts).map_or(VERDICT_BYTES + 1, |json| json.len())
 }
 
 #[cfg(test)]
@@ -254,36 +258,36 @@ mod tests {
 
     #[test]
     fn a_rejection_is_told_again_as_it_was_and_the_oldest_with_fewer_words() {
-        let finished = Finished::default();
-        let outcomes: Vec<_> = (0..3).map(|_| rejected(WORDS / 3)).collect();
+        let cache = OutcomeCache::default();
+        let outcomes: Vec<_> = (0..3).map(|_| rejected(VERDICT_BYTES / 3)).collect();
         for outcome in &outcomes {
-            finished.insert(outcome.clone(), outcome.at);
+            cache.insert(outcome.clone(), outcome.at);
         }
-        let told = |outcome: &Outcome| finished.rejection(outcome.contribution, 0).unwrap();
+        let told = |outcome: &Outcome| cache.rejection(outcome.contribution, 0).unwrap();
         assert_eq!(told(&outcomes[2]), outcomes[2]);
         let short = told(&outcomes[0]);
         assert_eq!(short.resolution, outcomes[0].resolution);
         assert!(short.verdicts.is_empty());
-        assert!(finished.contains(outcomes[0].contribution, 0));
+        assert!(cache.contains(outcomes[0].contribution, 0));
         assert!(
-            !finished.contains(outcomes[0].contribution, 1),
+            !cache.contains(outcomes[0].contribution, 1),
             "a replay is another matter"
         );
     }
 
     #[test]
-    fn an_outcome_is_on_its_way_for_a_while_each_time_it_is_told() {
-        let finished = Finished::default();
+    fn an_outcome_is_recent_for_a_while_each_time_it_is_told() {
+        let cache = OutcomeCache::default();
         let outcome = rejected(1);
         let id = outcome.contribution;
         let mut now = outcome.at;
-        assert!(!finished.is_on_its_way(id, 0, now));
+        assert!(!cache.is_recent(id, 0, now));
         for _ in 0..2 {
-            finished.insert(outcome.clone(), now);
-            now = now.plus(ON_ITS_WAY / 2);
-            assert!(finished.is_on_its_way(id, 0, now));
-            now = now.plus(ON_ITS_WAY / 2);
-            assert!(!finished.is_on_its_way(id, 0, now));
+            cache.insert(outcome.clone(), now);
+            now = now.plus(RECENT / 2);
+            assert!(cache.is_recent(id, 0, now));
+            now = now.plus(RECENT / 2);
+            assert!(!cache.is_recent(id, 0, now));
         }
     }
 
@@ -302,52 +306,55 @@ mod tests {
 
     #[test]
     fn what_is_merged_after_all_is_not_rejected_any_more() {
-        let finished = Finished::default();
+        let cache = OutcomeCache::default();
         let outcome = rejected(1);
         let told = [outcome.clone(), merged(&outcome, 1), outcome.clone()];
         for outcome in told {
             let at = outcome.at;
-            finished.insert(outcome, at);
+            cache.insert(outcome, at);
         }
-        assert_eq!(finished.rejection(outcome.contribution, 0), None);
-        assert!(finished.contains(outcome.contribution, 0));
-        assert_eq!(finished.told(outcome.dataset), Version(1));
+        assert_eq!(cache.rejection(outcome.contribution, 0), None);
+        assert!(cache.contains(outcome.contribution, 0));
+        assert_eq!(cache.published(outcome.dataset), Version(1));
     }
 
     #[test]
     fn the_latest_version_is_known_of_the_datasets_told_of_lately() {
-        let finished = Finished::default();
+        let cache = OutcomeCache::default();
         let at = Timestamp::from_micros(1);
         let (often, once) = (DatasetId::new(at), DatasetId::new(at));
-        assert_eq!(finished.told(once), Version::EMPTY);
-        finished.raise(once, Version(8), None);
-        finished.raise(once, Version(7), None);
+        assert_eq!(cache.published(once), Version::EMPTY);
+        cache.raise(once, Version(8), None);
+        cache.raise(once, Version(7), None);
         for version in 1..=2 * DATASETS as u64 {
-            finished.raise(often, Version(version), None);
+            cache.raise(often, Version(version), None);
         }
-        assert_eq!(finished.told(once), Version(8), "one dataset is not many");
+        assert_eq!(cache.published(once), Version(8), "one dataset is not many");
         for _ in 0..2 * DATASETS {
-            finished.raise(DatasetId::new(at), Version(1), None);
-            finished.raise(often, Version(1), None);
+            cache.raise(DatasetId::new(at), Version(1), None);
+            cache.raise(often, Version(1), None);
         }
-        assert_eq!(finished.told(often), Version(2 * DATASETS as u64));
-        assert_eq!(finished.told(once), Version::EMPTY);
-        let versions = finished.versions.lock();
+        assert_eq!(cache.published(often), Version(2 * DATASETS as u64));
+        assert_eq!(cache.published(once), Version::EMPTY);
+        let versions = cache.versions.lock();
         assert!(versions.young.len() + versions.old.len() <= 2 * DATASETS);
     }
 
     #[test]
     fn the_window_is_bounded() {
-        let finished = Finished::default();
+        let cache = OutcomeCache::default();
         let first = rejected(10);
-        finished.insert(first.clone(), first.at);
+        cache.insert(first.clone(), first.at);
         for _ in 0..WINDOW {
-            finished.insert(rejected(10), first.at);
+            cache.insert(rejected(10), first.at);
         }
-        assert!(!finished.contains(first.contribution, 0));
-        let window = finished.locked();
+        assert!(!cache.contains(first.contribution, 0));
+        let window = cache.locked();
         assert_eq!((window.known.len(), window.order.len()), (WINDOW, WINDOW));
-        assert_eq!(window.words, window.wordy.iter().map(|(_, bytes)| bytes).sum::<usize>());
-        assert!(window.words <= WORDS);
+        assert_eq!(
+            window.bytes,
+            window.with_verdicts.iter().map(|(_, bytes)| bytes).sum::<usize>()
+        );
+        assert!(window.bytes <= VERDICT_BYTES);
     }
 }

@@ -1,59 +1,86 @@
-//! Judging one unit of lines: records, gates, screen.
+//! Judging one chunk of records: the records of a batch, or some lines of an upload.
 //!
-//! Invariant: a record is judged by the chain that judges a batch, and what is said of it is said under the index of
-//! its line.
+//! Invariant: every record is judged by the one chain of [`judge_chunk`]. What is said of a record of an upload is said
+//! under the index of its line.
 
 use std::sync::Arc;
 
 use operators::screen::Screener;
-use operators::{Reason, RowVerdict, Tally, Verdict, standard_chain};
+use operators::{Judged, Reason, RowVerdict, Tally, Verdict, standard_chain};
 use types::batch::Lines;
 use types::key::KeyLookup;
 use types::{Batch, Contract, RecordKey, fault, json};
 
-use super::cut::{LONGEST, Unit};
+use super::split::{LONGEST, LineChunk};
+use crate::report::Report;
 
 /// The name of the gate that asks whether a line is a record at all.
 const DECODE: &str = "decode";
 /// Bytes of a parser's message that are repeated.
 const WORDS: usize = 200;
 
-/// Parts of staging that judging needs.
-#[derive(Clone, Debug)]
-pub(super) struct Bench {
-    pub(super) contract: Arc<Contract>,
-    pub(super) known: Arc<dyn KeyLookup>,
-    pub(super) screener: Option<Arc<dyn Screener>>,
-    /// The most records that there may be.
-    pub(super) most_rows: u64,
-}
-
-/// A unit that was judged.
+/// A chunk that was judged.
 #[derive(Debug)]
-pub(super) struct JudgedUnit {
-    pub(super) number: u64,
+pub(crate) struct JudgedChunk {
     /// The rows that passed.
-    pub(super) passed: Batch,
-    /// The index of the line of each record that the chain judged, in order.
-    pub(super) lines: Vec<u32>,
-    /// The keys of these records.
-    pub(super) keys: Vec<RecordKey>,
-    /// The verdicts other than pass, by line.
-    pub(super) verdicts: Vec<RowVerdict>,
-    /// Counts of each gate; `decode` first.
-    pub(super) tallies: Vec<Tally>,
+    pub(crate) passed: Batch,
+    pub(crate) report: Report,
 }
 
-/// Judges a unit.
-pub(super) async fn judge(bench: &Bench, unit: Unit) -> JudgedUnit {
-    let mut records = Lines::new(&bench.contract, unit.lines, unit.text.len());
+/// Judges the records of a chunk by the gates, and by the screener if there is one.
+pub(crate) async fn judge_chunk(
+    known: Arc<dyn KeyLookup>,
+    screener: Option<Arc<dyn Screener>>,
+    records: Batch,
+) -> JudgedChunk {
+    let Judged {
+        passed,
+        rows,
+        verdicts,
+        tallies,
+    } = standard_chain(known, screener).run(records).await;
+    JudgedChunk {
+        passed,
+        report: Report {
+            rows,
+            verdicts,
+            tallies,
+        },
+    }
+}
+
+/// Parts that judging the lines of an upload needs.
+#[derive(Clone, Debug)]
+pub(crate) struct LineContext {
+    pub(crate) contract: Arc<Contract>,
+    pub(crate) known: Arc<dyn KeyLookup>,
+    pub(crate) screener: Option<Arc<dyn Screener>>,
+    /// The most records that there may be.
+    pub(crate) most_rows: u64,
+}
+
+/// Lines that were judged.
+#[derive(Debug)]
+pub(crate) struct JudgedLines {
+    pub(crate) number: u64,
+    /// The index of the line of each record that the chain judged, in order.
+    pub(crate) lines: Vec<u32>,
+    /// The keys of these records.
+    pub(crate) keys: Vec<RecordKey>,
+    /// The rows that passed, with a report on all lines: verdicts by line, and the tally of `decode` first.
+    pub(crate) judged: JudgedChunk,
+}
+
+/// Decodes and judges lines.
+pub(crate) async fn judge_lines(context: &LineContext, chunk: LineChunk) -> JudgedLines {
+    let mut records = Lines::new(&context.contract, chunk.lines, chunk.text.len());
     let mut lines = Vec::new();
     let mut verdicts = Vec::new();
-    let mut line = u32::try_from(unit.first).unwrap_or(u32::MAX);
-    if unit.too_long {
+    let mut line = u32::try_from(chunk.first).unwrap_or(u32::MAX);
+    if chunk.too_long {
         verdicts.push(too_long(line));
     }
-    let mut rest = &unit.text[..];
+    let mut rest = &chunk.text[..];
     while !rest.is_empty() {
         let end = memchr::memchr(b'\n', rest).map_or(rest.len(), |end| end + 1);
         // Lines may end in CR LF, and JSON allows blanks around a text. Neither is part of the record.
@@ -71,41 +98,46 @@ pub(super) async fn judge(bench: &Bench, unit: Unit) -> JudgedUnit {
         }
         line = line.saturating_add(1);
     }
-    let mut tallies = vec![decoded(records.len(), verdicts.len())];
+    let decoded = decoded(records.len(), verdicts.len());
     let batch = records.finish();
     let keys = batch.keys().to_vec();
-    let judged = standard_chain(Arc::clone(&bench.known), bench.screener.clone())
-        .run(batch)
-        .await;
-    tallies.extend(judged.tallies);
-    verdicts.extend(judged.verdicts.into_iter().map(|mut said| {
+    let JudgedChunk { passed, report } = judge_chunk(Arc::clone(&context.known), context.screener.clone(), batch).await;
+    verdicts.extend(report.verdicts.into_iter().map(|mut said| {
         said.row = lines[said.row as usize];
         if let Verdict::Drop { reason } = &mut said.verdict
             && reason.code == DUPLICATE
         {
-            // Not the record that the reason names: it is named by its place in the unit.
+            // Not the record that the reason names: it is named by its place in the chunk.
             AS_BEFORE.clone_into(&mut reason.actual);
         }
         said
     }));
     verdicts.sort_by_key(|said| said.row);
-    JudgedUnit {
-        number: unit.number,
-        passed: judged.passed,
+    let rows = decoded.rows;
+    let mut tallies = vec![decoded];
+    tallies.extend(report.tallies);
+    JudgedLines {
+        number: chunk.number,
         lines,
         keys,
-        verdicts,
-        tallies,
+        judged: JudgedChunk {
+            passed,
+            report: Report {
+                rows,
+                verdicts,
+                tallies,
+            },
+        },
     }
 }
 
 /// Code of the gate of duplicates for a record that came before in the same batch.
-pub(super) const DUPLICATE: &str = "duplicate_in_batch";
+pub(crate) const DUPLICATE: &str = "duplicate_in_batch";
 /// Description of such a record.
 const AS_BEFORE: &str = "the same as a record before it";
 
 /// The verdict on a record that came before in the same upload.
-pub(super) fn duplicate() -> Verdict {
+pub(crate) fn duplicate() -> Verdict {
     Verdict::Drop {
         reason: Reason {
             gate: "dedup".to_owned(),

@@ -1,0 +1,207 @@
+//! Chunks of an upload in order: duplicates left out across them, the rest staged, the reports summed up.
+//!
+//! Invariant: for each gate, rows in = passed + dropped + refused + held, over the whole upload; the numbers are those
+//! that a batch of all its records would have.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use catalog::Stager;
+use operators::{Decision, MAX_VERDICT_BYTES, Numbering, Reason, RowVerdict, Tally, Totals, Verdict};
+
+use super::Judged;
+use super::chunk::{JudgedLines, duplicate};
+use crate::report::Report;
+
+/// Number of verdicts of a kind that are kept.
+const NAMED: usize = 1_000;
+
+/// Results of the chunks so far.
+#[derive(Debug)]
+pub(crate) struct Merger {
+    stager: Stager,
+    tallies: Vec<Tally>,
+    /// The first duplicates.
+    dropped: Vec<RowVerdict>,
+    /// The first records that reject the upload or hold it.
+    offending: Vec<RowVerdict>,
+    totals: Totals,
+}
+
+impl Merger {
+    pub(crate) fn new(stager: Stager) -> Self {
+        Self {
+            stager,
+            tallies: Vec::new(),
+            dropped: Vec::new(),
+            offending: Vec::new(),
+            totals: Totals::default(),
+        }
+    }
+
+    /// Returns the number of records that were judged.
+    pub(crate) const fn rows(&self) -> u64 {
+        self.totals.rows
+    }
+
+    /// Adds the next chunk.
+    pub(crate) fn push(&mut self, mut chunk: JudgedLines) -> Result<(), catalog::Error> {
+        self.totals.rows += u64::from(chunk.judged.report.rows);
+        let again = self.seen_before(&chunk)?;
+        if !again.is_empty() {
+            reclassify_duplicates(&mut chunk, &again);
+        }
+        for (index, tally) in chunk.judged.report.tallies.into_iter().enumerate() {
+            match self.tallies.get_mut(index) {
+                Some(sum) => add(sum, &tally),
+                None => self.tallies.push(tally),
+            }
+        }
+        for said in chunk.judged.report.verdicts {
+            self.totals.add(&said);
+            match &said.verdict {
+                Verdict::Drop { .. } if self.dropped.len() < NAMED => self.dropped.push(said),
+                Verdict::Refuse { .. } if self.offending.len() < NAMED => self.offending.push(said),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The lines of the chunk whose records came in a chunk before, with the rows that are new staged.
+    fn seen_before(&mut self, chunk: &JudgedLines) -> Result<BTreeMap<u32, usize>, catalog::Error> {
+        let mut again = BTreeMap::new();
+        let line_of = |position: u32| chunk.lines[position as usize];
+        let position_of = |line: u32| chunk.lines.binary_search(&line).ok();
+        // Nothing needs to be written of an upload that cannot be merged any more.
+        if self.totals.is_lost() {
+            for (key, position) in chunk.judged.passed.keys().iter().zip(chunk.judged.passed.positions()) {
+                if !self.stager.note(*key)? {
+                    again.insert(line_of(*position), *position as usize);
+                }
+            }
+        } else {
+            let keep = self.stager.push(&chunk.judged.passed)?;
+            for (position, _) in chunk
+                .judged
+                .passed
+                .positions()
+                .iter()
+                .zip(keep)
+                .filter(|(_, keep)| !keep)
+            {
+                again.insert(line_of(*position), *position as usize);
+            }
+        }
+        // The records that a later gate refused or held went through the gate of duplicates, too.
+        for said in chunk
+            .judged
+            .report
+            .verdicts
+            .iter()
+            .filter(|said| is_after_dedup(&said.verdict))
+        {
+            if let Some(position) = position_of(said.row)
+                && !self.stager.note(chunk.keys[position])?
+            {
+                again.insert(said.row, position);
+            }
+        }
+        Ok(again)
+    }
+
+    /// Ends the upload: the policy of a batch.
+    pub(crate) fn end(self) -> Result<Judged, catalog::Error> {
+        let mut totals = self.totals;
+        totals.passed = self.tallies.last().map_or(0, |tally| tally.passed.into());
+        let rows = u32::try_from(totals.rows).unwrap_or(u32::MAX);
+        let decision = Decision::of(totals, Numbering::Lines);
+        let mut verdicts = match decision {
+            Decision::Reject { ref code, .. } if code == "refused" => self.offending,
+            _ => self.dropped,
+        };
+        verdicts.sort_by_key(|said| said.row);
+        // Cut after the sort: the contributor sees the verdicts of the first lines.
+        operators::verdict::fit(&mut verdicts, MAX_VERDICT_BYTES);
+        let prepared = match decision {
+            Decision::Merge => Some(self.stager.finish()?),
+            _ => None,
+        };
+        Ok(Judged {
+            decision,
+            prepared,
+            report: Arc::new(Report {
+                rows,
+                verdicts,
+                tallies: self.tallies,
+            }),
+        })
+    }
+}
+
+/// Returns true if a verdict is that of a gate after the gate of duplicates.
+fn is_after_dedup(verdict: &Verdict) -> bool {
+    let reason = match verdict {
+        Verdict::Refuse { reasons } => reasons.first(),
+        Verdict::Hold { reason, .. } => Some(reason),
+        Verdict::Pass | Verdict::Drop { .. } => None,
+    };
+    reason.is_some_and(|Reason { gate, .. }| gate != "decode" && gate != "contract")
+}
+
+/// Replaces the verdicts of records that came in an earlier chunk by the verdict that they are duplicates.
+fn reclassify_duplicates(chunk: &mut JudgedLines, again: &BTreeMap<u32, usize>) {
+    let mut by = BTreeMap::new();
+    chunk.judged.report.verdicts.retain(|said| {
+        let gone = again.contains_key(&said.row) && is_after_dedup(&said.verdict);
+        if gone {
+            by.insert(said.row, said.verdict.clone());
+        }
+        !gone
+    });
+    for line in again.keys() {
+        let stopped = by.get(line).and_then(|verdict| match verdict {
+            Verdict::Refuse { reasons } => reasons.first().map(|reason| (reason.gate.as_str(), true)),
+            Verdict::Hold { reason, .. } => Some((reason.gate.as_str(), false)),
+            Verdict::Pass | Verdict::Drop { .. } => None,
+        });
+        let mut after = false;
+        for tally in &mut chunk.judged.report.tallies {
+            if tally.gate == "dedup" {
+                // The chunk counted the record as new at the gate of duplicates and at the gates behind
+                // it. In one batch the gate of duplicates would have dropped it, so each of these gates
+                // takes its count back.
+                tally.passed -= 1;
+                tally.dropped += 1;
+                after = true;
+            } else if after {
+                tally.rows -= 1;
+                match stopped {
+                    Some((gate, refused)) if tally.gate == gate => {
+                        let count = if refused { &mut tally.refused } else { &mut tally.held };
+                        *count -= 1;
+                        break;
+                    }
+                    _ => tally.passed -= 1,
+                }
+            }
+        }
+        chunk.judged.report.verdicts.push(RowVerdict {
+            row: *line,
+            verdict: duplicate(),
+        });
+    }
+    chunk.judged.report.verdicts.sort_by_key(|said| said.row);
+}
+
+fn add(sum: &mut Tally, more: &Tally) {
+    for (sum, more) in [
+        (&mut sum.rows, more.rows),
+        (&mut sum.passed, more.passed),
+        (&mut sum.dropped, more.dropped),
+        (&mut sum.refused, more.refused),
+        (&mut sum.held, more.held),
+    ] {
+        *sum = sum.saturating_add(more);
+    }
+}

@@ -1,0 +1,295 @@
+//! Judging of an upload: it becomes files while the writer of its dataset goes on, and one step of the writer makes them
+//! a version.
+//!
+//! ```text
+//!  parts ──► split at line ends ──► judged in parallel ──► in order again: duplicates out ──► Parquet ──► Prepared
+//!  (async)   (gzip undone)           (a batch's chain)      (one thread)                       (another)     │
+//!                                                                                                           ▼ the writer
+//! ```
+//!
+//! Invariants:
+//! - An upload is judged as a batch of its records would be; what differs is that records are named by their lines, and
+//!   that no more than the first of them are named.
+//! - Memory is bounded whatever the size: a few chunks are in flight, and a chunk has a megabyte of lines, and no more
+//!   of them than make a bounded number of values.
+//! - Nothing of an upload is in its table before the one commit, and nothing is left of one that is not merged.
+//! - One upload is judged at a time; the others wait, and so does no writer.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{self, available_parallelism};
+
+use bytes::Bytes;
+use catalog::Stager;
+use futures_util::stream::TryStreamExt as _;
+use operators::Decision;
+use operators::screen::{Screener, for_contribution};
+use parking_lot::Mutex;
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+use tokio::task::spawn_blocking;
+use tokio_util::sync::CancellationToken;
+use types::{Classify, Kind, Retry, fault};
+use uploads::{Counters, UploadLayout, UploadStore};
+
+use super::Judged;
+use super::chunk::{JudgedLines, LineContext, judge_lines};
+use super::merger::Merger;
+use super::split::{LineChunk, SourceFailed, SplitError, split};
+use crate::context::{Uploads, may_pass};
+use crate::pieces::{AT_ONCE, pieces};
+
+/// The most threads that judge.
+const JUDGES: usize = 8;
+
+/// Reason for which an upload could not be staged.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// Its bytes could not be read.
+    #[error("the bytes of an upload could not be read")]
+    Objects(#[from] uploads::Error),
+    /// Its rows could not be written.
+    #[error("an upload could not be staged")]
+    Catalog(#[from] catalog::Error),
+    /// There is no thread to stage it on.
+    #[error("no thread could be started")]
+    Thread(#[source] io::Error),
+    /// A gate, or the staging itself, panicked.
+    #[error("staging it panicked")]
+    Panicked,
+}
+
+impl Classify for Error {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Objects(error) => error.kind(),
+            Self::Catalog(error) => error.kind(),
+            Self::Thread(_) => Kind::Unavailable,
+            Self::Panicked => Kind::Internal,
+        }
+    }
+
+    fn retry(&self) -> Retry {
+        match self {
+            Self::Objects(error) => error.retry(),
+            Self::Catalog(error) if may_pass(error) => Retry::Backoff,
+            Self::Thread(_) => Retry::Backoff,
+            // A panic comes from the bytes, and comes again with them.
+            Self::Catalog(_) | Self::Panicked => Retry::Never,
+        }
+    }
+}
+
+/// Judges one upload. Dropped, it ends soon and leaves nothing.
+pub(crate) async fn judge_upload(
+    uploads: &Uploads,
+    layout: UploadLayout,
+    screener: Option<Arc<dyn Screener>>,
+    stager: Stager,
+) -> Result<Judged, Error> {
+    // The result is not looked at: a semaphore that is never closed always gives its turn.
+    let _turn = uploads.turn.acquire().await;
+    fault::point("stage.begin");
+    let context = LineContext {
+        contract: Arc::clone(stager.contract()),
+        known: stager.known(),
+        // All parts of an upload share one bound.
+        screener: screener.as_ref().map(for_contribution),
+        most_rows: uploads.most_rows,
+    };
+    let listed = uploads.stagings.list(layout.upload);
+    let counters = Arc::clone(listed.counters());
+    let (sender, receiver) = mpsc::channel(AT_ONCE);
+    let reading = read(&*uploads.objects, &layout, sender);
+    let handle = Handle::current();
+    let stop = CancellationToken::new();
+    let _stops = stop.clone().drop_guard();
+    let work = spawn_blocking(move || {
+        let pieces = Pieces::new(receiver, &counters);
+        run(&handle, &stop, &context, stager, &layout, pieces, &counters)
+    });
+    let (read, judged) = tokio::join!(reading, work);
+    match (read, judged) {
+        (_, Err(_panic)) => Err(Error::Panicked),
+        // The error of the reader wins: the other side saw only that its bytes broke off.
+        (Err(error), _) => Err(error.into()),
+        (Ok(()), Ok(judged)) => judged,
+    }
+}
+
+/// Sends the bytes of every part in order, then an empty piece; ends early where nobody takes them.
+async fn read(
+    objects: &dyn UploadStore,
+    layout: &UploadLayout,
+    queue: mpsc::Sender<Bytes>,
+) -> Result<(), uploads::Error> {
+    let mut reading = pin!(pieces(objects, layout));
+    while let Some(bytes) = reading.try_next().await? {
+        if queue.send(bytes).await.is_err() {
+            return Ok(());
+        }
+    }
+    // Ignored, because a reader that does not take the end had enough before.
+    queue.send(Bytes::new()).await.unwrap_or_default();
+    Ok(())
+}
+
+/// The pieces as one stream of bytes; one that ends without an empty piece broke off.
+struct Pieces<'a> {
+    queue: mpsc::Receiver<Bytes>,
+    current: Bytes,
+    ended: bool,
+    counters: &'a Counters,
+}
+
+impl<'a> Pieces<'a> {
+    const fn new(queue: mpsc::Receiver<Bytes>, counters: &'a Counters) -> Self {
+        Self {
+            queue,
+            current: Bytes::new(),
+            ended: false,
+            counters,
+        }
+    }
+}
+
+impl Read for Pieces<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.current.is_empty() && !self.ended {
+            self.current = self
+                .queue
+                .blocking_recv()
+                .ok_or_else(|| io::Error::other(SourceFailed))?;
+            self.ended = self.current.is_empty();
+            self.counters.add_bytes(self.current.len() as u64);
+        }
+        let length = self.current.len().min(buffer.len());
+        buffer[..length].copy_from_slice(&self.current.split_to(length));
+        Ok(length)
+    }
+}
+
+/// Splits, judges and merges, each on threads of its own.
+fn run(
+    handle: &Handle,
+    stop: &CancellationToken,
+    context: &LineContext,
+    stager: Stager,
+    layout: &UploadLayout,
+    pieces: Pieces<'_>,
+    counters: &Counters,
+) -> Result<Judged, Error> {
+    let judges = available_parallelism().map_or(1, usize::from).clamp(1, JUDGES);
+    let in_flight = 2 * judges + 2;
+    // Each chunk holds a permit until it is merged, so that no judge runs far ahead of another.
+    let (permits, released) = sync_channel::<()>(in_flight);
+    // As many as there are permits: then only the permits make anybody wait, and nobody waits for a
+    // thread that is gone.
+    let (chunks, to_judge) = sync_channel::<LineChunk>(in_flight);
+    let (judged, to_merge) = sync_channel::<Option<JudgedLines>>(in_flight);
+    let to_judge = Mutex::new(to_judge);
+    thread::scope(|scope| {
+        let fields = context.contract.fields().len();
+        let splitter = thread::Builder::new()
+            .spawn_scoped(scope, move || split_into(pieces, layout, fields, &permits, &chunks))
+            .map_err(Error::Thread)?;
+        let to_judge = &to_judge;
+        for _ in 0..judges {
+            let judged = judged.clone();
+            let work = move || {
+                while let Some(chunk) = next(to_judge) {
+                    let judging = async { stop.run_until_cancelled(judge_lines(context, chunk)).await };
+                    let judging = AssertUnwindSafe(|| handle.block_on(judging));
+                    let found = catch_unwind(judging).ok().flatten();
+                    if judged.send(found).is_err() {
+                        return;
+                    }
+                }
+            };
+            thread::Builder::new()
+                .spawn_scoped(scope, work)
+                .map_err(Error::Thread)?;
+        }
+        drop(judged);
+        let merged = merge(stager, context.most_rows, &to_merge, &released, counters);
+        // Closing both ends the threads that still send: their next send fails.
+        drop((to_merge, released));
+        let ended = splitter.join().map_err(|_panic| Error::Panicked)?;
+        let merger = merged?;
+        match ended {
+            Err(SplitError::Unreadable { code, message }) => Ok(unreadable(code, message.to_owned())),
+            // Also when all is split: the merger took no more, and what was split by then is not among
+            // its rows.
+            Ok(()) | Err(SplitError::Unwanted) if merger.rows() > context.most_rows => {
+                let message = format!("an upload has at most {} records", context.most_rows);
+                Ok(unreadable("too_many_records", message))
+            }
+            Ok(()) => Ok(merger.end()?),
+            // The merger takes every chunk unless it failed, so a judge must have died.
+            Err(SplitError::Unwanted) => Err(Error::Panicked),
+            Err(SplitError::Source) => Err(Error::Objects(uploads::Error::Io(io::Error::other(SourceFailed)))),
+        }
+    })
+}
+
+fn split_into(
+    pieces: Pieces<'_>,
+    whole: &UploadLayout,
+    fields: usize,
+    permits: &SyncSender<()>,
+    chunks: &SyncSender<LineChunk>,
+) -> Result<(), SplitError> {
+    split(pieces, whole.compression, fields, |chunk| {
+        permits.send(()).is_ok() && chunks.send(chunk).is_ok()
+    })
+}
+
+fn next(chunks: &Mutex<Receiver<LineChunk>>) -> Option<LineChunk> {
+    chunks.lock().recv().ok()
+}
+
+/// Takes the judged chunks in order.
+fn merge(
+    stager: Stager,
+    most_rows: u64,
+    judged: &Receiver<Option<JudgedLines>>,
+    released: &Receiver<()>,
+    counters: &Counters,
+) -> Result<Merger, Error> {
+    let mut merger = Merger::new(stager);
+    let mut early = BTreeMap::new();
+    let mut expected = 0;
+    while let Ok(chunk) = judged.recv() {
+        // A missing chunk is a panic: a judge that was only stopped has nobody to send to.
+        let chunk = chunk.ok_or(Error::Panicked)?;
+        early.insert(chunk.number, chunk);
+        while let Some(chunk) = early.remove(&expected) {
+            merger.push(chunk)?;
+            counters.set_rows(merger.rows());
+            expected += 1;
+            if released.recv().is_err() || merger.rows() > most_rows {
+                return Ok(merger);
+            }
+        }
+    }
+    if early.is_empty() {
+        Ok(merger)
+    } else {
+        Err(Error::Panicked)
+    }
+}
+
+fn unreadable(code: &str, message: String) -> Judged {
+    Judged {
+        decision: Decision::Reject {
+            code: code.to_owned(),
+            message,
+        },
+        prepared: None,
+        report: Arc::default(),
+    }
+}

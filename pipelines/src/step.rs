@@ -1,0 +1,69 @@
+//! Ends of the steps of a message, and the wait after a failure.
+
+use tokio_util::sync::CancellationToken;
+use types::Backoff;
+
+/// The worker stopped, or a writer gave its table up, before the work could be brought to its end. Its message stays
+/// open with the worker, and comes again without the writer ([`AckHandle`](crate::offsets::AckHandle)).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stopped;
+
+/// A message that cannot be processed, now or later.
+#[derive(Debug)]
+pub(crate) struct Poison {
+    pub(crate) reason: String,
+    /// True if its trial ended badly, so that nobody is to work on it.
+    pub(crate) is_condemned: bool,
+}
+
+/// Reason for which a step of a message did not come to its end.
+#[derive(Debug)]
+pub(crate) enum Unfinished {
+    Poison(Poison),
+    Stopped,
+}
+
+/// Result of a step that may find its message to be poison.
+pub(crate) type Step<T> = Result<T, Unfinished>;
+
+impl Unfinished {
+    /// Returns the end of a message that cannot be processed for this reason.
+    pub(crate) fn poison(reason: impl Into<String>) -> Self {
+        Self::Poison(Poison {
+            reason: reason.into(),
+            is_condemned: false,
+        })
+    }
+
+    /// Returns the end of a message that was condemned for this reason.
+    pub(crate) const fn condemned(reason: String) -> Self {
+        Self::Poison(Poison {
+            reason,
+            is_condemned: true,
+        })
+    }
+}
+
+impl From<Stopped> for Unfinished {
+    fn from(Stopped: Stopped) -> Self {
+        Self::Stopped
+    }
+}
+
+/// Pauses after `failures` failures before this one, unless `stop` comes first.
+pub(crate) async fn pause(backoff: Backoff, failures: u32, stop: &CancellationToken) -> Result<(), Stopped> {
+    let paused = stop.run_until_cancelled(tokio::time::sleep(backoff.pause(failures)));
+    paused.await.ok_or(Stopped)
+}
+
+/// Returns an error with its causes, in one line.
+pub(crate) fn described(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}
