@@ -121,13 +121,10 @@ impl Worker {
         }
     }
 
-    /// The same worker, which tries out what can have ended an earlier process.
+    /// The same worker, which tries out what can have ended an earlier process, if there is an isolation.
     #[must_use]
-    pub fn with_isolation(self, isolation: Arc<dyn Isolation>) -> Self {
-        Self {
-            isolation: Some(isolation),
-            ..self
-        }
+    pub fn with_isolation(self, isolation: Option<Arc<dyn Isolation>>) -> Self {
+        Self { isolation, ..self }
     }
 
     /// The same worker, whose spans continue the traces of its messages.

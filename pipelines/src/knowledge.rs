@@ -91,13 +91,10 @@ impl KnowledgeWorker {
         }
     }
 
-    /// The same worker, which tries out what can have ended an earlier process.
+    /// The same worker, which tries out what can have ended an earlier process, if there is an isolation.
     #[must_use]
-    pub fn with_isolation(self, isolation: Arc<dyn Isolation>) -> Self {
-        Self {
-            isolation: Some(isolation),
-            ..self
-        }
+    pub fn with_isolation(self, isolation: Option<Arc<dyn Isolation>>) -> Self {
+        Self { isolation, ..self }
     }
 
     /// Reviews and publishes until `stop`.

@@ -196,22 +196,17 @@ pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
     // A closure, because a crash test starts a second worker of the same kind.
     let worker = |catalog: Catalog, group: &str| {
         let (log, screener, clock) = (Arc::clone(&log), Arc::clone(&judges.datasets), Arc::clone(&clock));
-        let worker = Worker::new(log, catalog, screener, clock, config.worker.of_group(group))
+        Worker::new(log, catalog, screener, clock, config.worker.of_group(group))
             .with_uploads(staging.clone())
-            .with_propagator(Arc::clone(&propagator));
-        match &isolation {
-            Some(isolation) => worker.with_isolation(Arc::clone(isolation)),
-            None => worker,
-        }
+            .with_propagator(Arc::clone(&propagator))
+            .with_isolation(isolation.clone())
     };
     if role.works() {
         let worker = worker(catalog.clone(), WORKER_GROUP);
         tasks.spawn("worker", |stop| worker.run(stop));
         let (log, clock) = (Arc::clone(&log), Arc::clone(&clock));
-        let mut units = KnowledgeWorker::new(log, catalog.clone(), judges.units.clone(), clock, WORKER_GROUP);
-        if let Some(isolation) = &isolation {
-            units = units.with_isolation(Arc::clone(isolation));
-        }
+        let units = KnowledgeWorker::new(log, catalog.clone(), judges.units.clone(), clock, WORKER_GROUP)
+            .with_isolation(isolation.clone());
         tasks.spawn("knowledge worker", |stop| units.run(stop));
     }
     // A second worker with its own index and consumer group sees every message and competes for every commit.

@@ -151,7 +151,7 @@ impl World {
         };
         let clock = Arc::new(ManualClock::at(NOW));
         let worker = KnowledgeWorker::new(Arc::clone(&self.log), self.catalog(process), judges, clock, group)
-            .with_isolation(Arc::clone(&self.trials) as Arc<dyn Isolation>);
+            .with_isolation(Some(Arc::clone(&self.trials) as Arc<dyn Isolation>));
         let stop = CancellationToken::new();
         self.running.push((stop.clone(), tokio::spawn(worker.run(stop))));
     }

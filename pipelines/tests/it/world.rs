@@ -285,13 +285,9 @@ impl World {
             }),
             self.config.clone(),
         );
-        let worker = if self.is_isolated {
-            worker.with_isolation(Arc::clone(&self.trials) as Arc<dyn Isolation>)
-        } else {
-            worker
-        };
+        let isolation = self.is_isolated.then(|| Arc::clone(&self.trials) as Arc<dyn Isolation>);
         let uploads = Uploads::new(Arc::new(self.objects.clone()), self.stagings.clone());
-        worker.with_uploads(match self.most_rows {
+        worker.with_isolation(isolation).with_uploads(match self.most_rows {
             Some(rows) => uploads.with_most_rows(rows),
             None => uploads,
         })

@@ -25,13 +25,13 @@ impl Prints {
 
     /// Stores prints as a worker does that publishes these versions together.
     async fn put(&self, units: &[&str]) {
-        let lines: String = units
+        let lines: Vec<_> = units
             .iter()
-            .map(|unit| format!("{}\n", json!({"unit": unit})))
+            .map(|unit| json!({"unit": unit}).to_string() + "\n")
             .collect();
         let catalog = &self.world.service.app.catalog;
         catalog
-            .put_prints(units[0].parse().unwrap(), lines.into())
+            .put_prints(units[0].parse().unwrap(), lines.concat().into())
             .await
             .unwrap();
     }
