@@ -148,13 +148,13 @@ async fn follow(
                 continue;
             }
             Some(judged) = uploads.next() => judged,
-            judged = batches.next(), if open => match judged {
-                Some(judged) => judged,
-                None => {
+            judged = batches.next(), if open => {
+                let Some(judged) = judged else {
                     open = false;
                     continue;
-                }
-            },
+                };
+                judged
+            }
         };
         let span = delivery.span.clone();
         let ended = end(context, &mut table, &mut uploads, delivery, found);
