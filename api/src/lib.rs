@@ -54,6 +54,7 @@ mod rendered;
 mod rest;
 pub mod sandbox;
 pub mod schema;
+pub mod seals;
 pub mod search;
 mod standing;
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! Money keeper: makes shares payable whose dispute window is over, gives the credits of sign-ups, and charges days of
-//! storage, and leaves sales out of the ranking that are no sales to others.
+//! Money keeper: makes shares payable whose dispute window is over, gives the credits of sign-ups, leaves sales out of
+//! the ranking that are no sales to others, charges days of storage, and seals days of the ledger.
 //!
 //! Invariant: no call waits for it. Every step happens once, whatever number of processes run it: a sale is released by
-//! its state, a day is charged by its key.
+//! its state, a day is charged by its key and sealed by its row.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,10 +16,12 @@ use types::{Clock, Timestamp};
 use crate::error::chain;
 use crate::ops::uploads::storage_quota::{self, StorageError};
 use crate::periodic::Rounds;
+use crate::seals;
 
 /// Sellers whose shares are released in one round.
 const SELLERS: u32 = 1_000;
-/// Time after midnight (UTC) at which the day before is charged.
+/// Time after midnight (UTC) at which the day before is charged and sealed. An event that was begun before midnight is
+/// committed by then.
 const AFTER_MIDNIGHT: Duration = Duration::from_mins(10);
 
 /// Task that keeps the money.
@@ -59,7 +61,7 @@ impl MoneyKeeper {
         let period = self.every.max(Duration::from_millis(10));
         let keeping = async {
             let mut rounds = Rounds::every(period, &stop);
-            let mut charged = None;
+            let (mut charged, mut sealed) = (None, None);
             while rounds.next().await {
                 let now = self.clock.now();
                 if let Err(error) = self.release(now).await {
@@ -83,18 +85,27 @@ impl MoneyKeeper {
                     );
                 }
                 let day = due_day(now);
-                // This only spares the queries of a day that is done. The key in the database is what
-                // charges nobody twice.
-                if charged == Some(day) {
-                    continue;
+                // This only spares the queries of a day that is done. The rows in the database are what
+                // charges and seals nothing twice.
+                if charged != Some(day) {
+                    match self.charge(day, now).await {
+                        Ok(_) => charged = Some(day),
+                        Err(error) => {
+                            tracing::warn!(
+                                error = chain(&error),
+                                "cannot charge the storage of a day; trying again"
+                            );
+                        }
+                    }
                 }
-                match self.charge(day, now).await {
-                    Ok(_) => charged = Some(day),
-                    Err(error) => {
-                        tracing::warn!(
-                            error = chain(&error),
-                            "cannot charge the storage of a day; trying again"
-                        );
+                if sealed != Some(day) {
+                    match seals::seal(&self.store, &*self.clock, day).await {
+                        Ok(days) if days < seals::DAYS => sealed = Some(day),
+                        // More days may wait; the next round goes on.
+                        Ok(_) => {}
+                        Err(error) => {
+                            tracing::warn!(error = chain(&error), "cannot seal a day of the ledger; trying again");
+                        }
                     }
                 }
             }

@@ -38,6 +38,7 @@ pub mod projects;
 pub mod races;
 pub mod reading;
 pub mod reviews;
+pub mod seals;
 pub mod service;
 pub mod sign_ups;
 pub mod summaries;
@@ -149,6 +150,8 @@ macro_rules! store_suite {
             money_model: any_order_of_events_agrees_with_a_model;
             money_usage: egress_is_paid_before_it_is_leased, the_last_bytes_are_leased_once,
                 a_day_of_storage_is_charged_once;
+            seals: days_are_sealed_in_order, a_sealed_day_takes_no_event, one_of_many_seals_a_day,
+                an_altered_day_breaks_its_seal;
             summaries: a_version_is_summarised_once, a_dataset_that_is_not_shown_has_no_summary,
                 what_cannot_be_summarised_is_given_up;
             uploads: an_upload_becomes_a_contribution_once, an_operator_never_exceeds_its_uploads,

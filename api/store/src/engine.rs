@@ -102,6 +102,15 @@ impl Engine {
         }
     }
 
+    /// Returns the statement that waits for every transaction that writes to a table, and lets no other write to it
+    /// until the transaction ends. `SQLite` needs none, because it has one writer.
+    pub(crate) fn lock_out_writers(self, table: &str) -> Option<String> {
+        match self {
+            Self::Sqlite => None,
+            Self::Postgres => Some(format!("LOCK TABLE {table} IN SHARE ROW EXCLUSIVE MODE")),
+        }
+    }
+
     /// Creates the pool for `role`, without opening a connection.
     pub(crate) fn connections(self, role: Role, url: &str, options: &Options) -> Result<Connections, Error> {
         #[cfg(feature = "postgres")]
@@ -304,7 +313,7 @@ impl Engine {
             (7, "losses", include_str!("../migrations/postgres/0007_losses.sql")),
         ];
         /// Since then there is one text for all engines, with `{{text}}` and `{{bytes}}` in place of the types that differ.
-        const SHARED: [(i64, &str, &str); 12] = [
+        const SHARED: [(i64, &str, &str); 13] = [
             (8, "accounts", include_str!("../migrations/0008_accounts.sql")),
             (9, "flow", include_str!("../migrations/0009_flow.sql")),
             (10, "limits", include_str!("../migrations/0010_limits.sql")),
@@ -317,6 +326,7 @@ impl Engine {
             (17, "moderation", include_str!("../migrations/0017_moderation.sql")),
             (18, "wallets", include_str!("../migrations/0018_wallets.sql")),
             (19, "summaries", include_str!("../migrations/0019_summaries.sql")),
+            (20, "seals", include_str!("../migrations/0020_seals.sql")),
         ];
         let (texts, text_type, bytes_type) = match self {
             Self::Sqlite => (SQLITE, "TEXT", "BLOB"),

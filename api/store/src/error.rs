@@ -1,7 +1,8 @@
 //! The error of the store.
 //!
 //! Invariant: every temporary failure (a busy or full database, a lost connection, a time-out) is
-//! [`Error::Unavailable`] or [`Error::TimedOut`] and worth a retry; every other failure is not.
+//! [`Error::Unavailable`] or [`Error::TimedOut`] and worth a retry, like [`Error::Sealed`] by a caller that reads the
+//! clock again; every other failure is not.
 
 use std::borrow::Cow;
 use std::io::ErrorKind;
@@ -10,7 +11,7 @@ use std::time::Duration;
 
 use sqlx::error::DatabaseError;
 use sqlx::migrate::MigrateError;
-use types::{Classify, Kind, Retry};
+use types::{Classify, Kind, Retry, Timestamp};
 
 /// A failed call of the store.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -62,6 +63,12 @@ pub enum Error {
         /// Id given by the caller.
         id: String,
     },
+    /// The day of an event of the ledger is sealed. Nothing was written, and the same change at a later time is taken.
+    #[error("the ledger takes no event of {at}, because its day is sealed")]
+    Sealed {
+        /// Time of the event.
+        at: Timestamp,
+    },
     /// A number is too large for its column.
     #[error("`{column}` cannot hold {value}")]
     Range {
@@ -97,7 +104,7 @@ impl Classify for Error {
             | Self::Untrusted { .. }
             | Self::Range { .. }
             | Self::Text { .. } => Kind::Invalid,
-            Self::Unavailable(_) | Self::TimedOut { .. } | Self::Closed => Kind::Unavailable,
+            Self::Unavailable(_) | Self::TimedOut { .. } | Self::Closed | Self::Sealed { .. } => Kind::Unavailable,
             Self::Missing { .. } | Self::Absent => Kind::NotFound,
             Self::Outdated => Kind::Conflict,
             Self::Schema(_) | Self::Malformed { .. } | Self::Refused(_) => Kind::Internal,

@@ -92,10 +92,10 @@ pub use moderation::{
     Decided, DecisionLetters, Digest, Moderation, NewReport, Report, ReportCount, Reported, Takedown, Uphold,
 };
 pub use money::{
-    Balances, CheckTerms, Dispute, DisputeOpened, DisputeResolution, DisputeResolved, EgressLease, EgressLeased, Entry,
-    EntryCursor, EntryFilter, Granted, Money, MoneyFault, NewDeposit, NewDispute, NewGrant, NewPayout, NewPurchase,
-    Offer, Payable, PayoutPicked, PayoutRow, PayoutState, Purchased, Sale, SaleState, SaleTerms, Seller, Settled,
-    Settlement, StorageCharged, Treasury, WalletRefund,
+    Balances, CheckTerms, ClosedDay, Dispute, DisputeOpened, DisputeResolution, DisputeResolved, EgressLease,
+    EgressLeased, Entry, EntryCursor, EntryFilter, Granted, Money, MoneyFault, NewDeposit, NewDispute, NewGrant,
+    NewPayout, NewPurchase, Offer, Payable, PayoutPicked, PayoutRow, PayoutState, Purchased, Sale, SaleState,
+    SaleTerms, Seal, Seller, Settled, Settlement, StorageCharged, Treasury, WalletRefund,
 };
 pub use oauth::{
     AppConnection, ConnectedApp, OAuth, OAuthAccess, OAuthCode, OAuthConnection, OAuthGrant, OAuthRedeemed,

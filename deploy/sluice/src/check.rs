@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use api::seals;
 use store::{CheckTerms, KnowledgeFault, MoneyFault, Schema, Store};
 use types::Clock;
 
@@ -140,6 +141,7 @@ async fn money(
         now: clock.now(),
     };
     let mut faults = money.faults(terms, MONEY_FAULTS).await?;
+    faults.extend(seals::faults(store, MONEY_FAULTS).await?);
     if let Some((chain, wallet)) = payments::treasury_on_chain(config, layout, store, clock).await? {
         let before = money.treasury(&tariff.asset).await?;
         match chain.balance(wallet).await {

@@ -27,6 +27,18 @@ pub struct MoneyFault {
     pub problem: &'static str,
 }
 
+impl MoneyFault {
+    /// Creates a fault of the seal of a UTC day, counted from 1970-01-01.
+    pub fn of_day(day: i64, problem: &'static str) -> Self {
+        let text = Timestamp::from_micros(day.saturating_mul(86_400_000_000)).to_string();
+        Self {
+            rule: "M4",
+            subject: text.split('T').next().unwrap_or(&text).to_owned(),
+            problem,
+        }
+    }
+}
+
 /// Facts that the rules need beside the database.
 #[derive(Clone, Copy, Debug)]
 pub struct CheckTerms {
@@ -96,6 +108,7 @@ impl Money<'_> {
         self.moves(&mut faults, limit).await?;
         self.shapes(&mut faults).await?;
         self.sums(&mut faults).await?;
+        self.sealed_days(&mut faults, limit).await?;
         self.fees(&mut faults, limit).await?;
         for (rule, kind, balance) in BALANCES {
             let text = format!(
@@ -120,7 +133,7 @@ impl Money<'_> {
         Ok(faults)
     }
 
-    async fn collect(
+    pub(super) async fn collect(
         &self,
         faults: &mut Vec<MoneyFault>,
         rule: &'static str,

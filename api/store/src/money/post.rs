@@ -10,6 +10,7 @@ use sqlx::AnyConnection;
 use types::{LedgerEventId, Timestamp};
 
 use super::faults::may_write_stale;
+use super::seals::refuse_sealed;
 use crate::Error;
 use crate::row::Columns;
 
@@ -78,6 +79,7 @@ pub(crate) async fn post(cx: &mut AnyConnection, posting: &Posting<'_>) -> Resul
     if added.rows_affected() == 0 {
         return Ok(Posted::Repeated);
     }
+    refuse_sealed(cx, at).await?;
     // Sorted by kind, so that two events lock their accounts in the same order.
     let mut moves: BTreeMap<Account, (i64, i64)> = BTreeMap::new();
     for line in &event.lines {

@@ -1,0 +1,290 @@
+//! Seals of the ledger: the movements of a UTC day as a hash that covers the day before, with a signature.
+//!
+//! Invariant: a day is closed before it is hashed. [`post`](super::post) refuses an event of a closed day, so a hash
+//! that was computed once stays the hash of its day. Days are closed one after the other, without a gap.
+
+use sqlx::{AnyConnection, Executor};
+use types::Timestamp;
+
+use super::{Money, MoneyFault};
+use crate::Error;
+use crate::row::{Columns, bytes};
+use crate::writer::Change;
+
+/// Events that are read at once.
+const EVENTS: i64 = 500;
+/// Seals that are read at once.
+const SEALS: u32 = 500;
+/// First bytes of what is hashed of a day.
+const FORMAT: &[u8] = b"sluice-ledger-day-1\n";
+/// Microseconds of a day, by which the index of the events divides.
+const DAY: i64 = 86_400_000_000;
+
+/// Day that waits for its seal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClosedDay {
+    /// UTC day, counted from 1970-01-01.
+    pub day: i64,
+    /// Hash of the day before; zeros for the first day.
+    pub before: [u8; 32],
+    /// Hash of the movements of the day and of `before`.
+    pub hash: [u8; 32],
+}
+
+/// Seal of a day.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seal {
+    /// Day with its hashes.
+    pub closed: ClosedDay,
+    /// Name of the service key that signed.
+    pub key_id: String,
+    /// Signature by that key.
+    pub signature: [u8; 64],
+    /// Time of the signature.
+    pub sealed_at: Timestamp,
+}
+
+impl Money<'_> {
+    /// Closes the day after the newest seal, if it is not after `due`, and returns it with its hash. The first day is
+    /// that of the oldest event. A day that was closed and never sealed comes again.
+    ///
+    /// # Errors
+    /// A database that does not answer. What was closed before stays closed.
+    pub async fn seal_next(&self, due: i64) -> Result<Option<ClosedDay>, Error> {
+        let (day, before) = match self.newest().await? {
+            Some((day, before, None)) => (day, before),
+            Some((day, _, Some(hash))) if day < due => self.close(day + 1, hash).await?,
+            Some(_) => return Ok(None),
+            None => match self.first_day().await? {
+                Some(day) if day <= due => self.close(day, [0; 32]).await?,
+                _ => return Ok(None),
+            },
+        };
+        let hash = self.day_hash(day, before).await?;
+        Ok(Some(ClosedDay { day, before, hash }))
+    }
+
+    /// Writes the seal of a closed day. Returns false if the day has one; nothing was written then.
+    pub async fn seal_put(&self, seal: Seal) -> Result<bool, Error> {
+        let put = self.0.write_aside(move |cx| {
+            Box::pin(async move {
+                // Two processes computed the same hash, and the first of them signs.
+                let put = sqlx::query(
+                    "UPDATE ledger_seals SET hash = $2, key_id = $3, signature = $4, sealed_at = $5
+                     WHERE day = $1 AND hash IS NULL",
+                )
+                .bind(seal.closed.day)
+                .bind(seal.closed.hash.to_vec())
+                .bind(seal.key_id)
+                .bind(seal.signature.to_vec())
+                .bind(seal.sealed_at.micros())
+                .execute(cx)
+                .await?;
+                Ok(Change::Keep(put.rows_affected() == 1))
+            })
+        });
+        put.await
+    }
+
+    /// Returns up to `limit` seals of the days after `day`, oldest first.
+    pub async fn seals(&self, day: i64, limit: u32) -> Result<Vec<Seal>, Error> {
+        let reading = self.0.read(async {
+            let rows = sqlx::query(
+                "SELECT day, before, hash, key_id, signature, sealed_at FROM ledger_seals
+                 WHERE day > $1 AND hash IS NOT NULL ORDER BY day LIMIT $2",
+            )
+            .bind(day)
+            .bind(i64::from(limit))
+            .fetch_all(self.0.readers())
+            .await?;
+            rows.iter()
+                .map(|row| {
+                    Ok(Seal {
+                        closed: ClosedDay {
+                            day: row.value("day")?,
+                            before: bytes("before", row.value("before")?)?,
+                            hash: bytes("hash", row.value("hash")?)?,
+                        },
+                        key_id: row.value("key_id")?,
+                        signature: bytes("signature", row.value("signature")?)?,
+                        sealed_at: row.time("sealed_at")?,
+                    })
+                })
+                .collect::<Result<Vec<_>, Error>>()
+        });
+        reading.await
+    }
+
+    /// Computes the hash of every sealed day again.
+    pub(super) async fn sealed_days(&self, faults: &mut Vec<MoneyFault>, limit: u32) -> Result<(), Error> {
+        let mut broken = Vec::new();
+        let mut last: Option<ClosedDay> = None;
+        loop {
+            let seals = self.seals(last.map_or(i64::MIN, |last| last.day), SEALS).await?;
+            if seals.is_empty() {
+                break;
+            }
+            for Seal { closed, .. } in seals {
+                let follows = match last {
+                    Some(last) => closed.day == last.day + 1 && closed.before == last.hash,
+                    None => {
+                        broken.extend(self.older(closed.day, limit).await?);
+                        closed.before == [0; 32]
+                    }
+                };
+                let mut tell = |problem| broken.push(MoneyFault::of_day(closed.day, problem));
+                if !follows {
+                    tell("the seal does not follow that of the day before");
+                }
+                if self.day_hash(closed.day, closed.before).await? != closed.hash {
+                    tell("the movements of the day are not those that were sealed");
+                }
+                last = Some(closed);
+            }
+        }
+        faults.extend(broken.into_iter().take(limit as usize));
+        Ok(())
+    }
+
+    /// Returns the events of the days before the first sealed one.
+    async fn older(&self, first: i64, limit: u32) -> Result<Vec<MoneyFault>, Error> {
+        let mut faults = Vec::new();
+        let text = format!("SELECT id AS subject FROM ledger_events WHERE at / {DAY} < {first} LIMIT {limit}");
+        self.collect(&mut faults, "M4", "the event is older than the first seal", &text)
+            .await?;
+        Ok(faults)
+    }
+
+    /// Returns the newest closed day, the hash before it, and its own hash if it has its seal.
+    async fn newest(&self) -> Result<Option<(i64, [u8; 32], Option<[u8; 32]>)>, Error> {
+        let reading = self.0.read(async {
+            let row = sqlx::query("SELECT day, before, hash FROM ledger_seals ORDER BY day DESC LIMIT 1")
+                .fetch_optional(self.0.readers())
+                .await?;
+            row.map(|row| {
+                let hash = row.value::<Option<Vec<u8>>>("hash")?;
+                Ok((
+                    row.value("day")?,
+                    bytes("before", row.value("before")?)?,
+                    hash.map(|hash| bytes("hash", hash)).transpose()?,
+                ))
+            })
+            .transpose()
+        });
+        reading.await
+    }
+
+    async fn first_day(&self) -> Result<Option<i64>, Error> {
+        let text = format!("SELECT at / {DAY} AS day FROM ledger_events ORDER BY at / {DAY} LIMIT 1");
+        let reading = self.0.read(async {
+            let row = sqlx::query(sqlx::AssertSqlSafe(text))
+                .fetch_optional(self.0.readers())
+                .await?;
+            row.map(|row| row.value("day")).transpose()
+        });
+        reading.await
+    }
+
+    /// Closes a day. Every event of it is committed then, and none follows.
+    async fn close(&self, day: i64, before: [u8; 32]) -> Result<(i64, [u8; 32]), Error> {
+        let lock = self.0.engine().lock_out_writers("ledger_seals");
+        let closing = self.0.write_aside(move |cx| {
+            Box::pin(async move {
+                if let Some(lock) = lock {
+                    cx.execute(sqlx::AssertSqlSafe(lock)).await?;
+                }
+                sqlx::query("INSERT INTO ledger_seals (day, before) VALUES ($1, $2) ON CONFLICT (day) DO NOTHING")
+                    .bind(day)
+                    .bind(before.to_vec())
+                    .execute(cx)
+                    .await?;
+                Ok(Change::Keep(()))
+            })
+        });
+        closing.await?;
+        Ok((day, before))
+    }
+
+    /// Hashes the movements of a day in the order of (event, line). A page of them is in memory at a time.
+    async fn day_hash(&self, day: i64, before: [u8; 32]) -> Result<[u8; 32], Error> {
+        // An event without a movement counts too: removed movements do not make it vanish.
+        let text = format!(
+            "SELECT paged.id AS id, paged.asset AS asset, paged.kind AS kind, paged.key AS key, paged.at AS at,
+                    paged.subject AS subject, paged.actor AS actor, COALESCE(line, -1) AS line,
+                    COALESCE(amount, 0) AS amount, COALESCE(debit_account, '') AS debit_account,
+                    COALESCE(debit_seq, 0) AS debit_seq, COALESCE(debit_after, 0) AS debit_after,
+                    COALESCE(credit_account, '') AS credit_account, COALESCE(credit_seq, 0) AS credit_seq,
+                    COALESCE(credit_after, 0) AS credit_after
+             FROM (SELECT id, asset, kind, key, at, subject, actor FROM ledger_events
+                   WHERE at / {DAY} = $1 AND id > $2 ORDER BY id LIMIT {EVENTS}) AS paged
+             LEFT JOIN ledger_transfers ON ledger_transfers.event_id = paged.id
+             ORDER BY paged.id, line"
+        );
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(FORMAT).update(&before).update(&day.to_le_bytes());
+        let mut last = String::new();
+        loop {
+            let from = last.clone();
+            let page = self.0.read(async {
+                let rows = sqlx::query(sqlx::AssertSqlSafe(text.clone()))
+                    .bind(day)
+                    .bind(from)
+                    .fetch_all(self.0.readers())
+                    .await?;
+                for row in &rows {
+                    for name in TEXTS {
+                        let text = row.value::<&str>(name)?;
+                        // The length comes first, so two texts cannot run into each other.
+                        hasher
+                            .update(&(text.len() as u64).to_le_bytes())
+                            .update(text.as_bytes());
+                    }
+                    for name in NUMBERS {
+                        hasher.update(&row.value::<i64>(name)?.to_le_bytes());
+                    }
+                }
+                rows.last().map(|row| row.value("id")).transpose()
+            });
+            match page.await? {
+                Some(id) => last = id,
+                None => return Ok(*hasher.finalize().as_bytes()),
+            }
+        }
+    }
+}
+
+/// Texts of a movement, in the order in which they are hashed.
+const TEXTS: [&str; 8] = [
+    "id",
+    "asset",
+    "kind",
+    "key",
+    "subject",
+    "actor",
+    "debit_account",
+    "credit_account",
+];
+/// Numbers of a movement, in the order in which they are hashed.
+const NUMBERS: [&str; 7] = [
+    "at",
+    "line",
+    "amount",
+    "debit_seq",
+    "debit_after",
+    "credit_seq",
+    "credit_after",
+];
+
+/// Refuses an event of a closed day. Until the transaction ends, the day of the event is not closed.
+pub(super) async fn refuse_sealed(cx: &mut AnyConnection, at: Timestamp) -> Result<(), Error> {
+    // An update that finds no row still locks the table against `close` on PostgreSQL. A query would
+    // see no row, and the day could be closed and hashed before its event is committed.
+    let sealed = sqlx::query("UPDATE ledger_seals SET before = before WHERE day >= $1 RETURNING day")
+        .bind(at.day())
+        .fetch_optional(cx)
+        .await?;
+    match sealed {
+        Some(_) => Err(Error::Sealed { at }),
+        None => Ok(()),
+    }
+}
