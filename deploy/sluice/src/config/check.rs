@@ -39,6 +39,7 @@ impl Config {
             });
         }
         self.check_models()?;
+        self.pay.check()?;
         self.check_times()?;
         self.check_sizes()?;
         self.check_defaults()?;

@@ -1,11 +1,21 @@
 //! Section `pay`: prices, the platform's fee and the money that they are in.
+//!
+//! Invariant: no output shows the URL of the node, whose path may have a key.
+
+use std::fmt;
+use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::Span;
+use super::{Error, Span};
+
+/// The most micro-USDC of an amount: 1,000 USDC.
+const MOST_AMOUNT: i64 = 1_000_000_000;
+/// Micro-USDC of a cent, below which nothing is sold or paid out.
+const CENT: i64 = 10_000;
 
 /// Section `pay`: prices, the platform's fee and the money that they are in. Amounts are in micro-USDC.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Deserialize)]
 pub struct Pay {
     /// The network of the test USDC (CAIP-2).
     pub network: String,
@@ -40,4 +50,56 @@ pub struct Pay {
     pub quote_window: Span,
     /// The balance at which a seller is paid out.
     pub payout_threshold: i64,
+}
+
+impl Pay {
+    /// Checks the bounds of the amounts and times; the error names the first key that is out of them.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        // Nothing is charged at 0, except where the interface has a word for it: no gift, and storage
+        // without a price. A block of egress without a price would be an event without a movement.
+        for (key, amount, least, shown) in [
+            ("pay.pack", self.pack, CENT, "10000"),
+            ("pay.egress_block", self.egress_block, 1, "1"),
+            ("pay.storage_block_day", self.storage_block_day, 0, "0"),
+            ("pay.given_at_sign_up", self.given_at_sign_up, 0, "0"),
+            ("pay.payout_threshold", self.payout_threshold, CENT, "10000"),
+        ] {
+            if amount < least {
+                return Err(Error::TooSmall { key, least: shown });
+            }
+            if amount > MOST_AMOUNT {
+                let most = MOST_AMOUNT.to_string();
+                return Err(Error::TooLarge { key, most });
+            }
+        }
+        if self.payout_every.0.is_zero() {
+            return Err(Error::Instant {
+                key: "pay.payout_every",
+            });
+        }
+        let days = |days: u64| Duration::from_hours(24 * days);
+        for (key, span, most, shown) in [
+            ("pay.payout_every", self.payout_every, days(31), "31d"),
+            ("pay.dispute_window", self.dispute_window, days(366), "366d"),
+            ("pay.quote_window", self.quote_window, days(1), "1d"),
+        ] {
+            if span.0 > most {
+                let most = shown.to_owned();
+                return Err(Error::TooLarge { key, most });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Shows everything but the URL of the node.
+impl fmt::Debug for Pay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pay")
+            .field("network", &self.network)
+            .field("asset", &self.asset)
+            .field("facilitator", &self.facilitator)
+            .field("receiver", &self.receiver)
+            .finish_non_exhaustive()
+    }
 }

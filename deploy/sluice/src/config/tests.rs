@@ -147,6 +147,41 @@ fn values_that_do_not_fit_are_refused_by_name() {
 }
 
 #[test]
+fn amounts_and_times_of_money_are_bounded() {
+    let name = |key: &str| format!("SLUICE__PAY__{}", key.to_uppercase());
+    for (key, accepted, low, high) in [
+        ("pack", "10000", "9999", "1000000001"),
+        ("egress_block", "1", "0", "1000000001"),
+        ("storage_block_day", "0", "-1", "1000000001"),
+        ("given_at_sign_up", "0", "-1", "1000000001"),
+        ("payout_threshold", "10000", "9999", "9223372036854775807"),
+        ("payout_every", "1ms", "0s", "32d"),
+        ("dispute_window", "1s", "0s", "367d"),
+        ("quote_window", "24h", "0s", "25h"),
+    ] {
+        let name = name(key);
+        assert!(load(None, &[(&name, accepted)], &[]).is_ok(), "{key} = {accepted}");
+        for value in [low, high] {
+            let message = message_of(load(None, &[(&name, value)], &[]));
+            assert!(message.contains(&format!("`pay.{key}` must be")), "{value}: {message}");
+        }
+    }
+    let negative = message_of(load(None, &[("SLUICE__PAY__PACK", "-1")], &[]));
+    assert!(negative.contains("`pay.pack` must be at least 10000"), "{negative}");
+}
+
+#[test]
+fn the_url_of_the_node_is_not_shown() {
+    let variables = [("SLUICE__PAY__RPC_URL", "https://node.example/v1/hush")];
+    let loaded = load(None, &variables, &[]).unwrap();
+    assert_eq!(loaded.config.pay.rpc_url, "https://node.example/v1/hush");
+    let shown = loaded.show();
+    assert!(shown.contains("rpc_url = \"…\""), "{shown}");
+    assert!(!shown.contains("hush") && !format!("{:?}", loaded.config).contains("hush"));
+    assert!(load(None, &[], &[]).unwrap().show().contains("rpc_url = \"\""));
+}
+
+#[test]
 fn the_password_of_the_cache_is_not_shown() {
     let loaded = load(None, &[("SLUICE__CACHE__URL", "redis://:hush@localhost")], &[]).unwrap();
     assert_eq!(loaded.config.cache.url, "redis://:hush@localhost");
