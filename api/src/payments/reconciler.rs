@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use store::{Payment, PaymentState, Store};
 use tokio_util::sync::CancellationToken;
-use types::{Backoff, Clock, Timestamp};
+use types::{Backoff, Clock};
 use x402::chain::Sight;
 use x402::check::MARGIN_SECONDS;
 use x402::facilitator::Doubt;
@@ -53,7 +53,8 @@ impl Reconciler {
     pub async fn run(self, stop: CancellationToken) {
         let running = async {
             let mut rounds = Rounds::every(POLL_INTERVAL, &stop);
-            let mut swept = Timestamp::from_micros(0);
+            // After a stop, the first sweep waits until what became due meanwhile was looked at.
+            let mut swept = self.machine.clock.now();
             while rounds.next().await {
                 if let Err(error) = self.round().await {
                     tracing::warn!(
@@ -65,7 +66,7 @@ impl Reconciler {
                 if now.since(swept) >= SWEEP_INTERVAL {
                     swept = now;
                     let end = now.minus(SWEEP_AGE).micros().div_euclid(1_000_000);
-                    if let Err(error) = self.machine.store.payments().sweep(end).await {
+                    if let Err(error) = self.machine.store.payments().sweep(end, now).await {
                         tracing::warn!(
                             error = chain(&error),
                             "cannot delete payments that were never sent; trying again"

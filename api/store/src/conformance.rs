@@ -141,7 +141,8 @@ macro_rules! store_suite {
                 a_payout_is_booked_once;
             payouts: the_treasury_is_promised_once, a_refund_waits_for_the_treasury,
                 a_refund_is_owed_until_it_is_paid;
-            money_check: a_planted_row_breaks_its_rule, a_treasury_that_lacks_money_is_found;
+            money_check: a_planted_row_breaks_its_rule, a_payment_is_forgotten_by_a_service_that_runs,
+                a_treasury_that_lacks_money_is_found;
             money: a_purchase_moves_the_price_once, pages_of_the_journal_follow_each_other,
                 what_is_not_sold_is_not_charged, a_price_that_rose_holds_for_a_while,
                 given_credits_pay_trial_sales_only, a_balance_is_spent_once, a_reference_is_one_grant,

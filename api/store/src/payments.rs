@@ -293,11 +293,21 @@ impl Payments<'_> {
             .await
     }
 
-    /// Deletes payments that were never sent and cannot be any more, and returns their number.
-    pub async fn sweep(&self, valid_before: i64) -> Result<u64, Error> {
+    /// Deletes payments that were never sent and cannot be any more, and returns their number. Notes that payments are
+    /// looked for at `now`.
+    pub async fn sweep(&self, valid_before: i64, now: Timestamp) -> Result<u64, Error> {
         self.0
             .write_aside(move |cx| {
                 Box::pin(async move {
+                    // Without the note the check could not tell a payment that nobody looks at from one that
+                    // waits while the service is stopped.
+                    sqlx::query(
+                        "INSERT INTO service_state (name, value, generation, at) VALUES ('payments', '{}', 0, $1)
+                         ON CONFLICT (name) DO UPDATE SET at = excluded.at",
+                    )
+                    .bind(now.micros())
+                    .execute(&mut *cx)
+                    .await?;
                     // Only rows that were never sent: any other may still move money, and the row is
                     // what it would be found by.
                     let deleted = sqlx::query(
@@ -308,11 +318,7 @@ impl Payments<'_> {
                     .execute(cx)
                     .await?
                     .rows_affected();
-                    Ok(if deleted == 0 {
-                        Change::Undo(0)
-                    } else {
-                        Change::Keep(deleted)
-                    })
+                    Ok(Change::Keep(deleted))
                 })
             })
             .await

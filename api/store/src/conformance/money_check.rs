@@ -112,6 +112,28 @@ pub async fn a_planted_row_breaks_its_rule(url: &str) {
     }
 }
 
+/// A payment that nobody looked at for an hour is found, and one that waited while the service was stopped is not.
+pub async fn a_payment_is_forgotten_by_a_service_that_runs(url: &str) {
+    let store = open(url).await;
+    let market = Market::new(&store, 500_000, false).await;
+    let (id, _) = pay(&store, PaidFor::Dataset, market.item.to_string(), 500_000, 20).await;
+    let due = at(100).micros();
+    plant(
+        &store,
+        format!("UPDATE payments SET state = 'unknown', next_try_at = {due} WHERE id = '{id}'"),
+    )
+    .await;
+    let is_forgotten = async || {
+        let found = faults(&store, NOW).await;
+        found.iter().any(|fault| fault.rule == "M9")
+    };
+    assert!(is_forgotten().await, "no process has ever looked");
+    for (looked, forgotten) in [(99, false), (3_699, false), (3_700, true)] {
+        store.payments().sweep(0, at(looked)).await.unwrap();
+        assert_eq!(is_forgotten().await, forgotten, "{looked}");
+    }
+}
+
 /// A treasury that has less than the books say is found; one that has more, or is just being paid out of, is not.
 pub async fn a_treasury_that_lacks_money_is_found(url: &str) {
     let store = open(url).await;

@@ -144,11 +144,11 @@ pub async fn a_payment_takes_each_step_once(url: &str) {
     assert!(payments.failed_for_good(id).await.unwrap());
     assert_eq!(payments.due(at(100_000), at(100_001), 9).await.unwrap().len(), 0);
     // A payment that was sent is never swept.
-    assert_eq!(payments.sweep(i64::MAX).await.unwrap(), 0);
+    assert_eq!(payments.sweep(i64::MAX, at(0)).await.unwrap(), 0);
     let fresh = payment(2, PaidFor::Dataset);
     assert_eq!(payments.bind(fresh).await.unwrap(), PaymentBound::New);
-    assert_eq!(payments.sweep(300).await.unwrap(), 0);
-    assert_eq!(payments.sweep(301).await.unwrap(), 1);
+    assert_eq!(payments.sweep(300, at(0)).await.unwrap(), 0);
+    assert_eq!(payments.sweep(301, at(0)).await.unwrap(), 1);
     assert_eq!(payments.listed(None, 9).await.unwrap().len(), 1);
     assert_eq!(payments.listed(Some(PaymentState::Unknown), 9).await.unwrap().len(), 0);
 }

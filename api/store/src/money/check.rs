@@ -57,6 +57,7 @@ impl CheckTerms {
         [
             (":now", self.now.micros()),
             (":hour", self.now.minus(FORGOTTEN).micros()),
+            (":forgotten", micros(FORGOTTEN)),
             (":quoted", micros(self.quote_window)),
             (":skew", micros(SKEW)),
             (":unit", UNIT_DEFAULT.0),

@@ -150,13 +150,15 @@ pub(super) const STATEMENTS: [(&str, &str, &str); 17] = [
 ];
 
 /// Rules that depend on the time or the configuration: `:now` is the time of the check, `:hour` an hour before it,
-/// `:quoted` the time for which an earlier price is taken, `:skew` the time by which clocks may differ, `:unit` and
-/// `:dataset` the default prices.
+/// `:forgotten` an hour, `:quoted` the time for which an earlier price is taken, `:skew` the time by which clocks may
+/// differ, `:unit` and `:dataset` the default prices.
 pub(super) const TIMED: [(&str, &str, &str); 4] = [
     (
         "M9",
         "the payment may have moved money, and nobody has looked at it for an hour",
-        "SELECT id AS subject FROM payments WHERE state IN ('settling', 'unknown') AND next_try_at <= :hour",
+        // Time in which the service was stopped does not count: nobody could look.
+        "SELECT id AS subject FROM payments WHERE state IN ('settling', 'unknown') AND next_try_at <= :hour
+           AND next_try_at <= COALESCE((SELECT at FROM service_state WHERE name = 'payments'), :now) - :forgotten",
     ),
     (
         "M10",
