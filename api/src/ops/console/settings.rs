@@ -5,7 +5,7 @@ use std::time::Duration;
 use pages::console::{AccountView, PayoutView, SessionRow, SettingsPage, TokenRow};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use store::{LinkPurpose, NewToken, TokenAdded};
+use store::{LinkPurpose, NewToken, TokenAdded, WalletOwner};
 use types::{Kind, OperatorId, SessionId, TokenId};
 
 use super::{chrome, entry, form, form_page, id, instant, missing, page, repairable};
@@ -269,12 +269,19 @@ async fn check_payout(cx: &Cx, operator: OperatorId, address: &str) -> Result<()
             "must be a wallet of yours, not an address of the service",
         ));
     }
-    let owner = cx.app.store.accounts().operator_of_wallet(address, cx.now).await?;
-    if owner.is_some_and(|owner| owner.operator != operator) {
-        let problem = "is the payout address of another account, and an address belongs to one";
+    let accounts = cx.app.store.accounts();
+    let owner = accounts.operator_of_wallet(address, Some(operator), cx.now).await?;
+    if is_taken(owner, operator) {
+        let problem = "is a wallet that another account has proved by its signature, and a wallet belongs to one";
         return Err(ApiError::invalid("/address", problem));
     }
     Ok(())
+}
+
+/// Returns true if a wallet is that of another operator. Only a proof counts: otherwise whoever enters a stranger's
+/// address first would keep it from its owner.
+fn is_taken(owner: Option<WalletOwner>, operator: OperatorId) -> bool {
+    owner.is_some_and(|owner| owner.is_proved && owner.operator != operator)
 }
 
 async fn cancel_payout(cx: Cx, _: Nothing) -> Result<View, ApiError> {
@@ -300,4 +307,29 @@ async fn sign_in_again(cx: Cx, _: Nothing) -> Result<View, ApiError> {
     entry::check_mail(&cx, pages::MailKind::SignIn, account.email, Some(PATH.to_owned()))
         .await?
         .going_to(PATH)
+}
+
+#[cfg(test)]
+mod tests {
+    use types::Timestamp;
+
+    use super::*;
+
+    #[test]
+    fn a_wallet_is_taken_by_a_proof_only() {
+        let (own, other) = (
+            OperatorId::new(Timestamp::default()),
+            OperatorId::new(Timestamp::default()),
+        );
+        let owner = |operator, is_proved| Some(WalletOwner { operator, is_proved });
+        for (owner, taken) in [
+            (None, false),
+            (owner(own, false), false),
+            (owner(own, true), false),
+            (owner(other, false), false),
+            (owner(other, true), true),
+        ] {
+            assert_eq!(is_taken(owner, own), taken, "{owner:?}");
+        }
+    }
 }

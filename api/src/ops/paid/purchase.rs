@@ -148,7 +148,7 @@ impl Call<'_> {
         let owner = app
             .store
             .accounts()
-            .operator_of_wallet(&payer.to_string(), cx.now)
+            .operator_of_wallet(&payer.to_string(), goods.seller, cx.now)
             .await?;
         // A sale to oneself would move the fee for nothing, and make points.
         if let (Some(owner), Some(seller)) = (&owner, goods.seller)

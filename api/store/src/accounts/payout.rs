@@ -135,8 +135,15 @@ impl Accounts<'_> {
             .await
     }
 
-    /// Returns the operator whose payout address at `now` is this wallet; of several the one that proved it.
-    pub async fn operator_of_wallet(&self, wallet: &str, now: Timestamp) -> Result<Option<WalletOwner>, Error> {
+    /// Returns the operator whose payout address at `now` is this wallet; of several the one that proved it, or else
+    /// `first` if it is one of them. An address that only waits is nobody's.
+    pub async fn operator_of_wallet(
+        &self,
+        wallet: &str,
+        first: Option<OperatorId>,
+        now: Timestamp,
+    ) -> Result<Option<WalletOwner>, Error> {
+        let first = first.map(|operator| operator.to_string()).unwrap_or_default();
         self.0
             .read(async {
                 let row = sqlx::query(
@@ -144,10 +151,12 @@ impl Accounts<'_> {
                      FROM operators
                      WHERE (LOWER(payout_address) = $1 AND (payout_next_at IS NULL OR payout_next_at > $2))
                         OR (LOWER(payout_next_address) = $1 AND payout_next_at <= $2)
-                     ORDER BY CASE WHEN payout_proved_at IS NULL OR payout_next_at <= $2 THEN 1 ELSE 0 END, id LIMIT 1",
+                     ORDER BY CASE WHEN payout_proved_at IS NULL OR payout_next_at <= $2 THEN 1 ELSE 0 END,
+                              CASE WHEN id = $3 THEN 0 ELSE 1 END, id LIMIT 1",
                 )
                 .bind(wallet.to_ascii_lowercase())
                 .bind(now.micros())
+                .bind(first)
                 .fetch_optional(self.0.readers())
                 .await?;
                 row.map(|row| {

@@ -205,7 +205,11 @@ pub async fn a_wallet_proves_itself_to_one_operator(url: &str) {
     let wallet = "0xabcdef0000000000000000000000000000000001";
     let typed = "0xABCDEF0000000000000000000000000000000001";
     let owner = async |now: i64| {
-        let owner = store.accounts().operator_of_wallet(wallet, at(now)).await.unwrap();
+        let owner = store
+            .accounts()
+            .operator_of_wallet(wallet, None, at(now))
+            .await
+            .unwrap();
         owner.map(|owner| (owner.operator, owner.is_proved))
     };
     assert_eq!(owner(0).await, None);
@@ -218,8 +222,21 @@ pub async fn a_wallet_proves_itself_to_one_operator(url: &str) {
     }
     assert_eq!(owner(9).await, None, "no address is in force yet");
     assert!(!accounts.payout_prove(ada, wallet, at(9)).await.unwrap());
+    // While nobody has proved it, it is the address of both, and either is found by name.
+    for operator in [ada, bob] {
+        let found = accounts
+            .operator_of_wallet(wallet, Some(operator), at(10))
+            .await
+            .unwrap();
+        assert_eq!(
+            found.map(|owner| (owner.operator, owner.is_proved)),
+            Some((operator, false))
+        );
+    }
     assert!(accounts.payout_prove(ada, wallet, at(10)).await.unwrap());
     assert_eq!(owner(11).await, Some((ada, true)));
+    let found = accounts.operator_of_wallet(wallet, Some(bob), at(11)).await.unwrap();
+    assert_eq!(found.map(|owner| (owner.operator, owner.is_proved)), Some((ada, true)));
     assert!(!accounts.payout_prove(bob, wallet, at(11)).await.unwrap());
     // Another address takes its place, and the proof goes with it.
     let set = accounts
@@ -266,7 +283,11 @@ pub async fn one_of_many_proves_a_wallet(url: &str) {
     set(operators[1], wallet, 30, 25).await;
     assert!(accounts.payout_prove(operators[1], wallet, at(30)).await.unwrap());
     set(operators[0], wallet, 50, 40).await;
-    let owner = accounts.operator_of_wallet(wallet, at(60)).await.unwrap().unwrap();
+    let owner = accounts
+        .operator_of_wallet(wallet, None, at(60))
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!((owner.operator, owner.is_proved), (operators[1], true));
 }
 
