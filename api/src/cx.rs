@@ -12,6 +12,7 @@ use crate::app::App;
 use crate::caller::{Actor, Caller, Door};
 use crate::egress::Reader;
 use crate::error::ApiError;
+use crate::faults::may_charge_at;
 use crate::operation::{Operations, Scope};
 use crate::web::Visit;
 
@@ -59,7 +60,7 @@ impl Cx {
         Some(Reader {
             operator: caller.operator,
             agent: caller.agent(),
-            may_spend: caller.scopes.allow(Scope::Spend) && self.door != Door::Mcp(Resource::Directory),
+            may_spend: caller.scopes.allow(Scope::Spend) && may_charge_at(self.door != Door::Mcp(Resource::Directory)),
         })
     }
 

@@ -179,3 +179,21 @@ pub(crate) fn may_skip_lease(missing: u64) -> u64 {
     }
     missing
 }
+
+/// Returns the version up to which a wallet has an item. Injected bug: whoever names an item in the path has all of it.
+pub(crate) fn may_own_by_path(owned: Option<u64>) -> Option<u64> {
+    #[cfg(feature = "faults")]
+    if is_injected(InjectedBug::OwnerByPath) {
+        return Some(u64::MAX);
+    }
+    owned
+}
+
+/// Returns true if a call through a door may be charged. Injected bug: one of the directory may.
+pub(crate) fn may_charge_at(may_spend: bool) -> bool {
+    #[cfg(feature = "faults")]
+    if is_injected(InjectedBug::DirectoryCharged) {
+        return true;
+    }
+    may_spend
+}

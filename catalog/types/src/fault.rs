@@ -176,6 +176,10 @@ pub enum InjectedBug {
     GivenOnPriced,
     /// A trial sale pays its seller.
     TrialPays,
+    /// The address that is asked for decides who owns an item, and not the wallet.
+    OwnerByPath,
+    /// What is read through the server of the directory is charged.
+    DirectoryCharged,
 }
 
 impl InjectedBug {

@@ -246,6 +246,46 @@ async fn egress_beyond_the_free_bytes_is_paid_in_blocks_and_then_refused() {
     assert_eq!(credits["ledger"]["items"][0]["kind"], json!("egress_block"));
 }
 
+#[tokio::test]
+async fn nothing_is_charged_through_the_directory() {
+    let prices = pay::Tariff {
+        free_egress_bytes: 50,
+        ..tariff()
+    };
+    let scene = scene_of(Service::priced(config(), limits(), prices).await, &json!({})).await;
+    scene.service.granted(scene.buyer, 1_300).await;
+    let read = async |path: &str| {
+        let params = json!({"name": "read_dataset", "arguments": {"slug": "weather"}});
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+        let request = http::Request::post(path)
+            .header("content-type", "application/json")
+            .header("accept", "application/json, text/event-stream")
+            .header("authorization", format!("Bearer {}", scene.theirs));
+        let body = axum::body::Body::from(body.to_string());
+        scene.service.send(request.body(body).unwrap()).await.json()
+    };
+    let refused = read("/mcp/directory").await;
+    assert_eq!(refused["result"]["isError"], json!(true), "{refused}");
+    assert!(refused.to_string().contains("egress_quota"), "{refused}");
+    let credits = scene.service.get("/credits", Some(&scene.theirs)).await.json();
+    assert_eq!(credits["boughtMicro"], json!(1_300), "nothing was charged");
+    // A block that was paid at the other server is read through this one.
+    for path in ["/mcp", "/mcp/directory"] {
+        let read = read(path).await;
+        assert_ne!(read["result"]["isError"], json!(true), "{path}: {read}");
+    }
+    let credits = scene.service.get("/credits", Some(&scene.theirs)).await.json();
+    assert_eq!(credits["boughtMicro"], json!(50));
+}
+
+#[cfg(feature = "faults")]
+#[test]
+fn a_charge_at_the_directory_turns_a_test_red() {
+    let bug = types::fault::InjectedBug::DirectoryCharged;
+    let test = nothing_is_charged_through_the_directory;
+    assert!(types::fault::turns_red(bug, test), "{bug:?} was not seen");
+}
+
 #[cfg(feature = "faults")]
 #[test]
 fn bytes_that_were_not_leased_turn_a_test_red() {

@@ -14,7 +14,7 @@ use x402::{Malformed, Reason, check};
 
 use crate::cx::Cx;
 use crate::error::ApiError;
-use crate::faults::{may_judge_first, may_misread, may_replay_to_anybody, may_take_more, may_trust};
+use crate::faults::{may_judge_first, may_misread, may_own_by_path, may_replay_to_anybody, may_take_more, may_trust};
 use crate::payments::answers::{self, Paid};
 use crate::payments::goods::{self, Goods};
 use crate::payments::{self, Machine};
@@ -217,7 +217,7 @@ impl Call<'_> {
             types::vocabulary::ItemKind::Unit => 1,
             types::vocabulary::ItemKind::Dataset => u64::try_from(self.goods.bound.version).unwrap_or(u64::MAX),
         };
-        Ok(owned.is_some_and(|owned| owned >= needed))
+        Ok(may_own_by_path(owned).is_some_and(|owned| owned >= needed))
     }
 
     fn requirements(&self) -> serde_json::Value {

@@ -323,7 +323,7 @@ async fn tides(stage: &Stage) -> String {
 }
 
 #[tokio::test]
-async fn a_dataset_is_bought_once_by_a_wallet_and_read_again_for_nothing() {
+pub(super) async fn a_dataset_is_bought_once_by_a_wallet_and_read_again_for_nothing() {
     let stage = Stage::with([]).await;
     let agent = tides(&stage).await;
     let path = "/paid/dataset?slug=tides&version=1";

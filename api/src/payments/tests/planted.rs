@@ -6,7 +6,7 @@ use super::paying;
 
 #[test]
 fn every_planted_bug_of_payments_turns_a_test_red() {
-    let planted: [(InjectedBug, fn()); 11] = [
+    let planted: [(InjectedBug, fn()); 12] = [
         (
             InjectedBug::SettlesUncommitted,
             paying::a_pack_is_credited_once_per_authorization,
@@ -44,6 +44,10 @@ fn every_planted_bug_of_payments_turns_a_test_red() {
         (
             InjectedBug::LateIsIgnored,
             paying::a_refusal_before_sending_is_final_unless_the_chain_says_otherwise,
+        ),
+        (
+            InjectedBug::OwnerByPath,
+            paying::a_dataset_is_bought_once_by_a_wallet_and_read_again_for_nothing,
         ),
     ];
     for (bug, test) in planted {
