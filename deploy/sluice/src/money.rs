@@ -129,8 +129,7 @@ async fn resolve(
         .parse()
         .with_context(|| format!("`{id}` is not the id of a dispute"))?;
     let now = clock.now();
-    let disputes = store.money().disputes(u32::MAX).await?;
-    let Some(dispute) = disputes.into_iter().find(|dispute| dispute.id == id) else {
+    let Some(dispute) = store.money().dispute(id).await? else {
         bail!("there is no dispute `{id}`");
     };
     let has_buyer = store

@@ -460,6 +460,9 @@ pub async fn a_refund_takes_everything_back(url: &str) {
     let (id, opened) = dispute(&store, second.id, 30).await;
     assert!(matches!(opened, DisputeOpened::Opened(_)), "{opened:?}");
     assert_eq!(balances(&store, market.seller.operator).await.disputed.0, 380_000);
+    let found = store.money().dispute(id).await.unwrap().unwrap();
+    assert_eq!((found.id, found.sale), (id, second.id));
+    assert_eq!(store.money().dispute(DisputeId::new(at(1))).await.unwrap(), None);
     let (_, twice) = dispute(&store, second.id, 31).await;
     assert!(matches!(twice, DisputeOpened::TooLate { .. }), "{twice:?}");
     // A share that is disputed is not released.

@@ -104,6 +104,12 @@ pub enum DisputeResolved {
     Uncovered,
 }
 
+macro_rules! dispute_columns {
+    () => {
+        "id, sale_id, reason, opened_by, opened_at, state, resolved_at, answer"
+    };
+}
+
 impl Money<'_> {
     /// Opens a dispute of a sale that is within its window.
     ///
@@ -264,14 +270,29 @@ impl Money<'_> {
             .await
     }
 
+    /// Returns a dispute.
+    pub async fn dispute(&self, id: DisputeId) -> Result<Option<Dispute>, Error> {
+        self.0
+            .read(async {
+                let row = sqlx::query(concat!("SELECT ", dispute_columns!(), " FROM disputes WHERE id = $1"))
+                    .bind(id.to_string())
+                    .fetch_optional(self.0.readers())
+                    .await?;
+                row.as_ref().map(dispute).transpose()
+            })
+            .await
+    }
+
     /// Returns disputes, open ones first, then newest first, up to `limit`.
     pub async fn disputes(&self, limit: u32) -> Result<Vec<Dispute>, Error> {
         self.0
             .read(async {
-                sqlx::query(
-                    "SELECT id, sale_id, reason, opened_by, opened_at, state, resolved_at, answer FROM disputes
+                sqlx::query(concat!(
+                    "SELECT ",
+                    dispute_columns!(),
+                    " FROM disputes
                      ORDER BY CASE WHEN state = 'open' THEN 0 ELSE 1 END, opened_at DESC, id DESC LIMIT $1",
-                )
+                ))
                 .bind(i64::from(limit))
                 .fetch_all(self.0.readers())
                 .await?
