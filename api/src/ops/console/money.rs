@@ -2,14 +2,14 @@
 //!
 //! Invariant: a cell of the table never begins with a character that a spreadsheet takes for a formula.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use http::header::{self, HeaderValue};
 use pages::console::{BoughtRow, EntryRow, FeeRow, HoldRow, MoneyPage};
 use pay::EventKind;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use store::{Entry, EntryCursor, EntryFilter, SaleState};
+use store::{Entry, EntryCursor, EntryFilter, Sale, SaleState};
 use types::money::MicroUsdc;
 use types::vocabulary::ItemKind;
 use types::{OperatorId, Timestamp};
@@ -107,6 +107,8 @@ async fn show(cx: Cx, input: Choice) -> Result<View, ApiError> {
     let days = money.sales_by_day(asset, operator, from, cx.now.next_day()).await?;
     let (entries, next) = money.journal(asset, operator, filter, cursor, PAGE_ROWS).await?;
     let payout = cx.app.store.accounts().payout(operator, cx.now).await?;
+    let sales = money.bought_by(operator, BOUGHT).await?;
+    let titles = titles(&cx, &entries, &sales).await?;
     let kind = filter.kind.map(|kind| kind.as_str().to_owned());
     let chosen = kind.as_ref().map(|kind| format!("kind={kind}&")).unwrap_or_default();
     let row = |day: i64, sales, share| HoldRow {
@@ -137,10 +139,10 @@ async fn show(cx: Cx, input: Choice) -> Result<View, ApiError> {
             .collect(),
         kinds: KINDS.iter().map(|kind| kind.as_str().to_owned()).collect(),
         kind,
-        entries: named(&cx, operator, entries).await?,
+        entries: named(&cx, operator, entries, &titles).await?,
         next: next.map(|next| format!("{PATH}?{chosen}cursor={next}")),
         is_later: input.cursor.is_some(),
-        bought: bought(&cx, operator).await?,
+        bought: sales.into_iter().map(|sale| bought(sale, &titles)).collect(),
         fees: PRICES
             .into_iter()
             .map(|price| {
@@ -155,24 +157,35 @@ async fn show(cx: Cx, input: Choice) -> Result<View, ApiError> {
     })
 }
 
+/// Returns the titles of the items of a page, by their ids.
+async fn titles(cx: &Cx, entries: &[Entry], sales: &[Sale]) -> Result<HashMap<String, String>, ApiError> {
+    let subjects = entries.iter().filter(|entry| is_of_item(entry));
+    let subjects = subjects.map(|entry| &entry.subject);
+    let items: BTreeSet<&String> = subjects.chain(sales.iter().map(|sale| &sale.item)).collect();
+    let items: Vec<String> = items.into_iter().cloned().collect();
+    Ok(cx.app.store.money().titles(&items).await?)
+}
+
+/// Returns true if the subject of an entry is an item.
+const fn is_of_item(entry: &Entry) -> bool {
+    matches!(
+        entry.kind,
+        EventKind::Sale | EventKind::TrialSale | EventKind::DisputeWon
+    )
+}
+
 /// Returns entries with the titles of items and the names of agents.
-async fn named(cx: &Cx, operator: OperatorId, entries: Vec<Entry>) -> Result<Vec<EntryRow>, ApiError> {
+async fn named(
+    cx: &Cx,
+    operator: OperatorId,
+    entries: Vec<Entry>,
+    titles: &HashMap<String, String>,
+) -> Result<Vec<EntryRow>, ApiError> {
     let agents = cx.app.store.accounts().agents_of(operator, cx.now).await?;
-    let mut titles: HashMap<String, Option<String>> = HashMap::new();
-    let mut rows = Vec::with_capacity(entries.len());
-    for entry in entries {
-        // The subject of any other kind is no item, so no title is looked for.
-        let is_item = matches!(
-            entry.kind,
-            EventKind::Sale | EventKind::TrialSale | EventKind::DisputeWon
-        );
-        if is_item && !titles.contains_key(&entry.subject) {
-            let title = title(cx, &entry.subject).await?;
-            titles.insert(entry.subject.clone(), title);
-        }
-        let title = titles.get(&entry.subject).cloned().flatten();
+    let rows = entries.into_iter().map(|entry| {
+        let title = titles.get(&entry.subject).filter(|_| is_of_item(&entry)).cloned();
         let agent = agents.iter().find(|agent| agent.id.to_string() == entry.actor);
-        rows.push(EntryRow {
+        EntryRow {
             at: instant(entry.at),
             kind: entry.kind.as_str().to_owned(),
             subject: title.unwrap_or(entry.subject),
@@ -180,37 +193,21 @@ async fn named(cx: &Cx, operator: OperatorId, entries: Vec<Entry>) -> Result<Vec
             amount: entry.amount.0,
             after: entry.after.0,
             is_given: entry.account == pay::AccountKind::Given,
-        });
-    }
-    Ok(rows)
-}
-
-/// Returns the title of an item, which is a dataset or a unit.
-async fn title(cx: &Cx, item: &str) -> Result<Option<String>, ApiError> {
-    for kind in [ItemKind::Dataset, ItemKind::Unit] {
-        if let Some(offer) = cx.app.store.money().offer(kind, item).await? {
-            return Ok(Some(offer.title));
         }
-    }
-    Ok(None)
+    });
+    Ok(rows.collect())
 }
 
-async fn bought(cx: &Cx, operator: OperatorId) -> Result<Vec<BoughtRow>, ApiError> {
-    let money = cx.app.store.money();
-    let mut rows = Vec::new();
-    for sale in money.bought_by(operator, BOUGHT).await? {
-        let offer = money.offer(sale.kind, &sale.item).await?;
-        rows.push(BoughtRow {
-            title: offer.map_or_else(|| sale.item.clone(), |offer| offer.title),
-            kind: sale.kind.as_str().to_owned(),
-            version: (sale.kind == ItemKind::Dataset).then_some(sale.version),
-            at: instant(sale.sold_at),
-            paid_with: sale.paid_with.as_str().to_owned(),
-            price: sale.price.0,
-            refunded: matches!(sale.state, SaleState::Refunded | SaleState::TrialRefunded),
-        });
+fn bought(sale: Sale, titles: &HashMap<String, String>) -> BoughtRow {
+    BoughtRow {
+        title: titles.get(&sale.item).cloned().unwrap_or(sale.item),
+        kind: sale.kind.as_str().to_owned(),
+        version: (sale.kind == ItemKind::Dataset).then_some(sale.version),
+        at: instant(sale.sold_at),
+        paid_with: sale.paid_with.as_str().to_owned(),
+        price: sale.price.0,
+        refunded: matches!(sale.state, SaleState::Refunded | SaleState::TrialRefunded),
     }
-    Ok(rows)
 }
 
 /// A table of comma-separated values (RFC 4180).

@@ -172,6 +172,9 @@ pub async fn a_purchase_moves_the_price_once(url: &str) {
         [(-120_000, 500_000), (-380_000, 620_000), (1_000_000, 1_000_000)]
     );
     assert_eq!(next, None);
+    let named = [market.item.to_string(), market.buyer.to_string()];
+    let titles = store.money().titles(&named).await.unwrap();
+    assert_eq!(titles.keys().collect::<Vec<_>>(), [&named[0]], "only items have titles");
     sound(&store).await;
 
     // A later version costs the full price again, and unlocks more.

@@ -1,5 +1,6 @@
 //! Items on sale: who sells them, for how much, and in which version.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use sqlx::AnyConnection;
@@ -10,6 +11,7 @@ use types::{AgentId, OperatorId, Timestamp, UnitId};
 use super::Money;
 use crate::Error;
 use crate::row::Columns;
+use crate::search::places;
 
 /// Item on sale, as it is now.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,6 +75,32 @@ impl Money<'_> {
                     .fetch_optional(self.0.readers())
                     .await?;
                 row.map(|row| offer(kind, item, &row)).transpose()
+            })
+            .await
+    }
+
+    /// Returns the titles of those ids that are of datasets or units.
+    pub async fn titles(&self, ids: &[String]) -> Result<HashMap<String, String>, Error> {
+        // `IN ()` is no SQL.
+        if ids.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let places = places(ids.len());
+        let text = format!(
+            "SELECT id, title FROM projects WHERE id IN ({places})
+             UNION ALL
+             SELECT chains.id, units.title FROM chains JOIN units ON units.id = chains.latest_unit
+             WHERE chains.id IN ({places}) AND units.title IS NOT NULL"
+        );
+        self.0
+            .read(async {
+                let mut query = sqlx::query(sqlx::AssertSqlSafe(text));
+                for id in ids {
+                    query = query.bind(id.clone());
+                }
+                let rows = query.fetch_all(self.0.readers()).await?;
+                let pairs = rows.iter().map(|row| Ok((row.value("id")?, row.value("title")?)));
+                pairs.collect()
             })
             .await
     }
