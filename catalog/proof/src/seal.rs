@@ -10,6 +10,7 @@ use crate::json::signed_bytes;
 use crate::{PublicKey, SignatureBytes, SigningKey};
 
 /// The first line of the signed bytes.
+// A format of its own, so that a seal never passes as a manifest or an endorsement.
 const FORMAT: &str = "sluice-seal-1";
 
 /// The end of a UTC day of the ledger, which a service key signs: `sluice-seal-1`, a line feed, and the canonical form of
@@ -34,6 +35,7 @@ impl LedgerSeal {
 
     /// Returns true if the owner of `key` signed the seal.
     pub fn is_signed_by(&self, key: &PublicKey, signature: &SignatureBytes) -> bool {
+        // The status of the key is the caller's matter: one that was revoked later has signed all the same.
         key.verifies(&self.signed_bytes(), signature)
     }
 
@@ -68,6 +70,7 @@ mod tests {
         };
         let signature = seal.sign(&key);
         assert!(seal.is_signed_by(&key.public_key(), &signature));
+        // Each member by itself, because one that is not signed could be exchanged.
         let altered = [
             LedgerSeal { day: 20_783, ..seal },
             LedgerSeal {
