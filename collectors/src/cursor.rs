@@ -22,6 +22,9 @@ pub(crate) struct Cursor {
     /// Latest version of a Delta table that was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) delta_version: Option<u64>,
+    /// Id of that table, as its first commit has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) delta_table: Option<String>,
 }
 
 impl Cursor {

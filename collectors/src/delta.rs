@@ -7,6 +7,7 @@
 //! Invariants:
 //! - A table that needs a reader feature is refused, as is one whose log does not begin with its first commit, or lacks
 //!   the place that was read last: rows would be missing without notice.
+//! - A place belongs to one table. A table that was made anew has another id and is read from its first commit.
 //! - Files that a commit only rearranges (`dataChange` false) give no row again. Rows that a commit removes stay in the
 //!   dataset, which only grows.
 
@@ -25,19 +26,30 @@ const MAX_COMMITS: u64 = 1_000;
 /// Version of the protocol that a reader without features knows.
 const READER_VERSION: u64 = 1;
 
-/// Returns the rows of the commits after the place that `before` names.
+/// Returns the rows of the commits after the place that `before` names, or of all commits if that is of another table.
 pub(crate) async fn follow(fetcher: &Fetcher, source: &Source, before: Option<Cursor>) -> Result<Fetched, Failure> {
+    let mut left = source.max_bytes();
+    let mut beginning = object(fetcher, source, &commit(0), &mut left).await?;
+    let table = beginning.as_ref().and_then(table_id);
+    // A place without an id is of a time when ids were not kept. A writer may also have removed the first commit, and
+    // the table is then judged by its place alone.
+    let is_same = |cursor: &Cursor| cursor.delta_table.is_none() || table.is_none() || cursor.delta_table == table;
+    let before = before.filter(is_same).map(|mut cursor| {
+        cursor.delta_table = table.clone().or(cursor.delta_table);
+        cursor
+    });
     let first = before
         .as_ref()
         .and_then(|cursor| cursor.delta_version)
         .map_or(0, |version| version + 1);
-    let mut left = source.max_bytes();
     let (mut files, mut last) = (Vec::new(), None);
     for version in first..first.saturating_add(MAX_COMMITS) {
-        // The log has no end marker: the first commit that is missing is the end as of now.
-        let Some(commit) = object(fetcher, source, &commit(version), &mut left).await? else {
-            break;
+        let commit = match version {
+            0 => beginning.take(),
+            _ => object(fetcher, source, &commit(version), &mut left).await?,
         };
+        // The log has no end marker: the first commit that is missing is the end as of now.
+        let Some(commit) = commit else { break };
         files.extend(added(&commit)?);
         last = Some(version);
     }
@@ -68,6 +80,7 @@ pub(crate) async fn follow(fetcher: &Fetcher, source: &Source, before: Option<Cu
     let cursor = Cursor {
         definition: source.fingerprint().to_owned(),
         delta_version: Some(last),
+        delta_table: table.or_else(|| before?.delta_table),
         ..Cursor::default()
     };
     Ok(Fetched::Records(rows, cursor))
@@ -96,6 +109,13 @@ fn checkpoint(text: &[u8]) -> Option<u64> {
 /// Returns the path of a commit.
 fn commit(version: u64) -> String {
     format!("_delta_log/{version:020}.json")
+}
+
+/// Returns the id of the table that a commit describes.
+fn table_id(commit: &Bytes) -> Option<String> {
+    let lines = commit.split(|byte| *byte == b'\n');
+    let mut actions = lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
+    actions.find_map(|action| Some(action.pointer("/metaData/id")?.as_str()?.to_owned()))
 }
 
 /// Returns the paths of the files whose rows a commit adds.
@@ -184,10 +204,59 @@ async fn object(fetcher: &Fetcher, source: &Source, path: &str, left: &mut u64) 
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
     use std::time::Duration;
 
     use super::*;
+    use crate::format::tests::parquet_file;
     use crate::scheduler::tests::TIDES;
+
+    /// Returns a source at the folder `table`, and a fetcher.
+    fn local(folder: &Path) -> (Fetcher, Source) {
+        let definition = TIDES
+            .replace("url = \"https://harbour.example/tides\"", "file = \"table\"")
+            .replace("format = \"json\"", "format = \"delta\"");
+        let client = outbound::Client::new(outbound::Options::new("mailto:ops@example.org")).unwrap();
+        let source = Source::parse(&definition, Some(folder)).unwrap();
+        (Fetcher::new(client, Duration::ZERO), source)
+    }
+
+    #[tokio::test]
+    async fn a_table_that_was_made_anew_is_read_from_its_beginning() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("table/_delta_log");
+        std::fs::create_dir_all(&log).unwrap();
+        std::fs::write(folder.path().join("table/a.parquet"), parquet_file()).unwrap();
+        let make = |id: &str| {
+            let add = r#"{"add":{"path":"a.parquet","dataChange":true}}"#;
+            let first = format!("{{\"metaData\":{{\"id\":\"{id}\",\"partitionColumns\":[]}}}}\n{add}");
+            std::fs::write(log.join("00000000000000000000.json"), first).unwrap();
+        };
+        let (fetcher, source) = local(folder.path());
+        let read = async |before: Option<&Cursor>| match follow(&fetcher, &source, before.cloned()).await.unwrap() {
+            Fetched::Records(rows, cursor) => (rows.len(), cursor),
+            Fetched::Unchanged(cursor) => (0, cursor),
+        };
+        make("one");
+        let (rows, one) = read(None).await;
+        assert!(rows > 0 && one.delta_table.as_deref() == Some("one"));
+        assert_eq!(read(Some(&one)).await, (0, one.clone()));
+        let old = Cursor {
+            delta_table: None,
+            ..one.clone()
+        };
+        assert_eq!(read(Some(&old)).await, (0, one.clone()), "an old place gets the id");
+
+        make("two");
+        // It has a commit more than were read of the table before.
+        std::fs::write(log.join("00000000000000000001.json"), r#"{"commitInfo":{}}"#).unwrap();
+        let (again, two) = read(Some(&one)).await;
+        assert_eq!((again, two.delta_version), (rows, Some(1)));
+        assert_eq!(two.delta_table.as_deref(), Some("two"));
+        // A writer may remove the first commit, and the place is still known.
+        std::fs::remove_file(log.join("00000000000000000000.json")).unwrap();
+        assert_eq!(read(Some(&two)).await, (0, two.clone()));
+    }
 
     #[tokio::test]
     async fn a_log_that_lacks_the_place_is_refused_and_not_taken_for_unchanged() {
@@ -196,12 +265,7 @@ mod tests {
         std::fs::create_dir_all(&log).unwrap();
         let commit = r#"{"protocol":{"minReaderVersion":1,"minWriterVersion":2}}"#;
         std::fs::write(log.join("00000000000000000000.json"), commit).unwrap();
-        let definition = TIDES
-            .replace("url = \"https://harbour.example/tides\"", "file = \"table\"")
-            .replace("format = \"json\"", "format = \"delta\"");
-        let source = Source::parse(&definition, Some(folder.path())).unwrap();
-        let client = outbound::Client::new(outbound::Options::new("mailto:ops@example.org")).unwrap();
-        let fetcher = Fetcher::new(client, Duration::ZERO);
+        let (fetcher, source) = local(folder.path());
         let Fetched::Records(_, cursor) = follow(&fetcher, &source, None).await.unwrap() else {
             panic!("the first commit is news");
         };

@@ -301,6 +301,7 @@ async fn decoded(
         let mut records = Vec::new();
         for (body, is_framed) in &bodies {
             records.extend(format::decode(&fetch, body, *is_framed)?);
+        delta_table: None,
             if records.len() > crate::source::MAX_ROWS {
                 return Err(format::too_many());
             }

@@ -91,4 +91,4 @@ fn check_end(body: &[u8], is_framed: bool) -> Result<(), Failure> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -92,7 +92,7 @@ fn the_next_page_is_a_text_or_there_is_none() {
 }
 
 /// A file of two rows with a number, a text that may be missing, and an instant.
-fn parquet_file() -> Vec<u8> {
+pub(crate) fn parquet_file() -> Vec<u8> {
     use ::parquet::data_type::{ByteArrayType, Int64Type};
     use ::parquet::file::writer::SerializedFileWriter;
     use ::parquet::schema::parser::parse_message_type;
