@@ -3,7 +3,8 @@
 //! Invariants:
 //! - A run ends in the database only while this process holds its lease. A process that cannot extend a lease in time
 //!   gives the run up before another process can begin the next.
-//! - A failed run is due again after a pause that doubles, and no later than by its schedule.
+//! - A failed run is due again after a pause that doubles, and no later than by its schedule. A run that the stop of the
+//!   service cuts short is no failed run: it is given back.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -85,7 +86,7 @@ impl Scheduler {
         }
     }
 
-    /// Begins due runs until `stop`, then ends those under way as failed, so that they are due again.
+    /// Begins due runs until `stop`, then gives those under way back, so that they are due again.
     pub async fn run(self, stop: CancellationToken) {
         let mut runs = JoinSet::new();
         let mut seen_at: Option<Timestamp> = None;
@@ -195,13 +196,15 @@ impl Scheduler {
                 tracing::warn!(collector = source.name(), "a run of a collector lost its lease and was given up");
                 return Ok(None);
             }
-            () = stop.cancelled() => stopped(),
+            () = stop.cancelled() => {
+                // Another process, or this one after its start, does at once what was cut short. The source has no
+                // part in it, so the run counts as no failure.
+                collectors.give_back(source.name(), &run, self.clock.now()).await?;
+                return Ok(Some(stopped()));
+            }
         };
         let now = self.clock.now();
-        let is_stopped = report.failure.as_ref().is_some_and(|failure| failure.code == "stopped");
         let next_at = match (&report.failure, report.outcome) {
-            // Another process, or this one after its start, does at once what was cut short.
-            _ if is_stopped => begun.due_at.min(now),
             (Some(failure), RunOutcome::Failed) => {
                 let asked = failure.retry_after.unwrap_or_default();
                 // The source's own wish counts only where it is longer, and never beyond the next

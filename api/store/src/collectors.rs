@@ -334,6 +334,37 @@ impl Collectors<'_> {
             .await
     }
 
+    /// Gives a run back that was cut short by no fault of its source: it is due again, at `now` at the latest, and leaves
+    /// no trace. Returns false if its lease is lost; nothing changes then.
+    pub async fn give_back(&self, name: &str, run: &str, now: Timestamp) -> Result<bool, Error> {
+        let (name, run) = (name.to_owned(), run.to_owned());
+        self.0
+            .write_aside(move |cx| {
+                Box::pin(async move {
+                    let held = sqlx::query(
+                        "UPDATE collectors SET run_id = NULL, leased_until = NULL,
+                             next_at = CASE WHEN next_at > $3 THEN $3 ELSE next_at END
+                         WHERE name = $1 AND run_id = $2",
+                    )
+                    .bind(name)
+                    .bind(run.clone())
+                    .bind(now.micros())
+                    .execute(&mut *cx)
+                    .await?;
+                    if held.rows_affected() == 0 {
+                        return Ok(Change::Undo(false));
+                    }
+                    // A run without an end would be marked interrupted by the next.
+                    sqlx::query("DELETE FROM collector_runs WHERE id = $1")
+                        .bind(run)
+                        .execute(cx)
+                        .await?;
+                    Ok(Change::Keep(true))
+                })
+            })
+            .await
+    }
+
     /// Sets the due time of a collector that does not run.
     pub async fn reschedule(&self, name: &str, next_at: Timestamp) -> Result<(), Error> {
         let name = name.to_owned();

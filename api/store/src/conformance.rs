@@ -106,7 +106,7 @@ macro_rules! store_suite {
                 one_of_many_queries_gets_the_lease, egress_adds_up_by_month, versions_between_two_are_oldest_first;
             collectors: a_due_time_is_run_once_under_its_lease, a_run_that_is_lost_is_failed_and_due_again,
                 a_cursor_moves_with_the_end_of_a_run_only, one_of_many_begins_a_run, a_lease_of_a_clock_that_was_ahead_ends,
-                old_runs_are_pruned;
+                old_runs_are_pruned, a_run_that_is_given_back_is_due_and_no_failure;
             console: contributions_are_listed_by_what_became_of_them, contributions_are_counted_by_day,
                 projects_and_uploads_are_listed;
             service: counts_add_up_and_keep_no_text, a_checker_sees_what_is_there, two_handles_share_one_database,

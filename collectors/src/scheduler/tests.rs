@@ -501,7 +501,7 @@ async fn a_clock_that_was_ahead_delays_no_run_for_years() {
 }
 
 #[tokio::test]
-async fn a_service_that_stops_leaves_the_run_due() {
+async fn a_service_that_stops_leaves_the_run_due_and_counts_no_failure() {
     let scene = Scene::new(tides(""), |_| {
         Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n[").then_stall()
     })
@@ -515,7 +515,11 @@ async fn a_service_that_stops_leaves_the_run_due() {
     };
     let (report, ()) = tokio::join!(scene.scheduler.once(&source, false, &stop), stopping);
     assert_eq!(report.unwrap().unwrap().failure.unwrap().code, "stopped");
-    assert!(scene.next_at().await <= scene.clock.now());
+    let collectors = scene.scheduler.store.collectors();
+    let all = collectors.all().await.unwrap();
+    assert!(all[0].next_at <= scene.clock.now());
+    assert_eq!((all[0].failures, all[0].leased_until), (0, None));
+    assert!(collectors.runs(9).await.unwrap().is_empty());
 }
 
 #[tokio::test]

@@ -131,6 +131,26 @@ pub async fn a_run_that_is_lost_is_failed_and_due_again(url: &str) {
     assert_eq!(collectors.all().await.unwrap()[0].next_at, at(0));
 }
 
+/// A run that is given back is due again and counts as nothing; one that lost its lease gives nothing back.
+pub async fn a_run_that_is_given_back_is_due_and_no_failure(url: &str) {
+    let store = with_one(url).await;
+    let collectors = store.collectors();
+    let (one, forced) = (run(at(5)), run(at(7)));
+    let begun = collectors.begin(NAME, &one, at(5), LEASE, false).await.unwrap();
+    assert!(begun.is_some());
+    assert!(!collectors.give_back(NAME, &forced, at(6)).await.unwrap());
+    assert!(collectors.give_back(NAME, &one, at(6)).await.unwrap());
+    let all = collectors.all().await.unwrap();
+    assert_eq!((all[0].next_at, all[0].failures, all[0].leased_until), (at(0), 0, None));
+    assert!(collectors.runs(9).await.unwrap().is_empty());
+    // One that was begun before its due time is due at once, too.
+    collectors.reschedule(NAME, at(900)).await.unwrap();
+    let begun = collectors.begin(NAME, &forced, at(7), LEASE, true).await.unwrap();
+    assert!(begun.is_some());
+    assert!(collectors.give_back(NAME, &forced, at(8)).await.unwrap());
+    assert_eq!(collectors.all().await.unwrap()[0].next_at, at(8));
+}
+
 /// A failed run leaves the cursor and counts; one that did not fail begins the count anew.
 pub async fn a_cursor_moves_with_the_end_of_a_run_only(url: &str) {
     let store = with_one(url).await;
