@@ -384,6 +384,19 @@ impl Collectors<'_> {
     }
 }
 
+/// Forgets the places in the sources of a project's collectors, so that their next runs read everything. A run under way
+/// loses its lease: its place is that of before.
+pub(crate) async fn forget_places(cx: &mut AnyConnection, project: &str) -> Result<(), Error> {
+    sqlx::query(
+        "UPDATE collectors SET cursor = NULL, run_id = NULL, leased_until = NULL
+         WHERE dataset = (SELECT slug FROM projects WHERE id = $1)",
+    )
+    .bind(project.to_owned())
+    .execute(cx)
+    .await?;
+    Ok(())
+}
+
 /// Marks the runs of a collector failed that have no end: their process ended, or lost its lease.
 async fn interrupt(cx: &mut AnyConnection, name: &str, now: Timestamp) -> Result<(), Error> {
     sqlx::query(

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use sqlx::AnyConnection;
 use types::{AgentId, ContributionId, DatasetId, Timestamp, Version};
 
+use crate::collectors;
 use crate::contributions::outbox;
 use crate::row::{Columns, bigint, texts};
 use crate::writer::Change;
@@ -197,6 +198,8 @@ async fn accept(cx: &mut AnyConnection, new: NewLoss) -> Result<Change<LossAccep
     .await?;
     // Workers may have waited for this decision, so open submissions do not wait for the next sweep.
     outbox::hurry(cx, new.project, new.now).await?;
+    // A source that did not change since would not be read, and its rows would stay lost.
+    collectors::forget_places(cx, &project).await?;
     let loss = Loss {
         number: u64::try_from(number).unwrap_or(0),
         kept: Version(u64::try_from(kept).unwrap_or(0)),

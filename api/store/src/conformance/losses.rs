@@ -1,11 +1,15 @@
 //! Scenarios about losses of history that an administrator accepts.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use types::{ContributionId, Version};
 
 use super::fixture::{World, at, open, outcome};
-use crate::{ContributionLoss, ContributionStatus, Loss, LossAccepted, NewLoss, OutcomeRow, Resolution, Store};
+use crate::{
+    ContributionLoss, ContributionStatus, Loss, LossAccepted, NewLoss, OutcomeRow, Resolution, RunCounts, RunEnd,
+    RunOutcome, SeenCollector, Store,
+};
 
 /// A root that no other letter gives.
 fn root(letter: char) -> String {
@@ -95,12 +99,54 @@ pub async fn an_accepted_loss_takes_the_versions_that_the_table_lacks(url: &str)
     assert_eq!(store.project_counts(world.project).await.unwrap().versions, 2);
     // Open submissions were due in a minute.
     let due = store
-        .contributions_due(at(100).minus(std::time::Duration::from_secs(50)), 10)
+        .contributions_due(at(100).minus(Duration::from_secs(50)), 10)
         .await
         .unwrap();
     assert!(due.is_empty());
     let due = store.contributions_due(at(100), 10).await.unwrap();
     assert_eq!(due.iter().map(|due| due.id).collect::<Vec<_>>(), [waiting]);
+}
+
+/// A loss forgets where the collector of the dataset was, and a run under way does not bring its place back.
+pub async fn a_loss_forgets_the_place_in_the_source(url: &str) {
+    let store = open(url).await;
+    let (world, _) = world(&store, "abc").await;
+    let collectors = store.collectors();
+    let seen = ["weather", "other"].map(|dataset| SeenCollector {
+        name: format!("of-{dataset}"),
+        dataset: dataset.to_owned(),
+        title: "Title".to_owned(),
+        publisher: "Publisher".to_owned(),
+        license: "CC0-1.0".to_owned(),
+        schedule: "0 */6 * * *".to_owned(),
+    });
+    collectors.see(seen.to_vec(), at(0)).await.unwrap();
+    let begin = async |name: &str, run: &str, now| {
+        let begun = collectors.begin(name, run, at(now), Duration::from_mins(1), true).await;
+        begun.unwrap().unwrap().cursor
+    };
+    let end = async |name: &str, run: &str| {
+        let end = RunEnd {
+            outcome: RunOutcome::Unchanged,
+            counts: RunCounts::default(),
+            version: None,
+            reason: None,
+            cursor: Some("{}".to_owned()),
+            next_at: at(900),
+            now: at(1),
+        };
+        collectors.end(name, run, end).await.unwrap()
+    };
+    for name in ["of-weather", "of-other"] {
+        assert_eq!(begin(name, &format!("{name}-1"), 0).await, None);
+        assert!(end(name, &format!("{name}-1")).await);
+        assert_eq!(begin(name, &format!("{name}-2"), 2).await.as_deref(), Some("{}"));
+    }
+    loss_of(accept(&store, &world, "a").await);
+    assert!(!end("of-weather", "of-weather-2").await);
+    assert!(end("of-other", "of-other-2").await);
+    assert_eq!(begin("of-weather", "of-weather-3", 3).await, None);
+    assert_eq!(begin("of-other", "of-other-3", 3).await.as_deref(), Some("{}"));
 }
 
 /// Later merges reuse the numbers of lost versions, and the sums of the project follow.
