@@ -22,7 +22,7 @@ use url::Url;
 use crate::cursor::Cursor;
 use crate::hosts::{Hosts, Turn};
 use crate::robots::Robots;
-use crate::source::{Format, Pages, Source};
+use crate::source::{Format, MAX_ROWS, Pages, Source};
 use crate::{Failure, delta, format};
 
 /// Time for which the rules of a server are kept.
@@ -77,7 +77,7 @@ impl Fetcher {
         }
         if let Some(file) = source.file() {
             let body = read_file(&file, source.max_bytes()).await?;
-            return decoded(source, vec![(body, true)], before, None).await;
+            return decoded(source, vec![(body, true)], None, before, None).await;
         }
         let url = source.text.fetch.url.clone().unwrap_or_default();
         match &fetch.pages {
@@ -86,21 +86,26 @@ impl Fetcher {
                     return Ok(Fetched::Unchanged(before.unwrap_or_default()));
                 };
                 let is_framed = page.is_framed();
-                decoded(source, vec![(page.body, is_framed)], before, Some(&page.headers)).await
+                decoded(source, vec![(page.body, is_framed)], None, before, Some(&page.headers)).await
             }
             Some(pages) => {
-                let bodies = self.pages(source, pages, &url).await?;
-                decoded(source, bodies, before, None).await
+                let (bodies, records) = self.pages(source, pages, &url).await?;
+                decoded(source, bodies, records, before, None).await
             }
         }
     }
 
-    /// Fetches every page, within the limits of bytes and pages.
-    async fn pages(&self, source: &Source, pages: &Pages, first: &str) -> Result<Vec<(Bytes, bool)>, Failure> {
+    /// Fetches every page, within the limits of bytes and pages. Returns the records too if it had to decode the pages.
+    async fn pages(
+        &self,
+        source: &Source,
+        pages: &Pages,
+        first: &str,
+    ) -> Result<(Vec<(Bytes, bool)>, Option<Vec<Value>>), Failure> {
         let mut url = address(first)?;
         let origin = url.origin();
         // A source whose next page is an earlier one would be fetched for ever without the set.
-        let (mut bodies, mut seen) = (Vec::new(), HashSet::new());
+        let (mut bodies, mut records, mut seen) = (Vec::new(), Vec::new(), HashSet::new());
         let mut left = source.max_bytes();
         for number in 0..pages.most() {
             if let Some(parameter) = &pages.parameter {
@@ -120,7 +125,7 @@ impl Fetcher {
             if let Some(pointer) = &pages.next {
                 let next = format::next_page(&page.body, pointer)?;
                 bodies.push((page.body, is_framed));
-                let Some(next) = next else { return Ok(bodies) };
+                let Some(next) = next else { return Ok((bodies, None)) };
                 url = url
                     .join(&next)
                     .map_err(|_error| Failure::new("paging", "the next page has no address"))?;
@@ -130,10 +135,15 @@ impl Fetcher {
                 }
             } else {
                 // The page after the last one is empty.
-                if format::decode(&source.text.fetch, &page.body, is_framed)?.is_empty() {
-                    return Ok(bodies);
+                let rows = decode(source, vec![(page.body.clone(), is_framed)]).await?;
+                if rows.is_empty() {
+                    return Ok((bodies, Some(records)));
                 }
                 bodies.push((page.body, is_framed));
+                records.extend(rows);
+                if records.len() > MAX_ROWS {
+                    return Err(format::too_many());
+                }
             }
         }
         let most = pages.most();
@@ -269,10 +279,11 @@ impl Page {
     }
 }
 
-/// Decodes the pages, unless their content is that of the run before.
+/// Decodes the pages, unless their content is that of the run before. `records` are theirs, if they were decoded.
 async fn decoded(
     source: &Source,
     bodies: Vec<(Bytes, bool)>,
+    records: Option<Vec<Value>>,
     before: Option<Cursor>,
     headers: Option<&HeaderMap>,
 ) -> Result<Fetched, Failure> {
@@ -290,33 +301,41 @@ async fn decoded(
         last_modified: text(header::LAST_MODIFIED),
         content_sha256: Some(HEXLOWER.encode(&hash.finalize())),
         delta_version: None,
+        delta_table: None,
     };
     // Validators of some servers change with every answer, so the content decides.
     if before.is_some_and(|before| before.content_sha256 == cursor.content_sha256) {
         return Ok(Fetched::Unchanged(cursor));
     }
-    let fetch = source.text.fetch.clone();
-    // Decoding uses the processor for long. A decoder that panics fails the run and nothing else.
-    let decoding = tokio::task::spawn_blocking(move || {
-        let mut records = Vec::new();
-        for (body, is_framed) in &bodies {
-            records.extend(format::decode(&fetch, body, *is_framed)?);
-        delta_table: None,
-            if records.len() > crate::source::MAX_ROWS {
-                return Err(format::too_many());
-            }
-        }
-        Ok(records)
-    });
-    let records = decoding
-        .await
-        .map_err(|_error| Failure::form("the answer cannot be decoded"))??;
+    let records = match records {
+        Some(records) => records,
+        None => decode(source, bodies).await?,
+    };
     // An empty answer is mostly an error of the source. Taken as the new state, it would store a cursor
     // and hide the error until the content changes.
     if records.is_empty() && !source.text.fetch.may_be_empty {
         return Err(Failure::form("the answer has no record"));
     }
     Ok(Fetched::Records(records, cursor))
+}
+
+/// Decodes pages, each with true if the transport would have shown a missing end.
+async fn decode(source: &Source, bodies: Vec<(Bytes, bool)>) -> Result<Vec<Value>, Failure> {
+    let fetch = source.text.fetch.clone();
+    // Decoding uses the processor for long. A decoder that panics fails the run and nothing else.
+    let decoding = tokio::task::spawn_blocking(move || {
+        let mut records = Vec::new();
+        for (body, is_framed) in &bodies {
+            records.extend(format::decode(&fetch, body, *is_framed)?);
+            if records.len() > MAX_ROWS {
+                return Err(format::too_many());
+            }
+        }
+        Ok(records)
+    });
+    decoding
+        .await
+        .map_err(|_error| Failure::form("the answer cannot be decoded"))?
 }
 
 /// Reads a file of this machine.
