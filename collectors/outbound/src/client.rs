@@ -348,7 +348,7 @@ pub struct NotPosted {
     pub is_unsent: bool,
 }
 
-/// What one server answered.
+/// Answer of one server, or the address that it redirects to.
 #[derive(Debug)]
 pub enum Step {
     /// An answer with any status other than a redirect.
