@@ -19,7 +19,7 @@ use types::Clock;
 
 pub use documents::{FetchError, Web};
 pub use storage::Database;
-pub(crate) use storage::KEPT;
+pub(crate) use storage::{KEPT, REMEMBERED, UNUSED};
 
 use crate::error::{ApiError, chain};
 

@@ -18,8 +18,12 @@ use sha2::{Digest as _, Sha256};
 use store::{OAuthAccess, OAuthCode, OAuthConnection, OAuthGrant, OAuthRedeemed, OAuthRotation, Store};
 use types::Timestamp;
 
-/// Time after its end until a connection is removed.
+/// Time after the end of a connection until its tokens are removed.
 pub(crate) const KEPT: Duration = Duration::from_hours(24);
+/// Time after its end until a connection is removed. A registered client stays as long as one of its connections.
+pub(crate) const REMEMBERED: Duration = Duration::from_hours(24 * 90);
+/// Time for which a registered client may be without any consent.
+pub(crate) const UNUSED: Duration = Duration::from_hours(24);
 
 /// The storage on a database.
 #[derive(Debug)]
@@ -198,7 +202,8 @@ impl Storage for Database {
     }
 
     async fn prune(&self, now: Timestamp) -> Result<(), StorageError> {
-        self.store.oauth().prune(now, now.minus(KEPT)).await?;
+        let (kept, remembered) = (now.minus(KEPT), now.minus(REMEMBERED));
+        self.store.oauth().prune(now, kept, remembered).await?;
         Ok(())
     }
 }

@@ -16,6 +16,9 @@ use crate::apps;
 use crate::error::chain;
 use crate::periodic::Rounds;
 
+/// Registered clients that a round removes at most, so that a flood of registrations makes no long transaction.
+const CLIENTS: u32 = 500;
+
 /// Task that sweeps accounts.
 #[derive(Debug)]
 pub struct AccountSweeper {
@@ -56,7 +59,11 @@ impl AccountSweeper {
         let unverified = accounts
             .unverified_delete(Timestamp::from_micros(now.micros() - UNVERIFIED))
             .await?;
-        let apps = self.store.oauth().prune(now, now.minus(apps::KEPT)).await?;
-        Ok(claims + unverified + apps + accounts.tidy(now).await?)
+        let oauth = self.store.oauth();
+        let apps = oauth
+            .prune(now, now.minus(apps::KEPT), now.minus(apps::REMEMBERED))
+            .await?;
+        let clients = oauth.clients_prune(now.minus(apps::UNUSED), CLIENTS).await?;
+        Ok(claims + unverified + apps + clients + accounts.tidy(now).await?)
     }
 }

@@ -178,9 +178,10 @@ impl OAuth<'_> {
             .await
     }
 
-    /// Removes what nobody can use any more: codes, access tokens and assertions whose time is over, and connections
-    /// that ended before `kept`. A code that was used stays as long as its connection. Returns the number of rows.
-    pub async fn prune(&self, now: Timestamp, kept: Timestamp) -> Result<u64, Error> {
+    /// Removes what nobody can use any more: codes, access tokens and assertions whose time is over, and the tokens and
+    /// codes of connections that ended before `kept`. The row of a connection stays until it ended before `remembered`.
+    /// Returns the number of rows.
+    pub async fn prune(&self, now: Timestamp, kept: Timestamp, remembered: Timestamp) -> Result<u64, Error> {
         self.0
             .write_aside(move |cx| {
                 Box::pin(async move {
@@ -194,7 +195,7 @@ impl OAuth<'_> {
                         (of_gone("oauth_access_tokens"), kept),
                         (
                             "DELETE FROM oauth_connections WHERE ends_at <= $1 OR ended_at <= $1".to_owned(),
-                            kept,
+                            remembered.min(kept),
                         ),
                         (
                             "DELETE FROM oauth_codes WHERE connection_id IS NULL AND expires_at <= $1".to_owned(),
@@ -208,6 +209,32 @@ impl OAuth<'_> {
                         removed += statement.bind(until.micros()).execute(&mut *cx).await?.rows_affected();
                     }
                     Ok(Change::Keep(removed))
+                })
+            })
+            .await
+    }
+}
+
+impl OAuth<'_> {
+    /// Removes registered clients that were registered before `before` and that have neither a code nor a connection,
+    /// also none that is remembered: the oldest ones, at most `most`. Returns their number.
+    pub async fn clients_prune(&self, before: Timestamp, most: u32) -> Result<u64, Error> {
+        self.0
+            .write_aside(move |cx| {
+                Box::pin(async move {
+                    let removed = sqlx::query(
+                        "DELETE FROM oauth_clients WHERE id IN (
+                             SELECT id FROM oauth_clients
+                             WHERE registered_at <= $1
+                               AND id NOT IN (SELECT client_id FROM oauth_connections)
+                               AND id NOT IN (SELECT client_id FROM oauth_codes)
+                             ORDER BY registered_at LIMIT $2)",
+                    )
+                    .bind(before.micros())
+                    .bind(i64::from(most))
+                    .execute(cx)
+                    .await?;
+                    Ok(Change::Keep(removed.rows_affected()))
                 })
             })
             .await

@@ -54,3 +54,68 @@ pub async fn an_agent_that_is_down_acts_through_no_app(url: &str) {
     back(&store, takedown.id, at(40)).await;
     assert_eq!(connect(3, 50).await, (OAuthRedeemed::Now, true));
 }
+
+/// A registered client stays for as long as it has a code or a connection, also one that has ended and is remembered.
+pub async fn a_registered_client_goes_when_nothing_is_left_of_it(url: &str) {
+    let store = open(url).await;
+    let operator = operator(&store, "ada@example.org").await;
+    let agent = agent(&store, operator, "talker").await;
+    let oauth = store.oauth();
+    let grant = |client: &str| OAuthGrant {
+        client_id: client.to_owned(),
+        operator,
+        agent,
+        resource: "/mcp".to_owned(),
+        scopes: "read".to_owned(),
+    };
+    for (client, now) in [("idle", 1), ("asked", 2), ("used", 3), ("idle-too", 4), ("new", 900)] {
+        oauth.client_add(client, "{}", at(now)).await.unwrap();
+    }
+    for (number, client, expires_at) in [(1, "asked", 2_000), (2, "used", 200)] {
+        let code = OAuthCode {
+            grant: grant(client),
+            redirect_uri: "https://app.example/cb".to_owned(),
+            challenge: [0; 32],
+            expires_at: at(expires_at),
+        };
+        oauth.code_add([number; 32], code).await.unwrap();
+    }
+    let connection = OAuthConnection {
+        id: "connection".to_owned(),
+        grant: grant("used"),
+        began_at: at(100),
+        ends_at: at(500),
+        current: 0,
+        rotated: None,
+        ended_at: None,
+    };
+    let access = OAuthAccess {
+        connection: connection.id.clone(),
+        scopes: "read".to_owned(),
+        expires_at: at(300),
+    };
+    let redeemed = oauth.redeem([2; 32], connection, Some([3; 32]), [4; 32], access).await;
+    assert_eq!(redeemed.unwrap(), OAuthRedeemed::Now);
+    let registered = async || {
+        let mut found = Vec::new();
+        for client in ["idle", "asked", "used", "idle-too", "new"] {
+            found.extend(oauth.client(client).await.unwrap().map(|_| client));
+        }
+        found
+    };
+
+    assert_eq!(oauth.clients_prune(at(800), 1).await.unwrap(), 1);
+    assert_eq!(
+        registered().await,
+        ["asked", "used", "idle-too", "new"],
+        "one a call, the oldest first"
+    );
+    // The connection has ended and its tokens are gone, and it is remembered.
+    oauth.prune(at(1_000), at(600), at(400)).await.unwrap();
+    assert_eq!(oauth.refresh([3; 32]).await.unwrap(), None);
+    assert_eq!(oauth.clients_prune(at(800), 9).await.unwrap(), 1);
+    assert_eq!(registered().await, ["asked", "used", "new"]);
+    oauth.prune(at(2_000), at(600), at(600)).await.unwrap();
+    assert_eq!(oauth.clients_prune(at(800), 9).await.unwrap(), 2);
+    assert_eq!(registered().await, ["new"]);
+}
