@@ -296,29 +296,99 @@ async fn a_person_comes_back_to_the_request_of_an_app_by_way_of_signing_in() {
     assert_eq!(path, format!("/oauth/authorize?client_id=app_1&state={escaped}"));
 }
 
-#[tokio::test]
-async fn an_agent_that_is_made_with_a_consent_is_a_registration() {
-    let mut few = limits();
-    few.agents_per_ip_per_hour = 1;
-    let service = Service::with(config(), few).await;
-    let browser = Browser::signed_in(&service).await;
+/// Registers an app and returns its request for the consent of a person.
+async fn registered_request(service: &Service) -> String {
     let metadata = r#"{"client_name": "Tide desk", "redirect_uris": ["https://app.example/callback"]}"#;
     let registered = service.call("POST", "/oauth/register", None, metadata).await.json();
-    let request = form(&[
+    form(&[
         ("client_id", registered["client_id"].as_str().unwrap()),
         ("redirect_uri", "https://app.example/callback"),
         ("response_type", "code"),
         ("code_challenge", "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"),
         ("code_challenge_method", "S256"),
         ("resource", "http://sluice.test/mcp"),
-    ]);
-    let consent = form(&[
+    ])
+}
+
+/// Returns the form of a person who lets an app act as an agent.
+async fn approval(browser: &Browser<'_>, request: &str, agent: &str) -> String {
+    form(&[
         ("form_token", &browser.form_token().await),
-        ("request", &request),
-        ("agent", "new"),
+        ("request", request),
+        ("agent", agent),
         ("scopes", "read"),
         ("decision", "approve"),
-    ]);
+    ])
+}
+
+#[tokio::test]
+async fn a_consent_offers_agents_that_can_act_and_places_that_are_left() {
+    let mut few = limits();
+    few.agents_per_operator = 4;
+    let service = Service::with(config(), few).await;
+    let token = service.operator_at(EMAIL).await;
+    for name in ["tide-1", "surge-1"] {
+        service.agent(&token, name).await;
+    }
+    let browser = Browser::signed_in_again(&service).await;
+    let request = registered_request(&service).await;
+    let asked = format!("/oauth/authorize?{request}");
+    let page = browser.get(&asked).await.text();
+    assert!(page.contains("tide-1") && page.contains("surge-1"));
+    assert!(page.contains("takes one of 2 places"), "{page}");
+
+    // A claim that waits takes a place.
+    let code = form(&[("form_token", &browser.form_token().await)]);
+    let code = browser.post("/console/codes", &code).await.text();
+    let (_, code) = code.split_once("wtc_").unwrap();
+    let code: String = code
+        .chars()
+        .take_while(|letter| letter.is_ascii_alphanumeric() || "-_".contains(*letter))
+        .collect();
+    let claim = serde_json::json!({"code": format!("wtc_{code}"), "name": "ebb-1"});
+    let claimed = service.call("POST", "/agents/claim", None, &claim.to_string()).await;
+    assert_eq!(claimed.status, 202, "{}", claimed.text());
+    let page = browser.get(&asked).await.text();
+    assert!(page.contains("takes the last of your places"), "{page}");
+
+    // An agent that was taken down is not offered, and a form that names it is refused.
+    let (store, now) = (&service.app.store, service.app.clock.now());
+    let operator = store.operator_by_email(EMAIL).await.unwrap().unwrap().id;
+    let agents = store.accounts().agents_of(operator, now).await.unwrap();
+    let down = agents
+        .iter()
+        .find(|agent| agent.name == "tide-1")
+        .unwrap()
+        .id
+        .to_string();
+    let report = serde_json::json!({"kind": "agent", "id": "tide-1", "reason": "spam", "detail": "It repeats itself."});
+    let reported = service.call("POST", "/reports", None, &report.to_string()).await.json();
+    let takedown = types::TakedownId::new(now);
+    let uphold = store::Uphold {
+        report: reported["id"].as_str().unwrap().parse().unwrap(),
+        takedown,
+        note: None,
+        by: None,
+        letters: crate::letters::decision(takedown),
+        now,
+    };
+    drop(store.moderation().uphold(uphold).await.unwrap());
+    let page = browser.get(&asked).await.text();
+    assert!(!page.contains("tide-1") && page.contains("surge-1"), "{page}");
+    let refused = browser
+        .post("/oauth/authorize", &approval(&browser, &request, &down).await)
+        .await;
+    assert_eq!(refused.status, 404, "{}", refused.text());
+}
+
+#[tokio::test]
+async fn an_agent_that_is_made_with_a_consent_is_a_registration() {
+    let mut few = limits();
+    few.agents_per_ip_per_hour = 1;
+    let service = Service::with(config(), few).await;
+    let browser = Browser::signed_in(&service).await;
+    let request = registered_request(&service).await;
+    let consent = approval(&browser, &request, "new").await;
     let agreed = browser.post("/oauth/authorize", &consent).await;
     assert_eq!(agreed.status, 303, "{}", agreed.text());
     assert!(location(&agreed).starts_with("https://app.example/callback?code="));

@@ -97,9 +97,13 @@ async fn question(cx: &Cx, asked: &Asked) -> Result<ConsentPage, ApiError> {
     let operator = cx.the_operator()?;
     let (store, issuer) = (&cx.app.store, cx.app.apps.server().issuer());
     let accounts = store.accounts();
-    let (found, agents) = tokio::try_join!(store.operator(operator), accounts.agents_of(operator, cx.now))?;
-    let agents: Vec<_> = agents.into_iter().filter(|agent| agent.removed_at.is_none()).collect();
-    let taken = u32::try_from(agents.len()).unwrap_or(u32::MAX);
+    let (found, agents, waiting) = tokio::try_join!(
+        store.operator(operator),
+        accounts.agents_of(operator, cx.now),
+        accounts.claims_waiting(operator, cx.now)
+    )?;
+    let present = agents.iter().filter(|agent| agent.removed_at.is_none()).count();
+    let taken = u32::try_from(present).unwrap_or(u32::MAX).saturating_add(waiting);
     let places_left = cx.app.limits.agents_per_operator.saturating_sub(taken);
     let Asked { client, request, query } = asked;
     let only_one = request.scopes.words().count() == 1;
@@ -125,6 +129,7 @@ async fn question(cx: &Cx, asked: &Asked) -> Result<ConsentPage, ApiError> {
         new_agent: (places_left > 0).then(|| name_after(client)),
         agents: agents
             .into_iter()
+            .filter(may_act)
             .map(|agent| AgentChoice {
                 id: agent.id.to_string(),
                 name: agent.name,
@@ -136,6 +141,11 @@ async fn question(cx: &Cx, asked: &Asked) -> Result<ConsentPage, ApiError> {
         request: query.clone(),
         errors: Vec::new(),
     })
+}
+
+/// Returns true if an app may act as an agent: the code for another one could not be exchanged.
+fn may_act(agent: &store::Agent) -> bool {
+    agent.removed_at.is_none() && agent.taken_down_at.is_none()
 }
 
 /// Returns what a scope allows, for people.
@@ -280,7 +290,7 @@ async fn agent(cx: &Cx, operator: OperatorId, chosen: &str, client: &Client) -> 
     let found = agents
         .iter()
         // Among those of this operator: a form may name any id.
-        .find(|agent| agent.id == chosen && agent.removed_at.is_none());
+        .find(|agent| agent.id == chosen && may_act(agent));
     found.map(|agent| agent.id).ok_or_else(|| missing("agent"))
 }
 

@@ -274,6 +274,22 @@ impl Accounts<'_> {
             .await
     }
 
+    /// Returns the number of claims of an operator that wait for a decision at `now`. Each takes the place of an agent.
+    pub async fn claims_waiting(&self, operator: OperatorId, now: Timestamp) -> Result<u32, Error> {
+        self.0
+            .read(async {
+                let waiting: i64 = sqlx::query_scalar(
+                    "SELECT COUNT(*) FROM claims WHERE operator_id = $1 AND status = 'pending' AND expires_at > $2",
+                )
+                .bind(operator.to_string())
+                .bind(now.micros())
+                .fetch_one(self.0.readers())
+                .await?;
+                Ok(u32::try_from(waiting).unwrap_or(u32::MAX))
+            })
+            .await
+    }
+
     /// Approves a claim of an operator, if `phrase` has the words of the claim: the agent exists from the commit on,
     /// and its key works. Case, spaces and hyphens of the phrase do not matter.
     pub async fn claim_approve(

@@ -28,6 +28,8 @@ pub struct Agent {
     pub created_at: Timestamp,
     /// Time of the removal, if it was removed.
     pub removed_at: Option<Timestamp>,
+    /// Time of the takedown, if the agent was taken down.
+    pub taken_down_at: Option<Timestamp>,
     /// Keys that are valid, newest first.
     pub keys: Vec<AgentKey>,
 }
@@ -47,8 +49,8 @@ impl Accounts<'_> {
         self.0
             .read(async {
                 let rows = sqlx::query(
-                    "SELECT id, name, wallet_address, description, created_at, removed_at FROM agents
-                     WHERE operator_id = $1 ORDER BY created_at, id",
+                    "SELECT id, name, wallet_address, description, created_at, removed_at, taken_down_at
+                     FROM agents WHERE operator_id = $1 ORDER BY created_at, id",
                 )
                 .bind(operator.to_string())
                 .fetch_all(self.0.readers())
@@ -73,6 +75,7 @@ impl Accounts<'_> {
                         description: row.value("description")?,
                         created_at: row.time("created_at")?,
                         removed_at: row.time_optional("removed_at")?,
+                        taken_down_at: row.time_optional("taken_down_at")?,
                         keys: keys
                             .iter()
                             .map(|key| {

@@ -355,6 +355,11 @@ pub async fn waiting_claims_count_as_agents(url: &str) {
     })
     .await;
     assert_eq!(count(&made, &true), 5);
+    let counted = stores[0].accounts();
+    let agents = counted.agents_of(ada, at(2)).await.unwrap().len();
+    let waiting = counted.claims_waiting(ada, at(2)).await.unwrap() as usize;
+    assert_eq!(agents + waiting, 5);
+    assert_eq!(counted.claims_waiting(ada, at(9 * DAY)).await.unwrap(), 0);
     // Approving them all makes no sixth agent, and a removed one makes room.
     let accounts = stores[0].accounts();
     for claim in accounts.claims_of(ada, 99, at(2)).await.unwrap() {
