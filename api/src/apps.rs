@@ -68,14 +68,14 @@ impl Apps {
         &self.server
     }
 
-    /// Returns the documents of clients.
-    pub fn web(&self) -> &Web {
-        &self.web
-    }
-
     /// Returns the keys of a client that keeps them at a URL.
     pub(crate) async fn keys(&self, client: &Client) -> Option<Keys> {
         self.web.keys(client, self.clock.now()).await
+    }
+
+    /// Notes that an assertion of a client was refused.
+    pub(crate) fn doubt_keys(&self, client: &Client) {
+        self.web.doubt_keys(client, self.clock.now());
     }
 
     /// Returns the client with this identifier: a registered one, or the one that its document describes.

@@ -210,9 +210,10 @@ impl<T> Cache<T> {
         self.entries.insert(url.to_owned(), (value, now.plus(freshness)));
     }
 
-    /// Removes the entry of a URL, such as a key set that does not have the key of an assertion.
-    pub fn remove(&mut self, url: &str) {
-        self.entries.remove(url);
+    /// Returns the entry of a URL to change, unless its time is over.
+    pub fn get_mut(&mut self, url: &str, now: Timestamp) -> Option<&mut T> {
+        let (value, until) = self.entries.get_mut(url)?;
+        (now < *until).then_some(value)
     }
 
     /// Returns the number of entries.

@@ -3,6 +3,8 @@
 //! Invariant: everything is fetched by the package `outbound`, without redirects and within its limits. Only what
 //! passed its checks is kept, in a bounded number.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use http::header::{self, HeaderName};
 use oauth::client::{Auth, Client};
@@ -14,6 +16,8 @@ use types::Timestamp;
 
 /// Documents, and key sets, that are kept.
 const KEPT: usize = 1_000;
+/// Least time between two fetches of a key set that is not over.
+const REFETCH: Duration = Duration::from_mins(1);
 /// Concurrent fetches. Further ones wait, so that strangers cannot make the service fetch without bound.
 const FETCHES: usize = 16;
 
@@ -31,13 +35,23 @@ pub enum FetchError {
     Closed,
 }
 
+/// Keys of a client, as they were fetched.
+#[derive(Debug)]
+struct KeySet {
+    keys: Keys,
+    /// Time of the latest fetch, also of one that failed.
+    fetched_at: Timestamp,
+    /// True if an assertion was not signed by one of them.
+    is_doubted: bool,
+}
+
 /// Documents and keys of clients.
 #[derive(Debug)]
 pub struct Web {
     client: outbound::Client,
     fetches: tokio::sync::Semaphore,
     documents: Mutex<Cache<Client>>,
-    keys: Mutex<Cache<Keys>>,
+    keys: Mutex<Cache<KeySet>>,
 }
 
 impl Web {
@@ -79,26 +93,44 @@ impl Web {
         Ok(client)
     }
 
-    /// Returns the keys of a client that keeps them at a URL; none for any other client. A key set that lacks the key of
-    /// an assertion is forgotten by [`forget_keys`](Self::forget_keys).
+    /// Returns the keys of a client that keeps them at a URL; none for any other client. A key set that is doubted is
+    /// fetched again, once a minute at most, and stays if that fails.
     pub(crate) async fn keys(&self, client: &Client, now: Timestamp) -> Option<Keys> {
         let Auth::KeysAt(url) = &client.auth else { return None };
-        if let Some(keys) = self.keys.lock().get(url, now) {
-            return Some(keys.clone());
-        }
+        let known = match self.keys.lock().get_mut(url, now) {
+            Some(set) if set.is_doubted && now.since(set.fetched_at) >= REFETCH => {
+                // Noted before the fetch, so that requests at the same time make one.
+                set.fetched_at = now;
+                Some(set.keys.clone())
+            }
+            Some(set) => return Some(set.keys.clone()),
+            None => None,
+        };
         // Without keys no assertion can be verified, so the reason for which they are missing does not
         // matter.
+        self.fetch_keys(url, now).await.or(known)
+    }
+
+    async fn fetch_keys(&self, url: &str, now: Timestamp) -> Option<Keys> {
         let fetched = self.fetch(url).await.ok()?;
         let keys = document::read_keys(&fetched.as_fetched()).ok()?;
         let freshness = document::freshness(fetched.cache_control.as_deref());
-        self.keys.lock().put(url, keys.clone(), freshness, now);
+        let set = KeySet {
+            keys: keys.clone(),
+            fetched_at: now,
+            is_doubted: false,
+        };
+        self.keys.lock().put(url, set, freshness, now);
         Some(keys)
     }
 
-    /// Forgets the keys of a client, so that the next assertion sees rotated ones.
-    pub(crate) fn forget_keys(&self, client: &Client) {
-        if let Auth::KeysAt(url) = &client.auth {
-            self.keys.lock().remove(url);
+    /// Notes that an assertion was not signed by a known key of a client, which may have new ones. The keys stay: anybody
+    /// can send a wrong assertion.
+    pub(crate) fn doubt_keys(&self, client: &Client, now: Timestamp) {
+        if let Auth::KeysAt(url) = &client.auth
+            && let Some(set) = self.keys.lock().get_mut(url, now)
+        {
+            set.is_doubted = true;
         }
     }
 

@@ -396,8 +396,8 @@ async fn client(apps: &Apps, credentials: &Credentials) -> Result<Client, Refuse
     let keys = apps.keys(&client).await;
     let authenticated = apps.server().authenticate(credentials, &client, keys.as_ref()).await;
     if let (Err(_), Some(_)) = (&authenticated, &keys) {
-        // The client may have new keys, which the next try sees.
-        apps.web().forget_keys(&client);
+        // The client may have new keys, which a later try sees.
+        apps.doubt_keys(&client);
     }
     authenticated?;
     Ok(client)

@@ -229,6 +229,10 @@ fn a_cache_is_bounded_and_forgets() {
         cache.put(&url.to_string(), url, seconds(100), at(3));
     }
     assert_eq!(cache.len(), 2);
-    cache.remove("9999");
-    assert_eq!((cache.len(), cache.is_empty()), (1, false));
+    assert!(!cache.is_empty());
+    if let Some(value) = cache.get_mut("9999", at(3)) {
+        *value = 7;
+    }
+    assert_eq!(cache.get("9999", at(3)), Some(&7));
+    assert_eq!(cache.get_mut("9999", at(103)), None);
 }
