@@ -42,7 +42,7 @@ struct Quota {
 struct Storage {
     /// Bytes of the operator's datasets and uploads.
     used: u64,
-    /// Bytes that they may have.
+    /// Bytes that they may have now: the free ones, and those of which bought credits cover a day.
     allowed: u64,
 }
 
@@ -101,6 +101,7 @@ async fn quota(cx: Cx, _: Nothing) -> Result<Reply<Quota>, ApiError> {
         store.validation(),
     )?;
     let stored = storage_quota::stored_bytes(&cx, operator).await?;
+    let storage = storage_quota::allowed(&cx, operator).await?;
     let (_, paid_blocks) = store.money().egress_month(&account(operator), cx.now.month()).await?;
     let allowed = Allowances {
         knowledge: limits.knowledge_per_day,
@@ -115,7 +116,7 @@ async fn quota(cx: Cx, _: Nothing) -> Result<Reply<Quota>, ApiError> {
     Ok(Reply::ok(Quota {
         storage: Storage {
             used: stored.saturating_add(uploads),
-            allowed: limits.storage_bytes,
+            allowed: storage,
         },
         egress: Egress {
             used: egress,

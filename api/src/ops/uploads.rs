@@ -209,14 +209,14 @@ async fn begin(cx: Cx, input: Begin) -> Result<Reply<Begun>, ApiError> {
     if !maintains && stored.saturating_add(upload.bytes) > allowed {
         return Err(storage_quota::exceeded_by_maintainer(&cx, &project, upload.bytes));
     }
-    let of_uploader = if maintains { stored } else { 0 };
+    let (of_uploader, allowed) = if maintains {
+        (stored, allowed)
+    } else {
+        (0, storage_quota::allowed(&cx, upload.operator).await?)
+    };
     let bounds = UploadBounds {
         open: limits.open_uploads,
-        bytes: if maintains {
-            allowed.saturating_sub(of_uploader)
-        } else {
-            storage_quota::allowed(&cx, upload.operator).await?
-        },
+        bytes: allowed.saturating_sub(of_uploader),
         // Contributions to private projects use no allowance.
         allowance: (project.visibility == Visibility::Public).then_some(Allowance {
             limit: limits.public_contributions_per_day,
@@ -238,7 +238,10 @@ async fn begin(cx: Cx, input: Begin) -> Result<Reply<Begun>, ApiError> {
             let seconds = until.since(cx.now).as_secs() + 1;
             Some(ApiError::limited("too_many_uploads", message, seconds))
         }
-        UploadCreated::Full { held } => Some(storage_quota::exceeded(&cx, &upload, of_uploader.saturating_add(held))),
+        UploadCreated::Full { held } => {
+            let used = of_uploader.saturating_add(held);
+            Some(storage_quota::exceeded(&cx, &upload, used, allowed))
+        }
     };
     if let Some(refused) = refused {
         // No row was written, so nothing is left to abandon.

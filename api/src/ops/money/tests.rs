@@ -338,4 +338,17 @@ async fn a_batch_beyond_the_free_storage_needs_credits_for_a_day() {
     let operator = operator_of(&service, &key).await;
     service.granted(operator, 40).await;
     assert_eq!(service.call("POST", path, Some(&key), &batch).await.status, 201);
+    // 40 are one day of 64 MiB. The quota and a refusal say so.
+    let allowed = json!(1 + (64 << 20));
+    let quota = service.get("/quota", Some(&key)).await.json();
+    assert_eq!(quota["storage"]["allowed"], allowed);
+    let upload = json!({"bytes": 65 << 20, "parts": 1, "partSize": 65 << 20, "sourceDeclaration": "Gauges."});
+    let path = "/projects/weather/uploads";
+    let refused = service.call("POST", path, Some(&key), &upload.to_string()).await;
+    assert_eq!(
+        (refused.status.as_u16(), &refused.json()["quota"]["storage"]["allowed"]),
+        (402, &allowed),
+        "{}",
+        refused.text()
+    );
 }

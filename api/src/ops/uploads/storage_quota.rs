@@ -92,14 +92,18 @@ pub(crate) async fn admit(cx: &Cx, project: &Project, bytes: u64) -> Result<(), 
     };
     let total = used.saturating_add(bytes);
     // Within the free bytes no balance is read.
-    if total <= cx.app.limits.storage_bytes || total <= allowed(cx, maintainer).await? {
+    if total <= cx.app.limits.storage_bytes {
+        return Ok(());
+    }
+    let allowed = allowed(cx, maintainer).await?;
+    if total <= allowed {
         return Ok(());
     }
     if cx.operator() != Some(maintainer) {
         return Err(exceeded_by_maintainer(cx, project, bytes));
     }
-    let message = format!("the batch does not fit: {used} bytes of storage are used");
-    Err(of_operator(cx, maintainer, used, message))
+    let message = format!("the batch does not fit: {used} of {allowed} bytes of storage are used");
+    Err(of_operator(cx, maintainer, used, allowed, message))
 }
 
 /// Sizes of what operators store, as this process saw them lately.
@@ -126,18 +130,17 @@ impl Seen {
 }
 
 /// Returns the error for an uploader whose storage is used up.
-pub(super) fn exceeded(cx: &Cx, upload: &Upload, used: u64) -> ApiError {
-    let allowed = cx.app.limits.storage_bytes;
+pub(super) fn exceeded(cx: &Cx, upload: &Upload, used: u64, allowed: u64) -> ApiError {
     let message = format!(
         "{} bytes do not fit: {used} of {allowed} bytes of storage are used",
         upload.bytes
     );
-    of_operator(cx, upload.operator, used, message)
+    of_operator(cx, upload.operator, used, allowed, message)
 }
 
 /// Returns the error for an operator whose own storage is used up.
-fn of_operator(cx: &Cx, operator: OperatorId, used: u64, message: String) -> ApiError {
-    let quota = json!({"storage": {"used": used, "allowed": cx.app.limits.storage_bytes}});
+fn of_operator(cx: &Cx, operator: OperatorId, used: u64, allowed: u64, message: String) -> ApiError {
+    let quota = json!({"storage": {"used": used, "allowed": allowed}});
     let credits = json!({"topUp": cx.app.config.top_up(operator)});
     storage_exceeded(message, quota).field("credits", credits)
 }
@@ -149,7 +152,8 @@ pub(super) fn exceeded_by_maintainer(cx: &Cx, project: &Project, bytes: u64) -> 
         project.slug
     );
     // The answer goes to another operator. It omits the bytes in use, which would reveal the size of private datasets,
-    // and a top-up link, which would reveal the maintainer's id.
+    // and a top-up link, which would reveal the maintainer's id. What is allowed is the free figure, because another one
+    // would reveal the maintainer's credits.
     storage_exceeded(message, json!({"storage": {"allowed": cx.app.limits.storage_bytes}}))
 }
 
