@@ -278,6 +278,24 @@ pub async fn the_outbox_gives_what_is_due(url: &str) {
         Outbox { open: 2, bytes: 10 }
     );
 
+    // While the review is paused, only what goes to private projects is asked for.
+    let private = NewContribution {
+        private: true,
+        first_sweep: at(40),
+        ..world.contribution()
+    };
+    let hidden = private.id;
+    assert_eq!(
+        store.contribution_submit(private).await.unwrap(),
+        SubmitOutcome::Submitted
+    );
+    let of_private = async |seconds| -> Vec<ContributionId> {
+        let due = store.private_contributions_due(at(seconds), 10).await.unwrap();
+        due.into_iter().map(|due| due.id).collect()
+    };
+    assert_eq!((of_private(39).await, of_private(40).await), (vec![], vec![hidden]));
+    assert_eq!(due(40, 10).await, [(ids[1], 1), (ids[0], 0), (hidden, 0)]);
+
     let mut at_start = Vec::new();
     while let Some(next) = store
         .contributions_open_at_start(1, at_start.last().copied())
@@ -287,7 +305,7 @@ pub async fn the_outbox_gives_what_is_due(url: &str) {
     {
         at_start.push(next.id);
     }
-    let mut open = vec![ids[0], ids[1]];
+    let mut open = vec![ids[0], ids[1], hidden];
     open.sort();
     assert_eq!(at_start, open);
 }

@@ -5,9 +5,19 @@ use std::time::Duration;
 use types::unit::UNUSABLE_ANSWER;
 use types::vocabulary::{ReviewStep, StepOutcome};
 
-use super::fixture::{at, open};
+use super::fixture::{self, at, new_project, open, outcome, project, waiting};
 use super::knowledge::{World, apply, entry, held, is_sound, published, rejected, status, submitted};
-use crate::{NewUnit, UnitOutcome, UnitStatus, UnitSwept};
+use crate::{ContributionStatus, NewContribution, NewUnit, Store, SubmitOutcome, UnitOutcome, UnitStatus, UnitSwept};
+
+/// Returns an author of contributions to a dataset of the units' author.
+async fn contributor(store: &Store, world: &World) -> fixture::World {
+    let (agent, operator) = world.author;
+    fixture::World {
+        operator,
+        agent,
+        project: project(store, new_project(operator, "weather")).await,
+    }
+}
 
 /// A hold keeps the version, adds one entry a day, and ends with the first decision of a judge, for all that wait.
 pub async fn a_hold_ends_with_the_first_decision(url: &str) {
@@ -51,6 +61,9 @@ pub async fn a_hold_ends_with_the_first_decision(url: &str) {
     store.knowledge().swept(swept).await.unwrap();
     assert_eq!(status(&store, ids[0]).await, UnitStatus::Queued);
     // A rejection by a step before the judges says nothing about them.
+    let contribution = contributor(&store, &world).await.submitted(&store, 1).await[0];
+    let held_too = outcome(contribution, waiting(Some(100_000)));
+    assert!(store.outcomes_apply(vec![held_too]).await.unwrap()[0].changed);
     let early = UnitOutcome {
         at: at(50),
         report: vec![entry(ReviewStep::PersonalData, StepOutcome::Refused)],
@@ -58,6 +71,7 @@ pub async fn a_hold_ends_with_the_first_decision(url: &str) {
     };
     assert_eq!(apply(&store, vec![early]).await, [true]);
     assert!(store.validation().await.unwrap().0.hold.is_some());
+    assert!(store.contributions_due(at(99_999), 10).await.unwrap().is_empty());
     let decided = UnitOutcome {
         at: at(60),
         ..published(ids[0], 70)
@@ -66,6 +80,8 @@ pub async fn a_hold_ends_with_the_first_decision(url: &str) {
     assert_eq!(store.validation().await.unwrap().0.hold, None);
     let due = store.knowledge().due(at(60), 10).await.unwrap();
     assert_eq!(due.iter().map(|due| due.id).collect::<Vec<_>>(), [ids[1]]);
+    let due = store.contributions_due(at(60), 10).await.unwrap();
+    assert_eq!(due.iter().map(|due| due.id).collect::<Vec<_>>(), [contribution]);
     // A hold that was noticed before that decision does not come back.
     let late = UnitOutcome {
         at: at(55),
@@ -145,8 +161,23 @@ pub async fn a_pause_ends_for_all_at_once(url: &str) {
     };
     let id = submitted(&store, new).await;
     assert_eq!(status(&store, id).await, UnitStatus::Waiting);
+    let contribution = NewContribution {
+        paused: true,
+        first_sweep: at(100_000),
+        ..contributor(&store, &world).await.contribution()
+    };
+    let contributed = contribution.id;
+    assert_eq!(
+        store.contribution_submit(contribution).await.unwrap(),
+        SubmitOutcome::Submitted
+    );
+    let row = store.contribution(contributed).await.unwrap().unwrap();
+    assert_eq!(row.status, ContributionStatus::Waiting);
     assert!(store.knowledge().due(at(99_999), 10).await.unwrap().is_empty());
+    assert!(store.contributions_due(at(99_999), 10).await.unwrap().is_empty());
     assert!(store.validation_pause(false, at(5)).await.unwrap());
     assert_eq!(store.knowledge().due(at(5), 10).await.unwrap().len(), 1);
+    let due = store.contributions_due(at(5), 10).await.unwrap();
+    assert_eq!(due.iter().map(|due| due.id).collect::<Vec<_>>(), [contributed]);
     is_sound(&store).await;
 }
