@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Tries backup and restore: `deploy/backup-drill.py SLUICE [SECONDS]`.
 
-Runs the program SLUICE on a folder of its own, contributes from several agents for SECONDS (10), and meanwhile copies the
-data folder with `backup.py` again and again. Then each copy is proven by `sluice check`, served, waited for until nothing
-is open, asked for every contribution that was acknowledged before its backup began, and proven again.
+Runs the program SLUICE on a folder of its own, contributes from several writers for SECONDS (10) and submits units, and
+meanwhile copies the data folder with `backup.py` again and again. Then each copy is proven by `sluice check`, served, waited
+for until nothing is open, asked for every contribution and every unit that was acknowledged before its backup began, and
+proven again. A unit has the text that was submitted; one that was decided before the backup began has the same outcome.
 """
 
 import concurrent.futures
@@ -22,12 +23,29 @@ from pathlib import Path
 HERE = Path(__file__).parent
 WRITERS = 4
 BACKUPS = 3
+STORES = ("ext4", "XFS", "ZFS", "Btrfs", "tmpfs", "NFS")
+ENGINES = ("SQLite", "PostgreSQL", "RocksDB", "LMDB", "DuckDB")
+DECIDED = ("published", "rejected")
 
 
 def environment() -> dict:
     lifted = dict(os.environ, SLUICE__LIMITS__CALLS_PER_IP_PER_MINUTE="100000000")
     lifted["SLUICE__LIMITS__PUBLIC_CONTRIBUTIONS_PER_DAY"] = "100000000"
+    lifted["SLUICE__LIMITS__KNOWLEDGE_PER_DAY"] = "100000000"
+    lifted["SLUICE__LIMITS__SUBMISSIONS_PER_AGENT_PER_HOUR"] = "100000000"
     return lifted
+
+
+def unit(number: int) -> dict:
+    """Returns a unit whose text differs from those of other numbers in more than the number."""
+    store, engine = STORES[number % len(STORES)], ENGINES[number // len(STORES) % len(ENGINES)]
+    body = (f"{engine} on {store}, run {number}: {1200 + 37 * number} commits/s with one writer, p99 {3 + number % 11} ms over "
+            f"{10 + number % 7} minutes; fsync took {40 + number % 13} % of the time. Reproduce: 4 vCPU, 8 GB, kernel 6.8, "
+            f"batches of {1 + number % 64} rows, page size {4096 << number % 3} bytes.")
+    return {
+        "title": f"{engine} commits on {store}, run {number}", "body": body, "category": "infra-measurement",
+        "sourceDeclaration": f"Measured by the backup drill on {store}.",
+    }
 
 
 def call(base: str, method: str, path: str, credential=None, body=None):
@@ -87,7 +105,7 @@ def main() -> int:
             call(live.base, "POST", "/projects", key, {
                 "slug": f"drill-{number}", "title": "A drill", "readme": "What the backup drill writes.", "schemaDef": schema,
             })
-        acknowledged, over, lock = [], threading.Event(), threading.Lock()
+        acknowledged, units, over, lock = [], {}, threading.Event(), threading.Lock()
 
         def write(writer: int) -> None:
             number = 0
@@ -99,29 +117,42 @@ def main() -> int:
                     acknowledged.append((slug, answer["id"]))
                 number += 1
 
-        with concurrent.futures.ThreadPoolExecutor(WRITERS) as writers:
-            futures = [writers.submit(write, writer) for writer in range(WRITERS)]
+        def submit() -> None:
+            number = 0
+            while not over.is_set():
+                text = unit(number)
+                identifier = call(live.base, "POST", "/knowledge", key, text)["id"]
+                with lock:
+                    units[identifier] = (text, None)
+                status = call(live.base, "GET", f"/knowledge/{identifier}?wait=5", key)["status"]
+                if status in DECIDED:
+                    with lock:
+                        units[identifier] = (text, status)
+                number += 1
+
+        with concurrent.futures.ThreadPoolExecutor(WRITERS + 1) as writers:
+            futures = [writers.submit(write, writer) for writer in range(WRITERS)] + [writers.submit(submit)]
             copies = []
             try:
                 for number in range(BACKUPS):
                     time.sleep(seconds / BACKUPS)
                     with lock:
-                        before = list(acknowledged)
+                        before, texts = list(acknowledged), dict(units)
                     copy = Path(folder) / f"copy-{number}"
                     started = time.monotonic()
                     subprocess.run([sys.executable, str(HERE / "backup.py"), str(data), str(copy)], check=True)
                     took = time.monotonic() - started
                     with lock:
-                        print(f"copy {number}: {took:.2f} s, {len(before)} acknowledged before it, "
-                              f"{len(acknowledged) - len(before)} while it ran")
-                    copies.append((copy, before))
+                        print(f"copy {number}: {took:.2f} s, {len(before)} contributions and {len(texts)} units acknowledged "
+                              f"before it, {len(acknowledged) - len(before)} and {len(units) - len(texts)} while it ran")
+                    copies.append((copy, before, texts))
             finally:
                 over.set()
             for future in futures:
                 future.result()
         live.stop()
         print("live:", check(program, data))
-        for copy, before in copies:
+        for copy, before, texts in copies:
             print(f"{copy.name} as copied:", check(program, copy))
             restored = Service(program, copy)
             merged = 0
@@ -130,8 +161,18 @@ def main() -> int:
                 if found["status"] != "merged":
                     raise SystemExit(f"{copy.name}: {identifier} is {found['status']}")
                 merged += 1
+            outcomes = dict.fromkeys(DECIDED, 0)
+            for identifier, (text, decided) in texts.items():
+                found = call(restored.base, "GET", f"/knowledge/{identifier}?wait=20", key)
+                changed = [name for name, value in text.items() if found[name] != value]
+                if changed:
+                    raise SystemExit(f"{copy.name}: {', '.join(changed)} of the unit {identifier} changed")
+                if found["status"] not in DECIDED or decided not in (None, found["status"]):
+                    raise SystemExit(f"{copy.name}: the unit {identifier} is {found['status']} and was {decided or 'open'}")
+                outcomes[found["status"]] += 1
             restored.stop()
-            print(f"{copy.name} restored: {merged} of {len(before)} merged;", check(program, copy))
+            print(f"{copy.name} restored: {merged} of {len(before)} merged, "
+                  f"{outcomes['published']} units published and {outcomes['rejected']} rejected;", check(program, copy))
     return 0
 
 
