@@ -109,7 +109,7 @@ macro_rules! store_suite {
                 a_cursor_moves_with_the_end_of_a_run_only, one_of_many_begins_a_run, a_lease_of_a_clock_that_was_ahead_ends,
                 old_runs_are_pruned, a_run_that_is_given_back_is_due_and_no_failure;
             console: contributions_are_listed_by_what_became_of_them, contributions_are_counted_by_day,
-                projects_and_uploads_are_listed;
+                contributions_are_added_up_by_their_tallies, projects_and_uploads_are_listed;
             service: counts_add_up_and_keep_no_text, a_checker_sees_what_is_there, two_handles_share_one_database,
                 a_change_costs_one_commit, a_closed_store_says_so;
             knowledge: an_acknowledged_version_is_kept_with_its_submission, a_text_is_taken_once_until_it_is_rejected,

@@ -121,6 +121,30 @@ pub struct Day {
     pub open: u64,
 }
 
+/// Contributions with the same status and tallies, added up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContributionSum {
+    /// Status of each.
+    pub status: ContributionStatus,
+    /// Tallies of the gates as JSON; set with a terminal status.
+    pub tallies: Option<String>,
+    /// Number of contributions.
+    pub count: u64,
+    /// Number of their submitted records together; an upload that is not decided has 0.
+    pub rows: u64,
+}
+
+impl From<&ListedContribution> for ContributionSum {
+    fn from(one: &ListedContribution) -> Self {
+        Self {
+            status: one.status,
+            tallies: one.tallies.clone(),
+            count: 1,
+            rows: u64::from(one.rows),
+        }
+    }
+}
+
 const MICROS_A_DAY: i64 = 86_400_000_000;
 /// Columns of a listed contribution.
 const LISTED: &str = "SELECT contributions.id AS id, projects.slug AS slug, agents.name AS agent_name,
@@ -279,6 +303,42 @@ impl Console<'_> {
                     }
                 }
                 Ok(days)
+            })
+            .await
+    }
+
+    /// Returns the contributions of the operator's agents from `since` on, added up by status and tallies: the `limit`
+    /// most frequent of these.
+    pub async fn sums_of(
+        &self,
+        operator: OperatorId,
+        since: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<ContributionSum>, Error> {
+        self.0
+            .read(async {
+                // Most batches of an agent are alike, so that thousands of them are a few rows.
+                sqlx::query(
+                    "SELECT status, tallies, COUNT(*) AS counted, CAST(SUM(row_count) AS BIGINT) AS row_count
+                     FROM contributions WHERE operator_id = $1 AND id >= $2 AND submitted_at >= $3
+                     GROUP BY status, tallies ORDER BY counted DESC, status, tallies LIMIT $4",
+                )
+                .bind(operator.to_string())
+                .bind(earliest(since).to_string())
+                .bind(since.micros())
+                .bind(i64::from(limit))
+                .fetch_all(self.0.readers())
+                .await?
+                .iter()
+                .map(|row| {
+                    Ok(ContributionSum {
+                        status: row.parsed("status")?,
+                        tallies: row.value("tallies")?,
+                        count: row.number("counted")?,
+                        rows: row.number("row_count")?,
+                    })
+                })
+                .collect()
             })
             .await
     }

@@ -74,7 +74,7 @@ pub use community::{
     Answer, Answered, BoardRequest, Chosen, Closed, Community, Link, NewAnswer, NewItemLink, NewRequest, RequestCount,
     RequestFilter, RequestMatch,
 };
-pub use console::{Console, Day, ListedContribution, ListedProject, ListedUpload, Selection};
+pub use console::{Console, ContributionSum, Day, ListedContribution, ListedProject, ListedUpload, Selection};
 pub use contributions::{
     Contribution, ContributionLoss, Due, Idempotency, NewContribution, Outbox, SubmitOutcome, Swept,
 };

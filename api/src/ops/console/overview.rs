@@ -2,7 +2,7 @@
 
 use operators::Tally;
 use pages::console::{Attention, GateTally, OverviewPage};
-use store::{ClaimStatus, ContributionStatus, ListedContribution, Selection};
+use store::{ClaimStatus, ContributionStatus, ContributionSum, Selection};
 use types::{OperatorId, Timestamp};
 
 use super::{activity, chrome, contributions, instant, missing, page};
@@ -15,8 +15,9 @@ use crate::wire::Nothing;
 /// Days of the chart.
 const DAYS: u32 = 14;
 const MICROS_A_DAY: i64 = 86_400_000_000;
-/// Contributions that the figures of 24 hours look at. Beyond it the page says that it counts the newest only.
-const MAX_COUNTED: u32 = 2_000;
+/// Sums that the figures of 24 hours are made of, each of contributions with the same tallies. Beyond it the rarest ones
+/// are left out.
+const MAX_SUMS: u32 = 500;
 /// Rows of the lists of latest things.
 const LATEST: u32 = 8;
 /// Projects that the figures look at.
@@ -30,17 +31,14 @@ async fn show(cx: Cx, _: Nothing) -> Result<View, ApiError> {
     let (operator, now) = (cx.the_operator()?, cx.now);
     let store = &cx.app.store;
     let (console, accounts) = (store.console(), store.accounts());
-    let (projects, agents, days, newest) = tokio::try_join!(
+    let yesterday = Timestamp::from_micros(now.micros() - MICROS_A_DAY);
+    let (projects, agents, days, sums, newest) = tokio::try_join!(
         console.projects_of(operator, MAX_PROJECTS),
         accounts.agents_of(operator, now),
         console.days_of(operator, DAYS, now),
-        console.contributions_of(operator, Selection::All, None, MAX_COUNTED)
+        console.sums_of(operator, yesterday, MAX_SUMS),
+        console.contributions_of(operator, Selection::All, None, LATEST)
     )?;
-    let yesterday = now.micros() - MICROS_A_DAY;
-    let recent: Vec<_> = newest
-        .iter()
-        .filter(|row| row.submitted_at.micros() >= yesterday)
-        .collect();
     let active = agents.iter().filter(|agent| agent.removed_at.is_none()).count();
     let account = store.operator(operator).await?.ok_or_else(|| missing("account"))?;
     View::page(&OverviewPage {
@@ -52,35 +50,35 @@ async fn show(cx: Cx, _: Nothing) -> Result<View, ApiError> {
         agent_limit: cx.app.limits.agents_per_operator,
         datasets: u64::try_from(projects.len()).unwrap_or(u64::MAX),
         records: projects.iter().map(|project| project.record_count).sum(),
-        contributions: u64::try_from(recent.len()).unwrap_or(u64::MAX),
-        flow: flow(&recent)?,
+        contributions: sums.iter().map(|sum| sum.count).sum(),
+        flow: flow(&sums)?,
         days: chart(&days, now),
-        latest: newest.iter().take(LATEST as usize).map(contributions::listed).collect(),
+        latest: newest.iter().map(contributions::listed).collect(),
         activity: activity::rows(&cx, operator, LATEST).await?,
     })
 }
 
 /// Adds up the rows of contributions, gate by gate.
-pub(super) fn flow(rows: &[&ListedContribution]) -> Result<pages::Flow, ApiError> {
+pub(super) fn flow(sums: &[ContributionSum]) -> Result<pages::Flow, ApiError> {
     let mut flow = pages::Flow::default();
     let mut gates: Vec<GateTally> = Vec::new();
-    for row in rows {
-        let tallies = tallies(row.tallies.as_deref())?;
+    for sum in sums {
+        let tallies = tallies(sum.tallies.as_deref())?;
         // The first gate sees every record; the row of an upload has no count of its own.
         let came = tallies
             .first()
-            .map_or_else(|| u64::from(row.rows), |first| u64::from(first.rows));
+            .map_or(sum.rows, |first| u64::from(first.rows) * sum.count);
         flow.rows += came;
-        match row.status {
+        match sum.status {
             ContributionStatus::Submitted | ContributionStatus::Waiting => flow.waiting += came,
             ContributionStatus::Rejected => {
                 // Without tallies no gate saw the rows.
-                flow.rejected += tallies.last().map_or(came, |last| u64::from(last.passed));
+                flow.rejected += tallies.last().map_or(came, |last| u64::from(last.passed) * sum.count);
             }
             ContributionStatus::Merged => {}
         }
         for tally in tallies {
-            add_up(&mut gates, contributions::tally(tally));
+            add_up(&mut gates, times(contributions::tally(tally), sum.count));
         }
     }
     flow.gates = gates
@@ -93,6 +91,18 @@ pub(super) fn flow(rows: &[&ListedContribution]) -> Result<pages::Flow, ApiError
         })
         .collect();
     Ok(flow)
+}
+
+/// Returns the counts of a gate for as many contributions.
+fn times(tally: GateTally, count: u64) -> GateTally {
+    GateTally {
+        gate: tally.gate,
+        rows: tally.rows * count,
+        passed: tally.passed * count,
+        dropped: tally.dropped * count,
+        refused: tally.refused * count,
+        held: tally.held * count,
+    }
 }
 
 /// Adds the counts of a gate to those of the same gate, in the order in which the gates judge.

@@ -2,7 +2,7 @@
 //!
 //! Invariant: a program that asks at the same address gets the same text as JSON or plain text.
 
-use store::ProjectFilter;
+use store::{ContributionSum, ProjectFilter};
 
 use super::overview::flow;
 use super::{chrome, instant};
@@ -57,7 +57,7 @@ async fn home(cx: Cx, _: Nothing) -> Result<View, ApiError> {
     let (projects, total) = tokio::try_join!(store.projects(&filter), store.project_count(&filter))?;
     let (records, versions) = store.console().public_totals().await?;
     let latest = store.console().contributions_in_public(FLOWING).await?;
-    let latest: Vec<_> = latest.iter().collect();
+    let latest: Vec<_> = latest.iter().map(ContributionSum::from).collect();
     let feed = store.feed().before(i64::MAX, NEWEST).await?;
     View::page(&pages::HomePage {
         flow: (!latest.is_empty()).then(|| flow(&latest)).transpose()?,

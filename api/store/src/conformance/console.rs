@@ -3,7 +3,9 @@
 use types::ContributionId;
 
 use super::fixture::{World, agent, at, merged, new_project, open, operator, outcome, project, rejected, waiting};
-use crate::{Compression, Selection, Store, SubmitOutcome, Upload, UploadBounds, UploadCreated, UploadStatus};
+use crate::{
+    Compression, ContributionStatus, Selection, Store, SubmitOutcome, Upload, UploadBounds, UploadCreated, UploadStatus,
+};
 
 const DAY: i64 = 86_400;
 
@@ -78,6 +80,31 @@ pub async fn contributions_are_counted_by_day(url: &str) {
     // Of one day, only the second counts.
     let days = store.console().days_of(world.operator, 1, now).await.unwrap();
     assert_eq!(days.iter().map(|day| day.rejected).collect::<Vec<_>>(), [1]);
+}
+
+/// Contributions that became the same are one sum, of those since an instant and of one operator.
+pub async fn contributions_are_added_up_by_their_tallies(url: &str) {
+    let store = open(url).await;
+    let world = World::new(&store).await;
+    five(&store, &world).await;
+    let eve = operator(&store, "eve@example.org").await;
+    let sums = async |operator, seconds, limit| {
+        let sums = store.console().sums_of(operator, at(seconds), limit).await.unwrap();
+        let told = sums
+            .into_iter()
+            .map(|sum| (sum.status, sum.tallies, sum.count, sum.rows));
+        told.collect::<Vec<_>>()
+    };
+    let tallies = Some("[]".to_owned());
+    let rejected = (ContributionStatus::Rejected, tallies.clone(), 2, 6);
+    let all = sums(world.operator, 0, 10).await;
+    assert_eq!(all[0], rejected);
+    assert!(all.contains(&(ContributionStatus::Merged, tallies, 1, 3)), "{all:?}");
+    assert_eq!(all.iter().map(|sum| sum.2).sum::<u64>(), 5);
+    assert_eq!(sums(world.operator, 0, 1).await, [rejected]);
+    let later = sums(world.operator, DAY, 10).await;
+    assert_eq!(later.iter().map(|sum| sum.2).sum::<u64>(), 3);
+    assert_eq!(sums(eve, 0, 10).await, []);
 }
 
 /// An operator sees its own projects and their uploads, with what has no outcome.
