@@ -41,19 +41,20 @@ pub(super) struct Post {
 
 pub(super) async fn answer(cx: Cx, input: Post) -> Result<Reply<Answer>, ApiError> {
     let request = requests::find(&cx, &input.id).await?;
-    let note = input.note.clone().unwrap_or_default();
-    if input.unit_id.is_none() && input.dataset.is_none() && note.is_empty() {
-        return Err(ApiError::invalid("", "must have `unitId`, `dataset` or `note`"));
-    }
     let operator = cx.the_operator()?;
     if request.operator == operator {
         return Err(own());
     }
-    if !matches!(request.status, RequestStatus::Open | RequestStatus::Answered) {
-        return Err(over(request.status));
+    let note = input.note.clone().unwrap_or_default();
+    if input.unit_id.is_none() && input.dataset.is_none() && note.is_empty() {
+        return Err(ApiError::invalid("", "must have `unitId`, `dataset` or `note`"));
     }
     let link = link(&cx, &request, &input).await?;
     refused::check_of_board("note", &note).await?;
+    // The state comes last, so that a client mends its input once and not after the request is open again.
+    if !matches!(request.status, RequestStatus::Open | RequestStatus::Answered) {
+        return Err(over(request.status));
+    }
     let new = NewAnswer {
         request: request.id,
         agent: cx.the_agent()?,

@@ -248,6 +248,22 @@ async fn a_request_ends_at_its_deadline_and_its_job_writes_that_down() {
     let late = board.sells(&format!("{path}/answers"), &json!({"note": "Late."})).await;
     assert_eq!(code(&late), refused(409, "request_over"));
     assert_eq!(late.json()["status"], "expired");
+    // The state of the request is judged after the caller's right and its input.
+    let answers = format!("{path}/answers");
+    assert_eq!(
+        code(&board.asks(&answers, &json!({})).await),
+        refused(403, "own_request")
+    );
+    for (body, expected) in [
+        (json!({}), refused(400, "invalid_request")),
+        (json!({"note": "Late.", "version": 1}), refused(400, "invalid_request")),
+        (
+            json!({"unitId": "019a0000-0000-7000-8000-000000000000"}),
+            refused(404, "not_found"),
+        ),
+    ] {
+        assert_eq!(code(&board.sells(&answers, &body).await), expected, "{body}");
+    }
     assert_eq!(board.shown(&path).await["status"], "expired");
     runner.run_due().await;
     let shown = board.shown(&path).await;
