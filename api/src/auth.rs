@@ -17,7 +17,6 @@ use types::Kind;
 
 use crate::app::App;
 use crate::caller::{Actor, Caller, Door, Presented, Scopes};
-use crate::cx::Cx;
 use crate::error::ApiError;
 use crate::operation::{Credential, KEY, Spec, Surface};
 use crate::ops::pages::GUIDE;
@@ -253,16 +252,16 @@ fn admit(app: &App, spec: &Spec, caller: Caller, kind: Credential) -> Result<Opt
 }
 
 /// Checks that the caller is an agent, for an operation that requires one for some of its inputs only.
-pub(crate) fn require_agent(cx: &Cx) -> Result<(), ApiError> {
+pub(crate) fn require_agent(app: &App, caller: Option<&Caller>) -> Result<(), ApiError> {
     let spec = Spec {
         accepts: KEY,
         ..Spec::BASE
     };
-    match cx.caller.as_ref().map(|caller| &caller.actor) {
+    match caller.map(|caller| &caller.actor) {
         Some(Actor::Agent { .. }) => Ok(()),
-        Some(Actor::Person | Actor::SignedIn { .. }) => Err(unauthenticated(&cx.app, &spec, PERSON)),
-        Some(Actor::Claimant { status, .. }) => Err(not_approved(&cx.app, *status)),
-        None => Err(unauthenticated(&cx.app, &spec, REQUIRED)),
+        Some(Actor::Person | Actor::SignedIn { .. }) => Err(unauthenticated(app, &spec, PERSON)),
+        Some(Actor::Claimant { status, .. }) => Err(not_approved(app, *status)),
+        None => Err(unauthenticated(app, &spec, REQUIRED)),
     }
 }
 

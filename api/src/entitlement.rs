@@ -18,6 +18,7 @@ use types::{Kind, OperatorId, Timestamp, Version};
 pub(crate) use bought::Entitlements;
 
 use crate::app::App;
+use crate::auth;
 use crate::caller::Caller;
 use crate::cx::Cx;
 use crate::error::ApiError;
@@ -114,6 +115,12 @@ pub(crate) async fn outrank(
     match item {
         Item::None => Ok(()),
         Item::Project => visible_to(app, operator, slug).await.map(drop),
+        Item::Records => {
+            if input["limit"] != 0 {
+                auth::require_agent(app, caller)?;
+            }
+            visible_to(app, operator, slug).await.map(drop)
+        }
         Item::OwnProject => own_of(app, operator, slug).await.map(drop),
         Item::Unit | Item::OwnUnit => units::outrank(app, item, caller, now, input).await,
         Item::Request | Item::OwnRequest => requests::outrank(app, item, operator, now, input).await,

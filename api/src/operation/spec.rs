@@ -125,7 +125,9 @@ pub enum Item {
     None,
     /// Project whose slug is the member `slug`.
     Project,
-    /// The same, for an operation that only its operator may perform.
+    /// The same, for an operation that needs the key of an agent unless its member `limit` is 0.
+    Records,
+    /// Project whose slug is the member `slug`, for an operation that only its operator may perform.
     OwnProject,
     /// Knowledge unit whose id is the member `id`, for an operation on its discussion.
     Unit,

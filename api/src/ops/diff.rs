@@ -42,7 +42,7 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
                           `limit`; it goes on at `nextOffset`.",
             tag: "datasets",
             accepts: OPTIONAL,
-            item: Item::Project,
+            item: Item::Records,
             egress: true,
             success: &[(200, "The contributions, and a page of the records.")],
             failure: &[NOT_BOUGHT, NO_VERSION, NOT_YET],
@@ -165,7 +165,7 @@ async fn diff(cx: Cx, input: Between) -> Result<Reply<Diff>, ApiError> {
     let limit = input.limit.unwrap_or(cx.app.limits.default_diff_records);
     // The contributions alone are public. The records need an agent key, whether or not there is such a project.
     if limit > 0 {
-        auth::require_agent(&cx)?;
+        auth::require_agent(&cx.app, cx.caller.as_ref())?;
     }
     let project = entitlement::visible(&cx, &input.slug).await?;
     let (from, to) = (Version(input.from), Version(input.to));

@@ -238,7 +238,7 @@ fn every_operation_on_a_project_names_it_as_its_item() {
     {
         let spec = &operation.spec;
         let has_project = placeholders(operation).contains(&"slug");
-        let is_project = matches!(spec.item, Item::Project | Item::OwnProject);
+        let is_project = matches!(spec.item, Item::Project | Item::Records | Item::OwnProject);
         assert_eq!(is_project, has_project, "{}", spec.name);
         // Whoever adds to a project need not own it. Only a change of the project itself is its operator's.
         assert_eq!(

@@ -128,11 +128,16 @@ async fn what_a_diff_is_asked_for_is_in_range() {
         ("to=9007199254740991", 404),
         ("to=9007199254740992", 400),
     ] {
-        let got = service
-            .get(&format!("/projects/weather/diff?{query}"), Some(&mine))
-            .await;
+        let path = format!("/projects/weather/diff?{query}");
+        let got = service.get(&path, Some(&mine)).await;
         assert_eq!(got.status, status, "{query}");
+        // Records need a key, whatever else is wrong.
+        assert_eq!(service.get(&path, None).await.status, 401, "{query}");
     }
+    assert_eq!(
+        service.get("/projects/weather/diff?to=0&limit=0", None).await.status,
+        400
+    );
 }
 
 #[tokio::test]
