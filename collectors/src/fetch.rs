@@ -52,6 +52,9 @@ pub struct Fetcher {
     robots: Mutex<HashMap<String, (Arc<Robots>, Instant)>>,
 }
 
+/// Body of a page, with true if the transport would have shown a missing end.
+type Body = (Bytes, bool);
+
 /// An answer that arrived whole.
 pub(crate) struct Page {
     pub(crate) body: Bytes,
@@ -101,7 +104,7 @@ impl Fetcher {
         source: &Source,
         pages: &Pages,
         first: &str,
-    ) -> Result<(Vec<(Bytes, bool)>, Option<Vec<Value>>), Failure> {
+    ) -> Result<(Vec<Body>, Option<Vec<Value>>), Failure> {
         let mut url = address(first)?;
         let origin = url.origin();
         // A source whose next page is an earlier one would be fetched for ever without the set.
@@ -282,7 +285,7 @@ impl Page {
 /// Decodes the pages, unless their content is that of the run before. `records` are theirs, if they were decoded.
 async fn decoded(
     source: &Source,
-    bodies: Vec<(Bytes, bool)>,
+    bodies: Vec<Body>,
     records: Option<Vec<Value>>,
     before: Option<Cursor>,
     headers: Option<&HeaderMap>,
@@ -319,8 +322,8 @@ async fn decoded(
     Ok(Fetched::Records(records, cursor))
 }
 
-/// Decodes pages, each with true if the transport would have shown a missing end.
-async fn decode(source: &Source, bodies: Vec<(Bytes, bool)>) -> Result<Vec<Value>, Failure> {
+/// Decodes pages.
+async fn decode(source: &Source, bodies: Vec<Body>) -> Result<Vec<Value>, Failure> {
     let fetch = source.text.fetch.clone();
     // Decoding uses the processor for long. A decoder that panics fails the run and nothing else.
     let decoding = tokio::task::spawn_blocking(move || {
