@@ -1,7 +1,7 @@
 //! Compares a table with the versions that this worker and the marketplace know of.
 //!
 //! Invariant: of a table that lost history nothing is merged and nothing rejected. What comes for it waits, with the
-//! reason told, until the files are restored or an administrator accepts the loss.
+//! reason published, until the files are restored or an administrator accepts the loss.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::step::Stopped;
 const AGAIN: Duration = Duration::from_secs(15);
 
 /// Fails where the table lacks a version that the marketplace knew of when it acknowledged the submission, or one that
-/// this worker told or read of, unless the loss was accepted.
+/// this worker published or read of, unless the loss was accepted.
 ///
 /// # Errors
 /// [`Error::HistoryLost`].
@@ -25,13 +25,13 @@ pub(crate) async fn check(
     context: &Context,
     table: &Table,
     address: Address,
-    told: Option<KnownHead>,
+    acknowledged: Option<KnownHead>,
 ) -> Result<(), Error> {
     let lost = |head: KnownHead| Error::HistoryLost {
         dataset: address.dataset,
         path: format!("version {} with root {}", head.version, head.root),
     };
-    if let Some(head) = told
+    if let Some(head) = acknowledged
         && table.compare(head).await? == Agreement::Lost
     {
         return Err(lost(head));

@@ -118,10 +118,11 @@ async fn what_can_have_been_in_work_at_the_start_is_tried_out() {
 
 #[tokio::test]
 async fn a_batch_that_is_in_work_whenever_somebody_ends_the_process_is_merged_once() {
+    const KILLS: usize = 20;
     let mut world = World::asleep(config()).await;
     let dataset = world.dataset();
     let good = world.submit(dataset, texts(["slow"])).await;
-    for life in 1..=3 {
+    for life in 1..=KILLS {
         world.live();
         calls(&world, life).await;
         world.die().await;
@@ -131,7 +132,7 @@ async fn a_batch_that_is_in_work_whenever_somebody_ends_the_process_is_merged_on
     assert_eq!(world.merged(good).await, (1, 1));
     let fence = world.submit(dataset, texts(["fence"])).await;
     assert_eq!(world.merged(fence).await, (2, 1));
-    assert_eq!(world.trials.tried(), vec![good; 4]);
+    assert_eq!(world.trials.tried(), vec![good; KILLS + 1]);
     world.stop().await;
 }
 
