@@ -56,10 +56,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
         let before = cpu_time()?;
         for mut prepared in batches {
             let start = Instant::now();
-            if !matches!(
-                table.commit(&mut prepared, clock.now(), |_| Value::Null).await?,
-                CommitOutcome::Committed(_)
-            ) {
+            let committed = table.commit(&mut prepared, clock.now(), |_| Value::Null).await?;
+            if !matches!(committed, CommitOutcome::Committed(_)) {
                 return Err("a batch was not merged".into());
             }
             walls.push(start.elapsed());

@@ -86,10 +86,10 @@ impl Dispatcher {
         let Some((dataset, delivery)) = self.hand(delivery) else {
             return;
         };
-        tracing::error!(%dataset, "the lane ended before its time; a new one takes over");
+        tracing::error!(%dataset, "the table writer ended before its time; a new one takes over");
         // Only once: where a new writer dies at once, the runtime ends, and with it this worker.
         if self.hand(delivery).is_some() {
-            tracing::error!(%dataset, "there are no lanes any more; the message will come again");
+            tracing::error!(%dataset, "there are no table writers any more; the message will come again");
         }
     }
 
@@ -171,7 +171,7 @@ impl Dispatcher {
         drop(self.by_dataset);
         self.tasks.close();
         if tokio::time::timeout(grace, self.tasks.wait()).await.is_err() {
-            tracing::warn!("a lane did not end in time; its work will be redelivered");
+            tracing::warn!("a table writer did not end in time; its work will be redelivered");
         }
     }
 }

@@ -351,11 +351,11 @@ async fn an_upload_that_ends_its_process_every_time_is_quarantined_and_freed() {
     assert!(server.stop().await.success());
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_batch_that_ends_its_process_when_it_is_encoded_is_quarantined() {
+/// Sends a batch that ends its process in this way, among others for every dataset: it is rejected, and they are merged.
+async fn is_rejected_alone(way: &str) {
     let folder = tempfile::tempdir().unwrap();
     let options = Options::new(binary(), folder.path().join("data"));
-    let options = options.with("SLUICE_FAULT_LETHAL", format!("encoder:{LETHAL}"));
+    let options = options.with("SLUICE_FAULT_LETHAL", format!("{way}:{LETHAL}"));
     let (server, agent) = set(&options).await;
     let mut sent: Vec<_> = innocents().take(2 * SLUGS.len()).collect();
     let lethal = sent.len() / 2;
@@ -364,6 +364,16 @@ async fn a_batch_that_ends_its_process_when_it_is_encoded_is_quarantined() {
     letter_about(&options, sent[lethal].id.as_ref().unwrap());
     options.assert_consistent();
     assert!(server.stop().await.success());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_batch_that_ends_its_process_when_it_is_encoded_is_quarantined() {
+    is_rejected_alone("encoder").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_batch_that_exhausts_the_stack_is_quarantined() {
+    is_rejected_alone("stack").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -226,6 +226,7 @@ impl InjectedBug {
 #[cfg(feature = "faults")]
 mod armed {
     use std::cell::Cell;
+    use std::hint::black_box;
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::path::PathBuf;
     use std::sync::OnceLock;
@@ -244,12 +245,15 @@ mod armed {
 
     /// Beginning of a lethal text that only encoders die of.
     const OF_ENCODERS: &str = "encoder:";
+    /// Beginning of a lethal text that exhausts the stack of the thread that judges it.
+    const OF_STACKS: &str = "stack:";
 
     static ARMED: OnceLock<Armed> = OnceLock::new();
 
     /// Arms the process once. It kills itself at the `nth` passage (from 1) of `point`; if `after` names a file, only
     /// passages while the file exists count. `bug` enables a bug. Input that contains `lethal` aborts the process,
-    /// unless `lethal` is empty. After `encoder:`, it aborts the process when it is encoded and not before.
+    /// unless `lethal` is empty. After `encoder:`, it aborts the process when it is encoded and not before. After
+    /// `stack:`, it exhausts the stack.
     pub fn arm(point: String, nth: u64, after: Option<PathBuf>, bug: Option<InjectedBug>, lethal: String) {
         ARMED.get_or_init(|| Armed {
             point,
@@ -263,9 +267,23 @@ mod armed {
     /// Aborts the process, as a stack overflow or a failed allocation would, if the text contains the armed `lethal`
     /// text.
     pub fn crash_on(text: &[u8]) {
-        if !lethal().starts_with(OF_ENCODERS) {
-            crash_if(text, lethal());
+        let lethal = lethal();
+        if let Some(lethal) = lethal.strip_prefix(OF_STACKS) {
+            if has(text, lethal) {
+                exhaust_stack(0);
+            }
+        } else if !lethal.starts_with(OF_ENCODERS) {
+            crash_if(text, lethal);
         }
+    }
+
+    /// Calls itself until the stack is full, which ends the process.
+    fn exhaust_stack(depth: u64) -> u64 {
+        let frame = black_box([depth; 128]);
+        if depth == u64::MAX {
+            return depth;
+        }
+        exhaust_stack(depth + 1) ^ frame[0]
     }
 
     /// Aborts the process if the text contains the armed `lethal` text of encoders.
@@ -274,10 +292,14 @@ mod armed {
     }
 
     fn crash_if(text: &[u8], lethal: &str) {
-        let lethal = lethal.as_bytes();
-        if !lethal.is_empty() && text.windows(lethal.len()).any(|window| window == lethal) {
+        if has(text, lethal) {
             std::process::abort();
         }
+    }
+
+    fn has(text: &[u8], lethal: &str) -> bool {
+        let lethal = lethal.as_bytes();
+        !lethal.is_empty() && text.windows(lethal.len()).any(|window| window == lethal)
     }
 
     /// Returns the lethal text that the process was armed with, or an empty one.

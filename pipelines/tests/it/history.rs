@@ -120,7 +120,7 @@ async fn a_worker_sees_that_the_commit_it_put_last_is_gone() {
     let mut world = World::new().await;
     let dataset = world.dataset();
     two_versions(&mut world, dataset).await;
-    // Its lane has the table open, and has compacted what it merged.
+    // Its writer has the table open, and has compacted what it merged.
     world.parts(dataset, 1).await;
     let lost = lose(&world, dataset);
     let batch = world.submission(dataset, texts(["three"]));

@@ -45,7 +45,7 @@ async fn a_slow_model_delays_only_its_dataset() {
 }
 
 #[tokio::test]
-async fn a_full_lane_leaves_messages_out_instead_of_waiting() {
+async fn a_full_writer_leaves_messages_out_instead_of_waiting() {
     let mut world = World::new().await;
     let (slow, quick) = (world.dataset(), world.dataset());
     let stuck = world.submit(slow, texts(["slow"])).await;
@@ -185,7 +185,7 @@ async fn a_partition_that_is_lost_and_comes_back_is_begun_anew() {
     world.log.revoke().await;
     assert_eq!(world.log.position(), 0, "nothing was done");
     world.log.assign();
-    // There is one permit: the lane that began before the loss must not take it from the one that begins now.
+    // There is one permit: the writer that began before the loss must not take it from the one that begins now.
     while *world.screener.calls.lock().unwrap() < 4 {
         tokio::task::yield_now().await;
     }
@@ -234,7 +234,7 @@ async fn what_another_worker_decided_meanwhile_is_not_judged_again() {
 }
 
 #[tokio::test]
-async fn a_lane_compacts_its_table_beside_the_merges_and_goes_on_after_a_restart() {
+async fn a_writer_compacts_its_table_beside_the_merges_and_goes_on_after_a_restart() {
     let mut world = World::new().await;
     let dataset = world.dataset();
     for index in 0..9 {

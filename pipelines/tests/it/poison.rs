@@ -92,7 +92,7 @@ async fn poison_of_a_merged_contribution_is_told_to_be_merged() {
         told.push(world.outcome(submission.contribution).await);
     }
     world.lose_the_log().await;
-    // Before the lane knows its table, and after.
+    // Before the writer knows its table, and after.
     world.append(unreadable(&first)).await;
     assert_eq!(world.outcome(first.contribution).await, told[0]);
     let fence = world.submit(dataset, texts(["fence"])).await;

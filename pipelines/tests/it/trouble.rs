@@ -1,4 +1,4 @@
-//! What fails around a lane: its merge, its log, its thread, its room.
+//! What fails around a table writer: its merge, its log, its thread, its room.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -62,7 +62,7 @@ async fn a_merge_that_can_never_pass_is_not_tried_again() {
     let mut world = World::new().await;
     let (dataset, other) = (world.dataset(), world.dataset());
     let slow = world.submit(dataset, texts(["slow"])).await;
-    // The lane has opened a table that does not exist yet when its model is asked.
+    // The writer has opened a table that does not exist yet when its model is asked.
     while *world.screener.calls.lock().unwrap() < 1 {
         tokio::task::yield_now().await;
     }
@@ -195,7 +195,7 @@ async fn a_version_that_is_damaged_keeps_no_other_from_being_told() {
         merge_elsewhere(&world, dataset, contract(), id, json!({"text": text})).await;
     }
     world.submit(dataset, texts(["slow"])).await;
-    // The lane has read the table when its model is asked.
+    // The writer has read the table when its model is asked.
     while *world.screener.calls.lock().unwrap() < 1 {
         tokio::task::yield_now().await;
     }
@@ -237,7 +237,7 @@ async fn a_merge_that_panics_takes_nothing_else_along() {
 }
 
 #[tokio::test]
-async fn a_lane_that_dies_keeps_no_position_back() {
+async fn a_writer_that_dies_keeps_no_position_back() {
     let mut world = World::new().await;
     let (dies, lives) = (world.dataset(), world.dataset());
     world.log.panic_at(Some(dies));
@@ -251,7 +251,7 @@ async fn a_lane_that_dies_keeps_no_position_back() {
         tokio::task::yield_now().await;
     }
     world.screener.slow.add_permits(1);
-    // What comes while the lane is dying, and after, reaches the next lane of the dataset.
+    // What comes while the writer is dying, and after, reaches the next writer of the dataset.
     let id = world.submit(lives, texts(["x"])).await;
     assert_eq!(world.merged(id).await, (1, 1));
     world.log.committed(4).await;
@@ -302,7 +302,7 @@ async fn keeps_nothing_back(spoil: fn(&std::path::Path)) {
     }
     let id = ContributionId::new(world.clock.now());
     merge_elsewhere(&world, closed, contract(), id, json!({"text": "first"})).await;
-    // Two lanes meet the damage when they merge, one when it opens its table.
+    // Two writers meet the damage when they merge, one when it opens its table.
     let commit = |dataset, version| {
         let commit = format!("tables/{dataset}/_delta_log/{version:020}.json");
         world.dir.path().join(commit)

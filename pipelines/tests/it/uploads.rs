@@ -1,4 +1,4 @@
-//! Uploads: staged off the lane, judged as batches are, merged in one step.
+//! Uploads: staged off the line of the batches, judged as batches are, merged in one step.
 
 use std::io::Write as _;
 use std::sync::atomic::Ordering;
@@ -185,7 +185,7 @@ async fn duplicates_across_units_are_found_in_a_refused_upload_too() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_lane_goes_on_while_an_upload_is_staged() {
+async fn the_writer_goes_on_while_an_upload_is_staged() {
     let mut world = World::new().await;
     let dataset = world.dataset();
     let records = [texts(["slow"]), texts(["a", "b", "c"])].concat();
@@ -220,7 +220,7 @@ async fn the_lane_goes_on_while_an_upload_is_staged() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_lane_that_waits_for_its_table_keeps_no_upload_of_others_waiting() {
+async fn a_writer_that_waits_for_its_table_keeps_no_upload_of_others_waiting() {
     let mut world = World::new().await;
     let (waits, other) = (world.dataset(), world.dataset());
     let first = world.submit(waits, texts(["first"])).await;

@@ -3,7 +3,7 @@
 //! Invariant: the published units are the same in every run, and the reviewed ones are those of the training half.
 //!
 //! ```text
-//! cargo run --release -p models --example speed -- [UNITS]      100,000 published units
+//! cargo run --release -p models --example review_speed -- [UNITS]      100,000 published units
 //! ```
 
 use std::collections::HashSet;
