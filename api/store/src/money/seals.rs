@@ -125,12 +125,11 @@ impl Money<'_> {
                 break;
             }
             for Seal { closed, .. } in seals {
-                let follows = match last {
-                    Some(last) => closed.day == last.day + 1 && closed.before == last.hash,
-                    None => {
-                        broken.extend(self.older(closed.day, limit).await?);
-                        closed.before == [0; 32]
-                    }
+                let follows = if let Some(last) = last {
+                    closed.day == last.day + 1 && closed.before == last.hash
+                } else {
+                    broken.extend(self.older(closed.day, limit).await?);
+                    closed.before == [0; 32]
                 };
                 let mut tell = |problem| broken.push(MoneyFault::of_day(closed.day, problem));
                 if !follows {
