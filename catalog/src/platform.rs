@@ -121,7 +121,7 @@ impl Catalog {
         paths.truncate(FILES_PER_LOOK);
         let last = paths.last().filter(|_| !is_all).and_then(Path::filename);
         let last = last.map(ToOwned::to_owned);
-        let mut replaced = 0;
+        let (mut replaced, is_any) = (0, !paths.is_empty());
         let mut files = self.print_bytes(paths);
         while let Some((path, bytes)) = files.try_next().await? {
             let Some(bytes) = bytes else { continue };
@@ -132,10 +132,10 @@ impl Catalog {
                 continue;
             }
             let kept = lines().filter(|line| !is_erased(line)).collect::<Vec<_>>().concat();
-            let name = path.filename().unwrap_or_default();
-            let first = name.strip_prefix(PREFIX).and_then(|name| name.rsplit_once('-'));
-            if let Some((first, _)) = first.filter(|_| !kept.is_empty()) {
-                self.put_print_file(first, kept.into()).await?;
+            if !kept.is_empty() {
+                let name = path.filename().and_then(|name| name.strip_prefix(PREFIX));
+                let first = name.and_then(|name| name.rsplit_once('-'));
+                self.put_print_file(first.unwrap_or_default().0, kept.into()).await?;
             }
             match self.objects().delete(&path).await {
                 Ok(()) | Err(object_store::Error::NotFound { .. }) => {}
@@ -143,8 +143,8 @@ impl Catalog {
             }
             replaced += 1;
         }
-        if replaced > 0 {
-            // Without this a crash of the machine could bring a deleted file back.
+        if is_any {
+            // A crash of the machine could otherwise bring back a file that this call deleted, or one before it.
             let folder = Path::from(folder());
             let synced = self.durable().sync_dir(&folder).await;
             synced.map_err(|error| Error::storage(&folder, error))?;

@@ -49,6 +49,7 @@ fn lines<T: for<'a> Deserialize<'a>>(text: &str) -> Vec<T> {
 
 /// Returns the normalised discounted cumulative gain of the first ten hits.
 pub(crate) fn ndcg(hits: &[String], grades: &HashMap<String, u32>) -> f64 {
+    // One full answer is worth more than two in part, and a hit is worth less the later it comes.
     let gain = |grade: u32| f64::from((1_u32 << grade) - 1);
     let discount = |rank: usize| (f64::from(u32::try_from(rank).unwrap()) + 2.0).log2();
     let sum = |grades: Vec<u32>| -> f64 {
