@@ -322,7 +322,7 @@ async fn decoded(
     Ok(Fetched::Records(records, cursor))
 }
 
-/// Decodes pages.
+/// Returns the records of pages, in their order.
 async fn decode(source: &Source, bodies: Vec<Body>) -> Result<Vec<Value>, Failure> {
     let fetch = source.text.fetch.clone();
     // Decoding uses the processor for long. A decoder that panics fails the run and nothing else.
