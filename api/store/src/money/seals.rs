@@ -31,6 +31,15 @@ pub struct ClosedDay {
     pub hash: [u8; 32],
 }
 
+/// Newest day with a row.
+#[derive(Clone, Copy, Debug)]
+struct Newest {
+    day: i64,
+    before: [u8; 32],
+    /// Hash of the day; `None` if it is closed and has no seal.
+    hash: Option<[u8; 32]>,
+}
+
 /// Seal of a day.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seal {
@@ -52,8 +61,14 @@ impl Money<'_> {
     /// A database that does not answer. What was closed before stays closed.
     pub async fn seal_next(&self, due: i64) -> Result<Option<ClosedDay>, Error> {
         let (day, before) = match self.newest().await? {
-            Some((day, before, None)) => (day, before),
-            Some((day, _, Some(hash))) if day < due => self.close(day + 1, hash).await?,
+            Some(Newest {
+                day,
+                before,
+                hash: None,
+            }) => (day, before),
+            Some(Newest {
+                day, hash: Some(hash), ..
+            }) if day < due => self.close(day + 1, hash).await?,
             Some(_) => return Ok(None),
             None => match self.first_day().await? {
                 Some(day) if day <= due => self.close(day, [0; 32]).await?,
@@ -154,19 +169,18 @@ impl Money<'_> {
         Ok(faults)
     }
 
-    /// Returns the newest closed day, the hash before it, and its own hash if it has its seal.
-    async fn newest(&self) -> Result<Option<(i64, [u8; 32], Option<[u8; 32]>)>, Error> {
+    async fn newest(&self) -> Result<Option<Newest>, Error> {
         let reading = self.0.read(async {
             let row = sqlx::query("SELECT day, before, hash FROM ledger_seals ORDER BY day DESC LIMIT 1")
                 .fetch_optional(self.0.readers())
                 .await?;
             row.map(|row| {
                 let hash = row.value::<Option<Vec<u8>>>("hash")?;
-                Ok((
-                    row.value("day")?,
-                    bytes("before", row.value("before")?)?,
-                    hash.map(|hash| bytes("hash", hash)).transpose()?,
-                ))
+                Ok(Newest {
+                    day: row.value("day")?,
+                    before: bytes("before", row.value("before")?)?,
+                    hash: hash.map(|hash| bytes("hash", hash)).transpose()?,
+                })
             })
             .transpose()
         });
