@@ -1,17 +1,21 @@
 //! The ledger with many events: a balance, a page of the journal, what a read asks, the check, and purchases of one hot
 //! item.
 //!
-//! Invariant: the events are made by the store's own methods, so the ledger is one that the service can have.
+//! Invariant: the events are made by the store's own methods, so the ledger is one that the service can have. Every kind
+//! of event is in it.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use api::seals;
+use store::conformance::money_model;
 use store::{
-    Access, AgentCreated, CheckTerms, EntryCursor, EntryFilter, Granted, ItemKind, NewAgent, NewContribution, NewGrant,
-    NewOperator, NewProject, NewPurchase, OperatorCreated, OutcomeRow, ProjectCreated, Purchased, Resolution,
-    SaleTerms, Store, SubmitOutcome, Visibility,
+    Access, AgentCreated, CheckTerms, EntryCursor, EntryFilter, Granted, ItemKind, NewAgent, NewContribution,
+    NewDeposit, NewGrant, NewOperator, NewProject, NewPurchase, OperatorCreated, OutcomeRow, ProjectCreated, Purchased,
+    Resolution, SaleTerms, Store, SubmitOutcome, Visibility,
 };
 use tokio::task::JoinSet;
+use types::clock::SystemClock;
 use types::money::MicroUsdc;
 use types::{AgentId, ContributionId, DatasetId, LedgerEventId, OperatorId, SaleId, Timestamp, Version};
 
@@ -148,11 +152,38 @@ async fn times(ask: impl AsyncFn(usize)) -> String {
     format!("p50 {}, p99 {}", shown(QUESTIONS / 2), shown(QUESTIONS * 99 / 100))
 }
 
+/// Books a deposit of the platform, seals every day, and returns the row of the report.
+async fn seal(store: &Store) -> (String, String) {
+    let deposit = NewDeposit {
+        transaction: "0xdeposit".to_owned(),
+        asset: ASSET.to_owned(),
+        amount: MicroUsdc(PRICE),
+        events: [LedgerEventId::new(now()), LedgerEventId::new(now())],
+        now: now(),
+    };
+    assert!(store.money().deposit(deposit).await.unwrap());
+    let begun = Instant::now();
+    let mut sealed = 0;
+    loop {
+        let days = seals::seal(store, &SystemClock::default(), now().day()).await.unwrap();
+        sealed += days;
+        if days < seals::DAYS {
+            break;
+        }
+    }
+    (
+        format!("seals of {sealed} days, the last one with nearly all events"),
+        format!("{:.1} s", begun.elapsed().as_secs_f64()),
+    )
+}
+
 /// Makes a ledger of `events` in a new folder and measures it.
 pub(crate) async fn run(report: &mut Report, folder: &Path, events: usize) {
     std::fs::create_dir_all(folder).unwrap();
     let url = format!("sqlite://{}/money.db", folder.display());
     let store = Store::connect(&url, store::Options::default()).await.unwrap();
+    // In the years before the measured events, so that no release or payout takes their sales.
+    Box::pin(money_model::play(&url, i64::try_from(events / 100).unwrap())).await;
     let item = on_sale(&store).await;
     let mut buyers = Vec::with_capacity(BUYERS);
     for number in 0..BUYERS {
@@ -215,6 +246,7 @@ pub(crate) async fn run(report: &mut Report, folder: &Path, events: usize) {
         assert_eq!(owned, Some(1));
     });
     let owned = owned.await;
+    let sealing = seal(&store).await;
     let begun = Instant::now();
     let terms = CheckTerms {
         free_egress: 20 << 30,
@@ -223,6 +255,7 @@ pub(crate) async fn run(report: &mut Report, folder: &Path, events: usize) {
     };
     let faults = money.faults(terms, 9).await.unwrap();
     assert!(faults.is_empty(), "{faults:?}");
+    assert_eq!(seals::faults(&store, 9).await.unwrap(), []);
     let checked = begun.elapsed();
     let rate = |count: usize, time: Duration| {
         let count = f64::from(u32::try_from(count).unwrap());
@@ -239,6 +272,7 @@ pub(crate) async fn run(report: &mut Report, folder: &Path, events: usize) {
             ("balance (goal p50 1 ms)".to_owned(), balance),
             (format!("page of {PAGE} movements (goal 10 ms)"), page),
             ("entitlement of a read (goal 0.1 ms)".to_owned(), owned),
+            sealing,
             (
                 "check of all rules (goal 20 s)".to_owned(),
                 format!("{:.1} s", checked.as_secs_f64()),

@@ -36,6 +36,31 @@ const BLOCK_PRICE: i64 = 1_250;
 const THRESHOLD: i64 = 50_000;
 const PRICES: [i64; 5] = [10_000, 110_000, 500_000, 1_010_000, 333_333];
 
+/// What has happened after enough events.
+const EVERYTHING: [&str; 21] = [
+    "sale",
+    "trial sale",
+    "sale to a wallet",
+    "unit sold to a wallet",
+    "purchases that an operator adopts",
+    "charge that is given back",
+    "payment for what is owned",
+    "purchase of what is owned",
+    "purchase without money",
+    "release",
+    "dispute that is too late",
+    "refund of a trial sale",
+    "refund to credits",
+    "refund to a wallet",
+    "refund that was paid",
+    "payout",
+    "payout that failed",
+    "day of storage",
+    "day that is written off",
+    "egress",
+    "egress without money",
+];
+
 /// Sellers, buyers, and what the model says of them.
 struct Play {
     store: Store,
@@ -424,6 +449,12 @@ impl Play {
         self.saw("egress");
     }
 
+    fn has_seen_everything(&self) {
+        for what in EVERYTHING {
+            assert!(self.seen.contains_key(what), "no {what}: {:?}", self.seen);
+        }
+    }
+
     async fn agrees(&self) {
         sound(&self.store).await;
         let sellers = self.sellers.iter().map(|seller| &seller.operator);
@@ -437,8 +468,7 @@ impl Play {
 /// Any order of purchases, refunds, payouts and charges gives the balances that a model gives, and breaks no rule.
 pub async fn any_order_of_events_agrees_with_a_model(url: &str) {
     let events = std::env::var(VARIABLE).map_or(EVENTS, |number| number.parse().unwrap());
-    let operators = usize::try_from(events / 500).unwrap().clamp(12, 200);
-    let mut play = Play::new(open(url).await, operators).await;
+    let mut play = Play::new(open(url).await, operators(events)).await;
     for number in 1..=events {
         play.happen().await;
         if number % (events / CHECKS).max(1) == 0 {
@@ -446,32 +476,21 @@ pub async fn any_order_of_events_agrees_with_a_model(url: &str) {
         }
     }
     play.agrees().await;
-    let expected = [
-        "sale",
-        "trial sale",
-        "sale to a wallet",
-        "unit sold to a wallet",
-        "purchases that an operator adopts",
-        "charge that is given back",
-        "payment for what is owned",
-        "purchase of what is owned",
-        "purchase without money",
-        "release",
-        "dispute that is too late",
-        "refund of a trial sale",
-        "refund to credits",
-        "refund to a wallet",
-        "refund that was paid",
-        "payout",
-        "payout that failed",
-        "day of storage",
-        "day that is written off",
-        "egress",
-        "egress without money",
-    ];
     if events >= TELLING {
-        for what in expected {
-            assert!(play.seen.contains_key(what), "no {what}: {:?}", play.seen);
-        }
+        play.has_seen_everything();
     }
+}
+
+/// Lets events of every kind happen, at least [`TELLING`], in a database without money. For a bench, which checks them.
+pub async fn play(url: &str, events: i64) {
+    let events = events.max(TELLING);
+    let mut play = Play::new(open(url).await, operators(events)).await;
+    for _ in 0..events {
+        play.happen().await;
+    }
+    play.has_seen_everything();
+}
+
+fn operators(events: i64) -> usize {
+    usize::try_from(events / 500).unwrap().clamp(12, 200)
 }
