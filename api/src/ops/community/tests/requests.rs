@@ -79,7 +79,7 @@ async fn a_retired_unit_is_not_chosen_and_not_named() {
     assert_eq!(answer.get("item"), None);
     assert_eq!(
         (&answer["note"], &answer["bought"], &answer["boughtWith"]),
-        (&json!("Measured last week."), &json!(true), &json!("given"))
+        (&json!("Measured last week."), &json!(true), &json!("credits"))
     );
     assert!(!shown.to_string().contains(&unit), "{shown}");
 }
