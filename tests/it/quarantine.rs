@@ -377,14 +377,14 @@ async fn a_batch_that_exhausts_the_stack_is_quarantined() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_batch_that_is_in_work_at_three_kills_from_outside_is_merged_once() {
+async fn a_batch_that_is_in_work_at_twenty_kills_from_outside_is_merged_once() {
     let folder = tempfile::tempdir().unwrap();
     let options = Options::new(binary(), folder.path().join("data"));
     let (server, agent) = set(&options).await;
     assert!(server.stop().await.success());
     let armed = options.clone().with("SLUICE_FAULT_POINT", "gate.exit");
     let mut sent = [Sent::new(SLUGS[0], "good".to_owned(), &records("good", RECORDS))];
-    for _ in 0..3 {
+    for _ in 0..20 {
         let status = match Server::try_start(&armed).await {
             Err(status) => status,
             Ok(mut server) => {
