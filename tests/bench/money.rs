@@ -177,11 +177,20 @@ async fn seal(store: &Store) -> (String, String) {
     )
 }
 
+/// Opens the database with the patience of `sluice check`, since a rule reads the whole ledger at once.
+async fn open(url: &str) -> Store {
+    let options = store::Options {
+        timeout: Duration::from_mins(30),
+        ..store::Options::default()
+    };
+    Store::connect(url, options).await.unwrap()
+}
+
 /// Makes a ledger of `events` in a new folder and measures it.
 pub(crate) async fn run(report: &mut Report, folder: &Path, events: usize) {
     std::fs::create_dir_all(folder).unwrap();
     let url = format!("sqlite://{}/money.db", folder.display());
-    let store = Store::connect(&url, store::Options::default()).await.unwrap();
+    let store = open(&url).await;
     // In the years before the measured events, so that no release or payout takes their sales.
     Box::pin(money_model::play(&url, i64::try_from(events / 100).unwrap())).await;
     let item = on_sale(&store).await;

@@ -12,6 +12,7 @@ mod units;
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use api::seals;
 use store::{CheckTerms, KnowledgeFault, MoneyFault, Schema, Store};
@@ -34,12 +35,18 @@ const FAULTS_PER_RULE: u32 = 20;
 /// Subjects that break a rule of the ledger, shown of each rule.
 const MONEY_FAULTS: u32 = 20;
 
+/// Time that one question to the database may take, at least.
+const PATIENCE: Duration = Duration::from_mins(30);
+
 /// Checks every dataset, the knowledge units and the ledger, and prints counts and violations. The exit code is a failure
 /// if there is a violation.
 pub async fn run(config: &Config, arguments: cli::Check) -> anyhow::Result<ExitCode> {
     let layout = Layout::new(&config.data.dir);
     let clock = assemble::clock(config);
-    let store = database::connect(config, Schema::Current).await?;
+    let mut patient = config.clone();
+    // One statement reads the whole ledger, and may take longer than a call of the service.
+    patient.database.timeout.0 = patient.database.timeout.0.max(PATIENCE);
+    let store = database::connect(&patient, Schema::Current).await?;
     let objects = objects::open_to_read(config, &layout)?;
     let folders = objects::tables(objects.as_ref()).await?;
     let mut projects = BTreeSet::new();

@@ -1,14 +1,16 @@
 //! The service as a whole, in this process, spoken to over its sockets.
 
 use std::net::SocketAddr;
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::assemble::{Running, assemble};
-use crate::config::Loaded;
+use crate::config::{Loaded, Span};
 use crate::roles::Role;
+use crate::{check, cli};
 
 /// A service in a folder of its own, with these keys.
 async fn start(folder: &tempfile::TempDir, keys: &[(&str, &str)]) -> Running {
@@ -84,4 +86,17 @@ async fn a_role_that_parts_in_a_folder_do_not_allow_leaves_the_folder_alone() {
         );
     }
     assert!(!data.exists());
+}
+
+/// A rule that reads the whole ledger takes longer than a call of the service may.
+#[tokio::test]
+async fn the_check_waits_for_the_database_longer_than_the_service() {
+    let folder = tempfile::tempdir().unwrap();
+    start(&folder, &[]).await.stop().await.unwrap();
+    let flags = [("data.dir", folder.path().join("data").display().to_string())];
+    let mut config = Loaded::load(None, &flags).unwrap().config;
+    config.database.timeout = Span(Duration::ZERO);
+    let open_for = Span(Duration::from_hours(1));
+    let checked = check::run(&config, cli::Check { open_for }).await.unwrap();
+    assert_eq!(format!("{checked:?}"), format!("{:?}", ExitCode::SUCCESS));
 }
