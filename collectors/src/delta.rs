@@ -86,8 +86,8 @@ pub(crate) async fn follow(fetcher: &Fetcher, source: &Source, before: Option<Cu
     Ok(Fetched::Records(rows, cursor))
 }
 
-/// Checks that a table without the commit `first` has no news. A writer removes old commits once a checkpoint has what
-/// they say, and a table that was made anew begins at its first commit again.
+/// Checks that a table without the commit `first` has no news. A writer removes old commits once a checkpoint covers
+/// them, and a table that was made anew begins at its first commit again.
 async fn check_place(fetcher: &Fetcher, source: &Source, first: u64, left: &mut u64) -> Result<(), Failure> {
     let lost = || Failure::form("the log of the table lacks the place where the source was left");
     let text = object(fetcher, source, "_delta_log/_last_checkpoint", left).await?;
