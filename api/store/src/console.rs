@@ -145,7 +145,6 @@ impl From<&ListedContribution> for ContributionSum {
     }
 }
 
-const MICROS_A_DAY: i64 = 86_400_000_000;
 /// Columns of a listed contribution.
 const LISTED: &str = "SELECT contributions.id AS id, projects.slug AS slug, agents.name AS agent_name,
        contributions.row_count AS row_count, contributions.accepted AS accepted,
@@ -269,7 +268,7 @@ impl Console<'_> {
     /// Returns the contributions of the operator's agents in the last `days` UTC days, one entry for each day that has
     /// any, oldest first.
     pub async fn days_of(&self, operator: OperatorId, days: u32, now: Timestamp) -> Result<Vec<Day>, Error> {
-        let first = Timestamp::from_micros((now.day() + 1 - i64::from(days)) * MICROS_A_DAY);
+        let first = Timestamp::of_day(now.day() + 1 - i64::from(days));
         self.0
             .read(async {
                 let rows = sqlx::query(

@@ -63,6 +63,11 @@ impl Timestamp {
         Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 
+    /// Returns the beginning of a UTC day, counted from 1970-01-01, saturating.
+    pub const fn of_day(day: i64) -> Self {
+        Self(day.saturating_mul(MICROS_PER_DAY))
+    }
+
     /// Returns the UTC day of this instant, counted from 1970-01-01.
     pub const fn day(self) -> i64 {
         self.0.div_euclid(MICROS_PER_DAY)
@@ -77,7 +82,7 @@ impl Timestamp {
     /// Returns the first instant of the next UTC day.
     #[must_use]
     pub const fn next_day(self) -> Self {
-        Self((self.day() + 1) * MICROS_PER_DAY)
+        Self::of_day(self.day() + 1)
     }
 
     /// Returns the first instant of the next UTC month.

@@ -22,7 +22,6 @@ use crate::operation::Operations;
 use crate::web::View;
 
 const PATH: &str = "/console/money";
-const MICROS_A_DAY: i64 = 86_400_000_000;
 /// Days of the table of shares.
 const DAYS: i64 = 30;
 /// Sales that are looked at for the days on which shares are released.
@@ -103,7 +102,7 @@ async fn show(cx: Cx, input: Choice) -> Result<View, ApiError> {
         *sales += 1;
         *share += sale.share.0;
     }
-    let from = Timestamp::from_micros((cx.now.day() - DAYS + 1) * MICROS_A_DAY);
+    let from = Timestamp::of_day(cx.now.day() - DAYS + 1);
     let days = money.sales_by_day(asset, operator, from, cx.now.next_day()).await?;
     let (entries, next) = money.journal(asset, operator, filter, cursor, PAGE_ROWS).await?;
     let payout = cx.app.store.accounts().payout(operator, cx.now).await?;
@@ -112,7 +111,7 @@ async fn show(cx: Cx, input: Choice) -> Result<View, ApiError> {
     let kind = filter.kind.map(|kind| kind.as_str().to_owned());
     let chosen = kind.as_ref().map(|kind| format!("kind={kind}&")).unwrap_or_default();
     let row = |day: i64, sales, share| HoldRow {
-        day: pages::Instant(day * MICROS_A_DAY),
+        day: instant(Timestamp::of_day(day)),
         sales,
         share,
     };

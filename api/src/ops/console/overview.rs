@@ -1,5 +1,7 @@
 //! Front page of the console: what needs the person first, then what happened.
 
+use std::time::Duration;
+
 use operators::Tally;
 use pages::console::{Attention, GateTally, OverviewPage};
 use store::{ClaimStatus, ContributionStatus, ContributionSum, Selection};
@@ -14,7 +16,6 @@ use crate::wire::Nothing;
 
 /// Days of the chart.
 const DAYS: u32 = 14;
-const MICROS_A_DAY: i64 = 86_400_000_000;
 /// Sums that the figures of 24 hours are made of, each of contributions with the same tallies. Beyond it the rarest ones
 /// are left out.
 const MAX_SUMS: u32 = 500;
@@ -31,7 +32,7 @@ async fn show(cx: Cx, _: Nothing) -> Result<View, ApiError> {
     let (operator, now) = (cx.the_operator()?, cx.now);
     let store = &cx.app.store;
     let (console, accounts) = (store.console(), store.accounts());
-    let yesterday = Timestamp::from_micros(now.micros() - MICROS_A_DAY);
+    let yesterday = now.minus(Duration::from_hours(24));
     let (projects, agents, days, sums, newest) = tokio::try_join!(
         console.projects_of(operator, MAX_PROJECTS),
         accounts.agents_of(operator, now),
@@ -134,7 +135,7 @@ fn chart(days: &[store::Day], now: Timestamp) -> Vec<pages::DayCount> {
         .map(|number| {
             let found = days.iter().find(|day| day.number == number);
             pages::DayCount {
-                day: pages::Instant(number * MICROS_A_DAY),
+                day: instant(Timestamp::of_day(number)),
                 merged: found.map_or(0, |day| day.merged),
                 waiting: found.map_or(0, |day| day.open),
                 rejected: found.map_or(0, |day| day.rejected),

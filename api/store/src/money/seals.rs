@@ -18,7 +18,7 @@ const SEALS: u32 = 500;
 /// First bytes of what is hashed of a day.
 const FORMAT: &[u8] = b"sluice-ledger-day-1\n";
 /// Microseconds of a day, by which the index of the events divides.
-const DAY: i64 = 86_400_000_000;
+const DAY: i64 = Timestamp::of_day(1).micros();
 
 /// Day that waits for its seal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -65,7 +65,7 @@ impl Points<'_> {
         );
         // Days are summed in rows and exclusions are events, so the same beginning is needed in both
         // units.
-        let micros = since.map_or(i64::MIN, |day| day.saturating_mul(MICROS_A_DAY));
+        let micros = since.map_or(i64::MIN, |day| Timestamp::of_day(day).micros());
         self.0
             .read(async {
                 sqlx::query(sqlx::AssertSqlSafe(text))
@@ -81,8 +81,6 @@ impl Points<'_> {
             .await
     }
 }
-
-const MICROS_A_DAY: i64 = 86_400_000_000;
 
 fn ranked(row: &AnyRow) -> Result<Ranked, Error> {
     Ok(Ranked {
