@@ -30,7 +30,7 @@ pub struct MoneyFault {
 impl MoneyFault {
     /// Creates a fault of the seal of a UTC day, counted from 1970-01-01.
     pub fn of_day(day: i64, problem: &'static str) -> Self {
-        let text = Timestamp::from_micros(day.saturating_mul(86_400_000_000)).to_string();
+        let text = Timestamp::of_day(day).to_string();
         Self {
             rule: "M4",
             subject: text.split('T').next().unwrap_or(&text).to_owned(),
@@ -56,7 +56,6 @@ impl CheckTerms {
         let micros = |span: Duration| i64::try_from(span.as_micros()).unwrap_or(i64::MAX);
         [
             (":now", self.now.micros()),
-            (":hour", self.now.minus(FORGOTTEN).micros()),
             (":forgotten", micros(FORGOTTEN)),
             (":quoted", micros(self.quote_window)),
             (":skew", micros(SKEW)),

@@ -149,15 +149,14 @@ pub(super) const STATEMENTS: [(&str, &str, &str); 17] = [
     ),
 ];
 
-/// Rules that depend on the time or the configuration: `:now` is the time of the check, `:hour` an hour before it,
-/// `:forgotten` an hour, `:quoted` the time for which an earlier price is taken, `:skew` the time by which clocks may
-/// differ, `:unit` and `:dataset` the default prices.
+/// Rules that depend on the time or the configuration: `:now` is the time of the check, `:forgotten` an
+/// hour, `:quoted` the time for which an earlier price is taken, `:skew` the time by which clocks may differ, `:unit` and `:dataset` the default prices.
 pub(super) const TIMED: [(&str, &str, &str); 4] = [
     (
         "M9",
         "the payment may have moved money, and nobody has looked at it for an hour",
         // Time in which the service was stopped does not count: nobody could look.
-        "SELECT id AS subject FROM payments WHERE state IN ('settling', 'unknown') AND next_try_at <= :hour
+        "SELECT id AS subject FROM payments WHERE state IN ('settling', 'unknown') AND next_try_at <= :now - :forgotten
            AND next_try_at <= COALESCE((SELECT at FROM service_state WHERE name = 'payments'), :now) - :forgotten",
     ),
     (
