@@ -213,9 +213,7 @@ impl OAuth<'_> {
             })
             .await
     }
-}
 
-impl OAuth<'_> {
     /// Removes registered clients that were registered before `before` and that have neither a code nor a connection,
     /// also none that is remembered: the oldest ones, at most `most`. Returns their number.
     pub async fn clients_prune(&self, before: Timestamp, most: u32) -> Result<u64, Error> {
