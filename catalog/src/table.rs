@@ -164,7 +164,7 @@ impl Table {
     /// nothing, if the table has a later version: the caller reads it and compares again.
     ///
     /// # Errors
-    /// As [`Self::commit`].
+    /// After an error the log has either nothing or the whole version, as with [`Self::commit`].
     pub async fn commit_after(
         &mut self,
         only: Version,

@@ -36,7 +36,7 @@ pub struct Totals {
     refused: u64,
     /// Row and first reason of the first refusal.
     first: Option<(u32, Option<Reason>)>,
-    /// What the held records wait for, and until when.
+    /// Cause of the first hold, and the latest time at which a hold may end.
     held: Option<(&'static str, Option<Timestamp>)>,
 }
 

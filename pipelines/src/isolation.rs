@@ -69,7 +69,7 @@ pub enum Trial<'a> {
     Batch(&'a Record),
     /// A submission that refers to an upload.
     Upload {
-        /// The submission.
+        /// The submission that names the upload.
         record: &'a Record,
         /// The layout of the upload.
         layout: &'a UploadLayout,
@@ -147,7 +147,7 @@ pub(crate) async fn condemned(isolation: Option<&dyn Isolation>, trial: Trial<'_
 pub struct Settings {
     /// The program that calls [`child::run`].
     pub program: PathBuf,
-    /// Its arguments.
+    /// Command-line arguments of the program.
     pub arguments: Vec<OsString>,
     /// The time that a trial may take, without the wait for a child. A large upload may take longer.
     pub timeout: Duration,

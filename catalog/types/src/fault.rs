@@ -178,7 +178,7 @@ pub enum InjectedBug {
     TrialPays,
     /// The address that is asked for decides who owns an item, and not the wallet.
     OwnerByPath,
-    /// What is read through the server of the directory is charged.
+    /// Reads through the server of the directory are charged.
     DirectoryCharged,
 }
 

@@ -113,7 +113,7 @@ fn try_all(runtime: &Runtime, judges: &Judges, work: &Receiver<Job>, mut line: C
             MessageKind::Upload => trial::try_out(runtime, &record, Pieces::new(&mut line, &pieces)),
             MessageKind::Unit => runtime.block_on(knowledge::try_out(&record.value, judges.clone())),
         };
-        // What is wrong with the message, and a panic, the worker meets again and outlives.
+        // The result is dropped: a worker gets the same error or panic from the message, and goes on.
         drop(catch_unwind(AssertUnwindSafe(job)));
         if line.send(Reply::Survived).is_err() {
             return;
