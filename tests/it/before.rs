@@ -1,9 +1,14 @@
-//! The data folder, the log, the database and the configuration file of an earlier build are read by this one.
+//! The data folders, logs, databases and configuration files of earlier builds are read by this one: what was open is
+//! finished once, and what was read before is read the same.
 //!
-//! Invariant: the fixture was written by the build before messages and uploads became packages of their own. It is
-//! never written again. It holds three merged contributions, one of them an upload, and a rejected one; a batch in the
-//! log that nobody judged, because the process was killed at `gate.enter`; and an upload whose parts were put and that
-//! was not completed.
+//! Invariant: a fixture is never written again, and holds at any later date.
+//!
+//! - `before` was written by the build before messages and uploads became packages of their own. It holds three merged
+//!   contributions, one of them an upload, and a rejected one; a batch in the log that nobody judged, because the process
+//!   was killed at `gate.enter`; and an upload whose parts were put and that was not completed.
+//! - `market` was written by its `make.py`, which says what it holds: a folder, and a folder with a dump of `PostgreSQL`.
+
+mod market;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,22 +20,30 @@ use tests::server::{DEADLINE, Options, POLL, Server};
 use crate::binary;
 
 fn fixture(file: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/before").join(file)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(file)
+}
+
+fn unpack(archive: &str, folder: &Path) {
+    let unpacked = Command::new("tar")
+        .arg("-xzf")
+        .arg(fixture(archive))
+        .arg("-C")
+        .arg(folder)
+        .status()
+        .unwrap();
+    assert!(unpacked.success(), "{unpacked}");
+}
+
+fn json_of(file: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_folder_a_log_and_a_configuration_of_the_build_before_are_read() {
     let folder = tempfile::tempdir().unwrap();
-    let unpacked = Command::new("tar")
-        .arg("-xzf")
-        .arg(fixture("data.tar.gz"))
-        .arg("-C")
-        .arg(folder.path())
-        .status()
-        .unwrap();
-    assert!(unpacked.success(), "{unpacked}");
-    let keys: Value = serde_json::from_slice(&std::fs::read(folder.path().join("keys.json")).unwrap()).unwrap();
-    let options = Options::new(binary(), folder.path().join("data")).config(fixture("config.toml"));
+    unpack("before/data.tar.gz", folder.path());
+    let keys = json_of(&folder.path().join("keys.json"));
+    let options = Options::new(binary(), folder.path().join("data")).config(fixture("before/config.toml"));
 
     let server = Server::start(&options).await;
     let agent = server.http().with(keys["agentKey"].as_str().unwrap());

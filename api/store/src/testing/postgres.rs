@@ -111,6 +111,28 @@ impl Postgres {
         Self::url(&name, self.address)
     }
 
+    /// Creates a database from a dump, which is SQL compressed by gzip, and returns its URL.
+    pub fn database_of(&self, dump: &Path) -> String {
+        let url = self.fresh_database();
+        let packed = fs::File::open(dump).unwrap();
+        let mut unpacking = Command::new("gzip")
+            .arg("-dc")
+            .stdin(packed)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let text = unpacking.stdout.take().unwrap();
+        let name = url.rsplit('/').next().unwrap();
+        let mut restored = self.program("psql");
+        restored.args(["--quiet", "--no-psqlrc", "--set", "ON_ERROR_STOP=1", "--dbname", name]);
+        let status = restored.stdin(text).stdout(Stdio::null()).status().unwrap();
+        assert!(
+            status.success() && unpacking.wait().unwrap().success(),
+            "{restored:?}: {status}"
+        );
+        url
+    }
+
     /// Returns the URL of a database through `address`, such as that of a proxy.
     pub fn url(database: &str, address: SocketAddr) -> String {
         format!("postgres://{OWNER}@{address}/{database}")
