@@ -1,40 +1,121 @@
-//! Rows of two engines, in one form.
+//! Rows of both sides, in one form.
 //!
-//! Invariant: integers and texts are compared exactly, a double to nine digits, and rows as often as they come.
+//! Invariant: whole numbers, texts and times are compared exactly, other numbers to twelve digits, and rows as often as
+//! they come.
 
-use serde_json::Value;
 use serde_json::value::RawValue;
 use sql::Answer;
 
 /// Rows of cells.
 pub(super) type Rows = Vec<Vec<Cell>>;
 
+/// Greatest relative difference of two doubles that count as equal.
+const NEAR: f64 = 1e-12;
+/// Microseconds of a day.
+const DAY: i128 = 86_400_000_000;
+/// Units of an interval by the beginning of their names, with their microseconds. A month has 30 days, as where
+/// `PostgreSQL` compares intervals.
+const UNITS: [(&str, i128); 8] = [
+    ("micro", 1),
+    ("milli", 1_000),
+    ("sec", 1_000_000),
+    ("min", 60_000_000),
+    ("hour", 3_600_000_000),
+    ("day", DAY),
+    ("mon", 30 * DAY),
+    ("year", 360 * DAY),
+];
+
 /// One value.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum Cell {
     Null,
     Boolean(bool),
-    Integer(i128),
-    Number(f64),
+    /// An integer or a decimal, by its digits, without zeros at the end of a fraction.
+    Exact(String),
+    Double(f64),
     Text(String),
+    /// A date, or a timestamp with `Z` if it is an instant.
+    Time(String),
+    /// Length of an interval in microseconds.
+    Interval(i128),
     List(Vec<Self>),
 }
 
 impl Cell {
-    fn number(text: &str) -> Self {
-        let number = text.parse::<f64>().expect(text);
-        Self::Number(number)
+    pub(super) fn number(text: &str) -> Self {
+        Self::Double(text.parse().expect(text))
     }
 
-    /// A date or a time without an offset, which is UTC, and without a fraction that says nothing.
-    fn time(text: &str) -> Self {
-        let text = text.trim_end_matches("+00:00").trim_end_matches('Z').replace(' ', "T");
+    /// A number with all its digits.
+    pub(super) fn exact(text: &str) -> Self {
+        if text.contains(['e', 'N', 'I']) {
+            return Self::number(text);
+        }
         let text = if text.contains('.') {
-            text.trim_end_matches('0').trim_end_matches('.').to_owned()
+            text.trim_end_matches('0').trim_end_matches('.')
         } else {
             text
         };
-        Self::Text(text)
+        Self::Exact(if text == "-0" { "0" } else { text }.to_owned())
+    }
+
+    /// A date or a time, without a fraction that says nothing.
+    pub(super) fn time(text: &str) -> Self {
+        let text = text.replace(' ', "T");
+        let (local, zone) = match text.strip_suffix("+00:00").or(text.strip_suffix("+00")).or(text.strip_suffix('Z')) {
+            Some(local) => (local, "Z"),
+            None => (&*text, ""),
+        };
+        let local = if local.contains('.') {
+            local.trim_end_matches('0').trim_end_matches('.')
+        } else {
+            local
+        };
+        Self::Time(format!("{local}{zone}"))
+    }
+
+    /// An interval as in ISO 8601, or in words such as `1 days 2.5 secs`.
+    pub(super) fn interval(text: &str) -> Self {
+        let iso = |text: &str| {
+            let mut total = 0;
+            let mut of_time = false;
+            let mut number = String::new();
+            for letter in text.chars() {
+                let unit = match letter {
+                    'T' => {
+                        of_time = true;
+                        continue;
+                    }
+                    'Y' => 360 * DAY,
+                    'M' if !of_time => 30 * DAY,
+                    'W' => 7 * DAY,
+                    'D' => DAY,
+                    'H' => 3_600_000_000,
+                    'M' => 60_000_000,
+                    'S' => 1_000_000,
+                    digit => {
+                        number.push(digit);
+                        continue;
+                    }
+                };
+                total += times(&number, unit);
+                number.clear();
+            }
+            total
+        };
+        if let Some(negative) = text.strip_prefix("-P") {
+            return Self::Interval(-iso(negative));
+        }
+        if let Some(positive) = text.strip_prefix('P') {
+            return Self::Interval(iso(positive));
+        }
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let total = words.chunks(2).map(|pair| {
+            let unit = UNITS.iter().find(|(name, _)| pair.get(1).is_some_and(|word| word.starts_with(name)));
+            times(pair[0], unit.unwrap_or_else(|| panic!("{text} is no interval")).1)
+        });
+        Self::Interval(total.sum())
     }
 
     /// A text by which equal cells are next to each other.
@@ -42,38 +123,49 @@ impl Cell {
         match self {
             Self::Null => "0".to_owned(),
             Self::Boolean(value) => format!("1{value}"),
-            #[expect(clippy::cast_precision_loss, reason = "it only decides an order")]
-            Self::Integer(value) => format!("2{:+.11e}", *value as f64 + 0.0),
-            Self::Number(value) => format!("2{:+.11e}", value + 0.0),
+            Self::Exact(digits) => format!("2{:+.9e}", digits.parse::<f64>().unwrap() + 0.0),
+            Self::Double(value) => format!("2{:+.9e}", value + 0.0),
             Self::Text(text) => format!("3{text}"),
-            Self::List(cells) => format!("4{:?}", cells.iter().map(Self::key).collect::<Vec<_>>()),
+            Self::Time(text) => format!("4{text}"),
+            Self::Interval(length) => format!("5{length}"),
+            Self::List(cells) => format!("6{:?}", cells.iter().map(Self::key).collect::<Vec<_>>()),
         }
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "a double is compared to nine digits")]
     fn is(&self, other: &Self) -> bool {
+        let double = |text: &str| text.parse::<f64>().unwrap();
         match (self, other) {
-            (Self::Null, Self::Null) => true,
-            (Self::Boolean(one), Self::Boolean(other)) => one == other,
-            (Self::Integer(one), Self::Integer(other)) => one == other,
-            (Self::Text(one), Self::Text(other)) => one == other,
-            (Self::List(one), Self::List(other)) => {
-                one.len() == other.len() && one.iter().zip(other).all(|(one, other)| one.is(other))
+            (Self::List(one), Self::List(other)) => alike(one, other),
+            (Self::Double(one), Self::Double(other)) => near(*one, *other),
+            (Self::Double(one), Self::Exact(other)) | (Self::Exact(other), Self::Double(one)) => {
+                near(*one, double(other))
             }
-            (Self::Number(one), Self::Number(other)) => near(*one, *other),
-            (Self::Number(one), Self::Integer(other)) | (Self::Integer(other), Self::Number(one)) => {
-                near(*one, *other as f64)
+            // Digits behind the point end somewhere, and a quotient has more of them on one side.
+            (Self::Exact(one), Self::Exact(other)) if one.contains('.') && other.contains('.') => {
+                one == other || near(double(one), double(other))
             }
-            _ => false,
+            (one, other) => one == other,
         }
     }
 }
 
+/// A decimal number of a unit that has a whole number of microseconds.
+#[expect(clippy::cast_possible_truncation, reason = "fractions are of seconds")]
+fn times(number: &str, unit: i128) -> i128 {
+    number.parse::<i128>().map_or_else(
+        |_| (number.parse::<f64>().expect(number) * unit as f64).round() as i128,
+        |number| number * unit,
+    )
+}
+
 fn near(one: f64, other: f64) -> bool {
-    one.to_bits() == other.to_bits()
-        || (one.is_nan() && other.is_nan())
+    (one.is_nan() && other.is_nan())
         || one.partial_cmp(&other).is_some_and(std::cmp::Ordering::is_eq)
-        || (one - other).abs() <= 1e-9 * one.abs().max(other.abs())
+        || (one - other).abs() <= NEAR * one.abs().max(other.abs())
+}
+
+fn alike(one: &[Cell], other: &[Cell]) -> bool {
+    one.len() == other.len() && one.iter().zip(other).all(|(one, other)| one.is(other))
 }
 
 /// The rows of an answer of the sandbox.
@@ -104,57 +196,47 @@ fn of_kind(raw: &RawValue, kind: &str) -> Cell {
     }
     match kind {
         "Boolean" => Cell::Boolean(raw.get() == "true"),
-        kind if kind.contains("Int") && !kind.contains("Interval") => Cell::Integer(raw.get().parse().unwrap()),
-        kind if kind.starts_with("Float") || kind.starts_with("Decimal") => Cell::number(&text()),
+        kind if kind.starts_with("Interval") || kind.starts_with("Duration") => Cell::interval(&text()),
+        kind if kind.contains("Int") || kind.starts_with("Decimal") => Cell::exact(&text()),
+        kind if kind.starts_with("Float") => Cell::number(&text()),
         kind if kind.starts_with("Timestamp") || kind.starts_with("Date") => Cell::time(&text()),
         _ => Cell::Text(text()),
     }
 }
 
-/// The rows that the script of `DuckDB` prints.
-pub(super) fn of_duckdb(rows: &Value) -> Rows {
-    let rows = rows.as_array().unwrap().iter();
-    rows.map(|row| row.as_array().unwrap().iter().map(of_script).collect())
-        .collect()
-}
-
-fn of_script(value: &Value) -> Cell {
-    match value {
-        Value::Null => Cell::Null,
-        Value::Bool(value) => Cell::Boolean(*value),
-        Value::Number(number) => number
-            .to_string()
-            .parse()
-            .map_or_else(|_| Cell::number(&number.to_string()), Cell::Integer),
-        Value::String(text) => Cell::Text(text.clone()),
-        Value::Array(values) => Cell::List(values.iter().map(of_script).collect()),
-        Value::Object(marked) => match (marked.get("number"), marked.get("time")) {
-            (Some(number), _) => Cell::number(number.as_str().unwrap()),
-            (_, Some(time)) => Cell::time(time.as_str().unwrap()),
-            _ => panic!("{marked:?}"),
-        },
-    }
-}
-
 /// Compares two answers, in their order where that is total.
-pub(super) fn same(mut ours: Rows, mut theirs: Rows, ordered: bool) -> Result<(), String> {
-    if !ordered {
-        for rows in [&mut ours, &mut theirs] {
-            rows.sort_by_cached_key(|row| row.iter().map(Cell::key).collect::<Vec<_>>());
-        }
-    }
+pub(super) fn same(ours: &Rows, theirs: &Rows, ordered: bool) -> Result<(), String> {
     if ours.len() != theirs.len() {
         let shown = |rows: &Rows| format!("{:?}", rows.iter().take(4).collect::<Vec<_>>());
-        let (one, other) = (shown(&ours), shown(&theirs));
+        let (one, other) = (shown(ours), shown(theirs));
         return Err(format!(
             "{} rows instead of {}: {one} instead of {other}",
             ours.len(),
             theirs.len()
         ));
     }
-    let is = |(one, other): &(&Vec<Cell>, &Vec<Cell>)| {
-        one.len() == other.len() && one.iter().zip(other.iter()).all(|(one, other)| one.is(other))
+    let sorted = |rows: &Rows| {
+        let mut rows = rows.clone();
+        if !ordered {
+            rows.sort_by_cached_key(|row| row.iter().map(Cell::key).collect::<Vec<_>>());
+        }
+        rows
     };
-    let wrong = ours.iter().zip(&theirs).find(|pair| !is(pair));
-    wrong.map_or(Ok(()), |(one, other)| Err(format!("{one:?} instead of {other:?}")))
+    let (one, other) = (sorted(ours), sorted(theirs));
+    let Some((wrong, expected)) = one.iter().zip(&other).find(|(one, other)| !alike(one, other)) else {
+        return Ok(());
+    };
+    let problem = format!("{wrong:?} instead of {expected:?}");
+    if ordered {
+        return Err(problem);
+    }
+    // Doubles that are nearly equal may be sorted differently, so each row is looked for.
+    let mut left = other.clone();
+    for row in &one {
+        let Some(found) = left.iter().position(|other| alike(row, other)) else {
+            return Err(problem);
+        };
+        left.swap_remove(found);
+    }
+    Ok(())
 }

@@ -12,7 +12,7 @@ const RANKED: [&str; 9] = [
     "ntile(4)",
     "lag(i)",
     "lead(s, 2)",
-    "lag(n, 1, «0.0|0.0::DOUBLE»)",
+    "lag(n, 1, 0.0)",
 ];
 
 /// Returns `count` statements, the same ones for the same seed.
@@ -110,7 +110,12 @@ impl Generator {
                 "count(j)",
                 "stddev_pop(i)",
                 "var_samp(n)",
-                "median(n)",
+                "percentile_cont(0.5) WITHIN GROUP (ORDER BY n)",
+                "percentile_cont(0.9) WITHIN GROUP (ORDER BY i)",
+                "sum(i) / nullif(sum(id), 0)",
+                "100.0 * sum(i) / nullif(count(i), 0)",
+                "round(avg(i), 1)",
+                "sum(i) % 7",
                 "bit_and(i)",
                 "bit_or(id)",
                 "string_agg(s, ',' ORDER BY id)",
@@ -118,10 +123,10 @@ impl Generator {
                 "array_agg(i ORDER BY id)",
                 "avg(m)",
                 "max(n)",
-                "«first_value|first»(s ORDER BY id)",
             ]),
         };
-        if self.dice.below(5) == 0 {
+        // A filter belongs to one call.
+        if self.dice.below(5) == 0 && !call.contains(") ") && !call.starts_with("round") {
             let condition = self.condition(1);
             return format!("{call} FILTER (WHERE {condition})");
         }
@@ -243,7 +248,10 @@ impl Generator {
         };
         match self.dice.below(6) {
             0..=2 => {
-                let join = self.text(&["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "INNER JOIN"]);
+                let joins = ["JOIN", "LEFT JOIN", "RIGHT JOIN", "INNER JOIN", "FULL JOIN"];
+                // PostgreSQL joins fully by equalities only.
+                let equal = on == "a.i = b.id" || on.starts_with("a.s");
+                let join = self.text(&joins[..joins.len() - usize::from(!equal)]);
                 Statement::new(
                     format!("SELECT a.id AS c0, b.id AS c1, a.s AS c2, b.doc AS c3 FROM {left} {join} {right} ON {on}"),
                     false,
@@ -259,12 +267,10 @@ impl Generator {
                 )
             }
             4 => {
-                let join = self.text(&["SEMI JOIN", "ANTI JOIN"]);
+                let on = self.text(&["a.i = b.id", "a.s = b.t", "a.i = b.i AND a.n < b.m"]);
+                let not = self.text(&["", "NOT "]);
                 Statement::new(
-                    format!(
-                        "SELECT a.id, a.j FROM {left} «LEFT|» {join} {right} ON {}",
-                        self.text(&["a.i = b.id", "a.s = b.t", "a.i = b.i AND a.n < b.m"])
-                    ),
+                    format!("SELECT a.id, a.j FROM {left} WHERE {not}EXISTS (SELECT 1 FROM {right} WHERE {on})"),
                     false,
                 )
             }
