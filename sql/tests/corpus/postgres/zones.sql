@@ -1,0 +1,104 @@
+-- Time zones: local days and hours, summer time, offsets, both directions.
+
+SELECT id, at AT TIME ZONE 'Asia/Seoul' AS seoul FROM records WHERE at IS NOT NULL ORDER BY id
+
+SELECT id, (at AT TIME ZONE 'Asia/Seoul')::timestamp AS local FROM records WHERE station = 'oslo' ORDER BY id
+
+SELECT id, (at AT TIME ZONE 'Europe/Oslo')::date AS day FROM records WHERE station IN ('oslo', 'bergen') ORDER BY id
+
+SELECT (at AT TIME ZONE 'America/New_York')::date AS day, count(*) AS n FROM records WHERE at IS NOT NULL GROUP BY 1 ORDER BY 1
+
+SELECT date_trunc('day', at AT TIME ZONE 'America/Lima') AS day, count(*) AS n, sum(y) AS total FROM records WHERE station = 'lima' GROUP BY 1 ORDER BY 1
+
+SELECT extract(hour FROM at AT TIME ZONE 'Europe/Copenhagen') AS hour, count(*) AS n FROM records WHERE at IS NOT NULL GROUP BY 1 ORDER BY 1
+
+SELECT id, extract(epoch FROM (at AT TIME ZONE 'America/New_York') - (at AT TIME ZONE 'UTC')) / 3600 AS hours FROM records WHERE at IS NOT NULL ORDER BY id
+
+SELECT id, (at AT TIME ZONE 'Europe/Oslo') - (at AT TIME ZONE 'UTC') AS ahead FROM records WHERE station IN ('bergen', 'køln', 'Ålesund') ORDER BY id
+
+SELECT id, date_bin(INTERVAL '1 day', at AT TIME ZONE 'Asia/Kolkata', TIMESTAMP '2000-01-01') AS day FROM records WHERE station = 'lima' ORDER BY id
+
+SELECT id, extract(epoch FROM at AT TIME ZONE 'Asia/Seoul') AS e FROM records WHERE station = 'bergen' ORDER BY id
+
+-- In spring an hour is missing, in autumn one comes twice.
+SELECT id, at AT TIME ZONE 'America/New_York' AS local FROM records WHERE id BETWEEN 8 AND 19 ORDER BY id
+
+SELECT id, at AT TIME ZONE 'Europe/Berlin' AS local FROM records WHERE id IN (11, 12, 15, 16, 33, 34, 57, 58) ORDER BY id
+
+SELECT TIMESTAMP '2024-03-10 02:30:00' AT TIME ZONE 'America/New_York' AS skipped
+
+SELECT TIMESTAMP '2024-11-03 01:30:00' AT TIME ZONE 'America/New_York' AS doubled
+
+SELECT TIMESTAMP '2024-03-31 02:30:00' AT TIME ZONE 'Europe/Berlin' AS skipped, TIMESTAMP '2024-10-27 02:30:00' AT TIME ZONE 'Europe/Berlin' AS doubled
+
+SELECT TIMESTAMP '2024-10-06 02:15:00' AT TIME ZONE 'Australia/Lord_Howe' AS skipped, TIMESTAMP '2024-04-07 01:45:00' AT TIME ZONE 'Australia/Lord_Howe' AS doubled
+
+SELECT id, (at AT TIME ZONE 'UTC') AT TIME ZONE 'America/Lima' AS as_if_lima FROM records WHERE station = 'lima' ORDER BY id
+
+SELECT id, (at AT TIME ZONE 'America/New_York') AT TIME ZONE 'America/New_York' = at AS same FROM records WHERE at IS NOT NULL ORDER BY id
+
+SELECT id FROM records WHERE at AT TIME ZONE 'Europe/Berlin' >= TIMESTAMP '2025-01-01 00:00:00' AND at AT TIME ZONE 'Europe/Berlin' < TIMESTAMP '2025-01-01 02:00:00' ORDER BY id
+
+SELECT id FROM records WHERE at >= TIMESTAMP '2025-01-01 00:00:00' AT TIME ZONE 'Europe/Berlin' AND at < TIMESTAMP '2025-01-02 00:00:00' AT TIME ZONE 'Europe/Berlin' ORDER BY id
+
+SELECT id FROM records WHERE (at AT TIME ZONE 'America/New_York')::date = DATE '2024-12-31' ORDER BY id
+
+SELECT id FROM records WHERE extract(dow FROM at AT TIME ZONE 'Asia/Tokyo') IN (0, 6) ORDER BY id
+
+SELECT id, at AT TIME ZONE 'UTC' AS utc, at::timestamp AS plain FROM records WHERE station = 'quito' ORDER BY id
+
+SELECT id, at::timestamp::timestamptz = at AS same FROM records WHERE at IS NOT NULL ORDER BY id
+
+SELECT date_trunc('day', at, 'America/New_York') AS day, count(*) AS n FROM records WHERE at >= '2024-03-01' AND at < '2024-12-01' GROUP BY 1 ORDER BY 1
+
+SELECT id, date_trunc('hour', at, 'Asia/Kolkata') AS hour FROM records WHERE station = '' ORDER BY id
+
+SELECT id, date_trunc('week', at, 'Europe/Berlin') AS week, date_trunc('month', at, 'Europe/Berlin') AS month FROM records WHERE station IN ('oslo', 'køln') ORDER BY id
+
+SELECT id, date_trunc('day', at AT TIME ZONE 'Europe/Berlin') AT TIME ZONE 'Europe/Berlin' AS midnight FROM records WHERE id BETWEEN 11 AND 20 ORDER BY id
+
+SELECT id, at AT TIME ZONE '+02' AS posix, at AT TIME ZONE '-05:30' AS half FROM records WHERE station = '' ORDER BY id
+
+SELECT id, at AT TIME ZONE INTERVAL '5 hours 30 minutes' AS india, at AT TIME ZONE INTERVAL '-3 hours' AS brazil FROM records WHERE station = '' ORDER BY id
+
+SELECT id, at AT TIME ZONE 'EST' AS est, at AT TIME ZONE 'PDT' AS pdt, at AT TIME ZONE 'CET' AS cet, at AT TIME ZONE 'Z' AS zulu FROM records WHERE station = 'lima' ORDER BY id
+
+SELECT id, at AT TIME ZONE 'utc' AS u, at AT TIME ZONE 'gmt' AS g, at AT TIME ZONE 'europe/paris' AS p FROM records WHERE station = '' ORDER BY id
+
+SELECT id, at AT TIME ZONE 'EST5EDT' AS e, at AT TIME ZONE 'US/Pacific' AS p, at AT TIME ZONE 'Etc/GMT+3' AS g FROM records WHERE station = 'køln' ORDER BY id
+
+SELECT id, at AT TIME ZONE CASE WHEN n > 4 THEN 'Asia/Tokyo' ELSE 'America/Bogota' END AS local FROM records WHERE station = 'lima' ORDER BY id
+
+SELECT z.zone, count(*) AS n FROM records CROSS JOIN (VALUES ('Asia/Tokyo'), ('America/Los_Angeles'), ('UTC')) AS z(zone) WHERE extract(hour FROM at AT TIME ZONE z.zone) BETWEEN 8 AND 17 GROUP BY z.zone ORDER BY z.zone
+
+SELECT timezone('Europe/Oslo', at) AS local FROM records WHERE id IN (8, 9, 32) ORDER BY id
+
+SELECT timezone('Europe/Oslo', TIMESTAMP '2025-07-01 12:00') AS moment
+
+SELECT '2025-07-01 12:00:00+02'::timestamptz AS moment, '2025-07-01 12:00:00 Europe/Berlin'::timestamptz AS named, '2025-07-01T12:00:00Z'::timestamp AS plain
+
+SELECT TIMESTAMP '2025-07-01 12:00:00+02' AS offset_is_ignored, TIMESTAMPTZ '2025-07-01 12:00:00-08' AS moment
+
+SELECT TIMESTAMP WITH TIME ZONE '2025-01-01 00:00 America/New_York' AS moment, '2025-07-01 00:00 EST'::timestamptz AS est
+
+SELECT id FROM records WHERE at = '2025-01-05 12:15:30+02' ORDER BY id
+
+SELECT id FROM records WHERE at < '1970-01-01' ORDER BY id
+
+SELECT id, at::date AS day, at::time AS clock FROM records WHERE station = 'quito' ORDER BY id
+
+SELECT id, (at AT TIME ZONE 'Asia/Kathmandu')::time AS clock FROM records WHERE station = 'big' ORDER BY id
+
+SELECT id, to_char(at AT TIME ZONE 'America/New_York', '%Y') = extract(year FROM at AT TIME ZONE 'America/New_York')::text AS same FROM records WHERE false
+
+SELECT min(at AT TIME ZONE 'Asia/Seoul') AS first, max(at AT TIME ZONE 'Asia/Seoul') AS last FROM records
+
+SELECT count(DISTINCT (at AT TIME ZONE 'Europe/Berlin')::date) AS days FROM records
+
+SELECT id, at AT TIME ZONE 'America/Los_Angeles' + INTERVAL '1 day' AS later FROM records WHERE id IN (8, 9, 17) ORDER BY id
+
+SELECT id, (at AT TIME ZONE 'America/New_York' + INTERVAL '1 day') AT TIME ZONE 'America/New_York' - at AS day_length FROM records WHERE id IN (8, 9, 17, 32, 59) ORDER BY id
+
+SELECT id, extract(timezone FROM at) AS zone FROM records WHERE station = '' ORDER BY id
+
+SELECT id, at AT TIME ZONE 'Pacific/Apia' AS apia, at AT TIME ZONE 'America/Caracas' AS caracas FROM records WHERE station = 'quito' AND at IS NOT NULL ORDER BY id
