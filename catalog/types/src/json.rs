@@ -9,8 +9,10 @@ use std::fmt;
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
+mod digits;
 mod outline;
 
+pub use digits::{LostDigits, all_lost_digits, check_digits, keeps_digits};
 pub use outline::outline;
 
 /// The reason that a text is not strict JSON.

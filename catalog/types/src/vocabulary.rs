@@ -115,6 +115,14 @@ words! {
         Rejected = "rejected",
     }
 
+    /// What becomes of a contribution with refused records.
+    OnRefused {
+        /// It is rejected.
+        Reject = "reject",
+        /// They are left out, unless they are more than half.
+        Drop = "drop",
+    }
+
     /// The compression of an upload.
     Compression {
         /// Uncompressed JSON lines.
@@ -501,6 +509,14 @@ impl Default for Compression {
         Self::None
     }
 }
+
+#[expect(clippy::derivable_impls, reason = "the macro of the vocabularies knows no default")]
+impl Default for OnRefused {
+    fn default() -> Self {
+        Self::Reject
+    }
+}
+
 impl From<ItemKind> for Discussed {
     fn from(kind: ItemKind) -> Self {
         match kind {
