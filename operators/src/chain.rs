@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use tracing::Instrument as _;
 use types::Batch;
 use types::key::KeyLookup;
+use types::vocabulary::OnRefused;
 
 use crate::decision::{Decision, Numbering, Totals};
 use crate::gates::{Contract, Dedup, PersonalData};
@@ -19,6 +20,9 @@ use crate::{Gate, Reason, RowVerdict, Stage, Verdict, Verdicts};
 
 /// The most bytes of the verdicts on a batch or an upload as JSON. They travel in messages, commits and answers.
 pub const MAX_VERDICT_BYTES: usize = 256 << 10;
+/// Bytes of verdicts for each row of a batch that has so many rows that they come to more. Such a batch is a chunk of an
+/// upload, of which the first verdicts are taken later, with their words.
+const VERDICT_BYTES_OF_ROW: usize = 256;
 
 /// An ordered list of operators; each judges the rows that all before it passed.
 #[derive(Debug, Default)]
@@ -44,7 +48,7 @@ pub struct Tally {
     pub passed: u32,
     /// Number of rows left out as duplicates.
     pub dropped: u32,
-    /// Number of rows that reject the batch.
+    /// Number of rows that reject the batch, or are left out with `onRefused: drop`.
     pub refused: u32,
     /// Number of rows that could not be judged.
     pub held: u32,
@@ -58,7 +62,7 @@ pub struct Judged {
     /// The number of rows that the chain received.
     pub rows: u32,
     /// The verdicts other than pass, in the order of the rows, which are numbered as in the decoded batch. If they
-    /// exceed [`MAX_VERDICT_BYTES`] they are shortened, but every row stays listed.
+    /// exceed [`MAX_VERDICT_BYTES`], and 256 bytes a row, they are shortened, but every row stays listed.
     pub verdicts: Vec<RowVerdict>,
     /// One entry per operator, in order.
     pub tallies: Vec<Tally>,
@@ -118,7 +122,10 @@ impl Chain {
         }
         // Each gate adds its verdicts in row order; sorting merges them.
         verdicts.sort_by_key(|verdict| verdict.row);
-        fit(&mut verdicts, MAX_VERDICT_BYTES);
+        fit(
+            &mut verdicts,
+            MAX_VERDICT_BYTES.max(rows as usize * VERDICT_BYTES_OF_ROW),
+        );
         Judged {
             passed: passing,
             rows,
@@ -224,9 +231,9 @@ fn count(rows: usize) -> u32 {
 
 impl Judged {
     /// Applies the policy of the batch ([`Decision::of`]).
-    pub fn decision(&self) -> Decision {
-        let totals = Totals::of(self.rows.into(), self.passed.len() as u64, &self.verdicts);
-        Decision::of(totals, Numbering::Records)
+    pub fn decision(&self, on_refused: OnRefused) -> Decision {
+        let totals = Totals::of(self.rows.into(), self.passed.len() as u64, &self.verdicts, on_refused);
+        Decision::of(&totals, Numbering::Records)
     }
 }
 

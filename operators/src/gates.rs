@@ -6,6 +6,6 @@ mod contract;
 mod dedup;
 mod personal;
 
-pub use contract::Contract;
+pub use contract::{Contract, lost_digits};
 pub use dedup::Dedup;
 pub use personal::PersonalData;

@@ -12,8 +12,8 @@
 //!
 //! A row that one operator refuses, drops or holds is not judged by the later ones. Rows that pass are judged by all
 //! operators even when the batch is already lost, so that every offending row is reported at once. [`Decision::of`]
-//! applies the policy of the batch: any refused row rejects it, else any held row holds it, else a batch without new
-//! rows is rejected, else it merges.
+//! applies the policy of the batch: any refused row rejects it, or with [`OnRefused::Drop`](types::vocabulary::OnRefused)
+//! more than half of them do; else any held row holds it, else a batch without new rows is rejected, else it merges.
 //!
 //! [`standard_chain`] is the one chain that merges, dry runs and collectors use. Every gate runs
 //! `conformance::check_gate` (feature `testing`) in its tests.
@@ -32,7 +32,7 @@ pub mod verdict;
 mod visitor;
 
 pub use chain::{Chain, Judged, MAX_VERDICT_BYTES, Tally, standard_chain};
-pub use decision::{Decision, Numbering, Totals};
+pub use decision::{Decision, Numbering, Totals, nothing_new, summary_of};
 pub use gate::{Gate, Stage};
 pub use text::is_invisible;
 pub use verdict::{MAX_REASONS, Reason, RowVerdict, Verdict, Verdicts};

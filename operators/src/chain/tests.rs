@@ -87,7 +87,7 @@ fn run(verdicts: Vec<Verdict>) -> Judged {
 }
 
 fn decide(verdicts: Vec<Verdict>) -> Decision {
-    run(verdicts).decision()
+    run(verdicts).decision(OnRefused::Reject)
 }
 
 fn lawful(judged: &Judged) {
@@ -153,7 +153,7 @@ proptest! {
 
         let again = ready(chain().run(numbered(rows)));
         prop_assert_eq!((&again.verdicts, &again.tallies), (&judged.verdicts, &judged.tallies));
-        prop_assert_eq!(again.decision(), judged.decision());
+        prop_assert_eq!(again.decision(OnRefused::Reject), judged.decision(OnRefused::Reject));
 
         // The set of rows that pass does not depend on the order of judges that look at rows alone.
         let backwards = says.iter().rev().fold(Chain::new(), |chain, (_, verdicts)| {
@@ -348,7 +348,7 @@ fn an_answer_about_other_rows_holds_the_batch() {
     lawful(&judged);
     assert_eq!(judged.tallies[0].held, 3);
     assert_eq!(
-        judged.decision(),
+        judged.decision(OnRefused::Reject),
         Decision::Hold {
             reason: "provider".to_owned(),
             resumes_after: None

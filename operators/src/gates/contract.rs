@@ -3,13 +3,16 @@
 //! Invariant: a row passes exactly when its batch has no defect for it, and a refusal has a reason for every defect
 //! that the batch lists.
 
+use types::json::LostDigits;
 use types::{Batch, Defect};
 
 use super::personal;
 use crate::verdict::Refusals;
-use crate::{Gate, Reason, Verdicts};
+use crate::{Gate, Reason, Verdict, Verdicts};
 
 const NAME: &str = "contract";
+/// Name of the gate that asks if a line is a record at all.
+const DECODE: &str = "decode";
 
 /// Refuses the rows that violate the contract, with one reason per defect: `not_object`, `missing`, `type`, `range`,
 /// `extra`, or `more` for defects that are only counted.
@@ -48,6 +51,31 @@ fn reason(defect: &Defect) -> Reason {
             _ => defect.actual.clone(),
         },
     }
+}
+
+/// Returns the verdict on a line with numbers of which a double drops digits. As of a defect, personal data is removed.
+pub fn lost_digits(numbers: &[LostDigits]) -> Verdict {
+    let reason = |lost: &LostDigits| {
+        let is_shown = !personal::is_personal(&lost.number, &lost.path);
+        let is_named = !personal::is_personal(&lost.path, "");
+        Reason {
+            gate: DECODE.to_owned(),
+            code: "digits".to_owned(),
+            path: if is_named { lost.path.clone() } else { String::new() },
+            expected: LostDigits::EXPECTED.to_owned(),
+            actual: if is_shown {
+                lost.found()
+            } else {
+                "another number".to_owned()
+            },
+        }
+    };
+    let mut refusals = Refusals::default();
+    for lost in numbers {
+        refusals.add(0, || reason(lost));
+    }
+    let said = refusals.into_verdicts(1).into_exceptions().pop();
+    said.map_or(Verdict::Pass, |(_, verdict)| verdict)
 }
 
 #[cfg(test)]

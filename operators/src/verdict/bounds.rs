@@ -5,6 +5,8 @@
 
 use std::io;
 
+use serde::Serialize;
+
 use super::{Reason, RowVerdict, Verdict};
 
 /// The most reasons of a refusal. If a row has more, the last one gives their number.
@@ -13,6 +15,10 @@ pub const MAX_REASONS: usize = 20;
 const MAX_PATH: usize = 1_024;
 /// The longest other text of a reason, in bytes.
 const MAX_TEXT: usize = 320;
+/// Number of verdicts at the beginning that keep their texts: the first number for which the others fit beside them.
+const WHOLE: [usize; 3] = [20, 5, 1];
+/// The most reasons of a verdict that keeps its texts.
+const MAX_WHOLE_REASONS: usize = 5;
 /// The code of the reason that counts the reasons left out.
 const MORE: &str = "more";
 
@@ -105,23 +111,51 @@ fn cut(mut reason: Reason) -> Reason {
     reason
 }
 
-/// Shortens all verdicts step by step until they fit `bytes` of JSON: fewer reasons, then the first without its texts,
-/// then without its path.
+/// Shortens verdicts until they fit `bytes` of JSON, as far as that is possible: the last first, and those of duplicates
+/// before the others. Each step takes more of a verdict: reasons beyond five, beyond two, the texts, the path. The first
+/// verdicts keep up to five reasons with path and texts: 20 of them, or 5, or 1 where the others do not fit beside them.
 pub fn fit(verdicts: &mut [RowVerdict], bytes: usize) {
-    let steps: [fn(&mut Verdict); 4] = [|said| keep(said, 5), |said| keep(said, 2), without_words, without_path];
-    for step in steps {
-        // Checked before each step, so no more is removed than needed.
-        if size(verdicts) <= bytes {
-            return;
-        }
-        for said in &mut *verdicts {
+    let mut left = Excess(size(verdicts).saturating_sub(bytes));
+    if left.0 == 0 {
+        return;
+    }
+    // A record that ends its batch matters more than a duplicate, whatever their order.
+    let (mut order, duplicates): (Vec<_>, Vec<_>) =
+        (0..verdicts.len()).partition(|at| !matches!(verdicts[*at].verdict, Verdict::Drop { .. }));
+    order.extend(duplicates);
+    left.shorten(verdicts, &order, |said| keep(said, MAX_WHOLE_REASONS));
+    let mut end = order.len();
+    for begin in WHOLE {
+        let begin = begin.min(end);
+        let shortened = &order[begin..end];
+        left.shorten(verdicts, shortened, |said| keep(said, 2));
+        left.shorten(verdicts, shortened, without_words);
+        left.shorten(verdicts, shortened, without_path);
+        end = begin;
+    }
+}
+
+/// Number of bytes that verdicts have too many.
+struct Excess(usize);
+
+impl Excess {
+    /// Applies a step to verdicts, the last first, for as long as there is an excess.
+    fn shorten(&mut self, verdicts: &mut [RowVerdict], order: &[usize], step: impl Fn(&mut Verdict)) {
+        for at in order.iter().rev() {
+            if self.0 == 0 {
+                return;
+            }
+            let said = &mut verdicts[*at];
+            let before = size(said);
             step(&mut said.verdict);
+            // The reason that counts the others may be longer than they are.
+            self.0 = (self.0 + size(said)).saturating_sub(before);
         }
     }
 }
 
-/// Returns the size of the verdicts as JSON, in bytes.
-fn size(verdicts: &[RowVerdict]) -> usize {
+/// Returns the size of one or more verdicts as JSON, in bytes.
+fn size(verdicts: &(impl Serialize + ?Sized)) -> usize {
     let mut count = Count(0);
     // Writing cannot fail: the counter accepts every byte and the verdicts are valid JSON. If
     // it failed, the verdicts would be shortened the most.
@@ -238,19 +272,61 @@ mod tests {
     }
 
     #[test]
-    fn verdicts_that_are_too_large_say_less_of_every_row_and_name_them_all() {
+    fn the_first_verdicts_keep_their_words_and_the_last_lose_them_first() {
         let path = format!("/{}", "\u{1}".repeat(600));
-        let mut before = usize::MAX;
-        for (bytes, most) in [(10 << 20, 5), (4 << 20, 2), (1_900_000, 1), (200 << 10, 1)] {
+        let is_whole = |said: &RowVerdict| reasons(said).iter().all(|reason| !reason.expected.is_empty());
+        for (bytes, least, most) in [
+            (10 << 20, 500, 500),
+            (4 << 20, 500, 500),
+            (1_000_000, 20, 499),
+            (400 << 10, 20, 20),
+            (160 << 10, 5, 5),
+            (80 << 10, 1, 1),
+        ] {
             let mut verdicts = refused(500, 100, &path);
             fit(&mut verdicts, bytes);
-            let size = size(&verdicts);
-            assert!(size <= bytes && size < before, "{size} in {bytes}");
-            before = size;
+            assert!(size(&verdicts) <= bytes, "{bytes}");
             assert_eq!(verdicts.len(), 500);
             assert!(verdicts.iter().all(|said| reasons(said)[0].code == "missing"));
-            assert!(verdicts.iter().all(|said| reasons(said).len() <= most), "{bytes}");
+            let whole = verdicts.iter().take_while(|said| is_whole(said)).count();
+            assert!((least..=most).contains(&whole), "{whole} in {bytes}");
+            let first = reasons(&verdicts[0]);
+            assert!(first.len() >= 5 && first[0].path == path, "{bytes}");
+            assert!(
+                verdicts.is_sorted_by_key(|said| std::cmp::Reverse(size(&said.verdict) / 64)),
+                "{bytes}"
+            );
         }
+    }
+
+    #[test]
+    fn duplicates_lose_their_words_before_what_is_refused() {
+        let mut verdicts: Vec<_> = (0..400)
+            .map(|row| RowVerdict {
+                row,
+                verdict: Verdict::Drop { reason: reason("") },
+            })
+            .collect();
+        verdicts.extend(refused(100, 1, "/a").into_iter().map(|said| RowVerdict {
+            row: said.row + 400,
+            ..said
+        }));
+        let bytes = size(&verdicts) - 2_000;
+        fit(&mut verdicts, bytes);
+        assert!(size(&verdicts) <= bytes);
+        assert!(verdicts[400..].iter().all(|said| reasons(said)[0] == reason("/a")));
+        let is_whole =
+            |said: &RowVerdict| matches!(&said.verdict, Verdict::Drop { reason: said } if *said == reason(""));
+        assert!(is_whole(&verdicts[0]) && !is_whole(&verdicts[399]));
+    }
+
+    #[test]
+    fn what_can_never_fit_keeps_its_first_words() {
+        let mut verdicts = refused(5_000, 1, "/a");
+        fit(&mut verdicts, 64 << 10);
+        assert_eq!(verdicts.len(), 5_000);
+        assert_eq!(reasons(&verdicts[0]), [reason("/a")]);
+        assert_eq!(reasons(&verdicts[4_999])[0].expected, "");
     }
 
     #[test]
