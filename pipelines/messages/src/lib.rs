@@ -1,7 +1,8 @@
 //! The messages between the marketplace and the workers.
 //!
 //! Invariant: every message names its format. A reader refuses a format it does not know, and the message goes to the
-//! dead letters instead of being lost.
+//! dead letters instead of being lost. A message is of the lowest format that can say it, so that what earlier builds
+//! can read stays as they wrote it.
 
 mod dead_letter;
 mod outcome;
@@ -19,8 +20,11 @@ pub use types::knowledge::UnitText;
 pub use types::{Resolution, UploadLayout};
 pub use unit::{KNOWLEDGE, UnitAddress, UnitSubmission};
 
-/// The format this build writes.
+/// The format of every message that needs no later one.
 pub const FORMAT: u32 = 1;
+/// The latest format of submissions. Its first line has no member that a reader does not know, so a build never works on a
+/// submission of which it understands only a part.
+pub const SUBMISSION_FORMAT: u32 = 2;
 /// The reason of a submission that waits because its table lacks a known version.
 pub const HISTORY_LOST: &str = "history_lost";
 
@@ -34,8 +38,11 @@ pub enum DecodeError {
     #[error("a record is malformed")]
     Record(#[source] types::json::JsonError),
     /// Written by a build that this one does not know.
-    #[error("the message has format {0}, this build reads {FORMAT}")]
+    #[error("the message has format {0}, which this build does not read")]
     Format(u32),
+    /// A member of a submission that a later build added.
+    #[error("the message has the member `{0}`, which this build does not read")]
+    Member(String),
     /// Records that cannot be decompressed.
     #[error("the records are damaged")]
     Compressed(#[source] lz4_flex::block::DecompressError),
@@ -49,18 +56,19 @@ struct Envelope {
     format: u32,
 }
 
-/// Reads JSON of the format this build knows.
-fn read<'de, T: Deserialize<'de>>(json: &'de [u8], format: impl Fn(&T) -> u32) -> Result<T, DecodeError> {
+/// Reads JSON of a format up to the `latest` that this build knows.
+fn read<'de, T: Deserialize<'de>>(json: &'de [u8], latest: u32, format: impl Fn(&T) -> u32) -> Result<T, DecodeError> {
+    let is_known = |format: u32| (FORMAT..=latest).contains(&format);
     let message =
         // A later format may not parse as this one at all. Its reader is told to upgrade, not that the
         // bytes are damaged, so the format is read on its own before the parse error is believed.
         serde_json::from_slice::<T>(json).map_err(|error| match serde_json::from_slice::<Envelope>(json) {
-            Ok(envelope) if envelope.format != FORMAT => DecodeError::Format(envelope.format),
+            Ok(envelope) if !is_known(envelope.format) => DecodeError::Format(envelope.format),
             _ => DecodeError::Malformed(error),
         })?;
     // The format is checked on success too: a later build may keep the shape and change what it means.
     match format(&message) {
-        FORMAT => Ok(message),
+        known if is_known(known) => Ok(message),
         other => Err(DecodeError::Format(other)),
     }
 }

@@ -112,7 +112,7 @@ impl ContributionOutcome {
 
     /// Decodes the value of a record that [`Self::record`] returned.
     pub fn decode(value: &[u8]) -> Result<Self, DecodeError> {
-        read(value, |outcome: &Self| outcome.format)
+        read(value, FORMAT, |outcome: &Self| outcome.format)
     }
 }
 
@@ -142,7 +142,7 @@ impl UnitOutcome {
 
     /// Decodes the value of a record that [`Self::record`] returned.
     pub fn decode(value: &[u8]) -> Result<Self, DecodeError> {
-        read(value, |outcome: &Self| outcome.format)
+        read(value, FORMAT, |outcome: &Self| outcome.format)
     }
 }
 

@@ -2,14 +2,19 @@
 //!
 //! Invariant: the first line says what the message is and where its records are; the records follow it, compressed.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 use eventlog::Record;
 use proof::KnownHead;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use types::trace::Origin;
+use types::vocabulary::OnRefused;
 use types::{AgentId, Contract, ContributionId, DatasetId, Timestamp, UploadLayout};
 
-use crate::{DecodeError, Records, read, split};
+use crate::{DecodeError, FORMAT, Records, SUBMISSION_FORMAT, read, split};
 
 /// Topic of [`Submission`]s; the key is the dataset's id.
 pub const CONTRIBUTIONS: &str = "contributions";
@@ -17,7 +22,7 @@ pub const CONTRIBUTIONS: &str = "contributions";
 /// A batch on its way to its dataset: a line of JSON, which says what it is, and the compressed [`Records`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Submission {
-    /// Format of the message; this build writes [`FORMAT`](crate::FORMAT).
+    /// Format of the message: [`Self::format_for`] what it says.
     pub format: u32,
     /// The guard against merging it twice.
     pub contribution: ContributionId,
@@ -41,6 +46,8 @@ pub struct Submission {
     /// and in messages of builds that did not say. A table that lacks it has lost history, and nothing is merged into
     /// it.
     pub head: Option<KnownHead>,
+    /// What becomes of it with refused records. A message of format 1 cannot say it, and means that it is rejected.
+    pub on_refused: OnRefused,
 }
 
 /// The place of a submission's records.
@@ -74,9 +81,37 @@ struct Head<C, U> {
     /// The `head` of the [`Submission`].
     #[serde(default, rename = "head", skip_serializing_if = "Option::is_none")]
     known: Option<KnownHead>,
+    /// Present in format 2 only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    on_refused: Option<OnRefused>,
 }
 
+/// The members of [`Head`].
+const MEMBERS: [&str; 13] = [
+    "format",
+    "contribution",
+    "generation",
+    "dataset",
+    "agent",
+    "private",
+    "contract",
+    "submittedAt",
+    "bytes",
+    "upload",
+    "origin",
+    "head",
+    "onRefused",
+];
+
 impl Submission {
+    /// Returns the lowest format of a submission with this policy.
+    pub const fn format_for(on_refused: OnRefused) -> u32 {
+        match on_refused {
+            OnRefused::Reject => FORMAT,
+            OnRefused::Drop => SUBMISSION_FORMAT,
+        }
+    }
+
     /// The message as a record of its dataset's key.
     pub fn record(&self) -> Result<Record, serde_json::Error> {
         let (records, upload) = match &self.source {
@@ -96,6 +131,7 @@ impl Submission {
             upload,
             origin: self.origin.clone(),
             known: self.head,
+            on_refused: (self.format > FORMAT).then_some(self.on_refused),
         };
         // JSON has no line end outside of strings, and escapes it within them, so the first line end is
         // the one that ends the head.
@@ -110,8 +146,15 @@ impl Submission {
 
     /// Reads a message that [`Self::record`] wrote.
     pub fn decode(value: &[u8]) -> Result<Self, DecodeError> {
-        let (head, block) = split(value);
-        let head: Head<Contract, UploadLayout> = read(head, |head: &Head<Contract, UploadLayout>| head.format)?;
+        let (line, block) = split(value);
+        let head: Head<Contract, UploadLayout> = read(line, SUBMISSION_FORMAT, |head: &Head<_, _>| head.format)?;
+        let on_refused = if head.format == FORMAT {
+            // Whoever wrote it knew of no other.
+            OnRefused::Reject
+        } else {
+            check_members(line)?;
+            head.on_refused.unwrap_or_default()
+        };
         // An upload has a block too, that of no records, so one path reads both kinds.
         let records = Records::decompressed(block, head.bytes)?;
         Ok(Self {
@@ -126,6 +169,7 @@ impl Submission {
             source: head.upload.map_or(Source::Inline(records), Source::Upload),
             origin: head.origin,
             head: head.known,
+            on_refused,
         })
     }
 
@@ -137,6 +181,13 @@ impl Submission {
             dataset: self.dataset,
         }
     }
+}
+
+/// Refuses a first line with a member that this build does not know.
+fn check_members(line: &[u8]) -> Result<(), DecodeError> {
+    let members: BTreeMap<Cow<'_, str>, &RawValue> = serde_json::from_slice(line).map_err(DecodeError::Malformed)?;
+    let unknown = members.into_keys().find(|name| !MEMBERS.contains(&&**name));
+    unknown.map_or(Ok(()), |name| Err(DecodeError::Member(name.into_owned())))
 }
 
 /// As much of a submission as is needed to name it, whatever else is wrong with it.

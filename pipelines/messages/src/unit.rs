@@ -11,7 +11,7 @@ use types::trace::Origin;
 use types::{AgentId, OperatorId, Timestamp, UnitId};
 
 use crate::records::{compress, decompress};
-use crate::{DecodeError, read, split};
+use crate::{DecodeError, FORMAT, read, split};
 
 /// Topic of [`UnitSubmission`]s, and the key of all of them and of their outcomes: one writer publishes all units.
 pub const KNOWLEDGE: &str = "knowledge";
@@ -90,7 +90,7 @@ impl UnitSubmission {
     /// Decodes the value of a record that [`Self::record`] returned.
     pub fn decode(value: &[u8]) -> Result<Self, DecodeError> {
         let (head, block) = split(value);
-        let head: Head = read(head, |head: &Head| head.format)?;
+        let head: Head = read(head, FORMAT, |head: &Head| head.format)?;
         // The head has only ids and times, so a dead letter or a span never shows text that nobody has
         // reviewed.
         let text = decompress(block, head.bytes)?;

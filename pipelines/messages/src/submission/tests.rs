@@ -24,6 +24,7 @@ fn submission(records: &[Value]) -> Submission {
             version: Version(7),
             root: proof::Root::from_bytes([7; 32]),
         }),
+        on_refused: OnRefused::Reject,
     }
 }
 
@@ -91,6 +92,60 @@ fn a_damaged_submission_is_an_error_and_keeps_its_address() {
     }
     assert!(Submission::decode(b"").is_err());
     assert_eq!(Address::read(b""), None);
+}
+
+fn dropping() -> Submission {
+    Submission {
+        format: Submission::format_for(OnRefused::Drop),
+        contribution: ContributionId::from_bytes([1; 16]),
+        dataset: DatasetId::from_bytes([2; 16]),
+        agent: AgentId::from_bytes([3; 16]),
+        on_refused: OnRefused::Drop,
+        ..submission(&[json!({"note": "a"})])
+    }
+}
+
+/// The first line of a submission that leaves refused records out.
+const DROPPING: &str = concat!(
+    r#"{"format":2,"contribution":"01010101-0101-0101-0101-010101010101","generation":3,"#,
+    r#""dataset":"02020202-0202-0202-0202-020202020202","agent":"03030303-0303-0303-0303-030303030303","private":true,"#,
+    r#""contract":{"fields":[{"name":"note","type":"string","required":false}],"allowExtra":false},"#,
+    r#""submittedAt":1790000000000000,"bytes":26,"origin":{"requestId":"0199"},"#,
+    r#""head":{"version":7,"root":"0707070707070707070707070707070707070707070707070707070707070707"},"#,
+    r#""onRefused":"drop"}"#
+);
+
+#[test]
+fn a_submission_that_leaves_refused_records_out_is_of_format_2_and_written_as_it_is_kept() {
+    let submission = dropping();
+    let record = submission.record().unwrap();
+    let (line, block) = split(&record.value);
+    assert_eq!(str::from_utf8(line).unwrap(), DROPPING);
+    assert_eq!(Submission::decode(&record.value).unwrap(), submission);
+    // An LZ4 block of one sequence without a match: a token, the length beyond 15, and the text.
+    let text = r#"{"records":[{"note":"a"}]}"#;
+    let golden = [&[0xf0, u8::try_from(text.len() - 15).unwrap()], text.as_bytes()].concat();
+    assert_eq!(block, golden);
+}
+
+#[test]
+fn format_2_has_no_member_that_its_reader_does_not_know_and_format_1_means_what_it_meant() {
+    let whole = dropping().record().unwrap().value;
+    let with = |from: &str, to: &str| {
+        let line = str::from_utf8(split(&whole).0).unwrap().replacen(from, to, 1);
+        Submission::decode(&[line.as_bytes(), b"\n", split(&whole).1].concat())
+    };
+    let unknown = with("\"onRefused\"", "\"reading\":{},\"onRefused\"");
+    assert!(matches!(unknown, Err(DecodeError::Member(name)) if name == "reading"));
+    assert!(with("\"drop\"", "\"keep\"").is_err());
+    assert!(matches!(
+        with("\"format\":2", "\"format\":3"),
+        Err(DecodeError::Format(3))
+    ));
+    let silent = with(",\"onRefused\":\"drop\"", "").unwrap();
+    assert_eq!((silent.format, silent.on_refused), (2, OnRefused::Reject));
+    let before = with("\"format\":2", "\"later\":1,\"format\":1").unwrap();
+    assert_eq!((before.format, before.on_refused), (1, OnRefused::Reject));
 }
 
 #[test]
