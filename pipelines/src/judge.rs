@@ -15,10 +15,11 @@ use eventlog::Record;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use operators::screen::Screener;
-use operators::{Decision, Numbering, Totals};
+use operators::{Decision, MAX_VERDICT_BYTES, Numbering, Totals, verdict};
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument as _;
 use types::key::KeyLookup;
+use types::vocabulary::OnRefused;
 use types::{AgentId, Contract, fault};
 
 use self::chunk::{JudgedChunk, judge_chunk};
@@ -29,6 +30,9 @@ use crate::message::{Address, Source, Submission};
 use crate::outcome_cache::OutcomeCache;
 use crate::report::Report;
 use crate::step::{Step, Unfinished, described};
+
+/// Number of rows of whose verdicts the chain keeps no more than [`MAX_VERDICT_BYTES`].
+const USUAL_ROWS: u32 = 1_024;
 
 /// A submission with the result of its judge.
 #[derive(Debug)]
@@ -53,6 +57,7 @@ pub(crate) struct JudgedBatch {
     pub(crate) address: Address,
     pub(crate) agent: AgentId,
     head: Option<KnownHead>,
+    on_refused: OnRefused,
     pub(crate) chunk: JudgedChunk,
 }
 
@@ -60,11 +65,19 @@ impl JudgedBatch {
     /// Decides about a batch, which is one chunk.
     fn decide(self) -> JudgedSubmission {
         let Self {
-            address, agent, head, ..
+            address,
+            agent,
+            head,
+            on_refused,
+            chunk,
         } = self;
-        let JudgedChunk { passed, report } = self.chunk;
-        let totals = Totals::of(report.rows.into(), passed.len() as u64, &report.verdicts);
-        let decision = Decision::of(totals, Numbering::Records);
+        let JudgedChunk { passed, mut report } = chunk;
+        let totals = Totals::of(report.rows.into(), passed.len() as u64, &report.verdicts, on_refused);
+        if report.rows > USUAL_ROWS {
+            // The chain keeps more words of more rows, but these go into one commit and one message.
+            verdict::fit(&mut report.verdicts, MAX_VERDICT_BYTES);
+        }
+        let decision = Decision::of(&totals, Numbering::Records);
         let is_merge = decision == Decision::Merge;
         let judged = Judged {
             decision,
@@ -174,6 +187,7 @@ pub(crate) async fn judge_records(
     let decoded = tracing::debug_span!("decode").in_scope(|| records.decode(contract));
     let batch = decoded.map_err(|error| described(&error))?;
     let (agent, private, head) = (submission.agent, submission.private, submission.head);
+    let on_refused = submission.on_refused;
     // The batch has all of its rows, and a screener may take its time: the text would double the
     // memory.
     drop(submission);
@@ -181,6 +195,7 @@ pub(crate) async fn judge_records(
         address,
         agent,
         head,
+        on_refused,
         chunk: judge_chunk(known, (!private).then_some(screener), batch).await,
     })
 }

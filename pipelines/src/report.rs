@@ -83,15 +83,15 @@ pub(crate) fn not_merged(decision: Decision) -> Resolution {
     match decision {
         Decision::Reject { code, message } => Resolution::Rejected { code, message },
         Decision::Hold { reason, resumes_after } => Resolution::Waiting { reason, resumes_after },
-        Decision::Merge => nothing_new(),
+        Decision::Merge => nothing_new(&[]),
     }
 }
 
 /// Returns the resolution of what has nothing new.
-pub(crate) fn nothing_new() -> Resolution {
+pub(crate) fn nothing_new(tallies: &[Tally]) -> Resolution {
     Resolution::Rejected {
         code: "duplicates".to_owned(),
-        message: "every record is a duplicate of a record the dataset has".to_owned(),
+        message: operators::nothing_new(tallies),
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use operators::gates::lost_digits;
 use operators::screen::Screener;
 use operators::{Judged, Reason, RowVerdict, Tally, Verdict, standard_chain};
 use types::batch::Lines;
@@ -91,9 +92,13 @@ pub(crate) async fn judge_lines(context: &LineContext, chunk: LineChunk) -> Judg
             verdicts.push(too_long(line));
         // Empty lines are no records, but they count: verdicts name lines as an editor numbers them.
         } else if !text.is_empty() {
-            match records.push(text) {
+            match decode(&mut records, text) {
                 Ok(()) => lines.push(line),
-                Err(error) => verdicts.push(malformed(line, &error)),
+                Err(Undecoded::Malformed(error)) => verdicts.push(malformed(line, &error)),
+                Err(Undecoded::Digits(numbers)) => verdicts.push(RowVerdict {
+                    row: line,
+                    verdict: lost_digits(&numbers),
+                }),
             }
         }
         line = line.saturating_add(1);
@@ -129,6 +134,25 @@ pub(crate) async fn judge_lines(context: &LineContext, chunk: LineChunk) -> Judg
             },
         },
     }
+}
+
+/// Reason for which a line is no record.
+enum Undecoded {
+    Malformed(json::JsonError),
+    /// A double drops digits of these numbers.
+    Digits(Vec<json::LostDigits>),
+}
+
+/// Decodes the record on a line.
+fn decode(records: &mut Lines<'_>, line: &[u8]) -> Result<(), Undecoded> {
+    // Before the record is added, which cannot be undone. A batch is checked where its body enters.
+    let numbers = json::check_digits(line);
+    if numbers.is_empty() {
+        return records.push(line).map_err(Undecoded::Malformed);
+    }
+    // The scan takes any text for JSON.
+    json::parse(line).map_err(Undecoded::Malformed)?;
+    Err(Undecoded::Digits(numbers))
 }
 
 /// Code of the gate of duplicates for a record that came before in the same batch.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use catalog::Stager;
 use operators::{Decision, MAX_VERDICT_BYTES, Numbering, Reason, RowVerdict, Tally, Totals, Verdict};
+use types::vocabulary::OnRefused;
 
 use super::Judged;
 use super::chunk::{JudgedLines, duplicate};
@@ -23,19 +24,21 @@ pub(crate) struct Merger {
     tallies: Vec<Tally>,
     /// The first duplicates.
     dropped: Vec<RowVerdict>,
-    /// The first records that reject the upload or hold it.
-    offending: Vec<RowVerdict>,
+    /// The first records that are refused.
+    refused: Vec<RowVerdict>,
+    on_refused: OnRefused,
     totals: Totals,
 }
 
 impl Merger {
-    pub(crate) fn new(stager: Stager) -> Self {
+    pub(crate) fn new(stager: Stager, on_refused: OnRefused) -> Self {
         Self {
             stager,
             tallies: Vec::new(),
             dropped: Vec::new(),
-            offending: Vec::new(),
-            totals: Totals::default(),
+            refused: Vec::new(),
+            on_refused,
+            totals: Totals::new(on_refused),
         }
     }
 
@@ -61,7 +64,7 @@ impl Merger {
             self.totals.add(&said);
             match &said.verdict {
                 Verdict::Drop { .. } if self.dropped.len() < NAMED => self.dropped.push(said),
-                Verdict::Refuse { .. } if self.offending.len() < NAMED => self.offending.push(said),
+                Verdict::Refuse { .. } if self.refused.len() < NAMED => self.refused.push(said),
                 _ => {}
             }
         }
@@ -115,10 +118,12 @@ impl Merger {
         let mut totals = self.totals;
         totals.passed = self.tallies.last().map_or(0, |tally| tally.passed.into());
         let rows = u32::try_from(totals.rows).unwrap_or(u32::MAX);
-        let decision = Decision::of(totals, Numbering::Lines);
-        let mut verdicts = match decision {
-            Decision::Reject { ref code, .. } if code == "refused" => self.offending,
-            _ => self.dropped,
+        let decision = Decision::of(&totals, Numbering::Lines);
+        let mut verdicts = match (&decision, self.on_refused) {
+            (Decision::Reject { code, .. }, _) if code == "refused" => self.refused,
+            (_, OnRefused::Reject) => self.dropped,
+            // What was left out is named, whatever for.
+            (_, OnRefused::Drop) => [self.refused, self.dropped].concat(),
         };
         verdicts.sort_by_key(|said| said.row);
         // Cut after the sort: the contributor sees the verdicts of the first lines.

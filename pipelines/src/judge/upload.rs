@@ -33,6 +33,7 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
+use types::vocabulary::OnRefused;
 use types::{Classify, Kind, Retry, fault};
 use uploads::{Counters, UploadLayout, UploadStore};
 
@@ -89,6 +90,7 @@ pub(crate) async fn judge_upload(
     uploads: &Uploads,
     layout: UploadLayout,
     screener: Option<Arc<dyn Screener>>,
+    on_refused: OnRefused,
     stager: Stager,
 ) -> Result<Judged, Error> {
     // The result is not looked at: a semaphore that is never closed always gives its turn.
@@ -101,6 +103,7 @@ pub(crate) async fn judge_upload(
         screener: screener.as_ref().map(for_contribution),
         most_rows: uploads.most_rows,
     };
+    let merger = Merger::new(stager, on_refused);
     let listed = uploads.stagings.list(layout.upload);
     let counters = Arc::clone(listed.counters());
     let (sender, receiver) = mpsc::channel(AT_ONCE);
@@ -110,7 +113,7 @@ pub(crate) async fn judge_upload(
     let _stops = stop.clone().drop_guard();
     let work = spawn_blocking(move || {
         let pieces = Pieces::new(receiver, &counters);
-        run(&handle, &stop, &context, stager, &layout, pieces, &counters)
+        run(&handle, &stop, &context, merger, &layout, pieces, &counters)
     });
     let (read, judged) = tokio::join!(reading, work);
     match (read, judged) {
@@ -178,7 +181,7 @@ fn run(
     handle: &Handle,
     stop: &CancellationToken,
     context: &LineContext,
-    stager: Stager,
+    merger: Merger,
     layout: &UploadLayout,
     pieces: Pieces<'_>,
     counters: &Counters,
@@ -215,7 +218,7 @@ fn run(
                 .map_err(Error::Thread)?;
         }
         drop(judged);
-        let merged = merge(stager, context.most_rows, &to_merge, &released, counters);
+        let merged = merge(merger, context.most_rows, &to_merge, &released, counters);
         // Closing both ends the threads that still send: their next send fails.
         drop((to_merge, released));
         let ended = splitter.join().map_err(|_panic| Error::Panicked)?;
@@ -254,13 +257,12 @@ fn next(chunks: &Mutex<Receiver<LineChunk>>) -> Option<LineChunk> {
 
 /// Takes the judged chunks in order.
 fn merge(
-    stager: Stager,
+    mut merger: Merger,
     most_rows: u64,
     judged: &Receiver<Option<JudgedLines>>,
     released: &Receiver<()>,
     counters: &Counters,
 ) -> Result<Merger, Error> {
-    let mut merger = Merger::new(stager);
     let mut early = BTreeMap::new();
     let mut expected = 0;
     while let Ok(chunk) = judged.recv() {

@@ -101,7 +101,8 @@ async fn merge(
         CommitOutcome::AlreadyCommitted(merge) => ("already_committed", adopted(address, merge)),
         CommitOutcome::NothingNew(late) => {
             let report = Report::clone(&judged.report).with_late(&late);
-            let outcome = outcome(address, context.clock.now(), nothing_new(), report);
+            let resolution = nothing_new(&report.tallies);
+            let outcome = outcome(address, context.clock.now(), resolution, report);
             ("nothing_new", outcome)
         }
     };

@@ -14,6 +14,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use operators::screen::Screener;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument as _;
+use types::vocabulary::OnRefused;
 use types::{AgentId, Classify as _, ContributionId, Retry, UploadLayout};
 
 use crate::context::{Context, Uploads};
@@ -86,12 +87,17 @@ impl Running {
         // writer waits for its table.
         let is_suspect = delivery.suspect == Some(MessageKind::Upload);
         let suspect = is_suspect.then(|| delivery.record.clone());
-        let (stagers, context, agent) = (table.stagers(), context.clone(), submission.agent);
+        let (stagers, context) = (table.stagers(), context.clone());
+        let subject = Subject {
+            address,
+            agent: submission.agent,
+            on_refused: submission.on_refused,
+        };
         let judging = async move {
             if let Some(record) = suspect {
                 try_out(&context, &uploads, &record, &layout).await?;
             }
-            attempts(context, uploads, stagers, screener, address, agent, layout).await
+            attempts(context, uploads, stagers, screener, subject, layout).await
         };
         let judging = judging.instrument(tracing::debug_span!("stage upload"));
         let judging = AbortOnDropHandle::new(tokio::spawn(judging));
@@ -128,21 +134,33 @@ async fn try_out(context: &Context, uploads: &Uploads, record: &Record, layout: 
     }
 }
 
+/// What judging needs to know of the submission of an upload.
+#[derive(Clone, Copy, Debug)]
+struct Subject {
+    address: Address,
+    agent: AgentId,
+    on_refused: OnRefused,
+}
+
 /// Judges an upload, again for as long as that can help.
 async fn attempts(
     context: Context,
     uploads: Uploads,
     stagers: catalog::Stagers,
     screener: Option<Arc<dyn Screener>>,
-    address: Address,
-    agent: AgentId,
+    subject: Subject,
     layout: UploadLayout,
 ) -> Step<Judged> {
+    let Subject {
+        address,
+        agent,
+        on_refused,
+    } = subject;
     let (mut failures, mut least) = (0, 0);
     loop {
         let judging = async {
             let stager = stagers.stage(address.contribution, agent, least).await?;
-            judge_upload(&uploads, layout, screener.clone(), stager).await
+            judge_upload(&uploads, layout, screener.clone(), on_refused, stager).await
         };
         // Boxed, because the future is large.
         match context.stop.run_until_cancelled(judging.boxed()).await.ok_or(Stopped)? {

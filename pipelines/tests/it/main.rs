@@ -14,6 +14,7 @@ mod faulty;
 mod history;
 mod isolation;
 mod knowledge;
+mod left_out;
 mod lines;
 mod poison;
 mod trials;

@@ -23,6 +23,7 @@ use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use types::clock::ManualClock;
+use types::vocabulary::OnRefused;
 use types::{AgentId, Clock, Contract, ContributionId, DatasetId, Timestamp, Version};
 use uploads::{Compression, LocalUploads, PartTag, Stagings, UploadLayout, UploadStore as _};
 
@@ -329,6 +330,7 @@ impl World {
             source: Source::Inline(Records::of(&records).unwrap()),
             origin: None,
             head: None,
+            on_refused: OnRefused::Reject,
         }
     }
 
