@@ -35,30 +35,31 @@ impl Store {
     }
 }
 
-/// Uses one of the day's allowance. Returns false if it is used up.
+/// Uses one of the day's allowance. Returns the number used with it, or `None` if the allowance was used up.
 pub(crate) async fn spend(
     cx: &mut AnyConnection,
     operator: OperatorId,
     kind: AllowanceKind,
     allowance: Allowance,
-) -> Result<bool, Error> {
+) -> Result<Option<u32>, Error> {
     // The insertion below would let the first use of the day pass.
     if allowance.limit == 0 {
-        return Ok(false);
+        return Ok(None);
     }
     // Count and limit are one statement on the locked row: read first, two calls would both find room
     // for one.
     let used = sqlx::query(
         "INSERT INTO allowances (operator_id, kind, day, used) VALUES ($1, $2, $3, 1)
-         ON CONFLICT (operator_id, kind, day) DO UPDATE SET used = allowances.used + 1 WHERE allowances.used < $4",
+         ON CONFLICT (operator_id, kind, day) DO UPDATE SET used = allowances.used + 1 WHERE allowances.used < $4
+         RETURNING used",
     )
     .bind(operator.to_string())
     .bind(kind.as_str())
     .bind(allowance.day)
     .bind(i64::from(allowance.limit))
-    .execute(cx)
+    .fetch_optional(cx)
     .await?;
-    Ok(used.rows_affected() > 0)
+    used.map(|row| row.number("used")).transpose()
 }
 
 /// Locks the row of a day until the transaction ends.

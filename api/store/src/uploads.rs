@@ -132,7 +132,9 @@ impl Store {
                     return Ok(Change::Undo(refused));
                 }
                 if let Some(allowance) = bounds.allowance
-                    && !allowances::spend(cx, new.operator, AllowanceKind::Contribution, allowance).await?
+                    && allowances::spend(cx, new.operator, AllowanceKind::Contribution, allowance)
+                        .await?
+                        .is_none()
                 {
                     return Ok(Change::Undo(UploadCreated::AllowanceSpent));
                 }

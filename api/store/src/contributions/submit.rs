@@ -86,6 +86,16 @@ impl Store {
     /// agent does not exist. After [`Error::Unavailable`] or [`Error::TimedOut`] the contribution may or may not be
     /// acknowledged; with an idempotency key, a second call gives the answer.
     pub async fn contribution_submit(&self, new: NewContribution) -> Result<SubmitOutcome, Error> {
+        let (outcome, _) = self.contribution_submit_counted(new).await?;
+        Ok(outcome)
+    }
+
+    /// As [`contribution_submit`](Self::contribution_submit); returns also the number that is used of the day's allowance,
+    /// if the contribution was acknowledged and uses one.
+    pub async fn contribution_submit_counted(
+        &self,
+        new: NewContribution,
+    ) -> Result<(SubmitOutcome, Option<u32>), Error> {
         // The crash points mark the steps at which the crash tests kill the process.
         fault::point("ack.begin");
         texts(&[
@@ -106,27 +116,32 @@ impl Store {
                     if let Some(idempotency) = &new.idempotency
                         && let Some(earlier) = key_claim(cx, &new, idempotency).await?
                     {
-                        return Ok(Change::Undo(earlier));
+                        return Ok(Change::Undo((earlier, None)));
                     }
                     // The insertion itself checks that the project is open, so a pause that
                     // commits first is respected.
                     if !insert(cx, &new).await? {
                         let status = project_status(cx, new.project).await?;
-                        return Ok(Change::Undo(SubmitOutcome::NotOpen { status }));
+                        return Ok(Change::Undo((SubmitOutcome::NotOpen { status }, None)));
                     }
-                    if let Some(allowance) = new.allowance
-                        && !allowances::spend(cx, new.operator, AllowanceKind::Contribution, allowance).await?
-                    {
-                        return Ok(Change::Undo(SubmitOutcome::AllowanceSpent));
-                    }
+                    let used = match new.allowance {
+                        None => None,
+                        Some(allowance) => {
+                            let used = allowances::spend(cx, new.operator, AllowanceKind::Contribution, allowance);
+                            let Some(used) = used.await? else {
+                                return Ok(Change::Undo((SubmitOutcome::AllowanceSpent, None)));
+                            };
+                            Some(used)
+                        }
+                    };
                     outbox::insert(cx, new.id, new.project, new.submission, new.first_sweep).await?;
                     fault::point("ack.rows");
-                    Ok(Change::Keep(SubmitOutcome::Submitted))
+                    Ok(Change::Keep((SubmitOutcome::Submitted, used)))
                 })
             })
             .await?;
         // This crash point is only reached after a durable commit.
-        if outcome == SubmitOutcome::Submitted {
+        if outcome.0 == SubmitOutcome::Submitted {
             fault::point("ack.commit");
         }
         Ok(outcome)

@@ -141,7 +141,10 @@ impl Knowledge<'_> {
                     if let Some(until) = busy_until(cx, &new, hourly).await? {
                         return Ok(Change::Undo(UnitSubmitted::Hourly { until }));
                     }
-                    if !allowances::spend(cx, new.operator, AllowanceKind::Knowledge, allowance).await? {
+                    if allowances::spend(cx, new.operator, AllowanceKind::Knowledge, allowance)
+                        .await?
+                        .is_none()
+                    {
                         return Ok(Change::Undo(UnitSubmitted::AllowanceSpent));
                     }
                     if !insert(cx, &new, code_points).await? {
