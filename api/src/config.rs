@@ -24,6 +24,8 @@ pub struct Config {
     pub mails_per_day: u32,
     /// Address that is told of reports while no operator is a moderator.
     pub administrator: Option<String>,
+    /// Latest format of the submissions that this process writes: every worker must read it.
+    pub write_format: u32,
 }
 
 impl Config {

@@ -15,14 +15,14 @@ use x402::{Reason, Settlement, Word, wire};
 use crate::error::ApiError;
 
 /// Waits for the transaction of an acknowledgement. Injected bug: answers while it still runs.
-pub(crate) async fn may_answer_early<F>(submit: F) -> Result<SubmitOutcome, store::Error>
+pub(crate) async fn may_answer_early<F>(submit: F) -> Result<(SubmitOutcome, Option<u32>), store::Error>
 where
-    F: Future<Output = Result<SubmitOutcome, store::Error>> + Send + 'static,
+    F: Future<Output = Result<(SubmitOutcome, Option<u32>), store::Error>> + Send + 'static,
 {
     #[cfg(feature = "faults")]
     if is_injected(InjectedBug::AckBeforeRow) {
         drop(tokio::spawn(submit));
-        return Ok(SubmitOutcome::Submitted);
+        return Ok((SubmitOutcome::Submitted, None));
     }
     submit.await
 }

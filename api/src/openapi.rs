@@ -356,6 +356,7 @@ fn error_schema() -> Value {
                     "kind": {"type": "string", "enum": ["knowledge", "contribution"]},
                     "limit": {"type": "integer"},
                     "used": {"type": "integer"},
+                    "remaining": {"type": "integer"},
                     "resetAt": {"type": "string", "format": "date-time"},
                 },
             },

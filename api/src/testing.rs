@@ -11,6 +11,7 @@ use catalog::storage::DurableLocal;
 use catalog::{Catalog, CommitOutcome, Merge, Prepared, Snapshot};
 use http::{HeaderValue, Request, StatusCode, header};
 use http_body_util::BodyExt as _;
+use messages::SUBMISSION_FORMAT;
 use operators::screen::LocalScreener;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -112,6 +113,7 @@ pub(crate) fn config() -> Config {
         signup_open: true,
         mails_per_day: 1_000,
         administrator: Some("admin@sluice.test".to_owned()),
+        write_format: SUBMISSION_FORMAT,
     }
 }
 

@@ -31,13 +31,43 @@ impl From<Timestamp> for When {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Nothing {}
 
+/// The day's allowance of an operator for contributions to public datasets. A contribution counts however it is decided.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ContributionAllowance {
+    /// Always `contribution`.
+    kind: &'static str,
+    /// Number allowed in a UTC day.
+    limit: u32,
+    /// Number used today.
+    used: u32,
+    /// Number left today.
+    remaining: u32,
+    /// Beginning of the next day.
+    reset_at: When,
+}
+
+impl ContributionAllowance {
+    /// Returns the allowance of the day of `now`, of which `used` are used.
+    pub(crate) fn new(limit: u32, used: u32, now: Timestamp) -> Self {
+        Self {
+            kind: "contribution",
+            limit,
+            used,
+            remaining: limit.saturating_sub(used),
+            reset_at: now.next_day().into(),
+        }
+    }
+}
+
 /// Verdict of the gates on one record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct VerdictLine {
     /// Index of the record in the batch.
     pub(crate) row: u32,
-    /// `pass`, `drop` (a duplicate: left out), `refuse` (rejects the batch) or `hold` (to be judged later).
+    /// `pass`, `drop` (a duplicate: left out), `refuse` (rejects the batch, or is left out with `onRefused: drop`) or `hold`
+    /// (to be judged later).
     verdict: VerdictKind,
     /// The reasons, unless the record passed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -48,6 +78,11 @@ pub(crate) struct VerdictLine {
 }
 
 impl VerdictLine {
+    /// Returns true if the record is the reason for which its batch was not merged, or is refused and left out.
+    pub(crate) const fn is_offending(&self) -> bool {
+        matches!(self.verdict, VerdictKind::Refuse | VerdictKind::Hold)
+    }
+
     /// Returns the verdict of a record that passed.
     pub(crate) const fn pass(row: u32) -> Self {
         Self {

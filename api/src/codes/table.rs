@@ -9,6 +9,7 @@ use super::{Again, Code};
 pub const CODES: &[Code] = &[
     of(400, "claim_code_unknown", &["details"], "There is no such claim code, or its second part is wrong.", No),
     of(400, "email_disposable", &["details"], "The address belongs to a service of addresses for some minutes.", No),
+    of(400, "digits", &["details"], "A double drops digits of a number in the records; `details` names each number and how to send it.", No),
     of(400, "invalid_request", &["details"], "The request breaks a rule; `details` names each place and its rule.", No),
     of(400, "length_mismatch", &["expected"], "The part of an upload has another length than the upload was begun with.", No),
     of(400, "malformed_json", &["details"], "The body is not strict JSON (RFC 8259, members once).", No),
@@ -124,6 +125,7 @@ pub const CODES: &[Code] = &[
     of(503, "facilitator_unavailable", &["retryAfter", "requestId"], "The payment could not be checked and nothing was sent; send the same payment again.", After),
     of(503, "history_lost", &["retryAfter", "requestId"], "The table lacks a version that it had; its operator restores it or accepts the loss.", After),
     of(503, "mail_spent", &["retryAt", "retryAfter", "requestId"], "The letters of the day are spent; nothing was made or sent.", After),
+    of(503, "not_enabled", &["requestId"], "`onRefused: drop` is not enabled in this service; send without the refused records.", Once),
     of(503, "not_yet", &["retryAfter", "requestId"], "The version was just merged and cannot be read here yet.", After),
     of(503, "paid_not_ready", &["retryAfter", "requestId"], "The payment is settled, and what it paid for cannot be read now; send the same payment again.", After),
     of(503, "search_not_ready", &["retryAfter", "requestId"], "The index of the search is being built.", After),

@@ -213,6 +213,8 @@ pub struct Spec {
     /// input contains an outline instead: an array of as many empty objects. Used where the bulk of a body is data that
     /// the API does not interpret.
     pub raw_body_member: Option<&'static str>,
+    /// True if a number in the body of which a double drops digits is refused, instead of rounded.
+    pub keeps_digits: bool,
     /// True if the function reads the body itself, from [`Cx::body`](crate::cx::Cx). Such a call may have further
     /// parameters, which are ignored: OAuth wants that of its endpoints (RFC 6749 section 3.1).
     pub opaque: bool,
@@ -274,6 +276,7 @@ impl Spec {
         body: BodySize::Ordinary,
         takes: &[JSON],
         raw_body_member: None,
+        keeps_digits: false,
         opaque: false,
         immutable: &[],
         success: &[(200, "The answer.")],

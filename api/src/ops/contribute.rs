@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use catalog::KnownHead;
 use http::Method;
-use messages::{CONTRIBUTIONS, FORMAT, Records, Source, Submission};
+use messages::{CONTRIBUTIONS, Records, Source, Submission};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -16,6 +16,7 @@ use sha2::{Digest as _, Sha256};
 use store::{Allowance, Idempotency, NewContribution, Project, ProjectStatus, SubmitOutcome, Visibility};
 use tokio::time::Instant;
 use types::fault;
+use types::vocabulary::OnRefused;
 use types::{Contract, ContributionId, Kind, OperatorId, canonical, metric};
 
 use super::contributions::{View, wait_bound};
@@ -27,6 +28,7 @@ use crate::error::{ApiError, whole_seconds};
 use crate::flow::Rejected;
 use crate::operation::{BodySize, Effect, Item, KEY, Operations, Scope, Spec};
 use crate::schema::{Bound, TEXT, VISIBLE};
+use crate::wire::ContributionAllowance;
 use crate::{entitlement, faults};
 
 /// `Retry-After` when no more contributions can be acknowledged, in seconds.
@@ -57,6 +59,7 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
             item: Item::Project,
             body: BodySize::Batch,
             raw_body_member: Some("records"),
+            keeps_digits: true,
             success: &[
                 (
                     200,
@@ -81,8 +84,8 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
                 ),
                 (
                     503,
-                    "Too many contributions wait for their outcome, or there is no room for more; nothing was kept, \
-                     `Retry-After` says when to try again.",
+                    "Too many contributions wait for their outcome, or there is no room for more: nothing was kept, \
+                     `Retry-After` says when to try again. Or `onRefused: drop` is not enabled (`not_enabled`).",
                 ),
             ],
             example: EXAMPLE,
@@ -122,10 +125,14 @@ struct Contribute {
     /// Source of the records: what was measured, where and when, or whose work it is.
     #[schemars(length(max = 500), regex(pattern = TEXT))]
     source_declaration: Option<String>,
+    /// What refused records do: `reject` the batch, or `drop`: they are left out unless they are more than half.
+    #[serde(default)]
+    on_refused: OnRefused,
 }
 
 async fn contribute(mut cx: Cx, input: Contribute) -> Result<Reply<View>, ApiError> {
     let project = entitlement::current(&cx, &input.slug).await?;
+    check_enabled(&cx, input.on_refused)?;
     let wait = Duration::from_secs(input.wait.into());
     let id = ContributionId::new(cx.now);
     // The body is moved out of the context: the submission contains it, and a request that waits for its outcome must
@@ -149,12 +156,15 @@ async fn contribute(mut cx: Cx, input: Contribute) -> Result<Reply<View>, ApiErr
     let acknowledged = if paused { acknowledged.paused() } else { acknowledged };
     // Registered before the row exists, so that an outcome that arrives at once is not missed.
     let subscription = (!wait.is_zero()).then(|| cx.app.waiters.subscribe(id));
-    let answered = if let Some(before) = before {
-        before
+    let (answered, used) = if let Some(before) = before {
+        (before, None)
     } else {
         let store = cx.app.store.clone();
-        faults::may_answer_early(async move { store.contribution_submit(new).await }).await?
+        faults::may_answer_early(async move { store.contribution_submit_counted(new).await }).await?
     };
+    let limit = cx.app.limits.public_contributions_per_day;
+    let left = used.map(|used| ContributionAllowance::new(limit, used, cx.now));
+    let acknowledged = acknowledged.with_allowance(left);
     match answered {
         SubmitOutcome::Submitted => {
             acknowledged_in_log(id, &project);
@@ -229,13 +239,13 @@ fn submission(
             let values = records.values().map_err(|error| unencodable(&error))?;
             Some(Idempotency {
                 key,
-                body_hash: body_hash(&values, input.source_declaration.as_deref()),
+                body_hash: body_hash(&values, input.source_declaration.as_deref(), input.on_refused),
                 window: HOUR * limits.idempotency_hours,
             })
         }
     };
     let message = Submission {
-        format: FORMAT,
+        format: Submission::format_for(input.on_refused),
         contribution: id,
         generation: 0,
         dataset: project.id,
@@ -246,6 +256,7 @@ fn submission(
         source: Source::Inline(records),
         origin: Some(cx.origin()),
         head: known_head(project),
+        on_refused: input.on_refused,
     };
     let record = message.record().map_err(|error| unencodable(&error))?;
     let allowance = Allowance {
@@ -286,14 +297,29 @@ pub(in crate::ops) fn contract(project: &Project) -> Result<Contract, ApiError> 
         .map_err(|error| ApiError::internal(format!("contract of project {}: {error}", project.id)))
 }
 
+/// Refuses a policy that the workers may not know: one that does not would reject the contribution for good.
+pub(super) fn check_enabled(cx: &Cx, on_refused: OnRefused) -> Result<(), ApiError> {
+    if Submission::format_for(on_refused) <= cx.app.config.write_format {
+        return Ok(());
+    }
+    let message =
+        format!("`onRefused: {on_refused}` is not enabled in this service; send it without the refused records");
+    Err(ApiError::new(Kind::Unavailable, "not_enabled", message))
+}
+
 /// Hashes the content of a body in canonical form, independent of its formatting.
-fn body_hash(records: &[Value], source_declaration: Option<&str>) -> [u8; 32] {
+fn body_hash(records: &[Value], source_declaration: Option<&str>, on_refused: OnRefused) -> [u8; 32] {
     let mut text = Vec::new();
     canonical::write_value(&mut text, &source_declaration.map_or(Value::Null, Value::from));
     for record in records {
         // Canonical JSON has no line break of its own, so the breaks keep the records apart.
         text.push(b'\n');
         canonical::write_value(&mut text, record);
+    }
+    // Another policy may have another outcome. The usual one adds nothing, as in hashes that are kept.
+    if on_refused != OnRefused::Reject {
+        text.push(b'\n');
+        text.extend_from_slice(on_refused.as_str().as_bytes());
     }
     Sha256::digest(&text).into()
 }
@@ -335,7 +361,7 @@ pub(super) fn allowance_spent(cx: &Cx) -> ApiError {
     let seconds = whole_seconds(resets_at.since(cx.app.clock.now()));
     let message = format!("the operator has made {limit} contributions to public datasets today, which is the limit");
     let allowance = serde_json::json!({
-        "kind": "contribution", "limit": limit, "used": limit, "resetAt": resets_at.to_string(),
+        "kind": "contribution", "limit": limit, "used": limit, "remaining": 0, "resetAt": resets_at.to_string(),
     });
     ApiError::limited("allowance_spent", message, seconds).field("allowance", allowance)
 }
@@ -348,18 +374,22 @@ mod tests {
 
     #[test]
     fn the_same_body_in_another_spelling_has_the_same_hash() {
-        let one = body_hash(&[json!({"a": 1, "b": "x"})], Some("s"));
-        assert_eq!(one, body_hash(&[json!({"b": "x", "a": 1.0})], Some("s")));
+        let hash = |body, source| body_hash(&[body], source, OnRefused::Reject);
+        let one = hash(json!({"a": 1, "b": "x"}), Some("s"));
+        assert_eq!(one, hash(json!({"b": "x", "a": 1.0}), Some("s")));
     }
 
     #[test]
     fn another_body_has_another_hash() {
-        let one = body_hash(&[json!({"a": 1}), json!({"a": 2})], None);
+        let hash = |records: &[Value], source| body_hash(records, source, OnRefused::Reject);
+        let records = [json!({"a": 1}), json!({"a": 2})];
+        let one = hash(&records, None);
         for other in [
-            body_hash(&[json!({"a": 2}), json!({"a": 1})], None),
-            body_hash(&[json!({"a": 1})], None),
-            body_hash(&[json!({"a": 1}), json!({"a": 2})], Some("")),
-            body_hash(&[json!({"a": "1"}), json!({"a": 2})], None),
+            hash(&[json!({"a": 2}), json!({"a": 1})], None),
+            hash(&[json!({"a": 1})], None),
+            hash(&records, Some("")),
+            hash(&[json!({"a": "1"}), json!({"a": 2})], None),
+            body_hash(&records, None, OnRefused::Drop),
         ] {
             assert_ne!(one, other);
         }

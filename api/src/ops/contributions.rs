@@ -18,7 +18,7 @@ use crate::wire::VerdictLine;
 
 mod view;
 
-pub(super) use view::{View, verdicts as stored_verdicts};
+pub(super) use view::{View, left, verdicts as stored_verdicts};
 
 pub(super) fn add(table: &mut Operations, limits: &Limits) {
     table.add(
@@ -44,7 +44,8 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
             path: "/projects/{slug}/contributions/{id}/verdicts",
             summary: "What the gates said of each record of a contribution",
             description: "One line per submitted record, in order, those that passed included; of an upload the first 1000 \
-                          that did not pass, `row` counted in lines from 0; none of a batch that the service could not \
+                          that did not pass (with `onRefused: drop` 1000 refused ones and 1000 duplicates), `row` \
+                          counted in lines from 0; none of a batch that the service could not \
                           process. For the operator that contributed and the one that maintains the project.",
             tag: "datasets",
             accepts: KEY,

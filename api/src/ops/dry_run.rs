@@ -5,12 +5,13 @@
 use std::sync::Arc;
 
 use http::Method;
-use operators::{Decision, Tally, standard_chain};
+use operators::{Decision, Tally, standard_chain, summary_of};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use store::{ProjectStatus, Visibility};
 use types::key::{KeyLookup, NoKeys};
+use types::vocabulary::OnRefused;
 use types::{Batch, Kind};
 
 use super::contribute::{EXAMPLE, contract, not_open, records_bound};
@@ -39,6 +40,7 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
             scope: Scope::Write,
             item: Item::Project,
             body: BodySize::Batch,
+            keeps_digits: true,
             success: &[(
                 200,
                 "What would become of the batch, and the verdict of every record that does not pass.",
@@ -71,6 +73,9 @@ struct Validate {
         reason = "taken so that the body of a contribution is the body of its dry run"
     )]
     source_declaration: Option<String>,
+    /// What refused records do: `reject` the batch, or `drop`: they are left out unless they are more than half.
+    #[serde(default)]
+    on_refused: OnRefused,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -78,6 +83,9 @@ struct Validate {
 struct DryRun {
     /// Decision on the batch: `merge`, `reject`, or `hold` to judge it later.
     decision: Fate,
+    /// One sentence on what would be merged: how many records are new, and what is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<String>,
     /// Reason why the batch would not be merged.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<BatchReason>,
@@ -142,8 +150,9 @@ async fn validate(cx: Cx, input: Validate) -> Result<Reply<DryRun>, ApiError> {
     // The gates are synchronous and use the processor for long, so they run on a blocking thread and not on the
     // runtime's.
     let runtime = tokio::runtime::Handle::current();
+    let (records, on_refused) = (input.records, input.on_refused);
     let judging = tokio::task::spawn_blocking(move || {
-        let batch = Batch::decode(&contract, &input.records);
+        let batch = Batch::decode(&contract, &records);
         let judged = runtime.block_on(standard_chain(known, screen).run(batch));
         // The permit goes to the blocking thread: a caller that disconnects does not end the work, so it must not free
         // the permit.
@@ -153,13 +162,15 @@ async fn validate(cx: Cx, input: Validate) -> Result<Reply<DryRun>, ApiError> {
     let judged = judging
         .await
         .map_err(|error| ApiError::internal(format!("dry run: {error}")))?;
-    let (decision, reason, resumes_after) = match judged.decision() {
+    let (decision, reason, resumes_after) = match judged.decision(on_refused) {
         Decision::Merge => (Fate::Merge, None, None),
         Decision::Reject { code, message } => (Fate::Reject, Some(BatchReason::rejected(code, message)), None),
         Decision::Hold { reason, resumes_after } => (Fate::Hold, Some(BatchReason::held(&reason)), resumes_after),
     };
+    let summary = matches!(decision, Fate::Merge).then(|| summary_of(&judged.tallies, judged.passed.len() as u64));
     Ok(Reply::ok(DryRun {
         decision,
+        summary,
         reason,
         resumes_after: resumes_after.map(Into::into),
         compared_with,

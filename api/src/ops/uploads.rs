@@ -11,19 +11,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::Method;
-use messages::{CONTRIBUTIONS, FORMAT, Source, Submission};
+use messages::{CONTRIBUTIONS, Source, Submission};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::{
     Allowance, Compression, NewContribution, Project, ProjectStatus, Upload, UploadBounds, UploadCompleted,
     UploadCreated, UploadStatus, Visibility,
 };
+use types::vocabulary::OnRefused;
 use types::{ContributionId, Kind, Timestamp, metric};
 use uploads::{PartTag, UploadLayout, UploadStore};
 
 use self::unbegun::Unbegun;
-use super::contribute::{acknowledged_in_log, allowance_spent, contract, known_head, no_more, not_open};
-use super::contributions::View;
+use super::contribute::{acknowledged_in_log, allowance_spent, check_enabled, contract, known_head, no_more, not_open};
+use super::contributions::{View, left};
 use crate::answer::Reply;
 use crate::config::Limits;
 use crate::cx::Cx;
@@ -32,12 +33,15 @@ use crate::error::{ApiError, Detail, chain};
 use crate::flow::Rejected;
 use crate::operation::{Effect, Item, KEY, Operations, Scope, Spec};
 use crate::schema::{Bound, TEXT};
-use crate::wire::When;
+use crate::wire::{ContributionAllowance, When};
 
 const TOO_MANY: &str = "Too many calls, too many open uploads, or the day's allowance is used up.";
 
 const NO_PLACE: &str = "Too many contributions wait for their outcome, there is no room for more, or the store of the \
                         parts does not answer; nothing was kept.";
+
+const NOT_COMPLETED: &str = "Too many contributions wait for their outcome, there is no room for more, the store of the parts \
+                             does not answer, or `onRefused: drop` is not enabled; nothing was kept.";
 
 pub(super) fn add(table: &mut Operations, limits: &Limits) {
     table.add(
@@ -102,7 +106,7 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
                     "Parts are missing, too many or other than their tags say; the upload has expired or was completed \
                      with other tags; the project is not open.",
                 ),
-                (503, NO_PLACE),
+                (503, NOT_COMPLETED),
             ],
             example: r#"{"etags": [{"n": 1, "etag": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"}]}"#,
             ..Spec::BASE
@@ -156,6 +160,9 @@ struct Begun {
     expires_at: When,
     /// Address of each part, in order.
     part_urls: Vec<PartUrl>,
+    /// What is left of the day's allowance; absent where none is used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allowance: Option<ContributionAllowance>,
 }
 
 /// Address to which a part is sent.
@@ -256,8 +263,10 @@ async fn begin(cx: Cx, input: Begin) -> Result<Reply<Begun>, ApiError> {
         }
     };
     unbegun.settle();
+    let allowance = left(&cx, &project).await;
     Ok(Reply::created(Begun {
         part_urls,
+        allowance,
         id: upload.id.to_string(),
         project: project.slug,
         status: "open",
@@ -329,7 +338,7 @@ pub(crate) fn seconds(at: Timestamp) -> u64 {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Complete {
     /// Slug of the project.
     slug: String,
@@ -339,6 +348,9 @@ struct Complete {
     /// Entity tag of every part.
     #[schemars(length(min = 1, max = 1000))]
     etags: Vec<Tag>,
+    /// What refused records do: `reject` the upload, or `drop`: they are left out unless they are more than half.
+    #[serde(default)]
+    on_refused: OnRefused,
 }
 
 /// Entity tag of one part.
@@ -364,7 +376,7 @@ async fn complete(cx: Cx, input: Complete) -> Result<Reply<View>, ApiError> {
         .filter(|upload| upload.project == project.id && upload.operator == operator)
         .ok_or_else(missing)?;
     let tags = tags(&upload, input.etags)?;
-    let etags = serde_json::to_string(&tags).map_err(ApiError::internal)?;
+    let etags = completion(&tags, input.on_refused)?;
     if upload.status == UploadStatus::Completed {
         return before(&cx, &project, &upload, &etags).await;
     }
@@ -374,13 +386,14 @@ async fn complete(cx: Cx, input: Complete) -> Result<Reply<View>, ApiError> {
     if project.status != ProjectStatus::Open {
         return Err(not_open(&project.slug, project.status));
     }
+    check_enabled(&cx, input.on_refused)?;
     if let Some(rejected) = cx.app.backlog.rejection() {
         return Err(no_more(rejected));
     }
     // Sealing comes before the row: a row whose parts could still change would not be durable.
     let sealed = cx.app.uploads.objects.complete(&layout(&upload), &tags).await;
     sealed.map_err(|error| place_failed(&error))?;
-    let (new, record) = submission(&cx, &project, &upload)?;
+    let (new, record) = submission(&cx, &project, &upload, input.on_refused)?;
     let (bytes, paused) = (new.submission.len(), new.paused);
     match cx.app.store.upload_complete(etags.clone(), new).await? {
         UploadCompleted::Completed => {
@@ -390,6 +403,7 @@ async fn complete(cx: Cx, input: Complete) -> Result<Reply<View>, ApiError> {
             cx.app.backlog.add(bytes);
             metrics::counter!(metric::CONTRIBUTIONS, "state" => "acknowledged").increment(1);
             let view = View::submitted(id, &project.slug, upload.source_declaration, 0, cx.now);
+            let view = view.with_allowance(left(&cx, &project).await);
             // The sweeper appends what waits when the pause ends.
             if paused {
                 return Ok(Reply::created(view.paused()));
@@ -415,6 +429,16 @@ async fn complete(cx: Cx, input: Complete) -> Result<Reply<View>, ApiError> {
         }
         UploadCompleted::NotOpen { status } => Err(not_open(&project.slug, status)),
     }
+}
+
+/// Returns the text that a repeated completion is compared with.
+fn completion(tags: &[PartTag], on_refused: OnRefused) -> Result<String, ApiError> {
+    let text = serde_json::to_string(tags).map_err(ApiError::internal)?;
+    // The usual policy adds nothing, as in texts that are kept.
+    Ok(match on_refused {
+        OnRefused::Reject => text,
+        OnRefused::Drop => format!("{text} {on_refused}"),
+    })
 }
 
 /// Returns the tags of all parts in order. Fails if a part is missing, named twice or beyond the last.
@@ -463,7 +487,7 @@ fn parts_missing(how: &str, missing: &[u32]) -> ApiError {
 /// Returns the answer to a repeated completion. It must have the same tags as the first.
 async fn before(cx: &Cx, project: &Project, upload: &Upload, etags: &str) -> Result<Reply<View>, ApiError> {
     if upload.etags.as_deref() != Some(etags) {
-        let message = "the upload was completed earlier, with other entity tags";
+        let message = "the upload was completed earlier, with other entity tags or another `onRefused`";
         return Err(ApiError::conflict("upload_completed", message));
     }
     let row = cx.app.store.contribution(upload.id).await?;
@@ -501,10 +525,15 @@ pub(crate) fn place_failed(error: &uploads::Error) -> ApiError {
 }
 
 /// Returns the contribution's row and the message of which that row is the outbox entry.
-fn submission(cx: &Cx, project: &Project, upload: &Upload) -> Result<(NewContribution, eventlog::Record), ApiError> {
+fn submission(
+    cx: &Cx,
+    project: &Project,
+    upload: &Upload,
+    on_refused: OnRefused,
+) -> Result<(NewContribution, eventlog::Record), ApiError> {
     let private = project.visibility == Visibility::Private;
     let message = Submission {
-        format: FORMAT,
+        format: Submission::format_for(on_refused),
         contribution: upload.id,
         generation: 0,
         dataset: project.id,
@@ -515,6 +544,7 @@ fn submission(cx: &Cx, project: &Project, upload: &Upload) -> Result<(NewContrib
         source: Source::Upload(layout(upload)),
         origin: Some(cx.origin()),
         head: known_head(project),
+        on_refused,
     };
     let record = message
         .record()

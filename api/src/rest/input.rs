@@ -13,6 +13,7 @@ use bytes::Bytes;
 use http::header::{self, HeaderMap, HeaderValue};
 use http::request::Parts;
 use serde_json::{Map, Value};
+use types::json::LostDigits;
 
 use super::{body, takes_body};
 use crate::answer::FORM;
@@ -184,6 +185,7 @@ impl Reader<'_> {
                 _ => return Err(ApiError::invalid("", "must have a JSON object as its body")),
             }
         };
+        check_digits(self.operation, bytes)?;
         for (name, value) in members {
             match self.operation.spec.location_of(&name) {
                 ParamLocation::Body => {
@@ -249,6 +251,22 @@ impl Reader<'_> {
             problem: problem.into(),
         });
     }
+}
+
+/// Refuses a body, which is strict JSON, with numbers of which a double drops digits, if the operation says so.
+pub(super) fn check_digits(operation: &Operation, body: &[u8]) -> Result<(), ApiError> {
+    if !operation.spec.keeps_digits {
+        return Ok(());
+    }
+    let lost = types::json::check_digits(body);
+    if lost.is_empty() {
+        return Ok(());
+    }
+    let details = lost.into_iter().map(|lost| Detail {
+        problem: format!("must be {}, found {}", LostDigits::EXPECTED, lost.found()),
+        path: lost.path,
+    });
+    Err(ApiError::invalid_all(details.collect()).code("digits"))
 }
 
 /// Returns the 400 for a body that is not strict JSON.

@@ -101,6 +101,9 @@ async fn an_acknowledged_batch_is_in_the_outbox_with_its_contract() {
             "id": answer["id"], "project": "weather", "status": "submitted", "submittedCount": 3,
             "submittedAt": "2026-11-21T07:00:00Z", "sourceDeclaration": "Made up\nfor a test.",
             "validation": {"state": "queued"},
+            "allowance": {
+                "kind": "contribution", "limit": 200, "used": 1, "remaining": 199, "resetAt": "2026-11-22T00:00:00Z",
+            },
         })
     );
     let open = scene
@@ -257,7 +260,9 @@ async fn the_allowance_of_a_day_is_for_public_projects_and_starts_anew_at_midnig
     assert_eq!(got.status, 429);
     assert_eq!(
         got.json()["allowance"],
-        json!({"kind": "contribution", "limit": 1, "used": 1, "resetAt": "2026-11-22T00:00:00Z"})
+        json!({
+            "kind": "contribution", "limit": 1, "used": 1, "remaining": 0, "resetAt": "2026-11-22T00:00:00Z",
+        })
     );
     assert_eq!(got.headers["retry-after"], (17 * 3_600).to_string().as_str());
     scene

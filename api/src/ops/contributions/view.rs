@@ -2,16 +2,16 @@
 //!
 //! The docs of these types and their fields are published in the machine-readable description.
 
-use operators::{RowVerdict, Tally};
+use operators::{RowVerdict, Tally, summary_of};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use store::{Contribution, ContributionStatus, OutcomeRow, Resolution};
-use types::{ContributionId, Timestamp};
+use store::{AllowanceKind, Contribution, ContributionStatus, OutcomeRow, Project, Resolution, Visibility};
+use types::{ContributionId, OperatorId, Timestamp};
 
 use crate::cx::Cx;
 use crate::error::ApiError;
-use crate::wire::{BatchReason, Validation, VerdictLine, When};
+use crate::wire::{BatchReason, ContributionAllowance, Validation, VerdictLine, When};
 
 /// Records with a verdict that an outcome shows. The others are at `verdictsUrl`.
 const MAX_SHOWN_VERDICTS: usize = 20;
@@ -78,6 +78,16 @@ pub(in crate::ops) struct View {
     /// Number of its records that are new in that version, when merged.
     #[serde(skip_serializing_if = "Option::is_none")]
     accepted_count: Option<u64>,
+    /// Number of its records that are duplicates, once decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dropped_count: Option<u64>,
+    /// Number of its records that are refused, once decided. Of a merged contribution, those that `onRefused: drop` left
+    /// out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused_count: Option<u64>,
+    /// One sentence on what was merged: how many records are new, and what was left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<String>,
     /// Number of records in that version, when merged.
     #[serde(skip_serializing_if = "Option::is_none")]
     record_count: Option<u64>,
@@ -99,12 +109,16 @@ pub(in crate::ops) struct View {
     /// Counts of each gate, once decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     tallies: Option<Vec<Tally>>,
-    /// The first records that did not pass, at most 20, when rejected.
+    /// The first records that did not pass, at most 20 and those that are refused before duplicates, when rejected; when
+    /// merged, the first that are refused and left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     verdicts: Option<Vec<VerdictLine>>,
     /// Address of the verdict on every record, once decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     verdicts_url: Option<String>,
+    /// What the operator that contributed has left of the day's allowance; absent where none is used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allowance: Option<ContributionAllowance>,
 }
 
 impl View {
@@ -128,6 +142,9 @@ impl View {
             decided_at: None,
             merged_version: None,
             accepted_count: None,
+            dropped_count: None,
+            refused_count: None,
+            summary: None,
             record_count: None,
             root: None,
             lost: None,
@@ -137,12 +154,16 @@ impl View {
             tallies: None,
             verdicts: None,
             verdicts_url: None,
+            allowance: None,
         }
     }
 
     /// Returns a contribution as the database has it, a rejected one with its first offending records.
     pub(in crate::ops) async fn of(cx: &Cx, slug: &str, row: Contribution) -> Result<Self, ApiError> {
         cx.app.announce(&row, cx.now);
+        let uses_allowance = !row.private && row.operator != OperatorId::PLATFORM;
+        // What an operator has left is of no interest to the maintainer of the project.
+        let is_contributor = cx.the_operator()? == row.operator;
         let mut view = Self::submitted(row.id, slug, row.source_declaration, row.rows, row.submitted_at);
         view.status = row.status;
         match row.status {
@@ -176,8 +197,13 @@ impl View {
                 view.verdicts = Some(shown(verdicts(cx, row.id).await?));
             }
         }
-        view.validation = None;
-        view.tallies = row.tallies.as_deref().map(tallies).transpose()?;
+        if uses_allowance && is_contributor {
+            view.allowance = Some(allowance(cx).await?);
+        }
+        view.count(row.tallies.as_deref().map(tallies).transpose()?);
+        if view.has_left_out() {
+            view.verdicts = refused_of(verdicts(cx, row.id).await?);
+        }
         // The row of an upload has no count of its own. The first gate judges every record, so its count is the
         // upload's.
         if row.rows == 0 {
@@ -211,11 +237,41 @@ impl View {
                 view.verdicts = Some(shown(stored("verdicts", &outcome.verdicts)?));
             }
         }
-        view.validation = None;
-        view.tallies = Some(tallies(&outcome.tallies)?);
+        view.count(Some(tallies(&outcome.tallies)?));
+        if view.has_left_out() {
+            view.verdicts = refused_of(stored("verdicts", &outcome.verdicts)?);
+        }
         view.decided_at = Some(outcome.at.into());
         view.verdicts_url = Some(verdicts_url(cx, &self.project, outcome.id));
         Ok(view)
+    }
+
+    /// Sets the counts of a decided contribution by the tallies of its gates.
+    fn count(&mut self, tallies: Option<Vec<Tally>>) {
+        let sum = |count: fn(&Tally) -> u32| {
+            let tallies = tallies.as_ref()?.iter();
+            Some(tallies.map(|tally| u64::from(count(tally))).sum())
+        };
+        self.validation = None;
+        self.dropped_count = sum(|tally| tally.dropped);
+        self.refused_count = sum(|tally| tally.refused);
+        self.summary = tallies
+            .as_deref()
+            .zip(self.accepted_count)
+            .map(|(tallies, new)| summary_of(tallies, new));
+        self.tallies = tallies;
+    }
+
+    /// Returns true if it was merged without the records that are refused.
+    fn has_left_out(&self) -> bool {
+        self.status == ContributionStatus::Merged && self.refused_count.is_some_and(|refused| refused > 0)
+    }
+
+    /// Adds what is left of the day's allowance.
+    #[must_use]
+    pub(in crate::ops) fn with_allowance(mut self, allowance: Option<ContributionAllowance>) -> Self {
+        self.allowance = allowance;
+        self
     }
 
     /// Returns the view of a contribution that waits because reviews are paused.
@@ -235,10 +291,44 @@ impl View {
     }
 }
 
-fn shown(mut verdicts: Vec<RowVerdict>) -> Vec<VerdictLine> {
+fn shown(verdicts: Vec<RowVerdict>) -> Vec<VerdictLine> {
+    let lines = verdicts.into_iter().map(VerdictLine::from);
+    let (mut lines, others): (Vec<_>, Vec<_>) = lines.partition(VerdictLine::is_offending);
     // A batch can have hundreds of offending records. The others are at `verdictsUrl`.
-    verdicts.truncate(MAX_SHOWN_VERDICTS);
-    verdicts.into_iter().map(Into::into).collect()
+    lines.extend(others);
+    lines.truncate(MAX_SHOWN_VERDICTS);
+    lines.sort_by_key(|line| line.row);
+    lines
+}
+
+/// Returns the first records that a merge left out because they are refused.
+fn refused_of(verdicts: Vec<RowVerdict>) -> Option<Vec<VerdictLine>> {
+    let lines = verdicts.into_iter().map(VerdictLine::from);
+    let lines: Vec<_> = lines
+        .filter(VerdictLine::is_offending)
+        .take(MAX_SHOWN_VERDICTS)
+        .collect();
+    (!lines.is_empty()).then_some(lines)
+}
+
+/// Returns what the caller's operator has left of the day's allowance; `None` for a private project, which uses none.
+pub(in crate::ops) async fn left(cx: &Cx, project: &Project) -> Option<ContributionAllowance> {
+    if project.visibility == Visibility::Private {
+        return None;
+    }
+    // What was begun or completed stands, so an error here must not become one of the call.
+    allowance(cx).await.ok()
+}
+
+/// Returns what the caller's operator has left of the day's allowance.
+async fn allowance(cx: &Cx) -> Result<ContributionAllowance, ApiError> {
+    let operator = cx.the_operator()?;
+    let used = cx
+        .app
+        .store
+        .allowance_used(operator, AllowanceKind::Contribution, cx.now.day());
+    let limit = cx.app.limits.public_contributions_per_day;
+    Ok(ContributionAllowance::new(limit, used.await?, cx.now))
 }
 
 fn tallies(text: &str) -> Result<Vec<Tally>, ApiError> {

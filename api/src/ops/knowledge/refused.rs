@@ -6,6 +6,7 @@ use operators::screen::LocalScreener;
 use operators::{Decision, Reason, Verdict, standard_chain};
 use serde_json::json;
 use types::key::NoKeys;
+use types::vocabulary::OnRefused;
 use types::{Batch, Contract};
 
 use crate::error::{ApiError, Detail};
@@ -32,7 +33,7 @@ async fn refusal(member: &str, text: &str, counts: impl Fn(&Reason) -> bool) -> 
     let judged = standard_chain(Arc::new(NoKeys), Some(Arc::new(LocalScreener)))
         .run(batch)
         .await;
-    if judged.decision() == Decision::Merge {
+    if judged.decision(OnRefused::Reject) == Decision::Merge {
         return Ok(());
     }
     let reasons = judged.verdicts.into_iter().flat_map(|row| match row.verdict {

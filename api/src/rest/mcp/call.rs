@@ -86,6 +86,7 @@ fn read(operation: &Operation, arguments: Arguments, limits: &Limits) -> Result<
             _ => return Err(ApiError::invalid("", "must have an object as its arguments")),
         },
     };
+    input::check_digits(operation, &text)?;
     let members = members.into_iter().map(|(name, value)| {
         let value = match operation.input.property(&name) {
             Some(schema) => whole(schema, value),
