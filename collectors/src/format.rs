@@ -9,8 +9,10 @@ mod parquet;
 
 use bytes::Bytes;
 use serde_json::{Value, json};
+use types::json::all_lost_digits;
 
 use crate::Failure;
+use crate::mapping::written_number;
 use crate::source::{Fetch, Format, MAX_ROWS};
 
 pub(crate) use parquet::rows as parquet_rows;
@@ -55,6 +57,7 @@ fn parse(body: &[u8]) -> Result<Value, Failure> {
 
 fn json_records(fetch: &Fetch, body: &[u8]) -> Result<Vec<Value>, Failure> {
     let mut document = parse(body)?;
+    keep_digits(&mut document, body);
     let missing = || Failure::form("the answer has no records where the definition says");
     let records = document
         .pointer_mut(&fetch.records)
@@ -77,8 +80,24 @@ fn lines(body: &[u8], is_framed: bool) -> Result<Vec<Value>, Failure> {
     let lines = body.split(|byte| *byte == b'\n');
     let lines = lines.filter(|line| !line.trim_ascii().is_empty());
     lines
-        .map(|line| serde_json::from_slice(line).map_err(|_error| Failure::form("a line of the answer is no JSON")))
+        .map(|line| {
+            let parsed =
+                serde_json::from_slice(line).map_err(|_error| Failure::form("a line of the answer is no JSON"));
+            parsed.map(|mut record| {
+                keep_digits(&mut record, line);
+                record
+            })
+        })
         .collect()
+}
+
+/// Replaces each number of which the parser dropped digits by the number as the text has it.
+fn keep_digits(document: &mut Value, text: &[u8]) {
+    for lost in all_lost_digits(text, usize::MAX) {
+        if let Some(place) = document.pointer_mut(&lost.path) {
+            *place = written_number(&lost.number);
+        }
+    }
 }
 
 /// Checks the end of a text that shows it by its last line only.

@@ -6,10 +6,33 @@
 use jiff::civil;
 use jiff::fmt::rfc2822;
 use jiff::tz::TimeZone;
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Number, Value, json};
+use types::json::keeps_digits;
 use types::{FieldType, Timestamp};
 
 use crate::source::{FieldMap, Source};
+
+/// Name of the only member of a number that is kept as it was written. JSON of this service has no such name.
+const WRITTEN: &str = "\0";
+
+/// Returns the value of a number of which a double drops digits.
+pub(crate) fn written_number(number: &str) -> Value {
+    json!({ WRITTEN: number })
+}
+
+/// Returns the text of such a number.
+fn written(value: &Value) -> Option<&str> {
+    value.as_object()?.get(WRITTEN)?.as_str()
+}
+
+/// Returns true if a value is such a number, or has one.
+fn has_written(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.iter().any(has_written),
+        Value::Object(members) => members.contains_key(WRITTEN) || members.values().any(has_written),
+        _ => false,
+    }
+}
 
 /// Maps a record; `None` if it is no record of the contract.
 pub(crate) fn record(source: &Source, raw: &Value) -> Option<Value> {
@@ -45,6 +68,10 @@ fn is_absent(value: &Value) -> bool {
 }
 
 fn convert(field: &FieldMap, value: &Value) -> Option<Value> {
+    if let Some(number) = written(value) {
+        // Only a text holds all of its digits.
+        return (field.kind == FieldType::String).then(|| number.into());
+    }
     match field.kind {
         FieldType::String => match value {
             Value::String(text) => Some(text.trim().into()),
@@ -62,7 +89,8 @@ fn convert(field: &FieldMap, value: &Value) -> Option<Value> {
         FieldType::Number => match value {
             Value::Number(_) => Some(value.clone()),
             Value::String(text) => {
-                let number = text.trim().parse::<f64>().ok()?;
+                let text = text.trim();
+                let number = text.parse::<f64>().ok().filter(|_| keeps_digits(text))?;
                 // NaN and the infinities have no JSON, so they are no value.
                 Number::from_f64(number).map(Value::Number)
             }
@@ -74,7 +102,7 @@ fn convert(field: &FieldMap, value: &Value) -> Option<Value> {
             _ => None,
         },
         FieldType::Timestamp => Some(instant(field.format.as_deref(), value)?.to_string().into()),
-        FieldType::Json => Some(value.clone()),
+        FieldType::Json => (!has_written(value)).then(|| value.clone()),
     }
 }
 
@@ -135,6 +163,27 @@ mod tests {
             from: Some("/at".to_owned()),
             constant: None,
             format: format.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn a_number_keeps_its_digits_or_its_record_fails() {
+        let long = written_number("1000000000000000000007");
+        for (kind, value, expected) in [
+            (FieldType::Number, long.clone(), None),
+            (FieldType::Integer, long.clone(), None),
+            (FieldType::Json, json!({"a": [long]}), None),
+            (FieldType::String, long, Some(json!("1000000000000000000007"))),
+            (FieldType::Number, json!(" 0.333333333333333333 "), None),
+            (
+                FieldType::Number,
+                json!("2.220446049250313081e-16"),
+                Some(json!(2.220_446_049_250_313e-16)),
+            ),
+            (FieldType::Number, json!("+12.50"), Some(json!(12.5))),
+            (FieldType::Json, json!({"a": [1.5]}), Some(json!({"a": [1.5]}))),
+        ] {
+            assert_eq!(convert(&field(kind, None), &value), expected, "{kind:?} {value}");
         }
     }
 
