@@ -77,6 +77,8 @@ pub struct Config {
     pub models: Models,
     /// Settings of the event log.
     pub log: Log,
+    /// Settings of the messages that are written to the event log.
+    pub messages: Messages,
     /// Settings of the processes that run queries.
     pub sql: Sql,
     /// Settings of the collectors.
@@ -360,6 +362,13 @@ pub enum LogBackend {
     Embedded,
     /// Topics on a Kafka cluster, for many processes.
     Kafka,
+}
+
+/// Section `messages`: the messages that are written to the event log.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub struct Messages {
+    /// The latest format of submissions that is written. 0 takes the latest if no other process reads the log, else 1.
+    pub write_format: u32,
 }
 
 /// Section `worker`: the worker.

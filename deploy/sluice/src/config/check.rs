@@ -3,6 +3,8 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use messages::SUBMISSION_FORMAT;
+
 use super::{Backend, Config, Error, Size, Span};
 
 /// The longest `wait` that the interface promises and its clients ask for.
@@ -43,6 +45,13 @@ impl Config {
         self.check_times()?;
         self.check_sizes()?;
         self.check_defaults()?;
+        // No worker of this build could read what it writes.
+        if self.messages.write_format > SUBMISSION_FORMAT {
+            return Err(Error::TooLarge {
+                key: "messages.write_format",
+                most: SUBMISSION_FORMAT.to_string(),
+            });
+        }
         // Replacing one part by itself would go on for ever.
         if self.compaction.fan_in.get() < 2 {
             return Err(Error::TooSmall {

@@ -2,9 +2,10 @@
 
 use std::net::SocketAddr;
 
+use messages::{FORMAT, SUBMISSION_FORMAT};
 use types::money::MicroUsdc;
 
-use super::{Compaction, Config, Limits, Log, Size, Span, Sweeper, Worker};
+use super::{Compaction, Config, Limits, Log, LogBackend, Size, Span, Sweeper, Worker};
 
 impl Config {
     /// Returns the settings of the API for a service that listens on `address`.
@@ -26,6 +27,17 @@ impl Config {
             signup_open: self.signup.open,
             mails_per_day: self.mail.per_day,
             administrator: Some(self.mail.administrator.clone()).filter(|address| !address.is_empty()),
+            write_format: self.write_format(),
+        }
+    }
+
+    /// Returns the latest format of submissions that is written.
+    fn write_format(&self) -> u32 {
+        match (self.messages.write_format, self.log.backend) {
+            // The process that writes the embedded log is the one that reads it.
+            (0, LogBackend::Embedded) => SUBMISSION_FORMAT,
+            (0, LogBackend::Kafka) => FORMAT,
+            (format, _) => format,
         }
     }
 }

@@ -297,6 +297,10 @@ fn what_would_fail_later_is_refused() {
             "`limits.default_page_records` must not be more than `limits.page_records`",
         ),
         (
+            &[("SLUICE__MESSAGES__WRITE_FORMAT", "3")],
+            "`messages.write_format` must be at most 2",
+        ),
+        (
             &[("SLUICE__OBJECTS__BACKEND", "s3"), ("SLUICE__LIMITS__PART_URLS", "8d")],
             "`limits.part_urls` must be at most 15m with tables in a bucket",
         ),
@@ -324,4 +328,21 @@ fn what_is_too_small_to_work_is_refused() {
         .config;
     assert_eq!(off.compaction.policy(), None);
     assert!(load(None, &[], &[]).unwrap().config.compaction.policy().is_some());
+}
+
+#[test]
+fn format_2_is_written_where_one_process_has_all_roles_or_it_is_asked_for() {
+    let written = |variables: &[(&str, &str)]| {
+        let config = load(None, variables, &[]).unwrap().config;
+        config.api(config.server.listen).write_format
+    };
+    let kafka = ("SLUICE__LOG__BACKEND", "kafka");
+    for (variables, expected) in [
+        (&[][..], 2),
+        (&[kafka], 1),
+        (&[("SLUICE__MESSAGES__WRITE_FORMAT", "1")], 1),
+        (&[kafka, ("SLUICE__MESSAGES__WRITE_FORMAT", "2")], 2),
+    ] {
+        assert_eq!(written(variables), expected, "{variables:?}");
+    }
 }
