@@ -7,6 +7,7 @@ mod data;
 mod export;
 mod idempotency;
 mod input;
+mod left_out;
 mod limits;
 mod manifest;
 mod privacy;
