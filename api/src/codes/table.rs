@@ -86,7 +86,7 @@ pub const CODES: &[Code] = &[
     of(409, "token_used", &[], "The link was used before.", No),
     of(409, "undecided", &["status"], "The contribution has no outcome yet.", Once),
     of(409, "upload_closed", &[], "The upload is completed or expired and takes no parts.", No),
-    of(409, "upload_completed", &[], "The upload was completed before, with other tags.", No),
+    of(409, "upload_completed", &[], "The upload was completed before, with other tags or another `onRefused`.", No),
     of(409, "upload_expired", &["expiredAt"], "The upload was not completed in time.", No),
     of(410, "claim_code_expired", &[], "The time of the claim code is over.", No),
     of(410, "token_expired", &[], "The time of the link is over; ask for another letter.", No),

@@ -136,7 +136,8 @@ fn encode(batch: JudgedBatch, at: Timestamp) -> Result<(), String> {
     let (address, agent) = (batch.address, batch.agent);
     let JudgedChunk { passed, report } = batch.chunk;
     let outcome = if passed.is_empty() {
-        outcome(address, at, nothing_new(), report)
+        let resolution = nothing_new(&report.tallies);
+        outcome(address, at, resolution, report)
     } else {
         let prepared = Prepared::of_batch(address.contribution, agent, Arc::new(passed));
         let merge = prepared.try_out(address.dataset, at, report.written());
