@@ -11,9 +11,10 @@ use std::path::{Path, PathBuf};
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 
 /// What each package of the workspace may use of the others; `tests` may use every one.
-const EDGES: [(&str, &[&str]); 23] = [
+const EDGES: [(&str, &[&str]); 24] = [
     ("types", &[]),
     ("proof", &["types"]),
+    ("tabular", &[]),
     ("catalog", &["types", "proof"]),
     ("sql", &["types"]),
     ("operators", &["types"]),
@@ -34,7 +35,7 @@ const EDGES: [(&str, &[&str]); 23] = [
     ("pages", &[]),
     ("search", &["types", "operators", "models"]),
     ("outbound", &["types"]),
-    ("collectors", &["types", "outbound", "store"]),
+    ("collectors", &["types", "tabular", "outbound", "store"]),
     ("s3-server", &[]),
     (
         "api",
@@ -62,6 +63,7 @@ const EDGES: [(&str, &[&str]); 23] = [
         &[
             "types",
             "proof",
+            "tabular",
             "operators",
             "models",
             "eventlog",

@@ -3,6 +3,7 @@
 //! Invariant: every line has as many fields as the first.
 
 use serde_json::{Map, Value};
+use tabular::csv::{Problem, Reader, Record};
 
 use crate::Failure;
 use crate::source::Fetch;
@@ -11,22 +12,28 @@ use crate::source::Fetch;
 pub(super) fn records(fetch: &Fetch, body: &[u8]) -> Result<Vec<Value>, Failure> {
     let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
     let delimiter = fetch.delimiter.and_then(|delimiter| u8::try_from(delimiter).ok());
-    let mut reader = csv::ReaderBuilder::new()
-        .has_headers(fetch.header)
-        .delimiter(delimiter.unwrap_or(b','))
-        .from_reader(body);
-    let broken = |_error| Failure::form("the answer is no CSV with equally long lines of UTF-8");
-    let names: Option<Vec<String>> = if fetch.header {
-        let header = reader.headers().map_err(broken)?;
-        Some(header.iter().map(|name| name.trim().to_owned()).collect())
-    } else {
-        None
-    };
+    let mut reader = Reader::new(body, delimiter.unwrap_or(b','));
+    let mut line = Record::default();
+    let mut names: Option<Vec<String>> = None;
+    let mut wanted = None;
     let mut records = Vec::new();
-    for line in reader.records() {
-        let line = line.map_err(broken)?;
+    while reader
+        .read(&mut line)
+        .map_err(|error| Failure::form(error.to_string()))?
+    {
+        let cells = cells(&line)?;
+        if *wanted.get_or_insert(cells.len()) != cells.len() {
+            return Err(Failure::form(format!(
+                "line {} has another number of cells",
+                line.line()
+            )));
+        }
+        if fetch.header && names.is_none() {
+            names = Some(cells.iter().map(|name| name.trim().to_owned()).collect());
+            continue;
+        }
         let mut record = Map::new();
-        for (at, value) in line.iter().enumerate() {
+        for (at, value) in cells.into_iter().enumerate() {
             let name = match &names {
                 Some(names) => names.get(at).cloned().unwrap_or_default(),
                 None => (at + 1).to_string(),
@@ -36,4 +43,22 @@ pub(super) fn records(fetch: &Fetch, body: &[u8]) -> Result<Vec<Value>, Failure>
         records.push(Value::Object(record));
     }
     Ok(records)
+}
+
+/// Returns the cells of a line as texts.
+fn cells(line: &Record) -> Result<Vec<&str>, Failure> {
+    let number = line.line();
+    match line.problem() {
+        None => {}
+        Some(Problem::AfterQuote(cell)) => {
+            let cell = cell + 1;
+            return Err(Failure::form(format!(
+                "line {number}: text follows the closing quote of cell {cell}"
+            )));
+        }
+        Some(Problem::TooLong) => return Err(Failure::form(format!("line {number} is too long"))),
+    }
+    let cells = line.cells().map(std::str::from_utf8);
+    let cells = cells.collect::<Result<_, _>>();
+    cells.map_err(|_error| Failure::form(format!("line {number} is not UTF-8")))
 }

@@ -49,6 +49,8 @@ fn an_answer_that_is_cut_off_or_of_another_form_is_refused() {
         ("format = \"csv\"", "a,b\n1,2\n3", true),
         ("format = \"csv\"", "a,b\n1,2\n3,4", false),
         ("format = \"csv\"", "a,b\n1,\u{0}\u{1}\n\"", false),
+        ("format = \"csv\"", "a,b\n1,\"2\n3,4\n", true),
+        ("format = \"csv\"", "a,b\n1,\"2\"3\n", true),
         ("format = \"feed\"", "<rss><channel><item><title>x</title></item>", true),
         ("format = \"feed\"", "<html><body></body></html>", true),
         (
