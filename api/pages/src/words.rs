@@ -52,6 +52,7 @@ pub(crate) fn operation(name: &str) -> String {
         "update_dataset" => "changed a dataset",
         "begin_upload" => "began an upload",
         "complete_upload" => "completed an upload",
+        "cancel_upload" => "cancelled an upload",
         "contribute_records" => "contributed records",
         "sign_in" => "signed in",
         "sign_out" => "signed out",

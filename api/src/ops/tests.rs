@@ -87,6 +87,8 @@ const PERMISSIONS: [&str; 87] = [
     "POST /projects/{slug}/contribute Key Write",
     "POST /projects/{slug}/uploads Key Write",
     "POST /projects/{slug}/uploads/{id}/complete Key Write",
+    "GET /projects/{slug}/uploads Key Read",
+    "DELETE /projects/{slug}/uploads/{id} Key Write",
     "GET /projects/{slug}/contributions/{id} Key Read",
     "GET /projects/{slug}/contributions/{id}/verdicts Key Read",
     "POST /projects/{slug}/validate Key Write",

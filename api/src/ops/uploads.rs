@@ -1,8 +1,10 @@
-//! Operations for large contributions: begin an upload, and complete it. The parts themselves are sent elsewhere.
+//! Operations for large contributions: begin an upload, complete it, list and cancel open ones. The parts themselves are
+//! sent elsewhere.
 //!
 //! Invariants: the parts of an upload are sealed before the contribution's row, which is its outbox entry, is durable.
 //! A 201 is sent only after that row is durable.
 
+mod open;
 pub(crate) mod storage_quota;
 mod unbegun;
 
@@ -35,7 +37,8 @@ use crate::operation::{Effect, Item, KEY, Operations, Scope, Spec};
 use crate::schema::{Bound, TEXT};
 use crate::wire::{ContributionAllowance, When};
 
-const TOO_MANY: &str = "Too many calls, too many open uploads, or the day's allowance is used up.";
+const TOO_MANY_UPLOADS: &str = "Too many calls, too many open uploads (`uploads` lists them: cancel one, or wait), or the day's \
+                                allowance is used up.";
 
 const NO_PLACE: &str = "Too many contributions wait for their outcome, there is no room for more, or the store of the \
                         parts does not answer; nothing was kept.";
@@ -69,7 +72,7 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
                 (404, "There is no such project, or it is private to others."),
                 (409, "The project is not open."),
                 (413, "More bytes than an upload may have."),
-                (429, TOO_MANY),
+                (429, TOO_MANY_UPLOADS),
                 (503, NO_PLACE),
             ],
             example: r#"{"bytes": 1000000000, "parts": 12, "partSize": 83886080, "compression": "gzip",
@@ -114,6 +117,7 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
         &[],
         complete,
     );
+    open::add(table);
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -231,20 +235,12 @@ async fn begin(cx: Cx, input: Begin) -> Result<Reply<Begun>, ApiError> {
         }),
     };
     // From here on, an upload that the client never learns of is abandoned, whatever ends the call.
-    let unbegun = Unbegun::new(&cx, upload.id, bounds.allowance);
+    let unbegun = Unbegun::new(&cx, upload.id);
     let refused = match cx.app.store.upload_create(upload.clone(), bounds).await? {
         UploadCreated::Created => None,
         UploadCreated::NotOpen { status } => Some(not_open(&project.slug, status)),
         UploadCreated::AllowanceSpent => Some(allowance_spent(&cx)),
-        UploadCreated::TooMany { until } => {
-            let message = format!(
-                "the operator has {} open uploads, which is the limit",
-                limits.open_uploads
-            );
-            // Rounded up, so that a caller that waits as long finds the first upload expired.
-            let seconds = until.since(cx.now).as_secs() + 1;
-            Some(ApiError::limited("too_many_uploads", message, seconds))
-        }
+        UploadCreated::TooMany { until } => Some(open::too_many(&cx, limits.open_uploads, until).await?),
         UploadCreated::Full { held } => {
             let used = of_uploader.saturating_add(held);
             Some(storage_quota::exceeded(&cx, &upload, used, allowed))
@@ -366,22 +362,15 @@ struct Tag {
 }
 
 async fn complete(cx: Cx, input: Complete) -> Result<Reply<View>, ApiError> {
-    let project = entitlement::current(&cx, &input.slug).await?;
-    // Uploads of other operators get the same answer as missing ones, so that ids cannot be probed.
-    let missing = || ApiError::not_found(format!("there is no upload `{}` to `{}`", input.id, input.slug));
-    let id: ContributionId = input.id.parse().map_err(|_error| missing())?;
-    let operator = cx.the_operator()?;
-    let upload = cx.app.store.upload(id).await?;
-    let upload = upload
-        .filter(|upload| upload.project == project.id && upload.operator == operator)
-        .ok_or_else(missing)?;
+    let (project, upload) = own(&cx, &input.slug, &input.id).await?;
+    let id = upload.id;
     let tags = tags(&upload, input.etags)?;
     let etags = completion(&tags, input.on_refused)?;
     if upload.status == UploadStatus::Completed {
         return before(&cx, &project, &upload, &etags).await;
     }
     if !upload.is_open(cx.now) {
-        return Err(expired(&upload));
+        return Err(expired(&cx, &upload));
     }
     if project.status != ProjectStatus::Open {
         return Err(not_open(&project.slug, project.status));
@@ -413,7 +402,7 @@ async fn complete(cx: Cx, input: Complete) -> Result<Reply<View>, ApiError> {
         }
         // A concurrent call has completed it in the meantime.
         UploadCompleted::Before => {
-            let upload = cx.app.store.upload(id).await?.ok_or_else(missing)?;
+            let (_, upload) = own(&cx, &input.slug, &input.id).await?;
             before(&cx, &project, &upload, &etags).await
         }
         UploadCompleted::Expired => {
@@ -425,7 +414,7 @@ async fn complete(cx: Cx, input: Complete) -> Result<Reply<View>, ApiError> {
                     "cannot delete the bytes of an expired upload; trying again later"
                 );
             }
-            Err(expired(&upload))
+            Err(expired(&cx, &upload))
         }
         UploadCompleted::NotOpen { status } => Err(not_open(&project.slug, status)),
     }
@@ -439,6 +428,18 @@ fn completion(tags: &[PartTag], on_refused: OnRefused) -> Result<String, ApiErro
         OnRefused::Reject => text,
         OnRefused::Drop => format!("{text} {on_refused}"),
     })
+}
+
+/// Returns a project and an upload to it of the caller's operator, otherwise a 404.
+async fn own(cx: &Cx, slug: &str, id: &str) -> Result<(Project, Upload), ApiError> {
+    let project = entitlement::current(cx, slug).await?;
+    // Uploads of other operators get the same answer as missing ones, so that ids cannot be probed.
+    let missing = || ApiError::not_found(format!("there is no upload `{id}` to `{slug}`"));
+    let parsed: ContributionId = id.parse().map_err(|_error| missing())?;
+    let operator = cx.the_operator()?;
+    let upload = cx.app.store.upload(parsed).await?;
+    let own = upload.filter(|upload| upload.project == project.id && upload.operator == operator);
+    Ok((project, own.ok_or_else(missing)?))
 }
 
 /// Returns the tags of all parts in order. Fails if a part is missing, named twice or beyond the last.
@@ -495,16 +496,21 @@ async fn before(cx: &Cx, project: &Project, upload: &Upload, etags: &str) -> Res
     Ok(Reply::created(View::of(cx, &project.slug, row).await?))
 }
 
-fn expired(upload: &Upload) -> ApiError {
-    let at = upload.expires_at.to_string();
-    ApiError::conflict("upload_expired", format!("the upload expired at {at}")).field("expiredAt", at)
+fn expired(cx: &Cx, upload: &Upload) -> ApiError {
+    let at = upload.expires_at.min(cx.now).to_string();
+    let message = if cx.now < upload.expires_at {
+        "the upload was cancelled".to_owned()
+    } else {
+        format!("the upload expired at {at}")
+    };
+    ApiError::conflict("upload_expired", message).field("expiredAt", at)
 }
 
-/// Returns the error for a part of an upload that is completed or expired.
+/// Returns the error for a part of an upload that is completed, cancelled or expired.
 pub(crate) fn closed() -> ApiError {
     ApiError::conflict(
         "upload_closed",
-        "the upload is completed or expired and accepts no parts",
+        "the upload is completed, cancelled or expired and accepts no parts",
     )
 }
 

@@ -74,7 +74,7 @@ pub(crate) fn described(refusal: impl Fn(u16, &str) -> Value) -> Value {
             "There is no such upload, or the id or the number is not spelt as in the address that was given.",
         ),
         (408, "The part came too slowly."),
-        (409, "The upload is completed or expired (`upload_closed`)."),
+        (409, "The upload is completed, cancelled or expired (`upload_closed`)."),
         (411, "The request has no `Content-Length`; `expected` says which."),
         (
             429,

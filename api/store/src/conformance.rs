@@ -160,7 +160,8 @@ macro_rules! store_suite {
                 uploads_are_counted_under_contention, a_refused_upload_leaves_nothing,
                 a_project_that_is_not_open_takes_no_upload, bytes_are_freed_once_nobody_needs_them,
                 an_open_upload_is_not_freed, what_is_abandoned_is_over_at_once,
-                what_expires_gives_its_allowance_back, a_suspension_ends_uploads;
+                what_expires_gives_its_allowance_back, a_suspension_ends_uploads, open_uploads_are_listed_for_their_operator,
+                an_upload_is_cancelled_or_completed, what_is_cancelled_gives_its_allowance_back_once;
         }
     };
     ($engine:ident, $fresh:expr; $($group:ident: $($scenario:ident),*;)*) => {

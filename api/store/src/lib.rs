@@ -124,5 +124,5 @@ pub use types::vocabulary::{
     ItemKind, Language, LinkPurpose, PointsKind, ProjectStatus, ReportKind, ReportReason, ReportStatus, RequestKind,
     RequestStatus, RunOutcome, TakedownReason, UnitAction, UnitStatus, UnknownWord, UploadStatus, Visibility,
 };
-pub use uploads::{Upload, UploadBounds, UploadCompleted, UploadCreated};
+pub use uploads::{OpenUpload, Upload, UploadAbandoned, UploadBounds, UploadCompleted, UploadCreated};
 pub use vectors::StoredVector;

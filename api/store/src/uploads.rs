@@ -47,6 +47,14 @@ pub struct Upload {
     pub etags: Option<String>,
 }
 
+/// Columns of an expired upload that [`give_back`] needs.
+macro_rules! expired_columns {
+    () => {
+        "operator_id, created_at,
+         (SELECT visibility FROM projects WHERE projects.id = uploads.project_id) AS visibility"
+    };
+}
+
 impl Upload {
     /// Returns true if parts may be sent and the upload may be completed.
     pub fn is_open(&self, now: Timestamp) -> bool {
@@ -105,6 +113,29 @@ pub enum UploadCompleted {
         /// Current status of the project.
         status: ProjectStatus,
     },
+}
+
+/// The result of [`Store::upload_abandon`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum UploadAbandoned {
+    /// The upload is over now.
+    Abandoned,
+    /// It was over before, or never created; nothing changed.
+    Before,
+    /// It was completed; nothing changed.
+    Completed,
+}
+
+/// An open upload, with the names that people know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenUpload {
+    /// The upload itself.
+    pub upload: Upload,
+    /// Slug of its project.
+    pub slug: String,
+    /// Name of the agent that began it.
+    pub agent: String,
 }
 
 impl Store {
@@ -180,6 +211,36 @@ impl Store {
         .await
     }
 
+    /// Returns the open uploads of an operator, oldest first. There are at most as many as [`UploadBounds::open`] allows.
+    pub async fn uploads_open(&self, operator: OperatorId, now: Timestamp) -> Result<Vec<OpenUpload>, Error> {
+        self.read(async {
+            sqlx::query(
+                "SELECT uploads.id AS id, project_id, agent_id, uploads.operator_id AS operator_id, source_declaration,
+                        byte_count, part_count, part_size, compression, uploads.status AS status,
+                        uploads.created_at AS created_at, expires_at, etags, projects.slug AS slug, agents.name AS agent
+                 FROM uploads
+                 JOIN projects ON projects.id = uploads.project_id
+                 JOIN agents ON agents.id = uploads.agent_id
+                 WHERE uploads.operator_id = $1 AND uploads.status = 'open' AND expires_at > $2
+                 ORDER BY uploads.created_at, uploads.id",
+            )
+            .bind(operator.to_string())
+            .bind(now.micros())
+            .fetch_all(self.readers())
+            .await?
+            .iter()
+            .map(|row| {
+                Ok(OpenUpload {
+                    upload: upload(row)?,
+                    slug: row.value("slug")?,
+                    agent: row.value("agent")?,
+                })
+            })
+            .collect()
+        })
+        .await
+    }
+
     /// Returns the bytes that an operator's uploads hold.
     pub async fn upload_bytes_held(&self, operator: OperatorId) -> Result<u64, Error> {
         self.read(async {
@@ -192,21 +253,30 @@ impl Store {
         .await
     }
 
-    /// Expires an open upload whose address was never sent to the caller, and gives back the allowance that it used.
-    pub async fn upload_abandon(&self, id: ContributionId, allowance: Option<Allowance>) -> Result<(), Error> {
+    /// Expires an open upload before its time, and gives back the allowance that it used.
+    pub async fn upload_abandon(&self, id: ContributionId) -> Result<UploadAbandoned, Error> {
         self.write_aside(move |cx| {
             Box::pin(async move {
-                let operator: Option<String> = sqlx::query_scalar(
-                    "UPDATE uploads SET status = 'expired' WHERE id = $1 AND status = 'open' RETURNING operator_id",
-                )
+                let expired = sqlx::query(concat!(
+                    "UPDATE uploads SET status = 'expired' WHERE id = $1 AND status = 'open' RETURNING ",
+                    expired_columns!()
+                ))
                 .bind(id.to_string())
                 .fetch_optional(&mut *cx)
                 .await?;
                 // Nothing is given back unless this call expired the upload.
-                if let Some((operator, allowance)) = operator.zip(allowance) {
-                    allowances::give_back(cx, &operator, AllowanceKind::Contribution, allowance.day).await?;
+                if let Some(upload) = expired {
+                    give_back(cx, &upload).await?;
+                    return Ok(Change::Keep(UploadAbandoned::Abandoned));
                 }
-                Ok(Change::Keep(()))
+                let status: Option<String> = sqlx::query_scalar("SELECT status FROM uploads WHERE id = $1")
+                    .bind(id.to_string())
+                    .fetch_optional(&mut *cx)
+                    .await?;
+                Ok(Change::Undo(match status.as_deref() {
+                    Some("completed") => UploadAbandoned::Completed,
+                    _ => UploadAbandoned::Before,
+                }))
             })
         })
         .await
@@ -295,24 +365,20 @@ impl Store {
         if overdue > 0 {
             self.write_aside(move |cx| {
                 Box::pin(async move {
-                    let expired = sqlx::query(
+                    let expired = sqlx::query(concat!(
                         "UPDATE uploads SET status = 'expired'
                          WHERE freed_at IS NULL AND status = 'open'
                            AND (expires_at <= $1 OR EXISTS
                                 (SELECT 1 FROM operators
                                  WHERE operators.id = uploads.operator_id AND suspended_at IS NOT NULL))
-                         RETURNING operator_id, created_at,
-                                   (SELECT visibility FROM projects WHERE projects.id = uploads.project_id) AS visibility",
-                    )
+                         RETURNING ",
+                        expired_columns!()
+                    ))
                     .bind(now.micros())
                     .fetch_all(&mut *cx)
                     .await?;
                     for upload in expired {
-                        if upload.parsed::<Visibility>("visibility")? == Visibility::Public {
-                            let day = upload.time("created_at")?.day();
-                            let operator = upload.value::<&str>("operator_id")?;
-                            allowances::give_back(cx, operator, AllowanceKind::Contribution, day).await?;
-                        }
+                        give_back(cx, &upload).await?;
                     }
                     Ok(Change::Keep(()))
                 })
@@ -370,6 +436,17 @@ impl Store {
         })
         .await
     }
+}
+
+/// Gives back the allowance that an expired upload used on the day of its beginning.
+async fn give_back(cx: &mut AnyConnection, expired: &AnyRow) -> Result<(), Error> {
+    // Uploads to private projects use none.
+    if expired.parsed::<Visibility>("visibility")? == Visibility::Public {
+        let day = expired.time("created_at")?.day();
+        let operator = expired.value::<&str>("operator_id")?;
+        allowances::give_back(cx, operator, AllowanceKind::Contribution, day).await?;
+    }
+    Ok(())
 }
 
 /// Bytes of an operator's uploads. Rejected ones do not count, although their bytes may be kept for a replay.

@@ -239,6 +239,11 @@ pub(super) async fn input(site: &Site, items: &Items, operation: &str, row: &Row
         "edit_comment" => json!({"number": comment(site, items).await, "body": "Holds with three, too."}),
         "withdraw_comment" => json!({"number": comment(site, items).await}),
         "begin_upload" => merged(upload_body(), json!({"slug": slug().await})),
+        "list_uploads" => json!({"slug": slug().await}),
+        "cancel_upload" => {
+            let slug = slug().await;
+            json!({"slug": slug, "id": upload(site, &slug).await["id"]})
+        }
         "complete_upload" => {
             let slug = slug().await;
             let begun = upload(site, &slug).await;

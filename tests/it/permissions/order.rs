@@ -211,6 +211,7 @@ async fn a_version_exists_before_it_has_a_price_and_an_id_is_one_before_it_is_so
             Call::get(at(&format!("/contributions/{id}"))),
             Call::get(at(&format!("/contributions/{id}/verdicts"))),
             post(at(&format!("/uploads/{id}/complete")), complete.clone()),
+            Call::new(Method::DELETE, at(&format!("/uploads/{id}")), ""),
         ] {
             cases.push(("none", call.clone(), 401));
             for caller in ["key", "other_key"] {

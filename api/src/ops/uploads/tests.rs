@@ -17,6 +17,7 @@ use crate::flow::UploadReaper;
 use crate::testing::{Got, Service, config, limits};
 
 mod address;
+mod cancel;
 mod damaged;
 mod late;
 mod reaper;

@@ -3,7 +3,7 @@
 //! Invariant: an upload whose addresses nobody received is abandoned, so that it takes no slot or allowance of its
 //! operator.
 
-use store::{Allowance, Store};
+use store::Store;
 use types::ContributionId;
 
 use crate::cx::Cx;
@@ -13,17 +13,15 @@ pub(super) struct Unbegun {
     store: Store,
     /// `None` after the upload was begun or abandoned.
     id: Option<ContributionId>,
-    allowance: Option<Allowance>,
 }
 
 impl Unbegun {
     /// Arms the guard. It is created before the upload's row, so that a client that disconnects meanwhile leaves none
     /// behind.
-    pub(super) fn new(cx: &Cx, id: ContributionId, allowance: Option<Allowance>) -> Self {
+    pub(super) fn new(cx: &Cx, id: ContributionId) -> Self {
         Self {
             store: cx.app.store.clone(),
             id: Some(id),
-            allowance,
         }
     }
 
@@ -34,7 +32,8 @@ impl Unbegun {
 
     pub(super) async fn abandon(mut self) -> Result<(), store::Error> {
         if let Some(id) = self.id {
-            self.store.upload_abandon(id, self.allowance).await?;
+            // It cannot be completed yet, since nobody knows its id.
+            self.store.upload_abandon(id).await.map(|_abandoned| ())?;
         }
         self.id = None;
         Ok(())
@@ -49,9 +48,9 @@ impl Drop for Unbegun {
             return;
         };
         // Abandoning also returns the day's allowance that the upload used.
-        let (store, allowance) = (self.store.clone(), self.allowance);
+        let store = self.store.clone();
         tokio::spawn(async move {
-            if let Err(error) = store.upload_abandon(id, allowance).await {
+            if let Err(error) = store.upload_abandon(id).await {
                 tracing::warn!(
                     upload = %id, %error,
                     "cannot remove an upload whose caller disconnected; it expires by itself"

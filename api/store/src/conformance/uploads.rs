@@ -6,8 +6,8 @@ use types::{ContributionId, Timestamp};
 
 use super::fixture::{World, at, merged, open, operator, outcome, race, rejected};
 use crate::{
-    Allowance, Compression, NewContribution, ProjectChanges, ProjectStatus, Store, Upload, UploadBounds,
-    UploadCompleted, UploadCreated, UploadStatus,
+    Allowance, Compression, NewContribution, ProjectChanges, ProjectStatus, Store, Upload, UploadAbandoned,
+    UploadBounds, UploadCompleted, UploadCreated, UploadStatus,
 };
 
 const BOUNDS: UploadBounds = UploadBounds {
@@ -276,7 +276,10 @@ pub async fn an_open_upload_is_not_freed(url: &str) {
 pub async fn what_is_abandoned_is_over_at_once(url: &str) {
     let store = open(url).await;
     let world = World::new(&store).await;
-    let allowance = Some(Allowance { limit: 1, day: 7 });
+    let allowance = Some(Allowance {
+        limit: 1,
+        day: at(0).day(),
+    });
     let bounds = UploadBounds {
         open: 1,
         allowance,
@@ -289,8 +292,8 @@ pub async fn what_is_abandoned_is_over_at_once(url: &str) {
         UploadCreated::Created
     );
     // The second call returns no allowance.
-    for _ in 0..2 {
-        store.upload_abandon(id, allowance).await.unwrap();
+    for abandoned in [UploadAbandoned::Abandoned, UploadAbandoned::Before] {
+        assert_eq!(store.upload_abandon(id).await.unwrap(), abandoned);
     }
     assert_eq!(complete(&store, &world, id, at(1)).await, UploadCompleted::Expired);
     assert_eq!(to_free(&store, at(1)).await, [id]);
@@ -301,11 +304,106 @@ pub async fn what_is_abandoned_is_over_at_once(url: &str) {
         complete(&store, &world, second, at(2)).await,
         UploadCompleted::Completed
     );
-    store.upload_abandon(second, allowance).await.unwrap();
+    let completed = store.upload_abandon(second).await.unwrap();
+    assert_eq!(completed, UploadAbandoned::Completed);
+    let missing = store.upload_abandon(ContributionId::new(at(2))).await.unwrap();
+    assert_eq!(missing, UploadAbandoned::Before);
     let third = store.upload_create(new(&world, at(3)), bounds).await.unwrap();
     assert_eq!(third, UploadCreated::AllowanceSpent);
     assert_eq!(
         store.upload(second).await.unwrap().unwrap().status,
         UploadStatus::Completed
     );
+}
+
+/// An operator's open uploads are listed with their names, oldest first, and no others.
+pub async fn open_uploads_are_listed_for_their_operator(url: &str) {
+    let store = open(url).await;
+    let world = World::new(&store).await;
+    let other = World {
+        operator: operator(&store, "grace@example.org").await,
+        ..world
+    };
+    begun(&store, &other, at(0)).await;
+    let mut ids = Vec::new();
+    for second in [2, 1, 0] {
+        ids.insert(0, begun(&store, &world, at(second)).await);
+    }
+    let listed = async |now| {
+        let listed = store.uploads_open(world.operator, now).await.unwrap();
+        listed.iter().map(|open| open.upload.id).collect::<Vec<_>>()
+    };
+    assert_eq!(listed(at(3)).await, ids);
+    let first = store.uploads_open(world.operator, at(3)).await.unwrap().remove(0);
+    assert_eq!(Some(&first.upload), store.upload(ids[0]).await.unwrap().as_ref());
+    let (slug, _) = store.project_owner(world.project).await.unwrap().unwrap();
+    assert_eq!(first.slug, slug);
+    assert!(!first.agent.is_empty());
+    // Those that are over for any reason are left out.
+    assert_eq!(
+        complete(&store, &world, ids[1], at(3)).await,
+        UploadCompleted::Completed
+    );
+    assert_eq!(listed(at(60)).await, [ids[2]]);
+    assert_eq!(store.upload_abandon(ids[2]).await.unwrap(), UploadAbandoned::Abandoned);
+    assert_eq!(listed(at(3)).await, [ids[0]]);
+}
+
+/// Of a cancellation and a completion at the same time, one takes effect.
+pub async fn an_upload_is_cancelled_or_completed(url: &str) {
+    let stores = [open(url).await, open(url).await];
+    let world = World::new(&stores[0]).await;
+    for second in 0..8 {
+        let id = begun(&stores[0], &world, at(second)).await;
+        let ended = race(stores.clone(), 4, move |store, task| async move {
+            if task % 2 == 0 {
+                store.upload_abandon(id).await.unwrap() == UploadAbandoned::Abandoned
+            } else {
+                complete(&store, &world, id, at(second)).await == UploadCompleted::Completed
+            }
+        })
+        .await;
+        assert_eq!(ended.iter().filter(|ended| **ended).count(), 1, "{ended:?}");
+        let status = stores[0].upload(id).await.unwrap().unwrap().status;
+        let is_contribution = stores[0].contribution(id).await.unwrap().is_some();
+        assert_eq!(is_contribution, status == UploadStatus::Completed);
+        // What is cancelled holds its slot no longer, and what is completed does not either.
+        assert_eq!(stores[0].uploads_open(world.operator, at(second)).await.unwrap(), []);
+    }
+}
+
+/// Whoever cancels an upload, at once or when it has expired, gives its allowance back once.
+pub async fn what_is_cancelled_gives_its_allowance_back_once(url: &str) {
+    let stores = [open(url).await, open(url).await];
+    let store = stores[0].clone();
+    let world = World::new(&store).await;
+    let bounds = UploadBounds {
+        allowance: Some(Allowance {
+            limit: 2,
+            day: at(0).day(),
+        }),
+        ..BOUNDS
+    };
+    let create = async || {
+        let upload = new(&world, at(0));
+        (upload.id, store.upload_create(upload, bounds).await.unwrap())
+    };
+    let ((kept, _), (id, created)) = (create().await, create().await);
+    assert_eq!(created, UploadCreated::Created);
+    assert_eq!(create().await.1, UploadCreated::AllowanceSpent);
+    let abandoned = race(stores, 8, move |store, _| async move {
+        store.upload_abandon(id).await.unwrap()
+    })
+    .await;
+    let once = abandoned
+        .iter()
+        .filter(|abandoned| **abandoned == UploadAbandoned::Abandoned);
+    assert_eq!(once.count(), 1, "{abandoned:?}");
+    // Neither the sweep nor a later call gives anything back again.
+    assert_eq!(to_free(&store, at(1)).await, [id]);
+    assert_eq!(create().await.1, UploadCreated::Created);
+    assert_eq!(create().await.1, UploadCreated::AllowanceSpent);
+    // An upload past its time can be cancelled before the sweep expires it.
+    assert_eq!(store.upload_abandon(kept).await.unwrap(), UploadAbandoned::Abandoned);
+    assert_eq!(to_free(&store, at(1)).await.len(), 2);
 }
