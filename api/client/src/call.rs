@@ -8,8 +8,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::model::{
-    Agent, Answer, Bought, Contribution, Diff, FullUnit, Hits, NewAgent, NewProject, NewUnit, Page, Project,
-    RowVerdict, Unit, Validation,
+    Agent, Answer, Bought, Contribution, Diff, FullUnit, Hits, NewAgent, NewProject, NewUnit, OpenUpload, OpenUploads,
+    Page, Project, Projects, RowVerdict, Unit, Validation,
 };
 use crate::push::{NewUpload, Tag, Upload};
 use crate::{Client, Error};
@@ -174,6 +174,26 @@ impl Client {
     /// Begins an upload. Not repeatable: each call begins another one.
     pub(crate) async fn upload_begin(&self, slug: &str, upload: &NewUpload<'_>) -> Result<Upload, Error> {
         self.json(Call::post(["projects", slug, "uploads"], upload)).await
+    }
+
+    /// Returns the open uploads of the caller's operator. `slug` is any project that the caller sees.
+    pub async fn uploads(&self, slug: &str) -> Result<Vec<OpenUpload>, Error> {
+        let listed: OpenUploads = self.json(Call::get(["projects", slug, "uploads"])).await?;
+        Ok(listed.uploads)
+    }
+
+    /// Cancels an upload that was not completed. Doing it twice has the effect of doing it once.
+    pub async fn upload_cancel(&self, slug: &str, id: &str) -> Result<(), Error> {
+        let call = Call::new(Method::DELETE, ["projects", slug, "uploads", id], true);
+        self.bytes(call).await?;
+        Ok(())
+    }
+
+    /// Returns the first `limit` projects that the caller sees.
+    pub async fn projects(&self, limit: u32) -> Result<Vec<Project>, Error> {
+        self.json::<Projects>(Call::get(["projects"]).query("limit", limit))
+            .await
+            .map(|listed| listed.projects)
     }
 
     /// Completes an upload. Doing it twice has the effect of doing it once.

@@ -89,6 +89,38 @@ pub struct Project {
     pub more: Map<String, Value>,
 }
 
+/// A list of projects.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Projects {
+    pub(crate) projects: Vec<Project>,
+}
+
+/// An upload that accepts parts.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OpenUpload {
+    /// The id of the upload.
+    pub id: String,
+    /// The slug of its project.
+    pub project: String,
+    /// The name of the agent that began it. Empty where the answer has it not.
+    #[serde(default)]
+    pub agent: String,
+    /// The size of all parts together, in bytes.
+    pub bytes: u64,
+    /// The time until which it may be completed (RFC 3339).
+    pub expires_at: String,
+    /// All other fields of the answer.
+    #[serde(flatten)]
+    pub more: Map<String, Value>,
+}
+
+/// A list of open uploads.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct OpenUploads {
+    pub(crate) uploads: Vec<OpenUpload>,
+}
+
 /// An immutable snapshot of a dataset.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -143,6 +175,20 @@ impl Contribution {
     /// Returns true if its new records are in a version.
     pub fn is_merged(&self) -> bool {
         self.status == "merged"
+    }
+
+    /// Returns true if it was rejected since the dataset has all its records already.
+    pub fn has_nothing_new(&self) -> bool {
+        self.status == "rejected" && self.reason.as_ref().is_some_and(|reason| reason.code == "duplicates")
+    }
+
+    /// Returns the number of its records, and of those that the dataset or the contribution itself has already. `None`
+    /// before it is decided.
+    pub fn duplicates(&self) -> Option<(u64, u64)> {
+        // Every record goes through the first gate.
+        let records = self.tallies.first()?.rows;
+        let tally = self.tallies.iter().find(|tally| tally.gate == "dedup");
+        Some((records, tally.map_or(0, |tally| tally.dropped)))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Push of a file into a dataset: in parts, resumed after an interruption, followed to its outcome.
 //!
 //! Invariant: the service has acknowledged every part that the state file marks as sent. A file that has changed since
-//! is sent from the start. The credential is sent with the service's own operations, never with a part.
+//! is sent from the start, after its earlier upload was cancelled. The credential is sent with the service's own operations, never with a part.
 
 mod state;
 
@@ -59,6 +59,8 @@ pub enum PushEvent {
         /// The bytes that were sent before.
         sent: u64,
     },
+    /// The file or the options have changed: the earlier upload is cancelled, and all is sent again.
+    Cancelled,
     /// The service has acknowledged this many more bytes.
     Sent(u64),
     /// Everything is sent, and the contribution has no outcome yet.
@@ -118,19 +120,27 @@ impl Client {
         let source = Source::of(push, self.base.as_str())?;
         let (mut fresh, mut again) = (false, false);
         loop {
-            let state = if let Some(mut state) = State::load(&push.state, &source) {
-                if again {
-                    state.send_again()?;
+            let found = State::load(&push.state);
+            let state = match found {
+                Some(mut state) if state.is_of(&source) => {
+                    if again {
+                        state.send_again()?;
+                    }
+                    state
                 }
-                state
-            } else {
-                fresh = true;
-                // The state file is probed first: an upload that is not remembered takes one of the operator's open
-                // uploads until it expires.
-                State::probe(&push.state)?;
-                let upload = new_upload(push, source.bytes);
-                let upload = self.upload_begin(&push.slug, &upload).await?;
-                State::begin(push.state.clone(), source.clone(), upload)?
+                found => {
+                    if let Some(other) = found {
+                        self.cancel_other(&other, on_event).await?;
+                        State::forget(&push.state)?;
+                    }
+                    fresh = true;
+                    // The state file is probed first: an upload that is not remembered takes one of the operator's open
+                    // uploads until it expires.
+                    State::probe(&push.state)?;
+                    let upload = new_upload(push, source.bytes);
+                    let upload = self.upload_begin(&push.slug, &upload).await?;
+                    State::begin(push.state.clone(), source.clone(), upload)?
+                }
             };
             match self.go_on(push, state, on_event).await {
                 // This happens once: an upload of an earlier call may have expired, or belong to a service that was set
@@ -145,6 +155,20 @@ impl Client {
                 }
             }
         }
+    }
+
+    /// Cancels the upload of a push whose file or options were others, unless it was completed.
+    async fn cancel_other(&self, other: &State, on_event: &PushProgress) -> Result<(), Error> {
+        if other.is_completed() || !other.is_at(self.base.as_str()) {
+            return Ok(());
+        }
+        match self.upload_cancel(other.slug(), &other.upload().id).await {
+            Ok(()) => on_event(PushEvent::Cancelled),
+            // The service does not know it any more, or has completed it: nothing is left to cancel.
+            Err(Error::Refused { problem, .. }) if matches!(problem.status, 404 | 409) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
     }
 
     async fn go_on(&self, push: &Push, state: State, on_event: &PushProgress) -> Result<Contribution, Error> {

@@ -88,14 +88,26 @@ fn modified(found: &Metadata) -> io::Result<u128> {
 }
 
 impl State {
-    /// Loads the state of this push. `None` if there is none, or if it cannot be read.
-    pub(super) fn load(path: &Path, source: &Source) -> Option<Self> {
+    /// Loads a state. `None` if there is none, or if it cannot be read.
+    pub(super) fn load(path: &Path) -> Option<Self> {
         let kept: Kept = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
-        // A state of another file or target is replaced by the next one.
-        (kept.source == *source).then(|| Self {
-            path: path.to_owned(),
-            kept,
-        })
+        let path = path.to_owned();
+        Some(Self { path, kept })
+    }
+
+    /// Returns true if this is the state of a push of this file, unchanged, with the same options.
+    pub(super) fn is_of(&self, source: &Source) -> bool {
+        self.kept.source == *source
+    }
+
+    /// Returns true if the upload is at this service.
+    pub(super) fn is_at(&self, server: &str) -> bool {
+        self.kept.source.server == server
+    }
+
+    /// Returns the slug of the project of the upload.
+    pub(super) fn slug(&self) -> &str {
+        &self.kept.source.slug
     }
 
     /// Fails if a state could not be stored in this file.

@@ -6,7 +6,7 @@ use axum::body::Bytes;
 use axum::extract::{Path as At, State as With};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post, put};
+use axum::routing::{delete, get, post, put};
 use serde_json::{Value, json};
 
 use super::*;
@@ -32,6 +32,10 @@ struct Service {
     lacking: AtomicUsize,
     /// The file that is changed when a part arrives.
     written: Mutex<Option<PathBuf>>,
+    /// The ids of cancelled uploads.
+    cancelled: Mutex<Vec<usize>>,
+    /// The status of an answer to a cancellation, 200 if it is 0.
+    cancels_with: AtomicUsize,
 }
 
 type Shared = With<Arc<Service>>;
@@ -103,6 +107,14 @@ async fn complete(With(service): Shared, body: Bytes) -> Response {
     reply(201, &json!({"id": "1", "status": "submitted"}))
 }
 
+async fn cancel(With(service): Shared, At(id): At<usize>) -> Response {
+    service.cancelled.lock().push(id);
+    match service.cancels_with.load(Ordering::SeqCst) {
+        0 => reply(200, &json!({})),
+        status => reply(u16::try_from(status).unwrap(), &json!({"error": "refused"})),
+    }
+}
+
 async fn outcome() -> Response {
     let merged = json!({"id": "1", "status": "merged", "mergedVersion": 1, "acceptedCount": 2, "recordCount": 2});
     reply(200, &merged)
@@ -123,6 +135,7 @@ impl Scene {
         let router = axum::Router::new()
             .route("/projects/weather/uploads", post(begin))
             .route("/projects/weather/uploads/{id}/complete", post(complete))
+            .route("/projects/weather/uploads/{id}", delete(cancel))
             .route("/projects/weather/contributions/{id}", get(outcome))
             .route("/put/{id}/{n}", put(take))
             .layer(axum::extract::DefaultBodyLimit::disable())
@@ -165,7 +178,7 @@ impl Scene {
             match event {
                 PushEvent::Planned { sent, .. } => counts.0 = sent,
                 PushEvent::Sent(bytes) => counts.1 += bytes,
-                PushEvent::Judging { .. } => {}
+                PushEvent::Cancelled | PushEvent::Judging { .. } => {}
             }
         });
         let result = self.client.push(&self.push(), &on_event).await;
@@ -229,6 +242,35 @@ async fn a_file_that_changed_or_an_upload_that_is_over_is_sent_anew() {
     assert!(scene.pushed().await.0.unwrap().is_merged());
     assert_eq!(scene.received(), scene.text[8..]);
     assert_eq!(scene.service.begun.load(Ordering::SeqCst), 4);
+    // The first was over by itself, and the others were completed but for the one before the change.
+    assert_eq!(*scene.service.cancelled.lock(), [3]);
+}
+
+#[tokio::test]
+async fn a_push_of_a_changed_file_cancels_the_upload_of_the_earlier_one_first() {
+    let scene = Scene::set().await;
+    scene.service.refused_from.store(3, Ordering::SeqCst);
+    for edit in 1..=3 {
+        assert!(scene.pushed().await.0.is_err());
+        fs::write(scene.push().file, &scene.text[8 * edit..]).unwrap();
+    }
+    scene.service.refused_from.store(usize::MAX, Ordering::SeqCst);
+    // The service has forgotten it, or has it as a contribution.
+    scene.service.cancels_with.store(404, Ordering::SeqCst);
+    assert!(scene.pushed().await.0.unwrap().is_merged());
+    assert_eq!(*scene.service.cancelled.lock(), [1, 2, 3]);
+
+    // Nothing is begun while the earlier upload cannot be cancelled, and it is remembered.
+    scene.service.refused_from.store(3, Ordering::SeqCst);
+    assert!(scene.pushed().await.0.is_err());
+    fs::write(scene.push().file, &scene.text[..8]).unwrap();
+    scene.service.cancels_with.store(403, Ordering::SeqCst);
+    assert!(scene.pushed().await.0.is_err());
+    assert_eq!(scene.service.begun.load(Ordering::SeqCst), 5);
+    scene.service.cancels_with.store(0, Ordering::SeqCst);
+    scene.service.refused_from.store(usize::MAX, Ordering::SeqCst);
+    assert!(scene.pushed().await.0.unwrap().is_merged());
+    assert_eq!(*scene.service.cancelled.lock(), [1, 2, 3, 5, 5]);
 }
 
 #[tokio::test]
