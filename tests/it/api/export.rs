@@ -11,7 +11,7 @@ async fn exported(http: &Http, slug: &str, version: u64) -> Vec<Value> {
         .get(&format!("/projects/{slug}/export?version={version}"))
         .await
         .expect(200);
-    assert_eq!(answer.header("content-type"), "application/x-ndjson");
+    assert_eq!(answer.header("content-type"), "application/x-ndjson; charset=utf-8");
     let lines = answer.bytes.split_inclusive(|byte| *byte == b'\n');
     lines
         .map(|line| {

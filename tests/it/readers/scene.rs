@@ -284,7 +284,7 @@ impl Scene {
             return self.sight("/export", &[]);
         }
         let answer = self.get(&format!("export?version={version}")).await;
-        assert_eq!(answer.header("content-type"), "application/x-ndjson");
+        assert_eq!(answer.header("content-type"), "application/x-ndjson; charset=utf-8");
         let text = String::from_utf8(answer.bytes).unwrap();
         let records: Vec<_> = text.lines().map(parsed).collect();
         self.sight("/export", &records)

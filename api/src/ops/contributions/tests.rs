@@ -324,7 +324,7 @@ async fn a_rejected_batch_names_its_offending_records_and_every_record_has_a_ver
     assert_eq!(outcome["verdictsUrl"], format!("http://sluice.test{path}/verdicts"));
     let verdicts = format!("{path}/verdicts");
     let got = scene.service.get(&verdicts, Some(&scene.key)).await;
-    assert_eq!(got.headers["content-type"], "application/x-ndjson");
+    assert_eq!(got.headers["content-type"], "application/x-ndjson; charset=utf-8");
     let text = String::from_utf8(got.bytes).unwrap();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.len(), 3);

@@ -21,7 +21,7 @@ async fn lines(service: &Service, key: &str, version: u64) -> Vec<Value> {
         .get(&format!("/projects/weather/export?version={version}"), Some(key))
         .await;
     assert_eq!(got.status, 200);
-    assert_eq!(got.headers["content-type"], "application/x-ndjson");
+    assert_eq!(got.headers["content-type"], "application/x-ndjson; charset=utf-8");
     let text = String::from_utf8(got.bytes).unwrap();
     assert!(text.is_empty() || text.ends_with('\n'));
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
