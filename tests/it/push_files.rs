@@ -37,6 +37,14 @@ async fn a_file_that_cannot_be_sent_is_named_with_its_line_and_leaves_nothing() 
             "station,sample\n\"a\n\nb\",1\nc,many\n",
             "line 5: column `sample`: it is no integer",
         ),
+        (
+            "station,sample\na,1\n\"Inch 5,2\nb,3\n",
+            "line 3: the quote that opens column `station` is never closed",
+        ),
+        (
+            "station,sample\na,1\n\"b\"c,2\n",
+            "line 3: column `station`: text follows the closing quote",
+        ),
         ("station,sample\n", "it has no records"),
         ("station,sample,station\na,1,b\n", "two columns are called `station`"),
         (&many.join(","), "the header names 100000 columns"),
@@ -45,7 +53,7 @@ async fn a_file_that_cannot_be_sent_is_named_with_its_line_and_leaves_nothing() 
         let begun = Instant::now();
         let output = push(&world, &slug, &file, 1 << 20).output().unwrap();
         let said = said(&output);
-        assert!(!output.status.success());
+        assert_eq!(output.status.code(), Some(4), "{said}");
         assert!(said.contains("readings.csv") && said.contains(words), "{said}");
         assert_eq!(left(&file), Vec::<PathBuf>::new(), "{words}");
         assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
@@ -59,7 +67,7 @@ async fn records_that_are_refused_are_named_by_their_lines_of_the_file() {
     let file = file(&world, "station,sample\r\n\"a\r\n\r\nb\",1\r\n\r\n,2\r\nc,3\r\n,4\r\n");
     let output = push(&world, &slug, &file, 1 << 20).output().unwrap();
     let said = said(&output);
-    assert!(!output.status.success(), "{said}");
+    assert_eq!(output.status.code(), Some(4), "{said}");
     assert!(said.contains("the first is on line 6"), "{said}");
     assert!(
         said.contains("  line 6 /station") && said.contains("  line 8 /station"),
@@ -94,4 +102,61 @@ async fn a_push_that_is_interrupted_while_it_reads_leaves_nothing() {
         assert!(!child.wait().unwrap().success());
         assert_eq!(left(&file), Vec::<PathBuf>::new(), "{signal}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_push_says_its_duplicates_first_and_one_without_news_is_no_failure() {
+    let world = World::start(binary()).await;
+    let slug = world.project().await;
+    let rows = |numbers: std::ops::Range<u32>| numbers.map(|n| format!("s,{n}\n")).collect::<String>();
+    let first = file(&world, &format!("station,sample\n{}{}", rows(0..20), rows(0..1)));
+    let output = push(&world, &slug, &first, 1 << 20).output().unwrap();
+    let headline = said(&output);
+    let expected = format!("{slug} version 1: 20 of 21 records are new; 1 duplicate dropped (4.8 %).\n");
+    assert!(output.status.success() && headline.starts_with(&expected), "{headline}");
+    let again = push(&world, &slug, &first, 1 << 20).output().unwrap();
+    let headline = said(&again);
+    let expected = format!("Nothing new: all 21 records are in `{slug}` already.\n");
+    assert_eq!(again.status.code(), Some(0), "{headline}");
+    assert!(headline.starts_with(&expected), "{headline}");
+    let more = file(&world, &format!("station,sample\n{}", rows(10..1_040)));
+    let headline = said(&push(&world, &slug, &more, 1 << 20).output().unwrap());
+    let expected = format!("{slug} version 2: 1,020 of 1,030 records are new; 10 duplicates dropped (1.0 %).\n");
+    assert!(headline.starts_with(&expected), "{headline}");
+    assert_eq!(left(&more), Vec::<PathBuf>::new());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_exit_code_says_who_has_to_act() {
+    let world = World::start(binary()).await;
+    let slug = world.project().await;
+    let file = file(&world, "station,sample\na,1\n");
+    let code = |slug: &str, change: &dyn Fn(&mut Command)| {
+        let mut command = push(&world, slug, &file, 1 << 20);
+        change(&mut command);
+        command.output().unwrap().status.code()
+    };
+    assert_eq!(code(&slug, &|_| {}), Some(0));
+    assert_eq!(code(&slug, &|command| drop(command.arg("--colour"))), Some(2));
+    assert_eq!(
+        code(&slug, &|command| drop(command.env("SLUICE_KEY", "km_nobody"))),
+        Some(5)
+    );
+    let nowhere = |command: &mut Command| drop(command.env("SLUICE_SERVER", "http://nowhere.invalid"));
+    assert_eq!(code(&slug, &nowhere), Some(6));
+    assert_eq!(code("no-such-project", &|_| {}), Some(7));
+    let of = |arguments: &[&str]| {
+        let mut command = Command::new(binary());
+        let command = command.args(arguments).env("SLUICE_SERVER", world.server.base());
+        command
+            .env("SLUICE_KEY", &world.agent.key)
+            .output()
+            .unwrap()
+            .status
+            .code()
+    };
+    assert_eq!(of(&["query", "no-such-project", "SELECT 1 FROM records"]), Some(7));
+    assert_eq!(of(&["pull", "no-such-project"]), Some(7));
+    assert_eq!(of(&["uploads"]), Some(0));
+    assert_eq!(of(&["uploads", "cancel", "no-such-upload"]), Some(7));
 }

@@ -166,14 +166,83 @@ async fn a_push_that_was_killed_goes_on_and_others_are_served_meanwhile() {
         "nothing is left of a push that is over"
     );
 
-    // The same file again is nothing new, and the exit code says so.
+    // The same file again is nothing new, which is no failure.
     let again = push(&world, &slug, &file, part).output().unwrap();
-    assert_eq!(again.status.code(), Some(1), "{}", said(&again));
+    assert_eq!(again.status.code(), Some(0), "{}", said(&again));
+    let expected = format!("Nothing new: all 50,000 records are in `{slug}` already.");
+    assert!(said(&again).contains(&expected), "{}", said(&again));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_that_is_edited_between_interrupted_pushes_leaves_no_upload_open() {
+    let world = World::start(binary()).await;
+    let slug = world.project().await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("rows.ndjson");
+    let line = |edit: usize, row: u64| json!({"station": format!("edit {edit}"), "sample": row}).to_string() + "\n";
+    let text = |edit: usize| (0..ROWS).map(|row| line(edit, row)).collect::<String>();
+    let open = async || {
+        let path = format!("/projects/{slug}/uploads");
+        let listed = world.agent.http.get(&path).await.expect(200);
+        listed.body["uploads"].as_array().unwrap().len()
+    };
+    // One more than an operator may have open.
+    for edit in 0..4 {
+        let text = text(edit);
+        fs::write(&file, &text).unwrap();
+        let part = text.len().div_ceil(PARTS) as u64;
+        let child = push(&world, &slug, &file, part).spawn().unwrap();
+        let sent = killed_halfway(child, &file.with_extension("state")).await;
+        assert!(sent < PARTS, "the push was over before it was killed");
+        assert_eq!(open().await, 1);
+    }
+    let edited = text(3) + &line(4, 0);
+    fs::write(&file, &edited).unwrap();
+    let output = push(&world, &slug, &file, 1 << 20).output().unwrap();
+    let said = said(&output);
+    assert!(output.status.success(), "{said}");
     assert!(
-        said(&again).contains("all 50000 records are duplicates"),
-        "{}",
-        said(&again)
+        said.contains("rows.ndjson or its options have changed: the earlier upload is cancelled"),
+        "{said}"
     );
+    assert!(said.contains("version 1: 50,001 of 50,001 records are new."), "{said}");
+    assert_eq!(open().await, 0);
+    world.server.options().assert_consistent();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_operator_at_its_limit_is_told_what_is_open_and_cancels_one() {
+    let world = World::start(binary()).await;
+    let slug = world.project().await;
+    let bytes = lines(0..10);
+    for _ in 0..3 {
+        begin(&world.agent.http, &slug, &bytes, bytes.len(), "none").await;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("rows.ndjson");
+    fs::write(&file, &bytes).unwrap();
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(binary());
+        let command = command.args(arguments).env("SLUICE_SERVER", world.server.base());
+        command.env("SLUICE_KEY", &world.agent.key).output().unwrap()
+    };
+    let refused = push(&world, &slug, &file, 1 << 20).output().unwrap();
+    let words = said(&refused);
+    assert_eq!(refused.status.code(), Some(1), "{words}");
+    assert!(words.contains("the limit: cancel one, or wait until "), "{words}");
+    assert_eq!(words.matches("cancel: sluice uploads cancel ").count(), 3, "{words}");
+    let listed = said(&run(&["uploads"]));
+    assert_eq!(listed.lines().count(), 3, "{listed}");
+    let id = listed.split_whitespace().next().unwrap();
+    assert!(
+        listed.contains(&format!("{id}  {slug}  ")) && listed.contains("by "),
+        "{listed}"
+    );
+    let cancelled = run(&["uploads", "cancel", id]);
+    assert_eq!(cancelled.status.code(), Some(0), "{}", said(&cancelled));
+    let pushed = push(&world, &slug, &file, 1 << 20).output().unwrap();
+    assert!(pushed.status.success(), "{}", said(&pushed));
+    assert_eq!(said(&run(&["uploads"])).lines().count(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -189,7 +258,7 @@ async fn a_bad_line_is_named_and_leaves_nothing() {
     text.push_str(r#"{"station": "the last", "sample": "seven"}"#);
     fs::write(&file, &text).unwrap();
     let output = push(&world, &slug, &file, 1 << 20).arg("--gzip").output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(4));
     assert!(said(&output).contains("line 20001 at `/sample`"), "{}", said(&output));
     let project = world.agent.http.get(&format!("/projects/{slug}")).await.expect(200);
     assert_eq!(project.body["latestVersion"], 0);

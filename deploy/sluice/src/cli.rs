@@ -72,6 +72,8 @@ pub enum Command {
     Pull(Pull),
     /// Push a file of records into a dataset, in parts; resumes an interrupted push
     Push(Push),
+    /// List the open uploads of the operator, or cancel one
+    Uploads(Uploads),
     /// Collect a source of public facts once
     Collect(Collect),
     /// Verify a pulled version offline: keys, signature, every part, every record
@@ -437,6 +439,31 @@ pub struct Push {
     /// The service that the command talks to.
     #[command(flatten)]
     pub remote: Remote,
+}
+
+/// Options of `uploads`.
+#[derive(Clone, Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct Uploads {
+    /// Without a command the open uploads are listed.
+    #[command(subcommand)]
+    pub command: Option<UploadsCommand>,
+    /// The service that the command talks to.
+    #[command(flatten)]
+    pub remote: Remote,
+}
+
+/// Commands for open uploads.
+#[derive(Clone, Debug, Subcommand)]
+pub enum UploadsCommand {
+    /// Cancel an upload that was not completed: its bytes are deleted, and its place is free
+    Cancel {
+        /// Id of the upload, as `sluice uploads` prints it
+        id: String,
+        /// The service that the command talks to.
+        #[command(flatten)]
+        remote: Remote,
+    },
 }
 
 /// The formats of a file to push.

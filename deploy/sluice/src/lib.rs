@@ -13,6 +13,7 @@ pub mod collect;
 pub mod config;
 pub mod database;
 mod disk_space;
+pub mod exit;
 pub mod exporter;
 pub mod instrumented;
 pub mod isolation;
@@ -35,6 +36,7 @@ pub mod serve;
 pub mod signals;
 pub mod telemetry;
 pub mod terminal;
+pub mod uploads;
 pub mod verify;
 
 #[cfg(test)]
@@ -122,6 +124,7 @@ async fn dispatch(loaded: &Loaded, command: Command) -> anyhow::Result<ExitCode>
         Command::Query(arguments) => query::run(&arguments).await?,
         Command::Pull(arguments) => pull::run(arguments).await?,
         Command::Push(arguments) => return push::run(arguments).await,
+        Command::Uploads(arguments) => return uploads::run(arguments).await,
         Command::Collect(arguments) => return collect::run(config, arguments).await,
         Command::Verify(arguments) => verify::run(&arguments)?,
         Command::Openapi | Command::Config(_) => {}

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use sluice::{cli::Cli, isolation, terminal};
+use sluice::{cli::Cli, exit, isolation, terminal};
 
 fn main() -> ExitCode {
     // This comes before everything else: the process of a query or of a trial has no configuration, no runtime and no
@@ -18,6 +18,6 @@ fn main() -> ExitCode {
     // The alternate form prints an error with its causes in one line.
     sluice::run(Cli::parse()).unwrap_or_else(|error| {
         terminal::note(&format!("sluice: {error:#}"));
-        ExitCode::FAILURE
+        exit::code_of(&error).into()
     })
 }

@@ -12,32 +12,46 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
-use client::model::Contribution;
+use client::model::{Contribution, OpenUpload};
 use client::{Client, PushEvent, PushProgress};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use indicatif::{HumanCount, ProgressBar};
+use serde::Deserialize as _;
 use types::Contract;
 
 use self::made::Made;
 use crate::cli::{Push, PushFormat};
-use crate::config;
+use crate::exit::{self, FileRefused};
 use crate::pull::bar;
 use crate::signals::Signals;
-use crate::terminal;
+use crate::terminal::{self, shown};
+use crate::{config, uploads};
 
+mod cell;
 mod convert;
 mod csv;
 mod made;
+mod nested;
 
 /// First two bytes of a gzip file (RFC 1952 section 2.3.1).
 const GZIP: [u8; 2] = [0x1f, 0x8b];
+/// First bytes of a file of Apache Parquet.
+const PARQUET: &[u8] = b"PAR1";
+/// First bytes of files that no format of records begins with, and what they are.
+const REFUSED: [(&[u8], &str); 3] = [
+    (b"BZh", "compressed with bzip2, which is not read"),
+    (b"\xfd7zXZ\0", "compressed with xz, which is not read"),
+    (b"PK\x03\x04", "a ZIP archive, which is not read"),
+];
 
-/// Pushes a file and prints the outcome. The exit code is a failure if the contribution was rejected.
+/// Pushes a file and prints the outcome. The exit code is [`exit::REFUSED`] if the contribution was rejected, but not where
+/// the dataset has all its records already.
 pub async fn run(arguments: Push) -> anyhow::Result<ExitCode> {
     let client = arguments.remote.client()?;
     let folder = state_folder(&arguments)?;
     let place = Place::of(&arguments, &folder)?;
+    place.tidy()?;
     let prepared = prepare(&client, &arguments, &place).await?;
     // From here on Ctrl-C drops the push, whose state file has every part that was acknowledged.
     let mut interrupted = Signals::listen()?;
@@ -50,9 +64,11 @@ pub async fn run(arguments: Push) -> anyhow::Result<ExitCode> {
         state: place.state.clone(),
     };
     let sending = bar("{bar:40} {bytes}/{total_bytes}, {binary_bytes_per_sec}, {eta} left");
-    let on_event = on_event(&sending);
+    let on_event = on_event(&sending, &arguments.file);
     let contribution = tokio::select! {
-        pushed = client.push(&push, &on_event) => pushed.map_err(|error| of_file(error, &place.made, &arguments.file).into()),
+        pushed = client.push(&push, &on_event) => pushed.map_err(|error| {
+            explained(of_file(error, &place.made, &arguments.file))
+        }),
         () = interrupted.asked() => Err(anyhow!("interrupted; the same command resumes the push")),
     };
     sending.finish_and_clear();
@@ -65,17 +81,45 @@ pub async fn run(arguments: Push) -> anyhow::Result<ExitCode> {
     let contribution = contribution?;
     removed?;
     summary(&arguments, &contribution)?;
-    Ok(if contribution.is_merged() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
+    Ok(match &contribution.reason {
+        _ if contribution.is_merged() || contribution.has_nothing_new() => ExitCode::SUCCESS,
+        // The service gave up on it, whatever it contains.
+        Some(reason) if reason.code == "unprocessable" => exit::FAILED.into(),
+        _ => exit::REFUSED.into(),
     })
 }
 
+/// Adds to an error what the caller can do about it.
+fn explained(error: client::Error) -> anyhow::Error {
+    if matches!(&error, client::Error::Place { problem, .. } if problem == "is empty") {
+        return FileRefused::mark(error.into());
+    }
+    let uploads = error.problem().and_then(|problem| problem.body.get("uploads"));
+    let uploads = uploads.and_then(|uploads| Vec::<OpenUpload>::deserialize(uploads).ok());
+    let lines = uploads.unwrap_or_default();
+    let lines: Vec<String> = lines
+        .iter()
+        .map(|upload| format!("\n  {}", uploads::line(upload)))
+        .collect();
+    if lines.is_empty() {
+        return error.into();
+    }
+    anyhow!("{error}{}", lines.concat())
+}
+
 /// Returns a callback that shows the progress of a push on `bar`.
-fn on_event(bar: &ProgressBar) -> PushProgress {
-    let bar = bar.clone();
+fn on_event(bar: &ProgressBar, file: &Path) -> PushProgress {
+    let (bar, name) = (
+        bar.clone(),
+        file.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+    );
     Arc::new(move |event| match event {
+        PushEvent::Cancelled => bar.suspend(|| {
+            let name = shown(&name);
+            terminal::note(&format!(
+                "{name} or its options have changed: the earlier upload is cancelled, all is sent again"
+            ));
+        }),
         PushEvent::Planned { bytes, sent } => {
             bar.set_length(bytes);
             bar.set_position(sent);
@@ -116,7 +160,7 @@ fn places_of(arguments: &Push, records: &[u64]) -> anyhow::Result<Vec<String>> {
     let numbered = |name: &str, numbers: &[u64]| numbers.iter().map(|number| format!("{name} {number}")).collect();
     // The service counts records from 0, people count lines and rows from 1.
     let counted: Vec<u64> = records.iter().map(|record| record + 1).collect();
-    Ok(match format_of(arguments) {
+    Ok(match format_of(arguments, &begin(&arguments.file)?) {
         PushFormat::Ndjson => numbered("line", &counted),
         PushFormat::Csv => numbered("line", &csv::lines_of(File::open(&arguments.file)?, records)?),
         PushFormat::Parquet => numbered("row", &counted),
@@ -137,10 +181,60 @@ fn of_the_file(arguments: &Push, message: &str) -> String {
     placed.unwrap_or_else(|| message.to_owned())
 }
 
+/// Returns the sentence about the outcome of a contribution. Duplicates come first, since they are what people overlook.
+fn headline(arguments: &Push, contribution: &Contribution) -> String {
+    let slug = &arguments.project;
+    let (records, duplicates) = contribution.duplicates().unwrap_or_default();
+    if contribution.has_nothing_new() {
+        return match records {
+            1 => format!("Nothing new: the record is in `{slug}` already."),
+            records => format!(
+                "Nothing new: all {} records are in `{slug}` already.",
+                HumanCount(records)
+            ),
+        };
+    }
+    match (contribution.merged_version, &contribution.reason) {
+        (Some(version), _) => {
+            let dropped = match duplicates {
+                0 => String::new(),
+                duplicates => format!(
+                    "; {} duplicate{} dropped ({} %)",
+                    HumanCount(duplicates),
+                    if duplicates == 1 { "" } else { "s" },
+                    percent(duplicates, records)
+                ),
+            };
+            let new = HumanCount(contribution.accepted_count.unwrap_or(0));
+            format!(
+                "{slug} version {version}: {new} of {} records are new{dropped}.",
+                HumanCount(records)
+            )
+        }
+        (None, Some(reason)) => {
+            let (status, code, message) = (
+                &contribution.status,
+                &reason.code,
+                of_the_file(arguments, &reason.message),
+            );
+            format!("{slug}: {status} ({code}): {message}")
+        }
+        (None, None) => format!("{slug}: {}", contribution.status),
+    }
+}
+
+/// Returns the share of a part in percent with one digit. A share below 100 % is not rounded up to it.
+fn percent(part: u64, whole: u64) -> String {
+    let tenths = (u128::from(part) * 2_000 + u128::from(whole)) / (2 * u128::from(whole.max(1)));
+    let tenths = if part < whole { tenths.min(999) } else { tenths };
+    format!("{}.{}", tenths / 10, tenths % 10)
+}
+
 /// Prints the outcome of a contribution: tallies of the gates, and the refused records with their reasons.
 fn summary(arguments: &Push, contribution: &Contribution) -> anyhow::Result<()> {
-    let (slug, id) = (&arguments.project, &contribution.id);
-    let verdicts = contribution.verdicts.iter().filter(|_| !contribution.is_merged());
+    let id = &contribution.id;
+    let is_shown = !contribution.is_merged() && !contribution.has_nothing_new();
+    let verdicts = contribution.verdicts.iter().filter(|_| is_shown);
     let verdicts: Vec<_> = verdicts.collect();
     let records: Vec<u64> = verdicts.iter().map(|verdict| verdict.row).collect();
     // Reading the file again may fail. Then records are named by their number.
@@ -149,21 +243,7 @@ fn summary(arguments: &Push, contribution: &Contribution) -> anyhow::Result<()> 
         let known = places.get(at).cloned();
         known.unwrap_or_else(|| format!("record {}", records[at] + 1))
     };
-    let mut lines = Vec::new();
-    match (contribution.merged_version, &contribution.reason) {
-        (Some(version), _) => lines.push(format!(
-            "{slug} version {version}: {} records are new, {} in all",
-            HumanCount(contribution.accepted_count.unwrap_or(0)),
-            HumanCount(contribution.record_count.unwrap_or(0))
-        )),
-        (None, Some(reason)) => lines.push(format!(
-            "{slug}: {} ({}): {}",
-            contribution.status,
-            reason.code,
-            of_the_file(arguments, &reason.message)
-        )),
-        (None, None) => lines.push(format!("{slug}: {}", contribution.status)),
-    }
+    let mut lines = vec![headline(arguments, contribution)];
     for tally in &contribution.tallies {
         lines.push(format!(
             "  {:<14} {:>12} records: {} passed, {} dropped, {} refused, {} held",
@@ -212,31 +292,46 @@ struct Place {
 }
 
 impl Place {
-    /// Returns the paths of a push. They are the same for the same file, options, project and service, which is how a
-    /// push is found again.
+    /// Returns the paths of a push. The state file is the same for the same path, project and service, so a push of a
+    /// changed file finds what became of the earlier one. The converted file is also named by size, time of change and
+    /// options, which decide its bytes.
     fn of(arguments: &Push, folder: &Path) -> anyhow::Result<Self> {
         let file = &arguments.file;
-        let shown = || format!("`{}` cannot be read", file.display());
-        let path = file.canonicalize().with_context(shown)?;
-        let found = path.metadata().with_context(shown)?;
-        let modified = found.modified().with_context(shown)?;
-        let mut hasher = DefaultHasher::new();
-        // Size and time of change are in the hash, so a changed file is a new push.
-        let what = (
-            &path,
-            found.len(),
-            modified,
-            arguments.gzip,
-            // The format decides the converted bytes.
-            format!("{:?}", arguments.format),
-        );
-        (what, &arguments.project, &arguments.remote.server).hash(&mut hasher);
-        let name = format!("{:016x}", hasher.finish());
+        let unreadable = || format!("`{}` cannot be read", file.display());
+        let path = file.canonicalize().with_context(unreadable)?;
+        let found = path.metadata().with_context(unreadable)?;
+        let modified = found.modified().with_context(unreadable)?;
+        let state = hash(&(&path, &arguments.project, &arguments.remote.server));
+        let format = format!("{:?}", arguments.format);
+        let bytes = hash(&(found.len(), modified, arguments.gzip, format));
         Ok(Self {
-            state: folder.join(format!("{name}.json")),
-            made: folder.join(name),
+            made: folder.join(format!("{state}-{bytes}")),
+            state: folder.join(format!("{state}.json")),
         })
     }
+
+    /// Removes what earlier states of the file were converted to.
+    fn tidy(&self) -> io::Result<()> {
+        let Some(folder) = self.state.parent().filter(|folder| folder.exists()) else {
+            return Ok(());
+        };
+        let stem = self.state.file_stem().unwrap_or_default().as_encoded_bytes();
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+            let is_of_push = name.strip_prefix(stem).is_some_and(|rest| rest.starts_with(b"-"));
+            if is_of_push && path != self.made {
+                fs::remove_file(path)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn hash(what: &impl Hash) -> String {
+    let mut hasher = DefaultHasher::new();
+    what.hash(&mut hasher);
+    format!("{:016x}", hasher.finish())
 }
 
 /// The file that is sent.
@@ -251,9 +346,14 @@ struct Prepared {
 /// Converts or compresses the file if needed, unless an earlier push has done so.
 async fn prepare(client: &Client, arguments: &Push, place: &Place) -> anyhow::Result<Prepared> {
     let file = arguments.file.clone();
-    let format = format_of(arguments);
+    let named = || format!("`{}`", file.display());
+    let begin = begin(&file)?;
+    if let Some((_, problem)) = REFUSED.iter().find(|(magic, _)| begin.starts_with(magic)) {
+        return Err(FileRefused::mark(anyhow!("it is {problem}; unpack it first"))).with_context(named);
+    }
+    let format = format_of(arguments, &begin);
     // A compressed file is sent as it is, because the service accepts gzip.
-    let compressed = format == PushFormat::Ndjson && starts_with_gzip(&file)?;
+    let compressed = format == PushFormat::Ndjson && begin.starts_with(&GZIP);
     if format == PushFormat::Ndjson && (compressed || !arguments.gzip) {
         return Ok(Prepared {
             file,
@@ -269,10 +369,11 @@ async fn prepare(client: &Client, arguments: &Push, place: &Place) -> anyhow::Re
             PushFormat::Csv | PushFormat::Parquet => Some(contract(client, &arguments.project).await?),
         };
         let (target, gzip) = (made.clone(), arguments.gzip);
-        let named = format!("`{}`", file.display());
+        let named = named();
         // Conversion is bound by the processor and the disk.
         let make = move || make(&file, format, contract.as_ref(), gzip, &target);
-        tokio::task::spawn_blocking(make).await?.context(named)?;
+        let made = tokio::task::spawn_blocking(make).await?.map_err(FileRefused::mark);
+        made.context(named)?;
     }
     Ok(Prepared {
         file: made.clone(),
@@ -281,23 +382,27 @@ async fn prepare(client: &Client, arguments: &Push, place: &Place) -> anyhow::Re
     })
 }
 
-fn format_of(arguments: &Push) -> PushFormat {
+/// Returns the format of a file that begins with these bytes.
+fn format_of(arguments: &Push, begin: &[u8]) -> PushFormat {
     if let Some(format) = arguments.format {
         return format;
     }
     let extension = arguments.file.extension().unwrap_or_default().to_ascii_lowercase();
     match extension.to_str() {
+        // A file of Parquet says so itself, whatever its name.
+        _ if begin.starts_with(PARQUET) => PushFormat::Parquet,
         Some("csv") => PushFormat::Csv,
         Some("parquet") => PushFormat::Parquet,
         _ => PushFormat::Ndjson,
     }
 }
 
-fn starts_with_gzip(file: &Path) -> anyhow::Result<bool> {
+/// Returns the first bytes of a file.
+fn begin(file: &Path) -> anyhow::Result<Vec<u8>> {
     let mut begin = Vec::new();
-    let read = File::open(file).and_then(|file| file.take(2).read_to_end(&mut begin));
+    let read = File::open(file).and_then(|file| file.take(8).read_to_end(&mut begin));
     read.with_context(|| format!("`{}` cannot be read", file.display()))?;
-    Ok(begin == GZIP)
+    Ok(begin)
 }
 
 /// Fetches the contract of a project.

@@ -32,6 +32,38 @@ pub fn is_watched() -> bool {
     io::stderr().is_terminal()
 }
 
+/// The most characters of a text of others that are printed.
+const MOST_SHOWN: usize = 80;
+
+/// Returns a text of others (of a file, an archive or an answer) as it is printed: characters that a terminal would obey
+/// as `\u{…}`, and at most 80 characters.
+pub fn shown(text: &str) -> String {
+    let mut shown = String::new();
+    let mut characters = text.chars();
+    for character in characters.by_ref().take(MOST_SHOWN) {
+        if is_obeyed(character) {
+            shown.extend(character.escape_unicode());
+        } else {
+            shown.push(character);
+        }
+    }
+    if characters.next().is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// Returns true for controls, line and paragraph separators, and format characters (Unicode general categories Cc, Zl,
+/// Zp and Cf), which hide or reorder the text around them.
+pub(crate) fn is_obeyed(character: char) -> bool {
+    character.is_control()
+        || matches!(character,
+            '\u{ad}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{890}'..='\u{891}' | '\u{8e2}'
+            | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}' | '\u{110bd}' | '\u{110cd}' | '\u{13430}'..='\u{1343f}'
+            | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0001}' | '\u{e0020}'..='\u{e007f}')
+}
+
 fn write(to: &mut impl Write, text: &str) -> io::Result<()> {
     all(to, format!("{text}\n").as_bytes())
 }
@@ -42,5 +74,24 @@ fn all(to: &mut impl Write, result: &[u8]) -> io::Result<()> {
     match to.write_all(result).and_then(|()| to.flush()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         result => result,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_of_others_does_not_command_the_terminal() {
+        for (text, expected) in [
+            ("\u{1b}]0;x\u{7}", "\\u{1b}]0;x\\u{7}"),
+            ("a\u{202e}b\u{feff}", "a\\u{202e}b\\u{feff}"),
+            ("$(id) 온도 \u{1f600}", "$(id) 온도 \u{1f600}"),
+            ("a\r\nb\u{2028}", "a\\u{d}\\u{a}b\\u{2028}"),
+        ] {
+            assert_eq!(shown(text), expected);
+        }
+        assert_eq!(shown(&"x".repeat(81)), format!("{}…", "x".repeat(80)));
+        assert_eq!(shown(&"x".repeat(80)), "x".repeat(80));
     }
 }

@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use client::model::{Answer, AnswerColumn};
 use serde_json::Value;
 
+use crate::terminal::is_obeyed;
+
 /// The most characters of a value in a table. Longer values are cut.
 const MAX_CELL_WIDTH: usize = 60;
 
@@ -89,18 +91,13 @@ fn shown(text: &str) -> String {
             cell.push('…');
             break;
         }
-        if character.is_control() || is_direction(character) {
+        if is_obeyed(character) {
             cell.extend(character.escape_unicode());
         } else {
             cell.push(character);
         }
     }
     cell
-}
-
-/// Returns true if a character reorders the text around it (Unicode Standard Annex 9).
-const fn is_direction(character: char) -> bool {
-    matches!(character, '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 fn width(line: &[String], column: usize) -> usize {

@@ -1,0 +1,108 @@
+//! Exit codes of commands.
+//!
+//! Invariant: a script tells from the code alone who has to act: nobody (0), the service or the machine (1), the caller's
+//! command line (2), records or file (4), rights or payment (5), network (6), name (7).
+
+use std::fmt;
+
+use client::Error;
+
+/// The service or this machine failed, or what was checked does not hold.
+pub const FAILED: u8 = 1;
+/// The command line is wrong; the parser of arguments ends with this code too.
+pub const USAGE: u8 = 2;
+/// Records, or a whole file, were refused.
+pub const REFUSED: u8 = 4;
+/// The service does not allow it, or wants to be paid first.
+pub const NOT_ALLOWED: u8 = 5;
+/// The service could not be reached.
+pub const NOT_REACHABLE: u8 = 6;
+/// There is no such thing at the service.
+pub const NOT_FOUND: u8 = 7;
+
+/// An error of the caller's file, which is shown as that error.
+#[derive(Debug)]
+pub struct FileRefused(anyhow::Error);
+
+impl FileRefused {
+    /// Marks an error of reading or converting a file. A failure of the disk stays one.
+    pub fn mark(error: anyhow::Error) -> anyhow::Error {
+        if error.chain().any(|cause| cause.is::<std::io::Error>()) {
+            return error;
+        }
+        Self(error).into()
+    }
+}
+
+impl fmt::Display for FileRefused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // With all causes, since the marked error is the only one that is left.
+        write!(f, "{:#}", self.0)
+    }
+}
+
+impl std::error::Error for FileRefused {}
+
+/// Returns the exit code for an error that ended a command.
+pub fn code_of(error: &anyhow::Error) -> u8 {
+    if error.chain().any(|cause| cause.is::<FileRefused>()) {
+        return REFUSED;
+    }
+    match error.chain().find_map(|cause| cause.downcast_ref::<Error>()) {
+        Some(Error::Refused { problem, .. }) => match (problem.status, problem.code.as_str()) {
+            (401..=403, _) | (_, "project_limit") => NOT_ALLOWED,
+            (404, _) => NOT_FOUND,
+            (400 | 413 | 422, _) => REFUSED,
+            _ => FAILED,
+        },
+        Some(Error::Transport { .. } | Error::Unreachable { .. } | Error::Certificate { .. }) => NOT_REACHABLE,
+        Some(Error::Address { .. }) => USAGE,
+        _ => FAILED,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::{Context as _, anyhow};
+    use client::Problem;
+
+    use super::*;
+
+    fn refused(status: u16, code: &str) -> anyhow::Error {
+        let problem = Problem {
+            status,
+            code: code.to_owned(),
+            message: String::new(),
+            details: Vec::new(),
+            retry_after: None,
+            body: serde_json::Map::new(),
+        };
+        let (method, path) = ("GET".to_owned(), "/".to_owned());
+        let problem = Box::new(problem);
+        anyhow::Error::from(Error::Refused { method, path, problem }).context("what failed")
+    }
+
+    #[test]
+    fn a_code_says_who_has_to_act() {
+        for (error, code) in [
+            (anyhow!("x"), 1),
+            (refused(500, "internal"), 1),
+            (refused(429, "too_many_uploads"), 1),
+            (refused(409, "project_not_open"), 1),
+            (refused(400, "invalid_request"), 4),
+            (refused(413, "upload_too_large"), 4),
+            (refused(401, "unauthenticated"), 5),
+            (refused(402, "storage_quota"), 5),
+            (refused(403, "forbidden"), 5),
+            (refused(409, "project_limit"), 5),
+            (refused(404, "not_found"), 7),
+            (FileRefused::mark(anyhow!("line 2")).context("`f.csv`"), 4),
+            (FileRefused::mark(std::io::Error::other("disk").into()), 1),
+        ] {
+            assert_eq!(code_of(&error), code, "{error:#}");
+        }
+        let marked = FileRefused::mark(anyhow!("no integer").context("line 2"));
+        let shown = Err::<(), _>(marked).context("`f.csv`").unwrap_err();
+        assert_eq!(format!("{shown:#}"), "`f.csv`: line 2: no integer");
+    }
+}
