@@ -19,6 +19,7 @@ mod before;
 mod bits;
 mod bodies;
 mod browser;
+mod cases;
 mod check_command;
 mod collectors;
 mod community;
