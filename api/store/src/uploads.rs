@@ -215,13 +215,11 @@ impl Store {
     pub async fn uploads_open(&self, operator: OperatorId, now: Timestamp) -> Result<Vec<OpenUpload>, Error> {
         self.read(async {
             sqlx::query(
-                "SELECT uploads.id AS id, project_id, agent_id, uploads.operator_id AS operator_id, source_declaration,
-                        byte_count, part_count, part_size, compression, uploads.status AS status,
-                        uploads.created_at AS created_at, expires_at, etags, projects.slug AS slug, agents.name AS agent
+                "SELECT uploads.*, projects.slug AS slug, agents.name AS agent
                  FROM uploads
                  JOIN projects ON projects.id = uploads.project_id
                  JOIN agents ON agents.id = uploads.agent_id
-                 WHERE uploads.operator_id = $1 AND uploads.status = 'open' AND expires_at > $2
+                 WHERE uploads.operator_id = $1 AND uploads.status = 'open' AND uploads.expires_at > $2
                  ORDER BY uploads.created_at, uploads.id",
             )
             .bind(operator.to_string())
