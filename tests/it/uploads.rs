@@ -184,7 +184,7 @@ async fn a_file_that_is_edited_between_interrupted_pushes_leaves_no_upload_open(
     let open = async || {
         let path = format!("/projects/{slug}/uploads");
         let listed = world.agent.http.get(&path).await.expect(200);
-        listed.body["uploads"].as_array().unwrap().len()
+        listed.body["items"].as_array().unwrap().len()
     };
     // One more than an operator may have open.
     for edit in 0..4 {

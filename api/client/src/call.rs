@@ -179,7 +179,7 @@ impl Client {
     /// Returns the open uploads of the caller's operator. `slug` is any project that the caller sees.
     pub async fn uploads(&self, slug: &str) -> Result<Vec<OpenUpload>, Error> {
         let listed: OpenUploads = self.json(Call::get(["projects", slug, "uploads"])).await?;
-        Ok(listed.uploads)
+        Ok(listed.items)
     }
 
     /// Cancels an upload that was not completed. Doing it twice has the effect of doing it once.
@@ -193,7 +193,7 @@ impl Client {
     pub async fn projects(&self, limit: u32) -> Result<Vec<Project>, Error> {
         self.json::<Projects>(Call::get(["projects"]).query("limit", limit))
             .await
-            .map(|listed| listed.projects)
+            .map(|listed| listed.items)
     }
 
     /// Completes an upload. Doing it twice has the effect of doing it once.

@@ -92,7 +92,7 @@ pub struct Project {
 /// A list of projects.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Projects {
-    pub(crate) projects: Vec<Project>,
+    pub(crate) items: Vec<Project>,
 }
 
 /// An upload that accepts parts.
@@ -118,7 +118,7 @@ pub struct OpenUpload {
 /// A list of open uploads.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct OpenUploads {
-    pub(crate) uploads: Vec<OpenUpload>,
+    pub(crate) items: Vec<OpenUpload>,
 }
 
 /// An immutable snapshot of a dataset.

@@ -71,7 +71,7 @@ struct List {
 #[derive(Debug, Serialize, JsonSchema)]
 struct Uploads {
     /// The uploads, oldest first.
-    uploads: Vec<Open>,
+    items: Vec<Open>,
 }
 
 /// An upload that accepts parts.
@@ -110,7 +110,7 @@ async fn list(cx: Cx, input: List) -> Result<Reply<Uploads>, ApiError> {
         expires_at: open.upload.expires_at.into(),
     };
     Ok(Reply::ok(Uploads {
-        uploads: uploads.into_iter().map(open).collect(),
+        items: uploads.into_iter().map(open).collect(),
     }))
 }
 

@@ -15,7 +15,7 @@ impl Scene {
     async fn listed(&self, slug: &str, key: &str) -> Vec<Value> {
         let got = self.service.get(&format!("/projects/{slug}/uploads"), Some(key)).await;
         assert_eq!(got.status, 200, "{}", got.json());
-        got.json()["uploads"].as_array().unwrap().clone()
+        got.json()["items"].as_array().unwrap().clone()
     }
 }
 
