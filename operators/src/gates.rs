@@ -8,4 +8,6 @@ mod personal;
 
 pub use contract::{Contract, lost_digits};
 pub use dedup::Dedup;
-pub use personal::PersonalData;
+pub use personal::{
+    GUIDE as PERSONAL_DATA_GUIDE, PersonalData, guide as personal_data_guide, instead as instead_of_personal_data,
+};

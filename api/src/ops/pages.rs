@@ -3,6 +3,7 @@
 //! Invariant: every link in an answer to a text of this service leads to one of these.
 
 use bytes::Bytes;
+use operators::gates::{PERSONAL_DATA_GUIDE, personal_data_guide};
 
 use crate::answer::{Media, Plain, Streamed};
 use crate::codes;
@@ -88,10 +89,21 @@ pub(super) fn add(table: &mut Operations) {
             path: ERRORS,
             summary: "Every error code, its meaning, and when to try again",
             success: &[(200, "The table.")],
-            ..base
+            ..base.clone()
         },
         &[],
         errors,
+    );
+    table.add(
+        Spec {
+            name: "personal_data_guide",
+            path: PERSONAL_DATA_GUIDE,
+            summary: "What is refused as personal data, by which rule, what passes, and what to do",
+            success: &[(200, "The rules.")],
+            ..base
+        },
+        &[],
+        personal_data,
     );
 }
 
@@ -154,6 +166,14 @@ async fn skill(cx: Cx, _: Nothing) -> Result<Streamed<Markdown>, ApiError> {
 
 async fn errors(cx: Cx, _: Nothing) -> Result<Streamed<Markdown>, ApiError> {
     Ok(Streamed::whole(filled(&cx, "error_guide", codes::markdown)?))
+}
+
+async fn personal_data(cx: Cx, _: Nothing) -> Result<Streamed<Markdown>, ApiError> {
+    Ok(Streamed::whole(filled(
+        &cx,
+        "personal_data_guide",
+        personal_data_guide,
+    )?))
 }
 
 /// Returns the limits in force, as a table in Markdown.

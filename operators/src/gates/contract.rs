@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn a_defect_does_not_show_personal_data() {
         let seen = refused(&[
-            json!({"name": "a", "count": 1, "kim@example.com": 1}),
+            json!({"name": "a", "count": 1, "kim@example.de": 1}),
             json!({"name": "a", "count": 1, "phone": 821_012_345_678_u64}),
             json!({"name": 12, "count": 1}),
         ]);

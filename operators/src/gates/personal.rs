@@ -1,7 +1,7 @@
 //! The gate that refuses records with personal data.
 //!
-//! Invariant: a reason names the field and the kind, never the value. If the name of a member is itself personal data,
-//! the path ends before it.
+//! Invariant: a reason names the field, the kind and the rule, never the value. If the name of a member is itself
+//! personal data, the path ends before it.
 //!
 //! Every string column, `json` column and extra member is scanned, names included; integers only if the name of their
 //! field names a person's number. Text is first put in plain spelling ([`crate::text`]): full-width forms, digits of
@@ -15,14 +15,16 @@
 //! in a top-level domain; national phone and identity numbers in a bare run of digits without a word for them (except
 //! Korean mobile numbers and cards of 15 or 16 digits); a phone or card right after a word for a thing (`order no. …`);
 //! phones of fewer than nine digits in an integer, or away from a word that has other meanings too (`call`, `mobile`);
-//! a card number under a field named as an id; names, addresses, birth dates, IP addresses (which name machines) and
-//! accounts of other services. Without a word for a phone also: an international number in two groups that is also a
-//! pair of coordinates (`+4930-12345`); a number among two hexadecimal words of the length of its groups (`c0 06 98 76
+//! a card number under a field named as an id; a phone in a national form in a field named for the numbers of another
+//! thing (`lot_number`); a number right behind a point that follows a space; an address below a domain for examples;
+//! names, addresses, birth dates, IP addresses (which name machines) and accounts of other services. Without a word for
+//! a phone also: an international number in two groups that is also a pair of coordinates (`+4930-12345`) or has the
+//! form of an angle (`+33 12 34.56789`); a number among two hexadecimal words of the length of its groups (`c0 06 98 76
 //! 54 32 e1`). An address among twenty or more characters without a space, none of which is a small letter or beyond K.
 //!
 //! Known false alarms: every tenth random number of 16 digits from an issuer's range under a field with a neutral name,
 //! also in four lines; a count of nine digits or more next to a word for a phone; a copy to or from the root of a host
-//! (`kim@example.com:/`); addresses of organisations; a `+` before an integer that has the length of a country's
+//! (`kim@example.de:/`); addresses of organisations; a `+` before an integer that has the length of a country's
 //! numbers; the qualities of a DNA read of fewer than 20 bases, or of scores beyond K with few kinds of marks; a row of
 //! a dump of bytes in which almost no byte has a letter; five pairs of digits from 01 to 09 on that are another list.
 
@@ -33,6 +35,7 @@ use types::json::push_pointer;
 use types::{Batch, FieldType};
 
 use self::context::ContextFlags;
+pub use self::guide::{guide, instead};
 use self::kind::Kinds;
 use self::scan::Scanner;
 use crate::verdict::Refusals;
@@ -45,6 +48,7 @@ mod checksum;
 mod context;
 mod domains;
 mod email;
+mod guide;
 mod identity;
 mod kind;
 mod number;
@@ -54,6 +58,9 @@ mod scan;
 mod travel_documents;
 
 const NAME: &str = "personal-data";
+
+/// The path of the rules of this gate in the service.
+pub const GUIDE: &str = "/guide/personal-data.md";
 
 /// Refuses the rows with personal data, with one reason per field and kind: code `email`, `phone`, `payment_card`,
 /// `iban`, `kr_resident_number`, `us_ssn` or that of another national number; `more` for reasons that are only counted.
@@ -197,7 +204,7 @@ impl Refusals {
                 gate: NAME.to_owned(),
                 code: kind.code().to_owned(),
                 path: path.to_owned(),
-                expected: "no personal data".to_owned(),
+                expected: format!("no personal data (rule `{}` of {GUIDE})", kind.rule()),
                 actual: kind.name().to_owned(),
             });
         }
@@ -280,7 +287,7 @@ impl JsonVisitor for JsonScan<'_> {
         }
         // A name without a hint of its own inherits those of the levels above.
         let own = ContextFlags::of_field(name);
-        let hints = if own == ContextFlags::NONE {
+        let hints = if matches!(own, ContextFlags::NONE | ContextFlags::CODE) {
             self.frame().hints
         } else {
             own

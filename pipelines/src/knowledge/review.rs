@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use messages::UnitSubmission;
-use operators::gates::PersonalData;
+use operators::gates::{PersonalData, instead_of_personal_data};
 use operators::knowledge::{
     Axis, Comparer, Copy, EmbeddedText, Embedder, Near, Neighbour, Print, QuantisedVector, Scored, Scorer,
 };
@@ -377,8 +377,11 @@ fn told(step: ReviewStep, reason: &Reason) -> (String, String) {
         ReviewStep::PersonalData => (
             "personal_data".to_owned(),
             format!(
-                "`{}` holds {}. Remove it or replace it by an example such as `user@example.com`, then submit again.",
-                reason.path, reason.actual
+                "`{}` holds {}; expected {}. Remove it or put `{}` in its place, then submit again.",
+                reason.path,
+                reason.actual,
+                reason.expected,
+                instead_of_personal_data(&reason.code)
             ),
         ),
         _ => (

@@ -131,7 +131,7 @@ async fn an_upload_is_refused_as_a_batch_of_its_records() {
     for (row, wrong) in [
         (3, json!({"count": 1})),
         (699, json!({"name": 5})),
-        (350, json!({"name": "kim@example.com"})),
+        (350, json!({"name": "kim@example.de"})),
     ] {
         let mut records = various(700);
         records[row] = wrong.clone();
@@ -162,7 +162,7 @@ async fn duplicates_across_units_are_found_in_a_refused_upload_too() {
     let dataset = world.dataset();
     // Three units: a record of the first comes again in the last, beside one that is refused both times.
     let filler = |range: std::ops::Range<u32>| range.map(|n| json!({"name": format!("{n:0>900}")})).collect::<Vec<_>>();
-    let odd = [json!({"name": "twice"}), json!({"name": "kim@example.com"})];
+    let odd = [json!({"name": "twice"}), json!({"name": "kim@example.de"})];
     let records = [&odd[..], &filler(0..2_500), &odd[..]].concat();
     let upload = Submission {
         contract: contract(),

@@ -80,6 +80,20 @@ async fn the_documents_for_agents_name_what_a_seller_needs() {
 }
 
 #[tokio::test]
+async fn the_rules_of_personal_data_are_those_of_the_gate() {
+    let service = Service::start().await;
+    let rules = text(
+        &service.get("/guide/personal-data.md", None).await,
+        "text/markdown; charset=utf-8",
+    );
+    assert_eq!(rules, operators::gates::personal_data_guide());
+    for link in ["/guide/agents.md", "/llms.txt"] {
+        let linking = String::from_utf8(service.get(link, None).await.bytes).unwrap();
+        assert!(linking.contains(&format!("({BASE}/guide/personal-data.md)")), "{link}");
+    }
+}
+
+#[tokio::test]
 async fn the_licence_of_the_platform_has_its_text() {
     let service = Service::start().await;
     let listed = service.get("/licenses", None).await.json();

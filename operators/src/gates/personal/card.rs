@@ -5,30 +5,39 @@
 
 use super::checksum::{luhn, number};
 use super::context::ContextFlags;
+use super::kind::Kind;
 use super::number::{Gap, Number};
 
-/// Returns true if the number is a payment card's.
-pub(super) fn is_card(candidate: &Number<'_>) -> bool {
+/// Returns the rule by which the number is a payment card's.
+pub(super) fn judge(candidate: &Number<'_>) -> Option<Kind> {
     let digits = candidate.digits();
-    if !(13..=19).contains(&digits.len()) || candidate.plus || !is_issued(digits) || !luhn(digits) {
-        return false;
+    if !(13..=19).contains(&digits.len())
+        || candidate.plus
+        || candidate.is_decimal()
+        || !is_issued(digits)
+        || !luhn(digits)
+    {
+        return None;
     }
     // Cards are written with one kind of separator throughout.
     let joints = [Gap::Space, Gap::Hyphen, Gap::Dot, Gap::Line, Gap::Tab];
     if !joints.into_iter().any(|gap| candidate.joined_by(gap)) {
-        return false;
+        return None;
     }
-    let called = candidate.called(ContextFlags::CARD);
-    match candidate.shape() {
+    if candidate.called(ContextFlags::CARD) {
+        return Some(Kind::CardCalled);
+    }
+    let in_form = match candidate.shape() {
         // A bare run of digits is a card only in a common length, unless a word says that it is
         // one.
-        [_] => called || (matches!(digits.len(), 15 | 16) && !candidate.tight && !candidate.of_thing_or_field()),
+        [_] => matches!(digits.len(), 15 | 16) && !candidate.tight && !candidate.of_thing_or_field(),
         [4, 4, 4, 1 | 4] | [4, 6, 4 | 5] | [4, 4, 4, 4, 2 | 3] | [6, 13] => {
-            called || (!candidate.tight && !candidate.in_list && !candidate.of_thing())
+            !candidate.tight && !candidate.in_list && !candidate.of_thing()
         }
         // In other groupings a word for a card is needed.
-        _ => called,
-    }
+        _ => false,
+    };
+    in_form.then_some(Kind::CardInForm)
 }
 
 /// Returns true if an issuer owns the range and uses the length.

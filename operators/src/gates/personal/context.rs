@@ -4,9 +4,14 @@
 //! thing counts only if nothing but signs and words such as `no` stands between it and the number. The same holds for a
 //! word for a phone that has other meanings; elsewhere such a word is [`ContextFlags::LOOSE`].
 
+use std::cell::LazyCell;
 use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, MatchKind};
+
+use self::words::{ENDINGS, LINKS, WORDS};
+
+mod words;
 
 /// A set of context flags.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,6 +45,9 @@ impl ContextFlags {
     /// The field names a count of a loose word, as in `mobile_users`, so its integers are counts.
     pub(super) const COUNTED: Self = Self(1 << 19);
 
+    /// The field names the numbers or codes of something that no other flag tells, as in `lot_number`.
+    pub(super) const CODE: Self = Self(1 << 20);
+
     pub(super) const fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
@@ -55,7 +63,7 @@ impl ContextFlags {
 
     /// Returns true if the words name a person's number, so that a bare integer may be one.
     pub(super) const fn names_a_number(self) -> bool {
-        let other = Self::THING.0 | Self::EMAIL.0 | Self::LOOSE.0 | Self::TEXTED.0 | Self::COUNTED.0;
+        let other = Self::THING.0 | Self::EMAIL.0 | Self::LOOSE.0 | Self::TEXTED.0 | Self::COUNTED.0 | Self::CODE.0;
         let other = if self.has(Self::COUNTED) {
             other | Self::PHONE.0
         } else {
@@ -86,6 +94,14 @@ impl ContextFlags {
         }
     }
 
+    /// Returns the words with any of these flags.
+    pub(super) fn words(self) -> impl Iterator<Item = &'static str> {
+        WORDS
+            .iter()
+            .filter(move |(_, hint)| self.has(*hint))
+            .map(|(word, _)| *word)
+    }
+
     /// Returns the flags of a field's name: `orderPhone` is a phone, `phone_id` is not.
     pub(super) fn of_field(name: &str) -> Self {
         let mut words = String::with_capacity(name.len() + 8);
@@ -98,9 +114,10 @@ impl ContextFlags {
             words.push(if character.is_alphanumeric() { character } else { ' ' });
         }
         let words = words.as_bytes();
-        let said = before(words, || 0);
-        if said.has(Self::THING) {
-            return Self::THING;
+        let said = before(words, None);
+        if said.has(Self::THING) || said == Self::NONE {
+            let said = if said == Self::NONE { said } else { Self::THING };
+            return if is_code(words) { said.and(Self::CODE) } else { said };
         }
         // Trailing digits are removed, because `mobile_2` is another mobile.
         let counts = || {
@@ -124,33 +141,63 @@ impl ContextFlags {
         if start == 0 && end == text.len() {
             return Self::NONE;
         }
-        let ahead = &text[start.saturating_sub(BEFORE)..start];
-        let found = before(ahead, || lead(ahead, &text[start..end]));
-        let after = &text[end..text.len().min(end + AFTER)];
+        let ahead = &text[whole_from(text, start.saturating_sub(BEFORE), start)..start];
+        let found = before(ahead, Some(&text[start..end]));
+        let after = &text[end..whole_to(text, end, text.len().min(end + AFTER))];
         words(after)
-            .filter(|word| !word.hint.has(Self::THING) && !is_product(after, word.end))
+            .filter(|word| !word.hint.has(Self::THING) && !is_product(after, word.end) && !goes_on(after, word))
             .fold(found, |found, Word { end: at, hint, .. }| {
                 // `(mobile)` describes the number, `mobile users` the thing that it counts.
                 let goes_on = text[end + at..]
                     .trim_ascii_start()
                     .first()
-                    .is_some_and(u8::is_ascii_alphabetic);
+                    .is_some_and(u8::is_ascii_alphanumeric);
                 let phone = hint == Self::LOOSE && !goes_on;
                 found.and(hint).and(if phone { Self::PHONE } else { Self::NONE })
             })
     }
 }
 
-/// Returns the flags of the words in `text`. A later word for a thing cancels earlier ones, and a later word for a
-/// person's number cancels the thing. A word for a thing that ends before `lead` is ignored, and a loose word for a
-/// phone that ends at `lead` or later is a word for a phone. So is a word for a phone within a path, which is ignored
-/// elsewhere.
-fn before(text: &[u8], lead: impl FnOnce() -> usize) -> ContextFlags {
+/// Returns true if the words of a field's name end in one for a number or a code, behind another that is not that of a
+/// place or a person where a phone may be.
+fn is_code(name: &[u8]) -> bool {
+    const NUMBERS: [&str; 8] = ["number", "numbers", "no", "nr", "num", "code", "codes", "nummer"];
+    const OWNERS: [&str; 14] = [
+        "home",
+        "work",
+        "office",
+        "house",
+        "cell",
+        "emergency",
+        "day",
+        "night",
+        "business",
+        "personal",
+        "private",
+        "alt",
+        "primary",
+        "secondary",
+    ];
+    let is_one_of = |word: &[u8], words: &[&str]| words.iter().any(|other| word.eq_ignore_ascii_case(other.as_bytes()));
+    let mut words = name.rsplit(|byte| *byte == b' ').filter(|word| !word.is_empty());
+    words.next().is_some_and(|last| is_one_of(last, &NUMBERS))
+        && words.next().is_some_and(|word| !is_one_of(word, &OWNERS))
+}
+
+/// Returns the flags of the words in `text`, which stands before `number`, or is the name of a field. A later word for a
+/// thing cancels earlier ones, and a later word for a person's number cancels the thing. A word for a thing that does not
+/// lead to the number is ignored, and a loose word for a phone that does is a word for a phone. So is a word for a phone
+/// within a path, which is ignored elsewhere. A word that introduces another number is ignored.
+fn before(text: &[u8], number: Option<&[u8]>) -> ContextFlags {
     let mut said = ContextFlags::NONE;
     let mut said_at = 0;
     let (mut thing_at, mut id_at, mut loose_at, mut path_at) = (None, None, None, None);
-    for Word { start, end, hint } in words(text) {
-        if is_product(text, end) {
+    // Both are computed once, and only if there is a known word.
+    let lead = LazyCell::new(|| number.map_or(0, |number| lead(text, number)));
+    let other = LazyCell::new(|| number.map_or((0, 0), |_| last_other_numbers(&text[..*lead])));
+    for word in words(text) {
+        let Word { start, end, hint } = word;
+        if is_product(text, end) || (number.is_some() && goes_on(text, &word)) {
             continue;
         }
         if hint == ContextFlags::THING {
@@ -159,6 +206,8 @@ fn before(text: &[u8], lead: impl FnOnce() -> usize) -> ContextFlags {
             id_at = Some(end);
         } else if hint.has(ContextFlags::PHONE.and(ContextFlags::LOOSE)) && is_of_path(text, start) {
             path_at = Some(end);
+        } else if (hint == ContextFlags::LOOSE && end <= other.0) || (hint == ContextFlags::PHONE && end <= other.1) {
+            // It introduces the number that stands between.
         } else {
             if hint == ContextFlags::LOOSE {
                 loose_at = Some(end);
@@ -169,7 +218,7 @@ fn before(text: &[u8], lead: impl FnOnce() -> usize) -> ContextFlags {
     }
     match thing_at.max(id_at) {
         Some(last) if last > said_at || said == ContextFlags::NONE => {
-            let lead = Some(lead());
+            let lead = Some(*lead);
             if thing_at >= lead {
                 ContextFlags::THING
             } else if id_at >= lead {
@@ -178,9 +227,90 @@ fn before(text: &[u8], lead: impl FnOnce() -> usize) -> ContextFlags {
                 ContextFlags::NONE
             }
         }
-        _ if loose_at.max(path_at).is_some_and(|at| at >= lead()) => said.and(ContextFlags::PHONE),
+        _ if loose_at.max(path_at).is_some_and(|at| at >= *lead) => said.and(ContextFlags::PHONE),
         _ => said,
     }
+}
+
+/// Returns the ends of the last group of digits in `text`, and of the last one of three digits or more: a word before it
+/// introduces that number. Shorter ones also count phones, as in `phone 2:`.
+fn last_other_numbers(text: &[u8]) -> (usize, usize) {
+    const SHORT: usize = 2;
+    let last = |text: &[u8]| text.iter().rposition(u8::is_ascii_digit).map_or(0, |last| last + 1);
+    let any = last(text);
+    let mut end = any;
+    while end > 0 {
+        let digits = text[..end]
+            .iter()
+            .rev()
+            .take_while(|byte| byte.is_ascii_digit())
+            .count();
+        if digits > SHORT {
+            break;
+        }
+        end = last(&text[..end - digits]);
+    }
+    (any, end)
+}
+
+/// Returns true if a word of ASCII letters is only the beginning of a longer name, as in `call_in` or `call-graph`. The
+/// name may go on with words that only lead to a number, as in `phone_number_2`.
+fn goes_on(text: &[u8], word: &Word) -> bool {
+    let is_hyphen = word.hint == ContextFlags::LOOSE;
+    let mut at = word.end;
+    loop {
+        match text[at..] {
+            [b'_', next, ..] if next.is_ascii_alphanumeric() => {}
+            [b'-', next, ..] if is_hyphen && next.is_ascii_alphabetic() => {}
+            _ => return false,
+        }
+        at += 1;
+        let part = text[at..]
+            .iter()
+            .take_while(|byte| byte.is_ascii_alphanumeric())
+            .count();
+        let name = &text[at..at + part];
+        let leads =
+            name.iter().all(u8::is_ascii_digit) || LINKS.iter().any(|link| name.eq_ignore_ascii_case(link.as_bytes()));
+        if !leads {
+            return true;
+        }
+        at += part;
+    }
+}
+
+/// Returns the first position from `at` up to `end` at which a window may begin without cutting a word or a character.
+fn whole_from(text: &[u8], at: usize, end: usize) -> usize {
+    let mut from = at;
+    while from < end && (0x80..0xC0).contains(&text[from]) {
+        from += 1;
+    }
+    if from == 0 || name_before(text, from).is_none() {
+        return from;
+    }
+    while from < end
+        && let Some(length) = name_after(text, from)
+    {
+        from += length;
+    }
+    from.min(end)
+}
+
+/// Returns the last position from `start` up to `at` at which a window may end without cutting a word or a character.
+fn whole_to(text: &[u8], start: usize, at: usize) -> usize {
+    let mut to = at;
+    while to > start && to < text.len() && (0x80..0xC0).contains(&text[to]) {
+        to -= 1;
+    }
+    if to == text.len() || name_after(text, to).is_none() {
+        return to;
+    }
+    while to > start
+        && let Some(length) = name_before(text, to)
+    {
+        to -= length;
+    }
+    to.max(start)
 }
 
 /// Returns the position in `ahead`, the text before a number, from which everything only leads up to the number: signs,
@@ -190,12 +320,14 @@ fn lead(ahead: &[u8], number: &[u8]) -> usize {
     let Ok(mut rest) = std::str::from_utf8(&ahead[broken..]) else {
         return ahead.len();
     };
-    // A group joined to the number by a space or a slash may be part of it.
+    // A group joined to the number by a space or a slash may be part of it; a single digit only if numbers begin so.
     if number.iter().all(|byte| byte.is_ascii_digit() || *byte == b' ') {
-        while let Some(joined) = rest.strip_suffix([' ', '/'])
-            && joined.ends_with(|sign: char| sign.is_ascii_digit())
-        {
-            rest = joined.trim_end_matches(|sign: char| sign.is_ascii_digit());
+        while let Some(joined) = rest.strip_suffix([' ', '/']) {
+            let shorter = joined.trim_end_matches(|sign: char| sign.is_ascii_digit());
+            if matches!(&joined[shorter.len()..], "" | "2" | "3" | "4" | "5" | "6" | "9") {
+                break;
+            }
+            rest = shorter;
         }
     }
     loop {
@@ -239,40 +371,6 @@ fn strip_link(text: &str) -> Option<&str> {
         .map(|word| &text[..rest.len() + word.len()])
 }
 
-/// Words that lead to a number, and those that do so at the end of a word.
-const LINKS: [&str; 27] = [
-    "no",
-    "nos",
-    "nr",
-    "nrs",
-    "num",
-    "number",
-    "numbers",
-    "n",
-    "nº",
-    "numero",
-    "número",
-    "numéro",
-    "nummer",
-    "номер",
-    "code",
-    "codes",
-    "value",
-    "values",
-    "id",
-    "ids",
-    "is",
-    "are",
-    "was",
-    "ist",
-    "est",
-    "es",
-    "é",
-];
-const ENDINGS: [&str; 17] = [
-    "번호", "번", "는", "은", "이", "가", "의", "番号", "番", "号", "號", "は", "が", "の", "为", "為", "是",
-];
-
 /// Returns true if the word that begins at `start` begins a path, as in `GET /contact`; in `tel./fax` it does not.
 fn is_of_path(text: &[u8], start: usize) -> bool {
     let joins = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'.';
@@ -284,6 +382,41 @@ fn is_product(text: &[u8], end: usize) -> bool {
     matches!(text[end..], [b'/', b'0'..=b'9', ..])
 }
 
+/// Returns the length of the letter that ends at `at`: an ASCII letter, or one of an alphabet beyond it whose words are
+/// parted by spaces (two bytes in UTF-8: Latin, Greek, Cyrillic).
+fn letter_before(text: &[u8], at: usize) -> Option<usize> {
+    match text[..at] {
+        [.., byte] if byte.is_ascii_alphabetic() => Some(1),
+        [.., 0xC3..=0xD4, 0x80..0xC0] => Some(2),
+        _ => None,
+    }
+}
+
+/// Returns the length of the letter that begins at `at`, as [`letter_before`] does.
+fn letter_after(text: &[u8], at: usize) -> Option<usize> {
+    match text[at..] {
+        [byte, ..] if byte.is_ascii_alphabetic() => Some(1),
+        [0xC3..=0xD4, 0x80..0xC0, ..] => Some(2),
+        _ => None,
+    }
+}
+
+/// As [`letter_before`], for the characters of names of variables too.
+fn name_before(text: &[u8], at: usize) -> Option<usize> {
+    let is_sign = text[..at]
+        .last()
+        .is_some_and(|byte| byte.is_ascii_digit() || *byte == b'_');
+    if is_sign { Some(1) } else { letter_before(text, at) }
+}
+
+/// As [`letter_after`], for the characters of names of variables too.
+fn name_after(text: &[u8], at: usize) -> Option<usize> {
+    let is_sign = text[at..]
+        .first()
+        .is_some_and(|byte| byte.is_ascii_digit() || *byte == b'_');
+    if is_sign { Some(1) } else { letter_after(text, at) }
+}
+
 /// A known word of a text.
 struct Word {
     start: usize,
@@ -293,26 +426,20 @@ struct Word {
 
 /// The known words of `text`. A word of ASCII letters counts only as a whole word.
 fn words(text: &[u8]) -> impl Iterator<Item = Word> {
-    let letter = |index: Option<usize>| {
-        index
-            .and_then(|index| text.get(index))
-            .is_some_and(u8::is_ascii_alphabetic)
-    };
     WORDS_AUTOMATON
         .iter()
         .flat_map(move |automaton| automaton.find_overlapping_iter(text))
         .filter_map(move |found| {
             let (word, hint) = WORDS[found.pattern().as_usize()];
-            let bounded =
-                |edge: Option<u8>, beside| !edge.is_some_and(|byte| byte.is_ascii_alphabetic()) || !letter(beside);
-            (bounded(word.bytes().next(), found.start().checked_sub(1))
-                && bounded(word.bytes().last(), Some(found.end()))
-                && (!word.starts_with("문자") || is_message(&text[..found.start()], &text[found.end()..])))
-            .then_some(Word {
-                start: found.start(),
-                end: found.end(),
-                hint,
-            })
+            let is_letter = |edge: Option<u8>| edge.is_some_and(|byte| byte.is_ascii_alphabetic());
+            let joined = (is_letter(word.bytes().next()) && letter_before(text, found.start()).is_some())
+                || (is_letter(word.bytes().last()) && letter_after(text, found.end()).is_some());
+            (!joined && (!word.starts_with("문자") || is_message(&text[..found.start()], &text[found.end()..])))
+                .then_some(Word {
+                    start: found.start(),
+                    end: found.end(),
+                    hint,
+                })
         })
 }
 
@@ -335,90 +462,6 @@ static WORDS_AUTOMATON: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
         .build(WORDS.iter().map(|(word, _)| word))
         .ok()
 });
-
-/// Each word with its meaning. ASCII words match in any case, other words as they are spelled here.
-static WORDS: LazyLock<Vec<(&'static str, ContextFlags)>> = LazyLock::new(|| {
-    LISTS
-        .iter()
-        .flat_map(|(hint, words)| words.split('|').map(|word| (word.trim(), *hint)))
-        .collect()
-});
-
-const LISTS: [(ContextFlags, &str); 20] = [
-    (
-        ContextFlags::PHONE,
-        "phone|phones|telephone|telephones|tel|cell phone|cellphone|cell number|call me|text me|\
-         call us|call at|call on|sms to|contact me|contact us|contact at|contact on|mobile number|mobile no|contact number|\
-         contact no|fax number|문자 주세요|문자주세요|문자 남겨|문자 보내|문자메시지|문자 메시지|\
-         whatsapp|wa.me|callto|ring me|handynummer|telefon|telefonnummer|telefone|telefono|telefonos|mobiltelefon|\
-         tel.|movil|celular|cellulare|mobil|mobilnummer|rufnummer|telefoon|telefoonnummer|msisdn|nomor hp|no hp|telp|\
-         puhelin|puh|tlf|numer telefonu|komórka|teléfono|móvil|téléphone|tél|Téléphone|Tél|điện thoại|sđt|SĐT|\
-         전화|전화번호|휴대폰|핸드폰|휴대전화|연락처|연락|電話|電話番号|携帯|手机|手機|电话|联系方式|联系电话|\
-         телефон|Телефон|тел.|Тел.|сотовый|звоните|هاتف|جوال|الهاتف|फोन|मोबाइल|โทร",
-    ),
-    (ContextFlags::LOOSE, "mobile|mob|call|sms|fax|contact|dial"),
-    (ContextFlags::TEXTED, "문자"),
-    (
-        ContextFlags::CARD,
-        "card|cards|credit card|debit card|visa|mastercard|amex|american express|pan|cc|ccn|creditcard|tarjeta|carte|\
-         carte bancaire|cb|kreditkarte|kartennummer|karte|carta|cartão|cartao|cvv|cvc|kort|kaart|kortnummer|\
-         카드|신용카드|체크카드|カード|クレジット|卡号|信用卡|银行卡|卡號|карта|карты|карту|Карта|картой|بطاقة|कार्ड",
-    ),
-    (
-        ContextFlags::EMAIL,
-        "mail|email|e-mail|mailto|emails|correo|courriel|mails|이메일|메일|メール|邮箱|邮件|電郵|почта|почту|почте|البريد|ईमेल",
-    ),
-    (
-        ContextFlags::KR_RESIDENT,
-        "rrn|resident registration|resident registration number|resident number|jumin|alien registration|\
-         주민등록번호|주민번호|주민등록|주민|외국인등록번호|외국인등록",
-    ),
-    (
-        ContextFlags::US_SSN,
-        "ssn|ssns|social security|soc sec|seguro social|ss#|social security number|itin|tax id",
-    ),
-    (ContextFlags::UK_NINO, "nino|national insurance|ni number|ni no|nin"),
-    (
-        ContextFlags::ES_DNI,
-        "dni|nie|nif|documento nacional|documento de identidad",
-    ),
-    (ContextFlags::BR_CPF, "cpf|cadastro de pessoas"),
-    (ContextFlags::IN_AADHAAR, "aadhaar|aadhar|adhaar|uidai|आधार"),
-    (
-        ContextFlags::CN_RESIDENT,
-        "身份证|身份證|公民身份|id card|resident identity",
-    ),
-    (
-        ContextFlags::FR_NIR,
-        "nir|insee|sécurité sociale|securite sociale|sécu|secu",
-    ),
-    (ContextFlags::PL_PESEL, "pesel"),
-    (
-        ContextFlags::CA_SIN,
-        "social insurance|sin number|sin no|nas|assurance sociale",
-    ),
-    (ContextFlags::JP_MY_NUMBER, "my number|mynumber|マイナンバー|個人番号"),
-    (
-        ContextFlags::SE_PERSON,
-        "personnummer|personal identity number|samordningsnummer|pnr",
-    ),
-    (ContextFlags::ID, "id|ids"),
-    (
-        ContextFlags::THING,
-        "uid|uuid|guid|order|orders|invoice|isbn|issn|doi|sku|part|p/n|pn|model|serial|s/n|sn|hash|sha|md5|sha256|commit|\
-         tracking|parcel|version|ver|ean|upc|gtin|barcode|imei|iccid|imsi|ref|reference|ticket|case|lot|batch|build|\
-         timestamp|epoch|ts|time|nonce|block|tx|txid|transaction|asin|product|item|catalog|cas|patent|rfc|bug|issue|pid|\
-         port|offset|size|bytes|count|total|amount|price|sum|key|checksum|crc|seq|sequence|type|brand|status|rate|\
-         percent|seed|random|population|revenue|rows|row|records|steps|tokens|params|parameters|digits|pi|prime|accession|\
-         coordinates|coords|lat|lon|lng|date|bestellnummer|auftrag|rechnung|artikelnummer|seriennummer|commande|facture|\
-         pedido|factura|заказ|заказа|артикул|ordine|bestelling|firmware|hs code|dewey|vin|container|flight|docket",
-    ),
-    (
-        ContextFlags::THING,
-        "주문|주문번호|송장|운송장|품번|모델|모델명|사업자|사업자등록번호|고유번호|일련번호|제품|접수번호|문서번호|법인등록번호|\
-         바코드|订单|訂單|订单号|単号|注文|注文番号|型番|品番|商品|编号|序列号|伝票|受付番号|発注",
-    ),
-];
 
 #[cfg(test)]
 mod tests {

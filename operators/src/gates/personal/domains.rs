@@ -117,6 +117,28 @@ const NEVER: &str = "png jpg jpeg gif svg webp ico css html htm json xml yaml ym
     local localhost localdomain internal lan intranet corp home service socket target timer mount slice scope js ts jsx tsx \
     java cpp hpp class conf cfg ini log lock sock bak tmp map wasm";
 
+/// The domains that are kept for examples and tests (RFC 2606, RFC 6761): nobody has an address there.
+pub(super) const RESERVED: [&str; 7] = [
+    "example.com",
+    "example.net",
+    "example.org",
+    "example",
+    "test",
+    "invalid",
+    "localhost",
+];
+
+/// Returns true if the domain is one that is kept for examples and tests, or below one.
+pub(super) fn is_reserved(domain: &str) -> bool {
+    let domain = domain.as_bytes();
+    RESERVED.iter().any(|name| {
+        let start = domain.len().checked_sub(name.len());
+        start.is_some_and(|start| {
+            domain[start..].eq_ignore_ascii_case(name.as_bytes()) && (start == 0 || domain[start - 1] == b'.')
+        })
+    })
+}
+
 static GENERIC_NAMES: LazyLock<HashSet<&str>> = LazyLock::new(|| names(&[GENERIC, UNDELEGATED]));
 static COUNTRY_NAMES: LazyLock<HashSet<&str>> = LazyLock::new(|| names(&[COUNTRIES]));
 static OTHER_NAMES: LazyLock<HashSet<&str>> = LazyLock::new(|| names(&[OTHER_SCRIPTS]));

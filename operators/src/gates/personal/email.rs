@@ -1,7 +1,8 @@
 //! E-mail addresses (RFC 5321 mailboxes, RFC 6531 for other scripts).
 //!
 //! Invariant: an address ends in a top-level domain that exists, or in another one next to a word for e-mail; so file
-//! names, decorators, packages, matrix products and hosts are not addresses.
+//! names, decorators, packages, matrix products and hosts are not addresses. Addresses under the domains of examples are
+//! nobody's.
 
 use std::cell::LazyCell;
 use std::sync::LazyLock;
@@ -9,7 +10,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::context::ContextFlags;
-use super::domains::top_level;
+use super::domains::{is_reserved, top_level};
 
 /// Domains in the names of key exchange and cipher algorithms.
 const ALGORITHMS: [&str; 3] = ["openssh.com", "libssh.org", "lysator.liu.se"];
@@ -63,7 +64,7 @@ fn is_address(text: &str, at: usize, field: ContextFlags) -> bool {
         let path = path.split(char::is_whitespace).next().unwrap_or_default();
         is_path(path)
     });
-    if is_quality(text, local_start, at + 1 + domain.len()) {
+    if is_reserved(domain) || is_quality(text, local_start, at + 1 + domain.len()) {
         return false;
     }
     // Names such as `aes256-gcm@openssh.com` have the form of an address.

@@ -1,13 +1,17 @@
-//! The kinds of personal data that the gate knows.
+//! The kinds of personal data that the gate knows, by the rules that find them.
 //!
 //! Invariant: codes are part of the interface. New ones may be added, existing ones never change.
 
-/// A kind of personal data.
+/// A kind of personal data, and the rule that finds it. Phones and cards have several rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Email,
-    Phone,
-    PaymentCard,
+    PhoneInternational,
+    PhoneDialledOut,
+    PhoneCalled,
+    PhoneNational,
+    CardInForm,
+    CardCalled,
     Iban,
     KrResidentNumber,
     UsSsn,
@@ -26,10 +30,14 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    pub(super) const ALL: [Self; 18] = [
+    pub(super) const ALL: [Self; 22] = [
         Self::Email,
-        Self::Phone,
-        Self::PaymentCard,
+        Self::PhoneInternational,
+        Self::PhoneDialledOut,
+        Self::PhoneCalled,
+        Self::PhoneNational,
+        Self::CardInForm,
+        Self::CardCalled,
         Self::Iban,
         Self::KrResidentNumber,
         Self::UsSsn,
@@ -51,8 +59,8 @@ impl Kind {
     pub(super) const fn code(self) -> &'static str {
         match self {
             Self::Email => "email",
-            Self::Phone => "phone",
-            Self::PaymentCard => "payment_card",
+            Self::PhoneInternational | Self::PhoneDialledOut | Self::PhoneCalled | Self::PhoneNational => "phone",
+            Self::CardInForm | Self::CardCalled => "payment_card",
             Self::Iban => "iban",
             Self::KrResidentNumber => "kr_resident_number",
             Self::UsSsn => "us_ssn",
@@ -71,12 +79,42 @@ impl Kind {
         }
     }
 
+    /// Returns the name of the rule, as a place in the guide.
+    pub(super) const fn rule(self) -> &'static str {
+        match self {
+            Self::PhoneInternational => "phone-international",
+            Self::PhoneDialledOut => "phone-dialled-out",
+            Self::PhoneCalled => "phone-called",
+            Self::PhoneNational => "phone-national",
+            Self::CardInForm => "payment-card-in-form",
+            Self::CardCalled => "payment-card-called",
+            Self::Email => "email",
+            Self::Iban => "iban",
+            Self::KrResidentNumber => "kr-resident-number",
+            Self::UsSsn => "us-ssn",
+            Self::UkNino => "uk-nino",
+            Self::EsDni => "es-dni",
+            Self::ItCodiceFiscale => "it-codice-fiscale",
+            Self::FrNir => "fr-nir",
+            Self::PlPesel => "pl-pesel",
+            Self::SePersonnummer => "se-personnummer",
+            Self::BrCpf => "br-cpf",
+            Self::CaSin => "ca-sin",
+            Self::InAadhaar => "in-aadhaar",
+            Self::CnResidentId => "cn-resident-id",
+            Self::JpMyNumber => "jp-my-number",
+            Self::PassportMrz => "passport-mrz",
+        }
+    }
+
     /// Returns the kind in words, with its article.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Email => "an e-mail address",
-            Self::Phone => "a phone number",
-            Self::PaymentCard => "a payment card number",
+            Self::PhoneInternational | Self::PhoneDialledOut | Self::PhoneCalled | Self::PhoneNational => {
+                "a phone number"
+            }
+            Self::CardInForm | Self::CardCalled => "a payment card number",
             Self::Iban => "a bank account number (IBAN)",
             Self::KrResidentNumber => "a Korean resident registration number",
             Self::UsSsn => "a US social security number",
@@ -113,16 +151,33 @@ impl Kinds {
         Self(self.0 | other.0)
     }
 
-    /// Returns the kinds that `other` does not have.
-    pub(super) const fn without(self, other: Self) -> Self {
-        Self(self.0 & !other.0)
+    /// Returns the kinds whose code no kind of `other` has.
+    pub(super) fn without(self, other: Self) -> Self {
+        if other.is_empty() {
+            return self;
+        }
+        let mut left = Self::NONE;
+        for kind in self
+            .all()
+            .filter(|kind| other.all().all(|said| said.code() != kind.code()))
+        {
+            left.insert(kind);
+        }
+        left
     }
 
     pub(super) const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
+    /// Returns a kind for each code: the first that the set has.
     pub(super) fn iter(self) -> impl Iterator<Item = Kind> {
+        let mut last = "";
+        self.all()
+            .filter(move |kind| std::mem::replace(&mut last, kind.code()) != kind.code())
+    }
+
+    fn all(self) -> impl Iterator<Item = Kind> {
         Kind::ALL
             .into_iter()
             .filter(move |kind| self.0 & (1 << *kind as u32) != 0)

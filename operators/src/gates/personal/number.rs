@@ -5,8 +5,11 @@
 
 use std::cell::OnceCell;
 
+use self::edges::{Left, Right};
 use super::checksum;
 use super::context::ContextFlags;
+
+mod edges;
 
 /// The most digits a number of any kind has.
 const MAX_DIGITS: usize = 20;
@@ -181,7 +184,7 @@ impl Number<'_> {
 
     /// Returns true if no word near the number tells its kind, and the field's name names a thing.
     pub(super) fn in_field_of_things(&self) -> bool {
-        self.near() == ContextFlags::NONE && self.field == ContextFlags::THING
+        self.near() == ContextFlags::NONE && self.field.has_all(ContextFlags::THING)
     }
 
     /// Returns true if the number is a pair of coordinates as in ISO 6709: latitude and longitude with signs and
@@ -199,6 +202,36 @@ impl Number<'_> {
             && matches!((latitude, longitude), (2, 3) | (4, 5) | (6, 7))
             && is_angle(digits(0, latitude), 2, 90)
             && is_angle(digits(start, longitude), 3, 180)
+    }
+
+    /// Returns true if the number is an angle or an hour angle in parts of sixty, as catalogues of stars have them: its only
+    /// dot is before its last group, and behind seconds or minutes, as in `+33 12 34.56789`; or it is a declination, with
+    /// a sign, right behind an hour angle.
+    pub(super) fn is_sexagesimal(&self) -> bool {
+        let sixtieth = |group: &Group| group.len() == 2 && self.text[group.start] < b'6';
+        let dotted = match self.groups {
+            [first, middle @ .., before, _] => {
+                first.len() <= 3
+                    && sixtieth(before)
+                    && middle.iter().all(sixtieth)
+                    && before.gap == Gap::Dot
+                    && [first].into_iter().chain(middle).all(|group| group.gap == Gap::Space)
+            }
+            _ => false,
+        };
+        dotted
+            || ((self.plus || self.minus) && self.digits().len() > 2 && follows_an_hour_angle(&self.text[..self.start]))
+    }
+
+    /// Returns true if the field's name says that its values are the numbers or codes of something else, and no word near
+    /// the number tells its kind.
+    pub(super) fn in_field_of_codes(&self) -> bool {
+        self.near() == ContextFlags::NONE && self.field.has(ContextFlags::CODE)
+    }
+
+    /// Returns true if the number is a decimal: two groups with a dot between them.
+    pub(super) fn is_decimal(&self) -> bool {
+        self.groups.len() == 2 && self.joined_by(Gap::Dot)
     }
 
     fn near(&self) -> ContextFlags {
@@ -249,7 +282,7 @@ pub(super) fn each<'a>(text: &'a [u8], groups: &'a [Group], field: ContextFlags,
                 MIN_DIGITS
             };
             if count >= fewest
-                && !(index == 0 && is_within_a_word(text, *group))
+                && !(index == 0 && (is_within_a_word(text, *group) || is_within_a_hash(text, *group)))
                 && !is_within_a_uuid(text, left.start)
                 && let Some(right) = Right::of(text, groups, first + index, own, left.area, index > 0)
             {
@@ -278,6 +311,56 @@ pub(super) fn each<'a>(text: &'a [u8], groups: &'a [Group], field: ContextFlags,
             }
         }
     }
+}
+
+/// Returns true if an hour angle ends `before`, as in `00 42 44.3` or `00:42:44`, with at most a few signs after it.
+fn follows_an_hour_angle(before: &[u8]) -> bool {
+    const SIGNS: usize = 4;
+    const FRACTION: usize = 12;
+    let signs = before
+        .iter()
+        .rev()
+        .take(SIGNS)
+        .take_while(|byte| b" ,;|\t\"-".contains(byte))
+        .count();
+    let digits = |text: &[u8], most: usize| {
+        text.iter()
+            .rev()
+            .take(most)
+            .take_while(|byte| byte.is_ascii_digit())
+            .count()
+    };
+    let mut rest = &before[..before.len() - signs];
+    if let Some(seconds) = rest[..rest.len() - digits(rest, FRACTION)].strip_suffix(b".") {
+        rest = seconds;
+    }
+    for most in [b'6', b'6', b'3'] {
+        let [ahead @ .., ten, one] = rest else { return false };
+        if !(ten.is_ascii_digit() && *ten < most && one.is_ascii_digit()) {
+            return false;
+        }
+        rest = match ahead {
+            [ahead @ .., b' ' | b':'] if most == b'6' => ahead,
+            [.., b'0'..=b'9'] => return false,
+            _ if most == b'6' => return false,
+            _ => ahead,
+        };
+    }
+    signs > 0
+}
+
+/// Returns true if a group touches a letter within a long hexadecimal word: it is part of a hash or of another id.
+fn is_within_a_hash(text: &[u8], group: Group) -> bool {
+    const LONG: usize = 20;
+    const REACH: usize = 64;
+    let letter = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphabetic);
+    if !letter(text[..group.start].last()) && !letter(text.get(group.end)) {
+        return false;
+    }
+    let is_hex = |byte: &&u8| byte.is_ascii_hexdigit();
+    let before = text[..group.start].iter().rev().take(REACH).take_while(is_hex).count();
+    let after = text[group.end..].iter().take(REACH).take_while(is_hex).count();
+    before + group.len() + after >= LONG
 }
 
 /// Returns true if letters touch a group on both sides: it is part of a hexadecimal number or another id.
@@ -362,113 +445,6 @@ fn has_digits(groups: &[Group]) -> bool {
         }
     }
     digits >= MIN_DIGITS
-}
-
-/// The text before a number; `None` if a number cannot begin here.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "separate facts about what stands before it"
-)]
-struct Left {
-    start: usize,
-    plus: bool,
-    area: bool,
-    minus: bool,
-    tight: bool,
-    in_list: bool,
-    timed: bool,
-}
-
-impl Left {
-    fn of(text: &[u8], groups: &[Group], first: usize) -> Option<Self> {
-        let mut start = groups[first].start;
-        let mut take = |mark: u8| {
-            let taken = start > 0 && text[start - 1] == mark;
-            start -= usize::from(taken);
-            taken
-        };
-        // `+(49)`, `(+49)` and `(030)` are all in use.
-        let area = take(b'(');
-        let plus = take(b'+');
-        let area = area || (plus && take(b'('));
-        let previous = first.checked_sub(1).map(|previous| groups[previous]);
-        match previous.map_or(Gap::Break, |group| group.gap) {
-            // The group continues the one before, so no number begins here.
-            Gap::Hyphen | Gap::Dot => return None,
-            Gap::Slash if groups[first].len() < 2 => return None,
-            Gap::Paren if !area => return None,
-            _ => {}
-        }
-        let before = text[..start].last().copied();
-        let second = text[..start].iter().nth_back(1).copied();
-        let after_word = second.is_some_and(|byte| byte.is_ascii_alphanumeric());
-        let after_digit = second.is_some_and(|byte| byte.is_ascii_digit());
-        // Two colons are needed, because one may follow a counter, as in `phone 1:`.
-        let timed = before == Some(b':') && after_digit && text[..start - 2].last().is_some_and(u8::is_ascii_digit);
-        // An amount of money is a count, not a person's number.
-        let currency = ["₩", "€", "£", "¥", "₹", "￦"]
-            .iter()
-            .any(|sign| text[..start].ends_with(sign.as_bytes()));
-        let tight = currency
-            || before.is_some_and(|byte| match byte {
-                b'_' | b'#' | b'$' | b'@' | b'%' | b'&' | b'~' | b'^' | b'*' | b'\\' => true,
-                b'-' | b'/' => after_word,
-                // After a digit these signs belong to a decimal, a time or a version; elsewhere
-                // they end a clause.
-                b',' | b':' | b'.' => after_digit,
-                byte => byte.is_ascii_alphanumeric(),
-            });
-        let own = groups[first].gap;
-        let in_list = previous.is_some_and(|group| group.gap.lists(own) && group.len() == 4)
-            || (own == Gap::Tab && before == Some(b'\t'));
-        Some(Self {
-            start,
-            plus,
-            area,
-            minus: before == Some(b'-'),
-            tight,
-            in_list,
-            timed,
-        })
-    }
-}
-
-/// The text after a number; `None` if a number cannot end here.
-struct Right {
-    tight: bool,
-    in_list: bool,
-    timed: bool,
-}
-
-impl Right {
-    fn of(text: &[u8], groups: &[Group], last: usize, own: Gap, area: bool, several: bool) -> Option<Self> {
-        let group = groups[last];
-        let next = groups.get(last + 1);
-        let after = &text[group.end..];
-        match group.gap {
-            // The next group continues this one, so the number does not end here.
-            Gap::Hyphen | Gap::Dot => return None,
-            Gap::Slash if !several || next.is_some_and(|next| next.len() < 2) => return None,
-            Gap::Paren if after.first() != Some(&b' ') && !(area && several) => return None,
-            _ => {}
-        }
-        let second = after.get(1);
-        let digit_next = second.is_some_and(u8::is_ascii_digit);
-        let tight = after.first().is_some_and(|byte| match byte {
-            b'_' | b'%' | b'@' => true,
-            // `x` before digits is an extension, as in `555-0100 x12`.
-            b'x' if several => !digit_next,
-            b',' | b':' | b'.' => digit_next,
-            b'-' => second.is_some_and(u8::is_ascii_alphanumeric),
-            byte => byte.is_ascii_alphanumeric(),
-        });
-        Some(Self {
-            tight,
-            in_list: (group.gap.lists(own) && next.is_some_and(|next| next.len() == 4))
-                || (own == Gap::Tab && after.first() == Some(&b'\t')),
-            timed: digit_next && after.first() == Some(&b':'),
-        })
-    }
 }
 
 /// Joins digits that are written apart, if at least seven single digits stand apart: `0 1 0 - 1 2 3 4`.

@@ -5,44 +5,61 @@
 
 use super::checksum::number;
 use super::context::ContextFlags;
+use super::kind::Kind;
 use super::number::{Gap, Number};
 
-/// Returns true if the number is a phone's.
-pub(super) fn is_phone(candidate: &Number<'_>) -> bool {
+/// Returns the rule by which the number is a phone's.
+pub(super) fn judge(candidate: &Number<'_>) -> Option<Kind> {
     if candidate.gaps().any(Gap::is_of_table) {
-        return false;
+        return None;
     }
     // Evaluated lazily: the search for words costs more than all checks before it.
     let called = || candidate.called(ContextFlags::PHONE.and(ContextFlags::LOOSE));
     if candidate.plus {
-        return is_international(candidate.digits())
+        let phone = is_international(candidate.digits())
             && !is_decimal(candidate)
             && !candidate.gaps().any(|gap| gap == Gap::Slash)
             && (called() || !(candidate.tight || candidate.of_thing()))
-            && (candidate.called(ContextFlags::PHONE) || !candidate.is_coordinates());
+            && (candidate.called(ContextFlags::PHONE) || !(candidate.is_coordinates() || candidate.is_sexagesimal()));
+        return phone.then_some(Kind::PhoneInternational);
     }
     // Phones that receive text messages in Korea begin with 0.
     let texted = || candidate.digits()[0] == 0 && candidate.called(ContextFlags::TEXTED);
     if is_plausible(candidate)
         && (candidate.called(ContextFlags::PHONE) || (is_likely(candidate) && called()) || texted())
     {
-        return true;
+        return Some(Kind::PhoneCalled);
     }
-    if candidate.tight || candidate.of_thing() || is_dotted_quad(candidate) {
-        return false;
+    if candidate.tight || candidate.of_thing() || is_dotted_quad(candidate) || candidate.in_field_of_codes() {
+        return None;
     }
-    is_dialled_out(candidate) || is_national(candidate)
+    if is_dialled_out(candidate) {
+        return Some(Kind::PhoneDialledOut);
+    }
+    is_national(candidate).then_some(Kind::PhoneNational)
 }
 
-/// Returns true if the number is written with the prefix `00`: in groups, the first of which has the prefix and at most
-/// a country and an area code, and without the trunk zero that `+` forgives.
+/// Returns true if the number is written with the prefix `00`: in groups of more than one width, with the country code
+/// apart from the rest, and without the trunk zero that `+` forgives. The prefix alone is that of a padded number.
 fn is_dialled_out(candidate: &Number<'_>) -> bool {
-    let prefixed = matches!(candidate.shape()[0], 2..=7) && !is_decimal(candidate) && !is_version(candidate);
     let [0, 0, digits @ ..] = candidate.digits() else {
         return false;
     };
-    let trunk = country_code(digits).is_some_and(|(_, rest)| rest.first() == Some(&0));
-    prefixed && candidate.shape().len() > 1 && !candidate.in_list && !trunk && is_international(digits)
+    let Some((_, rest)) = country_code(digits) else {
+        return false;
+    };
+    let prefix = candidate.digits().len() - rest.len();
+    let shape = candidate.shape();
+    let apart = usize::from(shape[0]) == prefix
+        || (shape[0] == 2 && shape.get(1).is_some_and(|code| usize::from(2 + code) == prefix));
+    apart
+        && shape.iter().any(|length| *length != shape[0])
+        && !candidate.in_list
+        && !is_decimal(candidate)
+        && !is_version(candidate)
+        && !candidate.is_sexagesimal()
+        && rest.first() != Some(&0)
+        && is_international(digits)
 }
 
 /// Returns true if the digits are a country code and a number of a length that the country uses.
@@ -123,6 +140,8 @@ fn is_plausible(candidate: &Number<'_>) -> bool {
     let call_centre = matches!(shape, [4, 4] | [8]) && matches!(digits, [1, 5 | 6 | 8, ..]);
     let grouped = match shape {
         [_] => digits.len() >= 9 || candidate.field_names_phone(),
+        // A single digit is a trunk or country code, or else another number.
+        [1, _] => matches!(digits[0], 0 | 1 | 7 | 8) || candidate.area,
         [_, _] => true,
         _ => shape.iter().all(|length| *length <= 5) || candidate.area,
     };
@@ -131,7 +150,9 @@ fn is_plausible(candidate: &Number<'_>) -> bool {
         && !(candidate.timed || is_dated(digits, shape) || call_centre)
         && !(is_decimal(candidate) || has_decimals(candidate) || is_dotted_quad(candidate) || is_count(candidate))
         && !is_version(candidate)
-        && !(shape.len() > 2 && candidate.joined_by(Gap::Slash))
+        && !(digits[0] == 0 && candidate.is_sexagesimal())
+        // Parts of a path, or a list.
+        && !(candidate.joined_by(Gap::Slash) && (shape.len() > 2 || (shape.len() > 1 && candidate.tight)))
         && digits.iter().any(|digit| *digit != digits[0])
 }
 
@@ -253,9 +274,7 @@ fn is_national(candidate: &Number<'_>) -> bool {
 
 /// Returns true if the number is a decimal fraction: two groups with a dot.
 fn is_decimal(candidate: &Number<'_>) -> bool {
-    candidate.shape().len() == 2
-        && candidate.joined_by(Gap::Dot)
-        && !(candidate.plus && candidate.called(ContextFlags::PHONE))
+    candidate.is_decimal() && !(candidate.plus && candidate.called(ContextFlags::PHONE))
 }
 
 /// Returns true if the number has the form of an IPv4 address.

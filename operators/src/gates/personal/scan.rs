@@ -85,11 +85,9 @@ fn judge_numbers(text: &[u8], groups: &[Group], field: ContextFlags, kinds: &mut
     alphanumeric::judge(text, groups, field, kinds);
     number::each(text, groups, field, |candidate| {
         identity::judge(candidate, kinds);
-        if card::is_card(candidate) {
-            kinds.insert(Kind::PaymentCard);
         // A number that passes the check digit of a card is reported as a card only.
-        } else if phone::is_phone(candidate) {
-            kinds.insert(Kind::Phone);
+        if let Some(kind) = card::judge(candidate).or_else(|| phone::judge(candidate)) {
+            kinds.insert(kind);
         }
     });
 }

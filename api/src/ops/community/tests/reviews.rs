@@ -172,7 +172,7 @@ async fn an_author_edits_and_withdraws_and_the_trace_stays() {
         refused(403, "not_author")
     );
     assert_eq!(
-        code(&patch(&world.other, "Write to ada.lovelace@example.org.").await),
+        code(&patch(&world.other, "Write to ada.lovelace@example.de.").await),
         refused(400, "refused_text")
     );
     world.service.clock.advance(Duration::from_secs(1));

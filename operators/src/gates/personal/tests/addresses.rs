@@ -1,6 +1,6 @@
 //! Addresses that only their domain or what follows them tells from code.
 
-use super::rules::rule;
+use super::rules::{kinds, rule};
 
 #[test]
 fn an_email_is_under_any_domain_that_is_delegated() {
@@ -47,15 +47,45 @@ fn only_a_path_after_a_colon_makes_an_address_a_place_to_copy_to() {
     rule(
         "email",
         &[
-            "Contact: kim@example.com:/",
-            "Contact: kim@example.com:/.",
-            "Mail kim@example.com:http://a/b",
-            "Mail kim@example.com:https://example.com",
+            "Contact: kim@example.de:/",
+            "Contact: kim@example.de:/.",
+            "Mail kim@example.de:http://a/b",
+            "Mail kim@example.de:https://example.de",
         ],
         &[
-            "scp a kim@example.com:/srv",
-            "scp a kim@example.com:a/",
-            "rsync kim@example.com:~/b://c",
+            "scp a kim@example.de:/srv",
+            "scp a kim@example.de:a/",
+            "rsync kim@example.de:~/b://c",
         ],
     );
+}
+
+#[test]
+fn an_address_of_the_domains_for_examples_is_nobodys() {
+    rule(
+        "email",
+        &[
+            "kim@example.de",
+            "kim@example.com.br",
+            "kim@myexample.com",
+            "kim@example.community",
+            "mail kim@example.community",
+            "user@example.com or kim@example.de",
+        ],
+        &[
+            "user@example.com",
+            "USER@EXAMPLE.COM.",
+            "kim@example.net",
+            "kim@mail.example.org",
+            "kim@example.com입니다",
+            "kim@host.example",
+            "e-mail kim@host.test, root@db.invalid",
+            "kim@localhost",
+            "mail kim@app.localhost",
+            "kim [at] example [dot] com",
+            "kim @ example . com",
+            "mailto:kim%40example.com",
+        ],
+    );
+    assert_eq!(kinds("email", "kim@example.com"), "");
 }

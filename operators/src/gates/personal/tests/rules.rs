@@ -24,22 +24,22 @@ fn an_email_needs_a_mailbox_and_a_domain_that_exists() {
     rule(
         "email",
         &[
-            "kim@example.com",
+            "kim@example.de",
             "a@x.com",
-            "kim@example.com.",
+            "kim@example.de.",
             "(kim@example.co.kr)",
-            "kim@example.com입니다",
+            "kim@example.de입니다",
             "kim@예시.한국",
         ],
         &[
             "kim@",
-            "@example.com",
+            "@example.de",
             "kim@example",
             "kim@.com",
             "kim@-a.com",
             "kim@example.nonsense",
             "kim@example.c",
-            "-@example.com",
+            "-@example.de",
         ],
     );
     rule(
@@ -54,18 +54,18 @@ fn code_is_not_an_email() {
     rule(
         "email",
         &[
-            "https://example.com/?m=kim@example.com",
-            "mailto://kim@example.com",
-            "kim@example.com: see a/b",
+            "https://example.de/?m=kim@example.de",
+            "mailto://kim@example.de",
+            "kim@example.de: see a/b",
         ],
         &[
-            "https://kim:pass@example.com/x",
-            "git@example.com",
-            "kim@example.com:srv/app",
+            "https://kim:pass@example.de/x",
+            "git@example.de",
+            "kim@example.de:srv/app",
             "curve25519-sha256@libssh.org",
             "icon@2x.com",
             "pkg@1.2.3",
-            "kim@example.com1",
+            "kim@example.de1",
         ],
     );
 }
@@ -75,18 +75,18 @@ fn a_masked_or_spaced_email_is_one() {
     rule(
         "email",
         &[
-            "kim [at] example [dot] com",
-            "kim(at)example.com",
-            "kim (골뱅이) example.com",
-            "kim%40example.com",
-            "kim&#64;example.com",
+            "kim [at] example [dot] de",
+            "kim(at)example.de",
+            "kim (골뱅이) example.de",
+            "kim%40example.de",
+            "kim&#64;example.de",
         ],
         &["look (at) this", "[at] example"],
     );
     rule(
         "email",
-        &["kim @ example . com", "mail kim @ example.com"],
-        &["lunch @ example.com", "a @ b"],
+        &["kim @ example . de", "mail kim @ example.de"],
+        &["lunch @ example.de", "a @ b"],
     );
 }
 
@@ -587,7 +587,7 @@ fn evasions_are_undone_first() {
     );
     rule(
         "email",
-        &["ｋｉｍ＠ｅｘａｍｐｌｅ．ｃｏｍ", "ki\u{ad}m@exam\u{2060}ple.com"],
+        &["ｋｉｍ＠ｅｘａｍｐｌｅ．ｄｅ", "ki\u{ad}m@exam\u{2060}ple.de"],
         &[],
     );
 }

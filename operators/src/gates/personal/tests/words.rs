@@ -145,3 +145,55 @@ fn a_korean_word_for_a_message_is_not_one_for_a_character() {
         ],
     );
 }
+
+#[test]
+fn the_window_before_a_number_cuts_no_word() {
+    // The window begins within the word for each of these lengths, if it does not begin before it.
+    for length in 20..60 {
+        let filler = format!("{}x", ".,".repeat(length));
+        for (word, number) in [
+            ("hotel", "4155552671"),
+            ("motel", "030 1234567"),
+            ("callus", "4155552671"),
+            ("rappel", "4155552671"),
+            ("Überfax", "4155552671"),
+            ("hôtel", "4155552671"),
+            ("discard", "4222222222222"),
+        ] {
+            let before = format!("{word} {filler} {number}");
+            assert_eq!(kinds("text", &before), "", "{before}");
+            let after = format!("{number} {} {word}", ".".repeat(length % 24));
+            assert_eq!(kinds("text", &after), "", "{after}");
+        }
+    }
+}
+
+#[test]
+fn a_word_that_introduces_a_number_is_a_word_of_its_own_right_before_it() {
+    rule(
+        "phone",
+        &[
+            "call 0123456789",
+            "phone_number=5553217788",
+            "owner_phone: 5553217788",
+            "phone_no_2 5553217788",
+            "phone 2: 5553217788",
+            "tel 5553217788, 5553217789",
+        ],
+        &[
+            "call_in 5553217788",
+            "call_in 0123456789",
+            "phone_model 5553217788",
+            "call-graph 5553217788",
+            "call 500 of 5553217788",
+            "call 5 of 5553217788",
+            "call 5 5553217788",
+            "phone 2019 sales 5553217788",
+            "call 503, 5553217788 bytes",
+            "5553217788 call_in",
+            "Châtel 5553217788",
+            "Téléfax 5553217788",
+            "http://a.example/polls/2007/4187/,telephone",
+        ],
+    );
+}
