@@ -4,6 +4,7 @@
 //! Invariant: the check destructures every struct of the tree field by field. So syntax that a later parser adds is a
 //! compile error here and not a hole. Anything that the check does not name is refused.
 
+pub(crate) mod alike;
 mod bounded;
 mod expression;
 mod formats;

@@ -3,15 +3,25 @@
 //! Invariant: nothing of a query is read before the fence is closed. The caller can distinguish all ways in which the
 //! process ends.
 
+mod arrays;
 mod checked;
+mod doubles;
 mod engine;
 mod fence;
+mod float_text;
+mod guard;
+mod in_order;
 mod json;
 mod membership;
+mod mixed;
 mod parts;
+mod pattern;
+mod regex;
 mod render;
 mod rule;
 mod sum;
+mod windows;
+mod words;
 
 use std::io;
 use std::os::fd::AsFd as _;

@@ -39,7 +39,17 @@
 //!
 //! The engine is `DataFusion`, and a statement has the meaning that it has in `PostgreSQL`. `deploy/sluice/API.md`
 //! lists the syntax that is refused because the engine would answer differently. [`mod@check`] refuses it, or a rule of
-//! the child's planner.
+//! the child's planner. Where it can be, the engine's meaning is replaced instead:
+//!
+//! - Operators bind as in `PostgreSQL`; `^` is the power, `#` the exclusive or.
+//! - No NaN and no infinity comes from finite doubles: the statement fails. A double has one zero.
+//! - A condition under AND or OR is evaluated only where those before it do not decide.
+//! - A text is compared with a text only. A literal without a cast takes the type of the other side.
+//! - A subscript of a list counts from 1, and an entry that is not there is null.
+//! - A regular expression is one of `PostgreSQL`: `.` matches a line end, and the longest match counts.
+//! - Columns may have equal names.
+//!
+//! Errors are in plain words and name no part of the engine.
 
 mod answer;
 pub mod check;

@@ -1,18 +1,22 @@
-//! The generic dialect with a bound on the work of the parser.
+//! The generic dialect with the operators of `PostgreSQL`, and with a bound on the work of the parser.
 //!
 //! If a keyword does not begin its usual construct, the parser reads the following tokens again in another way. So its
 //! time doubles or trebles with each level of nesting, with or without brackets.
 //!
-//! Invariant: apart from the bound, the dialect behaves like [`GenericDialect`].
+//! Invariant: `^` is the power and `#` the exclusive or, and every operator binds as in `PostgreSQL` (section 4.1.6 of
+//! its manual). Apart from that and the bound, the dialect behaves like [`GenericDialect`].
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use datafusion::sql::sqlparser::ast::Expr;
-use datafusion::sql::sqlparser::dialect::{Dialect, GenericDialect};
+use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, UnaryOperator};
+use datafusion::sql::sqlparser::dialect::{Dialect, GenericDialect, PostgreSqlDialect, Precedence};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+use datafusion::sql::sqlparser::tokenizer::Token;
 
 /// Maximum number of expressions that the parser begins for a statement, repeated ones included.
 const MAX_EXPRESSIONS: u32 = 20_000;
+/// Precedence of a sign: above `^`, below AT TIME ZONE.
+const SIGN: u8 = 105;
 
 /// [`GenericDialect`] that fails after [`MAX_EXPRESSIONS`] expressions.
 #[derive(Debug)]
@@ -48,12 +52,63 @@ impl Dialect for Bounded {
         GenericDialect.dialect()
     }
 
-    fn parse_prefix(&self, _: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
+    fn parse_prefix(&self, parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
         // The parser has only a shared reference to the dialect, so the counter is atomic.
         let left = self.left.load(Ordering::Relaxed).saturating_sub(1);
         self.left.store(left, Ordering::Relaxed);
-        // After this error the parser does not try another way.
-        (left == 0).then_some(Err(ParserError::RecursionLimitExceeded))
+        if left == 0 {
+            // After this error the parser does not try another way.
+            return Some(Err(ParserError::RecursionLimitExceeded));
+        }
+        let op = match parser.peek_token_ref().token {
+            Token::Minus => UnaryOperator::Minus,
+            Token::Plus => UnaryOperator::Plus,
+            _ => return None,
+        };
+        parser.advance_token();
+        let signed = parser.parse_subexpr(SIGN);
+        Some(signed.map(|expr| Expr::UnaryOp {
+            op,
+            expr: Box::new(expr),
+        }))
+    }
+
+    fn parse_infix(&self, parser: &mut Parser<'_>, left: &Expr, precedence: u8) -> Option<Result<Expr, ParserError>> {
+        let op = match parser.peek_token_ref().token {
+            Token::Caret => BinaryOperator::PGExp,
+            Token::Sharp => BinaryOperator::PGBitwiseXor,
+            _ => return None,
+        };
+        parser.advance_token();
+        let right = parser.parse_subexpr(precedence);
+        Some(right.map(|right| Expr::BinaryOp {
+            left: Box::new(left.clone()),
+            op,
+            right: Box::new(right),
+        }))
+    }
+
+    fn prec_value(&self, precedence: Precedence) -> u8 {
+        PostgreSqlDialect {}.prec_value(precedence)
+    }
+
+    fn get_next_precedence(&self, parser: &Parser<'_>) -> Option<Result<u8, ParserError>> {
+        let other = || Some(Ok(self.prec_value(Precedence::PgOther)));
+        match &parser.peek_token_ref().token {
+            Token::StringConcat
+            | Token::Sharp
+            | Token::ShiftRight
+            | Token::ShiftLeft
+            | Token::Tilde
+            | Token::TildeAsterisk
+            | Token::ExclamationMarkTilde
+            | Token::ExclamationMarkTildeAsterisk
+            | Token::DoubleTilde
+            | Token::DoubleTildeAsterisk
+            | Token::ExclamationMarkDoubleTilde
+            | Token::ExclamationMarkDoubleTildeAsterisk => other(),
+            _ => None,
+        }
     }
 
     fn is_delimited_identifier_start(&self, character: char) -> bool {

@@ -3,9 +3,9 @@
 //! Invariant: a function is called only if it is in the list of [`functions`], whatever the syntax of the call.
 
 use datafusion::sql::sqlparser::ast::{
-    AccessExpr, Array, BinaryOperator, CaseWhen, CeilFloorKind, DataType, DateTimeField, Expr, Function, FunctionArg,
-    FunctionArgExpr, FunctionArgumentClause, FunctionArgumentList, FunctionArguments, Interval, Subscript, TypedString,
-    UnaryOperator, Value, WindowFrame, WindowFrameBound, WindowSpec, WindowType,
+    AccessExpr, Array, ArrayElemTypeDef, BinaryOperator, CaseWhen, CeilFloorKind, DataType, DateTimeField, Expr,
+    Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArgumentList, FunctionArguments, Interval,
+    Subscript, TypedString, UnaryOperator, Value, WindowFrame, WindowFrameBound, WindowSpec, WindowType,
 };
 
 use super::names::normal;
@@ -128,8 +128,9 @@ impl Walk {
                 right,
                 is_some: _,
             } => {
-                // `= ANY (SELECT …)` is rewritten to IN before. Any other comparison is not supported.
-                let whole = *compare_op == BinaryOperator::Eq && matches!(**right, Expr::Subquery(_));
+                // `= ANY (SELECT …)` is rewritten to IN before, and `= ANY` of a list finds an entry. Any other
+                // comparison is not supported.
+                let whole = *compare_op == BinaryOperator::Eq;
                 none((!whole).then(|| format!("{compare_op} ANY")), NOT_EACH)?;
                 self.boxed([left, right])
             }
@@ -272,10 +273,13 @@ impl Walk {
                 lower_bound,
                 upper_bound,
                 stride,
-            }) => [lower_bound, upper_bound, stride]
-                .into_iter()
-                .flatten()
-                .try_for_each(|bound| self.expression(bound)),
+            }) => {
+                none(stride.as_ref(), "a slice has a first and a last position only")?;
+                [lower_bound, upper_bound]
+                    .into_iter()
+                    .flatten()
+                    .try_for_each(|bound| self.expression(bound))
+            }
         }
     }
 
@@ -423,7 +427,10 @@ fn binary(operator: &BinaryOperator) -> Result<(), Refusal> {
         | BinaryOperator::Or
         | BinaryOperator::BitwiseOr
         | BinaryOperator::BitwiseAnd
-        | BinaryOperator::BitwiseXor
+        | BinaryOperator::PGBitwiseXor
+        | BinaryOperator::PGExp
+        | BinaryOperator::AtArrow
+        | BinaryOperator::ArrowAt
         | BinaryOperator::PGBitwiseShiftLeft
         | BinaryOperator::PGBitwiseShiftRight
         | BinaryOperator::PGRegexMatch
@@ -476,6 +483,7 @@ fn type_(data_type: &DataType) -> Result<(), Refusal> {
             fields: None,
             precision: None,
         } => Ok(()),
+        DataType::Array(ArrayElemTypeDef::SquareBracket(entry, None)) => type_(entry),
         other => Err(Refusal::of(
             other,
             "the types are VARCHAR, the integer types, DECIMAL, REAL, DOUBLE, BOOLEAN, DATE, TIME, TIMESTAMP and INTERVAL",

@@ -7,8 +7,8 @@ use std::convert::Infallible;
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Ident, ObjectName, ObjectNamePart, Statement, TableAlias, TableFactor, VisitMut as _,
-    VisitorMut,
+    AccessExpr, BinaryOperator, Expr, Ident, ObjectName, ObjectNamePart, Statement, Subscript, TableAlias, TableFactor,
+    Value, VisitMut as _, VisitorMut,
 };
 use datafusion::sql::sqlparser::tokenizer::Location;
 
@@ -26,8 +26,12 @@ struct Rewrite<'a> {
 impl VisitorMut for Rewrite<'_> {
     type Break = Infallible;
 
-    /// Replaces `= ANY` and `<> ALL` of a subquery by IN, for which the engine handles nulls correctly.
+    /// Replaces `= ANY` and `<> ALL` of a subquery by IN, for which the engine handles nulls correctly, and completes
+    /// the bounds of a slice.
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {
+        if let Expr::CompoundFieldAccess { access_chain, .. } = expr {
+            access_chain.iter_mut().for_each(bounded);
+        }
         let (left, right, negated) = match expr {
             Expr::AnyOp {
                 left,
@@ -73,5 +77,19 @@ impl VisitorMut for Rewrite<'_> {
             *name = ObjectName::from(vec![Ident::new(TABLE)]);
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// Completes the bounds of a slice: it begins at the first entry and ends with the last one.
+fn bounded(access: &mut AccessExpr) {
+    if let AccessExpr::Subscript(Subscript::Slice {
+        lower_bound,
+        upper_bound,
+        ..
+    }) = access
+    {
+        let number = |number: i32| Expr::value(Value::Number(number.to_string(), false));
+        lower_bound.get_or_insert_with(|| number(1));
+        upper_bound.get_or_insert_with(|| number(i32::MAX));
     }
 }

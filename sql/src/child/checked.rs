@@ -15,6 +15,8 @@ use datafusion::logical_expr::{
 };
 use datafusion::physical_expr_common::datum::apply;
 
+use crate::check::alike::NAMED;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Operation {
     Add,
@@ -34,6 +36,39 @@ pub(super) fn call(operation: Operation, operands: Vec<Expr>) -> Expr {
         signature: Signature::any(operands.len(), Volatility::Immutable),
     });
     Expr::ScalarFunction(ScalarFunction::new_udf(function.into(), operands))
+}
+
+/// Returns the function that gives an expression the name of a type.
+pub(super) fn named_by_type() -> ScalarUDF {
+    ScalarUDF::new_from_impl(Named {
+        signature: Signature::any(2, Volatility::Immutable),
+    })
+}
+
+/// A function that returns its first argument.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Named {
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for Named {
+    fn name(&self) -> &'static str {
+        NAMED
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, arguments: &[DataType]) -> Result<DataType> {
+        let first = arguments.first().cloned();
+        first.ok_or_else(|| DataFusionError::Plan("a cast has an operand".to_owned()))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let first = args.args.into_iter().next();
+        first.ok_or_else(|| DataFusionError::Plan("a cast has an operand".to_owned()))
+    }
 }
 
 /// An operation as a function of the engine.

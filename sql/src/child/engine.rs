@@ -19,22 +19,29 @@ use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::execution::{SessionState, SessionStateDefaults};
+use datafusion::logical_expr::planner::ExprPlanner;
 use datafusion::logical_expr::{AggregateUDF, Expr, LogicalPlan, LogicalPlanBuilder};
 use datafusion::object_store::memory::InMemory;
+use datafusion::optimizer::Analyzer;
 use datafusion::parquet::errors::ParquetError;
-use datafusion::physical_plan::execute_stream;
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::prelude::SessionConfig;
 use datafusion::sql::parser::Statement;
 use futures_util::StreamExt as _;
 use tokio::runtime::Runtime;
 use types::{Contract, Timestamp};
 
+use super::arrays::Subscripts;
 use super::json;
+use super::mixed::Mixed;
 use super::parts::{Damage, STORE, Table};
+use super::regex::Substrings;
 use super::render::Rows;
 use super::rule::AsPostgres;
 use super::sum::CheckedSum;
+use super::{checked, doubles, in_order, regex, windows, words};
 use crate::Answer;
+use crate::check::alike;
 use crate::check::functions::ALLOWED;
 use crate::check::{STACK_BYTES, TABLE, parse};
 use crate::wire::{Job, Reply, Setup};
@@ -43,24 +50,6 @@ use crate::wire::{Job, Reply, Setup};
 const OPERATOR_MEMORY_SHARE: f64 = 0.6;
 /// Beginning of the message of `std::collections::TryReserveError`.
 const NO_MEMORY: &str = "memory allocation failed";
-/// Beginnings of sentences in which the engine asks for a bug report. They are cut off.
-const BUG_REPORTS: [&str; 4] = [
-    "This issue was likely caused by a bug",
-    "This was likely caused by a bug",
-    "This is a bug",
-    "Please help us",
-];
-/// Messages that print a plan of the engine, with their replacement in plain words.
-const PLAN_MESSAGES: [(&str, &str); 2] = [
-    (
-        "Physical plan does not support logical expression",
-        "the engine does not support a subquery here: join it, or select it in a WITH query first",
-    ),
-    (
-        "SanityCheckPlan",
-        "the engine finds no plan for this: select the columns of ORDER BY first",
-    ),
-];
 /// Maximum length of a failure message in characters.
 const MAX_MESSAGE_CHARS: usize = 600;
 /// Statement that runs once through all parts of the planner before the query comes.
@@ -142,26 +131,14 @@ impl Engine {
         tables.register_table(TABLE.to_owned(), Arc::new(table))?;
         let now = as_datetime::<TimestampMicrosecondType>(job.now.micros());
         state.execution_props_mut().query_execution_start_time = now.map(|now| now.and_utc());
-        let plan = state.statement_to_plan(statement).await?;
-        // A second check behind the allow list.
-        SQLOptions::new()
-            .with_allow_ddl(false)
-            .with_allow_dml(false)
-            .with_allow_statements(false)
-            .verify_plan(&plan)?;
-        let json = json::columns(&plan);
-        if has_case(&plan)? {
-            // The engine reads wrong columns where it filters by what a CASE gives while it runs.
-            let options = state.config_mut().options_mut();
-            options.optimizer.enable_topk_dynamic_filter_pushdown = false;
-            options.optimizer.enable_join_dynamic_filter_pushdown = false;
-        }
         let limit = job.limit as usize;
-        // One extra row tells if the result is truncated.
-        let plan = LogicalPlanBuilder::from(plan)
-            .limit(0, Some(limit.saturating_add(1)))?
-            .build()?;
-        let plan = state.create_physical_plan(&plan).await?;
+        let planned = match planned(&mut state, statement.clone(), limit).await {
+            Err(error) if is_of_equal_names(&error) => {
+                planned(&mut state, separated(statement, &job.contract), limit).await
+            }
+            planned => planned,
+        };
+        let (plan, json) = planned?;
         let mut rows = Rows::new(&plan.schema(), json, limit);
         let mut batches = execute_stream(plan, state.task_ctx())?;
         while let Some(batch) = batches.next().await {
@@ -173,6 +150,54 @@ impl Engine {
             .finish()
             .map_or(Reply::TooLarge, |answer: Answer| Reply::Answer(answer)))
     }
+}
+
+/// Plans a statement. Returns the plan, and for each of its columns if it is JSON.
+async fn planned(
+    state: &mut SessionState,
+    statement: Statement,
+    limit: usize,
+) -> Result<(Arc<dyn ExecutionPlan>, Vec<bool>)> {
+    let plan = state.statement_to_plan(statement).await?;
+    // A second check behind the allow list.
+    SQLOptions::new()
+        .with_allow_ddl(false)
+        .with_allow_dml(false)
+        .with_allow_statements(false)
+        .verify_plan(&plan)?;
+    let json = json::columns(&plan);
+    if has_case(&plan)? {
+        // The engine reads wrong columns where it filters by what a CASE gives while it runs.
+        let options = state.config_mut().options_mut();
+        options.optimizer.enable_topk_dynamic_filter_pushdown = false;
+        options.optimizer.enable_join_dynamic_filter_pushdown = false;
+    }
+    // One extra row tells if the result is truncated.
+    let plan = LogicalPlanBuilder::from(plan)
+        .limit(0, Some(limit.saturating_add(1)))?
+        .build()?;
+    Ok((in_order::plan(state.create_physical_plan(&plan).await?)?, json))
+}
+
+/// Returns true if the engine does not tell two columns apart.
+fn is_of_equal_names(error: &DataFusionError) -> bool {
+    let message = error.to_string();
+    [
+        "unique expression names",
+        "duplicate qualified field",
+        "duplicate unqualified field",
+        "would be ambiguous",
+    ]
+    .iter()
+    .any(|words| message.contains(words))
+}
+
+/// Gives every column of a statement a name of its own.
+fn separated(mut statement: Statement, contract: &Contract) -> Statement {
+    if let Statement::Statement(statement) = &mut statement {
+        alike::separate(statement, contract);
+    }
+    statement
 }
 
 /// Functions that the engine rewrites to CASE.
@@ -225,19 +250,27 @@ fn state(setup: &Setup) -> Result<SessionState> {
     let allowed = |name: &str| ALLOWED.binary_search(&name).is_ok();
     let mut scalars = SessionStateDefaults::default_scalar_functions();
     scalars.retain(|function| allowed(function.name()));
+    let mut scalars = regex::functions(doubles::functions(scalars));
+    scalars.push(Arc::new(checked::named_by_type()));
     let mut aggregates = SessionStateDefaults::default_aggregate_functions();
     // `CheckedSum` replaces the engine's `sum`, which wraps around.
     aggregates.retain(|function| allowed(function.name()) && function.name() != "sum");
     aggregates.push(Arc::new(AggregateUDF::new_from_impl(CheckedSum::default())));
     let mut windows = SessionStateDefaults::default_window_functions();
     windows.retain(|function| allowed(function.name()));
+    let mut planners: Vec<Arc<dyn ExprPlanner>> = vec![Arc::new(Subscripts), Arc::new(Substrings)];
+    planners.extend(SessionStateDefaults::default_expr_planners());
+    let mut rules = Analyzer::new().rules;
+    // Added before the engine's rules, which coerce types.
+    rules.insert(0, Arc::new(Mixed));
     Ok(SessionStateBuilder::new()
         .with_config(config)
         .with_runtime_env(runtime)
-        .with_expr_planners(SessionStateDefaults::default_expr_planners())
+        .with_analyzer_rules(rules)
+        .with_expr_planners(planners)
         .with_scalar_functions(scalars)
         .with_aggregate_functions(aggregates)
-        .with_window_functions(windows)
+        .with_window_functions(windows::functions(windows))
         // Added after the engine's rules, so types are already coerced.
         .with_analyzer_rule(Arc::new(AsPostgres))
         .build())
@@ -248,11 +281,11 @@ fn failed(error: &DataFusionError) -> Reply {
     if let DataFusionError::ResourcesExhausted(_) = error.find_root() {
         return Reply::OutOfMemory;
     }
-    let message = error.strip_backtrace();
     // An operator that reserves memory fails with the message of the standard library.
-    if message.contains(NO_MEMORY) {
+    if error.to_string().contains(NO_MEMORY) {
         return Reply::OutOfMemory;
     }
+    let message = words::said(error);
     if is_of_a_part(error) {
         Reply::Unreadable(shortened(&message))
     } else {
@@ -282,24 +315,13 @@ fn is_of_a_part(error: &DataFusionError) -> bool {
 /// Message of the engine if a condition fails during a scan.
 const FILTER_FAILED: &str = "Error evaluating filter predicate";
 
-fn panicked(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-    shortened(&format!(
-        "the engine ended with a panic: {}",
-        text.unwrap_or("no message")
-    ))
+/// Returns the message for a panic of the engine. Its own text is for developers of the engine.
+fn panicked(_: &(dyn Any + Send)) -> String {
+    words::NO_WORDS.to_owned()
 }
 
-/// Shortens a message and removes the engine's requests to its own developers.
+/// Shortens a message.
 fn shortened(message: &str) -> String {
-    let end = BUG_REPORTS.iter().filter_map(|words| message.find(words)).min();
-    let message = message[..end.unwrap_or(message.len())].trim_end();
-    let message = message
-        .replace("as_postgres\ncaused by\nError during planning: ", "")
-        .replace("Internal error: ", "the engine cannot run this: ");
-    let plain = PLAN_MESSAGES.iter().find(|(words, _)| message.contains(words));
-    let message = plain.map_or(message, |(_, plain)| (*plain).to_owned());
     let mut short: String = message.chars().take(MAX_MESSAGE_CHARS).collect();
     if short.len() < message.len() {
         short.push('…');

@@ -16,6 +16,7 @@ use datafusion::error::{DataFusionError, Result};
 use serde_json::value::RawValue;
 use types::Timestamp;
 
+use crate::check::alike;
 use crate::{Answer, Column, MAX_ANSWER_BYTES};
 
 /// Rendered rows of an incomplete answer.
@@ -34,7 +35,7 @@ impl Rows {
     /// Creates an empty answer with these columns. `json` marks the columns with JSON text.
     pub(super) fn new(schema: &Schema, json: Vec<bool>, limit: usize) -> Self {
         let columns = schema.fields().iter().zip(&json).map(|(field, json)| Column {
-            name: field.name().clone(),
+            name: alike::shown(field.name()).to_owned(),
             kind: if *json {
                 "Json".to_owned()
             } else {

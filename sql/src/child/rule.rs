@@ -18,7 +18,8 @@ use datafusion::logical_expr::{Expr, ExprSchemable as _, LogicalPlan, Operator, 
 use datafusion::optimizer::AnalyzerRule;
 
 use super::checked::{Operation, call};
-use super::membership;
+use super::{arrays, doubles, float_text, guard, membership, regex};
+use crate::check::alike;
 
 /// Maximum number of nodes of an expression that is compared with each entry of a list. Each comparison copies it.
 const MAX_COMPARED: usize = 64;
@@ -39,10 +40,16 @@ impl AnalyzerRule for AsPostgres {
             membership::check(&plan, &schema)?;
             // A replaced expression would change the name of its column, so the name is saved and restored.
             let names = NamePreserver::new(&plan);
+            let filters = matches!(plan, LogicalPlan::Filter(_));
             plan.map_expressions(|expr| {
                 let name = names.save(&expr);
                 let replaced = expr.transform_up(|expr| replaced(expr, &schema))?;
-                Ok(replaced.update_data(|expr| name.restore(expr)))
+                let guarded = if filters {
+                    replaced.transform_data(|expr| guard::guarded(expr, &schema))?
+                } else {
+                    replaced
+                };
+                Ok(guarded.update_data(|expr| name.restore(expr)))
             })?
             .map_data(LogicalPlan::recompute_schema)
         })?;
@@ -53,6 +60,14 @@ impl AnalyzerRule for AsPostgres {
 fn replaced(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     match expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
+            let binary = BinaryExpr { left, op, right };
+            if let Some(replaced) = regex::operator(&binary, schema)? {
+                return Ok(Transformed::yes(replaced));
+            }
+            if let Some(replaced) = doubles::binary(&binary, schema)? {
+                return Ok(Transformed::yes(replaced));
+            }
+            let BinaryExpr { left, op, right } = binary;
             let operation = match op {
                 Operator::Plus => Some(Operation::Add),
                 Operator::Minus => Some(Operation::Subtract),
@@ -68,6 +83,32 @@ fn replaced(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             })
         }
         Expr::Negative(of) if is_whole(&of, schema)? => Ok(Transformed::yes(call(Operation::Negate, vec![*of]))),
+        Expr::Negative(of) if of.get_type(schema)?.is_floating() => Ok(Transformed::yes(doubles::negated(*of))),
+        Expr::Literal(value, metadata) => Ok(match doubles::literal(&value) {
+            Some(value) => Transformed::yes(Expr::Literal(value, metadata)),
+            None => Transformed::no(Expr::Literal(value, metadata)),
+        }),
+        Expr::Cast(Cast { expr, field }) if field.data_type().is_string() && expr.get_type(schema)?.is_floating() => {
+            Ok(Transformed::yes(float_text::call(*expr, field.data_type().clone())))
+        }
+        Expr::TryCast(TryCast { expr, field })
+            if field.data_type().is_string() && expr.get_type(schema)?.is_floating() =>
+        {
+            Ok(Transformed::yes(float_text::call(*expr, field.data_type().clone())))
+        }
+        Expr::Cast(Cast { expr, field }) if doubles::loses(&expr.get_type(schema)?, field.data_type()) => {
+            let operand = (*expr).clone();
+            Ok(Transformed::yes(doubles::converted(
+                Expr::Cast(Cast::new_from_field(expr, field)),
+                operand,
+            )))
+        }
+        Expr::Cast(Cast { expr, field }) if field.data_type().is_list() && !is_list(&expr.get_type(schema)?) => {
+            let shown = expr.schema_name();
+            Err(not_offered(&format!(
+                "`{shown}` is no list and cannot be cast to one: write [1, 2], or use string_to_array()"
+            )))
+        }
         Expr::Cast(Cast { expr, field }) if field.data_type().is_integer() => {
             let nearest = nearest(*expr, schema)?;
             Ok(nearest.update_data(|expr| Expr::Cast(Cast::new_from_field(Box::new(expr), field))))
@@ -94,6 +135,10 @@ fn or_null(subquery: Subquery) -> Transformed<Expr> {
         Some(field) if !field.is_nullable() => Transformed::yes(call(Operation::MaybeNull, vec![subquery])),
         _ => Transformed::no(subquery),
     }
+}
+
+fn is_list(kind: &DataType) -> bool {
+    kind.is_list() || kind.is_null()
 }
 
 fn is_whole(expr: &Expr, schema: &DFSchema) -> Result<bool> {
@@ -160,7 +205,15 @@ fn each(expr: &Expr, list: Vec<Expr>, negated: bool) -> Result<Expr> {
 }
 
 fn function_of(function: ScalarFunction, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    if let Some(func) = arrays::replacement(&function.func) {
+        return Ok(Transformed::yes(Expr::ScalarFunction(ScalarFunction {
+            func,
+            ..function
+        })));
+    }
     match (function.func.name(), &function.args[..]) {
+        // It has given the cast its name, which is preserved.
+        (alike::NAMED, [cast, _]) => Ok(Transformed::yes(cast.clone())),
         ("date_part", [part, of]) => {
             let DataType::Duration(unit) = of.get_type(schema)? else {
                 return Ok(Transformed::no(Expr::ScalarFunction(function)));

@@ -1,6 +1,6 @@
-//! What statements answer, held against `corpus/results.slt`.
+//! What statements answer, held against `corpus/results.slt` and `corpus/meaning.slt`.
 //!
-//! A record of the file is `query`, the types of the columns, a statement, `----`, and its rows as JSON arrays; or
+//! A record of a file is `query`, the types of the columns, a statement, `----`, and its rows as JSON arrays; or
 //! `error`, words of its message, and a statement. Records are separated by empty lines, `#` starts a comment.
 
 use std::fmt::Write as _;
@@ -10,7 +10,10 @@ use serde_json::json;
 
 use crate::fixture::{Fixture, rows};
 
-const CORPUS: &str = include_str!("../corpus/results.slt");
+const CORPORA: [&str; 2] = [
+    include_str!("../corpus/results.slt"),
+    include_str!("../corpus/meaning.slt"),
+];
 
 #[tokio::test]
 async fn every_statement_answers_what_the_corpus_says() {
@@ -18,7 +21,7 @@ async fn every_statement_answers_what_the_corpus_says() {
     let sandbox = fixture.sandbox();
     let mut problems = String::new();
     let mut statements = 0;
-    for record in CORPUS.split("\n\n") {
+    for record in CORPORA.iter().flat_map(|corpus| corpus.split("\n\n")) {
         let lines: Vec<&str> = record.lines().filter(|line| !line.starts_with('#')).collect();
         let Some((head, body)) = lines.split_first() else {
             continue;
