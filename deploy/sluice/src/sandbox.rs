@@ -194,7 +194,7 @@ async fn measured<T>(query: impl Future<Output = Result<T, sql::Error>>) -> Resu
 fn failure(error: sql::Error) -> Failure {
     match error {
         sql::Error::Refused(refusal) => Failure::Refused {
-            reason: refusal.to_string(),
+            reason: format!("{}: {}", refusal.what, refusal.rule),
         },
         sql::Error::Failed { message } => Failure::Failed { message },
         sql::Error::TimedOut { .. } => Failure::TimedOut,

@@ -115,6 +115,8 @@ async fn what_is_not_a_question_is_refused_naming_the_statement() {
             "{sql}: {}",
             answer.body
         );
+        let said = answer.text("/message");
+        assert!(said.matches("is refused").count() <= 1, "{sql}: {said}");
     }
     for body in [
         json!({}),
