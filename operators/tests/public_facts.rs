@@ -18,6 +18,8 @@ mod tests {
     const ACCESS: &str = include_str!("facts/requests.txt");
     const READS: &str = include_str!("facts/reads.fastq");
     const DUMP: &str = include_str!("facts/dump.txt");
+    const DECIMALS: &str = include_str!("facts/decimals.jsonl");
+    const STARS: &str = include_str!("facts/stars.txt");
     const HISTORY: &str = include_str!("facts/history.txt");
 
     /// The records that the gate refuses: their texts and the kinds of data found.
@@ -146,6 +148,21 @@ mod tests {
     #[test]
     fn a_dump_of_bytes() {
         lines(DUMP, 64);
+    }
+
+    #[test]
+    fn decimals_without_a_zero() {
+        let records: Vec<Value> = DECIMALS
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        holds_nothing_personal(&records, 5);
+        lines(DECIMALS, 5);
+    }
+
+    #[test]
+    fn a_catalogue_of_stars() {
+        lines(STARS, 60);
     }
 
     #[test]
