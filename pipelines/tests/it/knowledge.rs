@@ -312,6 +312,36 @@ async fn units_are_published_or_rejected_with_reasons() {
 }
 
 #[tokio::test]
+async fn what_a_refusal_recommends_is_published() {
+    let mut world = World::new().await;
+    world.start("one", "knowledge");
+    let units = [
+        (1, "jane.roe@corporate-mail.com"),
+        (2, "+44 20 7946 0958"),
+        (3, "4111 1111 1111 1111"),
+    ]
+    .map(|(seed, personal)| unit(&format!("{} ask {personal}", words(seed, 60))));
+    world.submit(&units).await;
+    let refused = world.outcomes(3).await;
+    assert_eq!(codes(&refused, &units), ["personal_data"; 3]);
+    let repaired = [11, 12, 13].into_iter().zip(&refused).map(|(seed, outcome)| {
+        let detail = &outcome.report.last().unwrap().detail;
+        assert!(
+            detail.contains("`/body` holds ") && detail.contains("` of /guide/personal-data.md)"),
+            "{detail}"
+        );
+        let (_, after) = detail.split_once("or put `").unwrap();
+        let (instead, _) = after.split_once('`').unwrap();
+        unit(&format!("{} ask {instead}", words(seed, 60)))
+    });
+    let repaired: Vec<_> = repaired.collect();
+    world.submit(&repaired).await;
+    let outcomes = world.outcomes(3).await;
+    assert_eq!(codes(&outcomes, &repaired), ["published"; 3]);
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn of_copies_the_earliest_in_the_log_is_published() {
     let mut world = World::new().await;
     let body = words(1, 60);
