@@ -26,7 +26,7 @@ pub enum Error {
     },
 }
 
-/// Why one record cannot be taken. The records after it can.
+/// Reason why one record cannot be taken. The records after it can.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Problem {
     /// Text follows the quote that closes this cell, counted from 0.

@@ -217,7 +217,7 @@ enum Values {
     },
 }
 
-/// Where the elements of each row are.
+/// Places of the elements of each row.
 #[derive(Debug)]
 enum Ends {
     Offsets(Vec<usize>),
