@@ -50,7 +50,7 @@ fn listed(outcome: &Outcome) -> Vec<(u32, &str)> {
 fn ten(refused: usize) -> Vec<Value> {
     let wrong = (0..refused).map(|row| match row % 2 {
         0 => json!({"text": 7}),
-        _ => json!({"text": "kim.larsen@posteo.net"}),
+        _ => json!({"text": format!("kim.larsen{row}@posteo.net")}),
     });
     let good = (refused..10).map(|row| json!({"text": format!("good {}", row.min(8))}));
     wrong.chain(good).collect()
