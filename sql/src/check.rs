@@ -12,6 +12,7 @@ pub(crate) mod functions;
 mod names;
 mod query;
 mod rewrite;
+mod times;
 
 use datafusion::sql::sqlparser::ast::Statement;
 use datafusion::sql::sqlparser::dialect::GenericDialect;

@@ -3,15 +3,19 @@
 //! Invariant: nothing of a query is read before the fence is closed. The caller can distinguish all ways in which the
 //! process ends.
 
+mod arithmetic;
 mod arrays;
 mod checked;
+mod differences;
 mod doubles;
 mod engine;
 mod fence;
 mod float_text;
 mod guard;
 mod in_order;
+mod interval_aggregates;
 mod json;
+mod lengths;
 mod membership;
 mod mixed;
 mod parts;
@@ -20,6 +24,8 @@ mod regex;
 mod render;
 mod rule;
 mod sum;
+mod temporal;
+mod texts;
 mod windows;
 mod words;
 

@@ -27,6 +27,7 @@
 //! - Integers are JSON numbers of any size. Decimals are texts.
 //! - Doubles are JSON numbers, or the texts `NaN`, `Infinity` and `-Infinity`.
 //! - Timestamps are RFC 3339 texts, without an offset if the column has no time zone. Dates are `YYYY-MM-DD`.
+//! - A difference of timestamps is an ISO 8601 text in seconds, `PT86460S`. Any other interval is a text in words.
 //! - Binary values are hexadecimal texts.
 //! - A field of type `json` that the query returns unchanged, under any name, has the type `Json` and its own JSON
 //!   value. Inside a query, after a cast or a function, and in a UNION with texts, it is canonical JSON text.
@@ -34,6 +35,10 @@
 //! Arithmetic: an integer, or a sum of integers, that leaves its type is an error. A cast to DECIMAL prevents it. A
 //! number with a point is a double, even if it is cast to DECIMAL; a text that is cast keeps its digits. A double that
 //! is cast to an integer is rounded to the nearest integer, and a tie to the even one.
+//!
+//! Times: a timestamp has microseconds. A timestamp with a time zone is an instant, shown in UTC; `AT TIME ZONE` turns
+//! it into the local time of a zone, and back. Intervals are compared by their length, with 30 days a month and 24
+//! hours a day.
 //!
 //! # Dialect
 //!
@@ -56,6 +61,7 @@ pub mod check;
 pub mod child;
 mod error;
 mod sandbox;
+mod time;
 mod wire;
 
 pub use answer::{Answer, Column, MAX_ANSWER_BYTES};

@@ -85,9 +85,11 @@ const EDGES: [(&str, &[&str]); 24] = [
 ];
 
 /// Outside packages with few users: who they are. Everybody else goes through these.
-const OWNERS: [(&str, &[&str]); 32] = [
+const OWNERS: [(&str, &[&str]); 34] = [
     ("sqlx", &["store"]),
     ("datafusion", &["sql"]),
+    ("chrono", &["sql"]),
+    ("chrono-tz", &["sql"]),
     ("seccompiler", &["sql"]),
     ("parquet", &["proof", "catalog", "collectors", "sluice", "tests"]),
     ("object_store", &["catalog", "sluice", "tests"]),

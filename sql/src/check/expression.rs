@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::names::normal;
 use super::query::{Walk, none, single};
-use super::{Refusal, formats, functions};
+use super::{Refusal, formats, functions, times};
 
 const NOT_OFFERED: &str = "the expression is not supported";
 const NOT_EACH: &str =
@@ -206,16 +206,19 @@ impl Walk {
                 type_(data_type)?;
                 literal(&value.value)
             }
-            Expr::Interval(Interval {
-                value,
-                leading_field,
-                leading_precision,
-                last_field,
-                fractional_seconds_precision,
-            }) => {
+            Expr::Interval(
+                interval @ Interval {
+                    value,
+                    leading_field,
+                    leading_precision,
+                    last_field,
+                    fractional_seconds_precision,
+                },
+            ) => {
                 let plain =
                     leading_precision.is_none() && last_field.is_none() && fractional_seconds_precision.is_none();
                 none((!plain).then_some(expression), "write an interval as INTERVAL '1 day'")?;
+                times::written(interval)?;
                 leading_field.as_ref().map_or(Ok(()), date_part)?;
                 self.expression(value)
             }

@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use datafusion::sql::sqlparser::tokenizer::Location;
 
-use super::TABLE;
+use super::{TABLE, times};
 
 /// Rewrites a statement. `table` has the positions of names that were spelled like the table and matched a field.
 pub(super) fn rewrite(statement: &mut Statement, table: &[Location]) {
@@ -26,35 +26,13 @@ struct Rewrite<'a> {
 impl VisitorMut for Rewrite<'_> {
     type Break = Infallible;
 
-    /// Replaces `= ANY` and `<> ALL` of a subquery by IN, for which the engine handles nulls correctly, and completes
-    /// the bounds of a slice.
+    /// Replaces expressions whose engine's form has another meaning, and completes the bounds of a slice.
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {
         if let Expr::CompoundFieldAccess { access_chain, .. } = expr {
             access_chain.iter_mut().for_each(bounded);
         }
-        let (left, right, negated) = match expr {
-            Expr::AnyOp {
-                left,
-                compare_op: BinaryOperator::Eq,
-                right,
-                ..
-            } => (left, right, false),
-            Expr::AllOp {
-                left,
-                compare_op: BinaryOperator::NotEq,
-                right,
-            } => (left, right, true),
-            _ => return ControlFlow::Continue(()),
-        };
-        if let Expr::Subquery(subquery) = &mut **right {
-            let subquery = subquery.clone();
-            let expr_of = left.clone();
-            *expr = Expr::InSubquery {
-                expr: expr_of,
-                subquery,
-                negated,
-            };
-        }
+        times::rewrite(expr);
+        subquery(expr);
         ControlFlow::Continue(())
     }
 
@@ -91,5 +69,32 @@ fn bounded(access: &mut AccessExpr) {
         let number = |number: i32| Expr::value(Value::Number(number.to_string(), false));
         lower_bound.get_or_insert_with(|| number(1));
         upper_bound.get_or_insert_with(|| number(i32::MAX));
+    }
+}
+
+/// Replaces `= ANY` and `<> ALL` of a subquery by IN, for which the engine handles nulls correctly.
+fn subquery(expr: &mut Expr) {
+    let (left, right, negated) = match expr {
+        Expr::AnyOp {
+            left,
+            compare_op: BinaryOperator::Eq,
+            right,
+            ..
+        } => (left, right, false),
+        Expr::AllOp {
+            left,
+            compare_op: BinaryOperator::NotEq,
+            right,
+        } => (left, right, true),
+        _ => return,
+    };
+    if let Expr::Subquery(subquery) = &mut **right {
+        let subquery = subquery.clone();
+        let expr_of = left.clone();
+        *expr = Expr::InSubquery {
+            expr: expr_of,
+            subquery,
+            negated,
+        };
     }
 }

@@ -31,15 +31,16 @@ use futures_util::StreamExt as _;
 use tokio::runtime::Runtime;
 use types::{Contract, Timestamp};
 
+use super::arithmetic::Arithmetic;
 use super::arrays::Subscripts;
-use super::json;
+use super::lengths::ByLength;
 use super::mixed::Mixed;
 use super::parts::{Damage, STORE, Table};
 use super::regex::Substrings;
-use super::render::Rows;
+use super::render::{Rows, Shown};
 use super::rule::AsPostgres;
 use super::sum::CheckedSum;
-use super::{checked, doubles, in_order, regex, windows, words};
+use super::{checked, differences, doubles, in_order, interval_aggregates, json, regex, temporal, windows, words};
 use crate::Answer;
 use crate::check::alike;
 use crate::check::functions::ALLOWED;
@@ -138,8 +139,8 @@ impl Engine {
             }
             planned => planned,
         };
-        let (plan, json) = planned?;
-        let mut rows = Rows::new(&plan.schema(), json, limit);
+        let (plan, shown) = planned?;
+        let mut rows = Rows::new(&plan.schema(), shown, limit);
         let mut batches = execute_stream(plan, state.task_ctx())?;
         while let Some(batch) = batches.next().await {
             if !rows.add(&batch?)? {
@@ -152,12 +153,12 @@ impl Engine {
     }
 }
 
-/// Plans a statement. Returns the plan, and for each of its columns if it is JSON.
+/// Plans a statement. Returns the plan, and the form in which each of its columns is shown.
 async fn planned(
     state: &mut SessionState,
     statement: Statement,
     limit: usize,
-) -> Result<(Arc<dyn ExecutionPlan>, Vec<bool>)> {
+) -> Result<(Arc<dyn ExecutionPlan>, Vec<Shown>)> {
     let plan = state.statement_to_plan(statement).await?;
     // A second check behind the allow list.
     SQLOptions::new()
@@ -165,7 +166,7 @@ async fn planned(
         .with_allow_dml(false)
         .with_allow_statements(false)
         .verify_plan(&plan)?;
-    let json = json::columns(&plan);
+    let shown = Shown::of(json::columns(&plan), &differences::columns(&plan));
     if has_case(&plan)? {
         // The engine reads wrong columns where it filters by what a CASE gives while it runs.
         let options = state.config_mut().options_mut();
@@ -176,7 +177,7 @@ async fn planned(
     let plan = LogicalPlanBuilder::from(plan)
         .limit(0, Some(limit.saturating_add(1)))?
         .build()?;
-    Ok((in_order::plan(state.create_physical_plan(&plan).await?)?, json))
+    Ok((in_order::plan(state.create_physical_plan(&plan).await?)?, shown))
 }
 
 /// Returns true if the engine does not tell two columns apart.
@@ -231,7 +232,7 @@ fn state(setup: &Setup) -> Result<SessionState> {
         // skip parts that have their first values.
         .set_bool("datafusion.optimizer.enable_aggregate_dynamic_filter_pushdown", false)
         // With a time zone, `now()` is an instant and not a local time.
-        .set_str("datafusion.execution.time_zone", "+00:00");
+        .set_str("datafusion.execution.time_zone", "UTC");
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -249,19 +250,26 @@ fn state(setup: &Setup) -> Result<SessionState> {
     runtime.register_object_store(ObjectStoreUrl::parse(STORE)?.as_ref(), Arc::new(InMemory::new()));
     let allowed = |name: &str| ALLOWED.binary_search(&name).is_ok();
     let mut scalars = SessionStateDefaults::default_scalar_functions();
-    scalars.retain(|function| allowed(function.name()));
+    let own = temporal::functions();
+    let replaced = |name: &str| own.iter().any(|function| function.name() == name);
+    scalars.retain(|function| allowed(function.name()) && !replaced(function.name()));
+    scalars.extend(own);
     let mut scalars = regex::functions(doubles::functions(scalars));
     scalars.push(Arc::new(checked::named_by_type()));
     let mut aggregates = SessionStateDefaults::default_aggregate_functions();
     // `CheckedSum` replaces the engine's `sum`, which wraps around.
     aggregates.retain(|function| allowed(function.name()) && function.name() != "sum");
     aggregates.push(Arc::new(AggregateUDF::new_from_impl(CheckedSum::default())));
+    let aggregates = aggregates.into_iter().map(interval_aggregates::either).collect();
     let mut windows = SessionStateDefaults::default_window_functions();
     windows.retain(|function| allowed(function.name()));
-    let mut planners: Vec<Arc<dyn ExprPlanner>> = vec![Arc::new(Subscripts), Arc::new(Substrings)];
+    let mut planners: Vec<Arc<dyn ExprPlanner>> =
+        vec![Arc::new(Arithmetic), Arc::new(Subscripts), Arc::new(Substrings)];
     planners.extend(SessionStateDefaults::default_expr_planners());
     let mut rules = Analyzer::new().rules;
-    // Added before the engine's rules, which coerce types.
+    // Types are coerced last, so intervals are replaced by their lengths before.
+    rules.insert(rules.len() - 1, Arc::new(ByLength));
+    // Before any rule of the engine, so that it sees the types as the statement has them.
     rules.insert(0, Arc::new(Mixed));
     Ok(SessionStateBuilder::new()
         .with_config(config)

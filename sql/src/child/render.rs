@@ -4,11 +4,13 @@
 //! row.
 
 use std::io::{self, Write as _};
+use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, DurationMicrosecondArray, RecordBatch};
 use datafusion::arrow::datatypes::{
-    DataType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, Schema, TimeUnit,
-    TimestampMicrosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    DataType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    IntervalMonthDayNanoType, IntervalUnit, Schema, TimeUnit, TimestampMicrosecondType, UInt8Type, UInt16Type,
+    UInt32Type, UInt64Type,
 };
 use datafusion::arrow::util::display::{ArrayFormatter, DurationFormat, FormatOptions};
 use datafusion::common::cast::as_primitive_array;
@@ -16,15 +18,46 @@ use datafusion::error::{DataFusionError, Result};
 use serde_json::value::RawValue;
 use types::Timestamp;
 
+use super::temporal::from_engine;
 use crate::check::alike;
 use crate::{Answer, Column, MAX_ANSWER_BYTES};
+
+/// Name of the type of intervals.
+const INTERVAL: &str = "Interval(MonthDayNano)";
+/// Name of the type of differences of timestamps.
+const DIFFERENCE: &str = "Duration(µs)";
+
+/// Form in which the values of a column are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shown {
+    /// As values of their type.
+    Plain,
+    /// Texts as JSON values.
+    Json,
+    /// Intervals as lengths of time.
+    Difference,
+}
+
+impl Shown {
+    /// Returns the form of each column: those marked by `json` are JSON, those by `differences` are lengths of time.
+    pub(super) fn of(json: Vec<bool>, differences: &[bool]) -> Vec<Self> {
+        let columns = json.into_iter().zip(differences);
+        columns
+            .map(|(json, difference)| match (json, difference) {
+                (true, _) => Self::Json,
+                (false, true) => Self::Difference,
+                (false, false) => Self::Plain,
+            })
+            .collect()
+    }
+}
 
 /// Rendered rows of an incomplete answer.
 #[derive(Debug)]
 pub(super) struct Rows {
     columns: Vec<Column>,
     limit: usize,
-    json: Vec<bool>,
+    shown: Vec<Shown>,
     done: Vec<Box<RawValue>>,
     bytes: usize,
     truncated: bool,
@@ -32,21 +65,21 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// Creates an empty answer with these columns. `json` marks the columns with JSON text.
-    pub(super) fn new(schema: &Schema, json: Vec<bool>, limit: usize) -> Self {
-        let columns = schema.fields().iter().zip(&json).map(|(field, json)| Column {
+    /// Creates an empty answer with these columns.
+    pub(super) fn new(schema: &Schema, shown: Vec<Shown>, limit: usize) -> Self {
+        let columns = schema.fields().iter().zip(&shown).map(|(field, shown)| Column {
             name: alike::shown(field.name()).to_owned(),
-            kind: if *json {
-                "Json".to_owned()
-            } else {
-                name(field.data_type())
+            kind: match shown {
+                Shown::Json => "Json".to_owned(),
+                Shown::Difference => name(field.data_type()).replace(INTERVAL, DIFFERENCE),
+                Shown::Plain => name(field.data_type()),
             },
             nullable: field.is_nullable(),
         });
         Self {
             columns: columns.collect(),
             limit,
-            json,
+            shown,
             done: Vec::new(),
             bytes: 0,
             truncated: false,
@@ -62,11 +95,11 @@ impl Rows {
                 return Ok(false);
             }
             let mut text = vec![b'['];
-            for (index, (column, json)) in batch.columns().iter().zip(&self.json).enumerate() {
+            for (index, (column, shown)) in batch.columns().iter().zip(&self.shown).enumerate() {
                 if index > 0 {
                     text.push(b',');
                 }
-                value(&mut text, column, row, *json)?;
+                value(&mut text, column, row, *shown)?;
             }
             text.push(b']');
             self.bytes += text.len();
@@ -110,7 +143,7 @@ fn name(kind: &DataType) -> String {
 }
 
 /// Writes one value as JSON.
-fn value(text: &mut Vec<u8>, column: &ArrayRef, row: usize, json: bool) -> Result<()> {
+fn value(text: &mut Vec<u8>, column: &ArrayRef, row: usize, shown: Shown) -> Result<()> {
     if column.is_null(row) {
         text.extend_from_slice(b"null");
         return Ok(());
@@ -142,9 +175,9 @@ fn value(text: &mut Vec<u8>, column: &ArrayRef, row: usize, json: bool) -> Resul
             }
         }
         DataType::Float64 => double(text, as_primitive_array::<Float64Type>(column)?.value(row))?,
-        DataType::Utf8 => string(text, column.as_string::<i32>().value(row), json)?,
-        DataType::LargeUtf8 => string(text, column.as_string::<i64>().value(row), json)?,
-        DataType::Utf8View => string(text, column.as_string_view().value(row), json)?,
+        DataType::Utf8 => string(text, column.as_string::<i32>().value(row), shown)?,
+        DataType::LargeUtf8 => string(text, column.as_string::<i64>().value(row), shown)?,
+        DataType::Utf8View => string(text, column.as_string_view().value(row), shown)?,
         DataType::Timestamp(TimeUnit::Microsecond, Some(zone)) if &**zone == "UTC" || &**zone == "+00:00" => {
             let instant = as_primitive_array::<TimestampMicrosecondType>(column)?.value(row);
             let instant = Timestamp::from_micros(instant);
@@ -155,40 +188,56 @@ fn value(text: &mut Vec<u8>, column: &ArrayRef, row: usize, json: bool) -> Resul
             }
             json_text(text, &instant.to_string())?;
         }
-        DataType::List(_) => list(text, &column.as_list::<i32>().value(row))?,
-        DataType::LargeList(_) => list(text, &column.as_list::<i64>().value(row))?,
-        DataType::ListView(_) => list(text, &column.as_list_view::<i32>().value(row))?,
-        DataType::FixedSizeList(_, _) => list(text, &column.as_fixed_size_list().value(row))?,
+        DataType::List(_) => list(text, &column.as_list::<i32>().value(row), shown)?,
+        DataType::LargeList(_) => list(text, &column.as_list::<i64>().value(row), shown)?,
+        DataType::ListView(_) => list(text, &column.as_list_view::<i32>().value(row), shown)?,
+        DataType::FixedSizeList(_, _) => list(text, &column.as_fixed_size_list().value(row), shown)?,
+        DataType::Interval(IntervalUnit::MonthDayNano) if shown == Shown::Difference => {
+            let interval = from_engine(as_primitive_array::<IntervalMonthDayNanoType>(column)?.value(row));
+            match interval.length() {
+                Ok(length) if interval.months == 0 => {
+                    formatted(
+                        text,
+                        &(Arc::new(DurationMicrosecondArray::from(vec![length])) as ArrayRef),
+                        0,
+                    )?;
+                }
+                _ => formatted(text, column, row)?,
+            }
+        }
         DataType::Dictionary(_, _) => {
             // A dictionary is only a layout. Its value is rendered.
             let dictionary = column.as_any_dictionary();
             let key = dictionary.normalized_keys()[row];
-            value(text, dictionary.values(), key, json)?;
+            value(text, dictionary.values(), key, shown)?;
         }
-        _ => {
-            let options = FormatOptions::new().with_duration_format(DurationFormat::ISO8601);
-            let formatted = ArrayFormatter::try_new(column, &options)?.value(row).try_to_string()?;
-            json_text(text, &formatted)?;
-        }
+        _ => formatted(text, column, row)?,
     }
     Ok(())
 }
 
-fn list(text: &mut Vec<u8>, items: &ArrayRef) -> Result<()> {
+/// Writes a value in the engine's words.
+fn formatted(text: &mut Vec<u8>, column: &ArrayRef, row: usize) -> Result<()> {
+    let options = FormatOptions::new().with_duration_format(DurationFormat::ISO8601);
+    let formatted = ArrayFormatter::try_new(column, &options)?.value(row).try_to_string()?;
+    json_text(text, &formatted)
+}
+
+fn list(text: &mut Vec<u8>, items: &ArrayRef, shown: Shown) -> Result<()> {
     text.push(b'[');
     for index in 0..items.len() {
         if index > 0 {
             text.push(b',');
         }
-        value(text, items, index, false)?;
+        value(text, items, index, shown)?;
     }
     text.push(b']');
     Ok(())
 }
 
 /// Writes a text. A text of a JSON column that is not valid JSON is written as a JSON string.
-fn string(text: &mut Vec<u8>, string: &str, json: bool) -> Result<()> {
-    if json && serde_json::from_str::<&RawValue>(string).is_ok() {
+fn string(text: &mut Vec<u8>, string: &str, shown: Shown) -> Result<()> {
+    if shown == Shown::Json && serde_json::from_str::<&RawValue>(string).is_ok() {
         text.extend_from_slice(string.as_bytes());
         return Ok(());
     }

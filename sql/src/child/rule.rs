@@ -6,19 +6,19 @@
 use std::iter;
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::{DataType, TimeUnit};
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::DFSchema;
 use datafusion::common::tree_node::{Transformed, TreeNode as _, TreeNodeRecursion};
-use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::config::ConfigOptions;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::expr::{BinaryExpr, Cast, InList, ScalarFunction, TryCast};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Expr, ExprSchemable as _, LogicalPlan, Operator, Subquery, cast, lit};
+use datafusion::logical_expr::{Expr, ExprSchemable as _, LogicalPlan, Operator, Subquery, cast};
 use datafusion::optimizer::AnalyzerRule;
 
 use super::checked::{Operation, call};
-use super::{arrays, doubles, float_text, guard, membership, regex};
+use super::{arrays, doubles, float_text, guard, membership, regex, texts};
 use crate::check::alike;
 
 /// Maximum number of nodes of an expression that is compared with each entry of a list. Each comparison copies it.
@@ -108,6 +108,12 @@ fn replaced(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             Err(not_offered(&format!(
                 "`{shown}` is no list and cannot be cast to one: write [1, 2], or use string_to_array()"
             )))
+        }
+        Expr::Cast(Cast { expr, field }) if texts::is_between(&expr, field.data_type(), schema) => {
+            texts::cast(*expr, field.data_type(), false, schema).map(Transformed::yes)
+        }
+        Expr::TryCast(TryCast { expr, field }) if texts::is_between(&expr, field.data_type(), schema) => {
+            texts::cast(*expr, field.data_type(), true, schema).map(Transformed::yes)
         }
         Expr::Cast(Cast { expr, field }) if field.data_type().is_integer() => {
             let nearest = nearest(*expr, schema)?;
@@ -214,24 +220,10 @@ fn function_of(function: ScalarFunction, schema: &DFSchema) -> Result<Transforme
     match (function.func.name(), &function.args[..]) {
         // It has given the cast its name, which is preserved.
         (alike::NAMED, [cast, _]) => Ok(Transformed::yes(cast.clone())),
-        ("date_part", [part, of]) => {
-            let DataType::Duration(unit) = of.get_type(schema)? else {
-                return Ok(Transformed::no(Expr::ScalarFunction(function)));
-            };
-            let epoch = |text: &str| text.trim_matches('\'').eq_ignore_ascii_case("epoch");
-            match part {
-                Expr::Literal(ScalarValue::Utf8(Some(text)) | ScalarValue::Utf8View(Some(text)), _) if epoch(text) => {
-                    Ok(Transformed::yes(seconds(of.clone(), unit)))
-                }
-                _ => Err(not_offered(
-                    "extract() of a difference of timestamps supports epoch only: divide its seconds",
-                )),
-            }
-        }
         (name, [of, formats @ ..]) if name.starts_with("to_timestamp") && of.get_type(schema)?.is_string() => {
             if formats.is_empty() {
                 let kind = Expr::ScalarFunction(function.clone()).get_type(schema)?;
-                return Ok(Transformed::yes(cast(of.clone(), kind)));
+                return texts::cast(of.clone(), &kind, false, schema).map(Transformed::yes);
             }
             match of {
                 Expr::Literal(..) => Ok(Transformed::no(Expr::ScalarFunction(function))),
@@ -242,17 +234,6 @@ fn function_of(function: ScalarFunction, schema: &DFSchema) -> Result<Transforme
         }
         _ => Ok(Transformed::no(Expr::ScalarFunction(function))),
     }
-}
-
-/// Returns the seconds of a difference with their fraction, which the engine drops.
-fn seconds(duration: Expr, unit: TimeUnit) -> Expr {
-    let per_second = match unit {
-        TimeUnit::Second => 1.0,
-        TimeUnit::Millisecond => 1e3,
-        TimeUnit::Microsecond => 1e6,
-        TimeUnit::Nanosecond => 1e9,
-    };
-    cast(cast(duration, DataType::Int64), DataType::Float64) / lit(per_second)
 }
 
 fn not_offered(problem: &str) -> DataFusionError {

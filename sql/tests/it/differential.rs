@@ -71,7 +71,10 @@ impl Outcome {
             }
             (Said::Error(error), _) => format!("only the sandbox fails: {error}"),
             (Said::Rows(rows), Said::Error(error)) => {
-                format!("only PostgreSQL fails: {error}; the sandbox answers {:?}", rows.iter().take(4).collect::<Vec<_>>())
+                format!(
+                    "only PostgreSQL fails: {error}; the sandbox answers {:?}",
+                    rows.iter().take(4).collect::<Vec<_>>()
+                )
             }
         };
         self.problems.push((statement, problem));
@@ -137,7 +140,12 @@ async fn generated_statements_answer_what_postgresql_answers() {
     });
     let Outcome { answered, failed, .. } = outcome;
     eprintln!("{answered} answers are the same, {failed} fail on both sides, listed: {listed:?}");
-    assert!(outcome.problems.is_empty(), "{} differences\n{}", outcome.problems.len(), outcome.text());
+    assert!(
+        outcome.problems.is_empty(),
+        "{} differences\n{}",
+        outcome.problems.len(),
+        outcome.text()
+    );
     assert!(answered >= ANSWERED, "{answered} answered by both");
     // A list that is longer than it needs to be would hide a difference that comes later.
     for kind in listed::REFUSED.iter().filter(|kind| kind.generated && seed == SEED) {

@@ -63,7 +63,11 @@ impl Cell {
     /// A date or a time, without a fraction that says nothing.
     pub(super) fn time(text: &str) -> Self {
         let text = text.replace(' ', "T");
-        let (local, zone) = match text.strip_suffix("+00:00").or(text.strip_suffix("+00")).or(text.strip_suffix('Z')) {
+        let (local, zone) = match text
+            .strip_suffix("+00:00")
+            .or(text.strip_suffix("+00"))
+            .or(text.strip_suffix('Z'))
+        {
             Some(local) => (local, "Z"),
             None => (&*text, ""),
         };
@@ -112,7 +116,9 @@ impl Cell {
         }
         let words: Vec<&str> = text.split_whitespace().collect();
         let total = words.chunks(2).map(|pair| {
-            let unit = UNITS.iter().find(|(name, _)| pair.get(1).is_some_and(|word| word.starts_with(name)));
+            let unit = UNITS
+                .iter()
+                .find(|(name, _)| pair.get(1).is_some_and(|word| word.starts_with(name)));
             times(pair[0], unit.unwrap_or_else(|| panic!("{text} is no interval")).1)
         });
         Self::Interval(total.sum())

@@ -150,13 +150,7 @@ impl Generator {
     fn literal(&mut self, kind: Kind) -> String {
         match kind {
             Kind::Whole => (i64::try_from(self.dice.below(13)).unwrap() - 6).to_string(),
-            Kind::Number => self.text(&[
-                "1.25",
-                "0.5",
-                "-2.75",
-                "0.0",
-                "CAST('10.5' AS DOUBLE PRECISION)",
-            ]),
+            Kind::Number => self.text(&["1.25", "0.5", "-2.75", "0.0", "CAST('10.5' AS DOUBLE PRECISION)"]),
             Kind::Text => self.text(&["''", "'a'", "'ab'", "'B'", "'日本'", "'a_b'", "'10'", "'it''s'"]),
             Kind::Yes => self.text(&["true", "false"]),
             Kind::Time => self.text(&[
@@ -243,7 +237,10 @@ impl Generator {
                 let part = self.text(&[
                     "year", "month", "day", "hour", "minute", "dow", "doy", "quarter", "week",
                 ]);
-                format!("CAST(extract({part} FROM {}) AS BIGINT)", self.expression(Kind::Time, depth))
+                format!(
+                    "CAST(extract({part} FROM {}) AS BIGINT)",
+                    self.expression(Kind::Time, depth)
+                )
             }
             10 => format!("CAST({} AS INTEGER)", self.expression(Kind::Yes, depth)),
             11 => format!("CAST({} AS BIGINT)", self.expression(Kind::Number, depth)),
@@ -492,10 +489,7 @@ impl Generator {
             }
             3 => format!("{one} LIKE 'a\\_%' ESCAPE '\\'"),
             4 => format!("starts_with({one}, 'a')"),
-            _ => format!(
-                "regexp_like({one}, {})",
-                self.text(&["'^a'", "'[0-9]+$'", "'b'"])
-            ),
+            _ => format!("regexp_like({one}, {})", self.text(&["'^a'", "'[0-9]+$'", "'b'"])),
         }
     }
 }

@@ -16,7 +16,11 @@ pub(super) struct Refused {
 }
 
 const fn generated(words: &'static str, row: &'static str) -> Refused {
-    Refused { words, row, generated: true }
+    Refused {
+        words,
+        row,
+        generated: true,
+    }
 }
 
 /// Every kind there may be.
@@ -30,21 +34,35 @@ pub(super) const REFUSED: &[Refused] = &[
     generated(" ALL` is refused", "`<`, `<=`, `>`"),
     generated("a window cannot extend another one", "`OVER (w …)`"),
     generated("NOT IN (SELECT …) is supported as", "`NOT IN (SELECT …)`"),
-    generated("write brackets around `… IS DISTINCT FROM …`", "`a IS DISTINCT FROM b AND c`"),
+    generated(
+        "write brackets around `… IS DISTINCT FROM …`",
+        "`a IS DISTINCT FROM b AND c`",
+    ),
 ];
 
 /// Returns the words of a listed kind that this error has.
 pub(super) fn words_of(error: &str) -> Option<&'static str> {
-    REFUSED.iter().map(|listed| listed.words).find(|words| error.contains(words))
+    REFUSED
+        .iter()
+        .map(|listed| listed.words)
+        .find(|words| error.contains(words))
 }
 
 /// Returns the first cell of each line of the list.
 pub(super) fn rows() -> Vec<String> {
-    let section = API.split("## SQL dialect").nth(1).unwrap().split("\n## ").next().unwrap();
+    let section = API
+        .split("## SQL dialect")
+        .nth(1)
+        .unwrap()
+        .split("\n## ")
+        .next()
+        .unwrap();
     let lines = section.lines().filter(|line| line.starts_with("| "));
     // A cell may have a `|` in a text, but none of the first cells does.
     let cells = lines.map(|line| line[2..].split(" | ").next().unwrap().to_owned());
-    cells.filter(|cell| !matches!(&**cell, "Refused" | "Answered otherwise")).collect()
+    cells
+        .filter(|cell| !matches!(&**cell, "Refused" | "Answered otherwise"))
+        .collect()
 }
 
 #[test]
@@ -52,6 +70,9 @@ fn every_difference_is_a_line_of_the_list() {
     let rows = rows();
     assert!(rows.len() <= MOST, "{} lines", rows.len());
     for listed in REFUSED {
-        assert!(rows.iter().any(|row| row.starts_with(listed.row)), "no line for {listed:?}");
+        assert!(
+            rows.iter().any(|row| row.starts_with(listed.row)),
+            "no line for {listed:?}"
+        );
     }
 }

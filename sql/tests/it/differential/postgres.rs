@@ -125,7 +125,11 @@ impl Postgres {
                 b'D' => {
                     let count = body.short();
                     let cells = kinds.iter().take(usize::from(count));
-                    rows.push(cells.map(|kind| body.value().map_or(Cell::Null, |text| cell(text, *kind))).collect());
+                    rows.push(
+                        cells
+                            .map(|kind| body.value().map_or(Cell::Null, |text| cell(text, *kind)))
+                            .collect(),
+                    );
                 }
                 b'E' => error = Some(body.message()),
                 b'Z' => return error.map_or(Said::Rows(rows), Said::Error),

@@ -44,7 +44,10 @@ fn contract() -> Arc<Contract> {
 
 /// The records, in versions of 25.
 fn records() -> Vec<Vec<Value>> {
-    let records: Vec<Value> = RECORDS.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let records: Vec<Value> = RECORDS
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
     records.chunks(25).map(<[Value]>::to_vec).collect()
 }
 
@@ -52,7 +55,12 @@ fn records() -> Vec<Vec<Value>> {
 fn statements(text: &str) -> Vec<Statement> {
     let blocks = text.split("\n\n").map(|block| {
         let lines = block.lines().filter(|line| !line.starts_with("--"));
-        lines.collect::<Vec<_>>().join("\n").trim().trim_end_matches(';').to_owned()
+        lines
+            .collect::<Vec<_>>()
+            .join("\n")
+            .trim()
+            .trim_end_matches(';')
+            .to_owned()
     });
     blocks
         .filter(|statement| !statement.is_empty())
@@ -73,7 +81,11 @@ fn is_ordered(statement: &str) -> bool {
             _ if quoted => {}
             '(' => depth += 1,
             ')' => depth -= 1,
-            letter if depth == 0 => outside.push(if letter.is_whitespace() { ' ' } else { letter.to_ascii_uppercase() }),
+            letter if depth == 0 => outside.push(if letter.is_whitespace() {
+                ' '
+            } else {
+                letter.to_ascii_uppercase()
+            }),
             _ => {}
         }
     }
@@ -89,12 +101,26 @@ fn line(statement: &Statement) -> String {
 async fn written_statements_answer_what_postgresql_answers() {
     let only = std::env::var(ONLY).ok();
     let mut all = Vec::new();
-    let mut files: Vec<_> = std::fs::read_dir(FOLDER).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut files: Vec<_> = std::fs::read_dir(FOLDER)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
     files.sort();
-    for path in files.iter().filter(|path| path.extension().is_some_and(|ending| ending == "sql")) {
+    for path in files
+        .iter()
+        .filter(|path| path.extension().is_some_and(|ending| ending == "sql"))
+    {
         let read = statements(&std::fs::read_to_string(path).unwrap());
-        assert!(read.len() >= LEAST[0], "{} has {} statements", path.display(), read.len());
-        if only.as_deref().is_none_or(|only| path.file_stem().is_some_and(|name| name == only)) {
+        assert!(
+            read.len() >= LEAST[0],
+            "{} has {} statements",
+            path.display(),
+            read.len()
+        );
+        if only
+            .as_deref()
+            .is_none_or(|only| path.file_stem().is_some_and(|name| name == only))
+        {
             all.extend(read);
         }
     }
@@ -110,19 +136,35 @@ async fn written_statements_answer_what_postgresql_answers() {
     let rows = listed::rows();
     for (row, statement) in &allowed {
         assert!(rows.iter().any(|listed| listed == row), "API.md has no line `{row}`");
-        assert!(only.is_some() || lines.contains(*statement), "no file has the statement\n{statement}");
+        assert!(
+            only.is_some() || lines.contains(*statement),
+            "no file has the statement\n{statement}"
+        );
     }
     let Outcome { answered, failed, .. } = outcome;
     eprintln!("{answered} of {total} answers are the same, {failed} fail on both sides");
     let is_allowed = |statement: &Statement| allowed.iter().any(|(_, allowed)| *allowed == line(statement));
-    let (known, unknown): (Vec<_>, Vec<_>) =
-        outcome.problems.into_iter().partition(|(statement, _)| is_allowed(statement));
-    let unknown = Outcome { problems: unknown, ..Outcome::default() };
-    assert!(unknown.problems.is_empty(), "{} differences\n{}", unknown.problems.len(), unknown.text());
+    let (known, unknown): (Vec<_>, Vec<_>) = outcome
+        .problems
+        .into_iter()
+        .partition(|(statement, _)| is_allowed(statement));
+    let unknown = Outcome {
+        problems: unknown,
+        ..Outcome::default()
+    };
+    assert!(
+        unknown.problems.is_empty(),
+        "{} differences\n{}",
+        unknown.problems.len(),
+        unknown.text()
+    );
     if only.is_none() {
         // A list that is longer than it needs to be would hide a difference that comes later.
         assert_eq!(known.len(), allowed.len(), "these differ as listed: {known:?}");
         assert!(total >= LEAST[1], "{total} statements");
-        assert!(answered * 100 >= total * ANSWERED_PERCENT, "{answered} of {total} answered alike");
+        assert!(
+            answered * 100 >= total * ANSWERED_PERCENT,
+            "{answered} of {total} answered alike"
+        );
     }
 }

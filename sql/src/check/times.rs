@@ -1,0 +1,89 @@
+//! Rewrites of times and intervals before the check.
+//!
+//! Invariant: a rewritten expression has the meaning that it has in `PostgreSQL`.
+
+use datafusion::sql::sqlparser::ast::{
+    DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, Interval,
+    ObjectName, TypedString, Value, ValueWithSpan,
+};
+
+use super::Refusal;
+use crate::time;
+
+/// Digits of a timestamp's fraction. The engine has more by default, and therefore ends in the year 2262.
+const FRACTION_DIGITS: u64 = 6;
+
+/// Rewrites one expression, not its parts.
+pub(super) fn rewrite(expr: &mut Expr) {
+    match expr {
+        Expr::AtTimeZone { timestamp, time_zone } => {
+            let zone = std::mem::replace(&mut **time_zone, null());
+            let time = std::mem::replace(&mut **timestamp, null());
+            *expr = call("timezone", vec![zone, time]);
+        }
+        Expr::Cast { data_type, .. } | Expr::TypedString(TypedString { data_type, .. }) => {
+            if let DataType::Timestamp(digits @ None, _) = data_type {
+                *digits = Some(FRACTION_DIGITS);
+            }
+        }
+        Expr::Interval(interval) => {
+            // What cannot be read is refused by the check.
+            if let Some(plain) = said(interval).and_then(|text| time::interval::Interval::parse(&text)) {
+                let time::interval::Interval { months, days, micros } = plain;
+                *interval.value = Expr::Value(ValueWithSpan::from(Value::SingleQuotedString(format!(
+                    "{months} months {days} days {micros} microseconds"
+                ))));
+                interval.leading_field = None;
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Checks the text of an interval.
+pub(super) fn written(interval: &Interval) -> Result<(), Refusal> {
+    match said(interval) {
+        Some(text) if time::interval::Interval::parse(&text).is_none() => {
+            Err(Refusal::of(interval, "write an interval as INTERVAL '1 day 02:30'"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Returns the text of an interval with its unit, if it is a literal.
+fn said(interval: &Interval) -> Option<String> {
+    let Expr::Value(value) = &*interval.value else {
+        return None;
+    };
+    let (Value::SingleQuotedString(text) | Value::Number(text, false)) = &value.value else {
+        return None;
+    };
+    Some(match &interval.leading_field {
+        Some(unit) => format!("{text} {unit}"),
+        None => text.clone(),
+    })
+}
+
+fn null() -> Expr {
+    Expr::Value(ValueWithSpan::from(Value::Null))
+}
+
+fn call(name: &str, arguments: Vec<Expr>) -> Expr {
+    let arguments = arguments
+        .into_iter()
+        .map(|argument| FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)));
+    Expr::Function(Function {
+        name: ObjectName::from(vec![Ident::new(name)]),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(FunctionArgumentList {
+            duplicate_treatment: None,
+            args: arguments.collect(),
+            clauses: Vec::new(),
+        }),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: Vec::new(),
+    })
+}

@@ -1,0 +1,51 @@
+//! Casts between texts and times in place of the engine's.
+//!
+//! Invariant: a text of the statement and a text of a column are read alike.
+
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::DFSchema;
+use datafusion::error::Result;
+use datafusion::logical_expr::{Expr, ExprSchemable as _, cast as engine_cast, lit};
+
+use super::temporal::{self, Kind, Operation};
+
+const fn kind(to: &DataType) -> Option<Kind> {
+    Some(match to {
+        DataType::Timestamp(_, None) => Kind::Local,
+        DataType::Timestamp(_, Some(_)) => Kind::Instant,
+        DataType::Date32 => Kind::Date,
+        DataType::Time64(_) => Kind::Time,
+        DataType::Interval(_) => Kind::Interval,
+        _ => return None,
+    })
+}
+
+/// Returns true if a cast is one between a text and a time or an interval that [`cast`] replaces.
+pub(super) fn is_between(expr: &Expr, to: &DataType, schema: &DFSchema) -> bool {
+    let Ok(from) = expr.get_type(schema) else {
+        return false;
+    };
+    (from.is_string() && kind(to).is_some()) || (matches!(from, DataType::Interval(_)) && to.is_string())
+}
+
+/// Returns the cast of an expression. If it is lenient, a text that cannot be read is null.
+pub(super) fn cast(expr: Expr, to: &DataType, lenient: bool, schema: &DFSchema) -> Result<Expr> {
+    if let (Expr::Literal(value, _), Some(kind)) = (&expr, kind(to))
+        && let Some(Some(text)) = value.try_as_str()
+    {
+        // A value of the statement stays one, also in a list and in a condition on a column.
+        let value = temporal::literal(text, kind, lenient)?;
+        return Ok(if value.data_type() == *to {
+            lit(value)
+        } else {
+            engine_cast(lit(value), to.clone())
+        });
+    }
+    let operation = kind(to).map_or(Operation::Text, |kind| Operation::Read { kind, lenient });
+    let read = temporal::call(operation, vec![expr]);
+    Ok(if read.get_type(schema)? == *to {
+        read
+    } else {
+        engine_cast(read, to.clone())
+    })
+}
