@@ -8,8 +8,8 @@ use super::{Again, Code};
 #[rustfmt::skip]
 pub const CODES: &[Code] = &[
     of(400, "claim_code_unknown", &["details"], "There is no such claim code, or its second part is wrong.", No),
-    of(400, "email_disposable", &["details"], "The address belongs to a service of addresses for some minutes.", No),
     of(400, "digits", &["details"], "A double drops digits of a number in the records; `details` names each number and how to send it.", No),
+    of(400, "email_disposable", &["details"], "The address belongs to a service of addresses for some minutes.", No),
     of(400, "invalid_request", &["details"], "The request breaks a rule; `details` names each place and its rule.", No),
     of(400, "length_mismatch", &["expected"], "The part of an upload has another length than the upload was begun with.", No),
     of(400, "malformed_json", &["details"], "The body is not strict JSON (RFC 8259, members once).", No),

@@ -76,7 +76,7 @@ fn a_member_of_the_input_is_described_where_it_travels() {
         .keys()
         .map(String::as_str)
         .collect();
-    assert_eq!(members, HashSet::from(["records", "sourceDeclaration"]));
+    assert_eq!(members, HashSet::from(["records", "sourceDeclaration", "onRefused"]));
     assert_eq!(schema["required"], json!(["records"]));
     assert_eq!(schema["additionalProperties"], false);
     let update = &document["paths"]["/projects/{slug}"]["patch"]["requestBody"]["content"]["application/json"];

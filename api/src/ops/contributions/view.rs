@@ -166,6 +166,9 @@ impl View {
         let is_contributor = cx.the_operator()? == row.operator;
         let mut view = Self::submitted(row.id, slug, row.source_declaration, row.rows, row.submitted_at);
         view.status = row.status;
+        if uses_allowance && is_contributor {
+            view.allowance = Some(allowance(cx).await?);
+        }
         match row.status {
             ContributionStatus::Submitted => {
                 // Only the process that ingests the upload knows its progress, so the member is absent elsewhere.
@@ -196,9 +199,6 @@ impl View {
                     .map(|(code, message)| BatchReason::rejected(code, message));
                 view.verdicts = Some(shown(verdicts(cx, row.id).await?));
             }
-        }
-        if uses_allowance && is_contributor {
-            view.allowance = Some(allowance(cx).await?);
         }
         view.count(row.tallies.as_deref().map(tallies).transpose()?);
         if view.has_left_out() {
