@@ -291,24 +291,21 @@ const CHECKED: [&str; 15] = [
     "sqrt",
 ];
 /// Functions whose failure a condition before them can exclude.
-const PARTIAL: [&str; 12] = [
-    "acos",
-    "acosh",
-    "asin",
-    "atanh",
-    "double_divide",
-    "double_remainder",
-    "exp",
-    "ln",
-    "log",
-    "log10",
-    "log2",
-    "power",
+const PARTIAL: [&str; 11] = [
+    "acos", "acosh", "asin", "atanh", "exp", "ln", "log", "log10", "log2", "power", "sqrt",
 ];
 
-/// Returns true if a function of this name fails for some of its arguments.
-pub(super) fn is_partial(name: &str) -> bool {
-    PARTIAL.contains(&name) || name == "sqrt" || name.contains("divide")
+/// Returns true if a function of this name fails for some of its arguments. `safe` tells that its second argument is a
+/// number other than zero.
+pub(super) fn is_partial(name: &str, safe: bool) -> bool {
+    let divides = matches!(name, "double_remainder") || name.contains("divide");
+    (divides && !safe) || (!divides && PARTIAL.contains(&name))
+}
+
+/// Returns true for a number other than zero.
+pub(super) fn is_other_than_zero(value: &ScalarValue) -> bool {
+    let zero = ScalarValue::new_zero(&value.data_type());
+    !value.is_null() && value.data_type().is_numeric() && zero.is_ok_and(|zero| zero != *value)
 }
 
 /// Returns true for the name of a function of doubles.

@@ -95,9 +95,13 @@ fn may_fail(expr: &Expr, schema: &DFSchema) -> Result<bool> {
         match expr {
             Expr::BinaryExpr(BinaryExpr {
                 op: Operator::Divide | Operator::Modulo,
+                right,
                 ..
-            }) => fails = true,
-            Expr::ScalarFunction(function) => fails |= doubles::is_partial(function.func.name()),
+            }) => fails |= !is_other_than_zero(right),
+            Expr::ScalarFunction(function) => {
+                let divides = matches!(&function.args[..], [_, by] if is_other_than_zero(by));
+                fails |= doubles::is_partial(function.func.name(), divides);
+            }
             Expr::Cast(Cast { expr, field })
                 if !field.data_type().is_string() && !matches!(**expr, Expr::Literal(..)) =>
             {
@@ -110,4 +114,13 @@ fn may_fail(expr: &Expr, schema: &DFSchema) -> Result<bool> {
     })?;
     // A subquery is planned as a join only where it stands by itself.
     Ok(fails && !reads)
+}
+
+/// Returns true for a literal number other than zero.
+fn is_other_than_zero(expr: &Expr) -> bool {
+    match expr {
+        Expr::Cast(cast) => is_other_than_zero(&cast.expr),
+        Expr::Literal(value, _) => doubles::is_other_than_zero(value),
+        _ => false,
+    }
 }

@@ -13,7 +13,7 @@ use datafusion::arrow::datatypes::{DataType, Schema};
 use datafusion::common::tree_node::{Transformed, TreeNode as _, TreeNodeRecursion};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::{ColumnarValue, Operator};
-use datafusion::physical_expr::expressions::{BinaryExpr, CastExpr};
+use datafusion::physical_expr::expressions::{BinaryExpr, CastExpr, Literal};
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
@@ -26,11 +26,12 @@ pub(super) fn plan(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan
         let Some(filter) = node.downcast_ref::<FilterExec>() else {
             return Ok(Transformed::no(node));
         };
+        let schema = filter.input().schema();
         let predicate = Arc::clone(filter.predicate()).transform_up(|expr| {
             let Some(binary) = expr.downcast_ref::<BinaryExpr>() else {
                 return Ok(Transformed::no(expr));
             };
-            if !matches!(binary.op(), Operator::And | Operator::Or) || !may_fail(binary.right())? {
+            if !matches!(binary.op(), Operator::And | Operator::Or) || !may_fail(binary.right(), &schema)? {
                 return Ok(Transformed::no(expr));
             }
             let ordered: Arc<dyn PhysicalExpr> = Arc::new(InOrder {
@@ -50,21 +51,27 @@ pub(super) fn plan(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan
     Ok(ordered.data)
 }
 
-fn may_fail(expr: &Arc<dyn PhysicalExpr>) -> Result<bool> {
+fn may_fail(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Result<bool> {
     let mut fails = false;
     expr.apply(|expr| {
         if let Some(binary) = expr.downcast_ref::<BinaryExpr>() {
-            fails |= matches!(binary.op(), Operator::Divide | Operator::Modulo);
+            fails |= matches!(binary.op(), Operator::Divide | Operator::Modulo) && !is_other_than_zero(binary.right());
         }
         if let Some(function) = expr.downcast_ref::<ScalarFunctionExpr>() {
-            fails |= doubles::is_partial(function.fun().name());
+            let safe = matches!(function.args(), [_, by] if is_other_than_zero(by));
+            fails |= doubles::is_partial(function.fun().name(), safe);
         }
-        fails |= expr
-            .downcast_ref::<CastExpr>()
-            .is_some_and(|cast| !cast.cast_type().is_string());
+        if let Some(cast) = expr.downcast_ref::<CastExpr>() {
+            fails |= !cast.cast_type().is_string() && cast.expr().data_type(schema)?.is_string();
+        }
         Ok(TreeNodeRecursion::Continue)
     })?;
     Ok(fails)
+}
+
+fn is_other_than_zero(expr: &Arc<dyn PhysicalExpr>) -> bool {
+    let literal = expr.downcast_ref::<Literal>();
+    literal.is_some_and(|literal| doubles::is_other_than_zero(literal.value()))
 }
 
 /// `AND` or `OR` that evaluates its right side only where the left one does not decide.
