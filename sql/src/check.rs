@@ -10,6 +10,7 @@ mod expression;
 mod formats;
 pub(crate) mod functions;
 mod names;
+mod numbers;
 mod query;
 mod rewrite;
 mod times;

@@ -18,14 +18,16 @@ mod json;
 mod lengths;
 mod membership;
 mod mixed;
+mod numeric;
+mod ordered;
 mod parts;
 mod pattern;
 mod regex;
 mod render;
 mod rule;
-mod sum;
 mod temporal;
 mod texts;
+mod total;
 mod windows;
 mod words;
 

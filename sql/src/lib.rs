@@ -24,7 +24,9 @@
 //!
 //! Values of an answer:
 //!
-//! - Integers are JSON numbers of any size. Decimals are texts.
+//! - Integers are JSON numbers of 64 bits. Decimals are texts.
+//! - A sum of integers is a JSON number, or a text if it leaves 64 bits. An average of integers, and what else has a
+//!   fraction and is computed from integers and literals, is a double.
 //! - Doubles are JSON numbers, or the texts `NaN`, `Infinity` and `-Infinity`.
 //! - Timestamps are RFC 3339 texts, without an offset if the column has no time zone. Dates are `YYYY-MM-DD`.
 //! - A difference of timestamps is an ISO 8601 text in seconds, `PT86460S`. Any other interval is a text in words.
@@ -32,9 +34,10 @@
 //! - A field of type `json` that the query returns unchanged, under any name, has the type `Json` and its own JSON
 //!   value. Inside a query, after a cast or a function, and in a UNION with texts, it is canonical JSON text.
 //!
-//! Arithmetic: an integer, or a sum of integers, that leaves its type is an error. A cast to DECIMAL prevents it. A
-//! number with a point is a double, even if it is cast to DECIMAL; a text that is cast keeps its digits. A double that
-//! is cast to an integer is rounded to the nearest integer, and a tie to the even one.
+//! Arithmetic: types inside of a statement are those of `PostgreSQL`, so a sum of integers is numeric. An integer that
+//! leaves its type is an error. A literal with a point is numeric beside an integer or a decimal, and a double beside a
+//! double. A double that is cast to an integer is rounded to the nearest integer, and a tie to the even one; a numeric
+//! is rounded away from zero.
 //!
 //! Times: a timestamp has microseconds. A timestamp with a time zone is an instant, shown in UTC; `AT TIME ZONE` turns
 //! it into the local time of a zone, and back. Intervals are compared by their length, with 30 days a month and 24

@@ -283,12 +283,20 @@ pub(crate) const ALLOWED: [&str; 275] = [
     "var_sample",
 ];
 
-/// Allowed functions that the engine does not have.
+/// Functions that the engine does not have and the child adds, sorted for binary search.
+pub(crate) const ADDED: [&str; 7] = [
+    "age",
+    "justify_days",
+    "justify_hours",
+    "justify_interval",
+    "mode",
+    "percentile_disc",
+    "timezone",
+];
+
+/// Functions of [`ALLOWED`] that the engine does not have either.
 #[cfg(test)]
 const OWN: [&str; 2] = ["regexp_split_to_array", "regexp_substr"];
-
-/// Functions that the engine does not have and the child adds, sorted for binary search.
-pub(crate) const ADDED: [&str; 5] = ["age", "justify_days", "justify_hours", "justify_interval", "timezone"];
 
 /// Functions whose second argument is a format.
 pub(super) const FORMATS: [&str; 2] = ["date_format", "to_char"];

@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use datafusion::sql::sqlparser::tokenizer::Location;
 
-use super::{TABLE, times};
+use super::{TABLE, numbers, times};
 
 /// Rewrites a statement. `table` has the positions of names that were spelled like the table and matched a field.
 pub(super) fn rewrite(statement: &mut Statement, table: &[Location]) {
@@ -31,6 +31,7 @@ impl VisitorMut for Rewrite<'_> {
         if let Expr::CompoundFieldAccess { access_chain, .. } = expr {
             access_chain.iter_mut().for_each(bounded);
         }
+        numbers::rewrite(expr);
         times::rewrite(expr);
         subquery(expr);
         ControlFlow::Continue(())

@@ -35,12 +35,14 @@ use super::arithmetic::Arithmetic;
 use super::arrays::Subscripts;
 use super::lengths::ByLength;
 use super::mixed::Mixed;
+use super::numeric::AsNumeric;
 use super::parts::{Damage, STORE, Table};
 use super::regex::Substrings;
 use super::render::{Rows, Shown};
 use super::rule::AsPostgres;
-use super::sum::CheckedSum;
-use super::{checked, differences, doubles, in_order, interval_aggregates, json, regex, temporal, windows, words};
+use super::{
+    checked, differences, doubles, in_order, interval_aggregates, json, ordered, regex, temporal, total, windows, words,
+};
 use crate::Answer;
 use crate::check::alike;
 use crate::check::functions::ALLOWED;
@@ -257,9 +259,16 @@ fn state(setup: &Setup) -> Result<SessionState> {
     let mut scalars = regex::functions(doubles::functions(scalars));
     scalars.push(Arc::new(checked::named_by_type()));
     let mut aggregates = SessionStateDefaults::default_aggregate_functions();
-    // `CheckedSum` replaces the engine's `sum`, which wraps around.
-    aggregates.retain(|function| allowed(function.name()) && function.name() != "sum");
-    aggregates.push(Arc::new(AggregateUDF::new_from_impl(CheckedSum::default())));
+    // These replace those of the engine, whose `sum` wraps around.
+    let replaced = [
+        AggregateUDF::new_from_impl(total::sum()),
+        AggregateUDF::new_from_impl(total::average()),
+        ordered::percentile_cont(),
+        ordered::percentile_disc(),
+        ordered::mode(),
+    ];
+    aggregates.retain(|function| allowed(function.name()) && replaced.iter().all(|own| own.name() != function.name()));
+    aggregates.extend(replaced.map(Arc::new));
     let aggregates = aggregates.into_iter().map(interval_aggregates::either).collect();
     let mut windows = SessionStateDefaults::default_window_functions();
     windows.retain(|function| allowed(function.name()));
@@ -269,12 +278,13 @@ fn state(setup: &Setup) -> Result<SessionState> {
     let mut rules = Analyzer::new().rules;
     // Types are coerced last, so intervals are replaced by their lengths before.
     rules.insert(rules.len() - 1, Arc::new(ByLength));
-    // Before any rule of the engine, so that it sees the types as the statement has them.
+    // Added before the engine's rules, which coerce types. `Mixed` sees the types as the statement has them.
+    rules.insert(0, Arc::new(AsNumeric));
     rules.insert(0, Arc::new(Mixed));
     Ok(SessionStateBuilder::new()
         .with_config(config)
-        .with_runtime_env(runtime)
         .with_analyzer_rules(rules)
+        .with_runtime_env(runtime)
         .with_expr_planners(planners)
         .with_scalar_functions(scalars)
         .with_aggregate_functions(aggregates)

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, DurationMicrosecondArray, RecordBatch};
 use datafusion::arrow::datatypes::{
-    DataType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    DataType, Decimal256Type, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
     IntervalMonthDayNanoType, IntervalUnit, Schema, TimeUnit, TimestampMicrosecondType, UInt8Type, UInt16Type,
     UInt32Type, UInt64Type,
 };
@@ -18,10 +18,13 @@ use datafusion::error::{DataFusionError, Result};
 use serde_json::value::RawValue;
 use types::Timestamp;
 
+use super::numeric::{EXACT, NUMERIC, WHOLE, digits};
 use super::temporal::from_engine;
 use crate::check::alike;
 use crate::{Answer, Column, MAX_ANSWER_BYTES};
 
+/// Type of a column of sums of integers of which one is a text, because it leaves 64 bits.
+const BEYOND: &str = "Decimal128(38, 0)";
 /// Name of the type of intervals.
 const INTERVAL: &str = "Interval(MonthDayNano)";
 /// Name of the type of differences of timestamps.
@@ -58,6 +61,8 @@ pub(super) struct Rows {
     columns: Vec<Column>,
     limit: usize,
     shown: Vec<Shown>,
+    /// Columns of [`WHOLE`] with a value beyond 64 bits.
+    beyond: Vec<bool>,
     done: Vec<Box<RawValue>>,
     bytes: usize,
     truncated: bool,
@@ -79,6 +84,7 @@ impl Rows {
         Self {
             columns: columns.collect(),
             limit,
+            beyond: vec![false; shown.len()],
             shown,
             done: Vec::new(),
             bytes: 0,
@@ -99,7 +105,9 @@ impl Rows {
                 if index > 0 {
                     text.push(b',');
                 }
+                let start = text.len();
                 value(&mut text, column, row, *shown)?;
+                self.beyond[index] |= *column.data_type() == WHOLE && text[start] == b'"';
             }
             text.push(b']');
             self.bytes += text.len();
@@ -115,7 +123,10 @@ impl Rows {
     }
 
     /// Returns the answer, or `None` if it is too large.
-    pub(super) fn finish(self) -> Option<Answer> {
+    pub(super) fn finish(mut self) -> Option<Answer> {
+        for (column, _) in self.columns.iter_mut().zip(&self.beyond).filter(|(_, beyond)| **beyond) {
+            BEYOND.clone_into(&mut column.kind);
+        }
         (!self.too_large).then_some(Answer {
             columns: self.columns,
             rows: self.done,
@@ -138,6 +149,9 @@ fn name(kind: &DataType) -> String {
             format!("List({})", name(item.data_type()))
         }
         DataType::Dictionary(_, value) => name(value),
+        // Types of numbers inside of a statement, which an answer has as JSON numbers.
+        &WHOLE => "Int64".to_owned(),
+        &NUMERIC => "Float64".to_owned(),
         other => other.to_string(),
     }
 }
@@ -175,6 +189,21 @@ fn value(text: &mut Vec<u8>, column: &ArrayRef, row: usize, shown: Shown) -> Res
             }
         }
         DataType::Float64 => double(text, as_primitive_array::<Float64Type>(column)?.value(row))?,
+        kind if *kind == WHOLE => {
+            let digits = as_primitive_array::<Decimal256Type>(column)?.value(row);
+            match digits.to_i128().and_then(|digits| i64::try_from(digits).ok()) {
+                Some(whole) => write!(text, "{whole}")?,
+                None => json_text(text, &digits.to_string())?,
+            }
+        }
+        kind if *kind == NUMERIC => {
+            let digits = as_primitive_array::<Decimal256Type>(column)?.value(row);
+            double(text, digits::double(digits, digits::SCALE))?;
+        }
+        kind if *kind == EXACT => {
+            let digits = as_primitive_array::<Decimal256Type>(column)?.value(row);
+            json_text(text, &digits::text(digits, digits::SCALE))?;
+        }
         DataType::Utf8 => string(text, column.as_string::<i32>().value(row), shown)?,
         DataType::LargeUtf8 => string(text, column.as_string::<i64>().value(row), shown)?,
         DataType::Utf8View => string(text, column.as_string_view().value(row), shown)?,

@@ -156,7 +156,11 @@ impl Cell {
 }
 
 /// A decimal number of a unit that has a whole number of microseconds.
-#[expect(clippy::cast_possible_truncation, reason = "fractions are of seconds")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    reason = "fractions are of seconds"
+)]
 fn times(number: &str, unit: i128) -> i128 {
     number.parse::<i128>().map_or_else(
         |_| (number.parse::<f64>().expect(number) * unit as f64).round() as i128,

@@ -1,0 +1,219 @@
+//! Decimal arithmetic on scaled integers of 256 bits.
+//!
+//! Invariant: a result is exact or rounded to its scale, a half away from zero. One that has no room is `None`, never
+//! another number.
+
+use datafusion::arrow::datatypes::i256;
+
+/// Digits behind the point of numbers that may have some.
+pub(in crate::child) const SCALE: u8 = 36;
+/// [`SCALE`] as types have it.
+pub(in crate::child) const SIGNED_SCALE: i8 = 36;
+/// Greatest power of ten that 256 bits hold.
+const MAX_POWER: u32 = 76;
+/// Digits behind the point that a text shows, if they are enough for [`SIGNIFICANT`] ones.
+const SHOWN: usize = 20;
+/// Significant digits that a text shows of a number that is far less than one.
+const SIGNIFICANT: usize = 16;
+
+const TEN: i256 = i256::from_i128(10);
+
+fn power(exponent: u32) -> Option<i256> {
+    (exponent <= MAX_POWER).then(|| TEN.wrapping_pow(exponent))
+}
+
+/// Returns `value` with another scale, rounded if that has fewer digits.
+pub(in crate::child) fn rescaled(value: i256, from: u8, to: u8) -> Option<i256> {
+    if to >= from {
+        value.checked_mul(power(u32::from(to - from))?)
+    } else {
+        Some(divided(value, power(u32::from(from - to))?))
+    }
+}
+
+/// Divides by a power of ten and rounds a half away from zero.
+fn divided(value: i256, by: i256) -> i256 {
+    let (quotient, rest) = (value.wrapping_div(by), value.wrapping_rem(by));
+    // The rest is compared with what is missing to the divisor, because its double may have no room.
+    let rest = rest.wrapping_abs();
+    if rest == i256::ZERO || rest < by.wrapping_sub(rest) {
+        return quotient;
+    }
+    // Every divisor is a power of ten, so the sign is that of the value.
+    quotient.wrapping_add(if value.is_negative() {
+        i256::MINUS_ONE
+    } else {
+        i256::ONE
+    })
+}
+
+/// Multiplies two values of these scales. The product has the scale `to`.
+pub(in crate::child) fn product(one: (i256, u8), other: (i256, u8), to: u8) -> Option<i256> {
+    if let Some(product) = one.0.checked_mul(other.0) {
+        return rescaled(product, one.1 + other.1, to);
+    }
+    // The whole parts and the fractions are multiplied one by one, each with room of its own.
+    let (left, right) = (power(u32::from(one.1))?, power(u32::from(other.1))?);
+    let (whole, part) = (one.0.wrapping_div(left), one.0.wrapping_rem(left));
+    let (other_whole, other_part) = (other.0.wrapping_div(right), other.0.wrapping_rem(right));
+    let terms = [
+        (whole.checked_mul(other_whole)?, 0),
+        (whole.checked_mul(other_part)?, other.1),
+        (part.checked_mul(other_whole)?, one.1),
+        (part.checked_mul(other_part)?, one.1 + other.1),
+    ];
+    terms.into_iter().try_fold(i256::ZERO, |sum, (term, scale)| {
+        sum.checked_add(rescaled(term, scale, to)?)
+    })
+}
+
+/// Divides two values of these scales, with [`SCALE`] digits behind the point. The divisor is not zero.
+pub(in crate::child) fn quotient(one: (i256, u8), other: (i256, u8)) -> Option<i256> {
+    let common = one.1.max(other.1);
+    let above = rescaled(one.0, one.1, common)?;
+    let below = rescaled(other.0, other.1, common)?;
+    let negative = above.is_negative() != below.is_negative();
+    let (above, below) = (above.checked_abs()?, below.checked_abs()?);
+    let mut quotient = above.wrapping_div(below);
+    let mut rest = above.wrapping_rem(below);
+    let mut left = u32::from(SCALE);
+    // As many digits at a time as there is room for behind the rest, which is less than the divisor.
+    let room = below.leading_zeros().saturating_sub(2) * 3 / 10;
+    while left > 0 {
+        let digits = left.min(room);
+        if digits == 0 {
+            return None;
+        }
+        let shift = power(digits)?;
+        rest = rest.checked_mul(shift)?;
+        quotient = quotient.checked_mul(shift)?.checked_add(rest.wrapping_div(below))?;
+        rest = rest.wrapping_rem(below);
+        left -= digits;
+    }
+    if rest >= below.wrapping_sub(rest) {
+        quotient = quotient.checked_add(i256::ONE)?;
+    }
+    Some(if negative { quotient.wrapping_neg() } else { quotient })
+}
+
+/// Ways to drop digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in crate::child) enum Cut {
+    Round,
+    Truncate,
+    Floor,
+    Ceil,
+}
+
+/// Drops the digits behind `digits` ones after the point; a negative number counts before the point.
+pub(in crate::child) fn cut(value: i256, scale: u8, digits: i64, how: Cut) -> Option<i256> {
+    let Ok(dropped) = u32::try_from(i64::from(scale).saturating_sub(digits)) else {
+        return Some(value);
+    };
+    let Some(unit) = power(dropped) else {
+        return Some(i256::ZERO);
+    };
+    let rest = value.wrapping_rem(unit);
+    let whole = value.wrapping_sub(rest);
+    match how {
+        Cut::Round => divided(value, unit).checked_mul(unit),
+        Cut::Floor if rest.is_negative() => whole.checked_sub(unit),
+        Cut::Ceil if rest.is_positive() => whole.checked_add(unit),
+        Cut::Truncate | Cut::Floor | Cut::Ceil => Some(whole),
+    }
+}
+
+/// Reads a number such as `-12.5` or `1e3`, with [`SCALE`] digits behind the point.
+pub(in crate::child) fn read(text: &str) -> Option<i256> {
+    let text = text.trim();
+    let (text, exponent) = match text.split_once(['e', 'E']) {
+        Some((text, exponent)) => (text, exponent.parse::<i32>().ok()?),
+        None => (text, 0),
+    };
+    let (negative, text) = match text.strip_prefix(['-', '+']) {
+        Some(rest) => (text.starts_with('-'), rest),
+        None => (false, text),
+    };
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    if whole.len() + part.len() == 0 {
+        return None;
+    }
+    let mut value = i256::ZERO;
+    // Zeros in front are dropped, so what is left is bounded by the room for it.
+    let digits = whole.bytes().chain(part.bytes());
+    // Where the last digit stands, from the point: digits behind the scale only decide the rounding.
+    let mut places = i32::try_from(whole.len())
+        .ok()?
+        .checked_add(exponent)?
+        .checked_add(i32::from(SCALE))?;
+    let mut rounds_up = false;
+    let mut is_next = true;
+    for digit in digits {
+        if !digit.is_ascii_digit() {
+            return None;
+        }
+        if places > 0 {
+            value = value
+                .checked_mul(TEN)?
+                .checked_add(i256::from_i128(i128::from(digit - b'0')))?;
+            places -= 1;
+        } else {
+            if places == 0 && is_next {
+                rounds_up = digit >= b'5';
+            }
+            is_next = false;
+        }
+    }
+    if value != i256::ZERO && places > 0 {
+        value = value.checked_mul(power(u32::try_from(places).ok()?)?)?;
+    }
+    if rounds_up {
+        value = value.checked_add(i256::ONE)?;
+    }
+    Some(if negative { value.wrapping_neg() } else { value })
+}
+
+/// Reads the double as `PostgreSQL` casts it to numeric: its first 15 digits.
+pub(in crate::child) fn of_double(value: f64) -> Option<i256> {
+    if value.is_finite() {
+        read(&format!("{value:.14e}"))
+    } else {
+        None
+    }
+}
+
+/// Writes all digits of a value, without zeros at the end of a fraction.
+pub(in crate::child) fn exact_text(value: i256, scale: u8) -> String {
+    written(value, scale, usize::from(scale))
+}
+
+/// Writes a value with at most [`SHOWN`] digits behind the point, or as many as [`SIGNIFICANT`] ones take.
+pub(in crate::child) fn text(value: i256, scale: u8) -> String {
+    let digits = value.wrapping_abs().to_string().len();
+    let zeros = usize::from(scale).saturating_sub(digits);
+    let shown = SHOWN.max(zeros + SIGNIFICANT).min(usize::from(scale));
+    let rounded = i64::try_from(shown)
+        .ok()
+        .and_then(|shown| cut(value, scale, shown, Cut::Round))
+        .unwrap_or(value);
+    written(rounded, scale, shown)
+}
+
+fn written(value: i256, scale: u8, shown: usize) -> String {
+    let scale = usize::from(scale);
+    let digits = format!("{:0>width$}", value.wrapping_abs().to_string(), width = scale + 1);
+    let (whole, part) = digits.split_at(digits.len() - scale);
+    let part = part[..shown].trim_end_matches('0');
+    let sign = if value.is_negative() { "-" } else { "" };
+    if part.is_empty() {
+        format!("{sign}{whole}")
+    } else {
+        format!("{sign}{whole}.{part}")
+    }
+}
+
+/// Returns the double that is nearest to a value.
+pub(in crate::child) fn double(value: i256, scale: u8) -> f64 {
+    // The standard library reads decimals exactly.
+    exact_text(value, scale).parse().unwrap_or(f64::NAN)
+}
