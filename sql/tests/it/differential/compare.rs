@@ -65,8 +65,8 @@ impl Cell {
         let text = text.replace(' ', "T");
         let (local, zone) = match text
             .strip_suffix("+00:00")
-            .or(text.strip_suffix("+00"))
-            .or(text.strip_suffix('Z'))
+            .or_else(|| text.strip_suffix("+00"))
+            .or_else(|| text.strip_suffix('Z'))
         {
             Some(local) => (local, "Z"),
             None => (&*text, ""),
