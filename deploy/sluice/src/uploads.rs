@@ -8,7 +8,8 @@ use std::time::Duration;
 use client::Client;
 use client::model::OpenUpload;
 use indicatif::HumanBytes;
-use types::{Clock as _, SystemClock, Timestamp};
+use types::clock::SystemClock;
+use types::{Clock as _, Timestamp};
 
 use crate::cli::{Uploads, UploadsCommand};
 use crate::exit;

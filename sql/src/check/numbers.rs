@@ -18,6 +18,13 @@ const NUMERIC: ExactNumberInfo = ExactNumberInfo::PrecisionAndScale(75, 36);
 pub(super) fn rewrite(expr: &mut Expr) {
     match expr {
         Expr::Cast { data_type, .. } => {
+            // FLOAT is a double but for a precision of a single, which is REAL in the engine.
+            if let DataType::Float(info) = data_type
+                && !matches!(info, ExactNumberInfo::Precision(..25))
+            {
+                *data_type = DataType::DoublePrecision;
+                return;
+            }
             if let DataType::Numeric(info) | DataType::Decimal(info) | DataType::Dec(info) = data_type
                 && *info == ExactNumberInfo::None
             {
@@ -33,7 +40,7 @@ pub(super) fn rewrite(expr: &mut Expr) {
     }
 }
 
-/// Returns the operators that `mod`, `div` and `sign` stand for.
+/// Returns the operators that `mod` stands for, and gives other functions the names that the engine has for them.
 fn written(function: &mut Function) -> Option<Expr> {
     let name = single(&function.name)?.value.to_ascii_lowercase();
     let FunctionArguments::List(list) = &mut function.args else {
@@ -42,6 +49,10 @@ fn written(function: &mut Function) -> Option<Expr> {
     match (&*name, &mut list.args[..]) {
         ("sign", [_]) => {
             function.name = ObjectName::from(vec![Ident::new("signum")]);
+            None
+        }
+        ("variance", [_]) => {
+            function.name = ObjectName::from(vec![Ident::new("var_samp")]);
             None
         }
         (

@@ -192,8 +192,15 @@ fn double(expr: Expr) -> Expr {
     call(Operation::Double, vec![expr])
 }
 
+/// Writes a number. One that is rounded to so many digits has as many in its text.
 fn text(expr: Expr) -> Expr {
-    call(Operation::Text, vec![expr])
+    let digits = match &expr {
+        Expr::ScalarFunction(function) if matches!(function.name(), "numeric_round" | "numeric_truncate") => {
+            function.args.get(1).cloned()
+        }
+        _ => None,
+    };
+    call(Operation::Text, std::iter::once(expr).chain(digits).collect())
 }
 
 fn replaced(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {

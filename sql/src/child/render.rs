@@ -202,7 +202,7 @@ fn value(text: &mut Vec<u8>, column: &ArrayRef, row: usize, shown: Shown) -> Res
         }
         kind if *kind == EXACT => {
             let digits = as_primitive_array::<Decimal256Type>(column)?.value(row);
-            json_text(text, &digits::text(digits, digits::SCALE))?;
+            json_text(text, &digits::text(digits, digits::SCALE, None))?;
         }
         DataType::Utf8 => string(text, column.as_string::<i32>().value(row), shown)?,
         DataType::LargeUtf8 => string(text, column.as_string::<i64>().value(row), shown)?,

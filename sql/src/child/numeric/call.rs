@@ -37,7 +37,7 @@ pub(super) enum Operation {
     Exact,
     /// Makes a double.
     Double,
-    /// Makes a text.
+    /// Makes a text; the number of its digits behind the point may be a second operand.
     Text,
 }
 
@@ -139,7 +139,11 @@ impl Numeric {
                 return Ok(Arc::new((0..rows).map(double).collect::<Float64Array>()));
             }
             Operation::Text => {
-                let text = |row| one.get(row).map(|value| digits::text(value, one.scale));
+                let fixed = args.get(1).map(|fixed| Kept::of(fixed, rows)).transpose()?;
+                let text = |row| {
+                    let fixed = fixed.as_ref().and_then(|fixed| fixed.get(row));
+                    one.get(row).map(|value| digits::text(value, one.scale, fixed))
+                };
                 return Ok(Arc::new((0..rows).map(text).collect::<StringArray>()));
             }
             Operation::Cut(how) => {

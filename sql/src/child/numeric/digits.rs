@@ -187,8 +187,9 @@ pub(in crate::child) fn exact_text(value: i256, scale: u8) -> String {
     written(value, scale, usize::from(scale))
 }
 
-/// Writes a value with at most [`SHOWN`] digits behind the point, or as many as [`SIGNIFICANT`] ones take.
-pub(in crate::child) fn text(value: i256, scale: u8) -> String {
+/// Writes a value with at most [`SHOWN`] digits behind the point, or as many as [`SIGNIFICANT`] ones take. `fixed` is a
+/// number of digits that it has, zeros included.
+pub(in crate::child) fn text(value: i256, scale: u8, fixed: Option<i64>) -> String {
     let digits = value.wrapping_abs().to_string().len();
     let zeros = usize::from(scale).saturating_sub(digits);
     let shown = SHOWN.max(zeros + SIGNIFICANT).min(usize::from(scale));
@@ -196,7 +197,18 @@ pub(in crate::child) fn text(value: i256, scale: u8) -> String {
         .ok()
         .and_then(|shown| cut(value, scale, shown, Cut::Round))
         .unwrap_or(value);
-    written(rounded, scale, shown)
+    let mut text = written(rounded, scale, shown);
+    let fixed = fixed.map_or(0, |fixed| {
+        usize::try_from(fixed.clamp(0, i64::from(SCALE))).unwrap_or_default()
+    });
+    if fixed > 0 {
+        let part = text.split_once('.').map_or(0, |(_, part)| part.len());
+        if part == 0 {
+            text.push('.');
+        }
+        text.extend(std::iter::repeat_n('0', fixed.saturating_sub(part)));
+    }
+    text
 }
 
 fn written(value: i256, scale: u8, shown: usize) -> String {
