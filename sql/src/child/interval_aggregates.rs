@@ -216,7 +216,7 @@ fn scalar(interval: Option<Interval>) -> Result<ScalarValue> {
     Ok(ScalarValue::IntervalMonthDayNano(converted))
 }
 
-/// The least or the greatest interval. Of equal ones the first is kept.
+/// The least or the greatest interval. Of equal ones the last is kept.
 #[derive(Debug, Default)]
 struct Extreme {
     greatest: bool,
@@ -241,7 +241,9 @@ impl Accumulator for Extreme {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
         for interval in given(values) {
             let length = interval.length().map_err(out_of_range)?;
-            self.lengths.entry(length).or_insert((0, interval)).0 += 1;
+            let (rows, shown) = self.lengths.entry(length).or_insert((0, interval));
+            *rows += 1;
+            *shown = interval;
             if !self.slides && self.lengths.len() > 1 {
                 let end = if self.greatest {
                     self.lengths.first_entry()

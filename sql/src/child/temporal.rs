@@ -287,15 +287,15 @@ impl ScalarUDFImpl for Temporal {
         &self.aliases
     }
 
-    /// Returns the name that the engine gives an operator or a cast, so the column keeps its name.
+    /// Returns the name that the engine gives an operator, so the column keeps its name.
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
         let names: Vec<String> = args.iter().map(|arg| arg.schema_name().to_string()).collect();
-        Ok(match self.operation {
-            Operation::Difference | Operation::Elapsed | Operation::Minus => names.join(" - "),
-            Operation::ShiftedDate | Operation::Plus => names.join(" + "),
-            Operation::Times => names.join(" * "),
-            Operation::Divided => names.join(" / "),
-            Operation::Length | Operation::Read { .. } | Operation::Text => names.concat(),
+        Ok(match (self.operation, args) {
+            (Operation::Difference | Operation::Minus, _) => names.join(" - "),
+            (Operation::ShiftedDate | Operation::Plus, _) => names.join(" + "),
+            (Operation::Times, _) => names.join(" * "),
+            (Operation::Divided, _) => names.join(" / "),
+            (Operation::Read { .. }, [Expr::Literal(..)]) => names.concat(),
             _ => format!("{}({})", self.name(), names.join(",")),
         })
     }
