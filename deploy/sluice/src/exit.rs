@@ -27,7 +27,7 @@ pub struct FileRefused(anyhow::Error);
 impl FileRefused {
     /// Marks an error of reading or converting a file. A failure of the disk stays one.
     pub fn mark(error: anyhow::Error) -> anyhow::Error {
-        if error.chain().any(|cause| cause.is::<std::io::Error>()) {
+        if error.chain().any(<dyn std::error::Error>::is::<std::io::Error>) {
             return error;
         }
         Self(error).into()
@@ -45,7 +45,7 @@ impl std::error::Error for FileRefused {}
 
 /// Returns the exit code for an error that ended a command.
 pub fn code_of(error: &anyhow::Error) -> u8 {
-    if error.chain().any(|cause| cause.is::<FileRefused>()) {
+    if error.chain().any(<dyn std::error::Error>::is::<FileRefused>) {
         return REFUSED;
     }
     match error.chain().find_map(|cause| cause.downcast_ref::<Error>()) {

@@ -444,7 +444,7 @@ fn make(file: &Path, format: PushFormat, contract: Option<&Contract>, gzip: bool
 fn write(input: File, format: PushFormat, contract: Option<&Contract>, out: &mut impl Write) -> anyhow::Result<()> {
     match (format, contract) {
         (PushFormat::Csv, Some(contract)) => csv::convert(input, contract, out),
-        (PushFormat::Parquet, Some(contract)) => convert::parquet(input, contract, out),
+        (PushFormat::Parquet, Some(contract)) => convert::parquet(&input, contract, out),
         _ => {
             io::copy(&mut BufReader::with_capacity(1 << 20, input), out)?;
             Ok(())

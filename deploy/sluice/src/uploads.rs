@@ -56,7 +56,7 @@ async fn open(client: &Client) -> Result<Vec<OpenUpload>, client::Error> {
 /// Returns the line for an open upload.
 pub(crate) fn line(upload: &OpenUpload) -> String {
     let left = match upload.expires_at.parse::<Timestamp>() {
-        Ok(at) => format!("expires in {}", spoken(at.since(SystemClock.now()))),
+        Ok(at) => format!("expires in {}", spoken(at.since(SystemClock::default().now()))),
         Err(_) => format!("expires at {}", shown(&upload.expires_at)),
     };
     let by = match upload.agent.as_str() {

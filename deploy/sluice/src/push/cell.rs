@@ -7,9 +7,6 @@ use std::borrow::Cow;
 use anyhow::{Context, bail};
 use types::json;
 
-/// The most significant digits of a double that is written exactly.
-const DIGITS_OF_DOUBLE: usize = 767;
-
 pub(super) fn integer(cell: &str) -> anyhow::Result<i64> {
     cell.parse().context("it is no integer of 64 bits")
 }
@@ -68,35 +65,10 @@ pub(super) fn double(cell: &str) -> anyhow::Result<f64> {
     {
         // Every integer of 64 bits that is stored as a double is one exactly.
         Ok(integer) => double as i128 == integer,
-        Err(_) => holds(double, &text),
+        Err(_) => json::keeps_digits(&text),
     };
     if !is_kept {
         bail!("the conversion would round it");
     }
     Ok(double)
-}
-
-/// Returns true if a double, printed with as many significant digits as `text` has, is the same decimal.
-fn holds(double: f64, text: &str) -> bool {
-    let (digits, exponent) = scientific(text);
-    if digits.is_empty() || digits.len() > DIGITS_OF_DOUBLE {
-        return digits.is_empty();
-    }
-    let printed = format!("{:.*e}", digits.len() - 1, double);
-    scientific(&printed) == (digits, exponent)
-}
-
-/// Returns the significant digits of a number of JSON, without zeros at the end, and the power of ten of the first.
-fn scientific(text: &str) -> (String, i64) {
-    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
-    let (whole, fraction) = mantissa
-        .trim_start_matches('-')
-        .split_once('.')
-        .unwrap_or((mantissa.trim_start_matches('-'), ""));
-    let all = format!("{whole}{fraction}");
-    let digits = all.trim_start_matches('0');
-    let zeros = all.len() - digits.len();
-    let first = i64::try_from(whole.len()).unwrap_or(i64::MAX) - i64::try_from(zeros).unwrap_or(i64::MAX) - 1;
-    let exponent = exponent.parse::<i64>().unwrap_or(0);
-    (digits.trim_end_matches('0').to_owned(), exponent.saturating_add(first))
 }

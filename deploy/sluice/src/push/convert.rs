@@ -59,8 +59,8 @@ pub(super) fn kind_of(contract: &Contract, name: &str) -> anyhow::Result<Option<
 }
 
 /// Writes the records of a Parquet file as JSON Lines.
-pub(super) fn parquet(file: File, contract: &Contract, out: &mut impl Write) -> anyhow::Result<()> {
-    let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())?;
+pub(super) fn parquet(file: &File, contract: &Contract, out: &mut impl Write) -> anyhow::Result<()> {
+    let metadata = ArrowReaderMetadata::load(file, ArrowReaderOptions::new())?;
     let mut seen = HashSet::new();
     for field in metadata.schema().fields() {
         // Arrow finds a column by its first name only, so the second one would be lost silently.
@@ -76,7 +76,7 @@ pub(super) fn parquet(file: File, contract: &Contract, out: &mut impl Write) -> 
         }
     }
     let uuids = uuids(metadata.metadata(), metadata.schema());
-    let (reader, mut months) = readers(&file, &metadata)?;
+    let (reader, mut months) = readers(file, &metadata)?;
     let mut text = Vec::new();
     let mut read = 0;
     for batch in reader {

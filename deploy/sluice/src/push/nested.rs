@@ -4,6 +4,7 @@
 //! is a text, and a number that JSON cannot write is an error.
 
 use std::io::Write as _;
+use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
 use arrow::array::{
@@ -85,7 +86,7 @@ pub(super) fn join_intervals(months: &ArrayRef, days: &ArrayRef) -> anyhow::Resu
             let both = months.zip(days);
             both.map(|(months, days)| IntervalMonthDayNano::new(months, days.days, nanos(days.milliseconds)))
         });
-        return Ok(std::sync::Arc::new(joined.collect::<IntervalMonthDayNanoArray>()));
+        return Ok(Arc::new(joined.collect::<IntervalMonthDayNanoArray>()));
     }
     let (of_months, of_days) = (months.to_data(), days.to_data());
     let children = of_months.child_data().iter().zip(of_days.child_data());
@@ -116,7 +117,8 @@ fn iso(months: i64, days: i64, nanoseconds: i128) -> String {
         let sign = if rest < 0 { "-" } else { "" };
         let (seconds, fraction) = (rest.abs() / 1_000_000_000, rest.abs() % 1_000_000_000);
         let digits = format!(".{fraction:09}");
-        time += &format!("{sign}{seconds}{}S", digits.trim_end_matches('0').trim_end_matches('.'));
+        let digits = digits.trim_end_matches('0').trim_end_matches('.');
+        time.extend([sign, &seconds.to_string(), digits, "S"]);
     }
     match (date.as_str(), time.as_str()) {
         ("", "") => "PT0S".to_owned(),
@@ -277,9 +279,9 @@ impl Node {
                     values: Box::new(Self::new(list.values(), uuids)?),
                 }
             }
-            DataType::LargeList(field) => return Self::new(&cast(&DataType::List(field.clone()))?, uuids),
+            DataType::LargeList(field) => return Self::new(&cast(&DataType::List(Arc::clone(field)))?, uuids),
             DataType::ListView(field) | DataType::LargeListView(field) => {
-                return Self::new(&cast(&DataType::List(field.clone()))?, uuids);
+                return Self::new(&cast(&DataType::List(Arc::clone(field)))?, uuids);
             }
             DataType::FixedSizeList(..) => {
                 let list: &FixedSizeListArray = column.as_fixed_size_list();
@@ -310,14 +312,13 @@ impl Node {
                 let (of_keys, of_values) = first(map.key_type());
                 let keys = Self::new(map.keys(), of_keys)?;
                 let values = Box::new(Self::new(map.values(), of_values)?);
-                match keys.values {
-                    Values::Text(keys) => Values::Object { ends, keys, values },
-                    _ => {
-                        let entries = Values::Struct(vec![(head("key")?, keys), (head("value")?, *values)]);
-                        let array: ArrayRef = std::sync::Arc::new(map.entries().clone());
-                        let entries = Box::new(Self { values: entries, array });
-                        Values::Entries { ends, entries }
-                    }
+                if let Values::Text(keys) = keys.values {
+                    Values::Object { ends, keys, values }
+                } else {
+                    let entries = Values::Struct(vec![(head("key")?, keys), (head("value")?, *values)]);
+                    let array: ArrayRef = Arc::new(map.entries().clone());
+                    let entries = Box::new(Self { values: entries, array });
+                    Values::Entries { ends, entries }
                 }
             }
             // The same instant, whatever the zone of the file; without one it is taken as UTC.

@@ -115,7 +115,7 @@ fn a_parquet_file_of_other_types_is_cast() {
     writer.write(&batch).unwrap();
     writer.close().unwrap();
     let mut out = Vec::new();
-    parquet(file, &contract(false), &mut out).unwrap();
+    parquet(&file, &contract(false), &mut out).unwrap();
     let mut lines = out.split(|byte| *byte == b'\n');
     let record: Value = serde_json::from_slice(lines.next().unwrap()).unwrap();
     let expected =
@@ -139,7 +139,7 @@ fn a_parquet_file_with_a_name_twice_is_refused() {
     let field = |name: &str| Field::new(name, DataType::Utf8, true);
     let schema = Schema::new(vec![field("name"), field("more"), field("name")]);
     let batch = RecordBatch::try_new(Arc::new(schema), vec![column(), column(), column()]).unwrap();
-    let error = parquet(written(&batch, 1), &contract(false), &mut Vec::new()).unwrap_err();
+    let error = parquet(&written(&batch, 1), &contract(false), &mut Vec::new()).unwrap_err();
     assert_eq!(error.to_string(), "two columns are called `name`");
 }
 
@@ -170,7 +170,7 @@ fn texts_of_a_megabyte_a_row_are_converted_some_at_a_time() {
     let names: ArrayRef = Arc::new(StringArray::from(vec![text.as_str(); 100]));
     let batch = RecordBatch::try_from_iter([("name", names)]).unwrap();
     let mut counted = Counted::default();
-    parquet(written(&batch, TEXT_ROWS / 100), &contract(false), &mut counted).unwrap();
+    parquet(&written(&batch, TEXT_ROWS / 100), &contract(false), &mut counted).unwrap();
     assert!(counted.bytes > TEXT_ROWS * TEXT, "{} bytes", counted.bytes);
     assert!(
         counted.most as u64 <= 2 * BYTES_PER_BATCH,
