@@ -19,7 +19,8 @@ use crate::uploads::{push, said};
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Case {
-    case: String,
+    #[serde(rename = "case")]
+    name: String,
     fields: String,
     #[serde(default)]
     now: Option<Vec<Value>>,
@@ -69,7 +70,7 @@ fn every_case_has_a_line_that_says_what_becomes_of_it() {
             "{case:?}"
         );
     }
-    let lines: Vec<&str> = table.iter().map(|case| case.case.as_str()).collect();
+    let lines: Vec<&str> = table.iter().map(|case| case.name.as_str()).collect();
     let named: BTreeSet<String> = lines.iter().map(|case| (*case).to_owned()).collect();
     assert_eq!(named.len(), lines.len(), "a case has one line");
     let beside = ["README.md", "table.jsonl", "upload-slots.txt"];
@@ -99,8 +100,8 @@ async fn differences(is_tested: impl Fn(&Case) -> bool) -> Vec<String> {
         // A copy, since the state of the push is kept beside it.
         let place = world.folder().join(&slug);
         fs::create_dir(&place).unwrap();
-        let file = place.join(&case.case);
-        fs::copy(folder().join(&case.case), &file).unwrap();
+        let file = place.join(&case.name);
+        fs::copy(folder().join(&case.name), &file).unwrap();
         let output = push(&world, &slug, &file, 1 << 20).output().unwrap();
         let said = said(&output);
         let expected = match (&case.now, case.says.as_ref().or(case.refused.as_ref())) {
@@ -116,12 +117,12 @@ async fn differences(is_tested: impl Fn(&Case) -> bool) -> Vec<String> {
             (None, None) => None,
         };
         if expected.is_none() {
-            differing.push(format!("{}: {:?}: {said}", case.case, output.status.code()));
+            differing.push(format!("{}: {:?}: {said}", case.name, output.status.code()));
         }
         let project = world.agent.http.get(&format!("/projects/{slug}")).await.expect(200);
         let version = u64::from(case.now.is_some());
         if project.body["latestVersion"] != version {
-            differing.push(format!("{}: version {}", case.case, project.body["latestVersion"]));
+            differing.push(format!("{}: version {}", case.name, project.body["latestVersion"]));
         }
     }
     differing

@@ -108,7 +108,10 @@ async fn a_push_that_is_interrupted_while_it_reads_leaves_nothing() {
 async fn a_push_says_its_duplicates_first_and_one_without_news_is_no_failure() {
     let world = World::start(binary()).await;
     let slug = world.project().await;
-    let rows = |numbers: std::ops::Range<u32>| numbers.map(|n| format!("s,{n}\n")).collect::<String>();
+    let rows = |numbers: std::ops::Range<u32>| {
+        let rows: Vec<String> = numbers.map(|n| format!("s,{n}\n")).collect();
+        rows.concat()
+    };
     let first = file(&world, &format!("station,sample\n{}{}", rows(0..20), rows(0..1)));
     let output = push(&world, &slug, &first, 1 << 20).output().unwrap();
     let headline = said(&output);
@@ -137,12 +140,21 @@ async fn the_exit_code_says_who_has_to_act() {
         command.output().unwrap().status.code()
     };
     assert_eq!(code(&slug, &|_| {}), Some(0));
-    assert_eq!(code(&slug, &|command| drop(command.arg("--colour"))), Some(2));
     assert_eq!(
-        code(&slug, &|command| drop(command.env("SLUICE_KEY", "km_nobody"))),
+        code(&slug, &|command| {
+            command.arg("--colour");
+        }),
+        Some(2)
+    );
+    assert_eq!(
+        code(&slug, &|command| {
+            command.env("SLUICE_KEY", "km_nobody");
+        }),
         Some(5)
     );
-    let nowhere = |command: &mut Command| drop(command.env("SLUICE_SERVER", "http://nowhere.invalid"));
+    let nowhere = |command: &mut Command| {
+        command.env("SLUICE_SERVER", "http://nowhere.invalid");
+    };
     assert_eq!(code(&slug, &nowhere), Some(6));
     assert_eq!(code("no-such-project", &|_| {}), Some(7));
     let of = |arguments: &[&str]| {
