@@ -9,7 +9,7 @@ fn by_the_rule(number: &str) -> bool {
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let all = format!("{whole}{fraction}");
     let digits = all.trim_start_matches('0');
-    let first = whole.len() as i64 - 1 - (all.len() - digits.len()) as i64 + power.parse::<i64>().unwrap();
+    let first = signed(whole.len()) - 1 - signed(all.len() - digits.len()) + power.parse::<i64>().unwrap();
     let digits = digits.trim_end_matches('0');
     if digits.is_empty() {
         return true;
