@@ -7,8 +7,8 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, Int64Array, ListArray, StringArray, UInt32Array, UInt64Array, make_comparator,
-    new_null_array,
+    Array, ArrayRef, AsArray, BooleanArray, Int64Array, ListArray, StringArray, UInt32Array, UInt64Array,
+    make_comparator, new_null_array,
 };
 use datafusion::arrow::buffer::OffsetBuffer;
 use datafusion::arrow::compute::{SortOptions, cast, interleave, take};
@@ -26,6 +26,8 @@ use super::float_text;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Kind {
     Element,
+    /// `= ANY`, which the engine plans as `array_has`.
+    Has,
     Slice,
     Remove,
     Replace,
@@ -42,6 +44,7 @@ enum Kind {
 pub(super) fn replacement(function: &Arc<ScalarUDF>) -> Option<Arc<ScalarUDF>> {
     let kind = match function.name() {
         "array_element" => Kind::Element,
+        "array_has" => Kind::Has,
         "array_slice" => Kind::Slice,
         "array_remove" => Kind::Remove,
         "array_replace" => Kind::Replace,
@@ -115,6 +118,7 @@ fn compute(kind: Kind, args: &[ArrayRef], result: &DataType) -> Result<ArrayRef>
     let list = as_list(first)?;
     let computed = match (kind, rest) {
         (Kind::Element, [index]) => element(&list, index)?,
+        (Kind::Has, [entry]) => has(&list, entry)?,
         (Kind::Slice, [from, to, ..]) => slice(&list, from, to)?,
         (Kind::Remove, [entry]) => remove(&list, entry)?,
         (Kind::Replace, [from, to]) => replace(&list, from, to)?,
@@ -221,6 +225,22 @@ fn same(list: &ListArray, entry: &ArrayRef) -> Result<impl Fn(usize, usize) -> b
     let entry = cast(entry, list.values().data_type())?;
     let compare = make_comparator(list.values(), &entry, SortOptions::default())?;
     Ok(move |place: usize, row: usize| compare(place, row) == Ordering::Equal)
+}
+
+/// Tells if a list has an entry. Where a null decides, the result is null.
+fn has(list: &ListArray, entry: &ArrayRef) -> Result<ArrayRef> {
+    let same = same(list, entry)?;
+    let found = (0..list.len()).map(|row| {
+        if list.is_null(row) || entry.is_null(row) {
+            return None;
+        }
+        if span(list, row).any(|index| same(index, row)) {
+            return Some(true);
+        }
+        let unknown = span(list, row).any(|index| list.values().is_null(index));
+        (!unknown).then_some(false)
+    });
+    Ok(Arc::new(found.collect::<BooleanArray>()))
 }
 
 fn remove(list: &ListArray, entry: &ArrayRef) -> Result<ArrayRef> {

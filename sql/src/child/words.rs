@@ -33,7 +33,8 @@ const PREFIXES: [&str; 18] = [
     "This feature is not implemented: ",
 ];
 /// Words behind which a message speaks to developers of the engine. They and what follows are cut off.
-const ENDS: [&str; 11] = [
+const ENDS: [&str; 12] = [
+    " (DataType: ",
     "This issue was likely caused by a bug",
     "This was likely caused by a bug",
     "This is a bug",
@@ -47,7 +48,11 @@ const ENDS: [&str; 11] = [
     " See https://",
 ];
 /// Messages that say nothing to a reader, by their words, and what is said instead.
-const REPLACED: [(&str, &str); 13] = [
+const REPLACED: [(&str, &str); 14] = [
+    (
+        "TypeSignatureClass",
+        "a function cannot be used with a value of this type: cast its argument, such as x::text",
+    ),
     (
         "Physical plan does not support logical expression",
         "the engine does not support a subquery here: join it, or select it in a WITH query first",
