@@ -9,7 +9,7 @@ mod single;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray as _, Decimal256Array, Int64Array};
-use datafusion::arrow::compute::cast;
+use datafusion::arrow::compute::{CastOptions, cast, cast_with_options};
 use datafusion::arrow::datatypes::{
     DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType, Decimal256Type, Field, FieldRef, Int64Type, i256,
 };
@@ -82,7 +82,11 @@ impl Finish {
             Arc::new(wide)
         } else {
             let beyond = |_| ArrowError::ArithmeticOverflow("a sum of decimals has more than 38 digits".to_owned());
-            cast(&wide, &self.kind).map_err(beyond)?
+            let options = CastOptions {
+                safe: false,
+                ..CastOptions::default()
+            };
+            cast_with_options(&wide, &self.kind, &options).map_err(beyond)?
         })
     }
 }
