@@ -25,6 +25,7 @@ mod pattern;
 mod regex;
 mod render;
 mod rule;
+mod set_types;
 mod temporal;
 mod texts;
 mod total;

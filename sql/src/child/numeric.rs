@@ -19,12 +19,13 @@ use datafusion::logical_expr::expr::{
 };
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Expr, ExprSchemable as _, LogicalPlan, Operator, Projection, Union, cast};
+use datafusion::logical_expr::{Expr, ExprSchemable as _, LogicalPlan, Operator, Projection, Union, cast, lit};
 use datafusion::optimizer::AnalyzerRule;
 
 pub(super) use self::call::beyond;
 use self::call::{Operation, call, scale_of};
 use self::digits::{Cut, SIGNED_SCALE};
+use super::set_types;
 
 /// Sum of integers. It is a JSON number in an answer, if it fits 64 bits.
 pub(super) const WHOLE: DataType = DataType::Decimal256(DECIMAL256_MAX_PRECISION, 0);
@@ -66,6 +67,9 @@ impl AnalyzerRule for AsNumeric {
             };
             if let LogicalPlan::Union(union) = plan {
                 return of_union(union).map(Transformed::yes);
+            }
+            if let Some(plan) = set_types::of_one_type(&plan)? {
+                return Ok(Transformed::yes(plan));
             }
             let names = NamePreserver::new(&plan);
             let replaced = plan.map_expressions(|expr| {
@@ -188,7 +192,7 @@ fn narrow_literal(expr: Expr) -> Expr {
     }
 }
 
-fn double(expr: Expr) -> Expr {
+pub(super) fn double(expr: Expr) -> Expr {
     call(Operation::Double, vec![expr])
 }
 
@@ -236,7 +240,7 @@ fn replaced(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         }
         Expr::Case(case) => Transformed::yes(Expr::Case(of_case(case, schema))),
         Expr::Cast(cast) => of_cast(cast, schema),
-        Expr::ScalarFunction(function) => of_function(function, schema),
+        Expr::ScalarFunction(function) => of_function(function, schema).update_data(|expr| signed(expr, schema)),
         Expr::AggregateFunction(AggregateFunction { func, mut params }) => {
             if is_of_doubles(func.name()) {
                 params.args = doubles(params.args, schema);
@@ -258,6 +262,22 @@ fn replaced(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         }
         other => Transformed::no(other),
     })
+}
+
+/// Makes the lengths and places that the engine counts without a sign integers like all others: beside an integer, the engine
+/// would make texts of both.
+fn signed(expr: Expr, schema: &DFSchema) -> Expr {
+    match expr.get_type(schema) {
+        Ok(DataType::UInt64) => cast(expr, DataType::Int64),
+        _ => expr,
+    }
+}
+
+/// Writes a boolean as `concat()` does, by its first letter.
+fn letter(boolean: Expr) -> Expr {
+    let when = |value| Box::new(lit(value));
+    let cases = vec![(when(true), Box::new(lit("t"))), (when(false), Box::new(lit("f")))];
+    Expr::Case(Case::new(Some(Box::new(boolean)), cases, None))
 }
 
 fn is_of_doubles(name: &str) -> bool {
@@ -477,10 +497,19 @@ fn of_function(function: ScalarFunction, schema: &DFSchema) -> Transformed<Expr>
     }
     match name {
         "coalesce" | "ifnull" | "nvl" | "greatest" | "least" => Transformed::yes(again(results(args, schema))),
-        "nullif" => Transformed::yes(again(alike(args, schema))),
+        "nullif" => {
+            let kinds: Vec<_> = args.iter().filter_map(|arg| arg.get_type(schema).ok()).collect();
+            let call = again(alike(args, schema));
+            Transformed::yes(match &kinds[..] {
+                // The result has the type of the first argument, and the engine gives it the common one.
+                [local @ DataType::Timestamp(_, None), DataType::Timestamp(_, Some(_))] => cast(call, local.clone()),
+                _ => call,
+            })
+        }
         "concat" | "concat_ws" => {
             let args = args.into_iter().map(|arg| match class(&arg, schema) {
                 Class::Wide => text(arg),
+                _ if arg.get_type(schema).is_ok_and(|kind| kind == DataType::Boolean) => letter(arg),
                 _ => arg,
             });
             Transformed::yes(again(args.collect()))

@@ -18,7 +18,7 @@ use datafusion::logical_expr::{Expr, ExprSchemable as _, LogicalPlan, Operator, 
 use datafusion::optimizer::AnalyzerRule;
 
 use super::checked::{Operation, call};
-use super::{arrays, doubles, float_text, guard, membership, regex, texts};
+use super::{arrays, doubles, float_text, guard, membership, regex, set_types, texts};
 use crate::check::alike;
 
 /// Maximum number of nodes of an expression that is compared with each entry of a list. Each comparison copies it.
@@ -35,6 +35,10 @@ impl AnalyzerRule for AsPostgres {
 
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         let plan = plan.transform_up_with_subqueries(|plan| {
+            // Some types are known now only, such as that of a CASE.
+            if let Some(plan) = set_types::of_one_type(&plan)? {
+                return Ok(Transformed::yes(plan));
+            }
             let schema = merge_schema(&plan.inputs());
             // The check sees the expressions as the statement has them, before the replacement.
             membership::check(&plan, &schema)?;

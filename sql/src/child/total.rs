@@ -4,6 +4,7 @@
 //! result without room is an error.
 
 mod groups;
+mod moving;
 mod single;
 
 use std::sync::Arc;
@@ -23,6 +24,7 @@ use datafusion::logical_expr::utils::AggregateOrderSensitivity;
 use datafusion::logical_expr::{Accumulator, AggregateUDFImpl, GroupsAccumulator, ReversedUDAF, Signature, Volatility};
 
 use self::groups::GroupTotals;
+use self::moving::MovingTotal;
 use self::single::{DistinctTotal, Total};
 use super::numeric::digits;
 use super::numeric::{EXACT, NUMERIC, WHOLE, beyond, is_decimal};
@@ -239,6 +241,13 @@ impl<Engine: AggregateUDFImpl + Eq + std::hash::Hash> AggregateUDFImpl for Exact
             return Err(DataFusionError::Plan(problem));
         }
         match self.finish(&args) {
+            None if args
+                .expr_fields
+                .first()
+                .is_some_and(|field| *field.data_type() == DataType::Float64) =>
+            {
+                Ok(Box::new(MovingTotal::new(self.average)))
+            }
             None => self.engine.create_sliding_accumulator(args),
             Some((_, finish)) => Ok(Box::new(Total::new(finish))),
         }

@@ -76,7 +76,7 @@ SELECT DATE '2024-01-31' + INTERVAL '1 month' AS m, DATE '2024-02-29' - INTERVAL
 
 SELECT id, until::date - at::date AS days FROM records WHERE until IS NOT NULL AND at IS NOT NULL ORDER BY id
 
-SELECT id, at::date + n AS due FROM records WHERE station = 'lima' ORDER BY id
+SELECT id, at::date + n::int AS due FROM records WHERE station = 'lima' ORDER BY id
 
 SELECT (until::date - at::date) / 7 AS weeks, count(*) AS n FROM records WHERE until IS NOT NULL AND at IS NOT NULL GROUP BY 1 ORDER BY 1
 

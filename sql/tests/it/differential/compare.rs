@@ -79,7 +79,17 @@ impl Cell {
         Self::Time(format!("{local}{zone}"))
     }
 
-    /// An interval as in ISO 8601, or in words such as `1 days 2.5 secs`.
+    /// A time of day, without a fraction that says nothing.
+    pub(super) fn clock(text: &str) -> Self {
+        let whole = if text.contains('.') {
+            text.trim_end_matches('0').trim_end_matches('.')
+        } else {
+            text
+        };
+        Self::Text(whole.to_owned())
+    }
+
+    /// An interval as in ISO 8601, or in words and a clock such as `1 days 2.5 secs` and `1 day -02:03:04`.
     pub(super) fn interval(text: &str) -> Self {
         let iso = |text: &str| {
             let mut total = 0;
@@ -114,14 +124,20 @@ impl Cell {
         if let Some(positive) = text.strip_prefix('P') {
             return Self::Interval(iso(positive));
         }
-        let words: Vec<&str> = text.split_whitespace().collect();
+        let (clocks, words): (Vec<&str>, Vec<&str>) = text.split_whitespace().partition(|word| word.contains(':'));
+        let clock = clocks.into_iter().map(|clock| {
+            let digits = clock.trim_start_matches(['-', '+']);
+            let parts = digits.split(':').zip([3_600_000_000, 60_000_000, 1_000_000]);
+            let length: i128 = parts.map(|(number, unit)| times(number, unit)).sum();
+            if clock.starts_with('-') { -length } else { length }
+        });
         let total = words.chunks(2).map(|pair| {
             let unit = UNITS
                 .iter()
                 .find(|(name, _)| pair.get(1).is_some_and(|word| word.starts_with(name)));
             times(pair[0], unit.unwrap_or_else(|| panic!("{text} is no interval")).1)
         });
-        Self::Interval(total.sum())
+        Self::Interval(total.chain(clock).sum())
     }
 
     /// A text by which equal cells are next to each other.
@@ -210,6 +226,7 @@ fn of_kind(raw: &RawValue, kind: &str) -> Cell {
         kind if kind.contains("Int") || kind.starts_with("Decimal") => Cell::exact(&text()),
         kind if kind.starts_with("Float") => Cell::number(&text()),
         kind if kind.starts_with("Timestamp") || kind.starts_with("Date") => Cell::time(&text()),
+        kind if kind.starts_with("Time") => Cell::clock(&text()),
         _ => Cell::Text(text()),
     }
 }

@@ -13,7 +13,7 @@ use super::Said;
 use super::compare::Cell;
 
 /// Settings of the session.
-const SETTINGS: &str = "SET timezone = 'UTC'; SET intervalstyle = 'iso_8601'; SET statement_timeout = '20s'";
+const SETTINGS: &str = "SET timezone = 'UTC'; SET intervalstyle = 'postgres'; SET statement_timeout = '20s'";
 
 /// A connection to a database of its own.
 pub(super) struct Postgres {
