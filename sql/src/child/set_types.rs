@@ -8,6 +8,7 @@ use std::sync::Arc;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Column, NullEquality};
 use datafusion::error::Result;
+use datafusion::logical_expr::type_coercion::binary::comparison_coercion;
 use datafusion::logical_expr::{Distinct, Expr, Join, JoinType, LogicalPlan, LogicalPlanBuilder, Projection, cast};
 
 use super::numeric::{double, is_decimal};
@@ -42,6 +43,16 @@ pub(super) fn of_one_type(plan: &LogicalPlan) -> Result<Option<LogicalPlan>> {
     if common.iter().all(Option::is_none) {
         return Ok(None);
     }
+    // The join is built anew, so the types that the engine has united have to be united again.
+    let united = ours
+        .iter()
+        .zip(&theirs)
+        .zip(common)
+        .map(|((one, other), common)| match common {
+            None if one != other => comparison_coercion(one, other),
+            common => common,
+        });
+    let common: Vec<Option<DataType>> = united.collect();
     let (left, right) = (converted(left, &common)?, converted(right, &common)?);
     let columns = |side: &LogicalPlan| -> Vec<Column> { side.schema().columns() };
     let keys = (columns(&left), columns(&right));

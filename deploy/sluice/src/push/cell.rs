@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use types::json;
 
 pub(super) fn integer(cell: &str) -> anyhow::Result<i64> {
-    cell.parse().context("it is no integer of 64 bits")
+    cell.parse().ok().context("it is no integer of 64 bits")
 }
 
 /// Returns a number as JSON writes it (RFC 8259 section 6), with all its digits. `+1`, `007`, `.5` and `5.` are numbers too.
