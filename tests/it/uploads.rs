@@ -175,7 +175,8 @@ async fn a_push_that_was_killed_goes_on_and_others_are_served_meanwhile() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_file_that_is_edited_between_interrupted_pushes_leaves_no_upload_open() {
-    let world = World::start(binary()).await;
+    let limited = |options: tests::server::Options| options.with("SLUICE__LIMITS__OPEN_UPLOADS", 3);
+    let world = World::start_with(binary(), limited).await;
     let slug = world.project().await;
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("rows.ndjson");
@@ -212,7 +213,8 @@ async fn a_file_that_is_edited_between_interrupted_pushes_leaves_no_upload_open(
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_operator_at_its_limit_is_told_what_is_open_and_cancels_one() {
-    let world = World::start(binary()).await;
+    let limited = |options: tests::server::Options| options.with("SLUICE__LIMITS__OPEN_UPLOADS", 3);
+    let world = World::start_with(binary(), limited).await;
     let slug = world.project().await;
     let bytes = lines(0..10);
     for _ in 0..3 {

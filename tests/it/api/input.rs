@@ -191,10 +191,8 @@ async fn numbers_that_a_type_cannot_hold_reject_their_batch() {
     let slug = world.project().await;
     for (member, number) in [
         ("sample", "9223372036854775808"),
-        ("sample", "-9223372036854775809"),
         ("sample", "1e300"),
         ("sample", "0.5"),
-        ("sample", "123456789012345678901234567890"),
         ("value", "9007199254740993"),
     ] {
         let record = if member == "sample" {
@@ -206,6 +204,13 @@ async fn numbers_that_a_type_cannot_hold_reject_their_batch() {
         assert_eq!(answer.code(), 201, "{number}: {}", answer.body);
         let outcome = tests::world::decided(&world.agent.http, &slug, answer.text("/id")).await;
         assert_eq!(outcome.text("/status"), "rejected", "{number}: {}", outcome.body);
+    }
+    // What a double would round is refused before it is a contribution.
+    for number in ["-9223372036854775809", "123456789012345678901234567890"] {
+        let body = format!(r#"{{"records":[{{"station":"a","sample":{number}}}]}}"#);
+        let answer = send(&world, &slug, &body).await;
+        assert_eq!(answer.code(), 400, "{number}: {}", answer.body);
+        assert_eq!(answer.text("/error"), "digits", "{number}: {}", answer.body);
     }
     assert_untouched(&world, &slug).await;
 }

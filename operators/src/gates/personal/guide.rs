@@ -106,7 +106,7 @@ const PASSES: &str = "\
 
 const PHONE: ContextFlags = ContextFlags::PHONE.and(ContextFlags::LOOSE);
 
-static ENTRIES: [Entry; 22] = [
+const ENTRIES: [Entry; 22] = [
     Entry {
         kind: Kind::Email,
         finds: "a mailbox at a domain under a top-level domain that exists, or under another one next to a word for e-mail; also \
