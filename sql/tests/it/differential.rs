@@ -17,10 +17,11 @@ mod written;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use serde_json::Value;
-use sql::Error;
+use sql::{Config, Error, Sandbox};
 use types::Contract;
 
 use self::compare::{Rows, same};
@@ -36,6 +37,8 @@ const OTHER_SEED: &str = "SLUICE_TEST_SQL_SEED";
 const STATEMENTS: usize = 2_000;
 /// The least number of them that both must answer, so that errors are not all that is compared.
 const ANSWERED: usize = 1_500;
+/// Time that a query may take.
+const PATIENCE: Duration = Duration::from_mins(2);
 /// The number of queries under way at once.
 const AT_ONCE: usize = 2;
 
@@ -98,7 +101,12 @@ async fn compared(
 ) -> Option<Outcome> {
     let mut postgres = Postgres::start(name, &contract, &versions)?;
     let fixture = Fixture::of(contract, versions).await;
-    let sandbox = fixture.sandbox();
+    // What is compared is the answer, and a busy machine may take its time.
+    let config = Config {
+        seconds: PATIENCE,
+        ..fixture.config()
+    };
+    let sandbox = Sandbox::start(config).unwrap();
     let (sandbox, records) = (&sandbox, &fixture.records);
     let mut answers = futures_util::stream::iter(statements)
         .map(async |statement| {
