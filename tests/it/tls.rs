@@ -50,7 +50,7 @@ async fn files_are_pushed_and_versions_pulled_through_tls_of_nobody_but_who_is_t
     let refused = |options: &Options, command: &[&str], why: &str| {
         let output = options.run(command);
         let said = said(&output);
-        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert_eq!(output.status.code(), Some(6), "{said}");
         assert!(said.contains("is not trusted") && said.contains(why), "{said}");
     };
 

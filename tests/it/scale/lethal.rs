@@ -4,11 +4,12 @@
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
+use std::time::Instant;
 
 use reqwest::Method;
 use serde_json::json;
 use tests::crash::Counters;
-use tests::server::tail_of;
+use tests::server::{DEADLINE, tail_of};
 use tests::world::batch;
 use tests::{Options, Server};
 
@@ -60,10 +61,19 @@ pub(super) async fn comes(site: &mut Site, faults: &mut Counters) {
         .await;
     site.workers = workers;
     faults.add(WORKERS_ENDED, ends);
-    let letters = site.replicas[0].options().admin(&["dead-letters", "list"]);
-    let letters = letters["items"].as_array().unwrap().iter();
-    let its = letters.filter(|letter| letter["contributionId"].as_str() == Some(&*id));
-    faults.add(QUARANTINED, its.count() as u64);
+    // The letter and the outcome come by two topics, so a caller may see the outcome first.
+    let deadline = Instant::now() + DEADLINE;
+    let kept = loop {
+        let letters = site.replicas[0].options().admin(&["dead-letters", "list"]);
+        let letters = letters["items"].as_array().unwrap().iter();
+        let its = letters.filter(|letter| letter["contributionId"].as_str() == Some(&*id));
+        match its.count() {
+            0 => assert!(Instant::now() < deadline, "the batch became no dead letter"),
+            kept => break kept,
+        }
+        lasting(1).await;
+    };
+    faults.add(QUARANTINED, kept as u64);
 }
 
 /// Starts a worker, however often it ends before it answers.
