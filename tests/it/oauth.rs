@@ -290,7 +290,6 @@ async fn a_request_leads_nowhere_that_the_app_did_not_register() {
         ("code_challenge_method", "plain", "invalid_request"),
         ("code_challenge", "short", "invalid_request"),
         ("resource", "https://evil.example/mcp", "invalid_target"),
-        ("scope", "read everything", "invalid_scope"),
         ("response_type", "token", "unsupported_response_type"),
     ] {
         let answer = app.browse(&session, &asked(name, value), None).await.expect(303);
@@ -307,18 +306,29 @@ async fn a_request_leads_nowhere_that_the_app_did_not_register() {
             "{name}={value}"
         );
     }
-    // A spending scope is not for the directory.
-    let query = app.query(&Wish {
-        resource: "/mcp/directory",
-        scopes: "spend",
-        ..READ_WRITE
-    });
-    let answer = app.browse(&session, &App::path(&query), None).await.expect(303);
-    assert!(
-        answer.header("location").contains("invalid_scope"),
-        "{}",
-        answer.header("location")
-    );
+    // What does not exist is left out, as spending is at the directory, and no person spends unasked.
+    for (resource, scopes, offered) in [
+        ("/mcp", "openid read everything", &["read"][..]),
+        ("/mcp", "read spend", &["read", "spend"]),
+        ("/mcp/directory", "read write spend", &["read", "write"]),
+    ] {
+        let query = app.query(&Wish {
+            resource,
+            scopes,
+            ..READ_WRITE
+        });
+        let page = app.browse(&session, &App::path(&query), None).await.expect(200);
+        let page = String::from_utf8_lossy(&page.bytes).into_owned();
+        for scope in ["read", "write", "spend"] {
+            let offer = format!("name=\"scopes\" value=\"{scope}\"");
+            assert_eq!(
+                page.contains(&offer),
+                offered.contains(&scope),
+                "{scopes} at {resource}: {scope}"
+            );
+        }
+        assert!(!page.contains("value=\"spend\" checked"), "{page}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

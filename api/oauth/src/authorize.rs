@@ -55,7 +55,9 @@ pub enum Shown {
     #[error("the request does not say which app it is from: `client_id` is missing or occurs more than once")]
     ClientMissing,
     /// The client is not registered, or its document cannot be used.
-    #[error("the app is not known here: register it, or use the URL of its metadata document as `client_id`")]
+    #[error(
+        "this app is not known here (any more): remove this service in the app and add it again, so that the app registers anew"
+    )]
     ClientUnknown,
     /// The request has no `redirect_uri`, or several.
     #[error("the request does not say where to return to: `redirect_uri` is missing or occurs more than once")]
@@ -183,28 +185,19 @@ fn rest(
         "resource has to be the URL of one MCP endpoint of this server",
     );
     let several = |_repeated: Repeated| target;
-    let resource = params.get("resource").map_err(several)?;
-    let resource = resource.and_then(|resource| issuer.resource(resource)).ok_or(target)?;
-    let scopes = match once("scope")? {
-        None => DEFAULT_SCOPES,
-        Some(scope) => Scopes::parse(scope)
-            .map_err(|_unknown| RequestError::new("invalid_scope", "the scopes are read, write and spend"))?,
+    let resource = match params.get("resource").map_err(several)? {
+        Some(resource) => issuer.resource(resource).ok_or(target)?,
+        // Clients of the MCP revision 2025-03-26 do not send it. RFC 8707 section 2 lets the server choose.
+        None => Resource::Mcp,
     };
-    // A scope that the resource does not have is refused and not left out: a person must not be shown a connection
-    // that cannot do what its app asked for.
-    if !scopes.is_subset(resource.scopes()) {
-        return Err(RequestError::new(
-            "invalid_scope",
-            "the scope spend is not for this resource",
-        ));
-    }
-    // A client is held to its registration, which is all that a person can know of its intentions.
-    if !scopes.is_subset(client.scopes) {
-        return Err(RequestError::new(
-            "invalid_scope",
-            "the client did not register these scopes",
-        ));
-    }
+    // Libraries ask for `openid`, and for every scope of the server at each of its resources. What does not exist here
+    // is left out (RFC 6749 section 3.3); the answer with the token says which scopes it has. The registration of a
+    // client binds none: it often names only the scopes of the first challenge, and the person decides anyway.
+    let known = once("scope")?.map_or(Scopes::NONE, Scopes::known);
+    let scopes = match known.both(resource.scopes()) {
+        none if none.is_empty() => DEFAULT_SCOPES,
+        some => some,
+    };
     Ok(Request {
         client_id: client.id.clone(),
         redirect_uri: redirect_uri.to_owned(),

@@ -1,6 +1,7 @@
 //! The `WWW-Authenticate` of a resource (RFC 6750, RFC 9728 section 5.1).
 //!
-//! Invariant: each challenge names the metadata of the resource that was asked, and the scope that the call needs.
+//! Invariant: each challenge names the metadata of the resource that was asked, and the scope that the call needs among
+//! others.
 
 use crate::issuer::{Issuer, Resource};
 use crate::scope::{Scope, Scopes};
@@ -25,9 +26,8 @@ impl Denied {
         }
     }
 
-    /// Returns the value of `WWW-Authenticate` for a call of a resource that needs this scope. It also names `read`, and
-    /// for a token that lacks a scope all below the needed one: clients ask for exactly these scopes, and a connection
-    /// must not lose what it had.
+    /// Returns the value of `WWW-Authenticate` for a call of a resource that needs this scope. Without a valid token it
+    /// names every scope of the resource, and for a token that lacks a scope the needed one and all below.
     pub fn www_authenticate(self, issuer: &Issuer, resource: Resource, needed: Scope) -> String {
         let error = match self {
             // A call without a token gets no error code (RFC 6750 section 3.1).
@@ -37,9 +37,12 @@ impl Denied {
         };
         let metadata = issuer.url(&crate::discovery::resource_metadata_path(resource));
         let scopes = match (self, needed) {
-            (_, Scope::Read) => Scopes::of(&[Scope::Read]),
+            // Clients register and ask with exactly these scopes. Were they those of the first call, an app that reads
+            // first could never write; the person takes away what it should not have.
+            (Self::NoToken | Self::InvalidToken, _) => resource.scopes(),
+            (Self::InsufficientScope, Scope::Read) => Scopes::of(&[Scope::Read]),
+            (Self::InsufficientScope, Scope::Write) => Scopes::of(&[Scope::Read, Scope::Write]),
             (Self::InsufficientScope, Scope::Spend) => Scopes::ALL,
-            (_, needed) => Scopes::of(&[Scope::Read, needed]),
         };
         let scopes = scopes.words().collect::<Vec<_>>().join(" ");
         format!("Bearer {error}scope=\"{scopes}\", resource_metadata=\"{metadata}\"")

@@ -41,7 +41,8 @@ pub struct Client {
     pub redirect_uris: Vec<String>,
     /// Kind of the client.
     pub application: Application,
-    /// Scopes that the client can ask for.
+    /// Scopes that the client named when it registered; every one if it named none that exists here. They bind nothing:
+    /// each authorization request names its own.
     pub scopes: Scopes,
     /// True if the client gets refresh tokens.
     pub may_refresh: bool,
@@ -97,9 +98,6 @@ pub enum MetadataError {
     /// The client does not use authorization codes.
     #[error("`grant_types` needs `authorization_code`, and `response_types` needs `code`")]
     GrantTypes,
-    /// No scope of the client exists.
-    #[error("`scope` has none of `read`, `write` and `spend`")]
-    Scope,
     /// The way of authentication is not offered.
     #[error("`token_endpoint_auth_method` is not offered here")]
     AuthMethod,
@@ -136,11 +134,10 @@ impl Metadata {
             return Err(MetadataError::GrantTypes);
         }
         // Unknown scopes are left out, since libraries ask for `openid` and `offline_access` everywhere.
-        let scopes = self.scope.as_deref().map_or(Scopes::ALL, Scopes::known);
-        // A client with words only that are unknown here would fail at its first request, so it learns of it now.
-        if scopes.is_empty() {
-            return Err(MetadataError::Scope);
-        }
+        let scopes = match self.scope.as_deref().map_or(Scopes::NONE, Scopes::known) {
+            none if none.is_empty() => Scopes::ALL,
+            some => some,
+        };
         // Blanks around a name are invisible to people, and could make two names look the same.
         let name = self.client_name.map(|name| name.trim().to_owned());
         if name.as_deref().is_some_and(|name| !is_name(name)) {

@@ -99,17 +99,22 @@ mod tests {
     fn a_challenge_names_the_metadata_and_the_scope() {
         let issuer = Issuer::new("https://sluice.example").unwrap();
         let header = |denied: Denied| denied.www_authenticate(&issuer, Resource::Mcp, Scope::Write);
-        let rest = "scope=\"read write\", \
-                    resource_metadata=\"https://sluice.example/.well-known/oauth-protected-resource/mcp\"";
-        assert_eq!(header(Denied::NoToken), format!("Bearer {rest}"));
-        assert_eq!(
-            header(Denied::InvalidToken),
-            format!("Bearer error=\"invalid_token\", {rest}")
-        );
-        assert_eq!(
-            header(Denied::InsufficientScope),
-            format!("Bearer error=\"insufficient_scope\", {rest}")
-        );
+        let at = "resource_metadata=\"https://sluice.example/.well-known/oauth-protected-resource/mcp\"";
+        for (denied, expected) in [
+            (Denied::NoToken, "Bearer scope=\"read write spend\", "),
+            (
+                Denied::InvalidToken,
+                "Bearer error=\"invalid_token\", scope=\"read write spend\", ",
+            ),
+            (
+                Denied::InsufficientScope,
+                "Bearer error=\"insufficient_scope\", scope=\"read write\", ",
+            ),
+        ] {
+            assert_eq!(header(denied), format!("{expected}{at}"));
+        }
+        let directory = Denied::NoToken.www_authenticate(&issuer, Resource::Directory, Scope::Read);
+        assert!(directory.starts_with("Bearer scope=\"read write\", "), "{directory}");
         assert_eq!(
             (Denied::NoToken.status(), Denied::InsufficientScope.status()),
             (401, 403)

@@ -4,6 +4,7 @@
 
 use url::Url;
 
+use crate::redirect::LOOPBACK;
 use crate::scope::{Scope, Scopes};
 
 /// A server that takes tokens of this issuer.
@@ -78,13 +79,29 @@ impl Issuer {
         self.url(resource.path())
     }
 
-    /// Returns the resource with this identifier. Scheme and host are compared without regard to case, the path exactly.
+    /// Returns the resource with this identifier. Scheme and host are compared without regard to case, the path exactly
+    /// but for a slash at its end, which people write. At a loopback address each of its names stands for the others.
     pub fn resource(&self, identifier: &str) -> Option<Resource> {
-        // A byte count is no character boundary in a text of other scripts, which then is no resource.
-        let (origin, path) = identifier.split_at_checked(self.0.len())?;
+        let path_at = identifier.match_indices('/').nth(2)?.0;
+        let (origin, path) = identifier.split_at(path_at);
+        let path = path.strip_suffix('/').unwrap_or(path);
         let found = Resource::ALL.into_iter().find(|resource| resource.path() == path)?;
-        origin.eq_ignore_ascii_case(&self.0).then_some(found)
+        self.has_origin(origin).then_some(found)
     }
+
+    /// Returns true if an origin, written as in `Origin` (RFC 6454 section 6.2), is that of the issuer.
+    pub fn has_origin(&self, origin: &str) -> bool {
+        match (loopback_port(origin), loopback_port(&self.0)) {
+            (Some(asked), Some(own)) => asked == own,
+            _ => origin.eq_ignore_ascii_case(&self.0),
+        }
+    }
+}
+
+/// Returns the port of an origin at a loopback address, with its colon.
+fn loopback_port(origin: &str) -> Option<&str> {
+    let rest = LOOPBACK.into_iter().find_map(|host| origin.strip_prefix(host))?;
+    (rest.is_empty() || rest.starts_with(':')).then_some(rest)
 }
 
 #[cfg(test)]
@@ -125,12 +142,26 @@ mod tests {
             issuer.resource("https://sluice.example/mcp/directory"),
             Some(Resource::Directory)
         );
-        let wrong = "https://sluice.example https://sluice.example/ https://sluice.example/mcp/ https://sluice.example/MCP \
+        assert_eq!(issuer.resource("https://sluice.example/mcp/"), Some(Resource::Mcp));
+        let wrong = "https://sluice.example https://sluice.example/ https://sluice.example/mcp// https://sluice.example/MCP \
              https://sluice.example/mcp?a https://sluice.example/mcp#a https://sluice.example/x/../mcp /mcp mcp \
              https://sluice.example.evil.example/mcp https://evil.example/mcp http://sluice.example/mcp \
              https://sluice.example:443/mcp https://sluice.exampl\u{e9}/mcp";
         for wrong in wrong.split_whitespace() {
             assert_eq!(issuer.resource(wrong), None, "{wrong}");
+        }
+        let local = Issuer::new("http://127.0.0.1:8080").unwrap();
+        for host in ["127.0.0.1", "localhost", "[::1]"] {
+            let resource = format!("http://{host}:8080/mcp");
+            assert_eq!(local.resource(&resource), Some(Resource::Mcp), "{resource}");
+            assert_eq!(issuer.resource(&resource), None, "{resource}");
+        }
+        for wrong in
+            "http://localhost/mcp http://localhost:8081/mcp https://localhost:8080/mcp http://127.0.0.2:8080/mcp \
+                      http://localhost.evil.example:8080/mcp http://localhost@evil.example/mcp"
+                .split_whitespace()
+        {
+            assert_eq!(local.resource(wrong), None, "{wrong}");
         }
     }
 }

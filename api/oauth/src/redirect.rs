@@ -1,15 +1,17 @@
 //! Redirect URIs: which ones a client can register, and which one a request may name.
 //!
 //! Invariant: texts are compared, never parsed URLs, so that no repair of a parser makes two different URIs equal. The
-//! one exception is the port of a loopback URI, which native apps get from their system (RFC 8252 section 7.3).
+//! one exception is the port of a loopback URI, which native apps get from their system (RFC 8252 section 7.3), and the
+//! name of its host, since libraries register one name and listen at another.
 
 use url::{Host, Url};
 
 /// Most bytes of a redirect URI.
 const MAX_BYTES: usize = 2_048;
 
-/// Hosts of loopback URIs. `localhost` is not recommended by RFC 8252 and common among command-line clients.
-const LOOPBACK: [&str; 3] = ["http://127.0.0.1", "http://[::1]", "http://localhost"];
+/// Hosts of loopback URIs, which are one computer. `localhost` is not recommended by RFC 8252 and common among
+/// command-line clients.
+pub(crate) const LOOPBACK: [&str; 3] = ["http://127.0.0.1", "http://[::1]", "http://localhost"];
 
 /// Private schemes of known editors that have no dot, which RFC 8252 section 7.1 asks for.
 const EDITORS: [&str; 3] = ["cursor", "vscode", "vscode-insiders"];
@@ -62,22 +64,22 @@ pub fn matches(registered: &str, uri: &str) -> bool {
     registered == uri || loopback(registered).is_some_and(|known| loopback(uri) == Some(known))
 }
 
-/// Returns the host and the rest of a loopback URI, without its port.
-fn loopback(uri: &str) -> Option<(&str, &str)> {
+/// Returns the path and the query of a loopback URI.
+fn loopback(uri: &str) -> Option<&str> {
     // The texts of the hosts do not begin one another, so that at most one is found.
     let host = LOOPBACK.into_iter().find(|host| uri.starts_with(host))?;
     let rest = &uri[host.len()..];
     let Some(port) = rest.strip_prefix(':') else {
         // `http://localhost.evil.example` and `http://127.0.0.12` go on after the text of a loopback host.
         let ends_host = rest.is_empty() || rest.starts_with(['/', '?']);
-        return ends_host.then_some((host, rest));
+        return ends_host.then_some(rest);
     };
     let end = port.find(['/', '?']).unwrap_or(port.len());
     let (port, rest) = port.split_at(end);
     // `:`, `:0`, `:080` and `:+80` are ports to some parsers and not to others.
     let is_digits = port.bytes().all(|byte| byte.is_ascii_digit()) && !port.starts_with('0');
     let is_port = is_digits && port.parse::<u16>().is_ok();
-    is_port.then_some((host, rest))
+    is_port.then_some(rest)
 }
 
 /// Returns the URI with parameters added to its query.
@@ -148,9 +150,10 @@ mod tests {
                 let uri = format!("http://{host}{port}/cb?a=b");
                 assert!(matches(&format!("http://{host}:8080/cb?a=b"), &uri), "{uri}");
                 assert!(matches(&format!("http://{host}/cb?a=b"), &uri), "{uri}");
+                assert!(matches("http://localhost/cb?a=b", &uri), "{uri}");
             }
         }
-        let near = "http://localhost:3000/cb http://[::1]:3000/cb https://127.0.0.1:3000/cb http://127.0.0.1:3000/cb/ \
+        let near = "https://localhost:3000/cb http://[::2]:3000/cb https://127.0.0.1:3000/cb http://127.0.0.1:3000/cb/ \
                     http://127.0.0.1:3000/ http://127.0.0.1:3000 http://127.0.0.1:0/cb http://127.0.0.1:65536/cb \
                     http://127.0.0.1:/cb http://127.0.0.1:+80/cb http://127.0.0.1:3000@evil.example/cb http://127.0.0.1:080/cb \
                     http://127.0.0.1.evil.example/cb http://127.0.0.12/cb http://127.0.0.1@evil.example/cb \

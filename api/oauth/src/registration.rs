@@ -114,6 +114,8 @@ mod tests {
         );
         let least = registered(&json!({"redirect_uris": ["https://app.example/cb"]})).unwrap();
         assert_eq!((least.scopes, least.may_refresh), (Scopes::ALL, true));
+        let foreign = json!({"redirect_uris": ["https://app.example/cb"], "scope": "openid offline_access"});
+        assert_eq!(registered(&foreign).unwrap().scopes, Scopes::ALL);
         let web = registered(&json!({
             "redirect_uris": ["https://app.example/cb"], "application_type": "web",
             "grant_types": ["authorization_code"], "scope": "read",
@@ -165,10 +167,6 @@ mod tests {
             ),
             (
                 json!({"redirect_uris": good, "response_types": ["token"]}),
-                "invalid_client_metadata",
-            ),
-            (
-                json!({"redirect_uris": good, "scope": "openid"}),
                 "invalid_client_metadata",
             ),
             (

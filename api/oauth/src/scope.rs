@@ -76,6 +76,12 @@ impl Scopes {
         Self(words.flatten().fold(0, |bits, set| bits | set.0))
     }
 
+    /// Returns the scopes that are in this set and in the other.
+    #[must_use]
+    pub const fn both(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
     /// Returns true if the set has this scope.
     pub const fn contains(self, scope: Scope) -> bool {
         self.0 & scope.bit() != 0
@@ -134,5 +140,7 @@ mod tests {
         let read = Scopes::of(&[Scope::Read]);
         assert!(Scopes::NONE.is_subset(read) && read.is_subset(Scopes::ALL));
         assert!(!Scopes::ALL.is_subset(read) && !read.is_subset(Scopes::of(&[Scope::Write])));
+        assert_eq!(Scopes::ALL.both(read), read);
+        assert_eq!(Scopes::of(&[Scope::Write]).both(read), Scopes::NONE);
     }
 }

@@ -12,7 +12,7 @@ use crate::assertion;
 use crate::authorize::Request;
 use crate::challenge::Denied;
 use crate::client::{Auth, Client};
-use crate::family::{Family, Use};
+use crate::family::{Family, GRACE, Use};
 use crate::issuer::{Issuer, Resource};
 use crate::jwk::Keys;
 use crate::registration::{self, RegistrationError};
@@ -236,9 +236,11 @@ impl Server {
             return Err(invalid.into());
         }
         // The second use is looked for before the end of the code and before its verifier: both holders of the code
-        // have had their use, and one of them is a thief.
+        // have had their use, and one of them is a thief. Only the client itself has the verifier, and may have sent
+        // its request twice.
         if let Some(connection) = stored.redeemed_as {
-            return Err(self.reused(connection, now).await?.into());
+            let is_own = stored.code.challenge.is_of(verifier);
+            return Err(self.used(connection, is_own, now).await?.into());
         }
         if now >= stored.code.expires_at {
             return Err(invalid.into());
@@ -271,10 +273,19 @@ impl Server {
             .await?;
         match redeemed {
             Redeemed::Now => Ok(answer(&secret, &access, refresh.as_ref(), now)),
-            // Two requests with the same code ran at once.
-            Redeemed::Before(connection) => Err(self.reused(connection, now).await?.into()),
+            // Two requests with the same code and its verifier ran at once.
+            Redeemed::Before(connection) => Err(self.used(connection, true, now).await?.into()),
             Redeemed::Unknown => Err(invalid.into()),
         }
+    }
+
+    /// Refuses a code that was used. Its connection ends, unless its own client has sent the exchange again within
+    /// [`GRACE`].
+    async fn used(&self, connection: ConnectionId, is_own: bool, now: Timestamp) -> Result<TokenError, StorageError> {
+        if is_own && now < connection.made_at().plus(GRACE) {
+            return Ok(TokenError::grant("code was used a moment ago"));
+        }
+        self.reused(connection, now).await
     }
 
     /// Ends a connection whose code or refresh token was used twice.

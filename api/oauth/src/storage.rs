@@ -36,6 +36,17 @@ impl ConnectionId {
             nanos,
         )))
     }
+
+    /// Returns the instant at which the id was made, to the millisecond.
+    pub fn made_at(self) -> Timestamp {
+        let (seconds, nanos) = self.0.get_timestamp().map_or((0, 0), |made| made.to_unix());
+        let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
+        Timestamp::from_micros(
+            seconds
+                .saturating_mul(1_000_000)
+                .saturating_add(i64::from(nanos / 1_000)),
+        )
+    }
 }
 
 impl fmt::Display for ConnectionId {

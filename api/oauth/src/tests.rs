@@ -114,7 +114,7 @@ impl World {
 
     /// Sends a form to the token endpoint as a client.
     pub(crate) async fn post(&self, client: &Client, form: &Params) -> Result<Value, Error> {
-        let credentials = token::credentials(form, false)?;
+        let credentials = token::credentials(form, None)?;
         self.server.authenticate(&credentials, client, None).await?;
         let request = token::request(form, self.server.issuer())?;
         let answer = self.server.token(client, &request).await?;

@@ -3,6 +3,7 @@
 //! Invariant: a request is parsed completely before anything is looked up, and no text of an error contains a part of
 //! the request.
 
+use data_encoding::BASE64;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -127,25 +128,25 @@ impl TokenRequest {
     }
 }
 
-/// Reads the identity of the client. `has_authorization` is true if the request has a header `Authorization`.
+/// Reads the identity of the client. `basic` is what follows the scheme `Basic` in the header `Authorization`, if the
+/// request has it.
 ///
 /// # Errors
 /// [`TokenError`]
-pub fn credentials(params: &Params, has_authorization: bool) -> Result<Credentials, TokenError> {
-    // RFC 6749 section 5.2: an attempt by `Authorization` is answered with a challenge for that scheme.
-    if has_authorization {
-        return Err(TokenError {
-            with_challenge: true,
-            ..TokenError::client("clients have no password here: use none or private_key_jwt")
-        });
-    }
+pub fn credentials(params: &Params, basic: Option<&str>) -> Result<Credentials, TokenError> {
+    let named = basic.map(public_client).transpose()?;
     // A client that sends a secret believes that it is protected by it, and must learn that it is not.
     if params.get("client_secret")?.is_some() {
         return Err(TokenError::client(
             "clients have no secret here: use none or private_key_jwt",
         ));
     }
-    let client_id = params.get("client_id")?;
+    let client_id = match (params.get("client_id")?, &named) {
+        (Some(client_id), Some(named)) if client_id != named => {
+            return Err(TokenError::client("client_id is not the one in Authorization"));
+        }
+        (client_id, named) => client_id.or(named.as_deref()),
+    };
     let assertion = params.get("client_assertion")?;
     let assertion_type = params.get("client_assertion_type")?;
     let claimed = match (assertion, assertion_type) {
@@ -176,6 +177,27 @@ pub fn credentials(params: &Params, has_authorization: bool) -> Result<Credentia
         client_id,
         assertion: claimed.map(str::to_owned),
     })
+}
+
+/// Returns the client that `Basic` credentials name. Libraries send them for clients without a secret too, with an empty
+/// password; both parts are encoded as in a form (RFC 6749 section 2.3.1).
+fn public_client(basic: &str) -> Result<String, TokenError> {
+    // RFC 6749 section 5.2: an attempt by `Authorization` is answered with a challenge for that scheme.
+    let refuse = |description| TokenError {
+        with_challenge: true,
+        ..TokenError::client(description)
+    };
+    let decoded = BASE64.decode(basic.trim().as_bytes()).ok();
+    let decoded = decoded.and_then(|bytes| String::from_utf8(bytes).ok());
+    match decoded.as_deref().and_then(|pair| pair.split_once(':')) {
+        Some((client_id, "")) if !client_id.is_empty() => {
+            let pair = format!("client_id={client_id}");
+            let form = Params::parse(pair.as_bytes());
+            Ok(form.get("client_id")?.unwrap_or_default().to_owned())
+        }
+        Some(_) => Err(refuse("clients have no password here: use none or private_key_jwt")),
+        None => Err(refuse("Authorization is not the Base64 of a client_id and a colon")),
+    }
 }
 
 /// Reads a token request.
@@ -210,11 +232,12 @@ pub fn request(params: &Params, issuer: &Issuer) -> Result<TokenRequest, TokenEr
         Some("refresh_token") => {
             let token = params.get("refresh_token")?;
             let token = token.ok_or(TokenError::request("refresh_token is missing"))?;
-            let scopes = params.get("scope")?.map(Scopes::parse).transpose();
+            // Unknown words are left out, as in the authorization request.
+            let scopes = params.get("scope")?.map(Scopes::known);
             Ok(TokenRequest::Refresh {
                 token: Secret::read(SecretKind::Refresh, token)
                     .ok_or(TokenError::grant("refresh_token is not valid"))?,
-                scopes: scopes.map_err(|_unknown| TokenError::SCOPE)?,
+                scopes: scopes.filter(|scopes| !scopes.is_empty()),
                 resource: resource()?,
             })
         }

@@ -29,7 +29,7 @@ use crate::wire::Nothing;
 const TAG: &str = "oauth";
 const FORM: &str = "application/x-www-form-urlencoded";
 /// The scheme by which a client would send a password.
-const BASIC: &[u8] = b"basic ";
+const BASIC: &str = "basic ";
 
 /// Limit on registrations of clients, whose rows stay.
 const REGISTRATIONS: Limit = Limit {
@@ -370,11 +370,11 @@ impl<E: Into<oauth::Error>> From<E> for Refused {
 /// Reads the identity that a request claims.
 fn credentials(params: &Params, authorization: Option<&str>) -> Result<Credentials, Refused> {
     // Keys and tokens of the service are no passwords of clients, and are not looked at.
-    let has_password = authorization.is_some_and(|value| {
-        let scheme = value.as_bytes().get(..BASIC.len());
-        scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case(BASIC))
+    let basic = authorization.and_then(|value| {
+        let (scheme, rest) = value.split_at_checked(BASIC.len())?;
+        scheme.eq_ignore_ascii_case(BASIC).then_some(rest)
     });
-    Ok(token::credentials(params, has_password)?)
+    Ok(token::credentials(params, basic)?)
 }
 
 /// Returns true if a code or a token was given to the client of a request, and false if there is none such.

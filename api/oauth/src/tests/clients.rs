@@ -83,7 +83,7 @@ async fn a_client_with_keys_proves_itself_once_per_assertion() {
         ],
         &[&with("c")[0]],
     );
-    let credentials = token::credentials(&form, false).unwrap();
+    let credentials = token::credentials(&form, None).unwrap();
     let public = Client {
         id: credentials.client_id.clone(),
         ..public

@@ -168,6 +168,42 @@ async fn a_code_that_is_used_twice_ends_its_connection() {
 }
 
 #[tokio::test]
+async fn an_exchange_that_its_client_sends_twice_leaves_the_first_answer_good() {
+    let world = World::new().await;
+    let code = world.code(&[]).await;
+    let answer = world.exchange(&code, &[]).await.unwrap();
+    world.wait(29);
+    assert_eq!(refused(world.exchange(&code, &[]).await), "invalid_grant");
+    assert!(world.works(&answer).await);
+    // Who has the code without its verifier is another.
+    let wrong = format!("code_verifier={}", "a".repeat(43));
+    assert_eq!(refused(world.exchange(&code, &[&wrong]).await), "invalid_grant");
+    assert!(!world.works(&answer).await);
+}
+
+#[test]
+fn basic_credentials_name_a_client_without_a_password() {
+    let basic = |text: &str| data_encoding::BASE64.encode(text.as_bytes());
+    let read = |params: &[(&str, &str)], text: &str| token::credentials(&changed(params, &[]), Some(&basic(text)));
+    assert_eq!(read(&[], "app_x:").unwrap().client_id, "app_x");
+    assert_eq!(read(&[("client_id", "app_x")], "app_x:").unwrap().client_id, "app_x");
+    let url = read(&[], "https%3A%2F%2Fapp.example%2Fclient:").unwrap();
+    assert_eq!(url.client_id, "https://app.example/client");
+    for (params, text) in [
+        (&[][..], "app_x:secret"),
+        (&[], ":"),
+        (&[], "app_x"),
+        (&[("client_id", "app_y")], "app_x:"),
+    ] {
+        assert_eq!(read(params, text).unwrap_err().code, "invalid_client", "{text}");
+    }
+    assert_eq!(
+        token::credentials(&changed(&[], &[]), Some("%%")).unwrap_err().code,
+        "invalid_client"
+    );
+}
+
+#[tokio::test]
 async fn a_code_ends_after_a_minute() {
     let world = World::new().await;
     let (early, late) = (world.code(&[]).await, world.code(&[]).await);
@@ -180,10 +216,10 @@ async fn a_code_ends_after_a_minute() {
 #[tokio::test]
 async fn errors_have_the_form_of_the_rfc() {
     let params = changed(&[("client_id", "app_x")], &[]);
-    let error = token::credentials(&params, true).unwrap_err();
+    let error = token::credentials(&params, Some("YXBwX3g6c2VjcmV0")).unwrap_err();
     assert_eq!((error.status(), error.code), (401, "invalid_client"));
     assert_eq!(error.www_authenticate(), Some("Basic realm=\"sluice\""));
-    let error = token::credentials(&changed(&[], &[]), false).unwrap_err();
+    let error = token::credentials(&changed(&[], &[]), None).unwrap_err();
     assert_eq!((error.status(), error.www_authenticate()), (401, None));
     assert_eq!(Error::from(error).kind(), Kind::Unauthenticated);
     let world = World::new().await;

@@ -9,7 +9,7 @@ use http::header::{self, HeaderName, HeaderValue};
 use oauth::authorize::{self, Refusal, Request, RequestError, Shown};
 use oauth::client::Client;
 use oauth::document::is_document_url;
-use oauth::{Params, Scopes};
+use oauth::{Params, Scope, Scopes};
 use pages::{AgentChoice, ConsentPage, ScopeChoice};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -121,9 +121,9 @@ async fn question(cx: &Cx, asked: &Asked) -> Result<ConsentPage, ApiError> {
             .map(|word| ScopeChoice {
                 scope: word.to_owned(),
                 allows: allows(word).to_owned(),
-                // A connection without any scope would be of no use.
-                required: only_one,
-                chosen: true,
+                // A connection without any scope would be of no use. What spends money is never chosen for a person.
+                required: only_one && word != Scope::Spend.word(),
+                chosen: word != Scope::Spend.word(),
             })
             .collect(),
         new_agent: (places_left > 0).then(|| name_after(client)),

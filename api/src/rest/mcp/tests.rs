@@ -290,7 +290,7 @@ async fn a_call_without_a_good_credential_says_where_to_get_one() {
     assert_eq!(got.status, 401);
     assert_eq!(
         challenge(&got.headers),
-        format!("Bearer scope=\"read write\", {metadata}")
+        format!("Bearer scope=\"read write spend\", {metadata}")
     );
     let token = service.operator().await;
     for wrong in ["km_nobody", "wta_nobody", token.as_str(), "x"] {
