@@ -22,8 +22,9 @@ use types::Timestamp;
 pub(crate) const KEPT: Duration = Duration::from_hours(24);
 /// Time after its end until a connection is removed. A registered client stays as long as one of its connections.
 pub(crate) const REMEMBERED: Duration = Duration::from_hours(24 * 90);
-/// Time for which a registered client may be without any consent.
-pub(crate) const UNUSED: Duration = Duration::from_hours(24);
+/// Time for which a registered client may be without any consent. Apps keep their id and register only once, also if the
+/// person signs in much later.
+pub(crate) const UNUSED: Duration = Duration::from_hours(24 * 90);
 
 /// The storage on a database.
 #[derive(Debug)]

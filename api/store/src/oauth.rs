@@ -214,22 +214,34 @@ impl OAuth<'_> {
             .await
     }
 
-    /// Removes registered clients that were registered before `before` and that have neither a code nor a connection,
-    /// also none that is remembered: the oldest ones, at most `most`. Returns their number.
-    pub async fn clients_prune(&self, before: Timestamp, most: u32) -> Result<u64, Error> {
+    /// Removes registered clients that have neither a code nor a connection, also none that is remembered: those that
+    /// were registered before `before`, and those before `crowded` that are older than the newest `kept` clients. At
+    /// most `most` go, the oldest first. Returns their number.
+    pub async fn clients_prune(
+        &self,
+        before: Timestamp,
+        crowded: Timestamp,
+        kept: u32,
+        most: u32,
+    ) -> Result<u64, Error> {
         self.0
             .write_aside(move |cx| {
                 Box::pin(async move {
                     let removed = sqlx::query(
                         "DELETE FROM oauth_clients WHERE id IN (
                              SELECT id FROM oauth_clients
-                             WHERE registered_at <= $1
+                             WHERE (registered_at <= $1
+                                    OR registered_at <= $3 AND registered_at <= (
+                                        SELECT registered_at FROM oauth_clients
+                                        ORDER BY registered_at DESC LIMIT 1 OFFSET $4))
                                AND id NOT IN (SELECT client_id FROM oauth_connections)
                                AND id NOT IN (SELECT client_id FROM oauth_codes)
                              ORDER BY registered_at LIMIT $2)",
                     )
                     .bind(before.micros())
                     .bind(i64::from(most))
+                    .bind(crowded.micros())
+                    .bind(i64::from(kept))
                     .execute(cx)
                     .await?;
                     Ok(Change::Keep(removed.rows_affected()))

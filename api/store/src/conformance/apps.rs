@@ -104,7 +104,7 @@ pub async fn a_registered_client_goes_when_nothing_is_left_of_it(url: &str) {
         found
     };
 
-    assert_eq!(oauth.clients_prune(at(800), 1).await.unwrap(), 1);
+    assert_eq!(oauth.clients_prune(at(800), at(800), 9, 1).await.unwrap(), 1);
     assert_eq!(
         registered().await,
         ["asked", "used", "idle-too", "new"],
@@ -113,9 +113,30 @@ pub async fn a_registered_client_goes_when_nothing_is_left_of_it(url: &str) {
     // The connection has ended and its tokens are gone, and it is remembered.
     oauth.prune(at(1_000), at(600), at(400)).await.unwrap();
     assert_eq!(oauth.refresh([3; 32]).await.unwrap(), None);
-    assert_eq!(oauth.clients_prune(at(800), 9).await.unwrap(), 1);
+    assert_eq!(oauth.clients_prune(at(800), at(800), 9, 9).await.unwrap(), 1);
     assert_eq!(registered().await, ["asked", "used", "new"]);
     oauth.prune(at(2_000), at(600), at(600)).await.unwrap();
-    assert_eq!(oauth.clients_prune(at(800), 9).await.unwrap(), 2);
+    assert_eq!(oauth.clients_prune(at(800), at(800), 9, 9).await.unwrap(), 2);
     assert_eq!(registered().await, ["new"]);
+}
+
+/// Of many unused clients the newest are kept, and none that is younger than the limit goes.
+pub async fn a_crowd_of_clients_is_thinned(url: &str) {
+    let store = open(url).await;
+    let oauth = store.oauth();
+    for (client, registered) in [("first", 10), ("second", 20), ("third", 30), ("fourth", 40)] {
+        oauth.client_add(client, "{}", at(registered)).await.unwrap();
+    }
+    let left = async || {
+        let mut found = Vec::new();
+        for client in ["first", "second", "third", "fourth"] {
+            found.extend(oauth.client(client).await.unwrap().map(|_| client));
+        }
+        found
+    };
+    assert_eq!(oauth.clients_prune(at(0), at(50), 4, 9).await.unwrap(), 0);
+    assert_eq!(oauth.clients_prune(at(0), at(50), 3, 9).await.unwrap(), 1);
+    assert_eq!(left().await, ["second", "third", "fourth"]);
+    assert_eq!(oauth.clients_prune(at(0), at(20), 1, 9).await.unwrap(), 1);
+    assert_eq!(left().await, ["third", "fourth"]);
 }
