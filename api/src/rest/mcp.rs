@@ -55,7 +55,9 @@ pub(super) fn routes(surface: &Served) -> Router {
             let endpoint = Arc::clone(&endpoint);
             async move { endpoint.answer(request).await }
         };
-        router.route(resource.path(), any(answer))
+        // A client that posts does not follow a redirect, and people end the address with a slash.
+        let with_slash = format!("{}/", resource.path());
+        router.route(resource.path(), any(answer.clone())).route(&with_slash, any(answer))
     })
 }
 

@@ -251,5 +251,5 @@ fn cached() -> Map<String, Value> {
 }
 
 fn server() -> Value {
-    json!({"name": "sluice", "title": "Sluice", "version": env!("CARGO_PKG_VERSION")})
+    json!({"name": "sluice", "title": "Sluice", "version": crate::openapi::VERSION})
 }

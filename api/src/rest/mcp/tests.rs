@@ -92,6 +92,7 @@ async fn the_revisions_with_a_handshake_are_spoken() {
             json!({"protocolVersion": stated, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
         let got = send(&service, "/mcp", &[], message("initialize", &params)).await.json();
         assert_eq!(got["result"]["protocolVersion"], agreed, "{got}");
+        assert_eq!(got["result"]["serverInfo"]["version"], crate::openapi::VERSION);
         let headers = [("mcp-protocol-version", agreed)];
         let initialized = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
         let got = send(&service, "/mcp", &headers, initialized).await;
@@ -104,6 +105,10 @@ async fn the_revisions_with_a_handshake_are_spoken() {
         (got.status.as_u16(), &got.json()["error"]["code"]),
         (200, &json!(-32_601))
     );
+    for path in ["/mcp/", "/mcp/directory/"] {
+        let got = send(&service, path, &[], message("ping", &json!({}))).await;
+        assert_eq!((got.status.as_u16(), &got.json()["result"]), (200, &json!({})), "{path}");
+    }
 }
 
 fn meta(version: &str) -> Value {
