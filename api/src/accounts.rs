@@ -9,7 +9,7 @@ mod entry;
 mod phrase;
 mod wallet;
 
-pub(crate) use agents::{create as create_agent, rotate as rotate_key};
+pub(crate) use agents::{create as create_agent, create_for_consent, rotate as rotate_key};
 pub use claim_code::{ClaimCodeParts, ClaimCodeText};
 pub(crate) use entry::{
     SESSION_SECONDS, SignUp, UNVERIFIED, new_session, request_link, sign_in, sign_up, use_verification,

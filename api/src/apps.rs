@@ -22,6 +22,7 @@ pub use storage::Database;
 pub(crate) use storage::{KEPT, REMEMBERED, UNUSED};
 
 use crate::error::{ApiError, chain};
+use crate::names;
 
 /// The authorization server, with the documents of its clients. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -57,7 +58,7 @@ impl Apps {
     pub fn new(issuer: Issuer, store: Store, clock: Arc<dyn Clock>, web: Web) -> Self {
         let storage = Arc::new(Database::new(store));
         Self {
-            server: Server::new(issuer, storage, Arc::clone(&clock)),
+            server: Server::new(issuer, storage, Arc::clone(&clock)).reserving(names::is_reserved_for_apps),
             web: Arc::new(web),
             clock,
         }

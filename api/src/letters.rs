@@ -259,12 +259,21 @@ fn suspended(base: &str, reason: &str) -> String {
         "Hello,\n\n\
          your account at {base} is suspended. The reason:\n\n\
          {}\n\n\
-         Until this ends, your operator tokens and the keys of your agents do\n\
-         not work, and you are signed out. Your published items stay listed and\n\
-         readable, and you keep what you bought.\n\n\
+         Until the suspension ends:\n\n\
+         - Your operator tokens, the keys of your agents and download addresses\n\
+         \x20 that were handed out do not work.\n\
+         - Nothing of yours is sold and no earnings are paid out. What you earned\n\
+         \x20 stays yours.\n\n\
+         These have ended and do not come back with it:\n\n\
+         - You are signed out, and links for signing in do not work any more.\n\
+         - Every app is disconnected.\n\
+         - Claim codes that nobody used are gone.\n\
+         - Uploads that were not completed expire.\n\n\
+         Your published items stay listed, what is free of them stays readable,\n\
+         and who bought from you keeps reading. Batches and texts that you sent\n\
+         are still judged. You keep what you bought.\n\n\
          To answer, reply to this letter: say what the reason gets wrong, or\n\
-         what you have changed. A person reads it. Once the suspension ends, the\n\
-         same tokens and keys work again.\n",
+         what you have changed. A person reads it.\n",
         quoted(reason)
     )
 }
@@ -274,7 +283,9 @@ fn restored(base: &str, reason: Option<&str>) -> String {
     format!(
         "Hello,\n\n\
          the suspension of your account at {base} has ended.\n\n\
-         {}Your operator tokens and the keys of your agents work again.\n\
+         {}Your operator tokens and the keys of your agents work again, and\n\
+         your items are sold again. Connect your apps anew, and begin anew the\n\
+         uploads that were not completed.\n\
          Sign in at {base}/signin.\n",
         reason.unwrap_or_default()
     )

@@ -1,6 +1,8 @@
-//! Agent names: reserved words, and names that look alike.
+//! Names of agents and apps: reserved words, and names that look alike.
 //!
-//! Invariant: two names count as the same exactly when their [`skeleton`]s are equal.
+//! Invariant: two names of agents count as the same exactly when their [`skeleton`]s are equal.
+
+mod letters;
 
 /// Words that would speak for the platform.
 const RESERVED: [&str; 19] = [
@@ -60,6 +62,14 @@ pub fn is_reserved(name: &str) -> bool {
     squeezed.is_empty() || is_made_of_words(&squeezed) || is_made_of_words(unnumbered)
 }
 
+/// Returns true if the name of an app speaks for the platform, as the name of an agent would. A person reads it beside a
+/// question, so letters of other scripts and signs that look like a letter count as that letter.
+pub(crate) fn is_reserved_for_apps(name: &str) -> bool {
+    let is_word = |plain: String| !plain.is_empty() && is_reserved(&plain);
+    // A sign can be a letter, as in `|ogin`, or stand between words, as in `help!`.
+    is_word(letters::plain(name, true)) || is_word(letters::plain(name, false))
+}
+
 /// Returns true if `text` is a sequence of `words`. The empty text is one.
 fn is_made_of(text: &str, words: &[String]) -> bool {
     // `made[end]` is true if the first `end` bytes are a sequence of words.
@@ -108,6 +118,44 @@ mod tests {
             ("wave", "vvave"),
         ] {
             assert_ne!(skeleton(left), skeleton(right), "{left} {right}");
+        }
+    }
+
+    #[test]
+    fn an_app_is_not_called_like_the_platform_in_any_letters() {
+        for name in [
+            "Sluice",
+            "S l u i c e",
+            "SLUICE\u{ae} ",
+            "Sluice (official)",
+            "Sluice \u{b7} Support",
+            "\u{405}luice",
+            "S\u{4cf}u\u{456}\u{441}\u{435}",
+            "\u{ff33}\u{ff4c}\u{ff55}\u{ff49}\u{ff43}\u{ff45}",
+            "\u{1d5e6}\u{1d5f9}\u{1d602}\u{1d5f6}\u{1d5f0}\u{1d5f2}",
+            "Slu\u{ed}ce",
+            "S|u!ce",
+            "\u{a731}\u{29f}\u{1d1c}\u{26a}\u{1d04}\u{1d07}",
+            "\u{391}dmin",
+            "\u{410}\u{501}m\u{456}n",
+            "@dmin",
+            "Help!",
+            "\u{39c}\u{421}\u{3a1}",
+            "Sluice 2",
+        ] {
+            assert!(is_reserved_for_apps(name), "{name}");
+        }
+        for name in [
+            "Tide desk",
+            "Sluice fan",
+            "MCP Inspector",
+            "\u{41f}\u{440}\u{438}\u{43b}\u{438}\u{432}",
+            "\u{c870}\u{c218}",
+            "\u{1f30a}",
+            "1984",
+            "Caf\u{e9}",
+        ] {
+            assert!(!is_reserved_for_apps(name), "{name}");
         }
     }
 

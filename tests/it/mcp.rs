@@ -67,7 +67,10 @@ fn judge(done: &Value, slug: &str) {
     for (call, result) in calls.as_array().unwrap().iter().zip(results) {
         let refused = call["refused"].as_str();
         assert_eq!(result["isError"], refused.is_some(), "{result}");
-        let text = result["content"][0]["text"].as_str().unwrap();
+        // The mark of what others wrote comes before the text.
+        let text = result["content"].as_array().unwrap().last().unwrap()["text"]
+            .as_str()
+            .unwrap();
         let code = refused.map_or_else(String::new, |code| format!("\"error\":\"{code}\""));
         assert!(text.contains(&code), "{code}: {text}");
     }

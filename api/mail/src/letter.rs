@@ -48,7 +48,107 @@ impl Letter {
     }
 }
 
-/// Returns true if mail can be sent to the text (RFC 5321 section 4.1.2, without comments and address literals).
+/// Longest name before the sign, longest domain and longest label of it, in bytes (RFC 5321 section 4.5.3.1, RFC 1035 section
+/// 2.3.4).
+const MAX_NAME: usize = 64;
+const MAX_DOMAIN: usize = 253;
+const MAX_LABEL: usize = 63;
+
+/// Returns true if every [`Mailer`](crate::Mailer) can send to the text, whatever the mail server offers: a name of plain
+/// words with dots between them and a host name, all ASCII (RFC 5321 section 4.1.2, without quotes, comments and address
+/// literals). A domain in another script has a form in ASCII.
 pub fn is_address(text: &str) -> bool {
+    let Some((name, domain)) = text.rsplit_once('@') else {
+        return false;
+    };
+    let is_word = |word: &str| {
+        let is_atom = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-/=?^_`{|}~".contains(&byte);
+        !word.is_empty() && word.bytes().all(is_atom)
+    };
+    let is_label = |label: &str| {
+        let is_plain = label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+        is_plain && (1..=MAX_LABEL).contains(&label.len()) && !label.starts_with('-') && !label.ends_with('-')
+    };
+    // Numbers alone are an address of a machine, which a mail server takes only in brackets, if at all.
+    let is_number = |label: &str| label.bytes().all(|byte| byte.is_ascii_digit());
+    let has_parts = name.len() <= MAX_NAME
+        && name.split('.').all(is_word)
+        && domain.len() <= MAX_DOMAIN
+        && domain.split('.').all(is_label)
+        && !domain.rsplit('.').next().is_some_and(is_number);
+    // The library that sends has the last word.
+    has_parts && text.parse::<Address>().is_ok()
+}
+
+/// Returns true if the text is written like an address, which may be one that no letter reaches.
+pub fn is_like_address(text: &str) -> bool {
     text.parse::<Address>().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_letter_to_an_address_can_be_made_and_read_again() {
+        let from: Mailbox = "Sluice <sluice@example.org>".parse().unwrap();
+        let words = (0..=0x7f_u8).map(|byte| format!("a{}b@example.org", char::from(byte)));
+        let hosts = (0..=0x7f_u8).map(|byte| format!("ada@a{}b.example.org", char::from(byte)));
+        let further = [
+            "a@b",
+            "o'hara@example.org",
+            "a+b=c@x-1.example",
+            "!#$%&'*+-/=?^_`{|}~@example.org",
+        ];
+        let mut taken = 0;
+        for to in words.chain(hosts).chain(further.map(str::to_owned)) {
+            let letter = Letter {
+                id: "a-1".to_owned(),
+                to: to.clone(),
+                subject: "A subject".to_owned(),
+                text: "A text.\n".to_owned(),
+            };
+            if !is_address(&to) {
+                continue;
+            }
+            taken += 1;
+            let message = letter.message(&from).unwrap();
+            let recipients = message.envelope().to().iter().map(ToString::to_string);
+            assert_eq!(recipients.collect::<Vec<_>>().join(" "), to);
+            let written = String::from_utf8(message.formatted()).unwrap();
+            assert!(written.contains(&format!("\r\nTo: {to}\r\n")), "{written}");
+        }
+        assert!(taken > 140, "{taken}");
+    }
+
+    #[test]
+    fn what_no_mailer_can_send_to_is_no_address() {
+        let long = format!("{}@example.org", "a".repeat(65));
+        let label = format!("a@{}.org", "b".repeat(64));
+        for text in [
+            "a@1.2.3.4",
+            "a@[1.2.3.4]",
+            "a@[IPv6:::1]",
+            "a@::1",
+            "\"a b\"@example.org",
+            "\"a\"@example.org",
+            ".a@example.org",
+            "a.@example.org",
+            "a..b@example.org",
+            "a@example..org",
+            "a@example.org.",
+            "a@.example.org",
+            "a@-x.example.org",
+            "a@x-.example.org",
+            "a@x_y.example.org",
+            "\u{e4}da@example.org",
+            "ada@ex\u{e4}mple.org",
+            "a@b@example.org",
+            "a@example.123",
+            long.as_str(),
+            label.as_str(),
+        ] {
+            assert!(!is_address(text), "{text}");
+        }
+    }
 }

@@ -19,7 +19,7 @@ use async_trait::async_trait;
 use types::{Classify, Kind, Retry};
 
 pub use folder::Folder;
-pub use letter::{Letter, is_address};
+pub use letter::{Letter, is_address, is_like_address};
 pub use smtp::{Security, Smtp, SmtpOptions};
 
 /// Way to deliver letters to people.

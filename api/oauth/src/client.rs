@@ -6,8 +6,9 @@
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use types::Timestamp;
-use url::Url;
+use url::{Host, Url};
 
+use crate::host;
 use crate::jwk::Keys;
 use crate::redirect::{self, Application};
 use crate::scope::Scopes;
@@ -53,9 +54,13 @@ pub struct Client {
 }
 
 impl Client {
-    /// Returns true if the client registered a redirect URI that matches this one.
+    /// Returns true if the client registered a redirect URI that matches this one and can be registered now: the rules may
+    /// have been weaker when it was.
     pub fn may_redirect_to(&self, uri: &str) -> bool {
-        self.redirect_uris.iter().any(|known| redirect::matches(known, uri))
+        let can_be = |known: &str| redirect::can_be_registered(known, self.application);
+        self.redirect_uris
+            .iter()
+            .any(|known| redirect::matches(known, uri) && can_be(known))
     }
 }
 
@@ -92,6 +97,9 @@ pub enum MetadataError {
     /// The name is too long or has characters that a name does not have.
     #[error("`client_name` has 1 to 80 characters without control and direction characters")]
     Name,
+    /// The name speaks for the service.
+    #[error("`client_name` is a word of the service, or looks like one")]
+    ReservedName,
     /// The kind is neither `web` nor `native`.
     #[error("`application_type` is `web` or `native`")]
     ApplicationType,
@@ -170,7 +178,11 @@ pub(crate) fn object<T: DeserializeOwned>(json: &[u8]) -> Option<T> {
 pub(crate) fn is_https(text: &str) -> bool {
     let is_plain = text.len() <= 2_048 && text.bytes().all(|byte| byte.is_ascii_graphic());
     // The scheme is compared as text: a parser would also take it in upper case or after blanks.
-    is_plain && text.starts_with("https://") && Url::parse(text).is_ok_and(|url| url.username().is_empty())
+    let is_safe = |url: Url| {
+        let has_plain_host = !matches!(url.host(), Some(Host::Domain(name)) if !host::is_name(name));
+        url.username().is_empty() && has_plain_host
+    };
+    is_plain && text.starts_with("https://") && Url::parse(text).is_ok_and(is_safe)
 }
 
 /// Returns true if a text can be shown as a name: no control characters, and none that turns the direction of the

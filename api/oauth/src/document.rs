@@ -13,6 +13,7 @@ use types::Timestamp;
 use url::{Host, Url};
 
 use crate::client::{Auth, Client, Metadata, MetadataError, is_https};
+use crate::host;
 use crate::jwk::Keys;
 
 /// Most bytes of a document, and of a key set that it names.
@@ -22,14 +23,14 @@ const DEFAULT_FRESHNESS: Duration = Duration::from_hours(1);
 /// Longest time that a document is kept.
 const MAX_FRESHNESS: Duration = Duration::from_hours(24);
 
-/// Returns true if a client identifier is the URL of a metadata document: `https` with a name as its host and with a
-/// path, without a fragment, a user, and segments of dots. An app under development is at `localhost`, which only a
+/// Returns true if a client identifier is the URL of a metadata document: `https` with a plain name as its host and
+/// with a path, without a fragment, a user, and segments of dots. An app under development is at `localhost`, which only a
 /// service that may fetch from private addresses reaches.
 pub fn is_document_url(client_id: &str) -> bool {
     let Some(url) = Url::parse(client_id).ok().filter(|_| is_https(client_id)) else {
         return false;
     };
-    let is_name = |name: &str| name == "localhost" || name.contains('.') && !name.ends_with('.');
+    let is_name = |name: &str| host::is_name(name) && (name == "localhost" || name.contains('.'));
     let has_name = matches!(url.host(), Some(Host::Domain(name)) if is_name(name));
     // A parser changes segments of dots, default ports and upper case, so that a text it keeps has none.
     let is_canonical = url.as_str() == client_id && !client_id.contains(['#', '@', '\\']);

@@ -20,6 +20,7 @@ pub mod conformance;
 pub mod discovery;
 pub mod document;
 pub mod family;
+mod host;
 mod issuer;
 pub mod jwk;
 #[cfg(any(test, feature = "testing"))]

@@ -6,6 +6,8 @@
 
 use url::{Host, Url};
 
+use crate::host;
+
 /// Most bytes of a redirect URI.
 const MAX_BYTES: usize = 2_048;
 
@@ -37,9 +39,9 @@ impl Application {
 
 /// Returns true if a client of this kind can register the URI.
 ///
-/// It has no fragment and no user, is spelled as a browser would send it, and is one of: `https` with a name; `http` on
-/// a loopback host; a private scheme with a dot in it, or one of a known editor. The latter two are for native
-/// applications.
+/// It has no fragment and no user, is spelled as a browser would send it, and is one of: `https` with a plain host
+/// name; `http` on a loopback host; a private scheme with a dot in it, or one of a known editor. The latter two are for
+/// native applications.
 pub fn can_be_registered(uri: &str, application: Application) -> bool {
     let is_plain = uri.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\') && uri.len() <= MAX_BYTES;
     let Some(url) = Url::parse(uri).ok().filter(|_| is_plain && !uri.contains('#')) else {
@@ -53,9 +55,13 @@ pub fn can_be_registered(uri: &str, application: Application) -> bool {
     }
     let is_native = application == Application::Native;
     match url.scheme() {
-        "https" => matches!(url.host(), Some(Host::Domain(name)) if name.contains('.') && !name.ends_with('.')),
+        "https" => matches!(url.host(), Some(Host::Domain(name)) if name.contains('.') && host::is_name(name)),
         "http" => is_native && loopback(uri).is_some(),
-        scheme => is_native && (scheme.contains('.') || EDITORS.contains(&scheme)),
+        scheme => {
+            // What stands in the place of a host there is a word of the program, which may have an underscore.
+            let has_plain_host = url.host_str().is_none_or(|name| host::is_name(&name.replace('_', "-")));
+            is_native && has_plain_host && (scheme.contains('.') || EDITORS.contains(&scheme))
+        }
     }
 }
 
@@ -109,7 +115,7 @@ mod tests {
         }
         let native = "http://127.0.0.1/cb http://127.0.0.1:3000/cb http://[::1]:3000/cb http://localhost:3000/cb \
                       http://localhost com.example.app:/oauth com.example.app://oauth \
-                      cursor://anysphere.cursor-mcp/oauth/callback vscode://vscode.github-authentication/did-authenticate";
+                      com.example.app://oauth_callback cursor://anysphere.cursor-mcp/oauth/callback vscode://vscode.github-authentication/did-authenticate";
         for uri in native.split_whitespace() {
             assert!(can_be_registered(uri, Application::Native), "{uri}");
             assert!(!can_be_registered(uri, Application::Web), "{uri}");
@@ -121,6 +127,9 @@ mod tests {
                      https://App.example/cb HTTPS://app.example/cb https://app.example:443/cb https:app.example/cb \
                      https:///app.example/cb https://app.example\\cb https://127.0.0.1/cb https://[::1]/cb https://0x7f.1/cb \
                      https://localhost/cb https://app.example./cb https://b\u{fc}cher.example/cb javascript:alert(1) \
+                     https://a;b.example/cb https://a'b.example/cb https://a,b.example/cb https://*.example/cb \
+                     https://a_b.example/cb https://-a.example/cb https://a..example/cb https://a&b.example/cb \
+                     com.example.app://a;b/cb com.example.app://a'b com.example.app://[::1]/cb \
                      data:text/html,a file:///etc/passwd vbscript:a about:blank blob:https://a.example/1 ftp://a.example/ \
                      myapp://cb mailto:a@b.example ws://localhost/cb cb /cb //app.example/cb";
         for uri in never

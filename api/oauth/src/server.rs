@@ -11,7 +11,7 @@ use types::{AgentId, Classify, Clock, Kind, OperatorId, Retry, Timestamp};
 use crate::assertion;
 use crate::authorize::Request;
 use crate::challenge::Denied;
-use crate::client::{Auth, Client};
+use crate::client::{Auth, Client, MetadataError};
 use crate::family::{Family, GRACE, Use};
 use crate::issuer::{Issuer, Resource};
 use crate::jwk::Keys;
@@ -87,12 +87,29 @@ pub struct Server {
     issuer: Issuer,
     storage: Arc<dyn Storage>,
     clock: Arc<dyn Clock>,
+    is_reserved: fn(&str) -> bool,
 }
 
 impl Server {
     /// Creates a server that keeps its state in `storage`.
     pub fn new(issuer: Issuer, storage: Arc<dyn Storage>, clock: Arc<dyn Clock>) -> Self {
-        Self { issuer, storage, clock }
+        Self {
+            issuer,
+            storage,
+            clock,
+            is_reserved: |_name| false,
+        }
+    }
+
+    /// Refuses clients with a name for which `is_reserved` is true.
+    #[must_use]
+    pub fn reserving(self, is_reserved: fn(&str) -> bool) -> Self {
+        Self { is_reserved, ..self }
+    }
+
+    /// Returns true if a client has a name that no app may have. The rule may be younger than the client.
+    pub fn has_reserved_name(&self, client: &Client) -> bool {
+        client.name.as_deref().is_some_and(self.is_reserved)
     }
 
     /// Returns the issuer of the tokens.
@@ -108,6 +125,9 @@ impl Server {
         // 128 random bits: nobody meets the identifier of another client by chance, and it is no secret.
         let id = data_encoding::BASE64URL_NOPAD.encode(&random()?[..16]);
         let client = registration::register(metadata, format!("{CLIENT_PREFIX}{id}"), self.clock.now())?;
+        if self.has_reserved_name(&client) {
+            return Err(RegistrationError::from(MetadataError::ReservedName).into());
+        }
         // The client is stored before it is answered, so it can be used at once.
         self.storage.add_client(&client).await?;
         Ok(client)

@@ -116,6 +116,10 @@ pub struct WantedField {
 
 /// Answer to a request.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a mark of its own, and no two exclude each other"
+)]
 pub struct AnswerView {
     /// Number of the answer.
     pub id: i64,
@@ -132,6 +136,8 @@ pub struct AnswerView {
     /// True if the requester's operator has bought the item.
     // Shown beside the choice, so that readers see if the requester paid for what it chose.
     pub is_bought: bool,
+    /// True if it was bought in a trial sale.
+    pub is_trial: bool,
     /// True if its author withdrew it.
     pub is_withdrawn: bool,
     /// Time of the answer.

@@ -22,6 +22,8 @@ pub struct Said {
 pub struct Thread {
     /// Kind: `review` or `question`.
     pub kind: &'static str,
+    /// True if its operator bought the item in a trial sale only.
+    pub is_trial: bool,
     /// The review or the question.
     pub first: Said,
     /// Replies, oldest first.

@@ -12,13 +12,29 @@ pub(crate) const MAX_CHARACTERS: usize = 254;
 /// # Errors
 /// 400 for a text that mail cannot be sent to.
 pub(crate) fn check(path: &str, email: &str) -> Result<(), ApiError> {
-    let has_dot = domain(email).is_some_and(|domain| domain.contains('.'));
-    // A host name in another script has a form in ASCII (`xn--`), which every mail server takes.
-    if email.is_ascii() && has_dot && email.chars().count() <= MAX_CHARACTERS && mail::is_address(email) {
+    required(path, is_plain(email) && mail::is_address(email))
+}
+
+/// Checks the form of an address that an account may have. The rules for new ones are stricter, and an account from before
+/// keeps signing in.
+///
+/// # Errors
+/// 400 for a text that is no address.
+pub(crate) fn check_known(path: &str, email: &str) -> Result<(), ApiError> {
+    required(path, is_plain(email) && mail::is_like_address(email))
+}
+
+fn required(path: &str, is_address: bool) -> Result<(), ApiError> {
+    if is_address {
         Ok(())
     } else {
         Err(ApiError::invalid(path, "must be an e-mail address"))
     }
+}
+
+fn is_plain(email: &str) -> bool {
+    let has_dot = domain(email).is_some_and(|domain| domain.contains('.'));
+    email.is_ascii() && has_dot && email.len() <= MAX_CHARACTERS
 }
 
 /// Returns true if the address belongs to a service that gives addresses to anybody for some minutes.
@@ -55,11 +71,23 @@ mod tests {
             "Ada <ada@example.org>",
             "ada lovelace@example.org",
             "ada@exämple.org",
+            "ada@192.0.2.1",
+            "ada@[192.0.2.1]",
+            "\"ada lovelace\"@example.org",
+            "ada@a_b.example.org",
             long.as_str(),
         ] {
             let error = check("/email", email).unwrap_err();
             assert_eq!(error.status().as_u16(), 400, "{email}");
         }
+    }
+
+    #[test]
+    fn an_account_from_before_keeps_its_address() {
+        for email in ["\"ada lovelace\"@example.org", "ada@192.0.2.1", "ada@example.org"] {
+            check_known("/email", email).unwrap();
+        }
+        check_known("/email", "ada").unwrap_err();
     }
 
     #[test]

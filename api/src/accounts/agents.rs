@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use store::{AgentCreated, NewAgent};
+use store::{AgentCreated, NewAgent, NewConsent};
 use types::{AgentId, Kind, OperatorId, Timestamp};
 
 use crate::app::App;
@@ -27,6 +27,29 @@ pub(crate) async fn create(
     wallet_address: Option<String>,
     now: Timestamp,
 ) -> Result<NewlyMade, ApiError> {
+    create_with(app, operator, name, wallet_address, None, now).await
+}
+
+/// Creates an agent with the consent of `operator` to a request of an app, and returns its id, or that of the agent which the
+/// same consent made before. Its key is shown to nobody.
+pub(crate) async fn create_for_consent(
+    app: &App,
+    operator: OperatorId,
+    name: &str,
+    consent: NewConsent,
+    now: Timestamp,
+) -> Result<AgentId, ApiError> {
+    Ok(create_with(app, operator, name, None, Some(consent), now).await?.id)
+}
+
+async fn create_with(
+    app: &App,
+    operator: OperatorId,
+    name: &str,
+    wallet_address: Option<String>,
+    consent: Option<NewConsent>,
+    now: Timestamp,
+) -> Result<NewlyMade, ApiError> {
     if names::is_reserved(name) {
         let problem = "is a word of the platform and reserved";
         return Err(ApiError::invalid("/name", problem).code("name_reserved"));
@@ -45,8 +68,10 @@ pub(crate) async fn create(
         now,
     };
     let limit = app.limits.agents_per_operator;
-    match app.store.agent_create(new, limit).await? {
+    match app.store.agent_create_with(new, limit, consent).await? {
         AgentCreated::Created => Ok(NewlyMade { id, key }),
+        // Only with a consent, and then nobody takes the key, which is of no use.
+        AgentCreated::Before(id) => Ok(NewlyMade { id, key }),
         AgentCreated::NameTaken => Err(ApiError::conflict(
             "name_taken",
             format!("the name `{name}`, or one that looks like it, is taken"),

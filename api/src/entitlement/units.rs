@@ -86,8 +86,6 @@ pub(crate) enum FullRead {
     Recorded,
     /// It reads after paying this price, or, if `key_reads`, with the key of an agent.
     Priced { price: MicroUsdc, key_reads: bool },
-    /// It was public and is retired.
-    Retired,
     /// The caller may not know that it exists.
     Hidden,
 }
@@ -113,11 +111,11 @@ pub(crate) fn full_read(unit: &Unit, caller: Relation) -> FullRead {
         }
         // Before every rule that counts: an own read gives no points and needs no purchase.
         _ if caller.owns => FullRead::Open,
-        Shown::Queued | Shown::Waiting | Shown::Rejected => FullRead::Hidden,
         // A buyer may read it for the first time now, and rate it after that.
         Shown::Retired if caller.has_bought => FullRead::Recorded,
         Shown::Retired if caller.has_read => FullRead::Open,
-        Shown::Retired => FullRead::Retired,
+        // To everybody else a retired unit is as if it had never been.
+        Shown::Queued | Shown::Waiting | Shown::Rejected | Shown::Retired => FullRead::Hidden,
         Shown::Published | Shown::Superseded => match chain.price_micro {
             // Free for everybody, so no read is recorded, but a key must be able to rate what it read.
             Some(0) if caller.has_key => FullRead::Permitted,
@@ -154,7 +152,7 @@ pub(crate) fn may_comment(unit: &Unit, caller: Relation) -> bool {
 pub(crate) fn may_rate(unit: &Unit, caller: Relation) -> bool {
     match Shown::of(unit) {
         Shown::Published | Shown::Superseded => true,
-        Shown::Retired => caller.owns || !matches!(full_read(unit, caller), FullRead::Hidden | FullRead::Retired),
+        Shown::Retired => caller.owns || full_read(unit, caller) != FullRead::Hidden,
         Shown::Queued | Shown::Waiting | Shown::Rejected => caller.owns,
         Shown::TakenDown => false,
     }

@@ -1,7 +1,8 @@
 //! Things that are sold by x402, as they are on sale now.
 //!
-//! Invariant: what the caller may not know of is 404 before anything else, and an item's version exists before its
-//! price is asked. Credentials are not read: the answer is the same for everybody.
+//! Invariant: what the caller may not know of is 404 before anything else. What is free is 409 whatever version is named;
+//! otherwise an item's version exists before its price is asked. Credentials are not read: the answer is the same for
+//! everybody.
 
 use std::time::Duration;
 
@@ -119,6 +120,9 @@ pub(crate) async fn dataset(cx: &Cx, slug: &str, version: Option<Version>) -> Re
     // another is merged before it pays.
     let asked = version.unwrap_or(Version(offer.version));
     if asked.0 == 0 || asked.0 > offer.version {
+        if is_free(&offer, cx.app.payments.terms(kind).default_price) {
+            return Err(Unsold::Free.error());
+        }
         let message = match version {
             Some(version) => format!("the dataset `{slug}` has no version {version}"),
             None => format!("the dataset `{slug}` has no version yet"),
@@ -197,8 +201,7 @@ pub(super) async fn on_sale(cx: &Cx, offer: &Offer, sold: Sold) -> Result<Goods,
     let prices = money
         .prices_in_force(sold.kind, &offer.item, default.0, window, cx.now)
         .await?;
-    let is_free = price.0 == 0 || !offer.can_be_priced;
-    let unsold = match (is_free, offer.on_sale) {
+    let unsold = match (is_free(offer, default), offer.on_sale) {
         (true, _) => Some(Unsold::Free),
         (false, false) => Some(Unsold::NotForSale),
         (false, true) => None,
@@ -228,6 +231,11 @@ pub(super) async fn on_sale(cx: &Cx, offer: &Offer, sold: Sold) -> Result<Goods,
         message: format!("{} costs ${price} in test USDC", sold.what),
         buy: Some(sold.buy),
     })
+}
+
+/// Returns true if an item costs nothing, or can have no price. `default` is the price of one without its own.
+fn is_free(offer: &Offer, default: MicroUsdc) -> bool {
+    offer.price.unwrap_or(default.0) == 0 || !offer.can_be_priced
 }
 
 /// Returns the first characters of a title.

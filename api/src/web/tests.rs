@@ -389,10 +389,112 @@ async fn an_agent_that_is_made_with_a_consent_is_a_registration() {
     let browser = Browser::signed_in(&service).await;
     let request = registered_request(&service).await;
     let consent = approval(&browser, &request, "new").await;
-    let agreed = browser.post("/oauth/authorize", &consent).await;
-    assert_eq!(agreed.status, 303, "{}", agreed.text());
-    assert!(location(&agreed).starts_with("https://app.example/callback?code="));
-    assert_eq!(browser.post("/oauth/authorize", &consent).await.status, 429);
+    // The same form four times, as from a button that was pressed again, is one registration.
+    for _ in 0..4 {
+        let agreed = browser.post("/oauth/authorize", &consent).await;
+        assert_eq!(agreed.status, 303, "{}", agreed.text());
+        assert!(location(&agreed).starts_with("https://app.example/callback?code="));
+    }
+    let another = approval(&browser, &format!("{request}&state=2"), "new").await;
+    assert_eq!(browser.post("/oauth/authorize", &another).await.status, 429);
+}
+
+/// Returns the names of the agents of the operator at [`EMAIL`].
+async fn names_of_agents(service: &Service) -> Vec<String> {
+    let (store, now) = (&service.app.store, service.app.clock.now());
+    let operator = store.operator_by_email(EMAIL).await.unwrap().unwrap().id;
+    let agents = store.accounts().agents_of(operator, now).await.unwrap();
+    agents.into_iter().map(|agent| agent.name).collect()
+}
+
+#[tokio::test]
+async fn a_consent_that_is_sent_four_times_makes_one_agent() {
+    let service = Service::start().await;
+    let browser = Browser::signed_in(&service).await;
+    let request = registered_request(&service).await;
+    let consent = approval(&browser, &request, "new").await;
+    let sent = (0..4).map(|_| browser.post("/oauth/authorize", &consent));
+    for agreed in futures_util::future::join_all(sent).await {
+        assert_eq!(agreed.status, 303, "{}", agreed.text());
+        assert!(location(&agreed).starts_with("https://app.example/callback?code="));
+    }
+    assert_eq!(names_of_agents(&service).await, ["tide-desk"]);
+    // Another request of the app is another consent.
+    let another = approval(&browser, &format!("{request}&state=2"), "new").await;
+    assert_eq!(browser.post("/oauth/authorize", &another).await.status, 303);
+    assert_eq!(names_of_agents(&service).await, ["tide-desk", "tide-desk-2"]);
+    // So is the same request on another day.
+    service.clock.advance(std::time::Duration::from_hours(24));
+    let browser = Browser::signed_in_again(&service).await;
+    let consent = approval(&browser, &request, "new").await;
+    assert_eq!(browser.post("/oauth/authorize", &consent).await.status, 303);
+    assert_eq!(names_of_agents(&service).await.len(), 3);
+}
+
+#[tokio::test]
+async fn an_app_that_is_called_like_the_service_is_refused() {
+    let service = Service::start().await;
+    for name in ["Sluice", "\u{405}luice Support", "admin", "S|uice"] {
+        let metadata = serde_json::json!({"client_name": name, "redirect_uris": ["https://app.example/callback"]});
+        let refused = service
+            .call("POST", "/oauth/register", None, &metadata.to_string())
+            .await;
+        assert_eq!(
+            (refused.status.as_u16(), &refused.json()["error"]),
+            (400, &serde_json::json!("invalid_client_metadata")),
+            "{name}"
+        );
+    }
+    // One that registered before the name was reserved, and before hosts had to be plain, gets no consent.
+    service.operator_at(EMAIL).await;
+    let browser = Browser::signed_in_again(&service).await;
+    for (id, name, host) in [
+        ("app_a", "Sluice", "app.example"),
+        ("app_b", "Tide desk", "a;b.example"),
+    ] {
+        let metadata = serde_json::json!({
+            "name": name, "uri": null, "redirect_uris": [format!("https://{host}/callback")], "is_web": false,
+            "scopes": "read", "may_refresh": true,
+        });
+        let (oauth, now) = (service.app.store.oauth(), service.app.clock.now());
+        oauth.client_add(id, &metadata.to_string(), now).await.unwrap();
+        let request = form(&[
+            ("client_id", id),
+            ("redirect_uri", &format!("https://{host}/callback")),
+            ("response_type", "code"),
+            ("code_challenge", "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"),
+            ("code_challenge_method", "S256"),
+            ("resource", "http://sluice.test/mcp"),
+        ]);
+        let asked = browser.get(&format!("/oauth/authorize?{request}")).await;
+        assert_eq!(asked.status, 400, "{id}: {}", asked.text());
+        let policy = asked.headers["content-security-policy"].to_str().unwrap();
+        assert!(!policy.contains("b.example"), "{policy}");
+    }
+}
+
+#[tokio::test]
+async fn a_program_that_an_answer_goes_to_is_named_by_its_scheme() {
+    let service = Service::start().await;
+    let browser = Browser::signed_in(&service).await;
+    let uri = "com.evil.app://github.com/callback";
+    let metadata = serde_json::json!({"client_name": "Tide desk", "redirect_uris": [uri]});
+    let registered = service
+        .call("POST", "/oauth/register", None, &metadata.to_string())
+        .await
+        .json();
+    let request = form(&[
+        ("client_id", registered["client_id"].as_str().unwrap()),
+        ("redirect_uri", uri),
+        ("response_type", "code"),
+        ("code_challenge", "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"),
+        ("code_challenge_method", "S256"),
+        ("resource", "http://sluice.test/mcp"),
+    ]);
+    let page = browser.get(&format!("/oauth/authorize?{request}")).await.text();
+    let (_, told) = page.split_once("Sends you back to").unwrap();
+    let told: String = told.chars().take(60).collect();
+    assert!(told.contains(">com.evil.app:<"), "{told}");
 }
 
 #[tokio::test]

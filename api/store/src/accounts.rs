@@ -19,7 +19,7 @@ mod tokens;
 
 use crate::Store;
 
-pub use agents::{AgentCreated, NewAgent};
+pub use agents::{AgentCreated, NewAgent, NewConsent};
 pub use claims::{Approval, Claim, Claimed, NewClaim, Polled, Rejection};
 pub use codes::{ClaimCode, ClaimCodeAdded, CodeRefused, MAX_WRONG_TRIES, NewClaimCode};
 pub use invites::InviteRequest;

@@ -63,7 +63,7 @@ macro_rules! store_suite {
                 a_request_for_a_link_reveals_no_account, no_account_is_made_when_the_letters_are_spent,
                 the_letters_of_a_day_are_exact_under_contention, one_of_many_wins_an_address,
                 one_of_many_uses_of_a_link_succeeds, an_unverified_sign_up_is_deleted,
-                an_invitation_admits_an_address, a_session_ends_when_asked_when_over_and_when_suspended,
+                a_mailbox_signs_up_once, one_of_many_wins_a_mailbox, an_invitation_admits_an_address, a_session_ends_when_asked_when_over_and_when_suspended,
                 tidying_removes_what_is_over;
             claims: an_approved_claim_is_an_agent, a_claim_that_is_over_frees_its_name_and_place,
                 wrong_tries_lock_a_code, a_code_works_once_and_until_its_end, identical_claims_are_one_claim,
@@ -130,8 +130,8 @@ macro_rules! store_suite {
             points: a_merged_batch_gives_points_once, events_are_listed_newest_first,
                 the_ranking_is_by_points_and_period;
             activity: the_feed_has_what_anybody_may_see;
-            apps: an_agent_that_is_down_acts_through_no_app, a_registered_client_goes_when_nothing_is_left_of_it,
-                a_crowd_of_clients_is_thinned;
+            apps: an_agent_that_is_down_acts_through_no_app, a_consent_makes_one_agent,
+                a_registered_client_goes_when_nothing_is_left_of_it, a_crowd_of_clients_is_thinned;
             moderation: a_report_is_kept_once_within_a_day, one_of_many_twins_is_a_report,
                 a_unit_comes_down_and_back, a_dataset_stays_with_buyers_for_some_reasons,
                 a_comment_and_an_agent_come_down_and_back,

@@ -312,8 +312,8 @@ impl Engine {
             ),
             (7, "losses", include_str!("../migrations/postgres/0007_losses.sql")),
         ];
-        /// Since then there is one text for all engines, with `{{text}}` and `{{bytes}}` in place of the types that differ.
-        const SHARED: [(i64, &str, &str); 13] = [
+        /// Since then there is one text for all engines, with `{{text}}`, `{{bytes}}` and `{{position}}` in place of what differs.
+        const SHARED: [(i64, &str, &str); 14] = [
             (8, "accounts", include_str!("../migrations/0008_accounts.sql")),
             (9, "flow", include_str!("../migrations/0009_flow.sql")),
             (10, "limits", include_str!("../migrations/0010_limits.sql")),
@@ -327,14 +327,16 @@ impl Engine {
             (18, "wallets", include_str!("../migrations/0018_wallets.sql")),
             (19, "summaries", include_str!("../migrations/0019_summaries.sql")),
             (20, "seals", include_str!("../migrations/0020_seals.sql")),
+            (22, "mailboxes", include_str!("../migrations/0022_mailboxes.sql")),
         ];
-        let (texts, text_type, bytes_type) = match self {
-            Self::Sqlite => (SQLITE, "TEXT", "BLOB"),
-            Self::Postgres => (POSTGRES, "TEXT COLLATE \"C\"", "BYTEA"),
+        let (texts, text_type, bytes_type, position) = match self {
+            Self::Sqlite => (SQLITE, "TEXT", "BLOB", "INSTR"),
+            Self::Postgres => (POSTGRES, "TEXT COLLATE \"C\"", "BYTEA", "STRPOS"),
         };
         let shared = SHARED.into_iter().map(|(version, name, text)| {
             let text = self.append_only(text);
             let text = text.replace("{{text}}", text_type).replace("{{bytes}}", bytes_type);
+            let text = text.replace("{{position}}", position);
             let text = sqlx::AssertSqlSafe(text).into_sql_str();
             Migration::new(version, name.into(), MigrationType::Simple, text, false)
         });

@@ -61,8 +61,8 @@ mod tests;
 pub use accounts::{
     Accounts, Agent, AgentCreated, AgentKey, Approval, Claim, ClaimCode, ClaimCodeAdded, Claimed, CodeRefused,
     InviteRequest, LinkRefused, LinkRequest, LinkRequested, MAX_WRONG_TRIES, Mail, MailLink, NewAgent, NewClaim,
-    NewClaimCode, NewLink, NewOperator, NewSession, NewSignUp, NewToken, Operator, OperatorCreated, Payout, Polled,
-    Principal, Rejection, Session, SignedUp, Token, TokenAdded, WalletOwner,
+    NewClaimCode, NewConsent, NewLink, NewOperator, NewSession, NewSignUp, NewToken, Operator, OperatorCreated, Payout,
+    Polled, Principal, Rejection, Session, SignedUp, Token, TokenAdded, WalletOwner,
 };
 pub use activity::{Activity, Feed};
 pub use allowances::Allowance;

@@ -8,7 +8,7 @@ use types::{Classify, Kind};
 
 use crate::conformance;
 use crate::conformance::fixture::{self, World, merged, outcome};
-use crate::{AgentCreated, AllowanceKind, Error, NewAgent, OperatorCreated, Options, Schema, Store};
+use crate::{AgentCreated, AllowanceKind, Error, NewAgent, OperatorCreated, Options, Schema, SignedUp, Store};
 
 mod connections;
 #[cfg(feature = "postgres")]
@@ -89,7 +89,12 @@ async fn a_schema_of_a_newer_build_is_refused() {
 }
 
 /// Statements that undo the migrations from 8 on, which both engines take.
-const UNDO_ACCOUNTS_AND_FLOW: [&str; 87] = [
+const UNDO_ACCOUNTS_AND_FLOW: [&str; 92] = [
+    "DROP TABLE consents",
+    "DROP INDEX sales_of_buyer_and_item",
+    "DROP INDEX operators_by_mailbox",
+    "ALTER TABLE operators DROP COLUMN mailbox",
+    "DELETE FROM _sqlx_migrations WHERE version = 22",
     "DROP TABLE ledger_seals",
     "DROP INDEX ledger_events_of_day",
     "CREATE INDEX ledger_events_of_month ON ledger_events (month, at)",
@@ -291,6 +296,53 @@ async fn names_of_an_earlier_build_are_folded_anew() {
     #[cfg(feature = "postgres")]
     if let Some((url, ())) = server::fresh() {
         names_are_folded_anew(&url).await;
+    }
+}
+
+/// Operators of an earlier build with two spellings of a mailbox: after the migration both sign in, and a third spelling is
+/// taken.
+async fn pairs_of_a_mailbox_keep_signing_in(url: &str) {
+    let store = Store::connect(url, Options::default()).await.unwrap();
+    let pair = [
+        "a.da+tides@googlemail.com",
+        "Ada@gmail.com",
+        "eve+x@example.org",
+        "plain",
+        "@y",
+        "+z@example.org",
+    ];
+    for email in pair {
+        fixture::operator(&store, email).await;
+    }
+    store.close().await;
+    sqlx::any::install_default_drivers();
+    let pool = sqlx::AnyPool::connect(url).await.unwrap();
+    for earlier in UNDO_ACCOUNTS_AND_FLOW.into_iter().take(5) {
+        sqlx::query(earlier).execute(&pool).await.unwrap();
+    }
+    pool.close().await;
+    let store = Store::connect(url, Options::default()).await.unwrap();
+    for email in pair {
+        assert!(conformance::sign_ups::gets_a_link(&store, email).await, "{email}");
+    }
+    for (email, is_taken) in [
+        ("ad.a@gmail.com", true),
+        ("EVE@example.org", true),
+        ("z@example.org", false),
+        ("e.ve@example.org", false),
+    ] {
+        let made = conformance::sign_ups::signs_up(&store, email).await;
+        assert_eq!(made == SignedUp::EmailTaken, is_taken, "{email}");
+    }
+}
+
+#[tokio::test]
+async fn pairs_of_a_mailbox_of_an_earlier_build_keep_signing_in() {
+    let (url, _folder) = fresh_file();
+    pairs_of_a_mailbox_keep_signing_in(&url).await;
+    #[cfg(feature = "postgres")]
+    if let Some((url, ())) = server::fresh() {
+        pairs_of_a_mailbox_keep_signing_in(&url).await;
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
 use types::vocabulary::{AllowanceKind, Compression, ProjectStatus, UploadStatus, Visibility};
-use types::{AgentId, ContributionId, DatasetId, OperatorId, Timestamp, fault};
+use types::{AgentId, ContributionId, DatasetId, OperatorId, Timestamp, Version, fault};
 
 use crate::allowances;
 use crate::contributions::{outbox, submit};
@@ -406,15 +406,15 @@ impl Store {
         .await
     }
 
-    /// Returns the datasets that an operator maintains.
-    pub async fn datasets_of(&self, operator: OperatorId) -> Result<Vec<DatasetId>, Error> {
+    /// Returns the datasets that an operator maintains, each with its latest recorded version.
+    pub async fn datasets_of(&self, operator: OperatorId) -> Result<Vec<(DatasetId, Version)>, Error> {
         self.read(async {
-            sqlx::query("SELECT id FROM projects WHERE operator_id = $1 ORDER BY id")
+            sqlx::query("SELECT id, version FROM projects WHERE operator_id = $1 ORDER BY id")
                 .bind(operator.to_string())
                 .fetch_all(self.readers())
                 .await?
                 .iter()
-                .map(|row| row.parsed("id"))
+                .map(|row| Ok((row.parsed("id")?, Version(row.number("version")?))))
                 .collect()
         })
         .await

@@ -44,7 +44,8 @@ fn a_document_is_identified_by_a_plain_https_url() {
                https://app.example/./c https://app.example/%2e%2e/c https://app.example/%2E/c https://App.example/c \
                HTTPS://app.example/c https://app.example:443/c https://127.0.0.1/c https://[::1]/c https://0x7f.1/c \
                https://intranet/c https://localhost./c https://app.example./c https:app.example/c https:///app.example/c \
-               https://app.example\\c https://b\u{fc}cher.example/c app.example/c file:///c javascript:c app_1";
+               https://app.example\\c https://b\u{fc}cher.example/c app.example/c file:///c javascript:c app_1 \
+               https://a;b.example/c https://a'b.example/c https://a_b.example/c https://*.example/c https://-a.example/c";
     for url in bad
         .split_whitespace()
         .chain(["", " https://app.example/c", "https://app.example/c d"])

@@ -51,6 +51,7 @@ pub(super) fn discussion(texts: &Texts) -> Discussion {
     };
     let thread = |kind, replies| Thread {
         kind,
+        is_trial: kind == "review",
         first: said(None),
         replies,
     };
@@ -130,6 +131,7 @@ fn request(texts: &Texts, is_open: bool) -> RequestPage {
         item,
         is_chosen,
         is_bought: is_chosen,
+        is_trial: is_chosen,
         is_withdrawn: false,
         at: ago(60),
     };

@@ -79,7 +79,7 @@ const fn priced(micro: i64, key_reads: bool) -> FullRead {
 /// Every cell of the table of full reads.
 #[test]
 fn a_full_read_has_the_terms_of_its_status_price_and_caller() {
-    use FullRead::{Hidden, Open, Permitted, Recorded, Retired};
+    use FullRead::{Hidden, Open, Permitted, Recorded};
     let [one, cent] = [250_000, 10_000];
     let table = [
         (Some(0), [Open, Permitted, Permitted, Permitted, Open]),
@@ -107,7 +107,7 @@ fn a_full_read_has_the_terms_of_its_status_price_and_caller() {
         let mut retired = unit(UnitStatus::Published, price);
         retired.chain.retired_at = Some(Timestamp::from_micros(1));
         let told = callers().map(|caller| full_read(&retired, caller));
-        assert_eq!(told, [Retired, Retired, Open, Recorded, Open], "retired {price:?}");
+        assert_eq!(told, [Hidden, Hidden, Open, Recorded, Open], "retired {price:?}");
         for reason in TakedownReason::WORDS {
             let reason: TakedownReason = reason.parse().unwrap();
             let mut hidden = unit(UnitStatus::Published, price);

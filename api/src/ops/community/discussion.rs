@@ -69,6 +69,7 @@ pub(in crate::ops) async fn discussion(
         let note = note(None, review.withdrawn_at.is_some());
         Thread {
             kind: review.kind.as_str(),
+            is_trial: review.trial_sale,
             first: said(review.agent, note, review.body, &review.at),
             replies: review.replies.into_iter().map(|reply| reply.said("seller")).collect(),
         }

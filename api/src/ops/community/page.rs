@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use store::{ItemKind, RequestFilter, RequestStatus};
 use types::money::MicroUsdc;
+use types::vocabulary::PaidWith;
 use url::form_urlencoded::Serializer;
 
 use super::requests::{found, full};
@@ -284,6 +285,7 @@ fn answer(answer: Answer) -> AnswerView {
         item: answer.item.map(offered),
         is_chosen: answer.chosen,
         is_bought: answer.bought,
+        is_trial: answer.bought_with == Some(PaidWith::Given),
         is_withdrawn: answer.withdrawn_at.is_some(),
         at: instant(answer.at.instant()),
     }

@@ -65,6 +65,8 @@ pub(super) struct Review {
     pub(super) agent: String,
     /// True: only agents of an operator that bought the item write reviews and questions.
     verified_buyer: bool,
+    /// True if it was bought in a trial sale only, with credits that the operator was given.
+    pub(super) trial_sale: bool,
     /// Text; empty once its author withdrew it.
     pub(super) body: String,
     pub(super) at: When,
@@ -81,7 +83,11 @@ pub(super) struct Review {
 impl Review {
     fn of(review: store::Review, replies: Vec<Comment>) -> Self {
         let store::Review {
-            comment, name, title, ..
+            comment,
+            name,
+            title,
+            is_trial,
+            owner: _,
         } = review;
         let is_unit = comment.about == Discussed::Unit;
         Self {
@@ -92,6 +98,7 @@ impl Review {
             title,
             agent: comment.agent_name,
             verified_buyer: true,
+            trial_sale: is_trial,
             body: comment.body,
             at: comment.at.into(),
             edited_at: comment.edited_at.map(Into::into),
@@ -152,6 +159,7 @@ pub(super) async fn review(cx: Cx, input: Post) -> Result<Reply<Review>, ApiErro
                 name: item.name,
                 title: item.title,
                 owner: item.owner,
+                is_trial: cx.app.store.comments().is_trial(id).await?,
             };
             Ok(Reply::created(Review::of(added, Vec::new())))
         }

@@ -4,6 +4,9 @@
 //! - The form carries the app's request as the query had it, and the request is checked again: a browser can change
 //!   what a form sends.
 //! - The browser is sent only to an address that the app registered.
+//! - A form that is sent again makes no second agent.
+
+use std::time::Duration;
 
 use http::header::{self, HeaderName, HeaderValue};
 use oauth::authorize::{self, Refusal, Request, RequestError, Shown};
@@ -13,6 +16,7 @@ use oauth::{Params, Scope, Scopes};
 use pages::{AgentChoice, ConsentPage, ScopeChoice};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use store::NewConsent;
 use types::{AgentId, OperatorId};
 use url::{Host, Origin, Url};
 
@@ -31,6 +35,8 @@ const PATH: &str = oauth::discovery::AUTHORIZE_PATH;
 const NEW: &str = "new";
 /// Longest name of an agent, in bytes.
 const MAX_NAME: usize = 60;
+/// Time for which the same consent, sent again, makes no other agent.
+const REPEATED: Duration = Duration::from_hours(24);
 /// Names that are tried for a new agent if the first ones are taken.
 const TRIES: usize = 20;
 
@@ -83,6 +89,11 @@ async fn look(app: &App, query: String) -> Result<Look, ApiError> {
     let client_id = authorize::client_id(&params).map_err(show)?;
     let client = app.apps.client(client_id).await?;
     let client = client.ok_or_else(|| show(Shown::ClientUnknown))?;
+    // An app could register under such a name before it was reserved, and documents are read anew each time.
+    if app.apps.server().has_reserved_name(&client) {
+        let problem = "comes from an app whose name is a word of the service, or looks like one";
+        return Err(ApiError::invalid("", problem).code("name_reserved"));
+    }
     match authorize::check(&params, &client, app.apps.server().issuer()) {
         Ok(request) => Ok(Look::Ask(Box::new(Asked { client, request, query }))),
         Err(Refusal::Redirect { to, .. }) => Ok(Look::Back(to)),
@@ -169,9 +180,12 @@ fn place(uri: &str) -> String {
         return uri.to_owned();
     };
     match (url.host_str(), url.port()) {
-        (Some(host), Some(port)) => format!("{host}:{port}"),
-        (Some(host), None) => host.to_owned(),
-        (None, _) => format!("{}:", url.scheme()),
+        // What stands for a host after the scheme of a program is its own word, and could be the name of any site.
+        (Some(host), port) if matches!(url.scheme(), "https" | "http") => match port {
+            Some(port) => format!("{host}:{port}"),
+            None => host.to_owned(),
+        },
+        _ => format!("{}:", url.scheme()),
     }
 }
 
@@ -258,7 +272,7 @@ async fn decide(cx: Cx, input: Decision) -> Result<View, ApiError> {
             ));
         }
         let operator = cx.the_operator()?;
-        let agent = agent(&cx, operator, &input.agent, &asked.client).await?;
+        let agent = agent(&cx, operator, &input.agent, &asked).await?;
         Ok(server.grant(&asked.request, operator, agent, scopes).await?)
     };
     match connected.await {
@@ -276,11 +290,19 @@ async fn decide(cx: Cx, input: Decision) -> Result<View, ApiError> {
 }
 
 /// Returns the agent that the person chose, or makes it.
-async fn agent(cx: &Cx, operator: OperatorId, chosen: &str, client: &Client) -> Result<AgentId, ApiError> {
+async fn agent(cx: &Cx, operator: OperatorId, chosen: &str, asked: &Asked) -> Result<AgentId, ApiError> {
     if chosen == NEW {
+        let consent = NewConsent {
+            request_hash: *blake3::hash(asked.query.as_bytes()).as_bytes(),
+            stale: cx.now.minus(REPEATED),
+        };
+        let before = cx.app.store.accounts().agent_of_consent(operator, consent).await?;
+        if let Some(agent) = before {
+            return Ok(agent);
+        }
         // It is a registration like every other, or names could be taken here without end.
         REGISTRATIONS.take(&cx.app, cx.client).await?;
-        return create(cx, operator, &name_after(client)).await;
+        return create(cx, operator, &name_after(&asked.client), consent).await;
     }
     let chosen: AgentId = match chosen {
         "" => return Err(ApiError::invalid("/agent", "must be chosen")),
@@ -295,14 +317,14 @@ async fn agent(cx: &Cx, operator: OperatorId, chosen: &str, client: &Client) -> 
 }
 
 /// Makes an agent whose name begins with this one. Its key is shown to nobody; the person can make another.
-async fn create(cx: &Cx, operator: OperatorId, name: &str) -> Result<AgentId, ApiError> {
+async fn create(cx: &Cx, operator: OperatorId, name: &str, consent: NewConsent) -> Result<AgentId, ApiError> {
     for number in 1..=TRIES {
         let tried = match number {
             1 => name.to_owned(),
             number => format!("{name}-{number}"),
         };
-        match accounts::create_agent(&cx.app, operator, &tried, None, cx.now).await {
-            Ok(made) => return Ok(made.id),
+        match accounts::create_for_consent(&cx.app, operator, &tried, consent, cx.now).await {
+            Ok(agent) => return Ok(agent),
             // Apps of one name are connected by many, so the name of the first agent is often taken.
             Err(error) if matches!(error.machine_code(), "name_taken" | "name_reserved") => {}
             Err(error) => return Err(error),

@@ -202,6 +202,40 @@ async fn a_repeated_key_replays_when_the_storage_is_used_up() {
 }
 
 #[tokio::test]
+async fn a_batch_sees_the_storage_that_was_just_filled() {
+    let mut few = limits();
+    few.storage_bytes = 30_000;
+    let scene = Scene::with(few).await;
+    let service = &scene.service;
+    let key = service.agent(&scene.maintainer, "maintainer").await;
+    let mut round = 0_u8;
+    // The clock stands still, so that nothing is read again because time has passed.
+    let full = loop {
+        let names: Vec<Value> = (0..30_u8)
+            .map(|n| json!({"name": blake3::hash(&[round, n]).to_string()}))
+            .collect();
+        let body = json!({ "records": names }).to_string();
+        let sent = service
+            .call("POST", "/projects/weather/contribute", Some(&key), &body)
+            .await;
+        if sent.status != 201 {
+            break sent;
+        }
+        service.merged(&key, "weather", &names).await;
+        round += 1;
+        assert!(round < 50, "more is stored than may be");
+    };
+    let quota = service.get("/quota", Some(&key)).await.json();
+    assert_eq!(
+        (full.status.as_u16(), &full.json()["quota"]["storage"]["used"]),
+        (402, &quota["storage"]["used"]),
+        "{}",
+        full.json()
+    );
+    assert!(quota["storage"]["used"].as_u64().unwrap() <= 30_000, "{quota}");
+}
+
+#[tokio::test]
 async fn fifty_twins_of_one_key_are_one_contribution() {
     let scene = Scene::set().await;
     let body = three();

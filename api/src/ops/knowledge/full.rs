@@ -4,8 +4,6 @@
 
 use std::time::Duration;
 
-use types::Kind;
-
 use super::Named;
 use super::view::Full;
 use crate::answer::Reply;
@@ -31,10 +29,6 @@ pub(super) async fn full(cx: Cx, input: Named) -> Result<Reply<Full>, ApiError> 
             }
         }
         FullRead::Priced { price, key_reads } => return Err(units::unpaid(&cx, &unit, price, key_reads)),
-        FullRead::Retired => {
-            let message = "the unit is retired; agents that read it and operators that bought it keep reading it";
-            return Err(ApiError::new(Kind::NotFound, "unit_retired", message));
-        }
         FullRead::Hidden => return Err(ApiError::no_unit()),
     }
     Ok(Reply::ok(Full::of(&cx, unit)))

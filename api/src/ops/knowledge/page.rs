@@ -76,7 +76,7 @@ async fn show(cx: Cx, input: Named) -> Result<View, ApiError> {
         FullRead::Priced { .. } => (preview(&unit.body, is_priced), None),
         // It is taken down: its owner sees that and why, as its agents do, and not the text.
         FullRead::Hidden if is_own => (String::new(), None),
-        FullRead::Retired | FullRead::Hidden => return Err(ApiError::no_unit()),
+        FullRead::Hidden => return Err(ApiError::no_unit()),
     };
     let knowledge = cx.app.store.knowledge();
     let chain = unit.chain.id;

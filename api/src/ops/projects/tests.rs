@@ -238,6 +238,35 @@ async fn an_operator_has_three_active_projects_and_a_slug_is_never_freed() {
 }
 
 #[tokio::test]
+async fn a_taken_slug_is_refused_alike_whoever_can_see_its_project() {
+    let service = Service::start().await;
+    let (token, other) = (service.operator().await, service.operator().await);
+    for (slug, visibility) in [("open-one", "public"), ("shut-one", "private")] {
+        service.project(&token, slug, &json!({"visibility": visibility})).await;
+    }
+    let refused = async |slug: &str, more: &Value| {
+        let mut body = json!({
+            "slug": slug, "title": "A title", "readme": "A readme of twenty characters.",
+            "schemaDef": {"fields": [{"name": "name", "type": "string"}]},
+        });
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let got = service.call("POST", "/projects", Some(&other), &body.to_string()).await;
+        let names: Vec<_> = got.headers.keys().map(ToString::to_string).collect();
+        (got.status.as_u16(), names, got.text().replace(slug, "SLUG"))
+    };
+    for more in [
+        json!({}),
+        json!({"visibility": "private"}),
+        json!({"access": "paid"}),
+        json!({"title": ""}),
+    ] {
+        let (public, private) = (refused("open-one", &more).await, refused("shut-one", &more).await);
+        assert_eq!(public, private);
+        assert!(matches!(public.0, 409 | 400), "{public:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_private_project_answers_others_as_a_missing_one_does() {
     let service = Service::start().await;
     let (token, other) = (service.operator().await, service.operator().await);

@@ -1,7 +1,9 @@
 //! Storage limits of operators: what is free, and what credits pay for beyond it.
 //!
-//! Invariant: a write beyond the free bytes needs bought credits for one day of what is stored then. What is stored is
-//! never taken away for a charge that credits did not cover.
+//! Invariants:
+//! - A write beyond the free bytes needs bought credits for one day of what is stored then. What is stored is never taken
+//!   away for a charge that credits did not cover.
+//! - A batch sees every version whose outcome somebody could read, unless less than half of the free bytes are used.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -10,14 +12,15 @@ use catalog::Catalog;
 use parking_lot::Mutex;
 use serde_json::json;
 use store::{Project, Store, Upload};
-use types::{Kind, OperatorId, Timestamp};
+use types::{DatasetId, Kind, OperatorId, Timestamp, Version};
 
 use crate::cx::Cx;
 use crate::error::ApiError;
 
-/// Time for which the size of what an operator stores is not read again for a batch.
+/// Time for which the size of an unchanged table, and of all tables of an operator with much room, is not read again for a
+/// batch.
 const SEEN: Duration = Duration::from_secs(10);
-/// Operators whose size is remembered at most.
+/// Operators, and tables, whose size is remembered at most.
 const MOST_SEEN: usize = 10_000;
 
 /// Returns the size in bytes of the latest versions of all datasets that an operator maintains.
@@ -28,23 +31,34 @@ pub(in crate::ops) async fn stored_bytes(cx: &Cx, operator: OperatorId) -> Resul
 /// Returns the same for a task.
 pub(crate) async fn stored(store: &Store, catalog: &Catalog, operator: OperatorId) -> Result<u64, StorageError> {
     let mut bytes = 0_u64;
-    for dataset in store.datasets_of(operator).await? {
-        match catalog.snapshot(dataset, None).await {
-            Ok(Some(snapshot)) => bytes = bytes.saturating_add(snapshot.bytes()),
-            // A dataset without a merge has no table yet.
-            Ok(None) => {}
-            // One damaged table must not stop the uploads to the operator's others, so it counts nothing.
-            Err(
-                error @ (catalog::Error::Corrupt { .. }
-                | catalog::Error::Gap { .. }
-                | catalog::Error::HistoryLost { .. }),
-            ) => {
-                tracing::warn!(%dataset, %error, "a damaged table is left out of the storage of its operator");
-            }
-            Err(error) => return Err(error.into()),
-        }
+    for (dataset, version) in store.datasets_of(operator).await? {
+        bytes = bytes.saturating_add(of_table(catalog, dataset, version).await?);
     }
     Ok(bytes)
+}
+
+/// Returns the size in bytes of the latest version of a dataset, which is `version` or a later one.
+async fn of_table(catalog: &Catalog, dataset: DatasetId, version: Version) -> Result<u64, StorageError> {
+    let snapshot = async {
+        let latest = catalog.snapshot(dataset, None).await?;
+        if latest.as_ref().is_none_or(|latest| latest.version() >= version) {
+            return Ok(latest);
+        }
+        // Another process merged a version that this one has not looked for.
+        Ok::<_, catalog::Error>(catalog.snapshot(dataset, Some(version)).await?.or(latest))
+    };
+    match snapshot.await {
+        // A dataset without a merge has no table yet.
+        Ok(snapshot) => Ok(snapshot.map_or(0, |snapshot| snapshot.bytes())),
+        // One damaged table must not stop the uploads to the operator's others, so it counts nothing.
+        Err(
+            error @ (catalog::Error::Corrupt { .. } | catalog::Error::Gap { .. } | catalog::Error::HistoryLost { .. }),
+        ) => {
+            tracing::warn!(%dataset, %error, "a damaged table is left out of the storage of its operator");
+            Ok(0)
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Failure to read what an operator stores.
@@ -81,18 +95,19 @@ pub(crate) async fn admit(cx: &Cx, project: &Project, bytes: u64) -> Result<(), 
     if maintainer == OperatorId::PLATFORM {
         return Ok(());
     }
-    // To count reads every table of the operator, which is too much for each batch.
-    let known = cx.app.process.storage.lately(maintainer, cx.now);
-    let used = if let Some(used) = known {
-        used
-    } else {
-        let used = stored_bytes(cx, maintainer).await?;
-        cx.app.process.storage.remember(maintainer, used, cx.now);
-        used
-    };
+    let (seen, free) = (&cx.app.process.storage, cx.app.limits.storage_bytes);
+    // To count asks for every table of the operator, which is too much for each batch of one that has much room.
+    if seen
+        .at_most(maintainer, bytes, cx.now)
+        .is_some_and(|most| most <= free / 2)
+    {
+        return Ok(());
+    }
+    let used = counted(cx, maintainer).await?;
+    seen.remember(maintainer, used, bytes, cx.now);
     let total = used.saturating_add(bytes);
     // Within the free bytes no balance is read.
-    if total <= cx.app.limits.storage_bytes {
+    if total <= free {
         return Ok(());
     }
     let allowed = allowed(cx, maintainer).await?;
@@ -106,27 +121,69 @@ pub(crate) async fn admit(cx: &Cx, project: &Project, bytes: u64) -> Result<(), 
     Err(of_operator(cx, maintainer, used, allowed, message))
 }
 
+/// Returns what an operator stores, in bytes. The size of a table that has no new version is remembered for a while.
+async fn counted(cx: &Cx, operator: OperatorId) -> Result<u64, ApiError> {
+    let (seen, mut bytes) = (&cx.app.process.storage, 0_u64);
+    for (dataset, version) in cx.app.store.datasets_of(operator).await? {
+        let known = seen.table(dataset, version, cx.now);
+        let size = if let Some(size) = known {
+            size
+        } else {
+            let size = of_table(&cx.app.catalog, dataset, version).await?;
+            seen.remember_table(dataset, version, size, cx.now);
+            size
+        };
+        bytes = bytes.saturating_add(size);
+    }
+    Ok(bytes)
+}
+
 /// Sizes of what operators store, as this process saw them lately.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
+    /// Bytes of an operator: those that were counted, with those of the batches since.
     stored: Mutex<HashMap<OperatorId, (u64, Timestamp)>>,
+    /// Bytes of a table at a version.
+    tables: Mutex<HashMap<DatasetId, (Version, u64, Timestamp)>>,
 }
 
 impl Seen {
-    fn lately(&self, operator: OperatorId, now: Timestamp) -> Option<u64> {
-        let stored = self.stored.lock();
-        let (bytes, at) = stored.get(&operator)?;
-        (now.since(*at) < SEEN).then_some(*bytes)
+    /// Adds a batch, and returns what an operator stores at most with it if only this process writes; `None` if it was not
+    /// counted lately.
+    fn at_most(&self, operator: OperatorId, batch: u64, now: Timestamp) -> Option<u64> {
+        let mut stored = self.stored.lock();
+        let (bytes, at) = stored.get_mut(&operator)?;
+        if now.since(*at) >= SEEN {
+            return None;
+        }
+        // A table stores a record in fewer bytes than JSON does.
+        *bytes = bytes.saturating_add(batch);
+        Some(*bytes)
     }
 
-    fn remember(&self, operator: OperatorId, bytes: u64, now: Timestamp) {
+    fn remember(&self, operator: OperatorId, counted: u64, batch: u64, now: Timestamp) {
         let mut stored = self.stored.lock();
-        // Emptied as a whole: a lost figure costs one count of tables.
-        if stored.len() >= MOST_SEEN {
-            stored.clear();
-        }
-        stored.insert(operator, (bytes, now));
+        bounded(&mut stored).insert(operator, (counted.saturating_add(batch), now));
     }
+
+    fn table(&self, dataset: DatasetId, version: Version, now: Timestamp) -> Option<u64> {
+        let tables = self.tables.lock();
+        let (of, bytes, at) = tables.get(&dataset)?;
+        (*of == version && now.since(*at) < SEEN).then_some(*bytes)
+    }
+
+    fn remember_table(&self, dataset: DatasetId, version: Version, bytes: u64, now: Timestamp) {
+        let mut tables = self.tables.lock();
+        bounded(&mut tables).insert(dataset, (version, bytes, now));
+    }
+}
+
+/// Makes room for an entry. A full map is emptied as a whole: a lost figure costs one look at a table.
+fn bounded<K, V>(map: &mut HashMap<K, V>) -> &mut HashMap<K, V> {
+    if map.len() >= MOST_SEEN {
+        map.clear();
+    }
+    map
 }
 
 /// Returns the error for an uploader whose storage is used up.

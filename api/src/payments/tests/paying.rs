@@ -394,11 +394,25 @@ async fn what_is_not_for_sale_is_said_before_it_is_paid() {
         stage.service.project(&agent, slug, &more).await;
         stage.service.merged(&agent, slug, &[json!({"name": slug})]).await;
     }
+    // Projects without a version: what is free is free, and what is paid is not there yet.
+    let owner = stage.service.operator().await;
+    let another = stage.service.agent(&owner, "starter").await;
+    for (slug, more) in [
+        ("free-empty", json!({"access": "paid", "price": 0})),
+        ("public-empty", json!({})),
+        ("paid-empty", json!({"access": "paid", "price": "0.50"})),
+    ] {
+        stage.service.project(&another, slug, &more).await;
+    }
     let payment = stage.buyer(1).message(Protocol::V2);
     for (slug, status, code) in [
         ("free", 409, "free_item"),
         ("public", 409, "free_item"),
         ("private", 404, "not_found"),
+        ("free-empty", 409, "free_item"),
+        ("public-empty", 409, "free_item"),
+        ("paid-empty", 404, "not_found"),
+        ("public&version=7", 409, "free_item"),
     ] {
         let path = format!("/paid/dataset?slug={slug}");
         refused(&stage.send("GET", &path, &[], "192.0.2.1").await, status, code);

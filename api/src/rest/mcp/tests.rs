@@ -251,8 +251,76 @@ async fn a_call_answers_as_its_operation_does_at_rest() {
         (&result["isError"], &result["structuredContent"]),
         (&json!(true), &Value::Null)
     );
-    let error: Value = serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap();
+    let error: Value = serde_json::from_str(result["content"][1]["text"].as_str().unwrap()).unwrap();
     assert_eq!(error["error"], "not_found");
+}
+
+/// Returns the mark of a result in its blocks and in its `_meta`.
+fn marks(result: &Value) -> (bool, bool) {
+    let blocks = result["content"].as_array().unwrap().iter();
+    let is_said = blocks.filter(|block| block["text"].as_str().unwrap().contains("other agents"));
+    (is_said.count() == 1, result["_meta"]["sluice/untrusted"] == true)
+}
+
+#[tokio::test]
+async fn what_quotes_a_stranger_is_marked_in_answers_and_errors() {
+    let service = Service::start().await;
+    let token = service.operator().await;
+    let key = service.agent(&token, "tide-1").await;
+    service.project(&key, "tides", &json!({})).await;
+    service.merged(&key, "tides", &[json!({"name": "a"})]).await;
+    let stranger = service.operator().await;
+    let reader = service.agent(&stranger, "reader-1").await;
+    let run = async |name: &str, arguments: Value| {
+        let got = call(&service, Some(&reader), name, &arguments).await;
+        got.json()["result"].clone()
+    };
+    // The error of a query can have a value that somebody else contributed.
+    let result = run("query_dataset", json!({"slug": "tides", "sql": "fail"})).await;
+    assert_eq!(
+        (&result["isError"], marks(&result)),
+        (&json!(true), (true, true)),
+        "{result}"
+    );
+    // The verdict on a batch quotes the contract, which the maintainer wrote.
+    let records = json!({"slug": "tides", "records": [{"name": 5}]});
+    let result = run("contribute_records", records).await;
+    let id = result["structuredContent"]["id"].clone();
+    assert_eq!(marks(&result), (true, true), "{result}");
+    let result = run("contribution_status", json!({"slug": "tides", "id": id})).await;
+    assert_eq!(marks(&result), (true, true), "{result}");
+    let result = run("choose_answer", json!({"id": uuid(), "answerId": 1})).await;
+    assert_eq!(
+        (&result["isError"], marks(&result)),
+        (&json!(true), (true, true)),
+        "{result}"
+    );
+    // What is the caller's own is not.
+    for (name, arguments) in [
+        ("my_quota", json!({})),
+        ("my_earnings", json!({})),
+        ("buy_dataset", json!({"slug": "tides"})),
+    ] {
+        let result = run(name, arguments).await;
+        assert_eq!(marks(&result), (false, false), "{name}: {result}");
+    }
+}
+
+fn uuid() -> &'static str {
+    "01900000-0000-7000-8000-000000000000"
+}
+
+#[tokio::test]
+async fn an_unlisted_tool_says_that_it_quotes_others() {
+    let service = Service::start().await;
+    let list = send(&service, "/mcp", &[], message("tools/list", &json!({})))
+        .await
+        .json();
+    for tool in list["result"]["tools"].as_array().unwrap() {
+        let name = tool["name"].as_str().unwrap();
+        let says = tool["description"].as_str().unwrap().contains("by other agents");
+        assert_eq!(says, crate::tools::may_quote_others(name), "{name}");
+    }
 }
 
 #[tokio::test]

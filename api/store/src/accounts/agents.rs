@@ -3,14 +3,16 @@
 //! Invariant: a name is unique in the whole service regardless of case and look-alike characters, and an operator has
 //! at most its limit of agents, also when they are created at the same instant.
 
-use sqlx::AnyConnection;
+use sqlx::any::AnyArguments;
+use sqlx::query::Query;
+use sqlx::{Any, AnyConnection};
 use types::{AgentId, OperatorId, Timestamp};
 
 use super::claims::{self, Due};
 use super::{keys, operators};
-use crate::row::texts;
+use crate::row::{Columns, texts};
 use crate::writer::Change;
-use crate::{Error, Store};
+use crate::{Accounts, Error, Store};
 
 /// Values of a new agent.
 #[derive(Clone, Debug)]
@@ -43,6 +45,17 @@ pub enum AgentCreated {
     NameTaken,
     /// The operator is at its limit of agents; nothing changed.
     LimitReached,
+    /// The consent made this agent before; nothing changed.
+    Before(AgentId),
+}
+
+/// Consent that an agent is made with.
+#[derive(Clone, Copy, Debug)]
+pub struct NewConsent {
+    /// Hash of the request of the app.
+    pub request_hash: [u8; 32],
+    /// Instant until which an older consent to an equal request no longer counts.
+    pub stale: Timestamp,
 }
 
 impl Store {
@@ -53,6 +66,20 @@ impl Store {
     /// [`Error::Missing`] if the operator does not exist, [`Error::Text`], [`Error::Refused`] if the id or the hash of
     /// the key is in use.
     pub async fn agent_create(&self, new: NewAgent, limit: u32) -> Result<AgentCreated, Error> {
+        self.agent_create_with(new, limit, None).await
+    }
+
+    /// Creates an agent as [`agent_create`](Self::agent_create) does, once for the consent of its operator to a request of
+    /// an app.
+    ///
+    /// # Errors
+    /// Those of [`agent_create`](Self::agent_create).
+    pub async fn agent_create_with(
+        &self,
+        new: NewAgent,
+        limit: u32,
+        consent: Option<NewConsent>,
+    ) -> Result<AgentCreated, Error> {
         texts(&[
             ("name", &new.name),
             ("skeleton", &new.skeleton),
@@ -64,6 +91,12 @@ impl Store {
                 // The lock makes the count exact: no other agent of this operator is created
                 // meanwhile.
                 operators::lock(cx, new.operator).await?;
+                // Under the lock, so that of two forms sent at once the second finds the agent of the first.
+                if let Some(consent) = consent
+                    && let Some(agent) = of_consent(cx, new.operator, consent).await?
+                {
+                    return Ok(Change::Undo(AgentCreated::Before(agent)));
+                }
                 // A claim that is over must not count, nor hold the name, before a sweep comes by.
                 claims::expire(cx, Due::Of(new.operator, &new.skeleton), new.now).await?;
                 // The limit comes first: an operator at the limit learns that, whatever the
@@ -91,11 +124,60 @@ impl Store {
                 .await?;
                 // The key comes with the agent, so no agent is without one.
                 keys::insert(cx, new.id, new.key_hash.to_vec(), new.now).await?;
+                if let Some(consent) = consent {
+                    sqlx::query(
+                        "INSERT INTO consents (operator_id, request_hash, agent_id, created_at) VALUES ($1, $2, $3, $4)
+                         ON CONFLICT (operator_id, request_hash) DO UPDATE SET
+                             agent_id = excluded.agent_id, created_at = excluded.created_at",
+                    )
+                    .bind(new.operator.to_string())
+                    .bind(consent.request_hash.to_vec())
+                    .bind(new.id.to_string())
+                    .bind(new.now.micros())
+                    .execute(&mut *cx)
+                    .await?;
+                }
                 Ok(Change::Keep(AgentCreated::Created))
             })
         })
         .await
     }
+}
+
+impl Accounts<'_> {
+    /// Returns the agent that an operator's consent to a request of an app made, unless it was removed.
+    pub async fn agent_of_consent(&self, operator: OperatorId, consent: NewConsent) -> Result<Option<AgentId>, Error> {
+        self.0
+            .read(async {
+                let found = of_consent_statement(operator, consent);
+                found
+                    .fetch_optional(self.0.readers())
+                    .await?
+                    .map(|row| row.parsed("agent_id"))
+                    .transpose()
+            })
+            .await
+    }
+}
+
+async fn of_consent(
+    cx: &mut AnyConnection,
+    operator: OperatorId,
+    consent: NewConsent,
+) -> Result<Option<AgentId>, Error> {
+    let found = of_consent_statement(operator, consent).fetch_optional(cx).await?;
+    found.map(|row| row.parsed("agent_id")).transpose()
+}
+
+fn of_consent_statement(operator: OperatorId, consent: NewConsent) -> Query<'static, Any, AnyArguments> {
+    sqlx::query(
+        "SELECT consents.agent_id AS agent_id FROM consents JOIN agents ON agents.id = consents.agent_id
+         WHERE consents.operator_id = $1 AND consents.request_hash = $2 AND consents.created_at > $3
+           AND agents.removed_at IS NULL AND agents.taken_down_at IS NULL",
+    )
+    .bind(operator.to_string())
+    .bind(consent.request_hash.to_vec())
+    .bind(consent.stale.micros())
 }
 
 /// Returns the number of agents of an operator, waiting claims counted. The operator's row is locked and its claims

@@ -1,6 +1,8 @@
 //! Operators: the people that agents act for, and their tokens.
 //!
-//! Invariant: an e-mail address belongs to one operator, regardless of case. Only the hash of a token is stored.
+//! Invariants:
+//! - An e-mail address belongs to one operator, regardless of case, and a mailbox to one that signed up.
+//! - Only the hash of a token is stored.
 
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
@@ -73,9 +75,11 @@ impl Store {
         self.write(move |cx| {
             Box::pin(async move {
                 let inserted = sqlx::query(
+                    // An administrator may add a second operator with a mailbox. The first one keeps it.
                     "INSERT INTO operators
-                         (id, email, email_key, display_name, terms_version, created_at, verified_at)
-                     VALUES ($1, $2, $3, $4, $5, $6, $6)
+                         (id, email, email_key, display_name, terms_version, created_at, verified_at, mailbox)
+                     VALUES ($1, $2, $3, $4, $5, $6, $6,
+                             CASE WHEN EXISTS (SELECT 1 FROM operators WHERE mailbox = $7) THEN NULL ELSE $7 END)
                      ON CONFLICT (email_key) DO NOTHING",
                 )
                 .bind(new.id.to_string())
@@ -84,6 +88,7 @@ impl Store {
                 .bind(new.display_name)
                 .bind(new.terms_version)
                 .bind(new.now.micros())
+                .bind(mailbox(&new.email))
                 .execute(&mut *cx)
                 .await?;
                 if inserted.rows_affected() == 0 {
@@ -298,6 +303,24 @@ pub(super) async fn token_insert(
 pub(super) fn email_key(email: &str) -> String {
     // Mail providers ignore the case of addresses, so two spellings are the same mailbox.
     email.to_lowercase()
+}
+
+/// Returns the mailbox that an address is a spelling of, in lower case: without the tag after a plus, and at Gmail, which has
+/// two domains, without dots. A text that is no address is a mailbox of its own.
+pub(super) fn mailbox(email: &str) -> String {
+    let key = email_key(email);
+    let Some((name, domain)) = key.rsplit_once('@') else {
+        return key;
+    };
+    let name = match name.split_once('+') {
+        Some((name, _tag)) if !name.is_empty() => name,
+        _ => name,
+    };
+    if matches!(domain, "gmail.com" | "googlemail.com") {
+        format!("{}@gmail.com", name.replace('.', ""))
+    } else {
+        format!("{name}@{domain}")
+    }
 }
 
 fn operator(row: &AnyRow) -> Result<Operator, Error> {

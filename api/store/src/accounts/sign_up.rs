@@ -11,7 +11,7 @@ use types::{OperatorId, Timestamp};
 
 use super::links::{self, LinkRefused, NewLink};
 use super::mail::{self, Mail};
-use super::operators::email_key;
+use super::operators::{email_key, mailbox};
 use super::sessions::{self, NewSession};
 use crate::row::{Columns, texts};
 use crate::writer::Change;
@@ -48,7 +48,7 @@ pub enum SignedUp {
     Created,
     /// Sign-up is by invitation and the address has none; nothing changed.
     NotInvited,
-    /// The address belongs to an operator already; nothing changed.
+    /// The address, or another spelling of its mailbox, belongs to an operator already; nothing changed.
     EmailTaken,
     /// The letters of the day are spent; nothing changed.
     MailSpent,
@@ -83,7 +83,7 @@ impl Accounts<'_> {
     /// Creates an unverified operator, and the job of its letter.
     ///
     /// # Errors
-    /// [`Error::Text`]; [`Error::Refused`] if the id or the token is in use.
+    /// [`Error::Text`]; [`Error::Refused`] if the token is in use.
     pub async fn sign_up(&self, new: NewSignUp) -> Result<SignedUp, Error> {
         texts(&[
             ("email", &new.email),
@@ -98,11 +98,13 @@ impl Accounts<'_> {
                     if new.by_invitation && !use_invitation(cx, &key, new.now).await? {
                         return Ok(Change::Undo(SignedUp::NotInvited));
                     }
-                    delete_stale(cx, Some(&key), new.stale).await?;
+                    let mailbox = mailbox(&new.email);
+                    delete_stale(cx, Some((key.as_str(), mailbox.as_str())), new.stale).await?;
                     let inserted = sqlx::query(
-                        "INSERT INTO operators (id, email, email_key, display_name, terms_version, created_at)
-                         VALUES ($1, $2, $3, $4, $5, $6)
-                         ON CONFLICT (email_key) DO NOTHING",
+                        // Either of the two keys may be taken.
+                        "INSERT INTO operators (id, email, email_key, display_name, terms_version, created_at, mailbox)
+                         VALUES ($1, $2, $3, $4, $5, $6, $7)
+                         ON CONFLICT DO NOTHING",
                     )
                     .bind(new.id.to_string())
                     .bind(new.email)
@@ -110,6 +112,7 @@ impl Accounts<'_> {
                     .bind(new.display_name)
                     .bind(new.terms_version)
                     .bind(new.now.micros())
+                    .bind(mailbox)
                     .execute(&mut *cx)
                     .await?;
                     if inserted.rows_affected() == 0 {
@@ -265,16 +268,18 @@ impl Accounts<'_> {
     }
 }
 
-/// Deletes the sign-ups made until `stale` and never verified, with their links: of one address, or of all.
-async fn delete_stale(cx: &mut AnyConnection, email_key: Option<&str>, stale: Timestamp) -> Result<u64, Error> {
+/// Deletes the sign-ups made until `stale` and never verified, with their links: of one address and its mailbox, or of all.
+async fn delete_stale(cx: &mut AnyConnection, of: Option<(&str, &str)>, stale: Timestamp) -> Result<u64, Error> {
+    let (email_key, mailbox) = of.unzip();
     // The write locks the rows, so no link is added to them meanwhile.
     let locked = sqlx::query(
         "UPDATE operators SET email = email
-         WHERE verified_at IS NULL AND created_at <= $1 AND (email_key = $2 OR CAST($2 AS TEXT) IS NULL)
+         WHERE verified_at IS NULL AND created_at <= $1 AND (email_key = $2 OR mailbox = $3 OR CAST($2 AS TEXT) IS NULL)
          RETURNING id",
     )
     .bind(stale.micros())
     .bind(email_key.map(str::to_owned))
+    .bind(mailbox.map(str::to_owned))
     .fetch_all(&mut *cx)
     .await?;
     for row in &locked {

@@ -23,6 +23,23 @@ const TABLES: &str = "comments JOIN agents ON agents.id = comments.agent_id
        LEFT JOIN units ON units.id = chains.latest_unit
        LEFT JOIN projects ON comments.item_kind = 'dataset' AND projects.id = comments.item_id";
 
+/// Expression that is 1 if the operator of a comment bought its item in a trial sale only: with given credits, and neither
+/// with bought ones nor from its wallet.
+const IS_TRIAL: &str = "CAST(CASE WHEN EXISTS (
+               SELECT 1 FROM sales
+               WHERE sales.buyer_operator = comments.operator_id AND sales.item_kind = comments.item_kind
+                 AND sales.item_id = comments.item_id AND sales.paid_with = 'given')
+           AND NOT EXISTS (
+               SELECT 1 FROM sales
+               WHERE sales.buyer_operator = comments.operator_id AND sales.item_kind = comments.item_kind
+                 AND sales.item_id = comments.item_id AND sales.paid_with <> 'given' AND sales.state <> 'refunded')
+           AND NOT EXISTS (
+               SELECT 1 FROM entitlements JOIN sales ON sales.id = entitlements.sale_id
+               WHERE entitlements.owner = 'op:' || comments.operator_id
+                 AND entitlements.item_kind = comments.item_kind AND entitlements.item_id = comments.item_id
+                 AND sales.paid_with <> 'given')
+       THEN 1 ELSE 0 END AS BIGINT) AS is_trial";
+
 /// A review or a question to add. The caller has found that the operator bought the item.
 #[derive(Clone, Debug)]
 pub struct NewReview {
@@ -65,6 +82,8 @@ pub struct Review {
     pub title: String,
     /// Operator of the item.
     pub owner: OperatorId,
+    /// True if its operator bought the item in a trial sale only.
+    pub is_trial: bool,
 }
 
 impl Comments<'_> {
@@ -104,12 +123,27 @@ impl Comments<'_> {
             .await
     }
 
+    /// Returns true if the operator of a review or a question bought the item in a trial sale only.
+    pub async fn is_trial(&self, id: i64) -> Result<bool, Error> {
+        let text = format!("SELECT {IS_TRIAL} FROM comments WHERE comments.id = $1");
+        self.0
+            .read(async {
+                let row = sqlx::query(sqlx::AssertSqlSafe(text))
+                    .bind(id)
+                    .fetch_optional(self.0.readers())
+                    .await?;
+                Ok(row.map(|row| row.flag("is_trial")).transpose()?.unwrap_or(false))
+            })
+            .await
+    }
+
     /// Returns a page of the reviews and questions of an item, or of all items that everybody sees, newest first.
     pub async fn reviews(&self, item: Option<(ItemKind, &str)>, offset: u64, limit: u32) -> Result<Vec<Review>, Error> {
         let of_item = condition(item);
         let text = format!(
             "SELECT {COMMENT}, chains.latest_unit AS latest_unit, units.title AS unit_title, projects.slug AS slug,
-                    projects.title AS dataset_title, COALESCE(chains.operator_id, projects.operator_id) AS owner_id
+                    projects.title AS dataset_title, COALESCE(chains.operator_id, projects.operator_id) AS owner_id,
+                    {IS_TRIAL}
              FROM {TABLES} WHERE {SHOWN} {of_item} ORDER BY comments.id DESC LIMIT $3 OFFSET $4"
         );
         let (kind, id) = named(item);
@@ -200,5 +234,6 @@ fn review(row: &AnyRow) -> Result<Review, Error> {
         name,
         title,
         owner: row.parsed("owner_id")?,
+        is_trial: row.flag("is_trial")?,
     })
 }

@@ -1,8 +1,11 @@
 //! Scenarios about apps that act as an agent.
 
-use super::fixture::{agent, at, open, operator};
+use super::fixture::{agent, at, new_agent, open, operator, race};
 use super::moderation::{back, down};
-use crate::{OAuthAccess, OAuthCode, OAuthConnection, OAuthGrant, OAuthRedeemed, ReportKind, ReportReason};
+use crate::{
+    AgentCreated, NewConsent, OAuthAccess, OAuthCode, OAuthConnection, OAuthGrant, OAuthRedeemed, ReportKind,
+    ReportReason,
+};
 
 const HOUR: i64 = 3_600;
 
@@ -53,6 +56,61 @@ pub async fn an_agent_that_is_down_acts_through_no_app(url: &str) {
     assert_eq!(connect(2, 30).await, (OAuthRedeemed::Unknown, false));
     back(&store, takedown.id, at(40)).await;
     assert_eq!(connect(3, 50).await, (OAuthRedeemed::Now, true));
+}
+
+/// A consent makes one agent, also when it is sent by many at once; another request, another person, another day and an agent
+/// that was removed make another.
+pub async fn a_consent_makes_one_agent(url: &str) {
+    let stores = [open(url).await, open(url).await];
+    let store = stores[0].clone();
+    let (ada, eve) = (
+        operator(&store, "ada@example.org").await,
+        operator(&store, "eve@example.org").await,
+    );
+    let consent = |request: u8, stale: i64| NewConsent {
+        request_hash: [request; 32],
+        stale: at(stale),
+    };
+    let made = race(stores, 12, move |store, number| async move {
+        let new = new_agent(ada, &format!("desk-{number}"));
+        let id = new.id;
+        match store.agent_create_with(new, 5, Some(consent(1, -HOUR))).await.unwrap() {
+            AgentCreated::Created => (id, true),
+            AgentCreated::Before(id) => (id, false),
+            other => unreachable!("{other:?}"),
+        }
+    })
+    .await;
+    let agent = made[0].0;
+    assert!(made.iter().all(|(id, _)| *id == agent), "{made:?}");
+    assert_eq!(made.iter().filter(|(_, is_new)| *is_new).count(), 1);
+    let accounts = store.accounts();
+    assert_eq!(
+        accounts.agent_of_consent(ada, consent(1, -HOUR)).await.unwrap(),
+        Some(agent)
+    );
+    for (other, of) in [
+        (consent(2, -HOUR), ada),
+        (consent(1, -HOUR), eve),
+        (consent(1, HOUR), ada),
+    ] {
+        assert_eq!(accounts.agent_of_consent(of, other).await.unwrap(), None);
+    }
+    assert!(accounts.agent_remove(ada, agent, at(20)).await.unwrap());
+    assert_eq!(accounts.agent_of_consent(ada, consent(1, -HOUR)).await.unwrap(), None);
+    let again = new_agent(ada, "desk-again");
+    let id = again.id;
+    let made = store
+        .agent_create_with(again, 5, Some(consent(1, -HOUR)))
+        .await
+        .unwrap();
+    assert_eq!(made, AgentCreated::Created);
+    assert_eq!(
+        accounts.agent_of_consent(ada, consent(1, -HOUR)).await.unwrap(),
+        Some(id)
+    );
+    let _removed = accounts.tidy(at(25 * HOUR)).await.unwrap();
+    assert_eq!(accounts.agent_of_consent(ada, consent(1, -HOUR)).await.unwrap(), None);
 }
 
 /// A registered client stays for as long as it has a code or a connection, also one that has ended and is remembered.

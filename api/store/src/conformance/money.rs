@@ -254,7 +254,13 @@ pub async fn what_is_not_sold_is_not_charged(url: &str) {
         item: market.seller.project.to_string(),
         ..market.purchase(10)
     };
-    assert_eq!(buy(empty).await, Purchased::NoVersion { latest: 0 });
+    // What is free is never sold, with or without a version.
+    assert_eq!(buy(empty.clone()).await, Purchased::Free);
+    let none = NewPurchase {
+        version: Some(Version(7)),
+        ..empty
+    };
+    assert_eq!(buy(none).await, Purchased::Free);
     merge(&store, market.seller, market.seller.project, 1).await;
     let free = NewPurchase {
         item: market.seller.project.to_string(),

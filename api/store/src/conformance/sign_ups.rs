@@ -61,6 +61,71 @@ async fn verified(store: &Store, email: &str) -> OperatorId {
     verified.unwrap().unwrap()
 }
 
+/// Signs up with an address.
+pub(crate) async fn signs_up(store: &Store, email: &str) -> SignedUp {
+    store.accounts().sign_up(sign_up_at(email, 0)).await.unwrap()
+}
+
+/// Asks for a link to sign in, and returns true if one is mailed to the address as it was written.
+pub(crate) async fn gets_a_link(store: &Store, email: &str) -> bool {
+    let accounts = store.accounts();
+    let request = request_at(email, 0);
+    let hash = request.link.token_hash;
+    let requested = accounts.link_request(request, LinkPurpose::SignIn).await.unwrap();
+    let link = accounts.mail_link(&hash, LinkPurpose::SignIn, at(1)).await.unwrap();
+    requested == LinkRequested::Taken && link.is_ok_and(|link| link.email == email)
+}
+
+/// A mailbox signs up once, however its address is written; the address stays as it was written.
+pub async fn a_mailbox_signs_up_once(url: &str) {
+    let store = open(url).await;
+    for (email, others, further) in [
+        (
+            "A.da+tides@GoogleMail.com",
+            ["ada@gmail.com", "a.d.a@googlemail.com", "ADA+x+y@gmail.com"],
+            "adab@gmail.com",
+        ),
+        (
+            "eve.hill@example.org",
+            [
+                "eve.hill+1@example.org",
+                "Eve.Hill@EXAMPLE.org",
+                "eve.hill+@example.org",
+            ],
+            "evehill@example.org",
+        ),
+    ] {
+        let id = verified(&store, email).await;
+        assert_eq!(store.operator(id).await.unwrap().unwrap().email, email);
+        for other in others {
+            assert_eq!(signs_up(&store, other).await, SignedUp::EmailTaken, "{other}");
+        }
+        assert_eq!(signs_up(&store, further).await, SignedUp::Created, "{further}");
+        assert!(gets_a_link(&store, email).await);
+    }
+    // An administrator may add a spelling, which signs in as well.
+    super::fixture::operator(&store, "ada@gmail.com").await;
+    assert!(gets_a_link(&store, "ada@gmail.com").await);
+    // A sign-up that was never verified frees its mailbox.
+    assert_eq!(signs_up(&store, "bob+1@example.org").await, SignedUp::Created);
+    let later = sign_up_at("bob@example.org", 73 * HOUR);
+    assert_eq!(store.accounts().sign_up(later).await.unwrap(), SignedUp::Created);
+}
+
+/// Sign-ups with spellings of one mailbox at once: one wins.
+pub async fn one_of_many_wins_a_mailbox(url: &str) {
+    let stores = [open(url).await, open(url).await];
+    let made = race(stores, 20, |store, number| async move {
+        signs_up(&store, &format!("ada+{number}@example.org")).await
+    })
+    .await;
+    assert_eq!(
+        made.iter().filter(|made| **made == SignedUp::Created).count(),
+        1,
+        "{made:?}"
+    );
+}
+
 /// A sign-up is not verified until its link is used, and the use is noted with the statement of age.
 pub async fn a_sign_up_is_verified_by_its_link(url: &str) {
     let store = open(url).await;

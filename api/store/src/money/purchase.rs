@@ -100,9 +100,9 @@ impl Money<'_> {
             // Nobody remembers balances and sales.
             .write_aside(move |cx| {
                 Box::pin(async move {
-                    // The order of the refusals is that of the interface: own item, unknown item,
-                    // version, free, not on sale, owned. A caller learns of a price only for what
-                    // exists and is shown.
+                    // The order of the refusals: own item, unknown item, free, version, not on sale,
+                    // owned. A caller learns of a price only for what exists and is shown. What is
+                    // free is never sold, so a version that it lacks does not matter.
                     let Some(offer) = items::find(cx, new.kind, &new.item).await? else {
                         return Ok(Change::Undo(Purchased::Missing));
                     };
@@ -114,11 +114,6 @@ impl Money<'_> {
                     if !offer.visible {
                         return Ok(Change::Undo(Purchased::Missing));
                     }
-                    let version = new.version.map_or(offer.version, |version| version.0);
-                    if version > offer.version || version == 0 {
-                        let latest = offer.version;
-                        return Ok(Change::Undo(Purchased::NoVersion { latest }));
-                    }
                     // A unit without a price of its own is read with a key for nothing.
                     let unpriced = new.kind == ItemKind::Unit && offer.price.is_none();
                     if unpriced || !offer.can_be_priced {
@@ -129,6 +124,11 @@ impl Money<'_> {
                     let Some(price) = price.await?.map(MicroUsdc) else {
                         return Ok(Change::Undo(Purchased::Free));
                     };
+                    let version = new.version.map_or(offer.version, |version| version.0);
+                    if version > offer.version || version == 0 {
+                        let latest = offer.version;
+                        return Ok(Change::Undo(Purchased::NoVersion { latest }));
+                    }
                     // Before the check of ownership, so that the answer is the same for everybody. What was bought
                     // still reads.
                     if !offer.on_sale {

@@ -70,7 +70,7 @@ pub(super) async fn key(store: &Store, clock: &Arc<dyn Clock>, terms: &str) -> a
     };
     match store.agent_create(agent, u32::MAX).await? {
         AgentCreated::Created => Ok(key),
-        AgentCreated::NameTaken | AgentCreated::LimitReached => {
+        AgentCreated::NameTaken | AgentCreated::LimitReached | AgentCreated::Before(_) => {
             // Another process may have been faster, with the same key.
             let known = store.accounts().principal(&key_hash, now).await?;
             if known.is_some_and(|owner| owner.operator() == OperatorId::PLATFORM) {

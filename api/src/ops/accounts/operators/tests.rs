@@ -80,6 +80,51 @@ async fn a_person_signs_up_and_verifies() {
 }
 
 #[tokio::test]
+async fn a_mailbox_signs_up_once_and_gets_its_letters_where_it_said() {
+    let service = Service::start().await;
+    let written = "Ada.L+tides@googlemail.com";
+    assert_eq!(post(&service, "/operators", &body(written)).await.status, 201);
+    let (sent, _) = letters(&service).await;
+    assert_eq!((sent.len(), sent[0].to.as_str()), (1, written));
+    for other in ["adal@gmail.com", "a.d.a.l+2@gmail.com", "ADAL@googlemail.com"] {
+        let got = post(&service, "/operators", &body(other)).await;
+        assert_eq!(
+            (got.status.as_u16(), &got.json()["error"]),
+            (409, &json!("email_taken")),
+            "{other}"
+        );
+    }
+    for other in ["ada.l@example.org", "adal@example.org"] {
+        assert_eq!(post(&service, "/operators", &body(other)).await.status, 201, "{other}");
+    }
+}
+
+#[tokio::test]
+async fn an_address_that_no_letter_reaches_is_refused_at_the_door() {
+    let service = Service::start().await;
+    for email in [
+        "ada@192.0.2.1",
+        "ada@[192.0.2.1]",
+        "\"ada l\"@example.org",
+        "ada@a_b.example.org",
+        "ada@x-.example.org",
+    ] {
+        let got = post(&service, "/operators", &body(email)).await;
+        assert_eq!(got.status, 400, "{email}: {}", got.json());
+        let report = json!({
+            "kind": "agent", "id": "nobody", "reason": "copyright", "detail": "A copy of mine.", "email": email,
+        });
+        let got = post(&service, "/reports", &report).await;
+        assert_eq!(
+            (got.status.as_u16(), &got.json()["details"][0]["path"]),
+            (400, &json!("/email")),
+            "{email}"
+        );
+    }
+    assert_eq!(letters(&service).await.1, 0);
+}
+
+#[tokio::test]
 async fn a_letter_that_is_rendered_again_is_the_same() {
     let service = Service::start().await;
     assert_eq!(post(&service, "/operators", &body("ada@example.org")).await.status, 201);

@@ -22,6 +22,7 @@ async fn only_a_buyer_reviews_and_once() {
         (&body["kind"], &body["unitId"], &body["verifiedBuyer"], &body["agent"]),
         (&json!("review"), &json!(unit), &json!(true), &json!("stranger"))
     );
+    assert_eq!(body["trialSale"], false);
     assert_eq!(code(&board.asks(path, &review).await), refused(409, "already_reviewed"));
     let question = json!({"unitId": unit, "kind": "question", "body": "Which file system was it?"});
     for _ in 0..2 {
@@ -46,6 +47,51 @@ async fn only_a_buyer_reviews_and_once() {
     assert_eq!((hidden.status.as_u16(), &hidden.bytes), (404, &missing.bytes));
     assert_eq!(board.shown(path).await["total"], 0);
     assert_eq!(code(&board.asks(path, &question).await), refused(404, "not_found"));
+}
+
+#[tokio::test]
+async fn the_mark_of_a_buyer_says_that_it_was_a_trial_sale() {
+    let board = Board::start().await;
+    let (world, path) = (&board.world, "/community/reviews");
+    let (service, now) = (&world.service, world.service.app.clock.now());
+    let made = world
+        .submit_with("Checkpoints, measured.", &json!({"price": "0.25", "trialSale": true}))
+        .await;
+    let unit = made.json()["id"].as_str().unwrap().to_owned();
+    world.publish(&unit, 60).await;
+    let event = types::LedgerEventId::new(now);
+    let gift = store::NewGrant {
+        event,
+        asset: service.app.pay.asset.clone(),
+        operator: board.buyer,
+        amount: types::money::MicroUsdc(1_000_000),
+        given: true,
+        reference: event.to_string(),
+        now,
+    };
+    assert_eq!(
+        service.app.store.money().grant(gift).await.unwrap(),
+        store::Granted::Done
+    );
+    let bought = board.asks(&format!("/knowledge/{unit}/buy"), &json!({})).await;
+    assert_eq!(bought.json()["paidWith"], "given", "{}", bought.text());
+    let review = json!({"unitId": unit, "body": "It holds; I ran it twice."});
+    let made = board.asks(path, &review).await;
+    assert_eq!((made.status.as_u16(), &made.json()["trialSale"]), (201, &json!(true)));
+    let listed = board.shown(&format!("{path}?unitId={unit}")).await;
+    assert_eq!(listed["items"][0]["trialSale"], true, "{listed}");
+    let page = world.get(&format!("/units/{unit}"), None).await.text();
+    assert!(page.contains("in a trial sale"), "{page}");
+    // A unit that was paid with money has the plain mark.
+    let other = board.unit("Other checkpoints", &json!("0.25")).await;
+    board.buys(&other).await;
+    let review = json!({"unitId": other, "body": "It holds; I ran it twice."});
+    assert_eq!(board.asks(path, &review).await.json()["trialSale"], false);
+    let page = world.get(&format!("/units/{other}"), None).await.text();
+    assert!(
+        page.contains("verified buyer") && !page.contains("in a trial sale"),
+        "{page}"
+    );
 }
 
 #[tokio::test]

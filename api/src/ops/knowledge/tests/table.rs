@@ -81,7 +81,6 @@ fn expected(status: Status, price: Option<i64>, caller: Caller, endpoint: Endpoi
             (Published | Superseded, None) if caller != Caller::Nobody => (200, ""),
             (Published | Superseded, _) => (402, "payment_required"),
             (Retired, _) if reads => (200, ""),
-            (Retired, _) => (404, "unit_retired"),
             _ => missing,
         },
         Endpoint::Reviews | Endpoint::Comments => match status {
