@@ -1,15 +1,27 @@
 //! Where judging runs: blocking threads, about as many at once as there are cores.
 //!
 //! Invariant: a future is polled on a blocking thread, with a slot of its writer and one of all; while it waits it has
-//! neither. So a long judgement stops no asynchronous thread, a judge that waits stops no other, and no writer takes
-//! every slot.
+//! neither, nor once it was given up. So a long judgement stops no asynchronous thread, a judge that waits stops no other,
+//! and no writer takes every slot.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::available_parallelism;
+use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::{JoinError, spawn_blocking};
+use tokio::time::timeout;
+
+/// Reason for which a future has no output.
+#[derive(Debug)]
+pub(crate) enum Ended {
+    /// It panicked.
+    Panicked(JoinError),
+    /// It worked for longer than its limit without a break. Its thread goes on until it is done with that.
+    TooLong,
+}
 
 /// The slots of one writer among those of all.
 #[derive(Clone, Debug)]
@@ -47,6 +59,25 @@ impl CpuSlots {
     where
         F: Future<Output: Send> + Send + 'static,
     {
+        match self.run_until(None, future).await {
+            Ok(output) => Ok(output),
+            Err(Ended::Panicked(error)) => Err(error),
+            Err(Ended::TooLong) => std::future::pending().await,
+        }
+    }
+
+    /// Does the same, and gives the future up if one poll takes longer than `limit`.
+    pub(crate) async fn run_within<F>(&self, limit: Duration, future: F) -> Result<F::Output, Ended>
+    where
+        F: Future<Output: Send> + Send + 'static,
+    {
+        self.run_until(Some(limit), future).await
+    }
+
+    async fn run_until<F>(&self, limit: Option<Duration>, future: F) -> Result<F::Output, Ended>
+    where
+        F: Future<Output: Send> + Send + 'static,
+    {
         let mut future = Box::pin(future);
         let woken = Arc::new(Woken::default());
         loop {
@@ -54,19 +85,34 @@ impl CpuSlots {
             // that every writer with work has its turn.
             let own = Arc::clone(&self.writer).acquire_owned().await;
             let slot = Arc::clone(&self.all).acquire_owned().await;
+            let held = Arc::new(Mutex::new(Some((slot, own))));
             let waker = Waker::from(Arc::clone(&woken));
-            let polling = spawn_blocking(move || {
-                let polled = future.as_mut().poll(&mut Context::from_waker(&waker));
-                // Dropped on the blocking thread: a poll whose writer was stopped goes on to its end, and
-                // holds its slot until then.
-                drop((slot, own));
-                (future, polled)
+            let polling = spawn_blocking({
+                let held = Arc::clone(&held);
+                move || {
+                    let polled = future.as_mut().poll(&mut Context::from_waker(&waker));
+                    // Given back on the blocking thread: a poll whose writer was stopped goes on to its end, and
+                    // holds its slot until then.
+                    drop(held.lock().take());
+                    (future, polled)
+                }
             });
-            match polling.await {
-                Ok((_, Poll::Ready(output))) => return Ok(output),
-                Ok((back, Poll::Pending)) => future = back,
-                Err(end) if end.is_panic() => return Err(end),
-                Err(_cancelled) => return std::future::pending().await,
+            let polled = match limit {
+                Some(limit) => timeout(limit, polling).await,
+                None => Ok(polling.await),
+            };
+            match polled {
+                Ok(Ok((_, Poll::Ready(output)))) => return Ok(output),
+                Ok(Ok((back, Poll::Pending))) => future = back,
+                Ok(Err(end)) if end.is_panic() => {
+                    drop(held.lock().take());
+                    return Err(Ended::Panicked(end));
+                }
+                Ok(Err(_cancelled)) => return std::future::pending().await,
+                Err(_late) => {
+                    drop(held.lock().take());
+                    return Err(Ended::TooLong);
+                }
             }
             woken.0.notified().await;
         }
@@ -129,6 +175,17 @@ mod tests {
         let panics = async { assert!(tokio::runtime::Handle::try_current().is_err(), "a judge that panics") };
         assert!(slots.run(panics).await.unwrap_err().is_panic());
         assert_eq!(slots.run(async { 1 }).await.unwrap(), 1);
+    }
+
+    #[tokio::test]
+    async fn what_is_given_up_gives_its_slot_back() {
+        let slots = one();
+        let (go, blocked) = std::sync::mpsc::channel::<()>();
+        let works = async move { blocked.recv().is_ok() };
+        let ended = slots.run_within(Duration::from_millis(10), works).await;
+        assert!(matches!(ended, Err(Ended::TooLong)), "{ended:?}");
+        assert_eq!(slots.run(async { 1 }).await.unwrap(), 1, "its thread is busy still");
+        go.send(()).unwrap();
     }
 
     #[tokio::test]

@@ -2,11 +2,13 @@
 //!
 //! Invariants:
 //! - A version is a row of the platform's table at most once, and it has its outcome before its message is done.
-//! - Of two copies, the one that is earlier in the log is published: every version is compared again with all that is
-//!   published at the base of its commit.
+//! - Of two texts of which one is a copy, the one that is earlier in the log is published: every version is compared again
+//!   with all that is published at the base of its commit, and waits for an earlier one that it is a copy of.
+//! - No other version waits for a review that takes long.
 //! - A hold ends by no outcome of its own: the database submits the version again.
 //! - A version that can have been in work when an earlier process ended is tried out before this process reads it.
 
+mod desk;
 mod publish;
 mod published;
 mod review;
@@ -19,26 +21,33 @@ use std::time::Duration;
 use catalog::Catalog;
 use data_encoding::BASE64;
 use eventlog::{Delivered, Event, EventLog, Position, Record};
-use futures_util::future::join_all;
 use messages::{DEAD_LETTERS, DeadLetter, FORMAT, KNOWLEDGE, OUTCOMES, UnitAddress, UnitSubmission};
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use types::clock::SystemClock;
 use types::{Classify as _, Clock, Kind, Retry, UnitId, fault, metric};
 
+use self::desk::{Desk, End, Finished};
 use self::publish::{Publisher, pause, unprocessable};
 pub use self::published::Error;
-use self::published::Published;
 pub use self::review::Judges;
-use self::review::{Reviewed, Verdict};
+use self::review::Verdict;
 use crate::cpu_slots::CpuSlots;
-use crate::isolation::{Isolation, Trial, condemned};
+use crate::isolation::Isolation;
+use crate::offsets::{AckHandle, OffsetTracker};
 use crate::step::described;
 
 /// The most versions that are reviewed and published at once.
 const AT_ONCE: usize = 64;
+/// The most messages from the oldest that is not done to the newest that came. As many are suspected after a restart.
+const WINDOW: usize = 256;
+/// The time for which versions wait to be published in one commit with others that are reviewed.
+const TOGETHER: Duration = Duration::from_secs(1);
+/// The time that a review may work without a break. No text of the longest size comes near it.
+const REVIEW_TIME: Duration = Duration::from_secs(30);
 
 /// The worker of knowledge units.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct KnowledgeWorker {
     log: Arc<dyn EventLog>,
     catalog: Catalog,
@@ -48,6 +57,7 @@ pub struct KnowledgeWorker {
     isolation: Option<Arc<dyn Isolation>>,
     /// CPU slots of the judges.
     slots: CpuSlots,
+    review_time: Duration,
 }
 
 /// Versions that can have been in work when an earlier process ended, and those that were condemned since.
@@ -88,7 +98,15 @@ impl KnowledgeWorker {
             group: group.into(),
             isolation: None,
             slots: CpuSlots::new(),
+            review_time: REVIEW_TIME,
         }
+    }
+
+    /// The same worker, which gives up a review that works for longer without a break. The version is held, and judged
+    /// again a few times.
+    #[must_use]
+    pub fn with_review_time(self, review_time: Duration) -> Self {
+        Self { review_time, ..self }
     }
 
     /// The same worker, which tries out what can have ended an earlier process, if there is an isolation.
@@ -103,17 +121,26 @@ impl KnowledgeWorker {
     /// A log or a table that cannot be used any more.
     pub async fn run(self, stop: CancellationToken) -> Result<(), Error> {
         let mut units = self.log.subscribe(KNOWLEDGE, &self.group).await?;
+        let offsets = OffsetTracker::new(stop.clone());
         // The published versions are read when there is something to compare with them.
         let mut publisher: Option<Publisher> = None;
         let mut suspects = Suspects::default();
+        let mut desk = Desk::default();
         loop {
+            let free = desk.room(AT_ONCE, WINDOW);
             let event = tokio::select! {
                 () = stop.cancelled() => return Ok(()),
-                event = units.event(AT_ONCE) => event?,
+                event = units.event(free), if free > 0 => Some(event?),
+                () = desk.next(), if !desk.is_idle() => None,
             };
-            let batch = match event {
-                Event::Records(batch) => batch,
-                Event::Assigned(partitions) => {
+            match event {
+                Some(Event::Records(batch)) => {
+                    for delivered in batch {
+                        let is_suspect = suspects.take(delivered.position);
+                        desk.take(delivered, is_suspect, &offsets);
+                    }
+                }
+                Some(Event::Assigned(partitions)) => {
                     publisher = None;
                     let ends = stop.run_until_cancelled(self.ends(&stop));
                     let Some(ends) = ends.await.transpose()?.flatten() else {
@@ -122,25 +149,29 @@ impl KnowledgeWorker {
                     let ends = partitions
                         .into_iter()
                         .filter_map(|at| Some((at, *ends.get(at as usize)?)));
-                    suspects.redelivered.extend(ends.map(|(at, end)| (at, (end, AT_ONCE))));
+                    suspects.redelivered.extend(ends.map(|(at, end)| (at, (end, WINDOW))));
                     continue;
                 }
-                Event::Revoked(partitions) => {
+                Some(Event::Revoked(partitions)) => {
                     // Another worker may publish meanwhile, so what is known is read again.
                     publisher = None;
                     suspects.redelivered.retain(|at, _| !partitions.contains(at));
+                    offsets.revoke(&partitions);
                     continue;
                 }
-            };
-            let Some(marks) = stop
-                .run_until_cancelled(Box::pin(self.handle(batch, &mut publisher, &mut suspects, &stop)))
-                .await
-            else {
-                return Ok(());
-            };
-            let Some(marks) = marks? else { return Ok(()) };
-            fault::point("position.commit");
-            units.commit(&marks).await?;
+                None => {}
+            }
+            let handled = self.handle(&mut desk, &mut publisher, &mut suspects, &stop);
+            match stop.run_until_cancelled(Box::pin(handled)).await {
+                Some(Ok(true)) => {}
+                Some(Ok(false)) | None => return Ok(()),
+                Some(Err(error)) => return Err(error),
+            }
+            let marks = offsets.committable();
+            if !marks.is_empty() {
+                fault::point("position.commit");
+                units.commit(&marks).await?;
+            }
         }
     }
 
@@ -162,40 +193,17 @@ impl KnowledgeWorker {
         }
     }
 
-    /// Tries out the messages of a batch that can have been in work, unless their version is published. Returns the reason
-    /// for each that nobody is to work on, with its place in the batch.
-    async fn try_out(
-        &self,
-        batch: &[Delivered],
-        suspects: &mut Suspects,
-        published: &Published,
-    ) -> HashMap<usize, String> {
-        let is_open = |record: &Record| {
-            let address = UnitAddress::read(&record.value);
-            !address.is_some_and(|address| published.outcomes.read().contains_key(&address.unit))
-        };
-        let mut trials = Vec::new();
-        for (at, Delivered { position, record }) in batch.iter().enumerate() {
-            if suspects.take(*position) && is_open(record) {
-                let tried = condemned(self.isolation.as_deref(), Trial::Unit(record));
-                trials.push(async move { Some((at, tried.await?)) });
-            }
-        }
-        join_all(trials).await.into_iter().flatten().collect()
-    }
-
-    /// Reviews a batch, publishes what passed, and appends every outcome. Returns the positions after the batch, or
-    /// `None` if the worker stops.
+    /// Begins the reviews of what came, waits for those that end soon, publishes what passed, and appends every outcome.
+    /// Returns false if the worker stops.
     async fn handle(
         &self,
-        batch: Vec<Delivered>,
+        desk: &mut Desk,
         publisher: &mut Option<Publisher>,
         suspects: &mut Suspects,
         stop: &CancellationToken,
-    ) -> Result<Option<Vec<Position>>, Error> {
-        let marks = after(&batch);
+    ) -> Result<bool, Error> {
         let mut failures = 0;
-        // A table that cannot be reached is tried again. The batch stays with this worker meanwhile.
+        // A table that cannot be reached is tried again. What came stays with this worker meanwhile.
         let open = loop {
             match publisher.take() {
                 Some(open) => break open,
@@ -204,7 +212,7 @@ impl KnowledgeWorker {
                     Err(Error::Table(error)) if error.retry() == Retry::Backoff => {
                         tracing::warn!(%error, "the table of knowledge units cannot be opened, trying again");
                         if !pause(failures, stop).await {
-                            return Ok(None);
+                            return Ok(false);
                         }
                         failures += 1;
                     }
@@ -213,53 +221,69 @@ impl KnowledgeWorker {
             }
         };
         let open = publisher.insert(open);
-        let reasons = self.try_out(&batch, suspects, open.published()).await;
-        let mut submissions: Vec<UnitSubmission> = Vec::with_capacity(batch.len());
-        let mut unreadable = Vec::new();
-        for (at, delivered) in batch.iter().enumerate() {
-            let address = UnitAddress::read(&delivered.record.value);
-            let is_copy =
-                address.is_some_and(|address| suspects.condemned.contains(&(address.unit, address.generation)));
-            if let Some(reason) = reasons.get(&at).filter(|_| !is_copy)
-                && !self.set_aside(delivered, address, reason, stop).await?
-            {
-                return Ok(None);
+        loop {
+            desk.begin(self, open.published(), &suspects.condemned);
+            let together = Instant::now() + TOGETHER;
+            while !desk.is_idle() && timeout_at(together, desk.next()).await.is_ok() {}
+            let finished = desk.ready();
+            if finished.is_empty() {
+                return Ok(true);
             }
-            if is_copy || reasons.contains_key(&at) {
-                suspects.condemned.extend(address.map(|it| (it.unit, it.generation)));
-                unreadable.extend(address.map(|address| unprocessable(&address, self.clock.now())));
-                continue;
+            if !self.finish(finished, open, suspects, stop).await? {
+                return Ok(false);
             }
-            match UnitSubmission::decode(&delivered.record.value) {
-                // One review of a version at a time: of two messages in the batch the later generation counts.
-                Ok(submission) => match submissions.iter_mut().find(|known| known.unit == submission.unit) {
-                    Some(known) if known.generation < submission.generation => *known = submission,
-                    Some(_) => {}
-                    None => submissions.push(submission),
-                },
-                Err(error) => {
-                    let (record, position) = (&delivered.record, delivered.position);
-                    if !self.bury(record, position, address, &error.to_string(), stop).await? {
-                        return Ok(None);
-                    }
-                    let Some(address) = address else { continue };
-                    unreadable.push(unprocessable(&address, self.clock.now()));
-                }
+            if !desk.is_waiting() {
+                return Ok(true);
             }
         }
-        let reviewed = self.review_all(submissions, open.published()).await;
-        for review in reviewed.iter().filter(|it| matches!(it.verdict, Verdict::Panicked)) {
-            let address = Some(review.submission.address());
-            let is_its = |one: &&Delivered| UnitAddress::read(&one.record.value) == address;
-            if let Some(Delivered { position, record }) = batch.iter().find(is_its) {
-                let reason = "a judge panicked on it";
-                if !self.bury(record, *position, address, reason, stop).await? {
-                    return Ok(None);
-                }
+    }
+
+    /// Publishes what passed, appends the outcome of every message, and marks them done. Returns false if the worker stops.
+    async fn finish(
+        &self,
+        finished: Vec<Finished>,
+        open: &mut Publisher,
+        suspects: &mut Suspects,
+        stop: &CancellationToken,
+    ) -> Result<bool, Error> {
+        let (mut reviewed, mut unreadable) = (Vec::new(), Vec::new());
+        let mut handles = Vec::with_capacity(finished.len());
+        for Finished { message, end } in finished {
+            let (delivered, address) = (&message.delivered, message.address);
+            let Delivered { position, record } = delivered;
+            if !matches!(end, End::Reviewed(..)) {
+                unreadable.extend(address.map(|address| unprocessable(&address, self.clock.now())));
             }
+            let is_written = match end {
+                End::Reviewed(mut review, published) => {
+                    let is_panic = matches!(review.verdict, Verdict::Panicked);
+                    if let Verdict::Pass(candidate) = &mut review.verdict
+                        && !Arc::ptr_eq(&published, open.published())
+                    {
+                        // What is published was read again since, so it is compared with all of it.
+                        candidate.seen = 0;
+                    }
+                    reviewed.push(*review);
+                    let reason = "a judge panicked on it";
+                    !is_panic || self.bury(record, *position, address, reason, stop).await?
+                }
+                // One without a reason is a copy of one that was set aside.
+                End::Condemned(reason) => {
+                    suspects.condemned.extend(address.map(|it| (it.unit, it.generation)));
+                    match reason {
+                        Some(reason) => self.set_aside(delivered, address, &reason, stop).await?,
+                        None => true,
+                    }
+                }
+                End::Unreadable(error) => self.bury(record, *position, address, &error, stop).await?,
+            };
+            if !is_written {
+                return Ok(false);
+            }
+            handles.push(message.ack);
         }
         let outcomes = open.publish(reviewed, &self.catalog, &*self.clock, stop).await?;
-        let Some(mut outcomes) = outcomes else { return Ok(None) };
+        let Some(mut outcomes) = outcomes else { return Ok(false) };
         outcomes.append(&mut unreadable);
         let mut records = Vec::with_capacity(outcomes.len());
         for outcome in &outcomes {
@@ -270,31 +294,11 @@ impl KnowledgeWorker {
         }
         fault::point("outcome.append");
         if !self.append(OUTCOMES, records, stop).await? {
-            return Ok(None);
+            return Ok(false);
         }
         fault::point("outcome.appended");
-        Ok(Some(marks))
-    }
-
-    /// Reviews every submission, all at once.
-    async fn review_all(&self, submissions: Vec<UnitSubmission>, published: &Arc<Published>) -> Vec<Reviewed> {
-        let reviews = submissions.into_iter().map(|submission| {
-            let (published, judges) = (Arc::clone(published), self.judges.clone());
-            let (clock, slots, address) = (Arc::clone(&self.clock), self.slots.clone(), submission.address());
-            async move {
-                let review = slots.run(review::review(submission.clone(), published, judges, clock));
-                // A judge that panics loses the version its review, not the worker its life.
-                review.await.unwrap_or_else(|error| {
-                    tracing::error!(unit = %address.unit, %error, "the review of a unit panicked");
-                    Reviewed {
-                        submission,
-                        entries: Vec::new(),
-                        verdict: Verdict::Panicked,
-                    }
-                })
-            }
-        });
-        join_all(reviews).await
+        handles.into_iter().for_each(AckHandle::ack);
+        Ok(true)
     }
 
     /// Appends a message that was condemned to the dead letters. Returns false if the worker stops.
@@ -392,7 +396,7 @@ pub(crate) async fn try_out(value: &[u8], judges: Judges) -> Result<(), String> 
     let submission = UnitSubmission::decode(value).map_err(|error| described(&error))?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::ahead(Duration::ZERO));
     let at = clock.now();
-    let reviewed = review::review(submission, Arc::default(), judges, clock).await;
+    let reviewed = review::review(submission, Arc::default(), Arc::default(), judges, clock).await;
     publish::try_out(reviewed, at).map_err(|error| described(&error))
 }
 
@@ -405,17 +409,4 @@ enum Appended {
     Refused,
     /// The worker stops before the record is durable.
     Stopped,
-}
-
-/// Returns the position after the last record of each partition.
-fn after(batch: &[Delivered]) -> Vec<Position> {
-    let mut marks: Vec<Position> = Vec::new();
-    for Delivered { position, .. } in batch {
-        marks.retain(|mark| mark.partition != position.partition);
-        marks.push(Position {
-            partition: position.partition,
-            offset: position.offset + 1,
-        });
-    }
-    marks
 }

@@ -148,6 +148,13 @@ impl AckHandle {
         self.position
     }
 
+    /// Returns true if another worker has the partition of the message now.
+    pub(crate) fn is_lost(&self) -> bool {
+        let partitions = self.tracker.shared.partitions.lock();
+        let partition = partitions.by_number.get(&self.position.partition);
+        partition.is_none_or(|partition| partition.since != self.since)
+    }
+
     /// Marks the message done.
     pub(crate) fn ack(mut self) {
         self.acknowledged = true;
@@ -206,10 +213,12 @@ mod tests {
         };
         let (other, early, late) = (offsets.track(kept), offsets.track(at(10)), offsets.track(at(11)));
         offsets.revoke(&[3]);
+        assert_eq!([&other, &early].map(AckHandle::is_lost), [false, true]);
         early.ack();
         assert_eq!(offsets.committable(), [], "it was lost");
         // It comes back from the position that is committed; the old handles say nothing about it.
         let again = offsets.track(at(2));
+        assert_eq!([&again, &late].map(AckHandle::is_lost), [false, true]);
         let mut rest: Vec<_> = (3..12).map(|offset| offsets.track(at(offset))).collect();
         late.ack();
         assert_eq!(offsets.committable(), []);

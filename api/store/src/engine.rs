@@ -31,6 +31,10 @@ pub(crate) enum Engine {
     Postgres,
 }
 
+/// Overwrites deleted rows with zeros in pages that are written anyway. A page that becomes free as a whole keeps its
+/// content (<https://www.sqlite.org/pragma.html#pragma_secure_delete>).
+const OVERWRITE_IN_PLACE: &str = "PRAGMA secure_delete = FAST";
+
 /// The purpose of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
@@ -108,6 +112,16 @@ impl Engine {
         match self {
             Self::Sqlite => None,
             Self::Postgres => Some(format!("LOCK TABLE {table} IN SHARE ROW EXCLUSIVE MODE")),
+        }
+    }
+
+    /// Returns the statement after which what is deleted is overwritten in the file too, or not if it costs a write of its
+    /// own. `PostgreSQL` has none: it removes old rows when it vacuums.
+    pub(crate) const fn overwriting(self, whole_pages: bool) -> Option<&'static str> {
+        match (self, whole_pages) {
+            (Self::Sqlite, true) => Some("PRAGMA secure_delete = ON"),
+            (Self::Sqlite, false) => Some(OVERWRITE_IN_PLACE),
+            (Self::Postgres, _) => None,
         }
     }
 
@@ -376,6 +390,7 @@ fn sqlite_settings(role: Role, options: &Options) -> Vec<String> {
         // The unit is pages. A checkpoint makes one commit slow, so checkpoints are rare.
         "PRAGMA wal_autocheckpoint = 4000".to_owned(),
         own.to_owned(),
+        OVERWRITE_IN_PLACE.to_owned(),
     ]
 }
 

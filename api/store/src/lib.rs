@@ -40,6 +40,7 @@ mod points;
 mod projects;
 mod reading;
 mod row;
+mod scrub;
 mod search;
 mod service_keys;
 mod service_state;

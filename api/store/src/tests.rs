@@ -11,6 +11,7 @@ use crate::conformance::fixture::{self, World, merged, outcome};
 use crate::{AgentCreated, AllowanceKind, Error, NewAgent, OperatorCreated, Options, Schema, SignedUp, Store};
 
 mod connections;
+mod erased;
 #[cfg(feature = "postgres")]
 mod faults;
 mod parity;

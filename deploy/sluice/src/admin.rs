@@ -216,9 +216,10 @@ async fn erase(store: &Store, clock: &Arc<dyn Clock>, id: &str) -> anyhow::Resul
     terminal::json(&json!({
         "chainId": chain,
         "erased": true,
-        "remains": "the running service erases the prints of the text within seconds; hashes of the whole text and of its \
-                    long paragraphs stay in the table of units, the log and its dead letters keep the text for their \
-                    retention, and backups until they are deleted",
+        "remains": "the running service erases the prints of the text, and what free pages of an embedded database hold of \
+                    it, within seconds; hashes of the whole text and of its long paragraphs stay in the table of units, \
+                    the log and its dead letters keep the text for their retention, PostgreSQL until it has vacuumed, and \
+                    backups until they are deleted",
     }))?;
     Ok(())
 }

@@ -3,7 +3,7 @@
 //! Invariants: a refusal ends the review, and a judge that does not answer holds it. No step falls back to another
 //! judge. What an entry says never quotes personal data.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use messages::UnitSubmission;
 use operators::gates::{PersonalData, instead_of_personal_data};
@@ -33,6 +33,10 @@ const RULE: (f32, f32, f32) = (0.93, 0.45, 0.20);
 /// The sentence of a hold that belongs to the text.
 const UNUSABLE: &str = "The judge answers about other texts, but its answers about this one cannot be used. The unit is \
                         kept and judged again a few times.";
+
+/// The sentence of a hold for time.
+const OVERDUE: &str =
+    "Judging this text took too long and was given up. The unit is kept and judged again a few times.";
 
 /// The judges of units.
 #[derive(Clone, Debug)]
@@ -79,9 +83,30 @@ enum End {
     Hold(Unavailable),
 }
 
-/// Reviews a version, unless its outcome is known already.
+/// Returns the hold of a version whose review took too long. It belongs to the text, so it is judged again a few times.
+pub(super) fn overdue(submission: UnitSubmission, at: Timestamp) -> Reviewed {
+    let cause = Cause::Text;
+    let entry = entry(
+        ReviewStep::Hold,
+        StepOutcome::Held,
+        cause.code(),
+        OVERDUE.to_owned(),
+        at,
+    );
+    Reviewed {
+        submission,
+        entries: vec![entry],
+        verdict: Verdict::Hold {
+            reason: cause.waits_for().to_owned(),
+            resumes_after: None,
+        },
+    }
+}
+
+/// Reviews a version, unless its outcome is known already. Its print is put into `print` before anything else is done.
 pub(super) async fn review(
     submission: UnitSubmission,
+    print: Arc<OnceLock<Print>>,
     published: Arc<Published>,
     judges: Judges,
     clock: Arc<dyn Clock>,
@@ -95,6 +120,7 @@ pub(super) async fn review(
         };
     }
     let mut review = Review {
+        print: print.get_or_init(|| Print::of(&submission.text.body)),
         submission: &submission,
         published: &published,
         judges: &judges,
@@ -128,6 +154,7 @@ pub(super) async fn review(
 }
 
 struct Review<'a> {
+    print: &'a Print,
     submission: &'a UnitSubmission,
     published: &'a Published,
     judges: &'a Judges,
@@ -141,8 +168,8 @@ impl Review<'_> {
         fault::crash_on(self.submission.text.body.as_bytes());
         self.rows(ReviewStep::PersonalData, Chain::new().gate(PersonalData::new()), None)
             .await?;
-        let print = Print::of(&self.submission.text.body);
-        self.duplicate(&print)?;
+        let print = self.print;
+        self.duplicate(print)?;
         let seen = self.published.units.read().len();
         let (mut vector, mut near) = (None, Near::default());
         if let Some(embedder) = self.judges.embedder.clone() {
@@ -152,7 +179,7 @@ impl Review<'_> {
             };
             let vectors = embedder.embed(&[text]).await.map_err(End::Hold)?;
             vector = vectors.first().map(|vector| QuantisedVector::of(vector));
-            near = self.meaning(&print, vector.as_ref(), embedder.judge()).await?;
+            near = self.meaning(print, vector.as_ref(), embedder.judge()).await?;
         }
         for (earlier, screener) in self.judges.screeners.clone().into_iter().enumerate() {
             // The step has one entry: that of the screener that ended it.
@@ -174,7 +201,7 @@ impl Review<'_> {
         self.score(&scored, &judge)?;
         fault::point("review.judged");
         Ok(Candidate {
-            print,
+            print: print.clone(),
             vector,
             scores: UnitScores::from(scored.axes),
             judge,

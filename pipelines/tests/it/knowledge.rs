@@ -1,7 +1,8 @@
 //! Knowledge units from the log through their review into the platform's table.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use catalog::storage::DurableLocal;
@@ -14,6 +15,7 @@ use operators::screen::{Cause, LocalScreener, Unavailable};
 use pipelines::isolation::Isolation;
 use pipelines::knowledge::{Judges, KnowledgeWorker};
 use tempfile::TempDir;
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use types::clock::ManualClock;
@@ -27,11 +29,13 @@ use crate::trials::Trials;
 
 const NOW: Timestamp = Timestamp::from_micros(1_700_000_000_000_000);
 
-/// A scorer that gives 40 to a body with `bad`, has no usable answer to one with `baffling`, and answers nothing while it
-/// is away.
+/// A scorer that gives 40 to a body with `bad`, has no usable answer to one with `baffling`, waits with one with `slow` until
+/// it may go on, works on one with `busy` until the other end of a channel is gone, and answers nothing while it is away.
 #[derive(Debug, Default)]
-struct Scripted {
+pub(crate) struct Scripted {
     away: AtomicBool,
+    pub(crate) go: Notify,
+    pub(crate) busy: Mutex<Option<mpsc::Receiver<()>>>,
 }
 
 #[async_trait]
@@ -54,6 +58,13 @@ impl Scorer for Scripted {
             });
         }
         assert!(!unit.body.contains("panic"), "a judge that panics");
+        if unit.body.contains("slow") {
+            self.go.notified().await;
+        }
+        if unit.body.contains("busy") {
+            let busy = self.busy.lock().unwrap().take().unwrap();
+            assert!(busy.recv().is_err());
+        }
         let tenths = if unit.body.contains("bad") { 40 } else { 70 };
         Ok(Scored {
             axes: Axes::of_tenths([tenths; 4]),
@@ -100,20 +111,21 @@ impl Embedder for Alike {
     }
 }
 
-struct World {
+pub(crate) struct World {
     dir: TempDir,
     log: Arc<dyn EventLog>,
     /// The same log, to tell it what to refuse.
     faulty: Arc<Faulty>,
     embedder: Option<Arc<dyn Embedder>>,
     outcomes: Box<dyn Subscription>,
-    scorer: Arc<Scripted>,
+    pub(crate) scorer: Arc<Scripted>,
+    pub(crate) review_time: Option<Duration>,
     trials: Arc<Trials>,
     running: Vec<(CancellationToken, JoinHandle<Result<(), pipelines::knowledge::Error>>)>,
 }
 
 impl World {
-    async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         let dir = TempDir::new().unwrap();
         let options = Options {
             partitions: 1,
@@ -129,6 +141,7 @@ impl World {
             embedder: None,
             outcomes,
             scorer: Arc::default(),
+            review_time: None,
             trials: Arc::default(),
             running: Vec::new(),
         }
@@ -142,7 +155,7 @@ impl World {
     }
 
     /// Starts a worker in a process of its own.
-    fn start(&mut self, process: &str, group: &str) {
+    pub(crate) fn start(&mut self, process: &str, group: &str) {
         let judges = Judges {
             screeners: vec![Arc::new(LocalScreener)],
             scorer: Arc::clone(&self.scorer) as Arc<dyn Scorer>,
@@ -150,26 +163,29 @@ impl World {
             comparer: None,
         };
         let clock = Arc::new(ManualClock::at(NOW));
-        let worker = KnowledgeWorker::new(Arc::clone(&self.log), self.catalog(process), judges, clock, group)
+        let mut worker = KnowledgeWorker::new(Arc::clone(&self.log), self.catalog(process), judges, clock, group)
             .with_isolation(Some(Arc::clone(&self.trials) as Arc<dyn Isolation>));
+        if let Some(review_time) = self.review_time {
+            worker = worker.with_review_time(review_time);
+        }
         let stop = CancellationToken::new();
         self.running.push((stop.clone(), tokio::spawn(worker.run(stop))));
     }
 
-    async fn stop(&mut self) {
+    pub(crate) async fn stop(&mut self) {
         for (stop, worker) in self.running.drain(..) {
             stop.cancel();
             worker.await.unwrap().unwrap();
         }
     }
 
-    async fn submit(&self, units: &[UnitSubmission]) {
+    pub(crate) async fn submit(&self, units: &[UnitSubmission]) {
         let records = units.iter().map(|unit| unit.record().unwrap()).collect();
         self.log.append(KNOWLEDGE, records).await.unwrap();
     }
 
     /// Waits for `count` outcomes.
-    async fn outcomes(&mut self, count: usize) -> Vec<UnitOutcome> {
+    pub(crate) async fn outcomes(&mut self, count: usize) -> Vec<UnitOutcome> {
         let mut found = Vec::new();
         while found.len() < count {
             for delivered in self.outcomes.next(64).await.unwrap() {
@@ -181,7 +197,7 @@ impl World {
 
     /// Waits until each of the units has an outcome. Others come as well where a process that stopped had not committed
     /// its position.
-    async fn outcomes_of(&mut self, units: &[UnitSubmission]) -> Vec<UnitOutcome> {
+    pub(crate) async fn outcomes_of(&mut self, units: &[UnitSubmission]) -> Vec<UnitOutcome> {
         let mut found: Vec<UnitOutcome> = Vec::new();
         while !units
             .iter()
@@ -193,7 +209,7 @@ impl World {
     }
 
     /// Returns the rows of the platform's table as JSON.
-    async fn rows(&self) -> Vec<serde_json::Value> {
+    pub(crate) async fn rows(&self) -> Vec<serde_json::Value> {
         let snapshot = self
             .catalog("reader")
             .snapshot(platform::KNOWLEDGE, None)
@@ -213,14 +229,14 @@ impl World {
     }
 }
 
-fn words(seed: u32, count: u32) -> String {
+pub(crate) fn words(seed: u32, count: u32) -> String {
     (0..count)
         .map(|at| format!("w{:x}", (u64::from(seed) * 7_919 + u64::from(at)) * 2_654_435))
         .collect::<Vec<_>>()
         .join(" ")
 }
 
-fn unit(body: &str) -> UnitSubmission {
+pub(crate) fn unit(body: &str) -> UnitSubmission {
     let id = UnitId::new(NOW);
     UnitSubmission {
         format: FORMAT,
@@ -249,7 +265,7 @@ fn code(outcome: &UnitOutcome) -> &str {
     }
 }
 
-fn codes(outcomes: &[UnitOutcome], units: &[UnitSubmission]) -> Vec<String> {
+pub(crate) fn codes(outcomes: &[UnitOutcome], units: &[UnitSubmission]) -> Vec<String> {
     let of = |unit: &UnitSubmission| {
         let outcome = outcomes.iter().find(|outcome| outcome.unit == unit.unit).unwrap();
         code(outcome).to_owned()

@@ -17,6 +17,7 @@ mod knowledge;
 mod left_out;
 mod lines;
 mod poison;
+mod slow_units;
 mod trials;
 mod trouble;
 mod uploads;

@@ -1,4 +1,5 @@
-//! Job that erases the prints of erased units beside the platform's table.
+//! Job that erases the prints of erased units beside the platform's table, and what their texts left in free pages of the
+//! database.
 //!
 //! Invariant: a job ends when nothing is left to replace of all that is erased by then. So what a slower job brought back,
 //! because it had read a file before, is erased by that one.
@@ -42,6 +43,20 @@ impl ForgetPrints {
     }
 }
 
+impl ForgetPrints {
+    /// Overwrites what the erased texts left in free pages of the database.
+    async fn scrub(&self) -> Result<(), Failure> {
+        let scrubbed = self.store.flow().scrub().await;
+        if scrubbed.map_err(|error| Failure::passing(&error))? {
+            return Ok(());
+        }
+        Err(Failure {
+            reason: "the write-ahead log of the database is in use, so it cannot be emptied".to_owned(),
+            may_pass: true,
+        })
+    }
+}
+
 #[async_trait]
 impl Handler for ForgetPrints {
     async fn run(&self, job: &Job) -> Result<(), Failure> {
@@ -60,7 +75,9 @@ impl Handler for ForgetPrints {
                 break last;
             }
         };
-        let Some(last) = last else { return Ok(()) };
+        let Some(last) = last else {
+            return self.scrub().await;
+        };
         let now = self.clock.now();
         let next = NewJob {
             id: ids::new(now),

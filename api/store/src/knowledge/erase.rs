@@ -14,18 +14,20 @@ use super::{Knowledge, lock};
 use crate::row::Columns;
 use crate::service_state;
 use crate::writer::Change;
-use crate::{Error, NewJob, jobs};
+use crate::{Error, NewJob, jobs, scrub};
 
 /// Kind of the job that erases the prints of all erased units.
 pub const FORGET_PRINTS: &str = "forget_prints";
 
 impl Knowledge<'_> {
     /// Blanks every text of a unit: titles, bodies, sources, submissions, words of ratings; and deletes what was derived
-    /// from them; the prints beside the platform's table by a job. A version in work is rejected. Returns false if the unit
+    /// from them; the prints beside the platform's table, and what free pages of the database still hold, by a job. A
+    /// version in work is rejected. Returns false if the unit
     /// was erased before or does not exist.
     ///
     /// The unit must be hidden, because it has nothing left to show.
     pub async fn erase(&self, chain: UnitId, now: Timestamp) -> Result<bool, Error> {
+        let engine = self.0.engine();
         self.0
             .write(move |cx| {
                 Box::pin(async move {
@@ -35,6 +37,7 @@ impl Knowledge<'_> {
                     if old.erased_at.is_some() {
                         return Ok(Change::Undo(false));
                     }
+                    scrub::overwrite(cx, engine, true).await?;
                     // Ends the open version and deletes its row of the outbox, which holds the text
                     // once more.
                     close_open(
@@ -67,6 +70,7 @@ impl Knowledge<'_> {
                     .await?;
                     forget_prints(cx, chain.to_string(), now).await?;
                     service_state::search_changed(cx, ItemKind::Unit, &chain.to_string(), now).await?;
+                    scrub::overwrite(cx, engine, false).await?;
                     Ok(Change::Keep(true))
                 })
             })

@@ -1,8 +1,18 @@
 //! Contradictions of a text with itself that arithmetic can show.
 //!
-//! Invariant: a text without numbers has none. A rule counts only what cannot be read in another way.
+//! Invariants:
+//! - A text without numbers has none. A rule counts only what cannot be read in another way.
+//! - Linear in the text: what is held against everything else, and the columns of a table, have bounds.
 
 use super::parse::{Parsed, Quantity, Sentence, quantities, words};
+
+/// The statements of a text that are held against all of it; a text makes few, and the first ones count.
+const COMPARED: usize = 16;
+/// The columns of a table that are looked at, and those of them that are percentiles; a table to read has fewer.
+const COLUMNS: usize = 32;
+const RANKED: usize = 12;
+/// The most bytes of a sentence that makes a claim about a row.
+const CLAIM_BYTES: usize = 1_000;
 
 /// The units of time, the shortest first.
 const TIME: [&str; 7] = ["ns", "µs", "ms", "s", "min", "h", "days"];
@@ -14,13 +24,12 @@ pub(super) fn contradictions(parsed: &Parsed) -> usize {
     let in_prose: usize = prose()
         .map(|sentence| change(sentence) + total(sentence) + order_of_times(sentence) + percentiles(sentence))
         .sum();
-    let denied = prose().filter(|sentence| is_denied(sentence, parsed)).count();
-    in_sentences + in_prose + denied + tables(parsed)
+    in_sentences + in_prose + denied(parsed) + tables(parsed)
 }
 
 /// Returns the first quantity of a text.
 fn first(text: &str) -> Option<Quantity> {
-    quantities(text).into_iter().next()
+    quantities(text).next()
 }
 
 /// Returns the value of a word that is a number.
@@ -94,11 +103,7 @@ fn change(sentence: &Sentence) -> usize {
             continue;
         }
         let text = after.join(" ");
-        let stated: Vec<f64> = quantities(&text)
-            .iter()
-            .filter(|q| q.unit == "%")
-            .map(|q| q.value)
-            .collect();
+        let stated: Vec<f64> = quantities(&text).filter(|q| q.unit == "%").map(|q| q.value).collect();
         if let [stated, ..] = stated.as_slice()
             && from > 0.0
             && to > 0.0
@@ -148,12 +153,10 @@ fn total(sentence: &Sentence) -> usize {
     else {
         return 0;
     };
-    let parts = quantities(before);
     let Some(total) = first(after).filter(|total| !matches!(total.unit, "" | "%")) else {
         return 0;
     };
-    let of_unit: Vec<f64> = parts
-        .iter()
+    let of_unit: Vec<f64> = quantities(before)
         .filter(|part| part.unit == total.unit)
         .map(|part| part.value)
         .collect();
@@ -204,24 +207,46 @@ fn clock(text: &str) -> Option<u32> {
     (hours < 24 && minutes < 60).then_some(hours * 60 + minutes)
 }
 
-/// Returns true for `No X was Y` where another place tells of a number of Y.
-fn is_denied(sentence: &Sentence, parsed: &Parsed) -> bool {
-    let lower = words(&sentence.lower);
-    let Some(verb) = lower.iter().take(5).position(|word| matches!(*word, "was" | "were")) else {
-        return false;
+/// Counts the first statements `No X was Y` where another place tells of a number of Y.
+fn denied(parsed: &Parsed) -> usize {
+    let denials = parsed
+        .sentences
+        .iter()
+        .enumerate()
+        .filter(|(_, sentence)| !sentence.is_row);
+    let denials: Vec<(usize, String)> = denials
+        .filter_map(|(at, sentence)| Some((at, denial(sentence)?)))
+        .take(COMPARED)
+        .collect();
+    if denials.is_empty() {
+        return 0;
+    }
+    let told = |sentence: &Sentence| quantities(&sentence.lower).any(|quantity| quantity.value > 0.0);
+    let telling: Vec<(usize, &str)> = parsed
+        .sentences
+        .iter()
+        .enumerate()
+        .filter(|(_, sentence)| told(sentence))
+        .map(|(at, sentence)| (at, sentence.lower.as_str()))
+        .collect();
+    let is_told = |(at, denied): &&(usize, String)| {
+        telling
+            .iter()
+            .any(|(other, lower)| other != at && lower.contains(denied.as_str()))
     };
-    if lower.first() != Some(&"no") || verb + 1 >= lower.len() {
-        return false;
+    denials.iter().filter(is_told).count()
+}
+
+/// Returns the words after the verb of `No X was Y`.
+fn denial(sentence: &Sentence) -> Option<String> {
+    let lower = words(&sentence.lower);
+    let verb = lower.iter().take(5).position(|word| matches!(*word, "was" | "were"))?;
+    if lower.first() != Some(&"no") {
+        return None;
     }
     let denied: Vec<&str> = lower[verb + 1..].iter().take(3).copied().collect();
-    let denied = denied.join(" ");
     // A single word is too common to be of the same thing.
-    denied.contains(' ')
-        && parsed.sentences.iter().any(|other| {
-            !std::ptr::eq(other, sentence)
-                && other.lower.contains(&denied)
-                && quantities(&other.lower).iter().any(|quantity| quantity.value > 0.0)
-        })
+    (denied.len() > 1).then(|| denied.join(" "))
 }
 
 const PERCENTILES: [&str; 6] = ["p50", "p90", "p95", "p99", "p99.9", "max"];
@@ -280,6 +305,10 @@ impl Column {
 /// Counts rows and columns that contradict each other, or a statement about them.
 fn tables(parsed: &Parsed) -> usize {
     let mut count = 0;
+    if parsed.tables.is_empty() {
+        return 0;
+    }
+    let claims: Vec<Claimed> = parsed.sentences.iter().filter_map(Claimed::of).take(COMPARED).collect();
     for table in &parsed.tables {
         let Some((head, rows)) = table.split_first() else {
             continue;
@@ -291,11 +320,14 @@ fn tables(parsed: &Parsed) -> usize {
                 .map(|row| row.get(index).and_then(|cell| first(&cell.to_lowercase())))
                 .collect(),
         };
-        let columns: Vec<Column> = (0..head.len()).map(column).collect();
+        let columns: Vec<Column> = (0..head.len().min(COLUMNS)).map(column).collect();
         count += usize::from(percentile_columns(&columns)) + shares(&columns) + sums(&columns, rows);
-        for sentence in parsed.sentences.iter().filter(|sentence| !sentence.is_row) {
-            count += usize::from(is_false_claim(sentence, head, rows, &columns));
+        if claims.is_empty() {
+            continue;
         }
+        let names: Vec<Option<Name>> = rows.iter().map(|row| Name::of(head, row)).collect();
+        let is_false = |claimed: &&Claimed| claimed.is_false(&names, &columns);
+        count += claims.iter().filter(is_false).count();
     }
     count
 }
@@ -306,6 +338,7 @@ fn percentile_columns(columns: &[Column]) -> bool {
     let ranked: Vec<(usize, &Column)> = columns
         .iter()
         .filter_map(|column| Some((rank(column)?, column)))
+        .take(RANKED)
         .collect();
     ranked.iter().any(|(low, one)| {
         ranked.iter().filter(|(high, _)| low < high).any(|(_, other)| {
@@ -363,80 +396,120 @@ fn sums(columns: &[Column], rows: &[Vec<String>]) -> usize {
     wrong.count()
 }
 
-/// The marks of a claim, the units and heads of the columns that decide it, and true if the most is claimed.
-type Claim = (
-    &'static [&'static str],
-    &'static [&'static str],
-    &'static [&'static str],
-    bool,
-);
+/// Statement that a row is the first or the last in something.
+struct Claim {
+    /// Words that make the claim.
+    marks: &'static [&'static str],
+    /// Units and heads of the columns that decide it; every column does if both are empty.
+    units: &'static [&'static str],
+    heads: &'static [&'static str],
+    /// True if the most is claimed.
+    most: bool,
+}
 
-/// Returns true for a statement that a row is the first or last in something, against the columns of it.
-fn is_false_claim(sentence: &Sentence, head: &[String], rows: &[Vec<String>], columns: &[Column]) -> bool {
-    const MONEY: [&str; 5] = ["usd", "eur", "원", "엔", "만"];
-    let claims: [Claim; 4] = [
-        (
-            &["fastest", "quickest", "가장 빠", "제일 빠"],
-            &TIME,
-            &["time", "latency", "duration", "시간", "지연"],
-            false,
-        ),
-        (
-            &["slowest", "가장 느"],
-            &TIME,
-            &["time", "latency", "duration", "시간", "지연"],
-            true,
-        ),
-        (
-            &["cheapest", "가장 저렴", "가장 싸", "가장 싼"],
-            &MONEY,
-            &["cost", "price", "비용", "가격", "요금"],
-            false,
-        ),
-        (
-            &["fewest", "the lowest", "the least", "가장 적", "가장 낮"],
-            &[],
-            &[],
-            false,
-        ),
-    ];
-    let text = words(&sentence.lower).join(" ");
-    let named = |row: &Vec<String>| {
+const MONEY: [&str; 5] = ["usd", "eur", "원", "엔", "만"];
+const OF_TIME: [&str; 5] = ["time", "latency", "duration", "시간", "지연"];
+const CLAIMS: [Claim; 4] = [
+    Claim {
+        marks: &["fastest", "quickest", "가장 빠", "제일 빠"],
+        units: &TIME,
+        heads: &OF_TIME,
+        most: false,
+    },
+    Claim {
+        marks: &["slowest", "가장 느"],
+        units: &TIME,
+        heads: &OF_TIME,
+        most: true,
+    },
+    Claim {
+        marks: &["cheapest", "가장 저렴", "가장 싸", "가장 싼"],
+        units: &MONEY,
+        heads: &["cost", "price", "비용", "가격", "요금"],
+        most: false,
+    },
+    Claim {
+        marks: &["fewest", "the lowest", "the least", "가장 적", "가장 낮"],
+        units: &[],
+        heads: &[],
+        most: false,
+    },
+];
+
+/// Sentence that makes claims.
+struct Claimed {
+    /// Its words, parted by one space, with a space at both ends.
+    text: String,
+    claims: Vec<&'static Claim>,
+}
+
+impl Claimed {
+    fn of(sentence: &Sentence) -> Option<Self> {
+        // A longer one says more than one thing, and would be searched for every row.
+        if sentence.is_row || sentence.lower.len() > CLAIM_BYTES {
+            return None;
+        }
+        let text = format!(" {} ", words(&sentence.lower).join(" "));
+        let is_made = |claim: &&Claim| claim.marks.iter().any(|mark| text.contains(mark));
+        let claims: Vec<_> = CLAIMS.iter().filter(is_made).collect();
+        (!claims.is_empty()).then_some(Self { text, claims })
+    }
+
+    /// Returns true if the sentence names one row, and the columns of a claim tell otherwise.
+    fn is_false(&self, names: &[Option<Name>], columns: &[Column]) -> bool {
+        let mut named = names
+            .iter()
+            .enumerate()
+            .filter(|(_, name)| name.as_ref().is_some_and(|name| name.is_in(&self.text)));
+        let (Some((row, _)), None) = (named.next(), named.next()) else {
+            return false;
+        };
+        self.claims.iter().any(|claim| {
+            let Claim { units, heads, most, .. } = claim;
+            let decides = |column: &&Column| {
+                column.is_numeric() && (units.is_empty() && heads.is_empty() || column.is_of(units, heads))
+            };
+            let deciding: Vec<bool> = columns
+                .iter()
+                .skip(1)
+                .filter(decides)
+                .filter_map(|column| column.is_extreme(row, *most))
+                .collect();
+            !deciding.is_empty() && deciding.iter().all(|is_extreme| !is_extreme)
+        })
+    }
+}
+
+/// Spellings by which a sentence names a row.
+struct Name {
+    /// The beginning of the first cell, alone: as any part of the text.
+    short: Option<String>,
+    /// As whole words: with the head of the column before it, and a number after `at`.
+    whole: [Option<String>; 2],
+}
+
+impl Name {
+    fn of(head: &[String], row: &[String]) -> Option<Self> {
         let name = row.first()?.to_lowercase().replace(['`', '*'], "");
-        let short = name.split(',').next()?.trim().to_owned();
+        let short = name.split(',').next()?.trim();
         if short.is_empty() {
             return None;
         }
-        let qualified = format!("{} {short}", head.first()?.to_lowercase());
-        let whole = |name: &str| format!(" {text} ").contains(&format!(" {name} "));
         // A number alone may be of anything else, unless the claim follows it.
         let is_number = short.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | ','));
-        let found = whole(&qualified) || (!is_number && short.chars().count() > 1 && text.contains(&short));
-        let at_number = is_number && whole(&format!("at {short}"));
-        Some(found || at_number)
-    };
-    let rows_named: Vec<usize> = rows
-        .iter()
-        .enumerate()
-        .filter(|(_, row)| named(row) == Some(true))
-        .map(|(index, _)| index)
-        .collect();
-    let [row] = rows_named.as_slice() else { return false };
-    claims.iter().any(|(marks, units, heads, most)| {
-        if !marks.iter().any(|mark| text.contains(mark)) {
-            return false;
-        }
-        let decides = |column: &&Column| {
-            column.is_numeric() && (units.is_empty() && heads.is_empty() || column.is_of(units, heads))
-        };
-        let deciding: Vec<bool> = columns
-            .iter()
-            .skip(1)
-            .filter(decides)
-            .filter_map(|column| column.is_extreme(*row, *most))
-            .collect();
-        !deciding.is_empty() && deciding.iter().all(|is_extreme| !is_extreme)
-    })
+        Some(Self {
+            whole: [
+                head.first().map(|head| format!(" {} {short} ", head.to_lowercase())),
+                is_number.then(|| format!(" at {short} ")),
+            ],
+            short: (!is_number && short.chars().nth(1).is_some()).then(|| short.to_owned()),
+        })
+    }
+
+    fn is_in(&self, text: &str) -> bool {
+        let spellings = self.whole.iter().chain([&self.short]);
+        spellings.flatten().any(|spelling| text.contains(spelling.as_str()))
+    }
 }
 
 #[cfg(test)]

@@ -202,12 +202,11 @@ impl Counts {
             self.number_tokens += usize::from(word.chars().next().is_some_and(|c| c.is_ascii_digit()));
         }
         self.add_names(sentence, &mut marks);
-        let found = quantities(&sentence.lower);
         let conditioned = marks.has(Class::Condition) || marks.identifiers > 0 || sentence.is_row;
         // Numbers without a sentence around them are no evidence.
         let is_stated = sentence.is_row || sentence.is_item || lower.len() >= 4 || marks.has(Class::Condition);
         let mut units = HashSet::new();
-        for quantity in found.iter().filter(|quantity| !quantity.unit.is_empty()) {
+        for quantity in quantities(&sentence.lower).filter(|quantity| !quantity.unit.is_empty()) {
             marks.quantities += 1;
             if is_stated {
                 let key = (quantity.value.to_bits(), quantity.unit);
@@ -311,28 +310,30 @@ impl Counts {
             let Some((head, rows)) = table.split_first() else {
                 continue;
             };
-            for (column, name) in head.iter().enumerate() {
-                let lower = name.to_lowercase();
-                let unit = lower
-                    .split(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | ',' | '/'))
-                    .find_map(super::parse::unit_of);
-                for row in rows {
-                    let Some(cell) = row.get(column) else { continue };
-                    for quantity in quantities(&cell.to_lowercase()) {
-                        let unit = if quantity.unit.is_empty() {
-                            unit
-                        } else {
-                            Some(quantity.unit)
-                        };
-                        // A number under a heading is of what the heading says.
-                        let key = (quantity.value.to_bits(), unit.unwrap_or("of a column"));
-                        self.quantities.insert(key);
-                        self.with_condition.insert(key);
-                    }
+            let units: Vec<_> = head.iter().map(|name| unit_of_column(name)).collect();
+            for (cell, unit) in rows.iter().flat_map(|row| row.iter().zip(&units)) {
+                for quantity in quantities(&cell.to_lowercase()) {
+                    let unit = if quantity.unit.is_empty() {
+                        *unit
+                    } else {
+                        Some(quantity.unit)
+                    };
+                    // A number under a heading is of what the heading says.
+                    let key = (quantity.value.to_bits(), unit.unwrap_or("of a column"));
+                    self.quantities.insert(key);
+                    self.with_condition.insert(key);
                 }
             }
         }
     }
+}
+
+/// Returns the unit that the head of a column names.
+fn unit_of_column(name: &str) -> Option<&'static str> {
+    let lower = name.to_lowercase();
+    lower
+        .split(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | ',' | '/'))
+        .find_map(super::parse::unit_of)
 }
 
 /// Returns true for `1.2`, `v1.2.3`, `22.04`.

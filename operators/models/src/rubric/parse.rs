@@ -2,6 +2,9 @@
 //!
 //! Invariant: linear in the text; no text makes it slower than its length.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 /// A sentence, an item of a list or a row of a table.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sentence {
@@ -240,77 +243,104 @@ const UNITS: [&[&str]; 40] = [
     ],
 ];
 
-/// Reads the quantities of a sentence in lower case.
-pub(super) fn quantities(lower: &str) -> Vec<Quantity> {
-    let bytes = lower.as_bytes();
-    let mut found = Vec::new();
-    let mut at = 0;
-    while at < bytes.len() {
-        if !bytes[at].is_ascii_digit() {
-            at += 1;
-            continue;
+/// The most bytes of a word that can be a unit with particles.
+const LONGEST_UNIT: usize = 24;
+
+/// The name of each unit, by each of its spellings.
+static NAMES: LazyLock<HashMap<&'static str, &'static str>> = LazyLock::new(|| {
+    let mut names = HashMap::new();
+    for spellings in UNITS {
+        for spelling in spellings {
+            names.entry(*spelling).or_insert(spellings[0]);
         }
-        let start = at;
-        while at < bytes.len()
-            && (bytes[at].is_ascii_digit()
-                || (matches!(bytes[at], b',' | b'.') && bytes.get(at + 1).is_some_and(u8::is_ascii_digit)))
-        {
-            at += 1;
-        }
-        let before = lower[..start].chars().next_back();
-        let currency = match before {
-            Some('$') => Some("usd"),
-            Some('€') => Some("eur"),
-            Some('₩') => Some("원"),
-            _ => None,
-        };
-        // Digits within a name or a version are no quantity.
-        let in_name =
-            before.is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '/' | '.' | ':' | '#' | '='));
-        let number: String = lower[start..at].chars().filter(|c| *c != ',').collect();
-        let Ok(value) = number.parse::<f64>() else { continue };
-        let dash = matches!(before, Some('-' | '=' | ':'));
-        // A range such as `10-20 ms` has its second number behind a dash, and `retries=3` is a quantity
-        // too.
-        if in_name && !dash {
-            continue;
-        }
-        let rest = &lower[at..];
-        let attached: &str = rest
-            .split(|c: char| c.is_whitespace() || matches!(c, ',' | '.' | ';' | ':' | '!' | '?' | '~'))
-            .next()
-            .unwrap_or("");
-        let unit = currency.or_else(|| unit_of(attached)).or_else(|| {
-            let next = rest.strip_prefix(' ')?;
-            let word = next
-                .split(|c: char| c.is_whitespace() || matches!(c, ',' | '.' | ';' | ':' | '!' | '?'))
-                .next()?;
-            unit_of(word)
-        });
-        found.push(Quantity {
-            value,
-            unit: unit.unwrap_or(""),
-        });
     }
-    found
+    names
+});
+
+/// Reads the quantities of a sentence in lower case, in order.
+///
+/// Invariant: no part of the text is looked at from more than two numbers, and a look behind a number has a bound.
+pub(super) fn quantities(lower: &str) -> impl Iterator<Item = Quantity> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let bytes = lower.as_bytes();
+        while at < bytes.len() {
+            if !bytes[at].is_ascii_digit() {
+                at += 1;
+                continue;
+            }
+            let start = at;
+            while at < bytes.len()
+                && (bytes[at].is_ascii_digit()
+                    || (matches!(bytes[at], b',' | b'.') && bytes.get(at + 1).is_some_and(u8::is_ascii_digit)))
+            {
+                at += 1;
+            }
+            if let Some(found) = quantity(lower, start, at) {
+                return Some(found);
+            }
+        }
+        None
+    })
+}
+
+/// Reads the quantity whose digits are at `start..end`.
+fn quantity(lower: &str, start: usize, end: usize) -> Option<Quantity> {
+    let before = lower[..start].chars().next_back();
+    let currency = match before {
+        Some('$') => Some("usd"),
+        Some('€') => Some("eur"),
+        Some('₩') => Some("원"),
+        _ => None,
+    };
+    // Digits within a name or a version are no quantity.
+    let in_name = before.is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '/' | '.' | ':' | '#' | '='));
+    let number: String = lower[start..end].chars().filter(|c| *c != ',').collect();
+    let value = number.parse::<f64>().ok()?;
+    let dash = matches!(before, Some('-' | '=' | ':'));
+    // A range such as `10-20 ms` has its second number behind a dash, and `retries=3` is a quantity
+    // too.
+    if in_name && !dash {
+        return None;
+    }
+    let rest = &lower[end..];
+    let ends = |c: char| c.is_whitespace() || matches!(c, ',' | '.' | ';' | ':' | '!' | '?');
+    let unit = currency
+        .or_else(|| unit_of(word(rest, |c| ends(c) || c == '~')?))
+        .or_else(|| unit_of(word(rest.strip_prefix(' ')?, ends)?));
+    Some(Quantity {
+        value,
+        unit: unit.unwrap_or(""),
+    })
+}
+
+/// Returns what a text begins with up to a character that ends it, unless that is too long to be a unit.
+fn word(text: &str, ends: impl Fn(char) -> bool) -> Option<&str> {
+    let first = text
+        .char_indices()
+        .take_while(|(at, _)| *at <= LONGEST_UNIT)
+        .find(|(_, c)| ends(*c));
+    match first {
+        Some((at, _)) => Some(&text[..at]),
+        None => (text.len() <= LONGEST_UNIT).then_some(text),
+    }
 }
 
 /// Returns the name of a unit, which Korean particles may follow.
 pub(super) fn unit_of(word: &str) -> Option<&'static str> {
-    if word.is_empty() || word.len() > 24 {
+    if word.is_empty() || word.len() > LONGEST_UNIT {
         return None;
     }
-    let exact = |word: &str| UNITS.iter().find(|names| names.contains(&word)).map(|names| names[0]);
     if word.is_ascii() {
-        return exact(word);
+        return NAMES.get(word).copied();
     }
     // The longest unit that the word begins with; what follows is a particle.
     let ends = word.char_indices().map(|(at, c)| at + c.len_utf8()).collect::<Vec<_>>();
     ends.iter()
         .rev()
         // Particles are short; a longer rest makes the beginning a part of another word.
-        .filter(|end| word[**end..].chars().count() <= 4)
-        .find_map(|end| exact(&word[..*end]))
+        .take(5)
+        .find_map(|end| NAMES.get(&word[..*end]).copied())
 }
 
 #[cfg(test)]
@@ -332,10 +362,11 @@ mod tests {
 
     #[test]
     fn quantities_have_units() {
-        let units = |text: &str| -> Vec<_> { quantities(text).iter().map(|quantity| quantity.unit).collect() };
+        let units = |text: &str| -> Vec<_> { quantities(text).map(|quantity| quantity.unit).collect() };
         assert_eq!(units("12 ms and 5% of 1,200 rows at $3"), ["ms", "%", "rows", "usd"]);
         assert_eq!(units("31건의 200gb, 3시간"), ["건", "gb", "h"]);
         assert_eq!(units("utf8 v1.2 and 7"), [""]);
-        assert!((quantities("1,500 ms")[0].value - 1_500.0).abs() < 0.1);
+        let value = quantities("1,500 ms").next().unwrap().value;
+        assert!((value - 1_500.0).abs() < 0.1);
     }
 }
