@@ -17,12 +17,16 @@ use oauth::{Issuer, Server};
 use store::Store;
 use types::Clock;
 
+pub(crate) use documents::Asker;
 pub use documents::{FetchError, Web};
 pub use storage::Database;
 pub(crate) use storage::{KEPT, REMEMBERED, UNUSED};
 
 use crate::error::{ApiError, chain};
 use crate::names;
+
+/// Seconds after which a document without a place may be asked for again.
+const RETRY_SECONDS: u64 = 5;
 
 /// The authorization server, with the documents of its clients. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -70,8 +74,11 @@ impl Apps {
     }
 
     /// Returns the keys of a client that keeps them at a URL.
-    pub(crate) async fn keys(&self, client: &Client) -> Option<Keys> {
-        self.web.keys(client, self.clock.now()).await
+    ///
+    /// # Errors
+    /// There is no place to fetch them now.
+    pub(crate) async fn keys(&self, client: &Client, asker: Asker) -> Result<Option<Keys>, ApiError> {
+        Ok(self.web.keys(client, asker, self.clock.now()).await?)
     }
 
     /// Notes that an assertion of a client was refused.
@@ -82,12 +89,29 @@ impl Apps {
     /// Returns the client with this identifier: a registered one, or the one that its document describes.
     ///
     /// # Errors
-    /// The database failed. A document that cannot be used is no client.
-    pub async fn client(&self, id: &str) -> Result<Option<Client>, ApiError> {
-        if is_document_url(id) {
-            return Ok(self.web.client(id, self.clock.now()).await.ok());
+    /// The database failed, or the document has no place to be fetched now. One that cannot be used is no client.
+    pub(crate) async fn client(&self, id: &str, asker: Asker) -> Result<Option<Client>, ApiError> {
+        if !is_document_url(id) {
+            return Ok(self.server.registered(id).await?);
         }
-        Ok(self.server.registered(id).await?)
+        match self.web.client(id, asker, self.clock.now()).await {
+            Ok(client) => Ok(Some(client)),
+            Err(busy @ (FetchError::ShareTaken | FetchError::Busy)) => Err(busy.into()),
+            Err(FetchError::Outbound(_) | FetchError::Document(_)) => Ok(None),
+        }
+    }
+}
+
+impl From<FetchError> for ApiError {
+    fn from(error: FetchError) -> Self {
+        match &error {
+            FetchError::ShareTaken => Self::limited(
+                "rate_limited",
+                "other documents of this address or operator are being fetched; try again shortly",
+                RETRY_SECONDS,
+            ),
+            _ => Self::unavailable(chain(&error)),
+        }
     }
 }
 

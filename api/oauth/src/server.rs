@@ -387,17 +387,17 @@ impl Server {
         Ok(self.storage.end(connection.id, self.clock.now()).await?)
     }
 
-    /// Returns the client that a code or a token was given to, also if it has ended. By it a caller knows, before it
-    /// fetches the document of a client, that a request can be from that client.
+    /// Returns what a code or a token was given for, also if it has ended. By it a caller knows, before it fetches the
+    /// document of a client, that a request can be from that client.
     ///
     /// # Errors
     /// The database failed.
-    pub async fn owner(&self, secret: &Secret) -> Result<Option<String>, Error> {
+    pub async fn granted(&self, secret: &Secret) -> Result<Option<Grant>, Error> {
         if let Some(stored) = self.storage.code(secret.hash()).await? {
-            return Ok(Some(stored.code.grant.client_id));
+            return Ok(Some(stored.code.grant));
         }
         let connection = self.connection_of(secret.hash()).await?;
-        Ok(connection.map(|connection| connection.grant.client_id))
+        Ok(connection.map(|connection| connection.grant))
     }
 
     async fn connection_of(&self, token: Hash) -> Result<Option<Connection>, StorageError> {

@@ -1,7 +1,9 @@
 //! Metadata documents and keys of clients, fetched from the web.
 //!
-//! Invariant: everything is fetched by the package `outbound`, without redirects and within its limits. Only what
-//! passed its checks is kept, in a bounded number.
+//! Invariants:
+//! - Everything is fetched by the package `outbound`, without redirects and within its limits. Only what passed its
+//!   checks is kept, in a bounded number.
+//! - A fetch waits for its turn for [`PATIENCE`] at most, whatever the servers of other documents do.
 
 use std::time::Duration;
 
@@ -12,14 +14,26 @@ use oauth::document::{self, Cache, DocumentError, Fetched};
 use oauth::jwk::Keys;
 use outbound::{Limits, Options, Ports, Request};
 use parking_lot::Mutex;
-use types::Timestamp;
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, timeout_at};
+use types::{OperatorId, Timestamp};
+
+use crate::holder_limit::{HolderLimit, HolderPermit};
+use crate::limit::Source;
 
 /// Documents, and key sets, that are kept.
 const KEPT: usize = 1_000;
 /// Least time between two fetches of a key set that is not over.
 const REFETCH: Duration = Duration::from_mins(1);
-/// Concurrent fetches. Further ones wait, so that strangers cannot make the service fetch without bound.
-const FETCHES: usize = 16;
+/// Concurrent fetches for requests of connected apps, and as many for all others.
+const FETCHES: usize = 32;
+/// Concurrent fetches of one operator, and of one address, which many apps may share.
+const OF_OPERATOR: usize = 4;
+const OF_ADDRESS: usize = 8;
+/// Concurrent fetches of one URL. The others find what these have kept, where the answer may be kept.
+const OF_URL: usize = 4;
+/// Longest wait for a turn. With the 5 s of a fetch, the slowest answer is within what clients wait for.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Failure to get a document.
 #[derive(Debug, thiserror::Error)]
@@ -30,9 +44,46 @@ pub enum FetchError {
     /// The document breaks a rule.
     #[error(transparent)]
     Document(#[from] DocumentError),
-    /// The service is closing.
-    #[error("the service is closing")]
-    Closed,
+    /// Other fetches of the same address or operator have their whole share.
+    #[error("other fetches of the caller have its share")]
+    ShareTaken,
+    /// Fetches of others have every place.
+    #[error("fetches of others have every place")]
+    Busy,
+}
+
+/// Caller for whom a document is fetched.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asker {
+    /// Address of the caller.
+    pub(crate) address: Source,
+    /// Operator of the caller.
+    pub(crate) operator: Option<OperatorId>,
+    /// True if the operator has agreed to the app.
+    pub(crate) is_connected: bool,
+}
+
+/// Places for fetches of one kind of asker.
+#[derive(Debug)]
+struct Places {
+    all: Semaphore,
+    of_url: HolderLimit<String>,
+}
+
+impl Places {
+    fn new() -> Self {
+        Self {
+            all: Semaphore::new(FETCHES),
+            of_url: HolderLimit::new(OF_URL),
+        }
+    }
+}
+
+/// A turn to fetch one URL, returned on drop.
+#[derive(Debug)]
+struct Turn {
+    _shares: (HolderPermit, Option<HolderPermit>),
+    _of_url: HolderPermit,
 }
 
 /// Keys of a client, as they were fetched.
@@ -49,7 +100,10 @@ struct KeySet {
 #[derive(Debug)]
 pub struct Web {
     client: outbound::Client,
-    fetches: tokio::sync::Semaphore,
+    /// Places of askers that are not connected, and of those that are.
+    places: [Places; 2],
+    by_address: HolderLimit<Source>,
+    by_operator: HolderLimit,
     documents: Mutex<Cache<Client>>,
     keys: Mutex<Cache<KeySet>>,
 }
@@ -73,18 +127,27 @@ impl Web {
     pub fn with(client: outbound::Client) -> Self {
         Self {
             client,
-            fetches: tokio::sync::Semaphore::new(FETCHES),
+            places: [Places::new(), Places::new()],
+            by_address: HolderLimit::new(OF_ADDRESS),
+            by_operator: HolderLimit::new(OF_OPERATOR),
             documents: Mutex::new(Cache::new(KEPT)),
             keys: Mutex::new(Cache::new(KEPT)),
         }
     }
 
     /// Returns the client that the document at `url` describes.
-    pub(crate) async fn client(&self, url: &str, now: Timestamp) -> Result<Client, FetchError> {
-        if let Some(client) = self.documents.lock().get(url, now) {
-            return Ok(client.clone());
+    pub(crate) async fn client(&self, url: &str, asker: Asker, now: Timestamp) -> Result<Client, FetchError> {
+        let known = || self.documents.lock().get(url, now).cloned();
+        if let Some(client) = known() {
+            return Ok(client);
         }
-        let fetched = self.fetch(url).await?;
+        let deadline = Instant::now() + PATIENCE;
+        let _turn = self.turn(url, asker, deadline).await?;
+        // Another request may have fetched it meanwhile.
+        if let Some(client) = known() {
+            return Ok(client);
+        }
+        let fetched = self.fetch(url, asker, deadline).await?;
         let client = document::read(url, &fetched.as_fetched(), now)?;
         let freshness = document::freshness(fetched.cache_control.as_deref());
         // For as long as the client's own answer says, so that a change of its keys or addresses is
@@ -95,25 +158,40 @@ impl Web {
 
     /// Returns the keys of a client that keeps them at a URL; none for any other client. A key set that is doubted is
     /// fetched again, once a minute at most, and stays if that fails.
-    pub(crate) async fn keys(&self, client: &Client, now: Timestamp) -> Option<Keys> {
-        let Auth::KeysAt(url) = &client.auth else { return None };
+    ///
+    /// # Errors
+    /// [`FetchError::ShareTaken`] and [`FetchError::Busy`], which say nothing about the keys.
+    pub(crate) async fn keys(&self, client: &Client, asker: Asker, now: Timestamp) -> Result<Option<Keys>, FetchError> {
+        let Auth::KeysAt(url) = &client.auth else {
+            return Ok(None);
+        };
         let known = match self.keys.lock().get_mut(url, now) {
             Some(set) if set.is_doubted && now.since(set.fetched_at) >= REFETCH => {
                 // Noted before the fetch, so that requests at the same time make one.
                 set.fetched_at = now;
                 Some(set.keys.clone())
             }
-            Some(set) => return Some(set.keys.clone()),
+            Some(set) => return Ok(Some(set.keys.clone())),
             None => None,
         };
-        // Without keys no assertion can be verified, so the reason for which they are missing does not
-        // matter.
-        self.fetch_keys(url, now).await.or(known)
+        match (self.fetch_keys(url, asker, known.is_some(), now).await, known) {
+            (Ok(keys), _) | (Err(_), Some(keys)) => Ok(Some(keys)),
+            (Err(busy @ (FetchError::ShareTaken | FetchError::Busy)), None) => Err(busy),
+            // Without keys no assertion can be verified, so the reason for which they are missing does not
+            // matter.
+            (Err(FetchError::Outbound(_) | FetchError::Document(_)), None) => Ok(None),
+        }
     }
 
-    async fn fetch_keys(&self, url: &str, now: Timestamp) -> Option<Keys> {
-        let fetched = self.fetch(url).await.ok()?;
-        let keys = document::read_keys(&fetched.as_fetched()).ok()?;
+    async fn fetch_keys(&self, url: &str, asker: Asker, again: bool, now: Timestamp) -> Result<Keys, FetchError> {
+        let deadline = Instant::now() + PATIENCE;
+        let _turn = self.turn(url, asker, deadline).await?;
+        let known = self.keys.lock().get(url, now).map(|set| set.keys.clone());
+        if let Some(keys) = known.filter(|_| !again) {
+            return Ok(keys);
+        }
+        let fetched = self.fetch(url, asker, deadline).await?;
+        let keys = document::read_keys(&fetched.as_fetched())?;
         let freshness = document::freshness(fetched.cache_control.as_deref());
         let set = KeySet {
             keys: keys.clone(),
@@ -121,7 +199,7 @@ impl Web {
             is_doubted: false,
         };
         self.keys.lock().put(url, set, freshness, now);
-        Some(keys)
+        Ok(keys)
     }
 
     /// Notes that an assertion was not signed by a known key of a client, which may have new ones. The keys stay: anybody
@@ -134,9 +212,38 @@ impl Web {
         }
     }
 
-    async fn fetch(&self, url: &str) -> Result<Document, FetchError> {
-        // Anybody who names a client makes this server open a connection, so their number is bounded.
-        let _permit = self.fetches.acquire().await.map_err(|_closed| FetchError::Closed)?;
+    const fn places(&self, asker: Asker) -> &Places {
+        let [strangers, connected] = &self.places;
+        if asker.is_connected { connected } else { strangers }
+    }
+
+    /// Waits for the caller's turn to fetch a URL.
+    async fn turn(&self, url: &str, asker: Asker, deadline: Instant) -> Result<Turn, FetchError> {
+        let shares = async {
+            let of_address = self.by_address.acquire(asker.address).await;
+            let of_operator = match asker.operator {
+                Some(operator) => Some(self.by_operator.acquire(operator).await),
+                None => None,
+            };
+            (of_address, of_operator)
+        };
+        // The shares come first: who waits for its own share must not keep others from the same document.
+        let shares = timeout_at(deadline, shares).await;
+        let shares = shares.map_err(|_late| FetchError::ShareTaken)?;
+        let of_url = self.places(asker).of_url.acquire(url.to_owned());
+        Ok(Turn {
+            _shares: shares,
+            _of_url: timeout_at(deadline, of_url).await.map_err(|_late| FetchError::Busy)?,
+        })
+    }
+
+    async fn fetch(&self, url: &str, asker: Asker, deadline: Instant) -> Result<Document, FetchError> {
+        // Anybody who names a client makes this server open a connection, so their number is bounded. Connected apps
+        // have places of their own, which nobody can take without the consent of an operator.
+        let place = self.places(asker).all.acquire();
+        let Ok(Ok(_place)) = timeout_at(deadline, place).await else {
+            return Err(FetchError::Busy);
+        };
         let request = Request {
             accept: Some("application/json"),
             ..Request::new(url, Limits::of_body(document::MAX_BYTES))

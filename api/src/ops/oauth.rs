@@ -18,9 +18,10 @@ use oauth::{Params, Resource, Secret, discovery};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use types::OperatorId;
 
 use crate::answer::{Answer, JSON, Output, Reply};
-use crate::apps::Apps;
+use crate::apps::{Apps, Asker};
 use crate::cx::Cx;
 use crate::error::ApiError;
 use crate::operation::{Effect, Limit, Operations, Scope, Spec, Subject};
@@ -292,13 +293,15 @@ async fn token_answer(cx: Cx, input: TokenForm) -> Result<OAuthReply, ApiError> 
     let exchanged = async {
         let credentials = credentials(&params, input.authorization.as_deref())?;
         let request = token::request(&params, server.issuer());
+        let mut operator = None;
         if is_document_url(&credentials.client_id) {
             let request = request.as_ref().map_err(|error| *error)?;
-            if !is_given(&cx.app.apps, &credentials, request.secret()).await? {
+            operator = giver(&cx.app.apps, &credentials, request.secret()).await?;
+            if operator.is_none() {
                 return Err(TokenError::NOT_GIVEN.into());
             }
         }
-        let client = client(&cx.app.apps, &credentials).await?;
+        let client = client(&cx, &credentials, operator).await?;
         Ok(server.token(&client, &request?).await?)
     };
     match exchanged.await {
@@ -335,17 +338,17 @@ async fn revoke(cx: Cx, input: RevokeForm) -> Result<OAuthReply, ApiError> {
     let revoked = async {
         let credentials = credentials(&params, input.authorization.as_deref())?;
         let token = token::revocation(&params);
+        let mut operator = None;
         if is_document_url(&credentials.client_id) {
-            let given = match token.as_ref().map_err(|error| *error)? {
-                Some(token) => is_given(&cx.app.apps, &credentials, token).await?,
-                None => false,
-            };
+            if let Some(token) = token.as_ref().map_err(|error| *error)? {
+                operator = giver(&cx.app.apps, &credentials, token).await?;
+            }
             // A token that nobody has is revoked already (RFC 7009 section 2.2).
-            if !given {
+            if operator.is_none() {
                 return Ok(());
             }
         }
-        let client = client(&cx.app.apps, &credentials).await?;
+        let client = client(&cx, &credentials, operator).await?;
         Ok(cx.app.apps.server().revoke(&client, token?.as_ref()).await?)
     };
     match revoked.await {
@@ -377,23 +380,29 @@ fn credentials(params: &Params, authorization: Option<&str>) -> Result<Credentia
     Ok(token::credentials(params, basic)?)
 }
 
-/// Returns true if a code or a token was given to the client of a request, and false if there is none such.
+/// Returns the operator that agreed to the code or the token of a request, and `None` if there is none such.
 ///
 /// # Errors
 /// `invalid_grant` if it was given to another client, or the database failed.
-async fn is_given(apps: &Apps, credentials: &Credentials, secret: &Secret) -> Result<bool, Refused> {
-    match apps.server().owner(secret).await? {
-        None => Ok(false),
-        Some(owner) if owner == credentials.client_id => Ok(true),
+async fn giver(apps: &Apps, credentials: &Credentials, secret: &Secret) -> Result<Option<OperatorId>, Refused> {
+    match apps.server().granted(secret).await? {
+        None => Ok(None),
+        Some(grant) if grant.client_id == credentials.client_id => Ok(Some(grant.operator)),
         Some(_) => Err(TokenError::NOT_GIVEN.into()),
     }
 }
 
-/// Returns the client that a request is from, which has proved its identity.
-async fn client(apps: &Apps, credentials: &Credentials) -> Result<Client, Refused> {
-    let client = apps.client(&credentials.client_id).await.map_err(Refused::Service)?;
-    let client = client.ok_or(TokenError::UNKNOWN_CLIENT)?;
-    let keys = apps.keys(&client).await;
+/// Returns the client that a request is from, which has proved its identity. `giver` is the operator that agreed to it.
+async fn client(cx: &Cx, credentials: &Credentials, giver: Option<OperatorId>) -> Result<Client, Refused> {
+    let apps = &cx.app.apps;
+    let asker = Asker {
+        address: cx.client.into(),
+        operator: giver,
+        is_connected: giver.is_some(),
+    };
+    let client = apps.client(&credentials.client_id, asker).await;
+    let client = client.map_err(Refused::Service)?.ok_or(TokenError::UNKNOWN_CLIENT)?;
+    let keys = apps.keys(&client, asker).await.map_err(Refused::Service)?;
     let authenticated = apps.server().authenticate(credentials, &client, keys.as_ref()).await;
     if let (Err(_), Some(_)) = (&authenticated, &keys) {
         // The client may have new keys, which a later try sees.

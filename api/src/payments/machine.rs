@@ -20,8 +20,10 @@ use super::{PaymentPlane, natural, payout_nonce};
 use crate::error::{ApiError, chain};
 use crate::faults::{may_begin_uncommitted, may_grant_first, may_take_for_refused};
 
-/// Time for which a payment that is being settled has an owner.
-pub(super) const LEASE: Duration = Duration::from_mins(1);
+/// Time for which a payment that is being settled has an owner, and the interval at which its owner extends it. After a
+/// kill nobody looks at the payment for that time, so it is shorter than a caller's patience.
+const LEASE: Duration = Duration::from_secs(10);
+const HOLD_EVERY: Duration = Duration::from_secs(3);
 /// Number of the first attempt to settle a payment.
 const FIRST: i64 = 1;
 /// Pause before the first look at a payment that is not known.
@@ -80,7 +82,8 @@ impl Machine {
         }
         fault::point("pay.settling");
         may_grant_first(self.grant(payment, Word([0; 32]))).await?;
-        let settlement = may_take_for_refused(self.plane.facilitator.settle(&order).await);
+        let settlement = self.held(payment, self.plane.facilitator.settle(&order)).await;
+        let settlement = may_take_for_refused(settlement);
         fault::point("pay.answered");
         match settlement {
             Settlement::Done(transaction) => self.done(payment, transaction, &order.expected).await?,
@@ -93,12 +96,30 @@ impl Machine {
                     "the facilitator cannot be reached; its payer may send the payment again"
                 );
                 // Back to bound: the request did not leave, so nobody has to read a chain to find out.
+                let lease = self.clock.now().plus(LEASE);
                 self.store.payments().not_sent(&payment.id, lease).await?;
                 return Ok(Driven::Unanswered);
             }
             Settlement::Unknown(doubt) => self.doubt(payment, doubt, FIRST_LOOK).await?,
         }
         Ok(Driven::Stored)
+    }
+
+    /// Waits for a settlement and keeps the payment meanwhile.
+    async fn held(&self, payment: &Payment, settling: impl Future<Output = Settlement>) -> Settlement {
+        let mut settling = std::pin::pin!(settling);
+        loop {
+            match tokio::time::timeout(HOLD_EVERY, &mut settling).await {
+                Ok(settlement) => return settlement,
+                Err(_longer) => {
+                    let lease = self.clock.now().plus(LEASE);
+                    // An owner that lost its payment only knows less of it: the chain takes the nonce once.
+                    if let Err(error) = self.store.payments().hold(&payment.id, lease).await {
+                        tracing::debug!(payment = payment.id, error = chain(&error), "cannot extend a lease");
+                    }
+                }
+            }
+        }
     }
 
     /// Grants what a payment bought, once the chain confirms the transaction.

@@ -49,6 +49,22 @@ impl Reconciler {
         }
     }
 
+    /// Makes the payments due that an earlier process left in the middle. Only before this process takes payments, and
+    /// where no other process can have one.
+    ///
+    /// # Errors
+    /// A database that does not answer.
+    pub async fn take_over(&self) -> Result<(), ApiError> {
+        let orphaned = self.machine.store.payments().orphan(self.machine.clock.now()).await?;
+        if orphaned > 0 {
+            tracing::info!(
+                orphaned,
+                "payments were being settled when the service ended; looking at them now"
+            );
+        }
+        Ok(())
+    }
+
     /// Looks for unknown payments at intervals until `stop`.
     pub async fn run(self, stop: CancellationToken) {
         let running = async {

@@ -59,6 +59,8 @@ enum Act {
     Lose,
     /// It moves nothing, and the answer is lost.
     Forget,
+    /// It never answers.
+    Hang,
 }
 
 /// The ledger behind a facilitator that acts by a script.
@@ -101,6 +103,7 @@ impl Facilitator for Scripted {
             Act::Silent => Settlement::NotSent("silent".to_owned()),
             Act::Refuse(reason) => Settlement::Refused(reason.to_owned()),
             Act::Forget => unknown(),
+            Act::Hang => std::future::pending().await,
             Act::Lose => {
                 let settled = self.ledger.settle(order).await;
                 assert!(matches!(settled, Settlement::Done(_)), "{settled:?}");

@@ -182,6 +182,38 @@ impl Payments<'_> {
         .await
     }
 
+    /// Extends the time for which the owner of a first attempt is known to live.
+    pub async fn hold(&self, id: &str, lease_until: Timestamp) -> Result<bool, Error> {
+        self.timed(
+            "UPDATE payments SET lease_until = $2, next_try_at = $2
+             WHERE id = $1 AND state = 'settling' AND attempts = 1",
+            id,
+            lease_until,
+        )
+        .await
+    }
+
+    /// Takes their owner from the payments that are bound or being settled, and returns their number. Only where every
+    /// process that could own one has ended.
+    pub async fn orphan(&self, now: Timestamp) -> Result<u64, Error> {
+        self.0
+            .write_aside(move |cx| {
+                Box::pin(async move {
+                    let orphaned = sqlx::query(
+                        "UPDATE payments SET lease_until = $1,
+                             next_try_at = CASE WHEN state = 'settling' THEN $1 ELSE next_try_at END
+                         WHERE state IN ('bound', 'settling') AND lease_until > $1",
+                    )
+                    .bind(now.micros())
+                    .execute(cx)
+                    .await?
+                    .rows_affected();
+                    Ok(Change::Keep(orphaned))
+                })
+            })
+            .await
+    }
+
     /// Takes back a first attempt that did not leave.
     pub async fn not_sent(&self, id: &str, lease_until: Timestamp) -> Result<bool, Error> {
         // Only after a first attempt: with an earlier one, the authorization may have been sent before.

@@ -22,7 +22,7 @@ use url::{Host, Origin, Url};
 
 use super::{chrome, form, form_page, id, missing, page, repairable};
 use crate::accounts;
-use crate::app::App;
+use crate::apps::Asker;
 use crate::cx::Cx;
 use crate::error::ApiError;
 use crate::operation::{Operations, Spec};
@@ -73,7 +73,7 @@ enum Look {
 async fn ask(cx: Cx, _: Nothing) -> Result<View, ApiError> {
     let visit = cx.the_visit()?;
     let query = visit.path.split_once('?').map_or("", |(_, query)| query).to_owned();
-    match look(&cx.app, query).await? {
+    match look(&cx, query).await? {
         Look::Ask(asked) => {
             let view = View::page(&question(&cx, &asked).await?)?;
             may_return(view, &asked)
@@ -83,18 +83,23 @@ async fn ask(cx: Cx, _: Nothing) -> Result<View, ApiError> {
 }
 
 /// Checks the request in a query.
-async fn look(app: &App, query: String) -> Result<Look, ApiError> {
+async fn look(cx: &Cx, query: String) -> Result<Look, ApiError> {
     let show = |shown: Shown| ApiError::invalid("", shown.to_string());
     let params = Params::parse(query.as_bytes());
     let client_id = authorize::client_id(&params).map_err(show)?;
-    let client = app.apps.client(client_id).await?;
+    let asker = Asker {
+        address: cx.client.into(),
+        operator: cx.operator(),
+        is_connected: false,
+    };
+    let client = cx.app.apps.client(client_id, asker).await?;
     let client = client.ok_or_else(|| show(Shown::ClientUnknown))?;
     // An app could register under such a name before it was reserved, and documents are read anew each time.
-    if app.apps.server().has_reserved_name(&client) {
+    if cx.app.apps.server().has_reserved_name(&client) {
         let problem = "comes from an app whose name is a word of the service, or looks like one";
         return Err(ApiError::invalid("", problem).code("name_reserved"));
     }
-    match authorize::check(&params, &client, app.apps.server().issuer()) {
+    match authorize::check(&params, &client, cx.app.apps.server().issuer()) {
         Ok(request) => Ok(Look::Ask(Box::new(Asked { client, request, query }))),
         Err(Refusal::Redirect { to, .. }) => Ok(Look::Back(to)),
         // The address to go back to is not proved here, so the error is shown and nobody is sent there
@@ -254,7 +259,7 @@ enum Choice {
 }
 
 async fn decide(cx: Cx, input: Decision) -> Result<View, ApiError> {
-    let asked = match look(&cx.app, input.request).await? {
+    let asked = match look(&cx, input.request).await? {
         Look::Ask(asked) => asked,
         Look::Back(to) => return View::see(&to),
     };

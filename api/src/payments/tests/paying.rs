@@ -230,6 +230,46 @@ pub(super) async fn what_was_not_taken_is_sent_again_unchanged_while_it_is_valid
 }
 
 #[tokio::test]
+async fn a_payment_whose_owner_is_gone_is_looked_at_within_a_callers_patience() {
+    let stage = Stage::waiting(Duration::from_millis(200), [Act::Hang]).await;
+    let payment = stage.buyer(1).message(Protocol::V2);
+    refused(&stage.pay(&stage.pack(), &payment).await, 503, "settlement_pending");
+    let payments = stage.service.app.store.payments();
+    let id = payments.listed(None, 9).await.unwrap()[0].id.clone();
+    // For as long as its owner says that it lives, nobody else sends it.
+    stage.service.clock.advance(Duration::from_secs(9));
+    assert_eq!(stage.reconcile().await, 0);
+    let lease = stage.service.app.clock.now().plus(Duration::from_secs(10));
+    assert!(payments.hold(&id, lease).await.unwrap());
+    stage.service.clock.advance(Duration::from_secs(9));
+    assert_eq!(stage.reconcile().await, 0);
+    stage.service.clock.advance(Duration::from_secs(2));
+    assert_eq!(stage.reconcile().await, 1);
+    assert!(PATIENCE > Duration::from_secs(12));
+    assert_eq!(stage.pay(&stage.pack(), &payment).await.status, 200);
+    assert_eq!(
+        (stage.wallet(1).await, stage.credits().await),
+        (9_000_000, MicroUsdc(1_000_000))
+    );
+}
+
+#[tokio::test]
+async fn a_restart_looks_at_once_at_what_the_last_process_left() {
+    let stage = Stage::waiting(Duration::from_millis(200), [Act::Hang]).await;
+    tides(&stage).await;
+    let path = "/paid/dataset?slug=tides";
+    let pay = |nonce: u8| Buyer::new(500_000, nonce, stage.now()).message(Protocol::V2);
+    refused(&stage.pay(path, &pay(1)).await, 503, "settlement_pending");
+    let app = &stage.service.app;
+    let reconciler = Reconciler::new(app.store.clone(), Arc::clone(&app.payments), Arc::clone(&app.clock));
+    assert_eq!(reconciler.round().await.unwrap(), 0);
+    reconciler.take_over().await.unwrap();
+    assert_eq!(reconciler.round().await.unwrap(), 1);
+    assert_eq!(stage.pay(path, &pay(1)).await.status, 200);
+    assert_eq!(stage.wallet(1).await, 9_500_000);
+}
+
+#[tokio::test]
 async fn an_authorization_that_ran_out_unused_failed() {
     let stage = Stage::with([Act::Forget]).await;
     let payment = stage.buyer(1).message(Protocol::V2);
