@@ -34,7 +34,7 @@ pub struct Totals {
     pub rows: u64,
     /// Number of records that every operator passed.
     pub passed: u64,
-    /// What becomes of it with refused records.
+    /// Policy for refused records.
     on_refused: OnRefused,
     refused: u64,
     /// Row and first reason of the first refusal.
@@ -94,12 +94,12 @@ impl Totals {
 
     /// Returns true if nothing of it can be merged, whatever else comes.
     pub const fn is_lost(&self) -> bool {
-        // Where refused records are left out, their share is known at the end only.
+        // Under [`OnRefused::Drop`] the share of refused records decides, which is known only after the last record.
         let is_refused = matches!(self.on_refused, OnRefused::Reject) && self.refused > 0;
         is_refused || self.held.is_some()
     }
 
-    /// Returns true if so many records are refused that the whole is.
+    /// Returns true if the number of refused records rejects the whole contribution.
     const fn is_refused(&self) -> bool {
         match self.on_refused {
             OnRefused::Reject => self.refused > 0,

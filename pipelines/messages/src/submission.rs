@@ -22,7 +22,7 @@ pub const CONTRIBUTIONS: &str = "contributions";
 /// A batch on its way to its dataset: a line of JSON, which says what it is, and the compressed [`Records`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Submission {
-    /// Format of the message: [`Self::format_for`] what it says.
+    /// Format of the message: the result of [`Self::format_for`].
     pub format: u32,
     /// The guard against merging it twice.
     pub contribution: ContributionId,
@@ -46,7 +46,7 @@ pub struct Submission {
     /// and in messages of builds that did not say. A table that lacks it has lost history, and nothing is merged into
     /// it.
     pub head: Option<KnownHead>,
-    /// What becomes of it with refused records. A message of format 1 cannot say it, and means that it is rejected.
+    /// Policy for refused records. Format 1 has no member for it and always means [`OnRefused::Reject`].
     pub on_refused: OnRefused,
 }
 
@@ -149,7 +149,7 @@ impl Submission {
         let (line, block) = split(value);
         let head: Head<Contract, UploadLayout> = read(line, SUBMISSION_FORMAT, |head: &Head<_, _>| head.format)?;
         let on_refused = if head.format == FORMAT {
-            // Whoever wrote it knew of no other.
+            // Format 1 is older than the policy, so its writers expect a rejection.
             OnRefused::Reject
         } else {
             check_members(line)?;

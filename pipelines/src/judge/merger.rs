@@ -122,7 +122,7 @@ impl Merger {
         let mut verdicts = match (&decision, self.on_refused) {
             (Decision::Reject { code, .. }, _) if code == "refused" => self.refused,
             (_, OnRefused::Reject) => self.dropped,
-            // What was left out is named, whatever for.
+            // The contributor gets a verdict for each record that is missing from the version, refused or duplicate.
             (_, OnRefused::Drop) => [self.refused, self.dropped].concat(),
         };
         verdicts.sort_by_key(|said| said.row);

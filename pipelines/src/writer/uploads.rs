@@ -134,7 +134,7 @@ async fn try_out(context: &Context, uploads: &Uploads, record: &Record, layout: 
     }
 }
 
-/// What judging needs to know of the submission of an upload.
+/// Members of an upload's submission that the judge reads.
 #[derive(Clone, Copy, Debug)]
 struct Subject {
     address: Address,

@@ -6,7 +6,7 @@ use super::context::ContextFlags;
 use super::domains::RESERVED;
 use super::kind::Kind;
 
-/// What a rule finds, with examples as field and text.
+/// Section of the guide about one rule. Examples are pairs of a field and its text.
 struct Entry {
     kind: Kind,
     finds: &'static str,
