@@ -88,7 +88,7 @@ pub(crate) struct Metadata {
 pub enum MetadataError {
     /// A redirect URI is missing or cannot be registered.
     #[error(
-        "`redirect_uris` needs 1 to 20 URIs: `https`, or for native apps loopback `http` and private schemes with a dot"
+        "`redirect_uris` needs 1 to 20 URIs, one of them `https`, or for native apps loopback `http` or a private scheme"
     )]
     RedirectUris,
     /// The text is not a JSON object with members of the right types.
@@ -122,16 +122,19 @@ impl Metadata {
 
     /// Checks the metadata and creates the client.
     pub(crate) fn into_client(self, id: String, auth: Auth, now: Timestamp) -> Result<Client, MetadataError> {
-        // One bad URI refuses the client: leaving it out would be noticed only when a person signs in.
-        let redirect_uris = self.redirect_uris.unwrap_or_default();
         let application = match self.application_type.as_deref() {
             Some("web") => Application::Web,
             // The strict default of OpenID Connect, `web`, would refuse most command-line clients, which do not say.
             Some("native") | None => Application::Native,
             Some(_) => return Err(MetadataError::ApplicationType),
         };
-        let can_be = |uri: &String| redirect::can_be_registered(uri, application);
-        if !(1..=MAX_REDIRECT_URIS).contains(&redirect_uris.len()) || !redirect_uris.iter().all(can_be) {
+        let mut redirect_uris = self.redirect_uris.unwrap_or_default();
+        if redirect_uris.len() > MAX_REDIRECT_URIS {
+            return Err(MetadataError::RedirectUris);
+        }
+        // Apps list the addresses of all their builds. One that cannot be registered is left out, as the answer says.
+        redirect_uris.retain(|uri| redirect::can_be_registered(uri, application));
+        if redirect_uris.is_empty() {
             return Err(MetadataError::RedirectUris);
         }
         let lists = |list: &Option<Vec<String>>, word: &str| {

@@ -15,8 +15,54 @@ const MAX_BYTES: usize = 2_048;
 /// command-line clients.
 pub(crate) const LOOPBACK: [&str; 3] = ["http://127.0.0.1", "http://[::1]", "http://localhost"];
 
-/// Private schemes of known editors that have no dot, which RFC 8252 section 7.1 asks for.
-const EDITORS: [&str; 3] = ["cursor", "vscode", "vscode-insiders"];
+/// Schemes without a dot that no app of a person's own has: those of the web and of browsers, those that send a message,
+/// and those that open programs of the system. RFC 8252 section 7.1 asks for a dot, which hardly a desktop app has.
+const FOREIGN: [&str; 40] = [
+    "about",
+    "acap",
+    "afp",
+    "blob",
+    "callto",
+    "chrome",
+    "cid",
+    "content",
+    "data",
+    "dav",
+    "edge",
+    "facetime",
+    "feed",
+    "file",
+    "filesystem",
+    "ftp",
+    "ftps",
+    "geo",
+    "gopher",
+    "imap",
+    "intent",
+    "jar",
+    "javascript",
+    "ldap",
+    "magnet",
+    "mailto",
+    "market",
+    "news",
+    "nfs",
+    "resource",
+    "rtsp",
+    "sftp",
+    "sip",
+    "smb",
+    "sms",
+    "ssh",
+    "tel",
+    "telnet",
+    "vbscript",
+    "xmpp",
+];
+/// Beginnings of such schemes.
+const FOREIGN_FAMILIES: [&str; 11] = [
+    "android", "chrome-", "http", "itms", "mms", "moz-", "ms-", "search-", "view-", "web+", "ws",
+];
 
 /// Kind of a client (`application_type`), which decides about its redirect URIs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,8 +86,8 @@ impl Application {
 /// Returns true if a client of this kind can register the URI.
 ///
 /// It has no fragment and no user, is spelled as a browser would send it, and is one of: `https` with a plain host
-/// name; `http` on a loopback host; a private scheme with a dot in it, or one of a known editor. The latter two are for
-/// native applications.
+/// name; `http` on a loopback host; a private scheme, with a dot in it or with the form of one of a desktop app. The
+/// latter two are for native applications.
 pub fn can_be_registered(uri: &str, application: Application) -> bool {
     let is_plain = uri.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\') && uri.len() <= MAX_BYTES;
     let Some(url) = Url::parse(uri).ok().filter(|_| is_plain && !uri.contains('#')) else {
@@ -60,9 +106,17 @@ pub fn can_be_registered(uri: &str, application: Application) -> bool {
         scheme => {
             // What stands in the place of a host there is a word of the program, which may have an underscore.
             let has_plain_host = url.host_str().is_none_or(|name| host::is_name(&name.replace('_', "-")));
-            is_native && has_plain_host && (scheme.contains('.') || EDITORS.contains(&scheme))
+            is_native && has_plain_host && (scheme.contains('.') || is_of_an_app(uri, scheme))
         }
     }
+}
+
+/// Returns true if a scheme without a dot can be that of a desktop app: it has at least three letters, names a place
+/// after two slashes, and is none of the web, of a browser or of the system.
+fn is_of_an_app(uri: &str, scheme: &str) -> bool {
+    let place = uri[scheme.len()..].strip_prefix("://");
+    let is_foreign = FOREIGN.contains(&scheme) || FOREIGN_FAMILIES.iter().any(|family| scheme.starts_with(family));
+    scheme.len() >= 3 && place.is_some_and(|place| !place.is_empty() && !place.starts_with('/')) && !is_foreign
 }
 
 /// Returns true if a request may name `uri` because the client registered `registered`.
@@ -115,7 +169,9 @@ mod tests {
         }
         let native = "http://127.0.0.1/cb http://127.0.0.1:3000/cb http://[::1]:3000/cb http://localhost:3000/cb \
                       http://localhost com.example.app:/oauth com.example.app://oauth \
-                      com.example.app://oauth_callback cursor://anysphere.cursor-mcp/oauth/callback vscode://vscode.github-authentication/did-authenticate";
+                      com.example.app://oauth_callback cursor://anysphere.cursor-mcp/oauth/callback \
+                      vscode://vscode.github-authentication/did-authenticate windsurf://codeium.windsurf/callback \
+                      claude://oauth/callback zed://mcp/callback myapp://cb";
         for uri in native.split_whitespace() {
             assert!(can_be_registered(uri, Application::Native), "{uri}");
             assert!(!can_be_registered(uri, Application::Web), "{uri}");
@@ -131,7 +187,8 @@ mod tests {
                      https://a_b.example/cb https://-a.example/cb https://a..example/cb https://a&b.example/cb \
                      com.example.app://a;b/cb com.example.app://a'b com.example.app://[::1]/cb \
                      data:text/html,a file:///etc/passwd vbscript:a about:blank blob:https://a.example/1 ftp://a.example/ \
-                     myapp://cb mailto:a@b.example ws://localhost/cb cb /cb //app.example/cb";
+                     myapp:cb myapp:///cb my://cb ms-msdt://cb search-ms://cb intent://cb view-source://cb web+app://cb \
+                     chrome-extension://abc/cb httpx://cb sms://cb mailto:a@b.example ws://localhost/cb cb /cb //app.example/cb";
         for uri in never
             .split_whitespace()
             .chain(["", " https://app.example/cb", "https://app.example/c b"])

@@ -114,6 +114,8 @@ mod tests {
         );
         let least = registered(&json!({"redirect_uris": ["https://app.example/cb"]})).unwrap();
         assert_eq!((least.scopes, least.may_refresh), (Scopes::ALL, true));
+        let some = json!({"redirect_uris": ["http://app.example/cb", "https://app.example/cb", "javascript:alert(1)"]});
+        assert_eq!(registered(&some).unwrap().redirect_uris, ["https://app.example/cb"]);
         let foreign = json!({"redirect_uris": ["https://app.example/cb"], "scope": "openid offline_access"});
         assert_eq!(registered(&foreign).unwrap().scopes, Scopes::ALL);
         let web = registered(&json!({
@@ -134,7 +136,7 @@ mod tests {
             (json!({"redirect_uris": []}), "invalid_redirect_uri"),
             (json!({"redirect_uris": many}), "invalid_redirect_uri"),
             (
-                json!({"redirect_uris": ["https://app.example/cb", "http://app.example/cb"]}),
+                json!({"redirect_uris": ["http://app.example/cb", "about:blank"]}),
                 "invalid_redirect_uri",
             ),
             (

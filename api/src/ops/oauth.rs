@@ -220,7 +220,8 @@ fn resource_metadata(cx: &Cx, resource: Resource) -> Reply<Value> {
 /// The members are read from the body, where others are ignored.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Register {
-    /// Addresses that the app may be returned to: `https`, or for native apps loopback `http` and private schemes with a dot.
+    /// Addresses that the app may be returned to: `https`, or for native apps loopback `http` and private
+    /// schemes. Others are left out, as the answer says.
     #[expect(dead_code, reason = "published only")]
     redirect_uris: Option<Vec<String>>,
     /// Name for people, up to 80 characters.

@@ -57,7 +57,9 @@ pub(super) fn routes(surface: &Served) -> Router {
         };
         // A client that posts does not follow a redirect, and people end the address with a slash.
         let with_slash = format!("{}/", resource.path());
-        router.route(resource.path(), any(answer.clone())).route(&with_slash, any(answer))
+        router
+            .route(resource.path(), any(answer.clone()))
+            .route(&with_slash, any(answer))
     })
 }
 

@@ -107,7 +107,11 @@ async fn the_revisions_with_a_handshake_are_spoken() {
     );
     for path in ["/mcp/", "/mcp/directory/"] {
         let got = send(&service, path, &[], message("ping", &json!({}))).await;
-        assert_eq!((got.status.as_u16(), &got.json()["result"]), (200, &json!({})), "{path}");
+        assert_eq!(
+            (got.status.as_u16(), &got.json()["result"]),
+            (200, &json!({})),
+            "{path}"
+        );
     }
 }
 
