@@ -9,7 +9,7 @@ mod parquet;
 
 use bytes::Bytes;
 use serde_json::{Value, json};
-use types::json::all_lost_digits;
+use types::json::lost_digits;
 
 use crate::Failure;
 use crate::mapping::written_number;
@@ -52,12 +52,29 @@ pub(crate) fn next_page(body: &Bytes, pointer: &str) -> Result<Option<String>, F
 }
 
 fn parse(body: &[u8]) -> Result<Value, Failure> {
-    serde_json::from_slice(body).map_err(|_error| Failure::form("the answer is no complete JSON"))
+    whole(body).map_err(|_error| Failure::form("the answer is no complete JSON"))
+}
+
+/// Parses JSON. A number of which the parser would drop digits stays as the text has it.
+fn whole(text: &[u8]) -> serde_json::Result<Value> {
+    // Before a number is replaced, because what takes its place may be JSON where the number is none.
+    let parsed = serde_json::from_slice(text)?;
+    let places = lost_digits(text);
+    if places.is_empty() {
+        return Ok(parsed);
+    }
+    let (mut marked, mut from) = (Vec::with_capacity(text.len() * 2), 0);
+    for place in places {
+        marked.extend_from_slice(&text[from..place.start]);
+        from = place.end;
+        serde_json::to_writer(&mut marked, &written_number(&String::from_utf8_lossy(&text[place])))?;
+    }
+    marked.extend_from_slice(&text[from..]);
+    serde_json::from_slice(&marked)
 }
 
 fn json_records(fetch: &Fetch, body: &[u8]) -> Result<Vec<Value>, Failure> {
     let mut document = parse(body)?;
-    keep_digits(&mut document, body);
     let missing = || Failure::form("the answer has no records where the definition says");
     let records = document
         .pointer_mut(&fetch.records)
@@ -80,24 +97,8 @@ fn lines(body: &[u8], is_framed: bool) -> Result<Vec<Value>, Failure> {
     let lines = body.split(|byte| *byte == b'\n');
     let lines = lines.filter(|line| !line.trim_ascii().is_empty());
     lines
-        .map(|line| {
-            let parsed =
-                serde_json::from_slice(line).map_err(|_error| Failure::form("a line of the answer is no JSON"));
-            parsed.map(|mut record| {
-                keep_digits(&mut record, line);
-                record
-            })
-        })
+        .map(|line| whole(line).map_err(|_error| Failure::form("a line of the answer is no JSON")))
         .collect()
-}
-
-/// Replaces each number of which the parser dropped digits by the number as the text has it.
-fn keep_digits(document: &mut Value, text: &[u8]) {
-    for lost in all_lost_digits(text, usize::MAX) {
-        if let Some(place) = document.pointer_mut(&lost.path) {
-            *place = written_number(&lost.number);
-        }
-    }
 }
 
 /// Checks the end of a text that shows it by its last line only.

@@ -7,7 +7,7 @@ use jiff::civil;
 use jiff::fmt::rfc2822;
 use jiff::tz::TimeZone;
 use serde_json::{Map, Number, Value, json};
-use types::json::keeps_digits;
+use types::json::whole_double;
 use types::{FieldType, Timestamp};
 
 use crate::source::{FieldMap, Source};
@@ -87,13 +87,10 @@ fn convert(field: &FieldMap, value: &Value) -> Option<Value> {
             _ => None,
         },
         FieldType::Number => match value {
-            Value::Number(_) => Some(value.clone()),
-            Value::String(text) => {
-                let text = text.trim();
-                let number = text.parse::<f64>().ok().filter(|_| keeps_digits(text))?;
-                // NaN and the infinities have no JSON, so they are no value.
-                Number::from_f64(number).map(Value::Number)
-            }
+            Value::Number(number) if number.is_f64() => Some(value.clone()),
+            // An integer of 64 bits may have more digits than a double keeps.
+            Value::Number(number) => whole_double(&number.to_string()).map(|_| value.clone()),
+            Value::String(text) => whole_double(text.trim()).and_then(Number::from_f64).map(Value::Number),
             _ => None,
         },
         FieldType::Boolean => match value {
@@ -175,6 +172,15 @@ mod tests {
             (FieldType::Json, json!({"a": [long]}), None),
             (FieldType::String, long, Some(json!("1000000000000000000007"))),
             (FieldType::Number, json!(" 0.333333333333333333 "), None),
+            (FieldType::Number, json!("9007199254740993"), None),
+            (FieldType::Number, json!(9_007_199_254_740_993_u64), None),
+            (FieldType::Number, json!("1e-400"), None),
+            (FieldType::Number, json!("NaN"), None),
+            (
+                FieldType::Number,
+                json!("9007199254740992"),
+                Some(json!(9_007_199_254_740_992.0)),
+            ),
             (
                 FieldType::Number,
                 json!("2.220446049250313081e-16"),

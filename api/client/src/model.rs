@@ -150,6 +150,10 @@ pub struct Contribution {
     pub accepted_count: Option<u64>,
     /// The number of records of that version, if it is merged.
     pub record_count: Option<u64>,
+    /// The number of its records that are refused, once it is decided. A merged one is without them.
+    pub refused_count: Option<u64>,
+    /// A sentence on what was merged and what was left out.
+    pub summary: Option<String>,
     /// The reason of a rejection or of waiting.
     pub reason: Option<BatchReason>,
     /// True if this is the stored answer to an earlier call with the same `Idempotency-Key`.
@@ -158,7 +162,7 @@ pub struct Contribution {
     /// The tallies of the gates, if it is decided.
     #[serde(default)]
     pub tallies: Vec<Tally>,
-    /// The verdicts on the first records that did not pass, if it is rejected.
+    /// The verdicts on the first records that did not pass, if it is rejected, or were refused and left out.
     #[serde(default)]
     pub verdicts: Vec<RowVerdict>,
     /// All other fields of the answer.
@@ -317,7 +321,7 @@ pub struct Tally {
     pub passed: u64,
     /// The number of rows that were dropped as duplicates.
     pub dropped: u64,
-    /// The number of refused rows. One rejects the contribution.
+    /// The number of refused rows. One rejects the contribution, unless it is to be left out.
     pub refused: u64,
     /// The number of rows that could not be judged yet.
     pub held: u64,

@@ -184,7 +184,14 @@ async fn begin(cx: Cx, input: Begin) -> Result<Reply<Begun>, ApiError> {
     let project = entitlement::current(&cx, &input.slug).await?;
     let limits = &cx.app.limits;
     if input.bytes > limits.upload_bytes {
-        let message = format!("an upload has at most {} bytes", limits.upload_bytes);
+        let or = match input.compression {
+            Compression::None => ", or compress it with gzip",
+            Compression::Gzip => "",
+        };
+        let message = format!(
+            "the upload has {} bytes, and one may have at most {}: send its records in several uploads{or}",
+            input.bytes, limits.upload_bytes
+        );
         let error = ApiError::new(Kind::TooLarge, "upload_too_large", message);
         return Err(error.field("limitBytes", limits.upload_bytes));
     }

@@ -12,7 +12,7 @@ use serde_json::{Map, Number, Value};
 mod digits;
 mod outline;
 
-pub use digits::{LostDigits, all_lost_digits, check_digits, keeps_digits};
+pub use digits::{LostDigits, check_digits, lost_digits, whole_double};
 pub use outline::outline;
 
 /// The reason that a text is not strict JSON.

@@ -1,3 +1,5 @@
+use std::time::{Duration, Instant};
+
 use super::*;
 
 fn fetch(text: &str) -> Fetch {
@@ -63,6 +65,36 @@ fn an_answer_that_is_cut_off_or_of_another_form_is_refused() {
         let refused = decoded(definition, body, is_framed).unwrap_err();
         assert_eq!(refused.code, "form", "{body}");
     }
+}
+
+#[test]
+fn a_number_that_would_lose_digits_stays_as_it_is_written_however_many_there_are() {
+    let [long, tiny] = ["1000000000000000000007", "1e-400"].map(written_number);
+    for definition in ["format = \"json\"", "format = \"ndjson\""] {
+        let text = r#"{"a":[1000000000000000000007,1.5],"b":1e-400,"c":"1e-400","d":1e-400,"d":2}"#;
+        let body = match definition {
+            "format = \"json\"" => format!("[{text}]"),
+            _ => format!("{text}\n"),
+        };
+        let expected = json!({"a": [long, 1.5], "b": tiny, "c": "1e-400", "d": 2});
+        assert_eq!(decoded(definition, &body, true).unwrap(), [expected]);
+    }
+    // Names are not read again for each of the numbers below them.
+    let body = format!(r#"[{{"{}":[{}1]}}]"#, "x".repeat(1 << 20), "1e-400,".repeat(20_000));
+    let begun = Instant::now();
+    let records = decoded("format = \"json\"", &body, true).unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    let numbers = records[0]
+        .as_object()
+        .unwrap()
+        .values()
+        .next()
+        .unwrap()
+        .as_array()
+        .unwrap();
+    assert_eq!((numbers.len(), &numbers[19_999]), (20_001, &tiny));
+    // What is no number of JSON does not become one.
+    assert!(decoded("format = \"json\"", "[1.2.34567890123456789]", true).is_err());
 }
 
 #[test]

@@ -17,7 +17,10 @@ fn main() -> ExitCode {
     }
     // The alternate form prints an error with its causes in one line.
     sluice::run(Cli::parse()).unwrap_or_else(|error| {
-        terminal::note(&format!("sluice: {error:#}"));
+        let said = format!("sluice: {error:#}");
+        // Names of files and texts of the service are in it; some errors have several lines.
+        let said: Vec<String> = said.split('\n').map(terminal::plain).collect();
+        terminal::note(&said.join("\n"));
         exit::code_of(&error).into()
     })
 }

@@ -184,32 +184,29 @@ fn of_the_file(arguments: &Push, message: &str) -> String {
 /// Returns the sentence about the outcome of a contribution. Duplicates come first, since they are what people overlook.
 fn headline(arguments: &Push, contribution: &Contribution) -> String {
     let slug = &arguments.project;
-    let (records, duplicates) = contribution.duplicates().unwrap_or_default();
     if contribution.has_nothing_new() {
-        return match records {
-            1 => format!("Nothing new: the record is in `{slug}` already."),
-            records => format!(
+        let (records, duplicates) = contribution.duplicates().unwrap_or_default();
+        return match (records, contribution.refused_count.unwrap_or(0)) {
+            (1, 0) => format!("Nothing new: the record is in `{slug}` already."),
+            (records, 0) => format!(
                 "Nothing new: all {} records are in `{slug}` already.",
                 HumanCount(records)
+            ),
+            (records, refused) => format!(
+                "Nothing new: of {} records {} are in `{slug}` already, {} are refused and left out.",
+                HumanCount(records),
+                HumanCount(duplicates),
+                HumanCount(refused)
             ),
         };
     }
     match (contribution.merged_version, &contribution.reason) {
         (Some(version), _) => {
-            let dropped = match duplicates {
-                0 => String::new(),
-                duplicates => format!(
-                    "; {} duplicate{} dropped ({} %)",
-                    HumanCount(duplicates),
-                    if duplicates == 1 { "" } else { "s" },
-                    percent(duplicates, records)
-                ),
-            };
+            // The service says what was left out, and why.
+            let merged = contribution.summary.clone();
             let new = HumanCount(contribution.accepted_count.unwrap_or(0));
-            format!(
-                "{slug} version {version}: {new} of {} records are new{dropped}.",
-                HumanCount(records)
-            )
+            let merged = merged.unwrap_or_else(|| format!("{new} records are new"));
+            format!("{slug} version {version}: {merged}.")
         }
         (None, Some(reason)) => {
             let (status, code, message) = (
@@ -223,19 +220,22 @@ fn headline(arguments: &Push, contribution: &Contribution) -> String {
     }
 }
 
-/// Returns the share of a part in percent with one digit. A share below 100 % is not rounded up to it.
-fn percent(part: u64, whole: u64) -> String {
-    let tenths = (u128::from(part) * 2_000 + u128::from(whole)) / (2 * u128::from(whole.max(1)));
-    let tenths = if part < whole { tenths.min(999) } else { tenths };
-    format!("{}.{}", tenths / 10, tenths % 10)
+/// Prints the outcome of a contribution.
+fn summary(arguments: &Push, contribution: &Contribution) -> anyhow::Result<()> {
+    // Names of members and texts of the service are in them.
+    let lines = outcome(arguments, contribution);
+    let lines: Vec<String> = lines.iter().map(|line| terminal::plain(line)).collect();
+    terminal::line(&lines.join("\n"))?;
+    Ok(())
 }
 
-/// Prints the outcome of a contribution: tallies of the gates, and the refused records with their reasons.
-fn summary(arguments: &Push, contribution: &Contribution) -> anyhow::Result<()> {
+/// Returns the lines about the outcome of a contribution: tallies of the gates, and the refused records with their reasons.
+fn outcome(arguments: &Push, contribution: &Contribution) -> Vec<String> {
     let id = &contribution.id;
-    let is_shown = !contribution.is_merged() && !contribution.has_nothing_new();
-    let verdicts = contribution.verdicts.iter().filter(|_| is_shown);
-    let verdicts: Vec<_> = verdicts.collect();
+    // Of what is merged, or known already, a duplicate is no news, and what was left out is.
+    let is_over = contribution.is_merged() || contribution.has_nothing_new();
+    let verdicts = contribution.verdicts.iter();
+    let verdicts: Vec<_> = verdicts.filter(|said| !is_over || said.verdict == "refuse").collect();
     let records: Vec<u64> = verdicts.iter().map(|verdict| verdict.row).collect();
     // Reading the file again may fail. Then records are named by their number.
     let places = places_of(arguments, &records).unwrap_or_default();
@@ -271,8 +271,7 @@ fn summary(arguments: &Push, contribution: &Contribution) -> anyhow::Result<()> 
         }
     }
     lines.push(format!("  contribution   {id}"));
-    terminal::line(&lines.join("\n"))?;
-    Ok(())
+    lines
 }
 
 /// Returns the folder that remembers the progress of pushes.
@@ -451,3 +450,6 @@ fn write(input: File, format: PushFormat, contract: Option<&Contract>, out: &mut
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

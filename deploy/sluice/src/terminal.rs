@@ -38,19 +38,23 @@ const MOST_SHOWN: usize = 80;
 /// Returns a text of others (of a file, an archive or an answer) as it is printed: characters that a terminal would obey
 /// as `\u{…}`, and at most 80 characters.
 pub fn shown(text: &str) -> String {
-    let mut shown = String::new();
-    let mut characters = text.chars();
-    for character in characters.by_ref().take(MOST_SHOWN) {
+    match text.char_indices().nth(MOST_SHOWN) {
+        None => plain(text),
+        Some((end, _)) => plain(&text[..end]) + "…",
+    }
+}
+
+/// Returns a line with texts of others as it is printed: whole, with the characters that a terminal would obey as `\u{…}`.
+pub fn plain(line: &str) -> String {
+    let mut plain = String::with_capacity(line.len());
+    for character in line.chars() {
         if is_obeyed(character) {
-            shown.extend(character.escape_unicode());
+            plain.extend(character.escape_unicode());
         } else {
-            shown.push(character);
+            plain.push(character);
         }
     }
-    if characters.next().is_some() {
-        shown.push('…');
-    }
-    shown
+    plain
 }
 
 /// Returns true for controls, line and paragraph separators, and format characters (Unicode general categories Cc, Zl,
@@ -90,6 +94,7 @@ mod tests {
             ("a\r\nb\u{2028}", "a\\u{d}\\u{a}b\\u{2028}"),
         ] {
             assert_eq!(shown(text), expected);
+            assert_eq!(plain(&text.repeat(100)), expected.repeat(100));
         }
         assert_eq!(shown(&"x".repeat(81)), format!("{}…", "x".repeat(80)));
         assert_eq!(shown(&"x".repeat(80)), "x".repeat(80));

@@ -228,7 +228,10 @@ fn run(
             // Also when all is split: the merger took no more, and what was split by then is not among
             // its rows.
             Ok(()) | Err(SplitError::Unwanted) if merger.rows() > context.most_rows => {
-                let message = format!("an upload has at most {} records", context.most_rows);
+                let message = format!(
+                    "the upload has more than {} records, the most of one: send them in several uploads",
+                    context.most_rows
+                );
                 Ok(unreadable("too_many_records", message))
             }
             Ok(()) => Ok(merger.end()?),

@@ -373,12 +373,14 @@ async fn an_upload_of_too_many_records_is_rejected_also_where_the_rest_of_it_is_
         let outcome = outcome_of(&mut world, &upload).await;
         match &outcome.resolution {
             Resolution::Merged { .. } => assert!(expected, "{} records", records.len()),
-            Resolution::Rejected { code, .. } => {
+            Resolution::Rejected { code, message } => {
                 assert!(
                     !expected && code == "too_many_records",
                     "{} records: {code}",
                     records.len()
                 );
+                let expected = "the upload has more than 10 records, the most of one: send them in several uploads";
+                assert_eq!(message, expected);
                 assert_eq!(world.latest(dataset).await, (Version(0), 0));
             }
             other @ Resolution::Waiting { .. } => panic!("{other:?}"),

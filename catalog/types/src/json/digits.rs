@@ -3,12 +3,16 @@
 //! Invariants:
 //! - A double holds a decimal if, printed with as many significant digits as were written (trailing zeros left out), it
 //!   is the same decimal. So everything that a program printed of a double passes, and no other value takes its place.
-//! - A text is scanned in time linear in its length, and most texts at one byte in [`LONG`].
+//! - A text is scanned in time linear in its length, and most texts at one byte in [`LONG`], and for [`TINY`] exponents.
+
+use std::ops::Range;
 
 use super::push_pointer;
 
-/// The least characters of a number that can lose digits: fifteen digits always fit a double.
+/// The least characters of a number that can lose digits, unless it is next to zero: fifteen digits always fit a double.
 const LONG: usize = 16;
+/// The least digits of the exponent of a shorter number that is rounded next to zero, such as `1e-400` and `3e-324`.
+const TINY: usize = 3;
 /// The most significant digits that every double in the usual range holds.
 const ALWAYS_HELD: usize = 15;
 /// The most significant digits of any double.
@@ -23,11 +27,16 @@ const MOST_NAMED: usize = 20;
 const MOST_DEPTH: usize = 128;
 /// The most characters of a number that are shown.
 const MOST_SHOWN: usize = 64;
+/// The most bytes of a path. Names are a caller's, and each of many numbers would repeat them.
+const MOST_PATH: usize = 1_024;
+/// The most bytes that a character of a name takes as JSON, for each of its bytes: `\u0001`.
+const MOST_ESCAPED: usize = 6;
 
 /// A number of which a double drops digits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LostDigits {
-    /// JSON pointer (RFC 6901) of the number in the text.
+    /// JSON pointer (RFC 6901) of the number in the text. One of more than 1,024 bytes ends before the first name that does
+    /// not fit.
     pub path: String,
     /// The number as it is written.
     pub number: String,
@@ -50,18 +59,50 @@ impl LostDigits {
 /// Returns the numbers of a strict JSON text of which a double drops digits, in their order, at most 20. Integers of 64
 /// bits are none: they are kept, or refused by the contract.
 pub fn check_digits(text: &[u8]) -> Vec<LostDigits> {
-    all_lost_digits(text, MOST_NAMED)
+    let mut found = Vec::new();
+    // The places are looked for only where a number needs one.
+    if is_suspect(text) {
+        each_lost(text, |levels, place| {
+            found.push(LostDigits {
+                path: path(levels),
+                number: String::from_utf8_lossy(&text[place]).into_owned(),
+            });
+            found.len() < MOST_NAMED
+        });
+    }
+    found
 }
 
-/// As [`check_digits`], at most `most` numbers.
-pub fn all_lost_digits(text: &[u8], most: usize) -> Vec<LostDigits> {
-    // The places are looked for only where a number needs one.
-    if is_suspect(text) { find(text, most) } else { Vec::new() }
+/// Returns the places in a JSON text of all numbers that [`check_digits`] would name.
+pub fn lost_digits(text: &[u8]) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    if is_suspect(text) {
+        each_lost(text, |_, place| {
+            found.push(place);
+            true
+        });
+    }
+    found
+}
+
+/// Returns the double that is the number, which is spelled as in JSON; `None` if a double drops digits of it, of an integer
+/// of 64 bits too.
+pub fn whole_double(number: &str) -> Option<f64> {
+    let double: f64 = number.parse().ok().filter(|double: &f64| double.is_finite())?;
+    let integer = number.parse::<i64>().map(i128::from);
+    let integer = integer.or_else(|_| number.parse::<u64>().map(i128::from));
+    #[expect(clippy::cast_possible_truncation, reason = "what a double of at most 2^64 says")]
+    let is_kept = match integer {
+        // Every integer of 64 bits that is stored as a double is one exactly.
+        Ok(integer) => double as i128 == integer,
+        Err(_) => keeps_digits(number),
+    };
+    is_kept.then_some(double)
 }
 
 /// Returns true if a double holds the number, which is spelled as in JSON, or if it is an integer of 64 bits.
-pub fn keeps_digits(number: &str) -> bool {
-    if number.len() < LONG {
+fn keeps_digits(number: &str) -> bool {
+    if number.len() < LONG && !is_tiny(number.as_bytes()) {
         return true;
     }
     let Some(decimal) = Decimal::of(number.as_bytes()) else {
@@ -209,8 +250,55 @@ const OF_NUMBERS: [bool; 256] = {
 };
 const CHARACTERS: &[u8] = b"0123456789.-+eE";
 
+/// Returns true if a number has a negative exponent of [`TINY`] digits or more.
+fn is_tiny(number: &[u8]) -> bool {
+    let sign = number.windows(2).position(|pair| is_sign(pair[0], pair[1]));
+    sign.is_some_and(|sign| number.len() >= sign + 2 + TINY)
+}
+
+/// Returns true for the beginning of a negative exponent.
+const fn is_sign(letter: u8, sign: u8) -> bool {
+    // A letter differs from its capital in this bit.
+    letter | 0x20 == b'e' && sign == b'-'
+}
+
 /// Returns true if the text has a number of which a double drops digits, or text that looks like one.
 fn is_suspect(text: &[u8]) -> bool {
+    has_long(text) || has_tiny(text)
+}
+
+/// Looks for numbers of less than [`LONG`] characters.
+fn has_tiny(text: &[u8]) -> bool {
+    const AT_ONCE: usize = 64;
+    /// Place of the last digit that the exponent needs, from its letter.
+    const LAST: usize = 1 + TINY;
+    let from = |at: usize| text.get(at..).unwrap_or_default().chunks(AT_ONCE);
+    let mut chunks = from(0).zip(from(1)).zip(from(LAST)).enumerate();
+    chunks.any(|(chunk, ((letters, signs), digits))| {
+        let places = || letters.iter().zip(signs).zip(digits);
+        // In numbers and without a branch for each byte, since hardly a text has one.
+        let begins = |((letter, sign), digit): ((&u8, &u8), &u8)| {
+            u8::from(letter | 0x20 == b'e') & u8::from(*sign == b'-') & u8::from(digit.is_ascii_digit())
+        };
+        places().fold(0, |found, place| found | begins(place)) > 0
+            && places()
+                .enumerate()
+                .any(|(at, place)| begins(place) > 0 && is_lost_tiny(text, chunk * AT_ONCE + at))
+    })
+}
+
+/// Returns true if the exponent that begins at `at` is that of a number of less than [`LONG`] characters of which a double
+/// drops digits.
+fn is_lost_tiny(text: &[u8], at: usize) -> bool {
+    let before = text[..at].iter().rev().take(LONG);
+    let begin = at - before.take_while(|byte| is_of_number(**byte)).count();
+    let digits = text[at + 2..].iter().take(LONG);
+    let end = at + 2 + digits.take_while(|byte| byte.is_ascii_digit()).count();
+    end - begin < LONG && stands_alone(text, begin, end) && is_lost(&text[begin..end])
+}
+
+/// Looks for numbers of [`LONG`] characters and more.
+fn has_long(text: &[u8]) -> bool {
     let mut at = LONG - 1;
     // A run of `LONG` characters or more has one of them at every `LONG`th place.
     while let Some(byte) = text.get(at) {
@@ -254,9 +342,9 @@ enum Level<'a> {
     Item(usize),
 }
 
-/// Finds the numbers with their paths.
-fn find(text: &[u8], most: usize) -> Vec<LostDigits> {
-    let mut found = Vec::new();
+/// Calls `take` with the levels around every number of which a double drops digits, and with its place, until it returns
+/// false.
+fn each_lost<'a>(text: &'a [u8], mut take: impl FnMut(&[Level<'a>], Range<usize>) -> bool) {
     let mut levels = Vec::new();
     let mut at = 0;
     while let Some(byte) = text.get(at) {
@@ -270,7 +358,7 @@ fn find(text: &[u8], most: usize) -> Vec<LostDigits> {
                 continue;
             }
             // The parser refuses deeper texts.
-            b'{' | b'[' if levels.len() >= MOST_DEPTH => return found,
+            b'{' | b'[' if levels.len() >= MOST_DEPTH => return,
             b'{' => levels.push(Level::Member(&[])),
             b'[' => levels.push(Level::Item(0)),
             b'}' | b']' => {
@@ -283,15 +371,8 @@ fn find(text: &[u8], most: usize) -> Vec<LostDigits> {
             },
             b'-' | b'0'..=b'9' => {
                 let end = end_of_number(text, at);
-                let number = &text[at..end];
-                if number.len() >= LONG && is_lost(number) {
-                    found.push(LostDigits {
-                        path: path(&levels),
-                        number: String::from_utf8_lossy(number).into_owned(),
-                    });
-                    if found.len() >= most {
-                        return found;
-                    }
+                if is_lost(&text[at..end]) && !take(&levels, at..end) {
+                    return;
                 }
                 at = end;
                 continue;
@@ -300,7 +381,6 @@ fn find(text: &[u8], most: usize) -> Vec<LostDigits> {
         }
         at += 1;
     }
-    found
 }
 
 /// Returns the place after the closing quote of a string that has begun.
@@ -319,12 +399,18 @@ fn end_of_string(text: &[u8], mut at: usize) -> usize {
 fn path(levels: &[Level<'_>]) -> String {
     let mut path = String::new();
     for level in levels {
+        let whole = path.len();
         match level {
+            Level::Member(name) if name.len() > MOST_PATH * MOST_ESCAPED => break,
             Level::Member(name) => {
                 let name: String = serde_json::from_slice(name).unwrap_or_default();
                 push_pointer(&mut path, &name);
             }
             Level::Item(index) => push_pointer(&mut path, &index.to_string()),
+        }
+        if path.len() > MOST_PATH {
+            path.truncate(whole);
+            break;
         }
     }
     path

@@ -55,20 +55,5 @@ pub(super) fn boolean(cell: &str) -> anyhow::Result<bool> {
 
 /// Parses a number as a double and fails if the double drops digits.
 pub(super) fn double(cell: &str) -> anyhow::Result<f64> {
-    let text = number(cell)?;
-    let double: f64 = text.parse()?;
-    #[expect(clippy::cast_possible_truncation, reason = "what a double of at most 2^64 says")]
-    let is_kept = match text
-        .parse::<i64>()
-        .map(i128::from)
-        .or_else(|_| text.parse::<u64>().map(i128::from))
-    {
-        // Every integer of 64 bits that is stored as a double is one exactly.
-        Ok(integer) => double as i128 == integer,
-        Err(_) => json::keeps_digits(&text),
-    };
-    if !is_kept {
-        bail!("the conversion would round it");
-    }
-    Ok(double)
+    json::whole_double(&number(cell)?).context("the conversion would round it")
 }

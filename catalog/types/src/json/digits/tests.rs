@@ -52,6 +52,11 @@ fn what_a_double_drops_is_named_by_its_path() {
             r#"{"a":{"b":1},"c":1.234567890123456789e-400}"#,
             &[("/c", "1.234567890123456789e-400")],
         ),
+        (
+            r#"{"a":1e-400,"b":[-3E-324,2.5e-310, 4.9e-0324 ],"c":"1e-400"}"#,
+            &[("/a", "1e-400"), ("/b/0", "-3E-324")],
+        ),
+        ("1e-99999999999", &[("", "1e-99999999999")]),
     ] {
         let expected: Vec<_> = expected
             .iter()
@@ -73,6 +78,12 @@ fn what_a_double_or_64_bits_keep_passes() {
         "3.333333333333333148e-01",
         "2.220446049250313081e-16",
         "5.00000000000000000e-324",
+        "5e-324",
+        "1.5e-323",
+        "-4.94E-324",
+        "1e-300",
+        "0e-999",
+        "0.0e-99999999",
         "1.7976931348623157e+308",
         "0.00000000000000000000",
         "-0.0000000000000000e999999999999999999999",
@@ -93,8 +104,51 @@ fn digits_of_a_text_are_no_number() {
         r#"{"id":"at 1000000000000000000007, or"}"#,
         r#"{"id":"\\","b":"\" 0.333333333333333333 "}"#,
         r#"{"a 1000000000000000000007 b":1}"#,
+        r#"{"a":"pre-400, 1e-400 ,","1e-400":1}"#,
     ] {
         assert_eq!(lost(text), [], "{text}");
+    }
+}
+
+#[test]
+fn a_path_ends_before_a_name_that_is_too_long() {
+    let long = "x".repeat(1 << 20);
+    let numbers = vec!["0.333333333333333333"; 20_000].join(",");
+    for (text, path) in [
+        (format!(r#"{{"a":{{"{long}":[{numbers}]}}}}"#), "/a"),
+        (
+            format!(r#"{{"a":[{{"{}":{{"b":1e-400}}}}]}}"#, "x".repeat(1_024)),
+            "/a/0",
+        ),
+        (
+            format!(r#"{{"{}":1e-400}}"#, "\\u0001".repeat(1_000)),
+            &*format!("/{}", "\u{1}".repeat(1_000)),
+        ),
+    ] {
+        assert_eq!(check_digits(text.as_bytes())[0].path, path);
+    }
+}
+
+#[test]
+fn a_double_is_the_number_or_there_is_none() {
+    for number in [
+        "9007199254740993",
+        "-9223372036854775807",
+        "18446744073709551615",
+        "0.333333333333333333",
+        "1e-400",
+        "1e400",
+        "nan",
+    ] {
+        assert_eq!(whole_double(number), None, "{number}");
+    }
+    for (number, double) in [
+        ("9007199254740992", 9_007_199_254_740_992.0),
+        ("-9223372036854775808", -9_223_372_036_854_775_808.0),
+        ("12.50", 12.5),
+        ("100000000000000000000", 1e20),
+    ] {
+        assert_eq!(whole_double(number), Some(double), "{number}");
     }
 }
 
@@ -109,7 +163,8 @@ fn many_are_named_up_to_a_limit_and_a_long_one_in_part() {
         found[0].found(),
         format!("0.{}…; send it as text to a `string` field", "3".repeat(MOST_SHOWN - 2))
     );
-    assert_eq!(all_lost_digits(format!("[{many}]").as_bytes(), usize::MAX).len(), 1_000);
+    let places = lost_digits(format!("[{many}]").as_bytes());
+    assert_eq!((places.len(), places[999].clone()), (1_000, 20_980..21_000));
     let deep = format!("{}0.333333333333333333", "[".repeat(1_000_000));
     assert_eq!(lost(&deep), []);
 }
@@ -122,10 +177,19 @@ proptest! {
         text in "-?(0|[1-9][0-9]{0,22})(\\.[0-9]{1,24})?([eE][+-]?[0-9]{1,3})?",
     ) {
         let is_64_bits = text.parse::<i64>().is_ok() || text.parse::<u64>().is_ok();
-        let is_short = text.len() < LONG;
-        if text.parse::<f64>().unwrap().is_finite() && !is_64_bits && !is_short {
-            prop_assert_eq!(keeps_digits(&text), by_the_rule(&text), "{}", text);
+        if text.parse::<f64>().unwrap().is_finite() && !is_64_bits {
+            let is_kept = by_the_rule(&text);
+            prop_assert_eq!(keeps_digits(&text), is_kept, "{}", text);
+            prop_assert_eq!(lost(&format!("[1,{text}]")).is_empty(), is_kept, "{}", text);
         }
+    }
+
+    #[test]
+    fn a_number_next_to_zero_is_judged_by_the_rule(text in "-?[0-9](\\.[0-9]{1,4})?[eE]-(0?3[0-9]{2}|[0-9]{3,6})") {
+        let is_kept = by_the_rule(&text);
+        prop_assert_eq!(keeps_digits(&text), is_kept, "{}", text);
+        let (before, after) = ("x".repeat(text.len() % 64), r#","e-100":"e-1000"}"#);
+        prop_assert_eq!(lost(&format!(r#"{{"{before}":{text}{after}"#)).is_empty(), is_kept, "{}", text);
     }
 
     #[test]
