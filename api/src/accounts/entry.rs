@@ -90,7 +90,7 @@ pub(crate) async fn sign_up(app: &App, input: SignUp, now: Timestamp) -> Result<
         }
         SignedUp::EmailTaken => Err(ApiError::conflict(
             "email_taken",
-            "the address has an account or a sign-up",
+            "the address, or another spelling of its mailbox, has an account or a sign-up",
         )),
         SignedUp::MailSpent => Err(mail_spent(now)),
     }

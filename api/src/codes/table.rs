@@ -63,7 +63,7 @@ pub const CODES: &[Code] = &[
     of(409, "comment_withdrawn", &[], "The author withdrew the comment.", No),
     of(409, "decided_before", &[], "The report or takedown was decided before, or its item is gone.", No),
     of(409, "duplicate_submission", &["unitId", "status"], "The operator has a unit with the same text that is in work or published.", Once),
-    of(409, "email_taken", &[], "The address has an account or a sign-up.", No),
+    of(409, "email_taken", &[], "The address, or another spelling of its mailbox, has an account or a sign-up.", No),
     of(409, "etag_mismatch", &["parts"], "Parts of the upload are there with other tags.", No),
     of(409, "free_item", &[], "The item costs nothing with a key.", No),
     of(409, "name_taken", &[], "The name of the agent, or one that looks like it, is taken.", No),

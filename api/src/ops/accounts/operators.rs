@@ -68,7 +68,10 @@ pub(super) fn add(table: &mut Operations) {
                     403,
                     "Sign-up is by invitation, and the address has none; `invite` is the page to ask for one.",
                 ),
-                (409, "The address has an account or a sign-up."),
+                (
+                    409,
+                    "The address, or another spelling of its mailbox, has an account or a sign-up.",
+                ),
                 (
                     503,
                     "The letters of the day are spent; no account was made, and `retryAt` says when to come back.",
