@@ -13,6 +13,12 @@ use crate::error::ApiError;
 
 /// Pattern of a price as text: a whole number of cents, below a billion dollars.
 pub const PATTERN: &str = r"^(0|[1-9][0-9]{0,8})(\.[0-9]{1,2})?$";
+/// Greatest price in dollars.
+pub(crate) const MOST: &str = "999999999.99";
+/// Pattern of a budget as text, which has at most 16 characters.
+pub(crate) const BUDGET_PATTERN: &str = r"^(0|[1-9][0-9]{0,12})(\.[0-9]{1,2})?$";
+/// Greatest budget in dollars, as 64 bits of micro-USDC hold it.
+pub(crate) const MOST_BUDGET: &str = "9223372036854.77";
 
 /// A price in a request, not yet checked.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -27,13 +33,22 @@ impl PriceInput {
         }
         let text = amount_text(&self.0, "/price")?;
         // Computed from the text, so the amount is not rounded as a double would be.
-        let amount: MicroUsdc = text.parse().map_err(|_error| {
-            ApiError::invalid(
-                "/price",
-                "must be an amount in dollars with at most two decimals, such as \"0.10\"",
-            )
-        })?;
+        let amount: MicroUsdc = text
+            .parse()
+            .map_err(|_error| ApiError::invalid("/price", broken_rule(&text, MOST)))?;
         Ok(Some(amount))
+    }
+}
+
+/// Returns the rule that a text breaks which is no amount, or one above `most`.
+pub(crate) fn broken_rule(text: &str, most: &str) -> String {
+    let (dollars, cents) = text.split_once('.').unwrap_or((text, "0"));
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let is_plain = dollars == "0" || !dollars.starts_with('0');
+    if digits(dollars) && digits(cents) && cents.len() <= 2 && is_plain {
+        format!("must be at most {most} dollars")
+    } else {
+        "must be dollars from 0 on with at most two decimals, such as \"0.10\"".to_owned()
     }
 }
 
@@ -100,6 +115,39 @@ mod tests {
         ] {
             assert_eq!(amount(value.clone()), Ok(expected), "{value}");
         }
+    }
+
+    #[test]
+    fn the_rule_that_is_broken_is_named() {
+        let form = "must be dollars from 0 on with at most two decimals, such as \"0.10\"";
+        for text in [
+            "",
+            "1.",
+            ".5",
+            "007",
+            "1.234",
+            "-1",
+            "1e3",
+            "$5",
+            "1,000",
+            "12345678901234.567",
+        ] {
+            assert_eq!(broken_rule(text, MOST), form, "{text}");
+        }
+        for text in ["1000000000", "1000000000.5", "99999999999999999999.99"] {
+            assert_eq!(
+                broken_rule(text, MOST),
+                "must be at most 999999999.99 dollars",
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_greatest_amounts_are_amounts() {
+        assert_eq!(amount(json!(MOST)), Ok(Some(999_999_999_990_000)));
+        let (above, budget) = ("9223372036854.78", MicroUsdc::parse(MOST_BUDGET, 13));
+        assert_eq!((budget.is_ok(), MicroUsdc::parse(above, 13).is_ok()), (true, false));
     }
 
     #[test]

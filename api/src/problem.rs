@@ -47,13 +47,14 @@ pub(crate) fn details(error: &ValidationError<'_>, input: &Value, immutable: &[&
             members.into_iter().flatten().map(|(name, _)| unknown(name)).collect()
         }
         kind => vec![Detail {
-            problem: rule(kind, error),
+            problem: rule(kind, error, input.pointer(&path)),
             path,
         }],
     }
 }
 
-fn rule(kind: &ValidationErrorKind, error: &ValidationError<'_>) -> String {
+fn rule(kind: &ValidationErrorKind, error: &ValidationError<'_>, value: Option<&Value>) -> String {
+    let amount = |most| price::broken_rule(value.and_then(Value::as_str).unwrap_or_default(), most);
     match kind {
         ValidationErrorKind::Type { kind } => must_be(kind),
         ValidationErrorKind::Enum { options } => format!("must be one of {}", options_text(options)),
@@ -71,7 +72,8 @@ fn rule(kind: &ValidationErrorKind, error: &ValidationError<'_>) -> String {
         ValidationErrorKind::Pattern { pattern } => match pattern.as_str() {
             LINE | TEXT => "must not contain control characters".to_owned(),
             VISIBLE => "must have visible ASCII characters only".to_owned(),
-            price::PATTERN => "must be dollars with at most two decimals".to_owned(),
+            price::PATTERN => amount(price::MOST),
+            price::BUDGET_PATTERN => amount(price::MOST_BUDGET),
             other => format!("must match the pattern {other}"),
         },
         // Errors of other rules come from the validator. `masked` removes the value, which may be secret.

@@ -140,6 +140,8 @@ impl Step {
 pub(crate) struct Drawn<'a> {
     flow: &'a Flow,
     steps: Vec<Step>,
+    /// Surface of the water where the rows come in and at the end.
+    start: Tenths,
     end: Tenths,
 }
 
@@ -148,7 +150,7 @@ impl HtmlSafe for Drawn<'_> {}
 impl Drawn<'_> {
     fn outline(&self) -> String {
         let steps: Vec<_> = self.steps.iter().map(Step::surface).collect();
-        format!("M0 {TOP}{}H{WIDTH}", steps.concat())
+        format!("M0 {}{}H{WIDTH}", self.start, steps.concat())
     }
 }
 
@@ -230,8 +232,14 @@ impl Flow {
             left = after;
             x += pitch;
         }
-        let end = level(left);
-        Drawn { flow: self, steps, end }
+        // Of no rows the channel is empty.
+        let (start, end) = (level(self.rows), level(left));
+        Drawn {
+            flow: self,
+            steps,
+            start,
+            end,
+        }
     }
 }
 

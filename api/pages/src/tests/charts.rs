@@ -60,6 +60,22 @@ fn every_row_of_a_flow_is_in_the_table_once() {
 }
 
 #[test]
+fn a_channel_without_rows_is_empty() {
+    let surface = |rows: u64| {
+        let flow = Flow {
+            rows,
+            gates: vec![gate("contract", 0, 0, 0)],
+            ..Flow::default()
+        };
+        let elements = drawn(&flow.drawn().to_string());
+        let surface = elements.iter().find(|element| element.get("class") == Some("surface"));
+        surface.and_then(|surface| surface.get("d")).unwrap().to_owned()
+    };
+    assert!(surface(0).starts_with("M0 212.0"), "{}", surface(0));
+    assert!(surface(1).starts_with("M0 80.0"), "{}", surface(1));
+}
+
+#[test]
 fn a_flow_stays_within_its_drawing() {
     let all = [
         Flow::default(),

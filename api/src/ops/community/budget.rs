@@ -10,10 +10,8 @@ use serde_json::Value;
 use types::money::MicroUsdc;
 
 use crate::error::ApiError;
-use crate::price::amount_text;
+use crate::price::{BUDGET_PATTERN, MOST_BUDGET, amount_text, broken_rule};
 
-/// Pattern of a budget as text, which has at most 16 characters.
-const PATTERN: &str = r"^(0|[1-9][0-9]{0,12})(\.[0-9]{1,2})?$";
 /// Greatest number of digits of dollars.
 const MOST_DIGITS: usize = 13;
 
@@ -26,12 +24,8 @@ impl Budget {
     /// Returns the amount in micro-USDC.
     pub(super) fn amount(&self) -> Result<MicroUsdc, ApiError> {
         let text = amount_text(&self.0, "/budget")?;
-        MicroUsdc::parse(&text, MOST_DIGITS).map_err(|_error| {
-            ApiError::invalid(
-                "/budget",
-                "must be an amount in dollars with at most two decimals, below 9223372036854, such as \"2.50\"",
-            )
-        })
+        MicroUsdc::parse(&text, MOST_DIGITS)
+            .map_err(|_error| ApiError::invalid("/budget", broken_rule(&text, MOST_BUDGET)))
     }
 }
 
@@ -47,7 +41,7 @@ impl JsonSchema for Budget {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "type": ["string", "number", "null"],
-            "pattern": PATTERN,
+            "pattern": BUDGET_PATTERN,
             "maxLength": 16,
             "minimum": 0,
         })

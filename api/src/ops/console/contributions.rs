@@ -85,6 +85,12 @@ fn held(reason: &str) -> String {
     BatchReason::held(reason).message
 }
 
+/// Returns the number of records of a contribution: what its first gate saw, because the row of an upload has no count.
+fn records(rows: u32, tallies: Option<&str>) -> u64 {
+    let tallies = super::overview::tallies(tallies).unwrap_or_default();
+    tallies.first().map_or(rows, |first| first.rows).into()
+}
+
 /// Returns the row of a list.
 pub(super) fn listed(row: &ListedContribution) -> ContributionRow {
     let reason = row.reject_message.clone();
@@ -92,7 +98,7 @@ pub(super) fn listed(row: &ListedContribution) -> ContributionRow {
         id: row.id.to_string(),
         dataset: row.slug.clone(),
         agent: row.agent_name.clone(),
-        records: u64::from(row.rows),
+        records: records(row.rows, row.tallies.as_deref()),
         state: state_of(row.status, row.reject_code.as_deref()),
         version: row.version.map(|version| version.0),
         accepted: row.accepted,
@@ -130,7 +136,7 @@ async fn show(cx: Cx, input: Named) -> Result<View, ApiError> {
             id: row.id.to_string(),
             dataset: slug,
             agent: row.agent_name,
-            records: u64::from(row.rows),
+            records: records(row.rows, row.tallies.as_deref()),
             state: state_of(row.status, row.reject_code.as_deref()),
             version: row.version.map(|version| version.0),
             accepted: row.accepted,

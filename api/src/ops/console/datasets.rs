@@ -80,9 +80,8 @@ async fn show(cx: Cx, input: Named) -> Result<View, ApiError> {
     let counts = store.project_counts(project.id).await?;
     let mut gates: Vec<GateTally> = Vec::new();
     for row in &recent {
-        for tally in tallies(row.tallies.as_deref())? {
-            add_up(&mut gates, contributions::tally(tally));
-        }
+        let tallies = tallies(row.tallies.as_deref())?;
+        add_up(&mut gates, tallies.into_iter().map(contributions::tally).collect());
     }
     let agents = store.accounts().agents_of(operator, cx.now).await?;
     let example = example(&contract(&project)?);

@@ -65,22 +65,23 @@ pub(super) fn flow(sums: &[ContributionSum]) -> Result<pages::Flow, ApiError> {
     let mut gates: Vec<GateTally> = Vec::new();
     for sum in sums {
         let tallies = tallies(sum.tallies.as_deref())?;
+        let judged: Vec<GateTally> = tallies
+            .into_iter()
+            .map(|tally| times(contributions::tally(tally), sum.count))
+            .collect();
         // The first gate sees every record; the row of an upload has no count of its own.
-        let came = tallies
-            .first()
-            .map_or(sum.rows, |first| u64::from(first.rows) * sum.count);
+        let came = judged.first().map_or(sum.rows, |first| first.rows);
         flow.rows += came;
+        let lost: u64 = judged.iter().map(|gate| gate.dropped + gate.refused + gate.held).sum();
+        let left = came.saturating_sub(lost);
         match sum.status {
-            ContributionStatus::Submitted | ContributionStatus::Waiting => flow.waiting += came,
-            ContributionStatus::Rejected => {
-                // Without tallies no gate saw the rows.
-                flow.rejected += tallies.last().map_or(came, |last| u64::from(last.passed) * sum.count);
-            }
+            ContributionStatus::Submitted | ContributionStatus::Waiting => flow.waiting += left,
+            // Not what the last gate passed: the commit may have dropped rows after it. Without tallies no
+            // gate saw the rows.
+            ContributionStatus::Rejected => flow.rejected += left,
             ContributionStatus::Merged => {}
         }
-        for tally in tallies {
-            add_up(&mut gates, times(contributions::tally(tally), sum.count));
-        }
+        add_up(&mut gates, judged);
     }
     flow.gates = gates
         .into_iter()
@@ -106,17 +107,22 @@ fn times(tally: GateTally, count: u64) -> GateTally {
     }
 }
 
-/// Adds the counts of a gate to those of the same gate, in the order in which the gates judge.
-pub(super) fn add_up(gates: &mut Vec<GateTally>, tally: GateTally) {
-    match gates.iter_mut().find(|gate| gate.gate == tally.gate) {
-        Some(gate) => {
+/// Adds the counts of the gates of a contribution to those of others. A gate that the others do not have comes before the
+/// one that follows it here: uploads are decoded first, batches are not.
+pub(super) fn add_up(gates: &mut Vec<GateTally>, tallies: Vec<GateTally>) {
+    let mut rest = tallies.into_iter();
+    while let Some(tally) = rest.next() {
+        if let Some(gate) = gates.iter_mut().find(|gate| gate.gate == tally.gate) {
             gate.rows += tally.rows;
             gate.passed += tally.passed;
             gate.dropped += tally.dropped;
             gate.refused += tally.refused;
             gate.held += tally.held;
+            continue;
         }
-        None => gates.push(tally),
+        let place = |later: &GateTally| gates.iter().position(|gate| gate.gate == later.gate);
+        let place = rest.as_slice().iter().find_map(place).unwrap_or(gates.len());
+        gates.insert(place, tally);
     }
 }
 
@@ -193,4 +199,88 @@ async fn attention(cx: &Cx, operator: OperatorId) -> Result<Vec<Attention>, ApiE
         ));
     }
     Ok(items)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Contributions of 10 rows of which each gate refuses as many as given.
+    fn sum(status: ContributionStatus, gates: &[(&str, u64)], count: u64) -> ContributionSum {
+        let mut rows = 10_u64;
+        let tallies: Vec<_> = gates
+            .iter()
+            .map(|(gate, refused)| {
+                let before = rows;
+                rows -= *refused;
+                json!({
+                    "gate": gate, "rows": before, "passed": rows, "dropped": 0, "refused": refused, "held": 0,
+                })
+            })
+            .collect();
+        ContributionSum {
+            status,
+            tallies: (!gates.is_empty()).then(|| json!(tallies).to_string()),
+            count,
+            // An upload has no count of its own.
+            rows: if gates.first().is_some_and(|(gate, _)| *gate == "decode") {
+                0
+            } else {
+                10 * count
+            },
+        }
+    }
+
+    #[test]
+    fn gates_of_batches_and_uploads_stand_in_their_order() {
+        let batch = [("contract", 1), ("dedup", 2), ("personal-data", 0), ("screen", 0)];
+        let upload = [
+            ("decode", 4),
+            ("contract", 1),
+            ("dedup", 0),
+            ("personal-data", 1),
+            ("screen", 0),
+        ];
+        let merged = ContributionStatus::Merged;
+        for sums in [
+            [sum(merged, &batch, 2), sum(merged, &upload, 1)],
+            [sum(merged, &upload, 1), sum(merged, &batch, 2)],
+        ] {
+            let flow = flow(&sums).unwrap();
+            let gates: Vec<_> = flow
+                .gates
+                .iter()
+                .map(|gate| (gate.name.as_str(), gate.refused))
+                .collect();
+            let expected = [
+                ("decode", 4),
+                ("contract", 3),
+                ("dedup", 4),
+                ("personal-data", 1),
+                ("screen", 0),
+            ];
+            assert_eq!(gates, expected);
+            assert_eq!((flow.rows, flow.merged()), (30, 18));
+        }
+    }
+
+    #[test]
+    fn what_is_not_merged_is_counted_once() {
+        let sums = [
+            sum(ContributionStatus::Merged, &[("contract", 0)], 1),
+            sum(ContributionStatus::Rejected, &[("contract", 3)], 1),
+            sum(ContributionStatus::Submitted, &[], 1),
+        ];
+        let flow = flow(&sums).unwrap();
+        assert_eq!((flow.rows, flow.waiting, flow.rejected, flow.merged()), (30, 10, 7, 10));
+        // A commit that found all rows in the dataset dropped them after the last gate had passed them.
+        let mut late = sum(ContributionStatus::Rejected, &[("dedup", 0), ("screen", 0)], 1);
+        late.tallies = late
+            .tallies
+            .map(|text| text.replacen("\"dropped\":0", "\"dropped\":10", 1));
+        let flow = super::flow(&[late, sums[0].clone()]).unwrap();
+        assert_eq!((flow.rows, flow.rejected, flow.merged()), (20, 0, 10));
+    }
 }
