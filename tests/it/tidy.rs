@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 
 /// What each package of the workspace may use of the others; `tests` may use every one.
-const EDGES: [(&str, &[&str]); 24] = [
+const EDGES: [(&str, &[&str]); 25] = [
     ("types", &[]),
     ("proof", &["types"]),
     ("tabular", &[]),
@@ -36,6 +36,7 @@ const EDGES: [(&str, &[&str]); 24] = [
     ("search", &["types", "operators", "models"]),
     ("outbound", &["types"]),
     ("collectors", &["types", "tabular", "outbound", "store"]),
+    ("growth", &[]),
     ("s3-server", &[]),
     (
         "api",

@@ -12,6 +12,7 @@ use super::facilitator::{Expected, SettleAnswer, judge};
 use super::wire::{Protocol, Unfit, header, read, read_header};
 use super::*;
 
+mod growth;
 mod hostile;
 mod remote;
 
