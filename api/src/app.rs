@@ -23,6 +23,7 @@ use crate::direct::{DirectParts, PresignedEgress};
 use crate::drain::Drain;
 use crate::egress::Egress;
 use crate::entitlement::Entitlements;
+use crate::files::Files;
 use crate::flow::{Backlog, Relay, SweeperConfig, Validation, Waiters};
 use crate::holder_limit::HolderLimit;
 use crate::ids::RequestIds;
@@ -136,6 +137,8 @@ pub struct Process {
     pub searching: Searching,
     /// Signs the addresses of parts that this service serves.
     pub(crate) links: Links,
+    /// State of the open files, for the probes.
+    pub(crate) files: Files,
     /// The addresses at the bucket that were handed out lately, so that egress is counted once for each.
     pub(crate) presigned_egress: PresignedEgress,
 }
@@ -167,8 +170,15 @@ impl Process {
             followers: HolderLimit::new(FOLLOWERS),
             searching: Searching::default(),
             links: Links::default(),
+            files: Files::default(),
             presigned_egress: PresignedEgress::default(),
         }
+    }
+
+    /// Returns them with the state of the open files that a task keeps.
+    #[must_use]
+    pub fn with_files(self, files: Files) -> Self {
+        Self { files, ..self }
     }
 
     /// Returns them with a maker of vectors for the search.

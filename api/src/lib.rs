@@ -30,6 +30,7 @@ pub mod egress;
 mod entitlement;
 pub mod error;
 mod faults;
+pub mod files;
 pub mod flow;
 mod holder_limit;
 mod ids;
@@ -70,7 +71,7 @@ pub use config::{Config, Limits};
 pub use error::ApiError;
 pub use operation::Operations;
 pub use ops::uploads::UploadPlane;
-pub use rest::REQUEST_ID;
+pub use rest::{REQUEST_ID, client_address};
 
 /// Returns the service as a router. The server must give each request its peer as `ConnectInfo<SocketAddr>`
 /// (`into_make_service_with_connect_info`).

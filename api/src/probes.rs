@@ -3,7 +3,7 @@
 //! | Path | Question | Answers 503 |
 //! |-|-|-|
 //! | `/healthz` | Is the process alive? | never |
-//! | `/readyz` | Are its dependencies up? | while one is down, the cache included |
+//! | `/readyz` | Are its dependencies up? | while one is down, the cache included, or no file can be opened |
 //! | `/drainz` | Should requests be sent to it? | while it shuts down and still serves |
 //!
 //! Invariant: `/drainz` does not depend on other parts. If the cache or the database is down, every replica is affected
@@ -21,11 +21,13 @@ use http::{StatusCode, header};
 use messages::CONTRIBUTIONS;
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::{Value, json};
 use store::Store;
 use types::{Timestamp, metric};
 
 use crate::answer::JSON;
 use crate::drain::Drain;
+use crate::files::Files;
 use crate::limit::{Health, Limiter};
 
 /// Time limit for the answer of the database, or of the log of a worker.
@@ -38,11 +40,13 @@ pub struct Readiness {
     db: &'static str,
     /// State of the shared cache: `ok`, `down`, or `off` when none is configured.
     cache: &'static str,
+    /// Open files of the process: `ok`, or `down` while it can open no more.
+    files: &'static str,
 }
 
 impl Readiness {
     /// Checks the dependencies, at the same time.
-    pub(crate) async fn of(store: &Store, limiter: &Limiter, now: Timestamp) -> Self {
+    pub(crate) async fn of(store: &Store, limiter: &Limiter, files: &Files, now: Timestamp) -> Self {
         // Both are asked at the same time, so a probe takes as long as the slower one.
         let pinged = tokio::time::timeout(PROBE_TIMEOUT, store.ping());
         let (pinged, health) = tokio::join!(pinged, limiter.health(now));
@@ -57,59 +61,77 @@ impl Readiness {
                 Health::Ok => "ok",
                 Health::Down => "down",
             },
+            files: files.word(),
         }
     }
 
     /// Returns true if no dependency is down.
     pub(crate) fn is_up(&self) -> bool {
-        self.db != "down" && self.cache != "down"
+        ![self.db, self.cache, self.files].contains(&"down")
     }
 }
 
 /// Returns the route `/drainz`.
 pub fn drain(drain: Drain) -> Router {
     let answer = async move || {
-        if drain.has_begun() {
-            answer(StatusCode::SERVICE_UNAVAILABLE, "status", "draining")
+        let (status, word) = if drain.has_begun() {
+            (StatusCode::SERVICE_UNAVAILABLE, "draining")
         } else {
-            answer(StatusCode::OK, "status", "serving")
-        }
+            (StatusCode::OK, "serving")
+        };
+        answer(status, &json!({ "status": word }))
     };
     Router::new().route("/drainz", get(answer))
 }
 
 /// Returns the probes of a process that has a worker and no interface. It is ready while its log answers.
-pub fn of_worker(drain_of: Drain, log: Arc<dyn EventLog>) -> Router {
+pub fn of_worker(drain_of: Drain, log: Arc<dyn EventLog>, files: Files) -> Router {
     // A worker has no database and no cache of its own. Without its log it can do nothing, so that is what is asked.
-    let ready = async move || match tokio::time::timeout(PROBE_TIMEOUT, log.bounds(CONTRIBUTIONS)).await {
-        Ok(Ok(_)) => answer(StatusCode::OK, "log", "ok"),
-        Ok(Err(_)) | Err(_) => answer(StatusCode::SERVICE_UNAVAILABLE, "log", "down"),
+    let ready = async move || {
+        let asked = tokio::time::timeout(PROBE_TIMEOUT, log.bounds(CONTRIBUTIONS)).await;
+        readiness("log", matches!(asked, Ok(Ok(_))), &files)
     };
     Router::new()
-        .route("/healthz", get(async || answer(StatusCode::OK, "status", "ok")))
+        .route(
+            "/healthz",
+            get(async || answer(StatusCode::OK, &json!({"status": "ok"}))),
+        )
         .route("/readyz", get(ready))
         .merge(drain(drain_of))
 }
 
 /// Returns the probes of a process that only collects. It is ready while its database answers.
-pub fn of_collector(drain_of: Drain, store: Store) -> Router {
-    let ready = async move || match tokio::time::timeout(PROBE_TIMEOUT, store.ping()).await {
-        Ok(Ok(())) => answer(StatusCode::OK, "db", "ok"),
-        Ok(Err(_)) | Err(_) => answer(StatusCode::SERVICE_UNAVAILABLE, "db", "down"),
+pub fn of_collector(drain_of: Drain, store: Store, files: Files) -> Router {
+    let ready = async move || {
+        let asked = tokio::time::timeout(PROBE_TIMEOUT, store.ping()).await;
+        readiness("db", matches!(asked, Ok(Ok(()))), &files)
     };
     Router::new()
-        .route("/healthz", get(async || answer(StatusCode::OK, "status", "ok")))
+        .route(
+            "/healthz",
+            get(async || answer(StatusCode::OK, &json!({"status": "ok"}))),
+        )
         .route("/readyz", get(ready))
         .merge(drain(drain_of))
 }
 
-fn answer(status: StatusCode, what: &str, word: &str) -> Response {
-    let body = serde_json::json!({ what: word }).to_string();
+/// Returns the readiness of a process with one dependency.
+fn readiness(dependency: &str, is_up: bool, files: &Files) -> Response {
+    let status = if is_up && !files.have_run_out() {
+        StatusCode::OK
+    } else {
+        StatusCode::SERVICE_UNAVAILABLE
+    };
+    let word = if is_up { "ok" } else { "down" };
+    answer(status, &json!({ dependency: word, "files": files.word() }))
+}
+
+fn answer(status: StatusCode, body: &Value) -> Response {
     (
         status,
         // A probe that a proxy answers from its cache says nothing of this process.
         [(header::CONTENT_TYPE, JSON), (header::CACHE_CONTROL, "no-store")],
-        body,
+        body.to_string(),
     )
         .into_response()
 }
@@ -178,7 +200,7 @@ mod tests {
             let service = Service::counting(config(), few, limiter).await;
             let got = service.get("/readyz", None).await;
             assert_eq!(got.status, status);
-            assert_eq!(got.json(), serde_json::json!({"db": "ok", "cache": cache}));
+            assert_eq!(got.json(), json!({"db": "ok", "cache": cache, "files": "ok"}));
             for expected in [200, 200, 429] {
                 assert_eq!(service.get("/projects", None).await.status, expected, "cache {cache}");
             }
@@ -190,7 +212,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let log = eventlog::Embedded::open(folder.path().join("log"), eventlog::Options::default()).unwrap();
         let drain = Drain::default();
-        let router = of_worker(drain.clone(), log);
+        let files = Files::default();
+        let router = of_worker(drain.clone(), log, files.clone());
         let status = async |path: &str| {
             let request = Request::get(path).body(Body::empty()).unwrap();
             router.clone().oneshot(request).await.unwrap().status()
@@ -202,5 +225,8 @@ mod tests {
         drain.begin();
         assert_eq!(status("/drainz").await, StatusCode::SERVICE_UNAVAILABLE);
         assert_eq!(status("/readyz").await, StatusCode::OK);
+        files.note(true);
+        assert_eq!(status("/readyz").await, StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(status("/healthz").await, StatusCode::OK);
     }
 }

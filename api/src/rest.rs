@@ -307,24 +307,24 @@ async fn no_operation(app: &App, parts: Parts, error: ApiError) -> Response {
     refusal(&error, id)
 }
 
-/// Returns the caller's address: that of the peer, or the entry of the outermost trusted proxy in `X-Forwarded-For`.
+/// Returns the caller's address.
 fn client(app: &App, parts: &Parts) -> IpAddr {
     let peer = parts
         .extensions
         .get::<ConnectInfo<SocketAddr>>()
         .map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |ConnectInfo(address)| address.ip());
+    client_address(peer, &parts.headers, app.config.trusted_proxies)
+}
+
+/// Returns the address of a client: that of the peer, or the entry of the outermost trusted proxy in `X-Forwarded-For`.
+pub fn client_address(peer: IpAddr, headers: &HeaderMap, trusted_proxies: u8) -> IpAddr {
     // Without a trusted proxy the header is ignored, since any client can set it.
-    let Some(skipped) = app.config.trusted_proxies.checked_sub(1) else {
+    let Some(skipped) = trusted_proxies.checked_sub(1) else {
         return peer;
     };
     // The header is read as bytes, since a client could otherwise make the trusted entry unreadable with invalid text
     // before it.
-    let values = parts
-        .headers
-        .get_all(FORWARDED_FOR)
-        .iter()
-        .rev()
-        .map(HeaderValue::as_bytes);
+    let values = headers.get_all(FORWARDED_FOR).iter().rev().map(HeaderValue::as_bytes);
     let mut entries = values.flat_map(|value| value.rsplit(|byte| *byte == b','));
     entries.nth(usize::from(skipped)).and_then(address).unwrap_or(peer)
 }

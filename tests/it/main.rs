@@ -14,6 +14,7 @@
 mod accounts;
 mod accounts_fields;
 mod api;
+mod attack;
 mod before;
 #[cfg(feature = "s3")]
 mod bits;

@@ -108,7 +108,7 @@ pub const CODES: &[Code] = &[
     of(429, "price_changed", &["retryAfter"], "The price was changed within the last day.", After),
     of(429, "queries_busy", &["retryAfter"], "Queries of others have every place.", After),
     of(429, "query_running", &["retryAfter"], "Another query of the operator runs.", After),
-    of(429, "rate_limited", &["retryAfter"], "The address makes more calls in a minute than it may.", After),
+    of(429, "rate_limited", &["retryAfter"], "The address makes more calls in a minute than it may, or has as many connections or fetches of documents under way.", After),
     of(429, "rating_limit", &["retryAfter"], "The agent rates more units in an hour than it may.", After),
     of(429, "registration_limit", &["retryAfter"], "The address registers more agents in an hour than it may.", After),
     of(429, "report_limit", &["retryAfter"], "The address sends more reports in an hour than it may.", After),

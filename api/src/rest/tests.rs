@@ -370,7 +370,7 @@ async fn the_service_says_what_it_is() {
     let service = Service::start().await;
     let get = async |path: &str| service.get(path, None).await.json();
     assert_eq!(get("/healthz").await, json!({"status": "ok"}));
-    assert_eq!(get("/readyz").await, json!({"db": "ok", "cache": "off"}));
+    assert_eq!(get("/readyz").await, json!({"db": "ok", "cache": "off", "files": "ok"}));
     assert_eq!(
         get("/terms/version").await,
         json!({"version": "2026-11-01", "url": "http://sluice.test/terms"})
@@ -405,7 +405,7 @@ async fn a_database_that_is_down_is_503_with_a_fixed_sentence_and_the_request_id
     let got = service.get("/readyz", None).await;
     assert_eq!(
         (got.status.as_u16(), got.json()),
-        (503, json!({"db": "down", "cache": "off"}))
+        (503, json!({"db": "down", "cache": "off", "files": "ok"}))
     );
     let got = service.get("/projects/weather", None).await;
     assert_eq!(got.status, 503);

@@ -140,6 +140,15 @@ metrics! {
     CACHE_FAILURES = "sluice_cache_failures_total", Counter ();
     /// The shared cache at the last check: 1 up, 0 down; absent if none is configured.
     CACHE_UP = "sluice_cache_up", Gauge ();
+    /// Connections that have a place.
+    CONNECTIONS = "sluice_connections", Gauge ();
+    /// Connections that the service ended or refused: without a request in time, for a new one, or beyond the share of an
+    /// address.
+    CONNECTIONS_CUT = "sluice_connections_cut_total", Counter ("cause" in ["silent", "gave_way", "share_taken"]);
+    /// Open files of the process, counted every 5 s; absent where the system does not tell.
+    OPEN_FILES = "sluice_open_files", Gauge ();
+    /// Files that the process may have open.
+    OPEN_FILES_LIMIT = "sluice_open_files_limit", Gauge ();
     /// 1 while this replica drains and asks load balancers to send no requests.
     DRAINING = "sluice_draining", Gauge ();
 }

@@ -8,6 +8,7 @@
 
 mod counts;
 mod market;
+mod tasks;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -43,12 +44,13 @@ use types::clock::SystemClock;
 use types::trace::Propagator;
 use uploads::{LocalUploads, Stagings};
 
+pub(crate) use self::tasks::Tasks;
+
 use self::market::{keep_money, keep_units, run_jobs, serve_market, write_summaries};
 use crate::cache;
 use crate::collect;
 use crate::config::{Backend, Config, Loaded, LogBackend};
 use crate::database::connect;
-use crate::exporter::Exporter;
 use crate::instrumented;
 use crate::isolation;
 use crate::judges;
@@ -172,6 +174,7 @@ pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
     // The exporter is first, so that the metrics of the start are recorded.
     let mut tasks = Tasks::default();
     let metrics = tasks.export(config).await?;
+    tasks.watch_files();
 
     let clock = clock(config);
     let propagator = telemetry::propagator(&config.telemetry);
@@ -237,7 +240,7 @@ pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
         (interface(config, address, dependencies, &mut tasks).await?, Some(store))
     } else {
         // A worker answers only the probes of the orchestrator.
-        (api::probes::of_worker(drain.clone(), log), None)
+        (api::probes::of_worker(drain.clone(), log, tasks.files.clone()), None)
     };
     collect::start(config, role, address, store.as_ref(), &clock, &mut tasks).await?;
     let closing = CancellationToken::new();
@@ -327,10 +330,8 @@ async fn interface(
     let usage = Usage::default();
     let (counting, counted) = (usage.clone(), store.clone());
     tasks.spawn("usage", |stop| counting.run(counted, stop).map(anyhow::Ok));
-    let committing = store.clone();
-    tasks.spawn("commits", |stop| {
-        counts::count_commits(committing, stop).map(anyhow::Ok)
-    });
+    let counting = counts::count_commits(store.clone(), tasks.stop.clone());
+    tasks.spawn("commits", |_stop| counting.map(anyhow::Ok));
     let files = match config.objects.backend {
         Backend::Local => Files::Folder(layout.tables()),
         Backend::S3 => Files::Fetched(PartCache::open(&catalog, layout.parts(), config.objects.cache.0)?),
@@ -339,6 +340,8 @@ async fn interface(
     let durable = Arc::new(Durable::new(store.clone()));
     let limits: api::Limits = config.limits.clone().into();
     let settings = config.api(address);
+    let process = Process::new(&limits).with_embedder(embedder);
+    let process = process.with_files(tasks.files.clone());
     let app = App {
         apps: Apps::open(
             &settings.public_url,
@@ -361,7 +364,7 @@ async fn interface(
         sweeper: Arc::new(sweeping),
         backlog: Backlog::of(&limits),
         validation,
-        process: Arc::new(Process::new(&limits).with_embedder(embedder)),
+        process: Arc::new(process),
         config: Arc::new(settings),
         limits: Arc::new(limits),
         pay: tariff,
@@ -377,7 +380,8 @@ async fn interface(
     let mailer = mailer(&config.mail, &layout.mail())?;
     let letters = MailHandler::new(Arc::new(Letters::new(app.clone())), mailer);
     run_jobs(&app, letters, tasks);
-    serve_market(&app, tasks);
+    // The data folder has one process at a time, a database of a server may have many.
+    serve_market(&app, config.database.url.is_empty(), tasks).await?;
     write_summaries(&app, summariser, tasks);
     let backlog = app.backlog.clone();
     tasks.spawn("backlog", |stop| backlog.run(waiting, stop).map(anyhow::Ok));
@@ -466,39 +470,6 @@ fn configured(config: &Config, catalog: Catalog) -> Catalog {
     match config.compaction.policy() {
         Some(policy) => catalog.with_compaction(policy),
         None => catalog,
-    }
-}
-
-/// The background tasks and their stop signal.
-#[derive(Debug, Default)]
-pub(crate) struct Tasks {
-    pub(crate) set: JoinSet<(&'static str, anyhow::Result<()>)>,
-    pub(crate) stop: CancellationToken,
-}
-
-impl Tasks {
-    // The name is kept with the result, so that an error says which task failed.
-    pub(crate) fn spawn<E, F>(&mut self, name: &'static str, task: impl FnOnce(CancellationToken) -> F)
-    where
-        E: Into<anyhow::Error>,
-        F: Future<Output = Result<(), E>> + Send + 'static,
-    {
-        let task = task(self.stop.clone());
-        self.set.spawn(async move { (name, task.await.map_err(Into::into)) });
-    }
-
-    /// Starts the exporter of the metrics and returns its address, or `None` if metrics are off.
-    ///
-    /// # Errors
-    /// An address that is taken.
-    pub(crate) async fn export(&mut self, config: &Config) -> anyhow::Result<Option<SocketAddr>> {
-        let Some(address) = config.telemetry.metrics.0 else {
-            return Ok(None);
-        };
-        let exporter = Exporter::bind(address).await?;
-        let address = exporter.address()?;
-        self.spawn("exporter", |stop| exporter.run(stop));
-        Ok(Some(address))
     }
 }
 

@@ -115,13 +115,14 @@ pub(crate) async fn assemble(loaded: &Loaded) -> anyhow::Result<Running> {
     let address = listener.local_addr()?;
     let mut tasks = Tasks::default();
     let metrics = tasks.export(config).await?;
+    tasks.watch_files();
     let clock = clock(config);
     // The interface migrates the schema; a collector waits for it by being started again.
     let store = connect(config, Schema::Current).await?;
     let scheduler = scheduler(config, &server, &store, &clock, sources).await?;
     tasks.spawn("collectors", |stop| scheduler.run(stop).map(anyhow::Ok));
     let drain = api::drain::Drain::default();
-    let router = api::probes::of_collector(drain.clone(), store.clone());
+    let router = api::probes::of_collector(drain.clone(), store.clone(), tasks.files.clone());
     let closing = CancellationToken::new();
     let server = tokio::spawn(serve(listener, router, config.server.clone(), closing.clone()));
     Ok(Running {

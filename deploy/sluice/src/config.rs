@@ -103,10 +103,15 @@ pub struct Server {
     /// The number of proxies in front of the service, which selects the entry of `X-Forwarded-For`. 0 ignores the
     /// header.
     pub trusted_proxies: u8,
-    /// The time-out for the head of a request, which also ends idle connections.
+    /// The time-out for the first head of a connection.
     pub header_timeout: Span,
-    /// The most connections that are served at a time. More wait in the operating system's queue.
+    /// The time-out of a connection between two requests, with the head of the second.
+    pub idle_timeout: Span,
+    /// The most connections that are served at a time, at most half of the open files. More wait in the queue of the
+    /// operating system.
     pub connections: NonZeroUsize,
+    /// The most connections of one address; behind proxies the most requests under way of one client. 0 for any number.
+    pub connections_per_address: usize,
     /// The time that running requests have to end when the service stops.
     pub drain_timeout: Span,
     /// The time that a stopping service still serves requests while `/drainz` answers 503.

@@ -24,6 +24,7 @@ pub mod losses;
 pub mod mailer;
 pub mod money;
 pub mod objects;
+mod open_files;
 mod payments;
 pub mod pull;
 pub mod push;
@@ -57,6 +58,7 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 /// Runs a command to its end and returns the exit code of the process.
 pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     refuse_huge_pages();
+    open_files::raise_limit();
     let loaded = Loaded::load(cli.global.config.as_deref(), &cli.global.flags())?;
     // These two commands need no runtime and open nothing.
     match cli.command {

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::anyhow;
 use api::App;
 use api::flow::jobs::JobRunner;
 use api::flow::jobs::mail::MailHandler;
@@ -43,16 +44,24 @@ pub(super) async fn keep_units(
 }
 
 /// Starts the tasks that settle payments whose end is not known, that pay sellers out, and that keep the index of the
-/// search.
-pub(super) fn serve_market(app: &App, tasks: &mut Tasks) {
+/// search. `is_alone` says that no other process takes payments of this database.
+///
+/// # Errors
+/// A database that does not answer.
+pub(super) async fn serve_market(app: &App, is_alone: bool, tasks: &mut Tasks) -> anyhow::Result<()> {
     let (searching, read) = (app.process.searching.clone(), app.store.clone());
     tasks.spawn("search", |stop| searching.run(read, stop).map(anyhow::Ok));
     let (store, clock) = (app.store.clone(), Arc::clone(&app.clock));
     let reconciler = Reconciler::new(store, Arc::clone(&app.payments), clock);
+    if is_alone {
+        let taken = reconciler.take_over().await;
+        taken.map_err(|error| anyhow!("the payments of an earlier process: {}", error.reason()))?;
+    }
     tasks.spawn("payments", |stop| reconciler.run(stop).map(anyhow::Ok));
     let (store, clock) = (app.store.clone(), Arc::clone(&app.clock));
     let payouts = Payouts::new(store, Arc::clone(&app.payments), clock);
     tasks.spawn("payouts", |stop| payouts.run(stop).map(anyhow::Ok));
+    Ok(())
 }
 
 /// Starts the task that writes summaries of public datasets, if there is a model for it.

@@ -127,6 +127,7 @@ impl Config {
             ("objects.attempt", self.objects.attempt),
             ("objects.patience", self.objects.patience),
             ("server.header_timeout", self.server.header_timeout),
+            ("server.idle_timeout", self.server.idle_timeout),
             ("collectors.every", self.collectors.every),
             ("collectors.lease", self.collectors.lease),
             ("worker.retry_first", self.worker.retry_first),

@@ -5,20 +5,25 @@
 
 use std::io::{self, ErrorKind, IoSlice};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 
+use super::peers::Peer;
+
 /// The longest total wait for a peer that takes nothing.
-const MAX_STALL: Duration = Duration::from_mins(2);
+const MAX_STALL: Duration = Duration::from_mins(1);
 /// The bytes that restore a second: the slowest average rate, in bytes per second, that a peer may keep up for ever.
 const MIN_BYTES_PER_SECOND: u64 = 16 << 10;
 
 /// A stream whose writes time out if the peer does not read.
 pub(super) struct WriteTimeout<S> {
     stream: S,
+    /// Whom the registry is told that the peer does not read.
+    peer: Arc<Peer>,
     /// The time that is left for waiting.
     left: Duration,
     /// The start of the current wait and the timer that ends it. `None` while no write waits.
@@ -26,9 +31,10 @@ pub(super) struct WriteTimeout<S> {
 }
 
 impl<S: AsyncWrite + Unpin> WriteTimeout<S> {
-    pub(super) const fn new(stream: S) -> Self {
+    pub(super) const fn new(stream: S, peer: Arc<Peer>) -> Self {
         Self {
             stream,
+            peer,
             left: MAX_STALL,
             waiting: None,
         }
@@ -39,7 +45,9 @@ impl<S: AsyncWrite + Unpin> WriteTimeout<S> {
         cx: &mut Context<'_>,
         write: impl FnOnce(Pin<&mut S>, &mut Context<'_>) -> Poll<io::Result<usize>>,
     ) -> Poll<io::Result<usize>> {
-        if let Poll::Ready(written) = write(Pin::new(&mut self.stream), cx) {
+        let written = write(Pin::new(&mut self.stream), cx);
+        self.peer.stalls(written.is_pending());
+        if let Poll::Ready(written) = written {
             // Only the time between a blocked write and the next one that succeeds counts: an idle connection costs
             // nothing.
             let waited = self.waiting.take().map_or(Duration::ZERO, |(since, _)| since.elapsed());
@@ -109,12 +117,16 @@ mod tests {
 
     const BYTES: usize = 16 << 10;
 
+    fn timed<S: AsyncWrite + Unpin>(stream: S) -> WriteTimeout<S> {
+        WriteTimeout::new(stream, Arc::new(Peer::new(Instant::now())))
+    }
+
     #[tokio::test]
     async fn a_peer_that_takes_nothing_more_is_not_waited_for_without_end() {
         let (ours, mut theirs) = duplex(1 << 10);
         let mut stream = WriteTimeout {
             left: Duration::from_millis(20),
-            ..WriteTimeout::new(ours)
+            ..timed(ours)
         };
         let sending = tokio::spawn(async move { stream.write_all(&[7; BYTES]).await });
         theirs.read_exact(&mut [0; BYTES / 2]).await.unwrap();
@@ -125,7 +137,7 @@ mod tests {
     #[tokio::test]
     async fn a_peer_that_takes_its_bytes_one_by_one_gets_all() {
         let (ours, mut theirs) = duplex(1 << 10);
-        let mut stream = WriteTimeout::new(ours);
+        let mut stream = timed(ours);
         let sending = tokio::spawn(async move {
             stream.write_all(&[7; BYTES]).await.unwrap();
             stream.left
@@ -140,14 +152,14 @@ mod tests {
     #[test]
     fn who_takes_little_is_waited_for_less_and_who_takes_more_no_longer() {
         let seconds = Duration::from_secs;
-        assert_eq!(left(MAX_STALL, seconds(20), 0), seconds(100));
+        assert_eq!(left(MAX_STALL, seconds(20), 0), seconds(40));
         assert_eq!(
-            left(seconds(100), seconds(1), MIN_BYTES_PER_SECOND / 2),
-            Duration::from_millis(99_500)
+            left(seconds(40), seconds(1), MIN_BYTES_PER_SECOND / 2),
+            Duration::from_millis(39_500)
         );
-        assert_eq!(left(seconds(100), seconds(1), MIN_BYTES_PER_SECOND), seconds(100));
+        assert_eq!(left(seconds(40), seconds(1), MIN_BYTES_PER_SECOND), seconds(40));
         assert_eq!(left(seconds(1), seconds(2), 0), Duration::ZERO);
         // Bytes that were taken quickly give no credit beyond the full time.
-        assert_eq!(left(seconds(100), Duration::ZERO, 1 << 40), MAX_STALL);
+        assert_eq!(left(seconds(40), Duration::ZERO, 1 << 40), MAX_STALL);
     }
 }

@@ -1,0 +1,315 @@
+//! Places for connections: how many there are, how many one address may have, and who gives way.
+//!
+//! Invariants:
+//! - A connection that waits for the service never gives way, only one that keeps the service waiting.
+//! - A place is free again once its connection has ended or was told to give way.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use api::limit::Source;
+use hyper::HeaderMap;
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use types::metric;
+
+use crate::config;
+
+/// Time for which a connection may be without a request, or stand still within one, and keeps its place.
+const IDLE: Duration = Duration::from_secs(1);
+const STALLED: Duration = Duration::from_secs(5);
+/// Interval at which a connection without a place looks for one that can give way.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// Value of a time that did not begin.
+const NEVER: u64 = 0;
+
+/// What a connection waits for. All times are milliseconds since the start of the server.
+#[derive(Debug)]
+pub(super) struct Peer {
+    epoch: Instant,
+    /// Start of the wait for the head of a request; [`NEVER`] while a request is under way.
+    idle_since: AtomicU64,
+    /// Start of the wait for more of a body, or until more of an answer is taken; [`NEVER`] while there is no such wait.
+    stalled_since: AtomicU64,
+    has_asked: AtomicBool,
+    way: Notify,
+}
+
+impl Peer {
+    pub(super) fn new(epoch: Instant) -> Self {
+        let peer = Self {
+            epoch,
+            idle_since: AtomicU64::new(NEVER),
+            stalled_since: AtomicU64::new(NEVER),
+            has_asked: AtomicBool::new(false),
+            way: Notify::new(),
+        };
+        peer.idle_since.store(peer.now(), Ordering::Relaxed);
+        peer
+    }
+
+    fn now(&self) -> u64 {
+        // No time is 0, which stands for none.
+        u64::try_from(self.epoch.elapsed().as_millis()).map_or(u64::MAX, |millis| millis + 1)
+    }
+
+    /// Notes that the head of a request is here. The request ends with the value.
+    pub(super) fn asks(self: &Arc<Self>) -> Asked {
+        self.has_asked.store(true, Ordering::Relaxed);
+        self.idle_since.store(NEVER, Ordering::Relaxed);
+        Asked(Arc::clone(self))
+    }
+
+    /// Returns true if there was a request.
+    pub(super) fn has_asked(&self) -> bool {
+        self.has_asked.load(Ordering::Relaxed)
+    }
+
+    /// Notes if the peer stands still within a request.
+    pub(super) fn stalls(&self, does: bool) {
+        // Most calls change nothing. The clock is read only for the first of a wait.
+        let is_known = self.stalled_since.load(Ordering::Relaxed) != NEVER;
+        if does != is_known {
+            let since = if does { self.now() } else { NEVER };
+            self.stalled_since.store(since, Ordering::Relaxed);
+        }
+    }
+
+    /// Waits until the connection has to give its place up.
+    pub(super) async fn gives_way(&self) {
+        self.way.notified().await;
+    }
+
+    /// Returns for how long the peer has kept the service waiting, if that is long enough to give way. One without any
+    /// request comes before all others.
+    fn waste(&self, now: u64) -> Option<(bool, u64)> {
+        let (stalled, idle) = (&self.stalled_since, &self.idle_since);
+        let over = |since: &AtomicU64, grace: Duration| {
+            let since = Some(since.load(Ordering::Relaxed)).filter(|since| *since != NEVER)?;
+            let waited = now.saturating_sub(since);
+            (u128::from(waited) >= grace.as_millis()).then_some(waited)
+        };
+        // An answer can stand still after its request has ended: the rest of it is in the buffer of the connection.
+        let stands_still = stalled.load(Ordering::Relaxed) != NEVER;
+        let waited = if stands_still {
+            over(stalled, STALLED)
+        } else {
+            over(idle, IDLE)
+        }?;
+        Some((!self.has_asked(), waited))
+    }
+}
+
+/// A request under way.
+#[derive(Debug)]
+pub(super) struct Asked(Arc<Peer>);
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        self.0.idle_since.store(self.0.now(), Ordering::Relaxed);
+    }
+}
+
+/// Registry of all connections.
+#[derive(Debug)]
+pub(super) struct Peers {
+    most: usize,
+    /// Most connections of an address, or requests of one behind proxies; `None` for any number.
+    share: Option<usize>,
+    is_behind_proxy: bool,
+    epoch: Instant,
+    held: Mutex<Held>,
+    freed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    next: u64,
+    /// Connections by number, with the address whose share they take.
+    all: HashMap<u64, (Option<Source>, Arc<Peer>)>,
+    by_address: HashMap<Source, usize>,
+}
+
+impl Held {
+    /// Takes a connection out. False if it was out before.
+    fn remove(&mut self, number: u64) -> bool {
+        let Some((source, _)) = self.all.remove(&number) else {
+            return false;
+        };
+        if let Some(source) = source {
+            self.less(source);
+        }
+        metrics::gauge!(metric::CONNECTIONS).decrement(1.0);
+        true
+    }
+
+    fn less(&mut self, source: Source) {
+        if let Some(count) = self.by_address.get_mut(&source) {
+            *count -= 1;
+            if *count == 0 {
+                // The map has no more entries than there are connections or requests.
+                self.by_address.remove(&source);
+            }
+        }
+    }
+
+    /// Ends the connection that has kept the service waiting longest, of one address or of all.
+    fn give_way(&mut self, of: Option<Source>, now: u64) -> bool {
+        let candidates = self.all.iter();
+        let candidates = candidates.filter(|(_, (source, _))| of.is_none() || of == *source);
+        let wasted = candidates.filter_map(|(number, (_, peer))| Some((peer.waste(now)?, *number)));
+        let Some((_, number)) = wasted.max() else { return false };
+        if let Some((_, peer)) = self.all.get(&number) {
+            peer.way.notify_one();
+        }
+        metrics::counter!(metric::CONNECTIONS_CUT, "cause" => "gave_way").increment(1);
+        self.remove(number)
+    }
+}
+
+impl Peers {
+    pub(super) fn new(most: usize, config: &config::Server) -> Self {
+        let share = config.connections_per_address;
+        Self {
+            most,
+            // With few places one address has half of them at most.
+            share: (share > 0).then(|| share.min((most / 2).max(1))),
+            is_behind_proxy: config.trusted_proxies > 0,
+            epoch: Instant::now(),
+            held: Mutex::default(),
+            freed: Notify::new(),
+        }
+    }
+
+    /// Waits for a place. `None` if the address has its whole share, and none of its connections can give way.
+    pub(super) async fn enter(self: &Arc<Self>, address: SocketAddr) -> Option<Place> {
+        // All connections of a proxy have its address.
+        let source = (!self.is_behind_proxy).then(|| Source::from(address.ip()));
+        loop {
+            let freed = self.freed.notified();
+            if let Some(entered) = self.try_enter(source, address) {
+                return entered;
+            }
+            // Every place belongs to a connection that waits for the service. The operating system queues the others.
+            tokio::time::timeout(LOOK_EVERY, freed).await.ok();
+        }
+    }
+
+    /// Takes a place. The outer `None` is for no place now, the inner for an address with its whole share.
+    #[expect(clippy::option_option, reason = "both are no place, and one of them passes")]
+    fn try_enter(self: &Arc<Self>, source: Option<Source>, address: SocketAddr) -> Option<Option<Place>> {
+        let peer = Arc::new(Peer::new(self.epoch));
+        let now = peer.now();
+        let mut held = self.held.lock();
+        let has_share = source.is_none_or(|source| {
+            let count = held.by_address.get(&source).copied().unwrap_or(0);
+            self.share.is_none_or(|share| count < share)
+        });
+        if !has_share && !held.give_way(source, now) {
+            metrics::counter!(metric::CONNECTIONS_CUT, "cause" => "share_taken").increment(1);
+            return Some(None);
+        }
+        if held.all.len() >= self.most && !held.give_way(None, now) {
+            return None;
+        }
+        let number = held.next;
+        held.next += 1;
+        held.all.insert(number, (source, Arc::clone(&peer)));
+        if let Some(source) = source {
+            *held.by_address.entry(source).or_default() += 1;
+        }
+        metrics::gauge!(metric::CONNECTIONS).increment(1.0);
+        let peers = Arc::clone(self);
+        Some(Some(Place {
+            peers,
+            number,
+            address,
+            peer,
+        }))
+    }
+
+    /// Returns the share of a request. Behind proxies the requests of a client count in place of its connections, and
+    /// `None` is for a client with its whole share under way.
+    pub(super) fn share_of(self: &Arc<Self>, peer: IpAddr, headers: &HeaderMap, proxies: u8) -> Option<Share> {
+        let Some(most) = self.share.filter(|_| self.is_behind_proxy) else {
+            return Some(Share(None));
+        };
+        let client = Source::from(api::client_address(peer, headers, proxies));
+        let mut held = self.held.lock();
+        let count = held.by_address.entry(client).or_default();
+        if *count >= most {
+            metrics::counter!(metric::CONNECTIONS_CUT, "cause" => "share_taken").increment(1);
+            return None;
+        }
+        *count += 1;
+        Some(Share(Some((Arc::clone(self), client))))
+    }
+}
+
+/// Part of a client's share that a request takes until this is dropped. Only requests behind proxies take any.
+#[derive(Debug)]
+pub(super) struct Share(Option<(Arc<Peers>, Source)>);
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        if let Some((peers, client)) = &self.0 {
+            peers.held.lock().less(*client);
+        }
+    }
+}
+
+/// Counts a connection that ended because no request came.
+pub(super) fn count_silent() {
+    metrics::counter!(metric::CONNECTIONS_CUT, "cause" => "silent").increment(1);
+}
+
+/// Place of a connection, which is free again when this is dropped.
+#[derive(Debug)]
+pub(super) struct Place {
+    peers: Arc<Peers>,
+    number: u64,
+    address: SocketAddr,
+    peer: Arc<Peer>,
+}
+
+impl Place {
+    pub(super) const fn peer(&self) -> &Arc<Peer> {
+        &self.peer
+    }
+
+    pub(super) const fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if self.peers.held.lock().remove(self.number) {
+            self.peers.freed.notify_one();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn who_waits_for_the_service_never_gives_way_and_who_stands_still_does() {
+        let peer = Arc::new(Peer::new(Instant::now()));
+        let after = |seconds: u64| peer.waste(peer.now() + seconds * 1_000).map(|(is_silent, _)| is_silent);
+        assert_eq!((after(0), after(2)), (None, Some(true)), "nothing was asked");
+        let asked = peer.asks();
+        assert_eq!(after(3_600), None, "the service works");
+        peer.stalls(true);
+        assert_eq!((after(4), after(6)), (None, Some(false)), "it sends or takes nothing");
+        peer.stalls(false);
+        assert_eq!(after(3_600), None);
+        drop(asked);
+        assert_eq!((after(0), after(2)), (None, Some(false)), "it is idle");
+    }
+}
