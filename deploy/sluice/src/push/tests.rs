@@ -1,7 +1,6 @@
 use clap::Parser as _;
 use serde_json::{Value, json};
 
-use super::*;
 use crate::cli::{Cli, Command};
 
 /// Returns the lines about an outcome of a push of a file that cannot be read again.
