@@ -149,7 +149,10 @@ async fn honest_work_goes_on_beside_a_stranger_with_more_sockets_than_files() {
     let attacked = median(&world, &slug, "during").await;
     let open = open_files(&world);
     eprintln!("usual {usual:?}, beside {sockets} sockets {attacked:?}, {open} open files");
-    assert!(attacked < 2 * usual + NOISE, "usual {usual:?}, attacked {attacked:?}");
+    // Beside other tests on the same cores time says nothing, so only the suite of its own asks for it.
+    if std::env::var_os("SLUICE_TEST_SOCKETS").is_some() {
+        assert!(attacked < 2 * usual + NOISE, "usual {usual:?}, attacked {attacked:?}");
+    }
     assert!(open < usize::try_from(HARD).unwrap() * 3 / 4, "{open} files are open");
     attack.shutdown().await;
     assert!(world.server.stop().await.success());
