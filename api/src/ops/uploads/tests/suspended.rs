@@ -1,4 +1,4 @@
-//! Tests of uploads whose operator is suspended.
+//! Tests of uploads whose operator is suspended, or which the service has no room for.
 
 use types::OperatorId;
 
@@ -72,4 +72,17 @@ async fn uploads_of_a_suspended_operator_expire_and_their_bytes_are_freed() {
     is(&scene.complete(&upload, &tags).await, 409, "upload_expired");
     // The expired upload became no contribution.
     scene.begun().await;
+}
+
+#[tokio::test]
+async fn a_full_backlog_takes_no_uploads_either() {
+    let scene = Scene::set().await;
+    let upload = scene.begun().await;
+    let etags = scene.put_both(&upload).await;
+    scene.service.app.backlog.set_disk_has_space(false);
+    let begun = scene.begin(&json!({"bytes": 7, "parts": 2, "partSize": 4})).await;
+    is(&begun, 503, "storage_full");
+    is(&scene.complete(&upload, &etags).await, 503, "storage_full");
+    scene.service.app.backlog.set_disk_has_space(true);
+    assert_eq!(scene.complete(&upload, &etags).await.status, 201);
 }
