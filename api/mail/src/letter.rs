@@ -3,6 +3,7 @@
 use lettre::Address;
 use lettre::message::header::ContentType;
 use lettre::message::{Mailbox, Message};
+use types::host::is_host_name;
 
 use crate::Error;
 
@@ -48,11 +49,8 @@ impl Letter {
     }
 }
 
-/// Longest name before the sign, longest domain and longest label of it, in bytes (RFC 5321 section 4.5.3.1, RFC 1035 section
-/// 2.3.4).
+/// Longest name before the sign, in bytes (RFC 5321 section 4.5.3.1).
 const MAX_NAME: usize = 64;
-const MAX_DOMAIN: usize = 253;
-const MAX_LABEL: usize = 63;
 
 /// Returns true if every [`Mailer`](crate::Mailer) can send to the text, whatever the mail server offers: a name of plain
 /// words with dots between them and a host name, all ASCII (RFC 5321 section 4.1.2, without quotes, comments and address
@@ -65,16 +63,11 @@ pub fn is_address(text: &str) -> bool {
         let is_atom = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-/=?^_`{|}~".contains(&byte);
         !word.is_empty() && word.bytes().all(is_atom)
     };
-    let is_label = |label: &str| {
-        let is_plain = label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-        is_plain && (1..=MAX_LABEL).contains(&label.len()) && !label.starts_with('-') && !label.ends_with('-')
-    };
     // Numbers alone are an address of a machine, which a mail server takes only in brackets, if at all.
     let is_number = |label: &str| label.bytes().all(|byte| byte.is_ascii_digit());
     let has_parts = name.len() <= MAX_NAME
         && name.split('.').all(is_word)
-        && domain.len() <= MAX_DOMAIN
-        && domain.split('.').all(is_label)
+        && is_host_name(domain)
         && !domain.rsplit('.').next().is_some_and(is_number);
     // The library that sends has the last word.
     has_parts && text.parse::<Address>().is_ok()

@@ -6,9 +6,9 @@
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use types::Timestamp;
+use types::host::is_host_name;
 use url::{Host, Url};
 
-use crate::host;
 use crate::jwk::Keys;
 use crate::redirect::{self, Application};
 use crate::scope::Scopes;
@@ -182,7 +182,7 @@ pub(crate) fn is_https(text: &str) -> bool {
     let is_plain = text.len() <= 2_048 && text.bytes().all(|byte| byte.is_ascii_graphic());
     // The scheme is compared as text: a parser would also take it in upper case or after blanks.
     let is_safe = |url: Url| {
-        let has_plain_host = !matches!(url.host(), Some(Host::Domain(name)) if !host::is_name(name));
+        let has_plain_host = !matches!(url.host(), Some(Host::Domain(name)) if !is_host_name(name));
         url.username().is_empty() && has_plain_host
     };
     is_plain && text.starts_with("https://") && Url::parse(text).is_ok_and(is_safe)

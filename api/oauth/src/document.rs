@@ -10,10 +10,10 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use types::Timestamp;
+use types::host::is_host_name;
 use url::{Host, Url};
 
 use crate::client::{Auth, Client, Metadata, MetadataError, is_https};
-use crate::host;
 use crate::jwk::Keys;
 
 /// Most bytes of a document, and of a key set that it names.
@@ -30,7 +30,7 @@ pub fn is_document_url(client_id: &str) -> bool {
     let Some(url) = Url::parse(client_id).ok().filter(|_| is_https(client_id)) else {
         return false;
     };
-    let is_name = |name: &str| host::is_name(name) && (name == "localhost" || name.contains('.'));
+    let is_name = |name: &str| is_host_name(name) && (name == "localhost" || name.contains('.'));
     let has_name = matches!(url.host(), Some(Host::Domain(name)) if is_name(name));
     // A parser changes segments of dots, default ports and upper case, so that a text it keeps has none.
     let is_canonical = url.as_str() == client_id && !client_id.contains(['#', '@', '\\']);

@@ -89,8 +89,8 @@ impl Issuer {
         self.has_origin(origin).then_some(found)
     }
 
-    /// Returns true if an origin, written as in `Origin` (RFC 6454 section 6.2), is that of the issuer.
-    pub fn has_origin(&self, origin: &str) -> bool {
+    /// Returns true if an origin (RFC 6454 section 6.2) is that of the issuer.
+    fn has_origin(&self, origin: &str) -> bool {
         match (loopback_port(origin), loopback_port(&self.0)) {
             (Some(asked), Some(own)) => asked == own,
             _ => origin.eq_ignore_ascii_case(&self.0),

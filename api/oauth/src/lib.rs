@@ -20,7 +20,6 @@ pub mod conformance;
 pub mod discovery;
 pub mod document;
 pub mod family;
-mod host;
 mod issuer;
 pub mod jwk;
 #[cfg(any(test, feature = "testing"))]

@@ -4,9 +4,8 @@
 //! one exception is the port of a loopback URI, which native apps get from their system (RFC 8252 section 7.3), and the
 //! name of its host, since libraries register one name and listen at another.
 
+use types::host::is_host_name;
 use url::{Host, Url};
-
-use crate::host;
 
 /// Most bytes of a redirect URI.
 const MAX_BYTES: usize = 2_048;
@@ -101,11 +100,11 @@ pub fn can_be_registered(uri: &str, application: Application) -> bool {
     }
     let is_native = application == Application::Native;
     match url.scheme() {
-        "https" => matches!(url.host(), Some(Host::Domain(name)) if name.contains('.') && host::is_name(name)),
+        "https" => matches!(url.host(), Some(Host::Domain(name)) if name.contains('.') && is_host_name(name)),
         "http" => is_native && loopback(uri).is_some(),
         scheme => {
-            // What stands in the place of a host there is a word of the program, which may have an underscore.
-            let has_plain_host = url.host_str().is_none_or(|name| host::is_name(&name.replace('_', "-")));
+            // After a private scheme the host is a name that the program chose, which may have an underscore.
+            let has_plain_host = url.host_str().is_none_or(|name| is_host_name(&name.replace('_', "-")));
             is_native && has_plain_host && (scheme.contains('.') || is_of_an_app(uri, scheme))
         }
     }

@@ -10,6 +10,7 @@ pub mod class;
 pub mod clock;
 pub mod contract;
 pub mod fault;
+pub mod host;
 pub mod id;
 pub mod json;
 pub mod key;

@@ -1,4 +1,4 @@
-//! Names of hosts in the addresses of clients.
+//! Names of hosts, in addresses of the web and of mail.
 
 /// Longest name and longest label (RFC 1035 section 2.3.4, without the root).
 const MAX_NAME: usize = 253;
@@ -8,7 +8,7 @@ const MAX_LABEL: usize = 63;
 /// a hyphen (RFC 1123 section 2.1), without a dot at the end. Names in other scripts have a form of this kind (`xn--`).
 ///
 /// A parser of URLs takes more, such as `a;b.example`: characters with a meaning in a policy, a page or a terminal.
-pub(crate) fn is_name(text: &str) -> bool {
+pub fn is_host_name(text: &str) -> bool {
     let is_label = |label: &str| {
         let is_plain = label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
         is_plain && (1..=MAX_LABEL).contains(&label.len()) && !label.starts_with('-') && !label.ends_with('-')
@@ -29,7 +29,7 @@ mod tests {
             "xn--bcher-kva.example",
             "3com.example",
         ] {
-            assert!(is_name(name), "{name}");
+            assert!(is_host_name(name), "{name}");
         }
         let long = "a".repeat(64);
         let many = "a.".repeat(127);
@@ -60,7 +60,7 @@ mod tests {
             long.as_str(),
             many.as_str(),
         ] {
-            assert!(!is_name(name), "{name}");
+            assert!(!is_host_name(name), "{name}");
         }
     }
 }
