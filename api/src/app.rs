@@ -23,7 +23,6 @@ use crate::direct::{DirectParts, PresignedEgress};
 use crate::drain::Drain;
 use crate::egress::Egress;
 use crate::entitlement::Entitlements;
-use crate::files::Files;
 use crate::flow::{Backlog, Relay, SweeperConfig, Validation, Waiters};
 use crate::holder_limit::HolderLimit;
 use crate::ids::RequestIds;
@@ -31,6 +30,7 @@ use crate::kept::Kept;
 use crate::leaderboard::Leaderboard;
 use crate::limit::{Limiter, Rule, Source};
 use crate::links::Links;
+use crate::open_files::OpenFiles;
 use crate::ops::activity::Newest;
 use crate::ops::uploads::{UploadPlane, storage_quota};
 use crate::payments::PaymentPlane;
@@ -138,7 +138,7 @@ pub struct Process {
     /// Signs the addresses of parts that this service serves.
     pub(crate) links: Links,
     /// State of the open files, for the probes.
-    pub(crate) files: Files,
+    pub(crate) open_files: OpenFiles,
     /// The addresses at the bucket that were handed out lately, so that egress is counted once for each.
     pub(crate) presigned_egress: PresignedEgress,
 }
@@ -170,15 +170,15 @@ impl Process {
             followers: HolderLimit::new(FOLLOWERS),
             searching: Searching::default(),
             links: Links::default(),
-            files: Files::default(),
+            open_files: OpenFiles::default(),
             presigned_egress: PresignedEgress::default(),
         }
     }
 
     /// Returns them with the state of the open files that a task keeps.
     #[must_use]
-    pub fn with_files(self, files: Files) -> Self {
-        Self { files, ..self }
+    pub fn with_open_files(self, open_files: OpenFiles) -> Self {
+        Self { open_files, ..self }
     }
 
     /// Returns them with a maker of vectors for the search.

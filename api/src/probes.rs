@@ -27,8 +27,8 @@ use types::{Timestamp, metric};
 
 use crate::answer::JSON;
 use crate::drain::Drain;
-use crate::files::Files;
 use crate::limit::{Health, Limiter};
+use crate::open_files::OpenFiles;
 
 /// Time limit for the answer of the database, or of the log of a worker.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -46,7 +46,7 @@ pub struct Readiness {
 
 impl Readiness {
     /// Checks the dependencies, at the same time.
-    pub(crate) async fn of(store: &Store, limiter: &Limiter, files: &Files, now: Timestamp) -> Self {
+    pub(crate) async fn of(store: &Store, limiter: &Limiter, files: &OpenFiles, now: Timestamp) -> Self {
         // Both are asked at the same time, so a probe takes as long as the slower one.
         let pinged = tokio::time::timeout(PROBE_TIMEOUT, store.ping());
         let (pinged, health) = tokio::join!(pinged, limiter.health(now));
@@ -85,7 +85,7 @@ pub fn drain(drain: Drain) -> Router {
 }
 
 /// Returns the probes of a process that has a worker and no interface. It is ready while its log answers.
-pub fn of_worker(drain_of: Drain, log: Arc<dyn EventLog>, files: Files) -> Router {
+pub fn of_worker(drain_of: Drain, log: Arc<dyn EventLog>, files: OpenFiles) -> Router {
     // A worker has no database and no cache of its own. Without its log it can do nothing, so that is what is asked.
     let ready = async move || {
         let asked = tokio::time::timeout(PROBE_TIMEOUT, log.bounds(CONTRIBUTIONS)).await;
@@ -101,7 +101,7 @@ pub fn of_worker(drain_of: Drain, log: Arc<dyn EventLog>, files: Files) -> Route
 }
 
 /// Returns the probes of a process that only collects. It is ready while its database answers.
-pub fn of_collector(drain_of: Drain, store: Store, files: Files) -> Router {
+pub fn of_collector(drain_of: Drain, store: Store, files: OpenFiles) -> Router {
     let ready = async move || {
         let asked = tokio::time::timeout(PROBE_TIMEOUT, store.ping()).await;
         readiness("db", matches!(asked, Ok(Ok(()))), &files)
@@ -116,7 +116,7 @@ pub fn of_collector(drain_of: Drain, store: Store, files: Files) -> Router {
 }
 
 /// Returns the readiness of a process with one dependency.
-fn readiness(dependency: &str, is_up: bool, files: &Files) -> Response {
+fn readiness(dependency: &str, is_up: bool, files: &OpenFiles) -> Response {
     let status = if is_up && !files.have_run_out() {
         StatusCode::OK
     } else {
@@ -212,7 +212,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let log = eventlog::Embedded::open(folder.path().join("log"), eventlog::Options::default()).unwrap();
         let drain = Drain::default();
-        let files = Files::default();
+        let files = OpenFiles::default();
         let router = of_worker(drain.clone(), log, files.clone());
         let status = async |path: &str| {
             let request = Request::get(path).body(Body::empty()).unwrap();

@@ -101,7 +101,7 @@ async fn health(_: Cx, _: Nothing) -> Result<Reply<Health>, ApiError> {
 }
 
 async fn readiness(cx: Cx, _: Nothing) -> Result<Reply<Readiness>, ApiError> {
-    let body = Readiness::of(&cx.app.store, &cx.app.limiter, &cx.app.process.files, cx.now).await;
+    let body = Readiness::of(&cx.app.store, &cx.app.limiter, &cx.app.process.open_files, cx.now).await;
     Ok(Reply {
         // A probe reads the status only. The body names the dependency that is down.
         status: if body.is_up() {

@@ -240,7 +240,10 @@ pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
         (interface(config, address, dependencies, &mut tasks).await?, Some(store))
     } else {
         // A worker answers only the probes of the orchestrator.
-        (api::probes::of_worker(drain.clone(), log, tasks.files.clone()), None)
+        (
+            api::probes::of_worker(drain.clone(), log, tasks.open_files.clone()),
+            None,
+        )
     };
     collect::start(config, role, address, store.as_ref(), &clock, &mut tasks).await?;
     let closing = CancellationToken::new();
@@ -327,11 +330,7 @@ async fn interface(
     let egress = Egress::default();
     let (counting, counted, by) = (egress.clone(), store.clone(), Arc::clone(&clock));
     tasks.spawn("egress", |stop| counting.run(counted, by, stop).map(anyhow::Ok));
-    let usage = Usage::default();
-    let (counting, counted) = (usage.clone(), store.clone());
-    tasks.spawn("usage", |stop| counting.run(counted, stop).map(anyhow::Ok));
-    let counting = counts::count_commits(store.clone(), tasks.stop.clone());
-    tasks.spawn("commits", |_stop| counting.map(anyhow::Ok));
+    let usage = count(&store, tasks);
     let files = match config.objects.backend {
         Backend::Local => Files::Folder(layout.tables()),
         Backend::S3 => Files::Fetched(PartCache::open(&catalog, layout.parts(), config.objects.cache.0)?),
@@ -341,7 +340,7 @@ async fn interface(
     let limits: api::Limits = config.limits.clone().into();
     let settings = config.api(address);
     let process = Process::new(&limits).with_embedder(embedder);
-    let process = process.with_files(tasks.files.clone());
+    let process = process.with_open_files(tasks.open_files.clone());
     let app = App {
         apps: Apps::open(
             &settings.public_url,
@@ -471,6 +470,18 @@ fn configured(config: &Config, catalog: Catalog) -> Catalog {
         Some(policy) => catalog.with_compaction(policy),
         None => catalog,
     }
+}
+
+/// Starts the tasks that count what agents use, and the commits of the database.
+fn count(store: &Store, tasks: &mut Tasks) -> Usage {
+    let usage = Usage::default();
+    let (counting, counted) = (usage.clone(), store.clone());
+    tasks.spawn("usage", |stop| counting.run(counted, stop).map(anyhow::Ok));
+    let committing = store.clone();
+    tasks.spawn("commits", |stop| {
+        counts::count_commits(committing, stop).map(anyhow::Ok)
+    });
+    usage
 }
 
 impl Running {

@@ -5,7 +5,7 @@
 use std::fs::{self, File};
 use std::time::Duration;
 
-use api::files::Files;
+use api::open_files::OpenFiles;
 use api::periodic::Rounds;
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -33,7 +33,7 @@ pub(crate) fn raise_limit() {
             current: Some(wanted),
             maximum,
         };
-        // Where it cannot be raised, connections get half of what there is.
+        // A limit that cannot be raised is no failure: connections are bounded by the present one.
         setrlimit(Resource::Nofile, raised).ok();
     }
 }
@@ -50,7 +50,7 @@ pub(crate) fn connections(wanted: usize, limit: u64) -> usize {
 }
 
 /// Looks every second if a file can be opened, until `stop`.
-pub(crate) async fn watch(files: Files, stop: CancellationToken) {
+pub(crate) async fn watch(files: OpenFiles, stop: CancellationToken) {
     metrics::gauge!(metric::OPEN_FILES_LIMIT).set(as_gauge(limit()));
     let mut rounds = Rounds::every(LOOK_EVERY, &stop);
     let mut looks: u32 = 0;

@@ -4,7 +4,7 @@
 
 use std::net::SocketAddr;
 
-use api::files::Files;
+use api::open_files::OpenFiles;
 use futures_util::FutureExt;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -18,13 +18,13 @@ use crate::open_files;
 pub(crate) struct Tasks {
     pub(crate) set: JoinSet<(&'static str, anyhow::Result<()>)>,
     pub(crate) stop: CancellationToken,
-    pub(crate) files: Files,
+    pub(crate) open_files: OpenFiles,
 }
 
 impl Tasks {
     /// Starts the watch of the open files.
     pub(crate) fn watch_files(&mut self) {
-        let files = self.files.clone();
+        let files = self.open_files.clone();
         self.spawn("open files", |stop| open_files::watch(files, stop).map(anyhow::Ok));
     }
 

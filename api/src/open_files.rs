@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Flag of a process that can open no more files. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub struct Files {
+pub struct OpenFiles {
     have_run_out: Arc<AtomicBool>,
 }
 
-impl Files {
+impl OpenFiles {
     /// Notes what a look found, and returns true if that is news.
     pub fn note(&self, have_run_out: bool) -> bool {
         self.have_run_out.swap(have_run_out, Ordering::AcqRel) != have_run_out
