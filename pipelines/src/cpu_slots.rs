@@ -17,9 +17,9 @@ use tokio::time::timeout;
 /// Reason for which a future has no output.
 #[derive(Debug)]
 pub(crate) enum Ended {
-    /// It panicked.
+    /// The future panicked.
     Panicked(JoinError),
-    /// It worked for longer than its limit without a break. Its thread goes on until it is done with that.
+    /// One poll of the future took longer than the limit. Its thread goes on until that poll ends.
     TooLong,
 }
 

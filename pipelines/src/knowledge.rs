@@ -8,7 +8,7 @@
 //! - A hold ends by no outcome of its own: the database submits the version again.
 //! - A version that can have been in work when an earlier process ended is tried out before this process reads it.
 
-mod desk;
+mod in_review;
 mod publish;
 mod published;
 mod review;
@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 use types::clock::SystemClock;
 use types::{Classify as _, Clock, Kind, Retry, UnitId, fault, metric};
 
-use self::desk::{Desk, End, Finished};
+use self::in_review::{End, Finished, UnitsInReview};
 use self::publish::{Publisher, pause, unprocessable};
 pub use self::published::Error;
 pub use self::review::Judges;
@@ -125,19 +125,19 @@ impl KnowledgeWorker {
         // The published versions are read when there is something to compare with them.
         let mut publisher: Option<Publisher> = None;
         let mut suspects = Suspects::default();
-        let mut desk = Desk::default();
+        let mut in_review = UnitsInReview::default();
         loop {
-            let free = desk.room(AT_ONCE, WINDOW);
+            let free = in_review.room(AT_ONCE, WINDOW);
             let event = tokio::select! {
                 () = stop.cancelled() => return Ok(()),
                 event = units.event(free), if free > 0 => Some(event?),
-                () = desk.next(), if !desk.is_idle() => None,
+                () = in_review.next(), if !in_review.is_idle() => None,
             };
             match event {
                 Some(Event::Records(batch)) => {
                     for delivered in batch {
                         let is_suspect = suspects.take(delivered.position);
-                        desk.take(delivered, is_suspect, &offsets);
+                        in_review.take(delivered, is_suspect, &offsets);
                     }
                 }
                 Some(Event::Assigned(partitions)) => {
@@ -161,7 +161,7 @@ impl KnowledgeWorker {
                 }
                 None => {}
             }
-            let handled = self.handle(&mut desk, &mut publisher, &mut suspects, &stop);
+            let handled = self.handle(&mut in_review, &mut publisher, &mut suspects, &stop);
             match stop.run_until_cancelled(Box::pin(handled)).await {
                 Some(Ok(true)) => {}
                 Some(Ok(false)) | None => return Ok(()),
@@ -197,7 +197,7 @@ impl KnowledgeWorker {
     /// Returns false if the worker stops.
     async fn handle(
         &self,
-        desk: &mut Desk,
+        in_review: &mut UnitsInReview,
         publisher: &mut Option<Publisher>,
         suspects: &mut Suspects,
         stop: &CancellationToken,
@@ -222,17 +222,17 @@ impl KnowledgeWorker {
         };
         let open = publisher.insert(open);
         loop {
-            desk.begin(self, open.published(), &suspects.condemned);
+            in_review.begin(self, open.published(), &suspects.condemned);
             let together = Instant::now() + TOGETHER;
-            while !desk.is_idle() && timeout_at(together, desk.next()).await.is_ok() {}
-            let finished = desk.ready();
+            while !in_review.is_idle() && timeout_at(together, in_review.next()).await.is_ok() {}
+            let finished = in_review.ready();
             if finished.is_empty() {
                 return Ok(true);
             }
             if !self.finish(finished, open, suspects, stop).await? {
                 return Ok(false);
             }
-            if !desk.is_waiting() {
+            if !in_review.is_waiting() {
                 return Ok(true);
             }
         }
@@ -260,7 +260,7 @@ impl KnowledgeWorker {
                     if let Verdict::Pass(candidate) = &mut review.verdict
                         && !Arc::ptr_eq(&published, open.published())
                     {
-                        // What is published was read again since, so it is compared with all of it.
+                        // The published versions were read again after the review, so the candidate is compared with all of them.
                         candidate.seen = 0;
                     }
                     reviewed.push(*review);

@@ -31,7 +31,7 @@ pub(super) struct Message {
     pub(super) ack: AckHandle,
     /// True if it can have been in work when an earlier process ended.
     is_suspect: bool,
-    /// Its place among all messages that came.
+    /// Its place among all messages that were received.
     number: u64,
 }
 
@@ -64,15 +64,15 @@ struct Earlier {
 
 /// Messages that are not done.
 #[derive(Debug, Default)]
-pub(super) struct Desk {
-    came: u64,
+pub(super) struct UnitsInReview {
+    received: u64,
     waiting: Vec<Message>,
     running: FuturesUnordered<BoxFuture<'static, Finished>>,
     in_work: Vec<Earlier>,
     finished: Vec<Finished>,
 }
 
-impl Desk {
+impl UnitsInReview {
     /// Returns the number of messages that may come now: with those that are not done at most `most`, and none that is
     /// further than `window` from the oldest of them.
     pub(super) fn room(&self, most: usize, window: usize) -> usize {
@@ -81,7 +81,7 @@ impl Desk {
         let finished = self.finished.iter().map(|finished| finished.message.number);
         let open = self.waiting.len() + self.running.len() + self.finished.len();
         let oldest = waiting.chain(in_work).chain(finished).min();
-        let ahead = oldest.map_or(0, |oldest| self.came + 1 - oldest);
+        let ahead = oldest.map_or(0, |oldest| self.received + 1 - oldest);
         let ahead = usize::try_from(ahead).unwrap_or(usize::MAX);
         most.saturating_sub(open).min(window.saturating_sub(ahead))
     }
@@ -98,13 +98,13 @@ impl Desk {
 
     /// Takes a message from the log.
     pub(super) fn take(&mut self, delivered: Delivered, is_suspect: bool, offsets: &OffsetTracker) {
-        self.came += 1;
+        self.received += 1;
         self.waiting.push(Message {
             address: UnitAddress::read(&delivered.record.value),
             ack: offsets.track(delivered.position),
             delivered,
             is_suspect,
-            number: self.came,
+            number: self.received,
         });
     }
 
@@ -162,11 +162,11 @@ impl Desk {
                 address: message.address,
                 print: Arc::clone(&print),
             });
-            let bench = Bench {
+            let reviewer = Reviewer {
                 worker: worker.clone(),
                 published: Arc::clone(published),
             };
-            self.running.push(Box::pin(work(bench, message, print)));
+            self.running.push(Box::pin(work(reviewer, message, print)));
         }
     }
 
@@ -197,7 +197,7 @@ impl Desk {
                 End::Condemned(_) | End::Unreadable(_) => false,
             };
             if waits {
-                // What is a copy of this one waits as well.
+                // A later copy of this one waits as well.
                 if let (Some(address), End::Reviewed(reviewed, _)) = (finished.message.address, &finished.end)
                     && let Verdict::Pass(candidate) = &reviewed.verdict
                 {
@@ -233,25 +233,25 @@ fn comparable(address: UnitAddress, print: &Print) -> PublishedUnit {
 }
 
 /// Tries a message out if it is suspect, decodes it and reviews it.
-async fn work(bench: Bench, message: Message, print: Arc<OnceLock<Print>>) -> Finished {
+async fn work(reviewer: Reviewer, message: Message, print: Arc<OnceLock<Print>>) -> Finished {
     let record = &message.delivered.record;
-    let end = match bench.trial(record, &message).await {
+    let end = match reviewer.trial(record, &message).await {
         Some(reason) => End::Condemned(Some(reason)),
         None => match UnitSubmission::decode(&record.value) {
-            Ok(submission) => bench.review(submission, print).await,
+            Ok(submission) => reviewer.review(submission, print).await,
             Err(error) => End::Unreadable(error.to_string()),
         },
     };
     Finished { message, end }
 }
 
-/// What the work on one message needs.
-struct Bench {
+/// Worker, and the published versions that a message is reviewed beside.
+struct Reviewer {
     worker: KnowledgeWorker,
     published: Arc<Published>,
 }
 
-impl Bench {
+impl Reviewer {
     /// Tries a message out that can have been in work, unless its version is published. Returns the reason for which
     /// nobody is to work on it.
     async fn trial(&self, record: &Record, message: &Message) -> Option<String> {
