@@ -7,7 +7,7 @@
 //!   a new connection.
 
 mod bodies;
-mod peers;
+mod connections;
 mod refusal;
 mod write_timeout;
 
@@ -31,7 +31,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
-use self::peers::{Asked, Peer, Peers, Place, Share};
+use self::connections::{ActiveRequest, Connections, PeerState, Place, Share};
 use self::write_timeout::WriteTimeout;
 use crate::config;
 use crate::open_files;
@@ -60,11 +60,11 @@ pub async fn serve(listener: TcpListener, router: Router, config: config::Server
             "the limit of open files allows fewer connections than `server.connections`"
         );
     }
-    let peers = Arc::new(Peers::new(most, &config));
+    let connections = Arc::new(Connections::new(most, &config));
     let graceful = GracefulShutdown::new();
     let mut complained = None;
     while let Some((stream, address)) = next(&listener, &mut complained, &stop).await {
-        let entered = stop.run_until_cancelled(peers.enter(address)).await;
+        let entered = stop.run_until_cancelled(connections.enter(address)).await;
         let place = match entered {
             None => break,
             Some(Some(place)) => place,
@@ -74,17 +74,17 @@ pub async fn serve(listener: TcpListener, router: Router, config: config::Server
             }
         };
         let peer = Arc::clone(place.peer());
-        let (router, peers, asking, proxies) = (
+        let (router, connections, state, proxies) = (
             router.clone(),
-            Arc::clone(&peers),
+            Arc::clone(&connections),
             Arc::clone(&peer),
             config.trusted_proxies,
         );
         let service = service_fn(move |mut request: Request<Incoming>| {
-            let asked = asking.asks();
-            let share = peers.share_of(address.ip(), request.headers(), proxies);
+            let active = state.begin_request();
+            let share = connections.share_of(address.ip(), request.headers(), proxies);
             request.extensions_mut().insert(ConnectInfo(address));
-            answer(router.clone(), request, Arc::clone(&asking), asked, share)
+            answer(router.clone(), request, Arc::clone(&state), active, share)
         });
         let stream = WriteTimeout::new(stream, peer);
         let connection = graceful.watch(http.serve_connection(TokioIo::new(stream), service));
@@ -105,7 +105,7 @@ async fn attend(connection: impl Future<Output = hyper::Result<()>>, place: Plac
     let peer = Arc::clone(place.peer());
     let silent = async {
         tokio::time::sleep(patience).await;
-        if peer.has_asked() {
+        if peer.has_requested() {
             std::future::pending::<()>().await;
         }
     };
@@ -113,12 +113,12 @@ async fn attend(connection: impl Future<Output = hyper::Result<()>>, place: Plac
         biased;
         ended = connection => {
             if let Err(error) = ended {
-                // Peers disconnect all the time, so this is no warning.
+                // Connections disconnect all the time, so this is no warning.
                 tracing::debug!(peer = %place.address(), %error, "connection ended");
             }
         }
-        () = peer.gives_way() => {}
-        () = silent => peers::count_silent(),
+        () = peer.evicted() => {}
+        () = silent => connections::count_silent(),
     }
 }
 
@@ -126,16 +126,16 @@ async fn attend(connection: impl Future<Output = hyper::Result<()>>, place: Plac
 async fn answer(
     router: Router,
     request: Request<Incoming>,
-    peer: Arc<Peer>,
-    asked: Asked,
+    peer: Arc<PeerState>,
+    active: ActiveRequest,
     share: Option<Share>,
 ) -> Result<Response, Infallible> {
     let Some(share) = share else {
-        return Ok(bodies::answer(refusal::response(), asked, None));
+        return Ok(bodies::answer(refusal::response(), active, None));
     };
     let request = request.map(|body| bodies::request(body, peer));
     let answer = router.oneshot(request).await?;
-    Ok(bodies::answer(answer, asked, Some(share)))
+    Ok(bodies::answer(answer, active, Some(share)))
 }
 
 /// Returns the next connection, or `None` once stopped.

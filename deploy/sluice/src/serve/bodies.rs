@@ -10,24 +10,24 @@ use axum::body::Body;
 use axum::response::Response;
 use hyper::body::{Body as _, Bytes, Frame, Incoming, SizeHint};
 
-use super::peers::{Asked, Peer, Share};
+use super::connections::{ActiveRequest, PeerState, Share};
 
 /// Body of a request.
 #[derive(Debug)]
-struct Arriving {
+struct RequestBody {
     body: Incoming,
-    peer: Arc<Peer>,
+    peer: Arc<PeerState>,
 }
 
 /// Returns the body of a request, which notes pauses of its peer.
-pub(super) fn request(body: Incoming, peer: Arc<Peer>) -> Body {
+pub(super) fn request(body: Incoming, peer: Arc<PeerState>) -> Body {
     if body.is_end_stream() {
         return Body::empty();
     }
-    Body::new(Arriving { body, peer })
+    Body::new(RequestBody { body, peer })
 }
 
-impl hyper::body::Body for Arriving {
+impl hyper::body::Body for RequestBody {
     type Data = Bytes;
     type Error = hyper::Error;
 
@@ -47,7 +47,7 @@ impl hyper::body::Body for Arriving {
     }
 }
 
-impl Drop for Arriving {
+impl Drop for RequestBody {
     fn drop(&mut self) {
         // Nobody waits for the rest of it any more.
         self.peer.stalls(false);
@@ -56,24 +56,24 @@ impl Drop for Arriving {
 
 /// Body of an answer.
 #[derive(Debug)]
-struct Leaving {
+struct AnswerBody {
     body: Body,
-    _asked: Asked,
+    _active: ActiveRequest,
     _share: Option<Share>,
 }
 
 /// Returns an answer that ends its request when it was sent.
-pub(super) fn answer(answer: Response, asked: Asked, share: Option<Share>) -> Response {
+pub(super) fn answer(answer: Response, active: ActiveRequest, share: Option<Share>) -> Response {
     answer.map(|body| {
-        Body::new(Leaving {
+        Body::new(AnswerBody {
             body,
-            _asked: asked,
+            _active: active,
             _share: share,
         })
     })
 }
 
-impl hyper::body::Body for Leaving {
+impl hyper::body::Body for AnswerBody {
     type Data = Bytes;
     type Error = axum::Error;
 

@@ -167,6 +167,27 @@ async fn an_address_has_its_share_and_takes_none_of_another() {
 }
 
 #[tokio::test]
+async fn an_address_with_its_part_of_taken_places_keeps_no_other_waiting() {
+    let server = start(|config| {
+        config.connections = NonZeroUsize::new(6).unwrap();
+        config.connections_per_address = 3;
+    })
+    .await;
+    // Three addresses have every place and wait for the service, so that none can give way.
+    let mut held = Vec::new();
+    for host in [2, 3, 4, 2, 3, 4] {
+        held.push(server.send_from(host, REQUEST).await);
+        server.entered.notified().await;
+    }
+    let mut further = server.send_from(2, GREETING).await;
+    assert_eq!(status(&mut further).await, "HTTP/1.1 429");
+    // One without a place waits for the next that is free.
+    let mut another = server.send_from(5, GREETING).await;
+    server.released.notify_one();
+    assert_eq!(status(&mut another).await, "HTTP/1.1 200");
+}
+
+#[tokio::test]
 async fn whoever_keeps_the_service_waiting_gives_way_and_a_request_under_way_does_not() {
     let server = start(|config| config.connections = NonZeroUsize::new(3).unwrap()).await;
     let working = server.send_from(2, REQUEST).await;

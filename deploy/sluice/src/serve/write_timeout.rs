@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::peers::Peer;
+use super::connections::PeerState;
 
 /// The longest total wait for a peer that takes nothing.
 const MAX_STALL: Duration = Duration::from_mins(1);
@@ -22,8 +22,8 @@ const MIN_BYTES_PER_SECOND: u64 = 16 << 10;
 /// A stream whose writes time out if the peer does not read.
 pub(super) struct WriteTimeout<S> {
     stream: S,
-    /// Whom the registry is told that the peer does not read.
-    peer: Arc<Peer>,
+    /// State of the peer, which notes that it does not read.
+    peer: Arc<PeerState>,
     /// The time that is left for waiting.
     left: Duration,
     /// The start of the current wait and the timer that ends it. `None` while no write waits.
@@ -31,7 +31,7 @@ pub(super) struct WriteTimeout<S> {
 }
 
 impl<S: AsyncWrite + Unpin> WriteTimeout<S> {
-    pub(super) const fn new(stream: S, peer: Arc<Peer>) -> Self {
+    pub(super) const fn new(stream: S, peer: Arc<PeerState>) -> Self {
         Self {
             stream,
             peer,
@@ -118,7 +118,7 @@ mod tests {
     const BYTES: usize = 16 << 10;
 
     fn timed<S: AsyncWrite + Unpin>(stream: S) -> WriteTimeout<S> {
-        WriteTimeout::new(stream, Arc::new(Peer::new(Instant::now())))
+        WriteTimeout::new(stream, Arc::new(PeerState::new(Instant::now())))
     }
 
     #[tokio::test]

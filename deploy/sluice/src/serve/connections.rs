@@ -27,26 +27,26 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Value of a time that did not begin.
 const NEVER: u64 = 0;
 
-/// What a connection waits for. All times are milliseconds since the start of the server.
+/// State of the peer of a connection. Times are milliseconds since the start of the server.
 #[derive(Debug)]
-pub(super) struct Peer {
+pub(super) struct PeerState {
     epoch: Instant,
     /// Start of the wait for the head of a request; [`NEVER`] while a request is under way.
     idle_since: AtomicU64,
     /// Start of the wait for more of a body, or until more of an answer is taken; [`NEVER`] while there is no such wait.
     stalled_since: AtomicU64,
-    has_asked: AtomicBool,
-    way: Notify,
+    has_requested: AtomicBool,
+    eviction: Notify,
 }
 
-impl Peer {
+impl PeerState {
     pub(super) fn new(epoch: Instant) -> Self {
         let peer = Self {
             epoch,
             idle_since: AtomicU64::new(NEVER),
             stalled_since: AtomicU64::new(NEVER),
-            has_asked: AtomicBool::new(false),
-            way: Notify::new(),
+            has_requested: AtomicBool::new(false),
+            eviction: Notify::new(),
         };
         peer.idle_since.store(peer.now(), Ordering::Relaxed);
         peer
@@ -58,15 +58,15 @@ impl Peer {
     }
 
     /// Notes that the head of a request is here. The request ends with the value.
-    pub(super) fn asks(self: &Arc<Self>) -> Asked {
-        self.has_asked.store(true, Ordering::Relaxed);
+    pub(super) fn begin_request(self: &Arc<Self>) -> ActiveRequest {
+        self.has_requested.store(true, Ordering::Relaxed);
         self.idle_since.store(NEVER, Ordering::Relaxed);
-        Asked(Arc::clone(self))
+        ActiveRequest(Arc::clone(self))
     }
 
     /// Returns true if there was a request.
-    pub(super) fn has_asked(&self) -> bool {
-        self.has_asked.load(Ordering::Relaxed)
+    pub(super) fn has_requested(&self) -> bool {
+        self.has_requested.load(Ordering::Relaxed)
     }
 
     /// Notes if the peer stands still within a request.
@@ -80,13 +80,13 @@ impl Peer {
     }
 
     /// Waits until the connection has to give its place up.
-    pub(super) async fn gives_way(&self) {
-        self.way.notified().await;
+    pub(super) async fn evicted(&self) {
+        self.eviction.notified().await;
     }
 
     /// Returns for how long the peer has kept the service waiting, if that is long enough to give way. One without any
     /// request comes before all others.
-    fn waste(&self, now: u64) -> Option<(bool, u64)> {
+    fn wasted_time(&self, now: u64) -> Option<(bool, u64)> {
         let (stalled, idle) = (&self.stalled_since, &self.idle_since);
         let over = |since: &AtomicU64, grace: Duration| {
             let since = Some(since.load(Ordering::Relaxed)).filter(|since| *since != NEVER)?;
@@ -100,15 +100,15 @@ impl Peer {
         } else {
             over(idle, IDLE)
         }?;
-        Some((!self.has_asked(), waited))
+        Some((!self.has_requested(), waited))
     }
 }
 
 /// A request under way.
 #[derive(Debug)]
-pub(super) struct Asked(Arc<Peer>);
+pub(super) struct ActiveRequest(Arc<PeerState>);
 
-impl Drop for Asked {
+impl Drop for ActiveRequest {
     fn drop(&mut self) {
         self.0.idle_since.store(self.0.now(), Ordering::Relaxed);
     }
@@ -116,7 +116,7 @@ impl Drop for Asked {
 
 /// Registry of all connections.
 #[derive(Debug)]
-pub(super) struct Peers {
+pub(super) struct Connections {
     most: usize,
     /// Most connections of an address, or requests of one behind proxies; `None` for any number.
     share: Option<usize>,
@@ -130,7 +130,7 @@ pub(super) struct Peers {
 struct Held {
     next: u64,
     /// Connections by number, with the address whose share they take.
-    all: HashMap<u64, (Option<Source>, Arc<Peer>)>,
+    all: HashMap<u64, (Option<Source>, Arc<PeerState>)>,
     by_address: HashMap<Source, usize>,
 }
 
@@ -157,21 +157,27 @@ impl Held {
         }
     }
 
+    /// Returns true if an address has as many of `most` places as each would have if all addresses had the same.
+    fn has_part(&self, source: Source, most: usize) -> bool {
+        let count = self.by_address.get(&source).copied().unwrap_or(0);
+        count * self.by_address.len() >= most
+    }
+
     /// Ends the connection that has kept the service waiting longest, of one address or of all.
-    fn give_way(&mut self, of: Option<Source>, now: u64) -> bool {
+    fn evict(&mut self, of: Option<Source>, now: u64) -> bool {
         let candidates = self.all.iter();
         let candidates = candidates.filter(|(_, (source, _))| of.is_none() || of == *source);
-        let wasted = candidates.filter_map(|(number, (_, peer))| Some((peer.waste(now)?, *number)));
+        let wasted = candidates.filter_map(|(number, (_, peer))| Some((peer.wasted_time(now)?, *number)));
         let Some((_, number)) = wasted.max() else { return false };
         if let Some((_, peer)) = self.all.get(&number) {
-            peer.way.notify_one();
+            peer.eviction.notify_one();
         }
         metrics::counter!(metric::CONNECTIONS_CUT, "cause" => "gave_way").increment(1);
         self.remove(number)
     }
 }
 
-impl Peers {
+impl Connections {
     pub(super) fn new(most: usize, config: &config::Server) -> Self {
         let share = config.connections_per_address;
         Self {
@@ -202,19 +208,25 @@ impl Peers {
     /// Takes a place. The outer `None` is for no place now, the inner for an address with its whole share.
     #[expect(clippy::option_option, reason = "both are no place, and one of them passes")]
     fn try_enter(self: &Arc<Self>, source: Option<Source>, address: SocketAddr) -> Option<Option<Place>> {
-        let peer = Arc::new(Peer::new(self.epoch));
+        let peer = Arc::new(PeerState::new(self.epoch));
         let now = peer.now();
         let mut held = self.held.lock();
         let has_share = source.is_none_or(|source| {
             let count = held.by_address.get(&source).copied().unwrap_or(0);
             self.share.is_none_or(|share| count < share)
         });
-        if !has_share && !held.give_way(source, now) {
+        if !has_share && !held.evict(source, now) {
             metrics::counter!(metric::CONNECTIONS_CUT, "cause" => "share_taken").increment(1);
             return Some(None);
         }
-        if held.all.len() >= self.most && !held.give_way(None, now) {
-            return None;
+        if held.all.len() >= self.most && !held.evict(None, now) {
+            // An address with its part of the places is refused and not waited for: whoever comes behind it in the queue
+            // of the operating system would wait as well.
+            let is_refused = source.is_some_and(|source| self.share.is_some() && held.has_part(source, self.most));
+            if is_refused {
+                metrics::counter!(metric::CONNECTIONS_CUT, "cause" => "share_taken").increment(1);
+            }
+            return is_refused.then_some(None);
         }
         let number = held.next;
         held.next += 1;
@@ -223,9 +235,9 @@ impl Peers {
             *held.by_address.entry(source).or_default() += 1;
         }
         metrics::gauge!(metric::CONNECTIONS).increment(1.0);
-        let peers = Arc::clone(self);
+        let connections = Arc::clone(self);
         Some(Some(Place {
-            peers,
+            connections,
             number,
             address,
             peer,
@@ -252,12 +264,12 @@ impl Peers {
 
 /// Part of a client's share that a request takes until this is dropped. Only requests behind proxies take any.
 #[derive(Debug)]
-pub(super) struct Share(Option<(Arc<Peers>, Source)>);
+pub(super) struct Share(Option<(Arc<Connections>, Source)>);
 
 impl Drop for Share {
     fn drop(&mut self) {
-        if let Some((peers, client)) = &self.0 {
-            peers.held.lock().less(*client);
+        if let Some((connections, client)) = &self.0 {
+            connections.held.lock().less(*client);
         }
     }
 }
@@ -270,14 +282,14 @@ pub(super) fn count_silent() {
 /// Place of a connection, which is free again when this is dropped.
 #[derive(Debug)]
 pub(super) struct Place {
-    peers: Arc<Peers>,
+    connections: Arc<Connections>,
     number: u64,
     address: SocketAddr,
-    peer: Arc<Peer>,
+    peer: Arc<PeerState>,
 }
 
 impl Place {
-    pub(super) const fn peer(&self) -> &Arc<Peer> {
+    pub(super) const fn peer(&self) -> &Arc<PeerState> {
         &self.peer
     }
 
@@ -288,8 +300,8 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        if self.peers.held.lock().remove(self.number) {
-            self.peers.freed.notify_one();
+        if self.connections.held.lock().remove(self.number) {
+            self.connections.freed.notify_one();
         }
     }
 }
@@ -300,10 +312,13 @@ mod tests {
 
     #[tokio::test]
     async fn who_waits_for_the_service_never_gives_way_and_who_stands_still_does() {
-        let peer = Arc::new(Peer::new(Instant::now()));
-        let after = |seconds: u64| peer.waste(peer.now() + seconds * 1_000).map(|(is_silent, _)| is_silent);
+        let peer = Arc::new(PeerState::new(Instant::now()));
+        let after = |seconds: u64| {
+            peer.wasted_time(peer.now() + seconds * 1_000)
+                .map(|(is_silent, _)| is_silent)
+        };
         assert_eq!((after(0), after(2)), (None, Some(true)), "nothing was asked");
-        let asked = peer.asks();
+        let asked = peer.begin_request();
         assert_eq!(after(3_600), None, "the service works");
         peer.stalls(true);
         assert_eq!((after(4), after(6)), (None, Some(false)), "it sends or takes nothing");
