@@ -215,13 +215,13 @@ impl OAuth<'_> {
     }
 
     /// Removes registered clients that have neither a code nor a connection, also none that is remembered: those that
-    /// were registered before `before`, and those before `crowded` that are older than the newest `kept` clients. At
-    /// most `most` go, the oldest first. Returns their number.
+    /// were registered until `unused_since`, and those until `crowded_since` that are older than the newest `newest`
+    /// of all clients. At most `most` go, the oldest first. Returns their number.
     pub async fn clients_prune(
         &self,
-        before: Timestamp,
-        crowded: Timestamp,
-        kept: u32,
+        unused_since: Timestamp,
+        crowded_since: Timestamp,
+        newest: u32,
         most: u32,
     ) -> Result<u64, Error> {
         self.0
@@ -238,10 +238,10 @@ impl OAuth<'_> {
                                AND id NOT IN (SELECT client_id FROM oauth_codes)
                              ORDER BY registered_at LIMIT $2)",
                     )
-                    .bind(before.micros())
+                    .bind(unused_since.micros())
                     .bind(i64::from(most))
-                    .bind(crowded.micros())
-                    .bind(i64::from(kept))
+                    .bind(crowded_since.micros())
+                    .bind(i64::from(newest))
                     .execute(cx)
                     .await?;
                     Ok(Change::Keep(removed.rows_affected()))

@@ -38,39 +38,10 @@ impl Knowledge<'_> {
                         return Ok(Change::Undo(false));
                     }
                     scrub::overwrite(cx, engine, true).await?;
-                    // Ends the open version and deletes its row of the outbox, which holds the text
-                    // once more.
-                    close_open(
-                        cx,
-                        chain,
-                        "erased",
-                        "The text was erased while it was being judged.",
-                        now,
-                    )
-                    .await?;
-                    // Every place that holds words of the text or about it. Prices, sales and hashes
-                    // stay, because they are facts about trades and tell nothing of what was written.
-                    for text in [
-                        "UPDATE units SET title = '', body = '', source_declaration = '' WHERE chain_id = $1",
-                        "UPDATE unit_ratings SET comment = '' WHERE chain_id = $1 AND comment IS NOT NULL",
-                        "UPDATE unit_validations SET detail = '' WHERE unit_id IN
-                             (SELECT id FROM units WHERE chain_id = $1)",
-                        "DELETE FROM unit_vectors WHERE version_id IN (SELECT id FROM units WHERE chain_id = $1)",
-                    ] {
-                        sqlx::query(text).bind(chain.to_string()).execute(&mut *cx).await?;
-                    }
-                    sqlx::query(
-                        "UPDATE chains SET erased_at = $2, taken_down_at = COALESCE(taken_down_at, $2),
-                                taken_down_reason = COALESCE(taken_down_reason, 'other')
-                         WHERE id = $1",
-                    )
-                    .bind(chain.to_string())
-                    .bind(now.micros())
-                    .execute(&mut *cx)
-                    .await?;
-                    forget_prints(cx, chain.to_string(), now).await?;
-                    service_state::search_changed(cx, ItemKind::Unit, &chain.to_string(), now).await?;
+                    let blanked = blank(cx, chain, now).await;
+                    // Also after a failure, or every later change of this connection would write more.
                     scrub::overwrite(cx, engine, false).await?;
+                    blanked?;
                     Ok(Change::Keep(true))
                 })
             })
@@ -93,6 +64,43 @@ impl Knowledge<'_> {
             })
             .await
     }
+}
+
+/// Blanks the texts of a unit, and deletes what was derived from them.
+async fn blank(cx: &mut AnyConnection, chain: UnitId, now: Timestamp) -> Result<(), Error> {
+    // Ends the open version and deletes its row of the outbox, which holds the text
+    // once more.
+    close_open(
+        cx,
+        chain,
+        "erased",
+        "The text was erased while it was being judged.",
+        now,
+    )
+    .await?;
+    // Every place that holds words of the text or about it. Prices, sales and hashes
+    // stay, because they are facts about trades and tell nothing of what was written.
+    for text in [
+        "UPDATE units SET title = '', body = '', source_declaration = '' WHERE chain_id = $1",
+        "UPDATE unit_ratings SET comment = '' WHERE chain_id = $1 AND comment IS NOT NULL",
+        "UPDATE unit_validations SET detail = '' WHERE unit_id IN
+             (SELECT id FROM units WHERE chain_id = $1)",
+        "DELETE FROM unit_vectors WHERE version_id IN (SELECT id FROM units WHERE chain_id = $1)",
+    ] {
+        sqlx::query(text).bind(chain.to_string()).execute(&mut *cx).await?;
+    }
+    sqlx::query(
+        "UPDATE chains SET erased_at = $2, taken_down_at = COALESCE(taken_down_at, $2),
+                taken_down_reason = COALESCE(taken_down_reason, 'other')
+         WHERE id = $1",
+    )
+    .bind(chain.to_string())
+    .bind(now.micros())
+    .execute(&mut *cx)
+    .await?;
+    forget_prints(cx, chain.to_string(), now).await?;
+    service_state::search_changed(cx, ItemKind::Unit, &chain.to_string(), now).await?;
+    Ok(())
 }
 
 /// Adds the job after an outcome that changed nothing, if the unit was erased: its worker may have put prints after the
