@@ -14,7 +14,7 @@ use crate::error::ApiError;
 /// Pattern of a price as text: a whole number of cents, below a billion dollars.
 pub const PATTERN: &str = r"^(0|[1-9][0-9]{0,8})(\.[0-9]{1,2})?$";
 /// Greatest price in dollars.
-pub(crate) const MOST: &str = "999999999.99";
+pub(crate) const MOST_PRICE: &str = "999999999.99";
 /// Pattern of a budget as text, which has at most 16 characters.
 pub(crate) const BUDGET_PATTERN: &str = r"^(0|[1-9][0-9]{0,12})(\.[0-9]{1,2})?$";
 /// Greatest budget in dollars, as 64 bits of micro-USDC hold it.
@@ -35,7 +35,7 @@ impl PriceInput {
         // Computed from the text, so the amount is not rounded as a double would be.
         let amount: MicroUsdc = text
             .parse()
-            .map_err(|_error| ApiError::invalid("/price", broken_rule(&text, MOST)))?;
+            .map_err(|_error| ApiError::invalid("/price", broken_rule(&text, MOST_PRICE)))?;
         Ok(Some(amount))
     }
 }
@@ -132,11 +132,11 @@ mod tests {
             "1,000",
             "12345678901234.567",
         ] {
-            assert_eq!(broken_rule(text, MOST), form, "{text}");
+            assert_eq!(broken_rule(text, MOST_PRICE), form, "{text}");
         }
         for text in ["1000000000", "1000000000.5", "99999999999999999999.99"] {
             assert_eq!(
-                broken_rule(text, MOST),
+                broken_rule(text, MOST_PRICE),
                 "must be at most 999999999.99 dollars",
                 "{text}"
             );
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn the_greatest_amounts_are_amounts() {
-        assert_eq!(amount(json!(MOST)), Ok(Some(999_999_999_990_000)));
+        assert_eq!(amount(json!(MOST_PRICE)), Ok(Some(999_999_999_990_000)));
         let (above, budget) = ("9223372036854.78", MicroUsdc::parse(MOST_BUDGET, 13));
         assert_eq!((budget.is_ok(), MicroUsdc::parse(above, 13).is_ok()), (true, false));
     }

@@ -72,7 +72,7 @@ fn rule(kind: &ValidationErrorKind, error: &ValidationError<'_>, value: Option<&
         ValidationErrorKind::Pattern { pattern } => match pattern.as_str() {
             LINE | TEXT => "must not contain control characters".to_owned(),
             VISIBLE => "must have visible ASCII characters only".to_owned(),
-            price::PATTERN => amount(price::MOST),
+            price::PATTERN => amount(price::MOST_PRICE),
             price::BUDGET_PATTERN => amount(price::MOST_BUDGET),
             other => format!("must match the pattern {other}"),
         },

@@ -52,11 +52,11 @@ pub(crate) fn next_page(body: &Bytes, pointer: &str) -> Result<Option<String>, F
 }
 
 fn parse(body: &[u8]) -> Result<Value, Failure> {
-    whole(body).map_err(|_error| Failure::form("the answer is no complete JSON"))
+    parse_with_digits(body).map_err(|_error| Failure::form("the answer is no complete JSON"))
 }
 
 /// Parses JSON. A number of which the parser would drop digits stays as the text has it.
-fn whole(text: &[u8]) -> serde_json::Result<Value> {
+fn parse_with_digits(text: &[u8]) -> serde_json::Result<Value> {
     // Before a number is replaced, because what takes its place may be JSON where the number is none.
     let parsed = serde_json::from_slice(text)?;
     let places = lost_digits(text);
@@ -97,7 +97,7 @@ fn lines(body: &[u8], is_framed: bool) -> Result<Vec<Value>, Failure> {
     let lines = body.split(|byte| *byte == b'\n');
     let lines = lines.filter(|line| !line.trim_ascii().is_empty());
     lines
-        .map(|line| whole(line).map_err(|_error| Failure::form("a line of the answer is no JSON")))
+        .map(|line| parse_with_digits(line).map_err(|_error| Failure::form("a line of the answer is no JSON")))
         .collect()
 }
 

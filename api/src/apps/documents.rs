@@ -227,7 +227,7 @@ impl Web {
             };
             (of_address, of_operator)
         };
-        // The shares come first: who waits for its own share must not keep others from the same document.
+        // Shares before places: a caller that waits for its share must not occupy a place for the same document.
         let shares = timeout_at(deadline, shares).await;
         let shares = shares.map_err(|_late| FetchError::ShareTaken)?;
         let of_url = self.places(asker).of_url.acquire(url.to_owned());

@@ -18,9 +18,9 @@ use crate::periodic::Rounds;
 
 /// Registered clients that a round removes at most, so that a flood of registrations makes no long transaction.
 const CLIENTS: u32 = 500;
-/// Registered clients that are kept for [`apps::UNUSED`] without a consent; where strangers have registered more, the
-/// older ones go after a day.
-const UNUSED_CLIENTS: u32 = 100_000;
+/// The newest registered clients, which are kept for [`apps::UNUSED`] without a consent. Older ones without a consent go
+/// after a day, so that a flood of registrations fills no disk.
+const NEWEST_CLIENTS: u32 = 100_000;
 
 /// Task that sweeps accounts.
 #[derive(Debug)]
@@ -67,7 +67,7 @@ impl AccountSweeper {
             .prune(now, now.minus(apps::KEPT), now.minus(apps::REMEMBERED))
             .await?;
         let clients = oauth
-            .clients_prune(now.minus(apps::UNUSED), now.minus(apps::KEPT), UNUSED_CLIENTS, CLIENTS)
+            .clients_prune(now.minus(apps::UNUSED), now.minus(apps::KEPT), NEWEST_CLIENTS, CLIENTS)
             .await?;
         Ok(claims + unverified + apps + clients + accounts.tidy(now).await?)
     }

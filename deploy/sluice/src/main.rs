@@ -19,8 +19,7 @@ fn main() -> ExitCode {
     sluice::run(Cli::parse()).unwrap_or_else(|error| {
         let said = format!("sluice: {error:#}");
         // Names of files and texts of the service are in it; some errors have several lines.
-        let said: Vec<String> = said.split('\n').map(terminal::plain).collect();
-        terminal::note(&said.join("\n"));
+        terminal::note(&terminal::plain_lines(said.split('\n')));
         exit::code_of(&error).into()
     })
 }

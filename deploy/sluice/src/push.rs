@@ -224,8 +224,7 @@ fn headline(arguments: &Push, contribution: &Contribution) -> String {
 fn summary(arguments: &Push, contribution: &Contribution) -> anyhow::Result<()> {
     // Names of members and texts of the service are in them.
     let lines = outcome(arguments, contribution);
-    let lines: Vec<String> = lines.iter().map(|line| terminal::plain(line)).collect();
-    terminal::line(&lines.join("\n"))?;
+    terminal::line(&terminal::plain_lines(lines.iter().map(String::as_str)))?;
     Ok(())
 }
 

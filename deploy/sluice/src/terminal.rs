@@ -57,6 +57,12 @@ pub fn plain(line: &str) -> String {
     plain
 }
 
+/// Returns lines with texts of others as they are printed, one below the other.
+pub fn plain_lines<'a>(lines: impl IntoIterator<Item = &'a str>) -> String {
+    let lines: Vec<String> = lines.into_iter().map(plain).collect();
+    lines.join("\n")
+}
+
 /// Returns true for controls, line and paragraph separators, and format characters (Unicode general categories Cc, Zl,
 /// Zp and Cf), which hide or reorder the text around them.
 pub(crate) fn is_obeyed(character: char) -> bool {

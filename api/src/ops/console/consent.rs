@@ -185,7 +185,7 @@ fn place(uri: &str) -> String {
         return uri.to_owned();
     };
     match (url.host_str(), url.port()) {
-        // What stands for a host after the scheme of a program is its own word, and could be the name of any site.
+        // After a private scheme the host is a name that the program chose, and could be that of any site.
         (Some(host), port) if matches!(url.scheme(), "https" | "http") => match port {
             Some(port) => format!("{host}:{port}"),
             None => host.to_owned(),

@@ -156,7 +156,8 @@ impl Seen {
         if now.since(*at) >= SEEN {
             return None;
         }
-        // A table stores a record in fewer bytes than JSON does.
+        // An estimate: most tables are smaller than their JSON, and a small batch takes some kilobytes more. The other half
+        // of the free bytes has room for what batches of some seconds take beyond it.
         *bytes = bytes.saturating_add(batch);
         Some(*bytes)
     }

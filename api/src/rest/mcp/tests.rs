@@ -293,7 +293,7 @@ async fn what_quotes_a_stranger_is_marked_in_answers_and_errors() {
     assert_eq!(marks(&result), (true, true), "{result}");
     let result = run("contribution_status", json!({"slug": "tides", "id": id})).await;
     assert_eq!(marks(&result), (true, true), "{result}");
-    let result = run("choose_answer", json!({"id": uuid(), "answerId": 1})).await;
+    let result = run("choose_answer", json!({"id": UNKNOWN, "answerId": 1})).await;
     assert_eq!(
         (&result["isError"], marks(&result)),
         (&json!(true), (true, true)),
@@ -310,9 +310,8 @@ async fn what_quotes_a_stranger_is_marked_in_answers_and_errors() {
     }
 }
 
-fn uuid() -> &'static str {
-    "01900000-0000-7000-8000-000000000000"
-}
+/// Id of nothing.
+const UNKNOWN: &str = "01900000-0000-7000-8000-000000000000";
 
 #[tokio::test]
 async fn an_unlisted_tool_says_that_it_quotes_others() {
