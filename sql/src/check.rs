@@ -5,6 +5,7 @@
 //! compile error here and not a hole. Anything that the check does not name is refused.
 
 pub(crate) mod alike;
+mod ambiguous;
 mod bounded;
 mod expression;
 mod formats;

@@ -18,6 +18,7 @@ mod json;
 mod lengths;
 mod membership;
 mod mixed;
+mod moments;
 mod numeric;
 mod ordered;
 mod parts;

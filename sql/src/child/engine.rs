@@ -41,7 +41,8 @@ use super::regex::Substrings;
 use super::render::{Rows, Shown};
 use super::rule::AsPostgres;
 use super::{
-    checked, differences, doubles, in_order, interval_aggregates, json, ordered, regex, temporal, total, windows, words,
+    checked, differences, doubles, in_order, interval_aggregates, json, moments, ordered, regex, temporal, total,
+    windows, words,
 };
 use crate::Answer;
 use crate::check::alike;
@@ -271,7 +272,10 @@ fn state(setup: &Setup) -> Result<SessionState> {
     ];
     aggregates.retain(|function| allowed(function.name()) && replaced.iter().all(|own| own.name() != function.name()));
     aggregates.extend(replaced.map(Arc::new));
-    let aggregates = aggregates.into_iter().map(interval_aggregates::either).collect();
+    let aggregates = moments::functions(aggregates)
+        .into_iter()
+        .map(interval_aggregates::either)
+        .collect();
     let mut windows = SessionStateDefaults::default_window_functions();
     windows.retain(|function| allowed(function.name()));
     let mut planners: Vec<Arc<dyn ExprPlanner>> =

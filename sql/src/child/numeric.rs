@@ -196,7 +196,7 @@ pub(super) fn double(expr: Expr) -> Expr {
     call(Operation::Double, vec![expr])
 }
 
-/// Writes a number. One that is rounded to so many digits has as many in its text.
+/// Returns the call that writes a number. As in `PostgreSQL` the text of `round(x, 2)` has two digits behind the point.
 fn text(expr: Expr) -> Expr {
     let digits = match &expr {
         Expr::ScalarFunction(function) if matches!(function.name(), "numeric_round" | "numeric_truncate") => {
@@ -269,6 +269,10 @@ fn replaced(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
 fn signed(expr: Expr, schema: &DFSchema) -> Expr {
     match expr.get_type(schema) {
         Ok(DataType::UInt64) => cast(expr, DataType::Int64),
+        Ok(DataType::List(item)) if *item.data_type() == DataType::UInt64 => {
+            let item = item.as_ref().clone().with_data_type(DataType::Int64);
+            cast(expr, DataType::List(item.into()))
+        }
         _ => expr,
     }
 }
@@ -489,7 +493,7 @@ fn of_function(function: ScalarFunction, schema: &DFSchema) -> Transformed<Expr>
             args.insert(0, value);
             return Transformed::yes(call(operation, args));
         }
-        // `round(count, -2)`
+        // `round(count, -2)` takes a numeric in `PostgreSQL`; the engine's takes a double, which has fewer digits.
         (Some(operation @ Operation::Cut(_)), Class::Whole) if args.len() == 2 => {
             return Transformed::yes(call(operation, args));
         }

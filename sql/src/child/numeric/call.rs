@@ -234,10 +234,12 @@ pub(in crate::child) fn beyond() -> ArrowError {
     ArrowError::ArithmeticOverflow("a number has more than 40 digits before the point".to_owned())
 }
 
-/// A column of decimals or integers, or one value for all rows.
+/// A column of decimals or integers.
 struct Operand {
     values: Decimal256Array,
+    /// Tells that `value` is the one of all rows.
     constant: bool,
+    value: Option<i256>,
     scale: u8,
 }
 
@@ -260,16 +262,33 @@ impl Operand {
                 &DataType::Decimal256(DECIMAL256_MAX_PRECISION, i8::try_from(scale).unwrap_or_default()),
             )?,
         };
+        let values = values.as_primitive::<Decimal256Type>().clone();
+        if !constant {
+            return Ok(Self {
+                values,
+                constant,
+                value: None,
+                scale,
+            });
+        }
+        // A literal such as 2.0 divides faster as 2.
+        let value = values
+            .is_valid(0)
+            .then(|| digits::without_zeros(values.value(0), scale));
         Ok(Self {
-            values: values.as_primitive::<Decimal256Type>().clone(),
+            values,
             constant,
-            scale,
+            value: value.map(|(value, _)| value),
+            scale: value.map_or(scale, |(_, scale)| scale),
         })
     }
 
     fn get(&self, row: usize) -> Option<i256> {
-        let row = if self.constant { 0 } else { row };
-        self.values.is_valid(row).then(|| self.values.value(row))
+        if self.constant {
+            self.value
+        } else {
+            self.values.is_valid(row).then(|| self.values.value(row))
+        }
     }
 
     fn scaled(&self, value: i256, kind: &DataType) -> Option<i256> {
@@ -277,7 +296,7 @@ impl Operand {
     }
 }
 
-/// How many digits stay, for each row.
+/// Number of digits behind the point that are kept, for each row.
 struct Kept(ArrayRef);
 
 impl Kept {
