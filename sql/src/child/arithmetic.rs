@@ -98,30 +98,7 @@ impl ExprPlanner for Arithmetic {
             (BinaryOperator::Multiply, (Operand::Interval, Operand::Whole | Operand::Number)) => call(Operation::Times),
             (BinaryOperator::Multiply, (Operand::Whole | Operand::Number, Operand::Interval)) => call(Operation::Times),
             (BinaryOperator::Divide, (Operand::Interval, Operand::Whole | Operand::Number)) => call(Operation::Divided),
-            (op, (Operand::Whole, Operand::Whole)) => mark(l, schema).max(mark(r, schema)).map(|mark| match op {
-                BinaryOperator::Divide => {
-                    let kind = if mark == Mark::Numeric {
-                        WHOLE
-                    } else {
-                        DataType::Float64
-                    };
-                    let made = |of: &Expr| cast(of.clone(), kind.clone());
-                    binary_expr(made(l), Operator::Divide, made(r))
-                }
-                op => {
-                    let op = match op {
-                        BinaryOperator::Plus => Operator::Plus,
-                        BinaryOperator::Minus => Operator::Minus,
-                        BinaryOperator::Multiply => Operator::Multiply,
-                        _ => Operator::Modulo,
-                    };
-                    let extract = mark == Mark::Numeric;
-                    temporal::call(
-                        Operation::Marked { extract },
-                        vec![binary_expr(l.clone(), op, r.clone())],
-                    )
-                }
-            }),
+            (op, (Operand::Whole, Operand::Whole)) => of_marked(op, l, r, schema),
             (_, (Operand::Interval, Operand::Interval)) => {
                 return Err(refused(&format!(
                     "intervals cannot be combined by `{op}`: take their seconds with extract(epoch FROM …)"
@@ -134,6 +111,29 @@ impl ExprPlanner for Arithmetic {
             None => PlannerResult::Original(expr),
         })
     }
+}
+
+/// Returns arithmetic of whole numbers of which one carries a mark of its type, or `None` without a mark.
+fn of_marked(op: &BinaryOperator, left: &Expr, right: &Expr, schema: &DFSchema) -> Option<Expr> {
+    let mark = mark(left, schema).max(mark(right, schema))?;
+    let op = match op {
+        BinaryOperator::Divide => {
+            let kind = if mark == Mark::Numeric {
+                WHOLE
+            } else {
+                DataType::Float64
+            };
+            let made = |of: &Expr| cast(of.clone(), kind.clone());
+            return Some(binary_expr(made(left), Operator::Divide, made(right)));
+        }
+        BinaryOperator::Plus => Operator::Plus,
+        BinaryOperator::Minus => Operator::Minus,
+        BinaryOperator::Multiply => Operator::Multiply,
+        _ => Operator::Modulo,
+    };
+    let extract = mark == Mark::Numeric;
+    let made = binary_expr(left.clone(), op, right.clone());
+    Some(temporal::call(Operation::Marked { extract }, vec![made]))
 }
 
 fn no_days() -> DataFusionError {

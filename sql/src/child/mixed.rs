@@ -351,43 +351,49 @@ fn is_no_text(expr: &Expr, schema: &DFSchema, of: &str) -> Result<()> {
     Ok(())
 }
 
+/// Gives both sides of an operator one type, or checks that they have the one that it takes. Returns true if a side was
+/// changed.
+fn of_operator(left: &mut Expr, op: Operator, right: &mut Expr, schema: &DFSchema) -> Result<bool> {
+    Ok(match op {
+        Operator::RegexMatch
+        | Operator::RegexIMatch
+        | Operator::RegexNotMatch
+        | Operator::RegexNotIMatch
+        | Operator::LikeMatch
+        | Operator::ILikeMatch
+        | Operator::NotLikeMatch
+        | Operator::NotILikeMatch => {
+            is_text(left, schema, &format!("`{op}`"))?;
+            is_text(right, schema, &format!("`{op}`"))?;
+            false
+        }
+        Operator::BitwiseAnd
+        | Operator::BitwiseOr
+        | Operator::BitwiseXor
+        | Operator::BitwiseShiftLeft
+        | Operator::BitwiseShiftRight => {
+            of_whole(left, schema, op)?;
+            of_whole(right, schema, op)?;
+            false
+        }
+        op if op.supports_propagation() => unified(&mut [left, right], schema)?,
+        Operator::Plus | Operator::Minus | Operator::Multiply | Operator::Divide | Operator::Modulo => {
+            let numbers = [&*left, &*right].map(|side| Operand::of(side, schema).kind);
+            // Dates and intervals are computed with, too.
+            if numbers.contains(&Some(Kind::Time)) {
+                false
+            } else {
+                unified(&mut [left, right], schema)?
+            }
+        }
+        _ => false,
+    })
+}
+
 fn replaced(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let mut expr = expr;
     let changed = match &mut expr {
-        Expr::BinaryExpr(BinaryExpr { left, op, right }) => match op {
-            Operator::RegexMatch
-            | Operator::RegexIMatch
-            | Operator::RegexNotMatch
-            | Operator::RegexNotIMatch
-            | Operator::LikeMatch
-            | Operator::ILikeMatch
-            | Operator::NotLikeMatch
-            | Operator::NotILikeMatch => {
-                is_text(left, schema, &format!("`{op}`"))?;
-                is_text(right, schema, &format!("`{op}`"))?;
-                false
-            }
-            Operator::BitwiseAnd
-            | Operator::BitwiseOr
-            | Operator::BitwiseXor
-            | Operator::BitwiseShiftLeft
-            | Operator::BitwiseShiftRight => {
-                of_whole(left, schema, *op)?;
-                of_whole(right, schema, *op)?;
-                false
-            }
-            op if op.supports_propagation() => unified(&mut [&mut **left, &mut **right], schema)?,
-            Operator::Plus | Operator::Minus | Operator::Multiply | Operator::Divide | Operator::Modulo => {
-                let numbers = [&**left, &**right].map(|side| Operand::of(side, schema).kind);
-                // Dates and intervals are computed with, too.
-                if numbers.contains(&Some(Kind::Time)) {
-                    false
-                } else {
-                    unified(&mut [&mut **left, &mut **right], schema)?
-                }
-            }
-            _ => false,
-        },
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) => of_operator(left, *op, right, schema)?,
         Expr::Like(Like { expr, pattern, .. }) => {
             is_text(expr, schema, "LIKE")?;
             is_text(pattern, schema, "LIKE")?;

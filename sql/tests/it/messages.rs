@@ -18,7 +18,7 @@ const ENGINE: [&str; 16] = [
     "Plan",
     "Utf8",
     "coerc",
-    "common type",
+    "common type to coerce",
     "infer",
     "signature",
     "user-defined",

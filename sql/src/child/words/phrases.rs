@@ -89,10 +89,8 @@ fn of_operator(text: &str) -> Option<String> {
     });
     Some(match found {
         Some((operator, left, right)) => {
-            format!(
-                "`{operator}` cannot be used with {left} and {right}: cast one of them, such as x::{}",
-                simple(left, right)
-            )
+            let remedy = remedy(operator, left, right);
+            format!("`{operator}` cannot be used with {left} and {right}: {remedy}")
         }
         None => "an operator cannot be used with values of these types: cast one of them".to_owned(),
     })
