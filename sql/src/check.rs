@@ -14,6 +14,7 @@ mod names;
 mod numbers;
 mod query;
 mod rewrite;
+pub(crate) mod scope;
 mod times;
 
 use datafusion::sql::sqlparser::ast::Statement;
@@ -145,6 +146,9 @@ pub(crate) fn parse(sql: &str, contract: Option<&Contract>) -> Result<Statement,
     match &statement {
         Statement::Query(select) => query::statement(select)?,
         other => return Err(Refusal::of(other, "only SELECT is allowed")),
+    }
+    if let Some(contract) = contract {
+        scope::rewrite(&mut statement, contract)?;
     }
     Ok(statement)
 }

@@ -16,9 +16,14 @@ mod in_order;
 mod interval_aggregates;
 mod json;
 mod lengths;
+mod literal;
 mod membership;
 mod mixed;
+<<<<<<< HEAD
 mod moments;
+=======
+mod named;
+>>>>>>> m-hsql2
 mod numeric;
 mod ordered;
 mod parts;

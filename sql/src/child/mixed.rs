@@ -320,6 +320,12 @@ fn read(expr: &Expr, kind: Option<Kind>, to: &DataType) -> Result<Option<Expr>> 
     Ok(Some(Expr::Literal(read, metadata.clone())))
 }
 
+/// Reads a text of the statement beside a boolean.
+pub(super) fn boolean(text: Expr) -> Result<Expr> {
+    let read = read(&text, Some(Kind::Boolean), &DataType::Boolean)?;
+    Ok(read.unwrap_or(text))
+}
+
 fn unreadable(text: &str, what: &str) -> DataFusionError {
     let shown: String = text.chars().take(60).collect();
     DataFusionError::Plan(format!("the text `{shown}` is not {what}"))

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use datafusion::arrow::array::{Array as _, ArrayRef, AsArray as _, Decimal256Array, Float64Array, StringArray};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{
-    DECIMAL256_MAX_PRECISION, DataType, Decimal256Type, Field, FieldRef, Float64Type, Int64Type, i256,
+    DECIMAL256_MAX_PRECISION, DataType, Decimal256Type, Field, FieldRef, Float32Type, Float64Type, Int64Type, i256,
 };
 use datafusion::arrow::error::ArrowError;
 use datafusion::common::ScalarValue;
@@ -310,6 +310,12 @@ impl Kept {
     }
 }
 
+/// Returns true if a number has no digit but zero.
+fn is_zero(text: &str) -> bool {
+    let mantissa = text.split(['e', 'E']).next().unwrap_or_default();
+    !mantissa.bytes().any(|digit| matches!(digit, b'1'..=b'9'))
+}
+
 /// Reads numbers and texts as decimals.
 fn exact(of: &ColumnarValue, rows: usize) -> Result<ArrayRef> {
     let array = of.to_array(rows)?;
@@ -317,7 +323,14 @@ fn exact(of: &ColumnarValue, rows: usize) -> Result<ArrayRef> {
         DataFusionError::Execution(format!("`{shown}` is no number of at most 40 digits before the point"))
     };
     let values: Decimal256Array = match array.data_type() {
-        DataType::Float16 | DataType::Float32 | DataType::Float64 => {
+        DataType::Float32 => {
+            let read = |single: f32| digits::of_single(single).ok_or_else(|| none(&single));
+            let singles = array.as_primitive::<Float32Type>().iter();
+            singles
+                .map(|single| single.map(read).transpose())
+                .collect::<Result<_>>()?
+        }
+        DataType::Float16 | DataType::Float64 => {
             let doubles = cast(&array, &DataType::Float64)?;
             let doubles = doubles.as_primitive::<Float64Type>();
             let read = |double: f64| digits::of_double(double).ok_or_else(|| none(&double));
@@ -328,7 +341,17 @@ fn exact(of: &ColumnarValue, rows: usize) -> Result<ArrayRef> {
         }
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
             let texts = cast(&array, &DataType::Utf8)?;
-            let read = |text: &str| digits::read(text).ok_or_else(|| none(&text));
+            let read = |text: &str| {
+                let value = digits::read(text).ok_or_else(|| none(&text))?;
+                if value == i256::ZERO && !is_zero(text) {
+                    let problem = format!(
+                        "`{}` has more than 36 digits behind the point before those that count",
+                        text.trim()
+                    );
+                    return Err(DataFusionError::Execution(problem));
+                }
+                Ok(value)
+            };
             let texts = texts.as_string::<i32>().iter();
             texts.map(|text| text.map(read).transpose()).collect::<Result<_>>()?
         }

@@ -241,6 +241,15 @@ pub(in crate::child) fn of_double(value: f64) -> Option<i256> {
     }
 }
 
+/// Reads the number of 32 bits as `PostgreSQL` casts it to numeric: its first 6 digits.
+pub(in crate::child) fn of_single(value: f32) -> Option<i256> {
+    if value.is_finite() {
+        read(&format!("{value:.5e}"))
+    } else {
+        None
+    }
+}
+
 /// Writes all digits of a value, without zeros at the end of a fraction.
 pub(in crate::child) fn exact_text(value: i256, scale: u8) -> String {
     written(value, scale, usize::from(scale))
