@@ -19,11 +19,8 @@ mod lengths;
 mod literal;
 mod membership;
 mod mixed;
-<<<<<<< HEAD
 mod moments;
-=======
 mod named;
->>>>>>> m-hsql2
 mod numeric;
 mod ordered;
 mod parts;
