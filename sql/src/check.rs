@@ -5,6 +5,7 @@
 //! compile error here and not a hole. Anything that the check does not name is refused.
 
 pub(crate) mod alike;
+mod ambiguous;
 mod bounded;
 mod expression;
 mod formats;
@@ -13,6 +14,7 @@ mod names;
 mod numbers;
 mod query;
 mod rewrite;
+pub(crate) mod scope;
 mod times;
 
 use datafusion::sql::sqlparser::ast::Statement;
@@ -144,6 +146,9 @@ pub(crate) fn parse(sql: &str, contract: Option<&Contract>) -> Result<Statement,
     match &statement {
         Statement::Query(select) => query::statement(select)?,
         other => return Err(Refusal::of(other, "only SELECT is allowed")),
+    }
+    if let Some(contract) = contract {
+        scope::rewrite(&mut statement, contract)?;
     }
     Ok(statement)
 }

@@ -253,6 +253,17 @@ impl Spec {
         ..Self::BASE
     };
 
+    /// A call that sends records to a dataset, or changes what was sent.
+    pub const CONTRIBUTION: Self = Self {
+        tag: "datasets",
+        accepts: KEY,
+        scope: Scope::Write,
+        effect: Effect::Write,
+        audit: false,
+        item: Item::Project,
+        ..Self::BASE
+    };
+
     /// A public read. Table entries take from it the fields that they do not set.
     pub const BASE: Self = Self {
         name: "",

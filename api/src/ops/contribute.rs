@@ -26,7 +26,7 @@ use crate::config::Limits;
 use crate::cx::Cx;
 use crate::error::{ApiError, whole_seconds};
 use crate::flow::Rejected;
-use crate::operation::{BodySize, Effect, Item, KEY, Operations, Scope, Spec};
+use crate::operation::{BodySize, Operations, Spec};
 use crate::schema::{Bound, TEXT, VISIBLE};
 use crate::wire::ContributionAllowance;
 use crate::{entitlement, faults};
@@ -51,12 +51,6 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
             summary: "Contribute a batch of records",
             description: "A 201 is durable: the batch will be judged and merged or rejected, once. The same \
                           idempotency key within its window answers for the first call, with the outcome as it is now.",
-            tag: "datasets",
-            accepts: KEY,
-            scope: Scope::Write,
-            effect: Effect::Write,
-            audit: false,
-            item: Item::Project,
             body: BodySize::Batch,
             raw_body_member: Some("records"),
             keeps_digits: true,
@@ -89,7 +83,7 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
                 ),
             ],
             example: EXAMPLE,
-            ..Spec::BASE
+            ..Spec::CONTRIBUTION
         },
         &[wait_bound(limits), records_bound(limits)],
         contribute,

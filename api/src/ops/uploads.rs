@@ -33,7 +33,7 @@ use crate::cx::Cx;
 use crate::entitlement;
 use crate::error::{ApiError, Detail, chain};
 use crate::flow::Rejected;
-use crate::operation::{Effect, Item, KEY, Operations, Scope, Spec};
+use crate::operation::{Operations, Spec};
 use crate::schema::{Bound, TEXT};
 use crate::wire::{ContributionAllowance, When};
 
@@ -56,12 +56,6 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
             description: "PUT each part to its URL with exactly its length, keep the `ETag` of each answer, then complete \
                           the upload. The file is one record a line (JSON Lines). An upload that is not completed \
                           expires; a part may be sent again until then.",
-            tag: "datasets",
-            accepts: KEY,
-            scope: Scope::Write,
-            effect: Effect::Write,
-            audit: false,
-            item: Item::Project,
             success: &[(201, "The upload, with a URL for each part.")],
             failure: &[
                 (
@@ -77,7 +71,7 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
             ],
             example: r#"{"bytes": 1000000000, "parts": 12, "partSize": 83886080, "compression": "gzip",
                 "sourceDeclaration": "The gauge's log of 2026."}"#,
-            ..Spec::BASE
+            ..Spec::CONTRIBUTION
         },
         &[Bound {
             at: "/properties/bytes",
@@ -95,12 +89,6 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
             summary: "Turn the parts of an upload into a contribution",
             description: "A 201 is durable: the records will be judged and merged or rejected, once; follow it as a \
                           contribution of the same id. Completing again with the same tags gives the same answer.",
-            tag: "datasets",
-            accepts: KEY,
-            scope: Scope::Write,
-            effect: Effect::Write,
-            audit: false,
-            item: Item::Project,
             success: &[(201, "The contribution.")],
             failure: &[
                 (404, "There is no such upload that the caller may complete."),
@@ -112,7 +100,7 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
                 (503, NOT_COMPLETED),
             ],
             example: r#"{"etags": [{"n": 1, "etag": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"}]}"#,
-            ..Spec::BASE
+            ..Spec::CONTRIBUTION
         },
         &[],
         complete,

@@ -30,6 +30,11 @@ pub(crate) fn shown(name: &str) -> &str {
     name.split(MARK).next().unwrap_or_default()
 }
 
+/// Returns a name of its own for a column that is shown as `name`. The number is no other's.
+pub(super) fn marked(name: &str, number: usize) -> Ident {
+    Ident::with_quote('"', format!("{name}{MARK}{number}"))
+}
+
 /// Returns a text with [`shown`] names.
 pub(crate) fn without_marks(text: &str) -> String {
     let mut pieces = text.split(MARK);
@@ -291,7 +296,7 @@ impl Separator {
 
     fn mark(&mut self, item: &mut SelectItem, name: &str) {
         self.marked += 1;
-        let alias = Ident::with_quote('"', format!("{name}{MARK}{}", self.marked));
+        let alias = marked(name, self.marked);
         match item {
             SelectItem::UnnamedExpr(expr) => {
                 let expr = std::mem::replace(expr, Expr::value(Value::Null));

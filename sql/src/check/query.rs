@@ -11,7 +11,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::names::normal;
-use super::{MAX_DEPTH, MAX_GROUPING_SETS, MAX_SIZE, MAX_TABLES, Refusal, TABLE};
+use super::{MAX_DEPTH, MAX_GROUPING_SETS, MAX_SIZE, MAX_TABLES, Refusal, TABLE, ambiguous};
 
 const ONLY_SELECT: &str = "only SELECT is allowed";
 const ONLY_TABLE: &str = "the only tables are `records` and the WITH queries before this point";
@@ -114,6 +114,7 @@ impl Walk {
             }
             walk.body(body)?;
             if let Some(order_by) = order_by {
+                ambiguous::check(body, order_by)?;
                 walk.order_by(order_by)?;
             }
             if let Some(limit) = limit_clause {

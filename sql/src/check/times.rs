@@ -4,7 +4,7 @@
 
 use datafusion::sql::sqlparser::ast::{
     DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, Interval,
-    ObjectName, TypedString, Value, ValueWithSpan,
+    ObjectName, TypedString, UnaryOperator, Value, ValueWithSpan,
 };
 
 use super::Refusal;
@@ -27,17 +27,36 @@ pub(super) fn rewrite(expr: &mut Expr) {
             }
         }
         Expr::Interval(interval) => {
-            // What cannot be read is refused by the check.
-            if let Some(plain) = said(interval).and_then(|text| time::interval::Interval::parse(&text)) {
-                let time::interval::Interval { months, days, micros } = plain;
-                *interval.value = Expr::Value(ValueWithSpan::from(Value::SingleQuotedString(format!(
-                    "{months} months {days} days {micros} microseconds"
-                ))));
-                interval.leading_field = None;
+            in_units(interval, false);
+        }
+        // The engine puts the sign before the text, where it would be that of the first unit alone.
+        Expr::UnaryOp {
+            op: UnaryOperator::Minus,
+            expr: operand,
+        } => {
+            if let Expr::Interval(interval) = &mut **operand
+                && in_units(interval, true)
+            {
+                *expr = std::mem::replace(&mut **operand, null());
             }
         }
         _ => {}
     }
+}
+
+/// Writes an interval as months, days and microseconds, perhaps with the other sign. Returns false if it cannot be read; it
+/// stays as it is then, because the check refuses it with the text as it was written.
+fn in_units(interval: &mut Interval, negated: bool) -> bool {
+    let plain = said(interval).and_then(|text| time::interval::Interval::parse(&text));
+    let plain = plain.and_then(|plain| if negated { plain.negated().ok() } else { Some(plain) });
+    let Some(time::interval::Interval { months, days, micros }) = plain else {
+        return false;
+    };
+    *interval.value = Expr::Value(ValueWithSpan::from(Value::SingleQuotedString(format!(
+        "{months} months {days} days {micros} microseconds"
+    ))));
+    interval.leading_field = None;
+    true
 }
 
 /// Checks the text of an interval.

@@ -3,14 +3,16 @@
 //! Invariant: the engine sees these operators only where its result is that of `PostgreSQL`. The functions are chosen
 //! while the statement is planned, because their types differ from those of the engine's operators.
 
-use datafusion::arrow::datatypes::DataType;
-use datafusion::common::{DFSchema, ScalarValue};
+use datafusion::arrow::datatypes::{DataType, Field};
+use datafusion::common::{DFSchema, ExprSchema as _, ScalarValue};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::{Expr, ExprSchemable as _, Operator, binary_expr, cast};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
-use super::temporal::{self, DIVISIBLE, INTERVAL, Kind, LOCAL, Operation, instant};
+use super::numeric::WHOLE;
+use super::parts::BIGINT;
+use super::temporal::{self, DIVISIBLE, INTERVAL, Kind, LOCAL, OF_EXTRACT, Operation, instant};
 
 /// The planner of arithmetic. It comes before those of the engine.
 #[derive(Debug)]
@@ -19,7 +21,10 @@ pub(super) struct Arithmetic;
 impl ExprPlanner for Arithmetic {
     fn plan_extract(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
         Ok(PlannerResult::Planned(temporal::call(
-            Operation::Part { divisible: true },
+            Operation::Part {
+                extract: true,
+                divisible: true,
+            },
             args,
         )))
     }
@@ -27,7 +32,7 @@ impl ExprPlanner for Arithmetic {
     fn plan_binary_op(&self, expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
         let plus = match expr.op {
             BinaryOperator::Plus | BinaryOperator::Multiply => true,
-            BinaryOperator::Minus | BinaryOperator::Divide => false,
+            BinaryOperator::Minus | BinaryOperator::Divide | BinaryOperator::Modulo => false,
             _ => return Ok(PlannerResult::Original(expr)),
         };
         // An operand without a type is reported where the statement is checked as a whole.
@@ -68,6 +73,14 @@ impl ExprPlanner for Arithmetic {
             (BinaryOperator::Plus, (Operand::Interval, Operand::Timestamp | Operand::Date)) => {
                 sum(r, right.data_type(), l)
             }
+            (BinaryOperator::Plus | BinaryOperator::Minus, (Operand::Date, Operand::Whole))
+                if !is_days(r, right, schema) =>
+            {
+                return Err(no_days());
+            }
+            (BinaryOperator::Plus, (Operand::Whole, Operand::Date)) if !is_days(l, left, schema) => {
+                return Err(no_days());
+            }
             (BinaryOperator::Plus, (Operand::Date, Operand::Whole)) => call(Operation::ShiftedDate),
             (BinaryOperator::Plus, (Operand::Whole, Operand::Date)) => swapped(Operation::ShiftedDate),
             (BinaryOperator::Minus, (Operand::Date, Operand::Whole)) => {
@@ -85,14 +98,7 @@ impl ExprPlanner for Arithmetic {
             (BinaryOperator::Multiply, (Operand::Interval, Operand::Whole | Operand::Number)) => call(Operation::Times),
             (BinaryOperator::Multiply, (Operand::Whole | Operand::Number, Operand::Interval)) => call(Operation::Times),
             (BinaryOperator::Divide, (Operand::Interval, Operand::Whole | Operand::Number)) => call(Operation::Divided),
-            (BinaryOperator::Divide, (Operand::Whole, Operand::Whole))
-                if [left, right]
-                    .iter()
-                    .any(|field| field.metadata().contains_key(DIVISIBLE)) =>
-            {
-                let double = |of: &Expr| cast(of.clone(), DataType::Float64);
-                Some(binary_expr(double(l), Operator::Divide, double(r)))
-            }
+            (op, (Operand::Whole, Operand::Whole)) => of_marked(op, l, r, schema),
             (_, (Operand::Interval, Operand::Interval)) => {
                 return Err(refused(&format!(
                     "intervals cannot be combined by `{op}`: take their seconds with extract(epoch FROM …)"
@@ -106,6 +112,126 @@ impl ExprPlanner for Arithmetic {
         })
     }
 }
+
+/// Returns arithmetic of whole numbers of which one carries a mark of its type, or `None` without a mark.
+fn of_marked(op: &BinaryOperator, left: &Expr, right: &Expr, schema: &DFSchema) -> Option<Expr> {
+    let mark = mark(left, schema).max(mark(right, schema))?;
+    let op = match op {
+        BinaryOperator::Divide => {
+            let kind = if mark == Mark::Numeric {
+                WHOLE
+            } else {
+                DataType::Float64
+            };
+            let made = |of: &Expr| cast(of.clone(), kind.clone());
+            return Some(binary_expr(made(left), Operator::Divide, made(right)));
+        }
+        BinaryOperator::Plus => Operator::Plus,
+        BinaryOperator::Minus => Operator::Minus,
+        BinaryOperator::Multiply => Operator::Multiply,
+        _ => Operator::Modulo,
+    };
+    let extract = mark == Mark::Numeric;
+    let made = binary_expr(left.clone(), op, right.clone());
+    Some(temporal::call(Operation::Marked { extract }, vec![made]))
+}
+
+fn no_days() -> DataFusionError {
+    refused("an integer of 64 bits is not added to a date: cast it with ::int, as in `day + n::int`")
+}
+
+/// Type that a whole number has in `PostgreSQL`, where it is not an integer. A double is the type of both together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Mark {
+    Numeric,
+    Double,
+}
+
+/// Returns the mark of a part of a time, and of what is computed from it or chosen of it. A cast has none.
+fn mark(expr: &Expr, schema: &DFSchema) -> Option<Mark> {
+    let of = |expr: &Expr| mark(expr, schema);
+    match expr {
+        Expr::Column(_) => marked(expr, schema),
+        Expr::ScalarFunction(function) => match function.func.name() {
+            "date_part" | "marked" => marked(expr, schema),
+            name if KEEPING.contains(&name) => function.args.iter().filter_map(of).max(),
+            _ => None,
+        },
+        Expr::Alias(alias) => of(&alias.expr),
+        Expr::Negative(operand) => of(operand),
+        Expr::Case(case) => {
+            let thens = case.when_then_expr.iter().map(|(_, then)| &**then);
+            thens.chain(case.else_expr.as_deref()).filter_map(of).max()
+        }
+        Expr::AggregateFunction(function) if CHOOSING.contains(&function.func.name()) => {
+            function.params.args.first().and_then(of)
+        }
+        Expr::WindowFunction(function) if CHOOSING.contains(&function.fun.name()) => {
+            function.params.args.first().and_then(of)
+        }
+        _ => None,
+    }
+}
+
+fn marked(expr: &Expr, schema: &DFSchema) -> Option<Mark> {
+    let (_, field) = expr.to_field(schema).ok()?;
+    let mark = field.metadata().get(DIVISIBLE)?;
+    (*field.data_type() == DataType::Int64).then_some(if mark == OF_EXTRACT {
+        Mark::Numeric
+    } else {
+        Mark::Double
+    })
+}
+
+/// Returns true if a whole number has 32 bits in `PostgreSQL`, so that it is a number of days beside a date.
+fn is_days(expr: &Expr, field: &Field, schema: &DFSchema) -> bool {
+    mark(expr, schema).is_none() && (*field.data_type() != DataType::Int64 || !is_bigint(expr, schema))
+}
+
+/// Returns true if an integer is known to have 64 bits in `PostgreSQL`. The engine gives as many to all literals.
+fn is_bigint(expr: &Expr, schema: &DFSchema) -> bool {
+    let of = |expr: &Expr| is_bigint(expr, schema);
+    match expr {
+        Expr::Column(column) => schema
+            .field_from_column(column)
+            .is_ok_and(|field| field.metadata().contains_key(BIGINT)),
+        Expr::Literal(ScalarValue::Int64(Some(value)), _) => i32::try_from(*value).is_err(),
+        Expr::Alias(alias) => of(&alias.expr),
+        Expr::Negative(operand) => of(operand),
+        Expr::BinaryExpr(binary) => of(&binary.left) || of(&binary.right),
+        Expr::Cast(cast) => *cast.field.data_type() == DataType::Int64,
+        Expr::Case(case) => {
+            let thens = case.when_then_expr.iter().map(|(_, then)| &**then);
+            thens.chain(case.else_expr.as_deref()).any(of)
+        }
+        Expr::ScalarFunction(function) => {
+            KEEPING.contains(&function.func.name()) && function.args.iter().any(|argument| is_bigint(argument, schema))
+        }
+        Expr::AggregateFunction(function) => is_counted(function.func.name(), &function.params.args, schema),
+        Expr::WindowFunction(function) => is_counted(function.fun.name(), &function.params.args, schema),
+        _ => false,
+    }
+}
+
+fn is_counted(name: &str, arguments: &[Expr], schema: &DFSchema) -> bool {
+    COUNTING.contains(&name) || arguments.first().is_some_and(|first| is_bigint(first, schema))
+}
+
+/// Functions whose result has the type of their arguments.
+const KEEPING: [&str; 7] = ["abs", "coalesce", "greatest", "ifnull", "least", "nullif", "nvl"];
+/// Aggregates and window functions whose result is one of the values of their first argument.
+const CHOOSING: [&str; 8] = [
+    "any_value",
+    "first_value",
+    "lag",
+    "last_value",
+    "lead",
+    "max",
+    "min",
+    "nth_value",
+];
+/// Aggregates and window functions that count with 64 bits.
+const COUNTING: [&str; 5] = ["count", "dense_rank", "rank", "regr_count", "row_number"];
 
 fn refused(problem: &str) -> DataFusionError {
     DataFusionError::Plan(problem.to_owned())

@@ -19,6 +19,8 @@ use datafusion::logical_expr::{
 };
 use datafusion::physical_expr_common::datum::apply;
 
+use super::numeric::is_decimal;
+
 const OVERFLOW: &str = "a number is out of the range of a double: overflow";
 const UNDERFLOW: &str = "a number is out of the range of a double: underflow";
 const DIVISION: &str = "division by zero";
@@ -291,15 +293,32 @@ const CHECKED: [&str; 15] = [
     "sqrt",
 ];
 /// Functions whose failure a condition before them can exclude.
-const PARTIAL: [&str; 11] = [
-    "acos", "acosh", "asin", "atanh", "exp", "ln", "log", "log10", "log2", "power", "sqrt",
+const PARTIAL: [&str; 13] = [
+    "acos",
+    "acosh",
+    "asin",
+    "atanh",
+    "exp",
+    "ln",
+    "log",
+    "log10",
+    "log2",
+    "numeric_exact",
+    "power",
+    "read_time",
+    "sqrt",
 ];
 
 /// Returns true if a function of this name fails for some of its arguments. `safe` tells that its second argument is a
 /// number other than zero.
 pub(super) fn is_partial(name: &str, safe: bool) -> bool {
-    let divides = matches!(name, "double_remainder") || name.contains("divide");
+    let divides = matches!(name, "double_remainder" | "numeric_rest") || name.contains("divide");
     (divides && !safe) || (!divides && PARTIAL.contains(&name))
+}
+
+/// Returns true if a cast fails for some values, such as that of a text or of a great double to an integer.
+pub(super) fn has_less_room(from: &DataType, to: &DataType) -> bool {
+    (from.is_string() && !to.is_string()) || (to.is_integer() && (from.is_floating() || is_decimal(from)))
 }
 
 /// Returns true for a number other than zero.

@@ -34,14 +34,17 @@ use types::{Contract, Timestamp};
 use super::arithmetic::Arithmetic;
 use super::arrays::Subscripts;
 use super::lengths::ByLength;
+use super::literal;
 use super::mixed::Mixed;
+use super::named::WithoutNames;
 use super::numeric::AsNumeric;
 use super::parts::{Damage, STORE, Table};
 use super::regex::Substrings;
 use super::render::{Rows, Shown};
 use super::rule::AsPostgres;
 use super::{
-    checked, differences, doubles, in_order, interval_aggregates, json, ordered, regex, temporal, total, windows, words,
+    checked, differences, doubles, in_order, interval_aggregates, json, moments, ordered, regex, temporal, total,
+    windows, words,
 };
 use crate::Answer;
 use crate::check::alike;
@@ -260,6 +263,7 @@ fn state(setup: &Setup) -> Result<SessionState> {
     scalars.extend(own);
     let mut scalars = regex::functions(doubles::functions(scalars));
     scalars.push(Arc::new(checked::named_by_type()));
+    scalars.push(Arc::new(literal::function()));
     let mut aggregates = SessionStateDefaults::default_aggregate_functions();
     // These replace those of the engine, whose `sum` wraps around.
     let replaced = [
@@ -271,11 +275,18 @@ fn state(setup: &Setup) -> Result<SessionState> {
     ];
     aggregates.retain(|function| allowed(function.name()) && replaced.iter().all(|own| own.name() != function.name()));
     aggregates.extend(replaced.map(Arc::new));
-    let aggregates = aggregates.into_iter().map(interval_aggregates::either).collect();
+    let aggregates = moments::functions(aggregates)
+        .into_iter()
+        .map(interval_aggregates::either)
+        .collect();
     let mut windows = SessionStateDefaults::default_window_functions();
     windows.retain(|function| allowed(function.name()));
-    let mut planners: Vec<Arc<dyn ExprPlanner>> =
-        vec![Arc::new(Arithmetic), Arc::new(Subscripts), Arc::new(Substrings)];
+    let mut planners: Vec<Arc<dyn ExprPlanner>> = vec![
+        Arc::new(literal::Untyped),
+        Arc::new(Arithmetic),
+        Arc::new(Subscripts),
+        Arc::new(Substrings),
+    ];
     planners.extend(SessionStateDefaults::default_expr_planners());
     let mut rules = Analyzer::new().rules;
     // Types are coerced last, so intervals are replaced by their lengths before.
@@ -283,6 +294,7 @@ fn state(setup: &Setup) -> Result<SessionState> {
     // Added before the engine's rules, which coerce types. `Mixed` sees the types as the statement has them.
     rules.insert(0, Arc::new(AsNumeric));
     rules.insert(0, Arc::new(Mixed));
+    rules.insert(0, Arc::new(WithoutNames));
     Ok(SessionStateBuilder::new()
         .with_config(config)
         .with_analyzer_rules(rules)

@@ -3,19 +3,20 @@
 //! Invariant: a guarded condition has the same value, null included. The engine evaluates both sides of AND and OR for
 //! all rows, and an error in one row fails the statement.
 
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::DFSchema;
 use datafusion::common::tree_node::{Transformed, TreeNode as _, TreeNodeRecursion};
 use datafusion::error::Result;
 use datafusion::logical_expr::expr::{BinaryExpr, Case, Cast};
 use datafusion::logical_expr::utils::{conjunction, disjunction};
-use datafusion::logical_expr::{Expr, ExprSchemable as _, Operator, lit};
+use datafusion::logical_expr::{Expr, ExprSchemable as _, Operator, cast, lit};
 
 use super::doubles;
 
 /// Maximum number of nodes of the conditions that protect another one. Each protected condition copies them.
 const MAX_NODES: usize = 64;
 
-/// Guards the conditions of a filter.
+/// Guards the conditions of a filter, whose left sides stay conditions that the scan can apply.
 pub(super) fn guarded(predicate: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     if !may_fail(&predicate, schema)? {
         return Ok(Transformed::no(predicate));
@@ -37,54 +38,146 @@ pub(super) fn guarded(predicate: Expr, schema: &DFSchema) -> Result<Transformed<
         let Some(before) = before else {
             return Ok(Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })));
         };
-        let (when, otherwise) = if op == Operator::And {
-            (before.is_not_false(), lit(false))
-        } else {
-            (before.is_not_true(), lit(true))
-        };
-        let case = Expr::Case(Case::new(
-            None,
-            vec![(Box::new(when), right)],
-            Some(Box::new(otherwise)),
-        ));
-        Ok(Transformed::yes(Expr::BinaryExpr(BinaryExpr::new(
-            left,
+        Ok(Transformed::yes(joined(
+            *left,
             op,
-            Box::new(case),
-        ))))
+            dependent_on(before, op, *right, |end| end),
+        )))
     })
 }
 
-/// Returns the conditions of a chain that cannot fail, or `None` if there is none or they are too large.
-fn safe(chain: &Expr, op: Operator, schema: &DFSchema) -> Result<Option<Expr>> {
+/// Makes the conditions within an expression depend on those before them, whatever can fail. `None` leaves it as it is.
+pub(super) fn in_order(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    if !may_fail(&expr, schema)? {
+        return Ok(Transformed::no(expr));
+    }
+    // From the top, because an inner AND belongs to the chain of the outer one.
+    expr.transform_down(|expr| {
+        let expr = match expr {
+            Expr::Case(case) => return lazy_case(case, schema),
+            expr => expr,
+        };
+        let Expr::BinaryExpr(BinaryExpr {
+            op: op @ (Operator::And | Operator::Or),
+            ..
+        }) = expr
+        else {
+            return Ok(Transformed::no(expr));
+        };
+        let within = links(&expr, op).into_iter().map(|link| in_order(link.clone(), schema));
+        let mut links = within
+            .map(|link| link.map(|link| link.data))
+            .collect::<Result<Vec<_>>>()?;
+        let Some(mut rest) = links.pop() else {
+            return Ok(Transformed::no(expr));
+        };
+        while let Some(link) = links.pop() {
+            if may_fail(&rest, schema)? && is_copied(&link) {
+                rest = is_true(dependent_on(link.clone(), op, as_number(rest), as_number));
+            }
+            rest = joined(link, op, rest);
+        }
+        Ok(Transformed::new(rest, true, TreeNodeRecursion::Jump))
+    })
+}
+
+/// Computes the arguments of an aggregate only where its filter is met, as `PostgreSQL` does.
+pub(super) fn filtered(filter: &Expr, argument: Expr, schema: &DFSchema) -> Result<Expr> {
+    if !may_fail(&argument, schema)? || !is_copied(filter) {
+        return Ok(argument);
+    }
+    let when_then = vec![(Box::new(filter.clone()), Box::new(argument))];
+    Ok(Expr::Case(Case::new(None, when_then, None)))
+}
+
+/// Keeps the conditions that a CASE returns apart: the optimizer makes AND and OR of such a CASE, whose sides are all
+/// evaluated.
+fn lazy_case(case: Case, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let mut fails = false;
+    for (_, then) in &case.when_then_expr {
+        fails |= may_fail(then, schema)?;
+    }
+    let whole = Expr::Case(case);
+    if !fails || whole.get_type(schema)? != DataType::Boolean {
+        return Ok(Transformed::no(whole));
+    }
+    let Expr::Case(mut case) = whole else {
+        return Ok(Transformed::no(whole));
+    };
+    let ends = case.when_then_expr.iter_mut().map(|(_, then)| then);
+    for end in ends.chain(&mut case.else_expr) {
+        **end = as_number(std::mem::take(&mut **end));
+    }
+    Ok(Transformed::yes(is_true(Expr::Case(case))))
+}
+
+/// Makes 1 of true and 0 of false.
+fn as_number(condition: Expr) -> Expr {
+    cast(condition, DataType::Int8)
+}
+
+/// Makes a condition of what [`as_number`] returned.
+fn is_true(number: Expr) -> Expr {
+    number.eq(lit(1_i8))
+}
+
+/// Returns the condition `rest`, evaluated only where `before` does not decide. `end` makes its form of a literal.
+fn dependent_on(before: Expr, op: Operator, rest: Expr, end: impl Fn(Expr) -> Expr) -> Expr {
+    let (when, otherwise) = if op == Operator::And {
+        (before.is_not_false(), lit(false))
+    } else {
+        (before.is_not_true(), lit(true))
+    };
+    Expr::Case(Case::new(
+        None,
+        vec![(Box::new(when), Box::new(rest))],
+        Some(Box::new(end(otherwise))),
+    ))
+}
+
+fn joined(left: Expr, op: Operator, right: Expr) -> Expr {
+    Expr::BinaryExpr(BinaryExpr::new(Box::new(left), op, Box::new(right)))
+}
+
+/// Returns the conditions that one operator joins, in their order.
+fn links(chain: &Expr, op: Operator) -> Vec<&Expr> {
     let mut links = Vec::new();
     let mut rest = vec![chain];
     while let Some(link) = rest.pop() {
         match link {
             Expr::BinaryExpr(of) if of.op == op => rest.extend([&*of.right, &*of.left]),
-            link => {
-                if !may_fail(link, schema)? {
-                    links.push(link.clone());
-                }
-            }
+            link => links.push(link),
         }
     }
-    let joined = if op == Operator::And {
-        conjunction(links)
-    } else {
-        disjunction(links)
-    };
-    let Some(joined) = joined else {
-        return Ok(None);
-    };
+    links
+}
+
+/// Returns true if an expression is small enough for a copy, and reads no table.
+fn is_copied(expr: &Expr) -> bool {
     let mut nodes = 0_usize;
     let mut reads = false;
-    joined.apply(|expr| {
+    let walked = expr.apply(|expr| {
         nodes += 1;
         reads |= matches!(expr, Expr::ScalarSubquery(_) | Expr::Exists(_) | Expr::InSubquery(_));
         Ok(TreeNodeRecursion::Continue)
-    })?;
-    Ok((nodes <= MAX_NODES && !reads).then_some(joined))
+    });
+    walked.is_ok() && nodes <= MAX_NODES && !reads
+}
+
+/// Returns the conditions of a chain that cannot fail, or `None` if there is none or they are too large.
+fn safe(chain: &Expr, op: Operator, schema: &DFSchema) -> Result<Option<Expr>> {
+    let mut safe = Vec::new();
+    for link in links(chain, op) {
+        if !may_fail(link, schema)? {
+            safe.push(link.clone());
+        }
+    }
+    let joined = if op == Operator::And {
+        conjunction(safe)
+    } else {
+        disjunction(safe)
+    };
+    Ok(joined.filter(is_copied))
 }
 
 /// Returns true if an expression fails for some rows.
@@ -102,10 +195,9 @@ fn may_fail(expr: &Expr, schema: &DFSchema) -> Result<bool> {
                 let divides = matches!(&function.args[..], [_, by] if is_other_than_zero(by));
                 fails |= doubles::is_partial(function.func.name(), divides);
             }
-            Expr::Cast(Cast { expr, field })
-                if !field.data_type().is_string() && !matches!(**expr, Expr::Literal(..)) =>
-            {
-                fails |= expr.get_type(schema).is_ok_and(|kind| kind.is_string());
+            Expr::Cast(Cast { expr, field }) if !matches!(**expr, Expr::Literal(..)) => {
+                let from = expr.get_type(schema);
+                fails |= from.is_ok_and(|from| doubles::has_less_room(&from, field.data_type()));
             }
             Expr::ScalarSubquery(_) | Expr::Exists(_) | Expr::InSubquery(_) => reads = true,
             _ => {}

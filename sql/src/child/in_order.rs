@@ -62,7 +62,7 @@ fn may_fail(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Result<bool> {
             fails |= doubles::is_partial(function.fun().name(), safe);
         }
         if let Some(cast) = expr.downcast_ref::<CastExpr>() {
-            fails |= !cast.cast_type().is_string() && cast.expr().data_type(schema)?.is_string();
+            fails |= doubles::has_less_room(&cast.expr().data_type(schema)?, cast.cast_type());
         }
         Ok(TreeNodeRecursion::Continue)
     })?;

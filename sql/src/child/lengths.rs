@@ -366,11 +366,15 @@ fn scalar(function: ScalarFunction, schema: &DFSchema) -> Result<Transformed<Exp
     match func.name() {
         "date_part" if of_engine(&PARTS_OF_ENGINE) => {
             let function = ScalarFunction::new_udf(datetime::date_part(), args);
-            Ok(Transformed::yes(Expr::ScalarFunction(function)))
+            Ok(Transformed::yes(cast(Expr::ScalarFunction(function), DataType::Int64)))
         }
+        "marked" if args.len() == 1 => Ok(Transformed::yes(args.remove(0))),
         // The mark has served the planner, and the engine would compare it between plans.
         "date_part" => Ok(Transformed::yes(temporal::call(
-            Operation::Part { divisible: false },
+            Operation::Part {
+                extract: temporal::is_extract(&func),
+                divisible: false,
+            },
             args,
         ))),
         "date_trunc" if of_engine(&TRUNCATED_BY_ENGINE) => {

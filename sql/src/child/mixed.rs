@@ -9,12 +9,17 @@ use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::config::ConfigOptions;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::expr::{
-    AggregateFunction, Between, BinaryExpr, Case, InList, InSubquery, Like, ScalarFunction,
+    AggregateFunction, Between, BinaryExpr, Case, Cast, InList, InSubquery, Like, ScalarFunction, TryCast,
+    WindowFunctionParams,
 };
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Expr, ExprSchemable as _, LogicalPlan, Operator, cast};
+use datafusion::logical_expr::{
+    Expr, ExprSchemable as _, LogicalPlan, Operator, WindowFrameBound, WindowFrameUnits, cast,
+};
 use datafusion::optimizer::AnalyzerRule;
+
+use super::numeric::is_decimal;
 
 /// Functions whose first argument is a text.
 const OF_TEXT: [&str; 23] = [
@@ -315,6 +320,12 @@ fn read(expr: &Expr, kind: Option<Kind>, to: &DataType) -> Result<Option<Expr>> 
     Ok(Some(Expr::Literal(read, metadata.clone())))
 }
 
+/// Reads a text of the statement beside a boolean.
+pub(super) fn boolean(text: Expr) -> Result<Expr> {
+    let read = read(&text, Some(Kind::Boolean), &DataType::Boolean)?;
+    Ok(read.unwrap_or(text))
+}
+
 fn unreadable(text: &str, what: &str) -> DataFusionError {
     let shown: String = text.chars().take(60).collect();
     DataFusionError::Plan(format!("the text `{shown}` is not {what}"))
@@ -346,34 +357,49 @@ fn is_no_text(expr: &Expr, schema: &DFSchema, of: &str) -> Result<()> {
     Ok(())
 }
 
+/// Gives both sides of an operator one type, or checks that they have the one that it takes. Returns true if a side was
+/// changed.
+fn of_operator(left: &mut Expr, op: Operator, right: &mut Expr, schema: &DFSchema) -> Result<bool> {
+    Ok(match op {
+        Operator::RegexMatch
+        | Operator::RegexIMatch
+        | Operator::RegexNotMatch
+        | Operator::RegexNotIMatch
+        | Operator::LikeMatch
+        | Operator::ILikeMatch
+        | Operator::NotLikeMatch
+        | Operator::NotILikeMatch => {
+            is_text(left, schema, &format!("`{op}`"))?;
+            is_text(right, schema, &format!("`{op}`"))?;
+            false
+        }
+        Operator::BitwiseAnd
+        | Operator::BitwiseOr
+        | Operator::BitwiseXor
+        | Operator::BitwiseShiftLeft
+        | Operator::BitwiseShiftRight => {
+            of_whole(left, schema, op)?;
+            of_whole(right, schema, op)?;
+            false
+        }
+        op if op.supports_propagation() => unified(&mut [left, right], schema)?,
+        Operator::Plus | Operator::Minus | Operator::Multiply | Operator::Divide | Operator::Modulo => {
+            let numbers = [&*left, &*right].map(|side| Operand::of(side, schema).kind);
+            // Dates and intervals are computed with, too.
+            if numbers.contains(&Some(Kind::Time)) {
+                false
+            } else {
+                unified(&mut [left, right], schema)?
+            }
+        }
+        _ => false,
+    })
+}
+
 fn replaced(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let mut expr = expr;
     let changed = match &mut expr {
-        Expr::BinaryExpr(BinaryExpr { left, op, right }) => match op {
-            Operator::RegexMatch
-            | Operator::RegexIMatch
-            | Operator::RegexNotMatch
-            | Operator::RegexNotIMatch
-            | Operator::LikeMatch
-            | Operator::ILikeMatch
-            | Operator::NotLikeMatch
-            | Operator::NotILikeMatch => {
-                is_text(left, schema, &format!("`{op}`"))?;
-                is_text(right, schema, &format!("`{op}`"))?;
-                false
-            }
-            op if op.supports_propagation() => unified(&mut [&mut **left, &mut **right], schema)?,
-            Operator::Plus | Operator::Minus | Operator::Multiply | Operator::Divide | Operator::Modulo => {
-                let numbers = [&**left, &**right].map(|side| Operand::of(side, schema).kind);
-                // Dates and intervals are computed with, too.
-                if numbers.contains(&Some(Kind::Time)) {
-                    false
-                } else {
-                    unified(&mut [&mut **left, &mut **right], schema)?
-                }
-            }
-            _ => false,
-        },
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) => of_operator(left, *op, right, schema)?,
         Expr::Like(Like { expr, pattern, .. }) => {
             is_text(expr, schema, "LIKE")?;
             is_text(pattern, schema, "LIKE")?;
@@ -406,6 +432,11 @@ fn replaced(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             else_expr,
         }) => {
             let mut changed = false;
+            if expr.is_none() {
+                when_then_expr
+                    .iter()
+                    .try_for_each(|(when, _)| is_condition(when, schema))?;
+            }
             if let Some(operand) = expr {
                 let whens = when_then_expr.iter_mut().map(|(when, _)| &mut **when);
                 let mut all: Vec<&mut Expr> = std::iter::once(&mut **operand).chain(whens).collect();
@@ -430,6 +461,24 @@ fn replaced(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             of_function(func.name(), &params.args, schema)?;
             false
         }
+        Expr::WindowFunction(function) => {
+            ranged(&function.params, schema)?;
+            false
+        }
+        Expr::Cast(Cast { expr, field }) | Expr::TryCast(TryCast { expr, field }) => {
+            let (from, to) = (Operand::of(expr, schema).kind, Kind::of(field.data_type()));
+            if let (Some(from @ (Kind::Number | Kind::Time)), Some(to @ (Kind::Number | Kind::Time))) = (from, to)
+                && from != to
+            {
+                let problem = format!(
+                    "{} cannot be cast to {}: use to_timestamp(), or extract(epoch FROM …)",
+                    from.said(),
+                    to.said()
+                );
+                return Err(DataFusionError::Plan(problem));
+            }
+            false
+        }
         _ => false,
     };
     Ok(if changed {
@@ -437,6 +486,46 @@ fn replaced(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     } else {
         Transformed::no(expr)
     })
+}
+
+/// Checks an operand of an operator on bits.
+fn of_whole(expr: &Expr, schema: &DFSchema, op: Operator) -> Result<()> {
+    match expr.get_type(schema) {
+        Ok(kind) if kind.is_floating() || is_decimal(&kind) => Err(DataFusionError::Plan(format!(
+            "`{op}` takes integers: cast its operands, such as x::bigint"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Checks a condition of CASE.
+fn is_condition(expr: &Expr, schema: &DFSchema) -> Result<()> {
+    let operand = Operand::of(expr, schema);
+    match operand.kind {
+        Some(kind @ (Kind::Number | Kind::Time | Kind::Text)) if !operand.untyped => {
+            let problem = format!("a condition after WHEN is {}: compare it, such as x > 0", kind.said());
+            Err(DataFusionError::Plan(problem))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Checks the order of a frame with RANGE and a distance. The engine takes all texts for equally near.
+fn ranged(params: &WindowFunctionParams, schema: &DFSchema) -> Result<()> {
+    let frame = &params.window_frame;
+    let is_distance = |bound: &WindowFrameBound| match bound {
+        WindowFrameBound::Preceding(distance) | WindowFrameBound::Following(distance) => !distance.is_null(),
+        WindowFrameBound::CurrentRow => false,
+    };
+    let kinds = || params.order_by.iter().map(|by| Operand::of(&by.expr, schema).kind);
+    if frame.units == WindowFrameUnits::Range
+        && [&frame.start_bound, &frame.end_bound].into_iter().any(is_distance)
+        && kinds().any(|kind| matches!(kind, Some(Kind::Text | Kind::Boolean)))
+    {
+        let problem = "a frame with RANGE and a distance needs one ORDER BY column of numbers or times";
+        return Err(DataFusionError::Plan(problem.to_owned()));
+    }
+    Ok(())
 }
 
 fn of_function(name: &str, args: &[Expr], schema: &DFSchema) -> Result<()> {

@@ -6,6 +6,7 @@
 
 mod call;
 pub(super) mod digits;
+mod points;
 
 use std::sync::Arc;
 
@@ -71,6 +72,7 @@ impl AnalyzerRule for AsNumeric {
             if let Some(plan) = set_types::of_one_type(&plan)? {
                 return Ok(Transformed::yes(plan));
             }
+            let plan = points::joined(plan, &schema);
             let names = NamePreserver::new(&plan);
             let replaced = plan.map_expressions(|expr| {
                 let name = names.save(&expr);
@@ -193,10 +195,18 @@ fn narrow_literal(expr: Expr) -> Expr {
 }
 
 pub(super) fn double(expr: Expr) -> Expr {
-    call(Operation::Double, vec![expr])
+    match points::as_doubles(expr) {
+        Ok(doubles) => doubles,
+        Err(expr) => call(Operation::Double, vec![expr]),
+    }
 }
 
-/// Writes a number. One that is rounded to so many digits has as many in its text.
+/// Returns the product of two decimals, for which the engine has no type.
+pub(super) fn product(left: Expr, right: Expr) -> Expr {
+    call(Operation::Multiply, vec![left, right])
+}
+
+/// Returns the call that writes a number. As in `PostgreSQL` the text of `round(x, 2)` has two digits behind the point.
 fn text(expr: Expr) -> Expr {
     let digits = match &expr {
         Expr::ScalarFunction(function) if matches!(function.name(), "numeric_round" | "numeric_truncate") => {
@@ -253,7 +263,7 @@ fn replaced(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
                 params.args = doubles(params.args, schema);
             } else if let [value, offset, default] = &params.args[..] {
                 // `lag(value, offset, default)`
-                let mut both = alike(vec![value.clone(), default.clone()], schema).into_iter();
+                let mut both = points::with_default(value, default, schema).into_iter();
                 if let (Some(value), Some(default)) = (both.next(), both.next()) {
                     params.args = vec![value, offset.clone(), default];
                 }
@@ -269,6 +279,10 @@ fn replaced(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
 fn signed(expr: Expr, schema: &DFSchema) -> Expr {
     match expr.get_type(schema) {
         Ok(DataType::UInt64) => cast(expr, DataType::Int64),
+        Ok(DataType::List(item)) if *item.data_type() == DataType::UInt64 => {
+            let item = item.as_ref().clone().with_data_type(DataType::Int64);
+            cast(expr, DataType::List(item.into()))
+        }
         _ => expr,
     }
 }
@@ -354,6 +368,10 @@ fn alike(exprs: Vec<Expr>, schema: &DFSchema) -> Vec<Expr> {
     let classes: Vec<Class> = exprs.iter().map(|expr| class(expr, schema)).collect();
     let has = |class| classes.contains(&class);
     if !has(Class::Wide) && !has(Class::Plain) {
+        // A double of 2⁵³ and more is equal to several integers.
+        if has(Class::Whole) && !has(Class::Double) && exprs.iter().any(points::is_large) {
+            return exprs.into_iter().map(literal).collect();
+        }
         return exprs;
     }
     let narrow = !has(Class::Wide);
@@ -383,8 +401,8 @@ fn results(exprs: Vec<Expr>, schema: &DFSchema) -> Vec<Expr> {
     if !has(Class::Wide) && !has(Class::Point) {
         return exprs;
     }
-    // Numbers with a point alone stay doubles, as they would be in an answer.
-    if !has(Class::Wide) && !has(Class::Whole) && !has(Class::Plain) {
+    // A number without room for its digits stays a double.
+    if !exprs.iter().all(points::has_room) {
         return exprs;
     }
     let kinds = exprs.iter().filter_map(|expr| expr.get_type(schema).ok());
@@ -401,6 +419,7 @@ fn results(exprs: Vec<Expr>, schema: &DFSchema) -> Vec<Expr> {
         .into_iter()
         .zip(&classes)
         .map(|(expr, class)| match class {
+            Class::Point if kind == NUMERIC => literal(expr),
             Class::Point => cast(literal(expr), kind.clone()),
             Class::Whole | Class::Plain | Class::Wide => cast(expr, kind.clone()),
             Class::Double | Class::Other => expr,
@@ -489,7 +508,7 @@ fn of_function(function: ScalarFunction, schema: &DFSchema) -> Transformed<Expr>
             args.insert(0, value);
             return Transformed::yes(call(operation, args));
         }
-        // `round(count, -2)`
+        // `round(count, -2)` takes a numeric in `PostgreSQL`; the engine's takes a double, which has fewer digits.
         (Some(operation @ Operation::Cut(_)), Class::Whole) if args.len() == 2 => {
             return Transformed::yes(call(operation, args));
         }

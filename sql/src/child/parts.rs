@@ -41,6 +41,8 @@ use types::{Contract, FieldType, Proof};
 pub(super) const STORE: &str = "parts://";
 /// Metadata key of a column with JSON text.
 pub(super) const JSON: &str = "json";
+/// Metadata key of a column with integers of 64 bits. In `PostgreSQL` those of a statement may have 32.
+pub(super) const BIGINT: &str = "bigint";
 
 /// Number of bytes that are read from the end of a file for its footer.
 const FOOTER_READ_BYTES: u64 = 64 << 10;
@@ -60,8 +62,11 @@ fn schema(contract: &Contract) -> SchemaRef {
             other => other.clone(),
         };
         let column = Field::new(field.name(), kind, field.is_nullable());
+        let marked = |key: &str| HashMap::from([(key.to_owned(), String::new())]);
         if json(field.name()) {
-            column.with_metadata(HashMap::from([(JSON.to_owned(), String::new())]))
+            column.with_metadata(marked(JSON))
+        } else if *column.data_type() == DataType::Int64 {
+            column.with_metadata(marked(BIGINT))
         } else {
             column
         }

@@ -76,10 +76,10 @@ impl Flags {
     }
 }
 
-/// Which of several matches at one place counts.
+/// Choice between several matches that begin at one place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Extent {
-    /// There is no choice.
+    /// Every match has the same length.
     Only,
     Longest,
     Shortest,
@@ -350,7 +350,7 @@ pub(super) struct Pattern {
     pub(super) global: bool,
 }
 
-/// What finds the end of a match if there is a choice.
+/// Automata that find the end of the longest or the shortest match.
 #[derive(Debug)]
 struct Exact {
     shortest: bool,

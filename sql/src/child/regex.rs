@@ -116,7 +116,7 @@ pub(super) fn operator(expr: &BinaryExpr, schema: &DFSchema) -> Result<Option<Ex
         && let Some(Some(text)) = literal.try_as_str()
     {
         let translated = translate(text, Flags::operator(ignore_case)).map_err(|problem| invalid(&problem))?;
-        // What is left to find is the size, which is known once it is compiled.
+        // Only compilation shows if a pattern is too large, so it is compiled here, before the first row.
         Pattern::new(text, if ignore_case { "i" } else { "" }).map_err(DataFusionError::Plan)?;
         let op = if negated {
             Operator::RegexNotMatch

@@ -7,11 +7,11 @@ use std::iter;
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::DataType;
-use datafusion::common::DFSchema;
 use datafusion::common::tree_node::{Transformed, TreeNode as _, TreeNodeRecursion};
+use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::config::ConfigOptions;
 use datafusion::error::{DataFusionError, Result};
-use datafusion::logical_expr::expr::{BinaryExpr, Cast, InList, ScalarFunction, TryCast};
+use datafusion::logical_expr::expr::{AggregateFunction, BinaryExpr, Cast, InList, ScalarFunction, TryCast};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Expr, ExprSchemable as _, LogicalPlan, Operator, Subquery, cast};
@@ -48,11 +48,13 @@ impl AnalyzerRule for AsPostgres {
             plan.map_expressions(|expr| {
                 let name = names.save(&expr);
                 let replaced = expr.transform_up(|expr| replaced(expr, &schema))?;
-                let guarded = if filters {
-                    replaced.transform_data(|expr| guard::guarded(expr, &schema))?
-                } else {
-                    replaced
-                };
+                let guarded = replaced.transform_data(|expr| {
+                    if filters {
+                        guard::guarded(expr, &schema)
+                    } else {
+                        guard::in_order(expr, &schema)
+                    }
+                })?;
                 Ok(guarded.update_data(|expr| name.restore(expr)))
             })?
             .map_data(LogicalPlan::recompute_schema)
@@ -131,9 +133,32 @@ fn replaced(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             each(&expr, list, negated).map(Transformed::yes)
         }
         Expr::ScalarFunction(function) => function_of(function, schema),
+        Expr::AggregateFunction(AggregateFunction { func, mut params }) if params.filter.is_some() => {
+            only_where_met(params.filter.as_deref(), &mut params.args, schema)?;
+            Ok(Transformed::yes(Expr::AggregateFunction(AggregateFunction {
+                func,
+                params,
+            })))
+        }
+        Expr::WindowFunction(mut function) if function.params.filter.is_some() => {
+            let params = &mut function.params;
+            only_where_met(params.filter.as_deref(), &mut params.args, schema)?;
+            Ok(Transformed::yes(Expr::WindowFunction(function)))
+        }
         Expr::ScalarSubquery(subquery) => Ok(or_null(subquery)),
         other => Ok(Transformed::no(other)),
     }
+}
+
+/// Computes the arguments of an aggregate only where its filter is met.
+fn only_where_met(filter: Option<&Expr>, arguments: &mut [Expr], schema: &DFSchema) -> Result<()> {
+    if let Some(filter) = filter {
+        for argument in arguments {
+            let given = std::mem::replace(argument, Expr::Literal(ScalarValue::Null, None));
+            *argument = guard::filtered(filter, given, schema)?;
+        }
+    }
+    Ok(())
 }
 
 /// Makes a scalar subquery nullable. It is null without rows, but the engine takes the nullability of its column.

@@ -3,6 +3,7 @@
 //! Invariant: a timestamp with a time zone is an instant of UTC, one without is a local time, and both have
 //! microseconds. An interval has months, days and a time.
 
+mod bins;
 mod operands;
 mod parts;
 mod read;
@@ -23,12 +24,14 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
+use self::bins::{binned, lengths_of};
 pub(super) use self::operands::{OUT_OF_RANGE, from_engine, to_engine};
 use self::operands::{Zones, doubles, instants, intervals, texts, times, to_intervals, to_times};
 use self::parts::Part;
 pub(super) use self::read::literal;
 use self::read::read;
 use self::sides::Side;
+use super::numeric::NUMERIC;
 use crate::time::interval::{Interval, OutOfRange};
 use crate::time::moment;
 
@@ -36,8 +39,11 @@ use crate::time::moment;
 pub(super) const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
 /// Type of a timestamp without a time zone.
 pub(super) const LOCAL: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
-/// Key of the metadata of a whole number that divides like one with a fraction.
+/// Key of the metadata of a whole number of 64 bits that divides like one with a fraction. The value is [`OF_EXTRACT`], or
+/// empty. The engine keeps it on a cast to an integer of 32 bits, where it means nothing.
 pub(super) const DIVISIBLE: &str = "divisible";
+/// Value of [`DIVISIBLE`] for a part that is a numeric in `PostgreSQL`, and not a double.
+pub(super) const OF_EXTRACT: &str = "numeric";
 
 /// Returns the type of a timestamp with a time zone.
 pub(super) fn instant() -> DataType {
@@ -62,9 +68,15 @@ pub(super) enum Operation {
     Divided,
     /// `timezone(zone, timestamp)`: `AT TIME ZONE`.
     Timezone,
-    /// `date_part(part, value)`. `divisible` marks whole results with [`DIVISIBLE`].
+    /// `date_part(part, value)`, or `extract(part FROM value)`, whose fractions are numeric. `divisible` marks whole
+    /// results with [`DIVISIBLE`].
     Part {
+        extract: bool,
         divisible: bool,
+    },
+    /// A whole number that is computed from parts, with their mark.
+    Marked {
+        extract: bool,
     },
     /// `date_trunc(part, value [, zone])`.
     Truncated,
@@ -122,7 +134,10 @@ fn function(operation: Operation) -> ScalarUDF {
 pub(super) fn functions() -> Vec<Arc<ScalarUDF>> {
     let operations = [
         Operation::Timezone,
-        Operation::Part { divisible: true },
+        Operation::Part {
+            extract: false,
+            divisible: true,
+        },
         Operation::Truncated,
         Operation::Bin,
         Operation::Age,
@@ -134,6 +149,12 @@ pub(super) fn functions() -> Vec<Arc<ScalarUDF>> {
         .into_iter()
         .map(|operation| Arc::new(function(operation)))
         .collect()
+}
+
+/// Returns true for the function of `extract()`, whose fractions are numeric.
+pub(super) fn is_extract(function: &ScalarUDF) -> bool {
+    let temporal = function.inner().downcast_ref::<Temporal>();
+    temporal.is_some_and(|temporal| matches!(temporal.operation, Operation::Part { extract: true, .. }))
 }
 
 /// An operation as a function of the engine.
@@ -192,6 +213,15 @@ impl Temporal {
             };
             return Err(self.wrong(&format!("takes {wanted} arguments, not {}", kinds.len())));
         }
+        let timestamp = |kind: &DataType| {
+            kind.is_string() || matches!(kind, DataType::Timestamp(..) | DataType::Date32 | DataType::Null)
+        };
+        if self.operation == Operation::Age && !kinds.iter().all(|kind| timestamp(kind)) {
+            return Err(self.wrong("takes timestamps"));
+        }
+        if self.operation == Operation::Timezone && kinds[0].is_numeric() {
+            return Err(self.wrong("and AT TIME ZONE take the name of a zone in quotes, such as 'UTC'"));
+        }
         let zoned = |kind: &DataType| !matches!(kind, DataType::Timestamp(_, None));
         Ok(match self.operation {
             Operation::Difference
@@ -216,14 +246,23 @@ impl Temporal {
                 kind if kind.is_string() => LOCAL,
                 _ => return Err(self.wrong("and AT TIME ZONE take a timestamp")),
             },
-            Operation::Part { .. } => {
+            Operation::Part { extract, .. } => {
                 let part = self.part(args.scalar_arguments[0])?;
                 let kind = kinds[1];
                 if !part.is_of(kind) {
                     return Err(self.wrong(&format!("cannot take {part} of this kind of value")));
                 }
-                part.result(kind)
+                if extract && *kind == DataType::Date32 && !part.is_of_date() {
+                    let problem =
+                        format!("extract() takes {part} of a timestamp and not of a date: cast it with ::timestamp");
+                    return Err(DataFusionError::Plan(problem));
+                }
+                match part.result(kind) {
+                    DataType::Float64 if extract => NUMERIC,
+                    kind => kind,
+                }
             }
+            Operation::Marked { .. } => kinds.first().copied().cloned().unwrap_or(DataType::Int64),
             Operation::Truncated => {
                 let part = self.part(args.scalar_arguments[0])?;
                 if !part.is_truncated() {
@@ -238,9 +277,6 @@ impl Temporal {
                 }
             }
             Operation::Bin => {
-                let timestamp = |kind: &DataType| {
-                    kind.is_string() || matches!(kind, DataType::Timestamp(..) | DataType::Date32 | DataType::Null)
-                };
                 if !kinds[1..].iter().all(|kind| timestamp(kind)) {
                     return Err(self.wrong("takes an interval, a timestamp and a timestamp to count from"));
                 }
@@ -268,6 +304,7 @@ impl ScalarUDFImpl for Temporal {
             Operation::Divided => "interval_divided",
             Operation::Timezone => "timezone",
             Operation::Part { .. } => "date_part",
+            Operation::Marked { .. } => "marked",
             Operation::Truncated => "date_trunc",
             Operation::Bin => "date_bin",
             Operation::Age => "age",
@@ -295,7 +332,7 @@ impl ScalarUDFImpl for Temporal {
             (Operation::ShiftedDate | Operation::Plus, _) => names.join(" + "),
             (Operation::Times, _) => names.join(" * "),
             (Operation::Divided, _) => names.join(" / "),
-            (Operation::Read { .. }, [Expr::Literal(..)]) => names.concat(),
+            (Operation::Read { .. }, [Expr::Literal(..)]) | (Operation::Marked { .. }, _) => names.concat(),
             _ => format!("{}({})", self.name(), names.join(",")),
         })
     }
@@ -314,8 +351,15 @@ impl ScalarUDFImpl for Temporal {
             || args.arg_fields.iter().any(|field| field.is_nullable());
         self.read_literal(args.scalar_arguments.first().copied().flatten())?;
         let mut field = Field::new(self.name(), kind, nullable);
-        if self.operation == (Operation::Part { divisible: true }) && field.data_type().is_integer() {
-            field = field.with_metadata([(DIVISIBLE.to_owned(), String::new())].into());
+        if let Operation::Part {
+            extract,
+            divisible: true,
+        }
+        | Operation::Marked { extract } = self.operation
+            && field.data_type().is_integer()
+        {
+            let of = if extract { OF_EXTRACT } else { "" };
+            field = field.with_metadata([(DIVISIBLE.to_owned(), of.to_owned())].into());
         }
         Ok(field.into())
     }
@@ -477,7 +521,9 @@ impl Temporal {
                 });
                 Ok(to_times(found.collect::<Result<_>>()?, result))
             }
+            (Operation::Part { .. }, [_, of]) if *result == NUMERIC => self.part(first)?.exactly(of),
             (Operation::Part { .. }, [_, of]) => self.part(first)?.of(of),
+            (Operation::Marked { .. }, [of]) => Ok(Arc::clone(of)),
             (Operation::Truncated, [_, of, zones @ ..]) => self.part(first)?.truncated(of, zones.first(), result),
             (Operation::Bin, [strides, of, origins @ ..]) => binned(strides, of, origins.first(), result),
             (Operation::Age, [later, earlier]) => {
@@ -536,36 +582,4 @@ fn shifted(date: &ArrayRef, days: &ArrayRef) -> Result<ArrayRef> {
         shifted.ok_or_else(|| DataFusionError::Execution("a date is out of range".to_owned()))
     })?;
     Ok(Arc::new(Date32Array::from(found)))
-}
-
-/// Returns the lengths of the bins of `date_bin`.
-fn lengths_of(strides: &ArrayRef) -> Result<Vec<Option<i64>>> {
-    each(intervals(strides)?, |stride| {
-        let length = if stride.months == 0 {
-            stride.length().map_err(out_of_range)?
-        } else {
-            0
-        };
-        if length <= 0 {
-            let problem = "date_bin() takes a positive interval without months or years";
-            return Err(DataFusionError::Execution(problem.to_owned()));
-        }
-        Ok(length)
-    })
-}
-
-fn binned(strides: &ArrayRef, of: &ArrayRef, origins: Option<&ArrayRef>, result: &DataType) -> Result<ArrayRef> {
-    let origins = match origins {
-        Some(origins) => instants(origins)?,
-        None => vec![Some(0); of.len()],
-    };
-    let pairs = lengths_of(strides)?
-        .into_iter()
-        .zip(origins)
-        .map(|(stride, origin)| stride.zip(origin));
-    let found = both(pairs, instants(of)?, |(stride, origin), time| {
-        let since = time.checked_sub(origin).ok_or_else(no_time)?;
-        time.checked_sub(since.rem_euclid(stride)).ok_or_else(no_time)
-    })?;
-    Ok(to_times(found, result))
 }

@@ -4,7 +4,7 @@
 //! result without room is an error.
 
 mod groups;
-mod moving;
+pub(super) mod moving;
 mod single;
 
 use std::sync::Arc;
@@ -50,7 +50,7 @@ pub(super) fn average() -> impl AggregateUDFImpl {
 /// Digits that a sum of decimals has more than they.
 const ROOM: u8 = 10;
 
-/// Which number comes from a sum and a count.
+/// Last step of an aggregate, which makes its result of a sum and a count.
 #[derive(Clone, Debug)]
 struct Finish {
     average: bool,

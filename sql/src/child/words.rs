@@ -2,6 +2,8 @@
 //!
 //! Invariant: no text names a setting, a rule, a type or a part of the engine.
 
+mod phrases;
+
 use std::error::Error;
 
 use datafusion::arrow::error::ArrowError;
@@ -47,8 +49,12 @@ const ENDS: [&str; 12] = [
     " Consider aliasing",
     " See https://",
 ];
-/// Messages that say nothing to a reader, by their words, and what is said instead.
-const REPLACED: [(&str, &str); 14] = [
+/// Parts of messages that no reader of SQL understands, each with the sentence that replaces the whole message.
+const REPLACED: [(&str, &str); 15] = [
+    (
+        "sliding accumulator",
+        "this aggregate is not supported over a frame whose start moves: begin the frame with UNBOUNDED PRECEDING",
+    ),
     (
         "TypeSignatureClass",
         "a function cannot be used with a value of this type: cast its argument, such as x::text",
@@ -98,7 +104,7 @@ const REPLACED: [(&str, &str); 14] = [
     ),
 ];
 /// Words of the engine that remain nowhere.
-const INTERNAL: [&str; 27] = [
+const INTERNAL: [&str; 33] = [
     "Accumulator",
     "Arrow",
     "DataFusion",
@@ -126,8 +132,14 @@ const INTERNAL: [&str; 27] = [
     "unreachable",
     "unwrap",
     "named_by_type",
+    "Error during",
+    "coerce",
+    "coercion",
+    "infer common",
+    "signature",
+    "wildcard",
 ];
-/// What is said of an error that has no plain words.
+/// Message of an error that only names parts of the engine.
 pub(super) const NO_WORDS: &str =
     "the engine cannot run this statement: write it in another way, or select a part of it in a WITH query first";
 
@@ -181,6 +193,17 @@ fn said_of_names(error: &SchemaError) -> String {
     match error {
         SchemaError::FieldNotFound { field, valid_fields } => {
             let missing = name(field);
+            if let Some(table) = &field.relation
+                && !valid_fields.is_empty()
+                && valid_fields
+                    .iter()
+                    .all(|known| known.relation.as_ref().is_none_or(|of| of.table() != table.table()))
+            {
+                return format!(
+                    "there is no table `{}` in FROM for the column `{missing}`",
+                    table.table()
+                );
+            }
             let alike = |known: &&Column| known.name.to_lowercase() == field.name.to_lowercase();
             if let Some(known) = valid_fields.iter().find(alike) {
                 return format!(
@@ -233,11 +256,12 @@ fn plain(message: &str) -> String {
         return (*said).to_owned();
     }
     let text = types(&text);
-    let text = text.trim().trim_end_matches(['.', ':', ' ']).to_owned();
+    let text = text.trim().trim_end_matches(['.', ':', ' ']);
+    let text = phrases::said(text).unwrap_or_else(|| text.to_owned());
     // Texts of the statement and of the table may say anything.
     let own: String = text.split('\'').step_by(2).collect();
     if text.is_empty() || INTERNAL.iter().any(|word| own.contains(word)) {
-        return NO_WORDS.to_owned();
+        return phrases::of_any_function(message).unwrap_or_else(|| NO_WORDS.to_owned());
     }
     text
 }

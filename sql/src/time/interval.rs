@@ -12,7 +12,8 @@ const SECOND: i64 = 1_000_000;
 /// Days of a month where months and days are compared or divided.
 const MONTH_DAYS: i64 = 30;
 
-/// An interval.
+/// An interval of `PostgreSQL`. Its three parts are kept apart, because a month has no fixed number of days and a day no
+/// fixed number of hours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Interval {
     pub(crate) months: i32,
@@ -240,13 +241,14 @@ struct Reader {
     read: bool,
 }
 
-/// The units of a part.
+/// Size of a unit, in the field of an interval that it counts for.
 #[derive(Clone, Copy)]
 enum Unit {
-    /// Months.
+    /// In months.
     Months(f64),
+    /// In days.
     Days(f64),
-    /// Microseconds.
+    /// In microseconds.
     Time(i64),
 }
 

@@ -9,6 +9,8 @@ mod differential;
 #[cfg(test)]
 mod fixture;
 #[cfg(test)]
+mod messages;
+#[cfg(test)]
 mod refused;
 #[cfg(test)]
 mod results;

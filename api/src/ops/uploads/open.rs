@@ -13,7 +13,7 @@ use crate::answer::Reply;
 use crate::cx::Cx;
 use crate::entitlement;
 use crate::error::ApiError;
-use crate::operation::{Effect, Item, KEY, Operations, Scope, Spec};
+use crate::operation::{Item, KEY, Operations, Spec};
 use crate::wire::When;
 
 pub(super) fn add(table: &mut Operations) {
@@ -42,18 +42,12 @@ pub(super) fn add(table: &mut Operations) {
             summary: "Cancel an upload that was not completed",
             description: "It takes no more parts, its bytes are deleted, and the day's allowance that it used is given back. \
                           An upload that has expired or was cancelled before is answered 200 too.",
-            tag: "datasets",
-            accepts: KEY,
-            scope: Scope::Write,
-            effect: Effect::Write,
-            audit: false,
-            item: Item::Project,
             success: &[(200, "The upload is over.")],
             failure: &[
                 (404, "There is no such upload that the caller may cancel."),
                 (409, "The upload was completed (`upload_completed`): it is a contribution."),
             ],
-            ..Spec::BASE
+            ..Spec::CONTRIBUTION
         },
         &[],
         cancel,

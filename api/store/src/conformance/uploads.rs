@@ -148,17 +148,22 @@ pub async fn a_refused_upload_leaves_nothing(url: &str) {
     assert!(store.upload(id).await.unwrap().is_none());
 }
 
+/// The bounds of an operator that may begin `limit` uploads on the day of `at(0)`.
+fn allowed(limit: u32) -> UploadBounds {
+    UploadBounds {
+        allowance: Some(Allowance {
+            limit,
+            day: at(0).day(),
+        }),
+        ..BOUNDS
+    }
+}
+
 /// An upload that expires was never a contribution: the day of its beginning has its allowance again, once.
 pub async fn what_expires_gives_its_allowance_back(url: &str) {
     let store = open(url).await;
     let world = World::new(&store).await;
-    let bounds = UploadBounds {
-        allowance: Some(Allowance {
-            limit: 2,
-            day: at(0).day(),
-        }),
-        ..BOUNDS
-    };
+    let bounds = allowed(2);
     let create = async || store.upload_create(new(&world, at(0)), bounds).await.unwrap();
     let completed = new(&world, at(0));
     let id = completed.id;
@@ -377,13 +382,7 @@ pub async fn what_is_cancelled_gives_its_allowance_back_once(url: &str) {
     let stores = [open(url).await, open(url).await];
     let store = stores[0].clone();
     let world = World::new(&store).await;
-    let bounds = UploadBounds {
-        allowance: Some(Allowance {
-            limit: 2,
-            day: at(0).day(),
-        }),
-        ..BOUNDS
-    };
+    let bounds = allowed(2);
     let create = async || {
         let upload = new(&world, at(0));
         (upload.id, store.upload_create(upload, bounds).await.unwrap())

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use datafusion::arrow::array::{Array as _, ArrayRef, AsArray as _, Decimal256Array, Float64Array, StringArray};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{
-    DECIMAL256_MAX_PRECISION, DataType, Decimal256Type, Field, FieldRef, Float64Type, Int64Type, i256,
+    DECIMAL256_MAX_PRECISION, DataType, Decimal256Type, Field, FieldRef, Float32Type, Float64Type, Int64Type, i256,
 };
 use datafusion::arrow::error::ArrowError;
 use datafusion::common::ScalarValue;
@@ -234,10 +234,12 @@ pub(in crate::child) fn beyond() -> ArrowError {
     ArrowError::ArithmeticOverflow("a number has more than 40 digits before the point".to_owned())
 }
 
-/// A column of decimals or integers, or one value for all rows.
+/// A column of decimals or integers.
 struct Operand {
     values: Decimal256Array,
+    /// Tells that `value` is the one of all rows.
     constant: bool,
+    value: Option<i256>,
     scale: u8,
 }
 
@@ -260,16 +262,33 @@ impl Operand {
                 &DataType::Decimal256(DECIMAL256_MAX_PRECISION, i8::try_from(scale).unwrap_or_default()),
             )?,
         };
+        let values = values.as_primitive::<Decimal256Type>().clone();
+        if !constant {
+            return Ok(Self {
+                values,
+                constant,
+                value: None,
+                scale,
+            });
+        }
+        // A literal such as 2.0 divides faster as 2.
+        let value = values
+            .is_valid(0)
+            .then(|| digits::without_zeros(values.value(0), scale));
         Ok(Self {
-            values: values.as_primitive::<Decimal256Type>().clone(),
+            values,
             constant,
-            scale,
+            value: value.map(|(value, _)| value),
+            scale: value.map_or(scale, |(_, scale)| scale),
         })
     }
 
     fn get(&self, row: usize) -> Option<i256> {
-        let row = if self.constant { 0 } else { row };
-        self.values.is_valid(row).then(|| self.values.value(row))
+        if self.constant {
+            self.value
+        } else {
+            self.values.is_valid(row).then(|| self.values.value(row))
+        }
     }
 
     fn scaled(&self, value: i256, kind: &DataType) -> Option<i256> {
@@ -277,7 +296,7 @@ impl Operand {
     }
 }
 
-/// How many digits stay, for each row.
+/// Number of digits behind the point that are kept, for each row.
 struct Kept(ArrayRef);
 
 impl Kept {
@@ -291,6 +310,12 @@ impl Kept {
     }
 }
 
+/// Returns true if a number has no digit but zero.
+fn is_zero(text: &str) -> bool {
+    let mantissa = text.split(['e', 'E']).next().unwrap_or_default();
+    !mantissa.bytes().any(|digit| matches!(digit, b'1'..=b'9'))
+}
+
 /// Reads numbers and texts as decimals.
 fn exact(of: &ColumnarValue, rows: usize) -> Result<ArrayRef> {
     let array = of.to_array(rows)?;
@@ -298,7 +323,14 @@ fn exact(of: &ColumnarValue, rows: usize) -> Result<ArrayRef> {
         DataFusionError::Execution(format!("`{shown}` is no number of at most 40 digits before the point"))
     };
     let values: Decimal256Array = match array.data_type() {
-        DataType::Float16 | DataType::Float32 | DataType::Float64 => {
+        DataType::Float32 => {
+            let read = |single: f32| digits::of_single(single).ok_or_else(|| none(&single));
+            let singles = array.as_primitive::<Float32Type>().iter();
+            singles
+                .map(|single| single.map(read).transpose())
+                .collect::<Result<_>>()?
+        }
+        DataType::Float16 | DataType::Float64 => {
             let doubles = cast(&array, &DataType::Float64)?;
             let doubles = doubles.as_primitive::<Float64Type>();
             let read = |double: f64| digits::of_double(double).ok_or_else(|| none(&double));
@@ -309,7 +341,17 @@ fn exact(of: &ColumnarValue, rows: usize) -> Result<ArrayRef> {
         }
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
             let texts = cast(&array, &DataType::Utf8)?;
-            let read = |text: &str| digits::read(text).ok_or_else(|| none(&text));
+            let read = |text: &str| {
+                let value = digits::read(text).ok_or_else(|| none(&text))?;
+                if value == i256::ZERO && !is_zero(text) {
+                    let problem = format!(
+                        "`{}` has more than 36 digits behind the point before those that count",
+                        text.trim()
+                    );
+                    return Err(DataFusionError::Execution(problem));
+                }
+                Ok(value)
+            };
             let texts = texts.as_string::<i32>().iter();
             texts.map(|text| text.map(read).transpose()).collect::<Result<_>>()?
         }

@@ -3,6 +3,8 @@
 //! Invariant: a result is exact or rounded to its scale, a half away from zero. One that has no room is `None`, never
 //! another number.
 
+use std::sync::LazyLock;
+
 use datafusion::arrow::datatypes::i256;
 
 /// Digits behind the point of numbers that may have some.
@@ -13,13 +15,19 @@ pub(in crate::child) const SIGNED_SCALE: i8 = 36;
 const MAX_POWER: u32 = 76;
 /// Digits behind the point that a text shows, if they are enough for [`SIGNIFICANT`] ones.
 const SHOWN: usize = 20;
+/// Digits behind the point of seconds, and of most other numbers that are converted to doubles.
+const MICROS: u8 = 6;
 /// Significant digits that a text shows of a number that is far less than one.
 const SIGNIFICANT: usize = 16;
 
 const TEN: i256 = i256::from_i128(10);
 
+/// Powers of ten. To compute one takes as long as to divide by it.
+static POWERS: LazyLock<Vec<i256>> =
+    LazyLock::new(|| (0..=MAX_POWER).map(|exponent| TEN.wrapping_pow(exponent)).collect());
+
 fn power(exponent: u32) -> Option<i256> {
-    (exponent <= MAX_POWER).then(|| TEN.wrapping_pow(exponent))
+    POWERS.get(usize::try_from(exponent).ok()?).copied()
 }
 
 /// Returns `value` with another scale, rounded if that has fewer digits.
@@ -69,17 +77,59 @@ pub(in crate::child) fn product(one: (i256, u8), other: (i256, u8), to: u8) -> O
 
 /// Divides two values of these scales, with [`SCALE`] digits behind the point. The divisor is not zero.
 pub(in crate::child) fn quotient(one: (i256, u8), other: (i256, u8)) -> Option<i256> {
-    let common = one.1.max(other.1);
-    let above = rescaled(one.0, one.1, common)?;
-    let below = rescaled(other.0, other.1, common)?;
+    // Digits of the result behind those of the quotient of the two integers.
+    let more = i32::from(SCALE) + i32::from(other.1) - i32::from(one.1);
+    let (above, below, left) = match u32::try_from(more) {
+        Ok(left) => (one.0, other.0, left),
+        Err(_) => (one.0, other.0.checked_mul(power(more.unsigned_abs())?)?, 0),
+    };
     let negative = above.is_negative() != below.is_negative();
     let (above, below) = (above.checked_abs()?, below.checked_abs()?);
+    let quotient = match (above.to_i128(), below.to_i128()) {
+        (Some(above), Some(below)) if below.unsigned_abs() <= NARROW => {
+            narrow_quotient(above.unsigned_abs(), below.unsigned_abs(), left)?
+        }
+        _ => wide_quotient(above, below, left)?,
+    };
+    Some(if negative { quotient.wrapping_neg() } else { quotient })
+}
+
+/// Digits that a rest below [`NARROW`] has room for in 128 bits.
+const STEP: u32 = 18;
+/// Greatest divisor of [`narrow_quotient`].
+const NARROW: u128 = 10_u128.pow(20);
+
+/// Divides numbers of 128 bits, which takes a small part of the time of 256 bits, with `left` digits more.
+fn narrow_quotient(above: u128, below: u128, mut left: u32) -> Option<i256> {
+    let mut quotient = i256::from_parts(above / below, 0);
+    let mut rest = above % below;
+    while left > 0 {
+        if rest == 0 {
+            return quotient.checked_mul(power(left)?);
+        }
+        let digits = left.min(STEP);
+        rest *= 10_u128.pow(digits);
+        quotient = quotient
+            .checked_mul(power(digits)?)?
+            .checked_add(i256::from_parts(rest / below, 0))?;
+        rest %= below;
+        left -= digits;
+    }
+    if rest >= below - rest {
+        quotient = quotient.checked_add(i256::ONE)?;
+    }
+    Some(quotient)
+}
+
+fn wide_quotient(above: i256, below: i256, mut left: u32) -> Option<i256> {
     let mut quotient = above.wrapping_div(below);
     let mut rest = above.wrapping_rem(below);
-    let mut left = u32::from(SCALE);
     // As many digits at a time as there is room for behind the rest, which is less than the divisor.
     let room = below.leading_zeros().saturating_sub(2) * 3 / 10;
     while left > 0 {
+        if rest == i256::ZERO {
+            return quotient.checked_mul(power(left)?);
+        }
         let digits = left.min(room);
         if digits == 0 {
             return None;
@@ -93,7 +143,16 @@ pub(in crate::child) fn quotient(one: (i256, u8), other: (i256, u8)) -> Option<i
     if rest >= below.wrapping_sub(rest) {
         quotient = quotient.checked_add(i256::ONE)?;
     }
-    Some(if negative { quotient.wrapping_neg() } else { quotient })
+    Some(quotient)
+}
+
+/// Returns the same number with the least scale that shows all its digits.
+pub(in crate::child) fn without_zeros(mut value: i256, mut scale: u8) -> (i256, u8) {
+    while scale > 0 && value.wrapping_rem(TEN) == i256::ZERO {
+        value = value.wrapping_div(TEN);
+        scale -= 1;
+    }
+    (value, scale)
 }
 
 /// Ways to drop digits.
@@ -141,7 +200,7 @@ pub(in crate::child) fn read(text: &str) -> Option<i256> {
     let mut value = i256::ZERO;
     // Zeros in front are dropped, so what is left is bounded by the room for it.
     let digits = whole.bytes().chain(part.bytes());
-    // Where the last digit stands, from the point: digits behind the scale only decide the rounding.
+    // Number of digits that have room, from the first one to the last of the scale. The next digit decides the rounding.
     let mut places = i32::try_from(whole.len())
         .ok()?
         .checked_add(exponent)?
@@ -177,6 +236,15 @@ pub(in crate::child) fn read(text: &str) -> Option<i256> {
 pub(in crate::child) fn of_double(value: f64) -> Option<i256> {
     if value.is_finite() {
         read(&format!("{value:.14e}"))
+    } else {
+        None
+    }
+}
+
+/// Reads the number of 32 bits as `PostgreSQL` casts it to numeric: its first 6 digits.
+pub(in crate::child) fn of_single(value: f32) -> Option<i256> {
+    if value.is_finite() {
+        read(&format!("{value:.5e}"))
     } else {
         None
     }
@@ -226,6 +294,89 @@ fn written(value: i256, scale: u8, shown: usize) -> String {
 
 /// Returns the double that is nearest to a value.
 pub(in crate::child) fn double(value: i256, scale: u8) -> f64 {
+    // A quotient of two integers that doubles hold exactly is the nearest double.
+    let unit = power(u32::from(scale.saturating_sub(MICROS)));
+    if let Some(unit) = unit
+        && value.wrapping_rem(unit) == i256::ZERO
+        && let Some(few) = value.wrapping_div(unit).to_i128()
+        && few.unsigned_abs() < 1 << f64::MANTISSA_DIGITS
+    {
+        #[expect(clippy::cast_precision_loss, reason = "the bound is checked before")]
+        return few as f64 / 10_f64.powi(scale.min(MICROS).into());
+    }
     // The standard library reads decimals exactly.
     exact_text(value, scale).parse().unwrap_or(f64::NAN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers of all sizes, with their scales.
+    fn numbers() -> Vec<(i256, u8)> {
+        let mut all = Vec::new();
+        for text in [
+            "1",
+            "2",
+            "3",
+            "7",
+            "25",
+            "999999999999999999",
+            "170141183460469231731687303715884105727",
+        ] {
+            for scale in [0, 1, 6, 36] {
+                let value = i256::from_string(text).unwrap();
+                all.push((value, scale));
+                all.push((value.wrapping_neg(), scale));
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn a_quotient_is_the_nearest_number_of_its_scale() {
+        let mut found = 0;
+        for one in numbers() {
+            for other in numbers() {
+                let Some(quotient) = quotient(one, other) else { continue };
+                // quotient / 10^36 * other, against one: both as integers, where they have room.
+                let (left, right) = (
+                    quotient.checked_mul(other.0),
+                    power(u32::from(SCALE) + u32::from(other.1) - u32::from(one.1))
+                        .and_then(|unit| one.0.checked_mul(unit)),
+                );
+                if let Some((left, right)) = left.zip(right) {
+                    let twice = left.wrapping_sub(right).wrapping_abs().wrapping_mul(i256::from(2));
+                    assert!(twice <= other.0.wrapping_abs(), "{one:?} / {other:?} is {quotient}");
+                    found += 1;
+                }
+            }
+        }
+        assert!(found > 500, "{found}");
+    }
+
+    #[test]
+    fn both_ways_to_divide_agree() {
+        for (above, _) in numbers().into_iter().filter(|(above, _)| !above.is_negative()) {
+            for below in [1_u128, 2, 3, 7, 3_600, NARROW] {
+                for left in [0, 17, 18, 36] {
+                    let narrow = narrow_quotient(above.to_i128().unwrap().unsigned_abs(), below, left);
+                    let wide = wide_quotient(above, i256::from_parts(below, 0), left);
+                    assert_eq!(narrow, wide, "{above} / {below} with {left} digits");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_double_of_a_number_is_the_one_that_its_digits_read_as() {
+        for (value, scale) in numbers() {
+            let expected: f64 = exact_text(value, scale).parse().unwrap();
+            assert_eq!(
+                double(value, scale).to_bits(),
+                expected.to_bits(),
+                "{value} with scale {scale}"
+            );
+        }
+    }
 }

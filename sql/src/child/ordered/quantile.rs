@@ -12,7 +12,7 @@ use datafusion::logical_expr::{Accumulator, EmitTo, GroupsAccumulator};
 
 use super::Fractions;
 
-/// What is asked of the values of a group.
+/// Parameters of a percentile.
 #[derive(Clone, Debug)]
 pub(super) struct Quantile {
     pub(super) fractions: Fractions,

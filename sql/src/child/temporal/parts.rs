@@ -4,13 +4,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use chrono::{Datelike as _, NaiveDate, NaiveDateTime};
-use datafusion::arrow::array::{Array as _, ArrayRef, AsArray as _, Float64Array, Int32Array};
+use datafusion::arrow::array::{Array as _, ArrayRef, AsArray as _, Decimal256Array, Float64Array, Int64Array};
 use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::{DataType, Int64Type, TimeUnit};
+use datafusion::arrow::datatypes::{DataType, Int64Type, TimeUnit, i256};
 use datafusion::error::Result;
 
 use super::operands::{Zones, instants, intervals, times, to_intervals, to_times};
 use super::{each, no_time};
+use crate::child::numeric::{NUMERIC, digits};
 use crate::time::DAY;
 use crate::time::interval::Interval;
 use crate::time::moment::{calendar, micros_of};
@@ -61,6 +62,15 @@ impl fmt::Display for Part {
 )]
 const fn double(value: i64) -> f64 {
     value as f64
+}
+
+/// Returns the length of an interval in microseconds, with the years of `extract(epoch …)`.
+fn interval_micros(interval: Interval) -> i128 {
+    let Interval { months, days, micros } = interval;
+    // A year has 365.25 days here.
+    let days = i64::from(months % 12) * 30 + i64::from(days);
+    let seconds = i64::from(months / 12) * 31_557_600 + days * 86_400;
+    i128::from(seconds) * i128::from(SECOND) + i128::from(micros)
 }
 
 impl Part {
@@ -123,12 +133,18 @@ impl Part {
         }
     }
 
-    /// Returns the type of the part of values of a type.
+    /// Returns true if `extract()` takes the part of a date.
+    pub(super) const fn is_of_date(self) -> bool {
+        let of_clock = self.is_of_clock() && !matches!(self, Self::Epoch);
+        !of_clock && !matches!(self, Self::Timezone | Self::TimezoneHour | Self::TimezoneMinute)
+    }
+
+    /// Returns the type of the part of values of a type. A part with a fraction is a double.
     pub(super) fn result(self, kind: &DataType) -> DataType {
         match self {
-            Self::Julian if kind == &DataType::Date32 => DataType::Int32,
+            Self::Julian if kind == &DataType::Date32 => DataType::Int64,
             Self::Milliseconds | Self::Second | Self::Epoch | Self::Julian => DataType::Float64,
-            _ => DataType::Int32,
+            _ => DataType::Int64,
         }
     }
 
@@ -160,13 +176,59 @@ impl Part {
             }
             _ => each(instants(array)?, |time| self.of_time(time).ok_or_else(no_time))?,
         };
-        Ok(if self.result(array.data_type()) == DataType::Int32 {
+        Ok(if self.result(array.data_type()) == DataType::Int64 {
             #[expect(clippy::cast_possible_truncation, reason = "every whole part has 32 bits")]
-            let whole = found.into_iter().map(|part| part.map(|part| part as i32));
-            Arc::new(whole.collect::<Int32Array>())
+            let whole = found.into_iter().map(|part| part.map(|part| part as i64));
+            Arc::new(whole.collect::<Int64Array>())
         } else {
             Arc::new(Float64Array::from(found))
         })
+    }
+
+    /// Returns the part of each value with all its digits, for a part that has a fraction.
+    pub(super) fn exactly(self, array: &ArrayRef) -> Result<ArrayRef> {
+        let found = match array.data_type() {
+            DataType::Interval(_) | DataType::Duration(_) => each(intervals(array)?, |interval| {
+                let micros = if self == Self::Epoch {
+                    interval_micros(interval)
+                } else {
+                    interval.micros.into()
+                };
+                self.digits(micros).ok_or_else(no_time)
+            })?,
+            DataType::Time32(_) | DataType::Time64(_) => {
+                let time = cast(array, &DataType::Time64(TimeUnit::Microsecond))?;
+                let time = cast(&time, &DataType::Int64)?;
+                each(time.as_primitive::<Int64Type>(), |time| {
+                    self.digits(time.into()).ok_or_else(no_time)
+                })?
+            }
+            _ => each(instants(array)?, |time| {
+                let of_clock = if self == Self::Epoch || self == Self::Julian {
+                    time
+                } else {
+                    time.rem_euclid(DAY)
+                };
+                self.digits(of_clock.into()).ok_or_else(no_time)
+            })?,
+        };
+        let found = found.into_iter().collect::<Decimal256Array>();
+        Ok(Arc::new(found.with_data_type(NUMERIC)))
+    }
+
+    /// Returns the part of a time in microseconds as the digits of a numeric.
+    fn digits(self, micros: i128) -> Option<i256> {
+        let minute = i128::from(MINUTE);
+        let (micros, scale) = match self {
+            Self::Milliseconds => (micros % minute, 3),
+            Self::Second => (micros % minute, 6),
+            Self::Julian => {
+                let since = micros + i128::from(JULIAN) * i128::from(DAY);
+                return digits::quotient((i256::from_i128(since), 0), (i256::from_i128(DAY.into()), 0));
+            }
+            _ => (micros, 6),
+        };
+        digits::rescaled(i256::from_i128(micros), scale, digits::SCALE)
     }
 
     fn of_clock(self, micros: i64) -> f64 {
@@ -191,18 +253,8 @@ impl Part {
             Self::Decade => (years / 10.0).trunc(),
             Self::Century => (years / 100.0).trunc(),
             Self::Millennium => (years / 1_000.0).trunc(),
-            Self::Epoch => {
-                // A year has 365.25 days here.
-                let days = i64::from(months % 12) * 30 + i64::from(days);
-                let seconds = i64::from(months / 12) * 31_557_600 + days * 86_400;
-                match seconds
-                    .checked_mul(SECOND)
-                    .and_then(|seconds| seconds.checked_add(micros))
-                {
-                    Some(micros) => double(micros) / 1e6,
-                    None => double(seconds) + double(micros) / 1e6,
-                }
-            }
+            #[expect(clippy::cast_precision_loss, reason = "a double has the digits that it has room for")]
+            Self::Epoch => interval_micros(interval) as f64 / 1e6,
             part => part.of_clock(micros),
         }
     }

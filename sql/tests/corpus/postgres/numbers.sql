@@ -135,3 +135,13 @@ SELECT max(avg_n) AS best FROM (SELECT station, avg(n) AS avg_n FROM records GRO
 SELECT station, avg(n) AS mean, rank() OVER (ORDER BY avg(n) DESC NULLS LAST) AS place FROM records GROUP BY station ORDER BY place, station
 
 SELECT min(n) AS a, max(n) AS b, max(n) - min(n) AS span, (max(n) + min(n)) / 2 AS middle, (max(n) + min(n)) / 2.0 AS exact FROM records WHERE id < 50
+
+-- Quotients by a number with a point.
+
+SELECT id, n / 2.0 AS half, n / 2.5 AS part, n / 0.3 AS third, n / -7.0 AS seventh FROM records ORDER BY id
+
+SELECT id, m / 3.0 AS third, round(m / 3.0, 4) AS r, m / 2.0 AS t FROM records WHERE m BETWEEN -1000 AND 1000 ORDER BY id
+
+SELECT id, n * 1.1 / 3 AS p, (n / 7.0) * 7.0 AS q, n / 1e-3 AS large, n::numeric / 1000000007 AS small FROM records ORDER BY id
+
+SELECT id, x * (n / 4.0) AS p, (n / 3.0)::float8 AS d, sqrt(abs(n / 3.0)) AS s FROM records ORDER BY id

@@ -97,3 +97,36 @@ SELECT id, round((percent_rank() OVER (ORDER BY n))::numeric, 4) AS rank FROM re
 SELECT id, cume_dist() OVER (ORDER BY y) AS below FROM records WHERE station = 'lima' ORDER BY id
 
 SELECT percentile_cont(1.5) WITHIN GROUP (ORDER BY y) FROM records
+
+-- Spread and correlation over frames that move: a value that left the frame leaves nothing behind.
+
+SELECT id, stddev(x) OVER (ORDER BY id ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) AS s FROM records ORDER BY id
+
+SELECT id, var_pop(x) OVER (ORDER BY id ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS v, var_samp(x) OVER (ORDER BY id ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS w FROM records ORDER BY id
+
+SELECT id, stddev_pop(x) OVER (PARTITION BY station ORDER BY id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS s, variance(y) OVER (PARTITION BY station ORDER BY id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS v FROM records ORDER BY id
+
+SELECT id, covar_pop(y, x) OVER (ORDER BY id ROWS BETWEEN 3 PRECEDING AND CURRENT ROW) AS c, covar_samp(y, x) OVER (ORDER BY id ROWS BETWEEN 3 PRECEDING AND CURRENT ROW) AS d FROM records ORDER BY id
+
+SELECT id, corr(y, x) OVER (ORDER BY id ROWS BETWEEN 4 PRECEDING AND CURRENT ROW) AS c FROM records WHERE id BETWEEN 1 AND 42 ORDER BY id
+
+SELECT id, regr_slope(y, x) OVER (ORDER BY id ROWS BETWEEN 3 PRECEDING AND CURRENT ROW) AS s, round(regr_intercept(y, x) OVER (ORDER BY id ROWS BETWEEN 3 PRECEDING AND CURRENT ROW)::numeric, 9) AS i FROM records WHERE id BETWEEN 1 AND 42 ORDER BY id
+
+SELECT id, regr_r2(y, x) OVER (ORDER BY id ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING) AS r, regr_count(y, x) OVER (ORDER BY id ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING) AS c FROM records WHERE id BETWEEN 11 AND 42 ORDER BY id
+
+SELECT id, regr_avgx(y, x) OVER (ORDER BY id ROWS 2 PRECEDING) AS a, regr_avgy(y, x) OVER (ORDER BY id ROWS 2 PRECEDING) AS b, regr_sxx(y, x) OVER (ORDER BY id ROWS 2 PRECEDING) AS c, regr_sxy(y, x) OVER (ORDER BY id ROWS 2 PRECEDING) AS d, regr_syy(y, x) OVER (ORDER BY id ROWS 2 PRECEDING) AS e FROM records WHERE abs(x) < 1e9 ORDER BY id
+
+SELECT id, stddev(n) OVER (ORDER BY at RANGE BETWEEN INTERVAL '1 day' PRECEDING AND CURRENT ROW) AS s FROM records WHERE at IS NOT NULL ORDER BY id
+
+SELECT id, stddev(x) FILTER (WHERE ok) OVER (ORDER BY id ROWS BETWEEN 5 PRECEDING AND 1 PRECEDING) AS s FROM records ORDER BY id
+
+-- Values that are far from zero and near to each other.
+SELECT station, corr(extract(epoch FROM at)::float8, x) AS c, regr_slope(x, extract(epoch FROM at)::float8) AS s FROM records WHERE id BETWEEN 12 AND 42 GROUP BY station ORDER BY station NULLS LAST
+
+SELECT station, stddev(1000000000 + n) AS s, var_pop(1000000000 + id) AS v FROM records GROUP BY station ORDER BY station NULLS LAST
+
+SELECT station, regr_r2(1.0::float8, x) AS flat, regr_r2(x, 1.0::float8) AS steep, corr(x, 1.0::float8) AS c FROM records WHERE x < 1e6 GROUP BY station ORDER BY station NULLS LAST
+
+SELECT station, regr_count(y, x) AS c, regr_avgx(y, x) AS ax, regr_avgy(y, x) AS ay, regr_sxx(y, x) AS sxx, regr_sxy(y, x) AS sxy, regr_syy(y, x) AS syy, regr_slope(y, x) AS s, regr_intercept(y, x) AS i, covar_pop(y, x) AS cp, covar_samp(y, x) AS cs FROM records WHERE x < 1e6 GROUP BY station ORDER BY station NULLS LAST
+
+SELECT regr_slope(y, x) AS s, corr(y, x) AS c, covar_samp(y, x) AS v FROM records WHERE id = 1

@@ -136,3 +136,42 @@ SELECT count(*) FROM (SELECT x::int, x::bigint FROM records WHERE x BETWEEN -100
 SELECT id, sum(n) OVER (), sum(n) OVER (ORDER BY id) FROM records ORDER BY id
 
 SELECT lower(station), upper(station), lower(station) FROM records ORDER BY id
+
+-- Ranks are integers with a sign.
+
+SELECT id, row_number() OVER (ORDER BY id) - 5 AS place FROM records ORDER BY id
+
+SELECT id, rank() OVER (ORDER BY n) - dense_rank() OVER (ORDER BY n) AS gap, - row_number() OVER (ORDER BY id) AS back FROM records ORDER BY id
+
+SELECT id, n - row_number() OVER (ORDER BY n, id) AS island FROM records WHERE n IS NOT NULL ORDER BY id
+
+SELECT id, coalesce(CASE WHEN ok THEN row_number() OVER (ORDER BY id) END, -1) AS place FROM records ORDER BY id
+
+SELECT id, CASE WHEN ok THEN rank() OVER (ORDER BY n) ELSE n END AS either FROM records ORDER BY id
+
+SELECT row_number() OVER (ORDER BY id) AS k FROM records UNION SELECT n FROM records ORDER BY k
+
+SELECT k, pg FROM (SELECT row_number() OVER (ORDER BY id) AS k, n AS pg FROM records) AS t WHERE k = pg ORDER BY k
+
+SELECT id, greatest(ntile(4) OVER (ORDER BY id), 2) AS quarter, ntile(3) OVER (ORDER BY id) - 2 AS third FROM records ORDER BY id
+
+SELECT id, abs(row_number() OVER (ORDER BY n, id) - row_number() OVER (ORDER BY m, id)) AS moved FROM records ORDER BY id
+
+SELECT id, row_number() OVER (ORDER BY id) / 2 AS half, row_number() OVER (ORDER BY id) % 3 AS rest, row_number() OVER (ORDER BY id)::text AS t FROM records ORDER BY id
+
+SELECT id, lag(r, 1, -1) OVER (ORDER BY id) AS before FROM (SELECT id, rank() OVER (ORDER BY n) AS r FROM records) AS ranked ORDER BY id
+
+SELECT regr_count(y, x) - 100 AS missing, coalesce(regr_count(y, x), -1) AS c FROM records
+
+SELECT a.k FROM (SELECT row_number() OVER (ORDER BY id) AS k FROM records) AS a JOIN (SELECT n FROM records) AS b ON a.k - 10 = b.n ORDER BY a.k
+
+-- A name of two columns.
+SELECT n AS a, m AS a FROM records ORDER BY a
+
+SELECT n AS id, id FROM records ORDER BY id
+
+SELECT a.id, b.id FROM records a JOIN records b ON a.n = b.m ORDER BY id
+
+SELECT id, records.id FROM records ORDER BY id
+
+SELECT n AS a, m AS a, id FROM records ORDER BY id

@@ -102,3 +102,55 @@ SELECT id, (at AT TIME ZONE 'America/New_York' + INTERVAL '1 day') AT TIME ZONE 
 SELECT id, extract(timezone FROM at) AS zone FROM records WHERE station = '' ORDER BY id
 
 SELECT id, at AT TIME ZONE 'Pacific/Apia' AS apia, at AT TIME ZONE 'America/Caracas' AS caracas FROM records WHERE station = 'quito' AND at IS NOT NULL ORDER BY id
+
+-- Parts with all their digits: extract() gives a numeric, date_part() a double.
+
+SELECT id, round(extract(epoch FROM until - at) / 60, 2) AS minutes FROM records ORDER BY id
+
+SELECT id, round(extract(second FROM at) * 10 / 4) AS r, (extract(second FROM at) * 1000)::int AS ms FROM records ORDER BY id
+
+SELECT round(extract(epoch FROM INTERVAL '2.5 seconds')) AS up, round(date_part('epoch', INTERVAL '2.5 seconds')) AS even, extract(epoch FROM INTERVAL '0.5 seconds')::int AS zero
+
+SELECT id, (extract(hour FROM at) / 4)::int AS whole, (date_part('hour', at) / 4)::int AS of_double, round(extract(hour FROM at) / 8, 1) AS r FROM records ORDER BY id
+
+SELECT id, extract(epoch FROM at) % 60 AS rest, mod(extract(epoch FROM at), 3600) AS h FROM records ORDER BY id
+
+SELECT sum(extract(epoch FROM until - at)) AS total, avg(extract(epoch FROM until - at)) AS mean, max(extract(second FROM at)) AS most FROM records
+
+SELECT id FROM records WHERE extract(second FROM at) = 59.999999 ORDER BY id
+
+SELECT extract(second FROM at) AS s, count(*) AS c FROM records GROUP BY extract(second FROM at) ORDER BY c DESC, s NULLS LAST
+
+SELECT id, extract(epoch FROM at)::bigint / 86400 AS day, floor(extract(epoch FROM at) / 86400) AS d, trunc(extract(epoch FROM at) / 3600.0, 3) AS h FROM records ORDER BY id
+
+SELECT id, to_timestamp(extract(epoch FROM at)) = at AS same, extract(epoch FROM at) > 1700000000 AS late, coalesce(extract(epoch FROM at), 0) AS s FROM records WHERE id NOT IN (22, 18, 41) ORDER BY id
+
+SELECT id, extract(milliseconds FROM at) AS ms, extract(microseconds FROM at) AS us, extract(julian FROM at::date) AS j FROM records ORDER BY id
+
+SELECT (h + 1) / 2 AS half, h / 2.0 AS exact, h / 5 AS fifth FROM (SELECT DISTINCT extract(hour FROM at) AS h FROM records) AS hours ORDER BY 1, 2, 3
+
+SELECT id, at::date + 7 AS later, at::date - extract(day FROM at)::int AS before, at::date + n::int AS shifted FROM records ORDER BY id
+
+SELECT day::date + k AS next FROM (SELECT DISTINCT date_trunc('year', at) AS day FROM records) AS years, (SELECT 1 AS k UNION ALL SELECT 2) AS numbers ORDER BY 1
+
+SELECT at::date + n AS later FROM records
+
+SELECT at::date + row_number() OVER (ORDER BY id) AS later FROM records
+
+SELECT at::date + count(*) AS later FROM records GROUP BY at::date
+
+SELECT at::date + extract(day FROM at) AS later FROM records
+
+SELECT extract(hour FROM at::date) AS h FROM records
+
+SELECT extract(second FROM at::date) AS s FROM records
+
+SELECT date_part('hour', at::date) AS h, extract(epoch FROM at::date) AS e, extract(dow FROM at::date) AS d FROM records ORDER BY 2, 1
+
+SELECT DISTINCT (extract(hour FROM at) + 1) / 2 AS a, max(extract(hour FROM at)) OVER () / 4 AS b, extract(hour FROM at)::int / 5 AS c, (date_part('hour', at) - 1) / 2 AS d FROM records ORDER BY 1, 2, 3, 4
+
+SELECT hour / 5 AS fifth, day / 2 AS half FROM (SELECT DISTINCT extract(hour FROM at)::int AS hour, extract(day FROM at) + 1 AS day FROM records) AS parts ORDER BY 1, 2
+
+SELECT min(extract(hour FROM at)) / 2 AS a, max(extract(minute FROM at)) / 7 AS b FROM records
+
+SELECT - INTERVAL '1 day' AS a, - INTERVAL '1 month 2 days 03:04:05' AS b, TIMESTAMP '2024-03-10 12:00' + - INTERVAL '36 hours' AS c, - (- INTERVAL '1 year') AS d

@@ -65,11 +65,7 @@ async fn an_operator_at_its_limit_sees_its_uploads_cancels_one_and_begins_anothe
 
 #[tokio::test]
 async fn an_upload_that_was_cancelled_is_over_and_its_allowance_and_bytes_are_given_back() {
-    let limits = crate::Limits {
-        public_contributions_per_day: 1,
-        ..limits()
-    };
-    let scene = Scene::with(limits).await;
+    let scene = Scene::of_one_a_day().await;
     let upload = scene.begun().await;
     let tags = scene.put_both(&upload).await;
     let folder = scene.service.uploads().join(upload["id"].as_str().unwrap());

@@ -4,6 +4,17 @@ use types::OperatorId;
 
 use super::*;
 
+impl Scene {
+    /// The scene of an operator that may contribute once a day.
+    pub(super) async fn of_one_a_day() -> Self {
+        Self::with(crate::Limits {
+            public_contributions_per_day: 1,
+            ..limits()
+        })
+        .await
+    }
+}
+
 /// The operator that contributes.
 async fn contributor(scene: &Scene, upload: &Value) -> OperatorId {
     let id = upload["id"].as_str().unwrap().parse().unwrap();
@@ -57,11 +68,7 @@ async fn a_part_that_is_on_its_way_is_refused_once_its_operator_is_suspended() {
 
 #[tokio::test]
 async fn uploads_of_a_suspended_operator_expire_and_their_bytes_are_freed() {
-    let limits = crate::Limits {
-        public_contributions_per_day: 1,
-        ..limits()
-    };
-    let scene = Scene::with(limits).await;
+    let scene = Scene::of_one_a_day().await;
     let upload = scene.begun().await;
     let tags = scene.put_both(&upload).await;
     let operator = contributor(&scene, &upload).await;
