@@ -313,7 +313,7 @@ impl Engine {
             (7, "losses", include_str!("../migrations/postgres/0007_losses.sql")),
         ];
         /// Since then there is one text for all engines, with `{{text}}` and `{{bytes}}` in place of the types that differ.
-        const SHARED: [(i64, &str, &str); 13] = [
+        const SHARED: [(i64, &str, &str); 14] = [
             (8, "accounts", include_str!("../migrations/0008_accounts.sql")),
             (9, "flow", include_str!("../migrations/0009_flow.sql")),
             (10, "limits", include_str!("../migrations/0010_limits.sql")),
@@ -327,6 +327,11 @@ impl Engine {
             (18, "wallets", include_str!("../migrations/0018_wallets.sql")),
             (19, "summaries", include_str!("../migrations/0019_summaries.sql")),
             (20, "seals", include_str!("../migrations/0020_seals.sql")),
+            (
+                21,
+                "dates_and_readers",
+                include_str!("../migrations/0021_dates_and_readers.sql"),
+            ),
         ];
         let (texts, text_type, bytes_type) = match self {
             Self::Sqlite => (SQLITE, "TEXT", "BLOB"),
