@@ -33,6 +33,7 @@ use crate::links::Links;
 use crate::ops::activity::Newest;
 use crate::ops::uploads::{UploadPlane, storage_quota};
 use crate::payments::PaymentPlane;
+use crate::readers::Readers;
 use crate::sandbox::Sandbox;
 use crate::search::Searching;
 use crate::usage::Usage;
@@ -126,6 +127,8 @@ pub struct Process {
     pub(crate) part_writes: Semaphore,
     /// Rankings of agents by points.
     pub(crate) leaderboard: Leaderboard,
+    /// Operators that read datasets of others.
+    pub readers: Readers,
     /// Map of the site, as XML.
     pub(crate) site_map: Kept<Bytes>,
     /// Newest number of the public feed.
@@ -162,6 +165,7 @@ impl Process {
             parts: HolderLimit::new(MAX_CONCURRENT_PER_OPERATOR),
             part_writes: Semaphore::new(PART_WRITES),
             leaderboard: Leaderboard::default(),
+            readers: Readers::default(),
             site_map: Kept::default(),
             newest: Newest::default(),
             followers: HolderLimit::new(FOLLOWERS),
