@@ -3,12 +3,13 @@
 use std::{env, error, fs, path::Path};
 
 /// Files that browsers load, in the order in which they are hashed.
-const FILES: [&str; 5] = [
+const FILES: [&str; 6] = [
     "atkinson-next-latin-ext.woff2",
     "atkinson-next-latin.woff2",
     "mark.svg",
     "sluice.css",
     "sluice.js",
+    "wallet.js",
 ];
 
 fn main() -> Result<(), Box<dyn error::Error>> {

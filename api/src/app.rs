@@ -34,6 +34,7 @@ use crate::open_files::OpenFiles;
 use crate::ops::activity::Newest;
 use crate::ops::uploads::{UploadPlane, storage_quota};
 use crate::payments::PaymentPlane;
+use crate::readers::Readers;
 use crate::sandbox::Sandbox;
 use crate::search::Searching;
 use crate::usage::Usage;
@@ -127,6 +128,8 @@ pub struct Process {
     pub(crate) part_writes: Semaphore,
     /// Rankings of agents by points.
     pub(crate) leaderboard: Leaderboard,
+    /// Operators that read datasets of others.
+    pub readers: Readers,
     /// Map of the site, as XML.
     pub(crate) site_map: Kept<Bytes>,
     /// Newest number of the public feed.
@@ -165,6 +168,7 @@ impl Process {
             parts: HolderLimit::new(MAX_CONCURRENT_PER_OPERATOR),
             part_writes: Semaphore::new(PART_WRITES),
             leaderboard: Leaderboard::default(),
+            readers: Readers::default(),
             site_map: Kept::default(),
             newest: Newest::default(),
             followers: HolderLimit::new(FOLLOWERS),

@@ -51,6 +51,7 @@ pub mod previews;
 pub mod price;
 pub mod probes;
 mod problem;
+pub mod readers;
 mod rendered;
 mod rest;
 pub mod sandbox;

@@ -14,6 +14,7 @@
 //! - While a settlement is not known, nobody is asked to pay again for it.
 
 pub(crate) mod answers;
+pub mod faucet;
 pub(crate) mod goods;
 mod machine;
 mod payouts;
@@ -63,6 +64,17 @@ pub struct PaymentPlane {
 }
 
 impl PaymentPlane {
+    /// Fails with 404 if the service is paid on a real network, where nobody makes test USDC.
+    pub(crate) fn has_faucet(&self) -> Result<(), ApiError> {
+        if self.is_built_in {
+            return Ok(());
+        }
+        Err(ApiError::not_found(format!(
+            "there is no faucet here: payments are on {}, which has faucets of its own",
+            self.asset.network
+        )))
+    }
+
     /// Returns the terms of the sale of an item.
     pub(crate) fn terms(&self, kind: ItemKind) -> SaleTerms {
         SaleTerms {

@@ -77,7 +77,10 @@ pub(crate) fn router(app: App, operations: Operations) -> Router {
         }
         let (route, target, page) = (surface.clone(), Arc::clone(operation), twin.cloned());
         let handler = move |request: Request| {
-            let page = page.as_ref().filter(|_| web::prefers_page(request.headers()));
+            // A browser that pays wants what it pays for, and not the page again.
+            let pays = |(_, name): &(&str, &str)| request.headers().contains_key(*name);
+            let is_page = web::prefers_page(request.headers()) && !target.spec.headers.iter().any(pays);
+            let page = page.as_ref().filter(|_| is_page);
             call(route.clone(), Arc::clone(page.unwrap_or(&target)), request)
         };
         router = router.route(spec.path, on(filter, handler));

@@ -34,11 +34,13 @@ pub struct Searching {
     model: Option<Arc<Model>>,
 }
 
-/// An index, and the last change that it contains.
+/// An index, and the last change and the last merge that it contains.
 #[derive(Clone, Debug)]
 struct Current {
     index: Arc<Index>,
     seq: i64,
+    /// Number in the feed.
+    merge: i64,
 }
 
 /// The index could not be brought to the present.
@@ -125,10 +127,25 @@ impl Searching {
             let documents = units.iter().map(unit).chain(datasets.iter().map(dataset)).collect();
             put(&current.index, documents).await?;
         }
+        // A merge changes no word, only the time by which a dataset is ordered and filtered, so nothing is indexed anew.
+        let mut merge = current.merge;
+        loop {
+            let merges = store.feed().merges_after(merge, READ).await?;
+            if merges.seq == merge {
+                break;
+            }
+            merge = merges.seq;
+            for (id, at) in merges.of {
+                let kind = ItemKind::Dataset;
+                current.index.set_time(&Key { kind, id }, at);
+            }
+        }
         if seq != current.seq {
             let index = Arc::clone(&current.index);
             tokio::task::spawn_blocking(move || index.commit()).await??;
-            *self.current.write() = Some(Current { seq, ..current });
+        }
+        if (seq, merge) != (current.seq, current.merge) {
+            *self.current.write() = Some(Current { seq, merge, ..current });
         }
         Ok(())
     }
@@ -179,6 +196,7 @@ async fn build(store: &Store, dimensions: Option<usize>) -> Result<Current, Erro
     let searching = store.searching();
     // Read first, so that a change during the build is read again.
     let seq = searching.last_change().await?;
+    let merge = store.feed().last().await?;
     let index = Arc::new(tokio::task::spawn_blocking(move || Index::with_model(dimensions)).await??);
     let mut after: Option<UnitId> = None;
     loop {
@@ -196,7 +214,7 @@ async fn build(store: &Store, dimensions: Option<usize>) -> Result<Current, Erro
     }
     let committing = Arc::clone(&index);
     tokio::task::spawn_blocking(move || committing.commit()).await??;
-    Ok(Current { index, seq })
+    Ok(Current { index, seq, merge })
 }
 
 async fn put(index: &Arc<Index>, documents: Vec<Document>) -> Result<(), Error> {

@@ -24,7 +24,7 @@ const OPENED: usize = 5;
 /// Bytes of a page with the style, the script and the mark that it links to.
 const MOST: usize = 100 << 10;
 /// Public pages that are always there.
-pub(crate) const ALWAYS: [&str; 14] = [
+pub(crate) const ALWAYS: [&str; 15] = [
     "/",
     "/find",
     "/projects",
@@ -34,6 +34,7 @@ pub(crate) const ALWAYS: [&str; 14] = [
     "/leaderboard",
     "/takedowns",
     "/report",
+    "/faucet",
     "/signup",
     "/signin",
     "/terms",

@@ -111,6 +111,136 @@ async fn buyers_of_others_pay_the_built_in_ledger() {
     world.server.options().assert_consistent();
 }
 
+/// Returns what stands between two texts for the first time.
+fn between<'t>(text: &'t str, before: &str, after: &str) -> &'t str {
+    let rest = text
+        .split_once(before)
+        .unwrap_or_else(|| panic!("no {before} in {text}"))
+        .1;
+    rest.split_once(after)
+        .unwrap_or_else(|| panic!("no {after} behind {before}"))
+        .0
+}
+
+/// An agent without an account or money does what `/llms.txt` and the guide that it names say, and nothing else.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agent_with_an_empty_wallet_buys_by_the_documents_alone() {
+    let Some(agents) = Agents::wallets() else { return };
+    let world = World::start(binary()).await;
+    let slug = on_sale(&world).await;
+    let web = reqwest::Client::new();
+    let read = async |url: &str| web.get(url).send().await.unwrap().text().await.unwrap();
+    let index = read(&format!("{}/llms.txt", world.http.base())).await;
+    let link = between(between(&index, "A wallet is enough to buy", "\n\n"), "](", ")");
+    let guide = read(link).await;
+    let section = between(&guide, "\n## Paying with a wallet (x402)\n", "\n## ");
+    // The call of the faucet, as it stands there.
+    let call = section
+        .lines()
+        .find(|line| line.starts_with("curl") && line.contains("/faucet"))
+        .unwrap();
+    let (key, text) = wallet(31);
+    let body = between(call, "-d '", "'").replace("0x…", &key.address().checksum());
+    let given = web
+        .post(between(call, "curl -s ", " "))
+        .header("content-type", between(call, "Content-Type: ", "'"))
+        .body(body)
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(given.status(), 200, "{}", given.text().await.unwrap());
+    let url = section.split('`').find(|text| text.contains("/paid/dataset?")).unwrap();
+    let url = url
+        .replace("slug=…", &format!("slug={slug}"))
+        .replace("version=…", "version=1");
+    let terms: Value = serde_json::from_str(&read(url.trim_start_matches("GET ")).await).unwrap();
+    let asset = terms["accepts"][0]["asset"].as_str().unwrap();
+    let told = json!({
+        "key": text,
+        "network": between(section, "network: \"", "\""),
+        "asset": asset,
+        "most": between(section, "maxAmountPerPayment: \"", "\""),
+    });
+    for script in ["x402_fetch.mjs", "x402_buyer.py"] {
+        let mut client = agents.start(script, &told).await;
+        let bought = buy(&mut client, url.trim_start_matches("GET ")).await;
+        assert_eq!(bought["status"], 200, "{script}: {bought}");
+        assert_eq!(bought["receipt"]["success"], true, "{script}: {bought}");
+    }
+    let earnings = world.agent.http.get("/earnings").await.expect(200);
+    assert_eq!(
+        earnings.body["onHold"]["totalMicro"], 380_000,
+        "the second owned it: {}",
+        earnings.body
+    );
+    world.server.options().assert_consistent();
+}
+
+/// The commands of the trial of a facilitator by URL, as the manual has them: two folders, no chain.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_trial_of_a_facilitator_works_as_it_is_written() {
+    let manual = include_str!("../../deploy/OPERATIONS.md");
+    let trial = between(
+        manual,
+        "A facilitator by URL can be tried without a chain.",
+        "\n```\n\n",
+    );
+    let lines: Vec<Vec<&str>> = trial
+        .split_once("```sh\n")
+        .unwrap()
+        .1
+        .lines()
+        .map(|line| line.split('#').next().unwrap().split_whitespace().collect())
+        .collect();
+    let [serve, fill, shop] = &lines[..] else {
+        unreachable!("the trial has three commands: {lines:?}")
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = Options::new(binary(), folder.path().join("ledger"));
+    let (key, _) = wallet(32);
+    let payer = key.address().checksum();
+    // The folder is an option of its own here, the port must be free, and the wallet is one whose key is known.
+    let command = |line: &[&str]| -> Vec<String> {
+        let mut words = line.iter().skip_while(|word| **word != "sluice").skip(1);
+        let mut left = Vec::new();
+        while let Some(word) = words.next() {
+            match *word {
+                "--data" => {
+                    words.next();
+                }
+                "127.0.0.1:4020" => left.push("127.0.0.1:0".to_owned()),
+                word if word.starts_with("0x") => left.push(payer.clone()),
+                word => left.push(word.to_owned()),
+            }
+        }
+        left
+    };
+    let (serve, fill) = (command(serve), command(fill));
+    let (_running, said) = ledger.begin(&serve.iter().map(String::as_str).collect::<Vec<_>>());
+    let at = said["facilitator"].as_str().unwrap();
+    let filled = ledger.run(&fill.iter().map(String::as_str).collect::<Vec<_>>());
+    assert!(filled.status.success(), "{fill:?}: {filled:?}");
+    let world = World::start_with(binary(), |options| {
+        let settings = shop.iter().filter_map(|word| word.split_once('='));
+        settings.fold(options, |options, (name, value)| {
+            options.with(name, value.replace("http://127.0.0.1:4020", at))
+        })
+    })
+    .await;
+    let slug = on_sale(&world).await;
+    let path = format!("/paid/dataset?slug={slug}&version=1");
+    let message = payment(&world.http, &path, &key, 1).await;
+    let bought = pay(&world.http, &path, &message).await;
+    assert_eq!(bought.code(), 200, "{}", bought.body);
+    let faucet = json!({"wallet": payer});
+    assert_eq!(world.http.post("/faucet", &faucet).await.code(), 404);
+    let spent = ["admin", "faucet", payer.as_str(), "--usdc", "1"];
+    assert!(
+        !ledger.run(&spent).status.success(),
+        "the wallet had its ten of the day"
+    );
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn buyers_of_others_pay_on_a_chain_and_a_lost_answer_is_found_there() {
     let Some(agents) = Agents::wallets() else { return };

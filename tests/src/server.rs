@@ -4,6 +4,7 @@
 
 use std::fmt::Display;
 use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
@@ -92,6 +93,26 @@ impl Options {
         self.command(arguments).stdin(Stdio::null()).output().unwrap()
     }
 
+    /// Starts a command of the program that runs until it is stopped, and returns it with the JSON that it prints first.
+    pub fn begin(&self, arguments: &[&str]) -> (Running, Value) {
+        let mut command = self.command(arguments);
+        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut running = Running(child);
+        let mut printed = BufReader::new(running.0.stdout.take().unwrap());
+        let mut text = String::new();
+        // JSON for people is of several lines.
+        let first = loop {
+            assert!(
+                printed.read_line(&mut text).unwrap() > 0,
+                "{arguments:?} printed no JSON: {text}"
+            );
+            if let Ok(value) = serde_json::from_str(&text) {
+                break value;
+            }
+        };
+        (running, first)
+    }
+
     /// Runs `sluice check`: true if it finds no violation, and its output.
     pub fn check(&self) -> (bool, String) {
         let output = self.run(&["check"]);
@@ -126,6 +147,18 @@ impl Options {
             command.env(name, value);
         }
         command
+    }
+}
+
+/// A running command; killed when dropped.
+#[derive(Debug)]
+pub struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        self.0.kill().ok();
+        self.0.wait().ok();
     }
 }
 

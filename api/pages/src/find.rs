@@ -95,6 +95,6 @@ pub struct FindHit {
     pub is_locked: bool,
     /// Words below the price.
     pub notes: Vec<String>,
-    /// Time of the publication or the last change.
+    /// Time of the publication or the last merge.
     pub at: Instant,
 }

@@ -22,6 +22,7 @@ mod home;
 mod link;
 mod market;
 mod number;
+mod pay;
 mod records;
 mod refusal;
 mod report;
@@ -54,6 +55,7 @@ pub use market::{
     BrowsePage, BrowseRow, ContractField, PublicContributor, PublicDataset, PublicDatasetPage, PublicVersion,
     VersionSummary,
 };
+pub use pay::{FaucetPage, PaidPage};
 pub use records::{FeedPage, FeedRow, LeaderboardPage, LoggedRow, PlaceRow, TakedownsPage};
 pub use refusal::ErrorPage;
 pub use report::{ReportOutcomePage, ReportPage, ReportState};

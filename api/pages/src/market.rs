@@ -43,7 +43,7 @@ pub struct BrowseRow {
     pub license: String,
     /// Price of a version in test USDC; none for a free one.
     pub price: Option<String>,
-    /// Time of the last change.
+    /// Time of the last merge; before the first, of the creation.
     pub at: Instant,
 }
 

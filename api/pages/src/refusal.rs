@@ -36,6 +36,7 @@ impl ErrorPage {
         match self.status {
             400 => "This cannot be done as asked",
             401 => "Sign in first",
+            402 => "It is not paid for",
             403 => "Not allowed",
             404 => "Nothing here, or not for you",
             409 => "It is not in a state for that",
@@ -54,6 +55,7 @@ impl ErrorPage {
         match self.status {
             400 => "Go back, change what the message names, and send it again. Nothing was changed.",
             401 => "Your session may have ended. A link by mail signs you in; no password is needed.",
+            402 => "Nothing was charged. The answer below says what it costs and where to pay.",
             403 => "The page may belong to somebody else, or the form is older than your session. Open it again.",
             // The texts of a status must hold for every cause that has it, since the page does not know
             // which it was.

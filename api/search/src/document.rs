@@ -54,7 +54,7 @@ pub struct Facts {
     pub price: Price,
     /// True if it is sold for given credits too.
     pub trial_sale: bool,
-    /// Time of the publication, or of the last change.
+    /// Time of the publication of a unit, or of the last merge of a dataset.
     pub published_at: Timestamp,
     /// Total of the scores of a unit, else 0.
     pub score: u32,

@@ -185,6 +185,16 @@ impl Index {
         self.writer.lock().delete_term(term);
     }
 
+    /// Sets the time by which a document is ordered and filtered; its words stay. Nothing happens to a key without one.
+    pub fn set_time(&self, key: &Key, at: Timestamp) {
+        let mut slots = self.slots.write();
+        if let Some(slot) = slots.by_key.get(key).copied()
+            && let Some(entry) = slots.entries.get_mut(slot)
+        {
+            entry.facts.published_at = at;
+        }
+    }
+
     /// Adds the vector of a document by the model. Returns false if the document was replaced or removed meanwhile, or
     /// the vector has other dimensions.
     pub fn set_vector(&self, missing: &Missing, vector: &QuantisedVector) -> bool {

@@ -103,6 +103,7 @@ pub const CODES: &[Code] = &[
     of(429, "bodies_of_one", &["retryAfter"], "Other bodies of the same operator or address take all the memory it may have.", After),
     of(429, "comment_limit", &["retryAfter"], "The agent writes more comments in an hour than it may.", After),
     of(429, "decision_limit", &["retryAfter"], "The agent chooses answers or closes requests more often in an hour than it may.", After),
+    of(429, "faucet_limit", &["retryAfter"], "The faucet has given what a wallet, a caller or all of them get in a day.", After),
     of(429, "hourly_limit", &["retryAfter"], "The agent submits or revises more units in an hour than it may.", After),
     of(429, "platform_capacity", &["resetAt", "retryAfter"], "The service sends no more this month.", After),
     of(429, "price_changed", &["retryAfter"], "The price was changed within the last day.", After),

@@ -117,7 +117,7 @@ fn repairable(error: ApiError) -> Result<Vec<pages::FieldError>, ApiError> {
 }
 
 /// Returns a message as a sentence: with a capital letter at its beginning.
-fn sentence(message: &str) -> String {
+pub(super) fn sentence(message: &str) -> String {
     let mut letters = message.chars();
     let first = letters.next().map(|letter| letter.to_uppercase().to_string());
     first.unwrap_or_default() + letters.as_str()

@@ -6,9 +6,11 @@
 //! - An authorization is bound to its item before anything is sent, and its answer goes to whoever sent it first.
 //! - HEAD never touches a payment.
 
+mod faucet;
+mod page;
 mod purchase;
 mod unit;
-mod wallet;
+pub(super) mod wallet;
 
 use proof::SignedManifest;
 use schemars::JsonSchema;
@@ -115,6 +117,8 @@ pub(super) fn add(table: &mut Operations) {
         credits,
     );
     wallet::add(table);
+    faucet::add(table);
+    page::add(table);
 }
 
 /// Returns the one header of a request with a payment, if there is one.

@@ -19,7 +19,7 @@ use crate::wire::When;
 pub(super) const NOTICE: &str =
     "Points are an internal record. They are not money and cannot be bought, sold or cashed out.";
 /// Sentences on what gives points.
-pub(super) const RULES: [&str; 8] = [
+pub(super) const RULES: [&str; 10] = [
     "A published unit gives its total, 0 to 100; a revision gives what it adds over the best total so far.",
     "The first full read of a unit by an agent of another operator gives 5.",
     "A sale gives 5.",
@@ -27,6 +27,8 @@ pub(super) const RULES: [&str; 8] = [
     "A merged batch gives 1 per 5 accepted records, at most 20.",
     "A sale counts for no place while buyer and seller are paid at one wallet, or the buyer pays from the seller's.",
     "A sale counts for no place while its money can come back: while sales lead from the seller to the buyer again.",
+    "A merged batch counts for a place only in a public dataset, and once another operator has read the dataset.",
+    "The merged batches of an agent count for a place with at most 100 points a UTC day.",
     "Equal points are ordered by who had them first.",
 ];
 /// Events and agents on a page when the caller gives no `limit`.
@@ -174,7 +176,7 @@ struct Leaderboard {
     as_of: When,
     items: Vec<Place>,
     /// Sentences on what gives points.
-    rules: [&'static str; 8],
+    rules: [&'static str; 10],
     notice: &'static str,
 }
 
@@ -193,6 +195,7 @@ struct Place {
     units: u64,
     first_reads: u64,
     sales: u64,
+    /// Merged batches in datasets that count.
     merged_batches: u64,
 }
 
@@ -224,3 +227,6 @@ async fn ranking(cx: Cx, input: Ranking) -> Result<Reply<Leaderboard>, ApiError>
         notice: NOTICE,
     }))
 }
+
+#[cfg(test)]
+mod tests;

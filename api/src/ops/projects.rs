@@ -65,7 +65,7 @@ pub(super) fn add(table: &mut Operations) {
         Spec {
             name: "list_datasets",
             path: "/projects",
-            summary: "List dataset projects, newest first",
+            summary: "List dataset projects, the latest merge first",
             description: "Public projects; with a credential also the operator's private ones. Up to 1000 unless `limit` \
                           says fewer; `total` says how many there are, and more are those of the same call with `cursor` \
                           set to `nextCursor`.",

@@ -102,6 +102,7 @@ pub(super) async fn entitled(cx: &Cx, project: &Project, version: Option<Version
     let snapshot = snapshot(cx, project, version).await?;
     if snapshot.version() > Version::EMPTY {
         entitlement::records(cx, project, snapshot.version(), version).await?;
+        cx.app.process.readers.note(project, cx.operator(), cx.now);
     }
     Ok(snapshot)
 }

@@ -55,7 +55,7 @@ fn what_reaches_a_schema_as_an_outline_could_not_break_it() {
 }
 
 /// Operations of programs in their order, each with its callers and its scope.
-const PERMISSIONS: [&str; 90] = [
+const PERMISSIONS: [&str; 91] = [
     "GET /healthz Public Read",
     "GET /readyz Public Read",
     "GET /openapi.json Public Read",
@@ -122,6 +122,7 @@ const PERMISSIONS: [&str; 90] = [
     "GET /paid/credits Public Spend",
     "GET /operators/payout-proof Operator Read",
     "POST /operators/payout-proof Operator Write",
+    "POST /faucet Optional Write",
     "GET /search Public Read",
     "POST /reports Optional Write",
     "GET /reports/{id} Optional Read",
@@ -217,6 +218,9 @@ fn what_changes_something_needs_a_credential_and_more_than_read() {
                 "buy_knowledge",
                 "pay_dataset",
                 "pay_credits",
+                // It gives to whoever asks, within the bounds of a day.
+                "faucet",
+                "faucet_form",
                 "sign_up_form",
                 "resend_verification_form",
                 "verify_operator_form",

@@ -21,6 +21,7 @@ use x402::{Facilitator, Ruling, Settlement, Unanswered, Verdict, Word};
 use super::*;
 use crate::testing::{Got, Service, tariff};
 
+mod faucet;
 mod paying;
 mod payouts;
 #[cfg(feature = "faults")]

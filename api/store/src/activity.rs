@@ -57,6 +57,15 @@ pub struct Activity {
     pub at: Timestamp,
 }
 
+/// Merges among entries of the feed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Merges {
+    /// Number of the last entry that was read; the one asked for if there is none after it.
+    pub seq: i64,
+    /// Ids of datasets, each with the time of its last merge.
+    pub of: Vec<(String, Timestamp)>,
+}
+
 /// Statement of the entries that anybody may see.
 const SHOWN: &str = "SELECT activity.seq AS seq, activity.kind AS kind, activity.subject AS subject, activity.at AS at,
            COALESCE(projects.slug, units.id, requests.id) AS item,
@@ -88,6 +97,34 @@ impl Feed<'_> {
     /// Returns the oldest entries after a number, oldest first.
     pub async fn after(&self, seq: i64, limit: u32) -> Result<Vec<Activity>, Error> {
         self.shown("activity.seq > $1 ORDER BY activity.seq", seq, limit).await
+    }
+
+    /// Returns the merges among the entries after a number, oldest first: each dataset with the time of its last merge.
+    /// The number is that of the last entry that was read, of whatever kind.
+    pub async fn merges_after(&self, seq: i64, limit: u32) -> Result<Merges, Error> {
+        self.0
+            .read(async {
+                // The time is the project's, because an outcome that was late is not the last merge.
+                let rows = sqlx::query(
+                    "SELECT activity.seq AS seq, activity.item_id AS item_id, projects.updated_at AS updated_at
+                     FROM activity
+                     LEFT JOIN projects ON activity.kind = 'version' AND projects.id = activity.item_id
+                     WHERE activity.seq > $1 ORDER BY activity.seq LIMIT $2",
+                )
+                .bind(seq)
+                .bind(i64::from(limit))
+                .fetch_all(self.0.readers())
+                .await?;
+                let mut merges = Merges { seq, of: Vec::new() };
+                for row in &rows {
+                    merges.seq = row.value("seq")?;
+                    if let Some(at) = row.time_optional("updated_at")? {
+                        merges.of.push((row.value("item_id")?, at));
+                    }
+                }
+                Ok(merges)
+            })
+            .await
     }
 
     /// Returns the number of the newest entry; 0 if there is none.

@@ -127,7 +127,7 @@ macro_rules! store_suite {
                 what_is_withdrawn_or_hidden_is_not_chosen, a_seller_is_told_of_a_request_once;
             reviews: an_item_is_reviewed_once_by_an_agent, one_of_many_reviews_is_kept,
                 a_reply_belongs_to_the_thread_of_its_review, the_trace_of_a_comment_stays;
-            points: a_merged_batch_gives_points_once, events_are_listed_newest_first,
+            points: a_merged_batch_gives_points_once, batches_count_for_a_place_where_others_read, events_are_listed_newest_first,
                 the_ranking_is_by_points_and_period;
             activity: the_feed_has_what_anybody_may_see;
             apps: an_agent_that_is_down_acts_through_no_app, a_consent_makes_one_agent,
@@ -146,7 +146,7 @@ macro_rules! store_suite {
             money_check: a_planted_row_breaks_its_rule, a_payment_is_forgotten_by_a_service_that_runs,
                 a_treasury_that_lacks_money_is_found;
             money: a_purchase_moves_the_price_once, pages_of_the_journal_follow_each_other,
-                what_is_not_sold_is_not_charged, a_price_that_rose_holds_for_a_while,
+                what_is_not_sold_is_not_charged, credits_pay_the_price_now,
                 given_credits_pay_trial_sales_only, a_balance_is_spent_once, a_reference_is_one_grant,
                 a_share_is_released_once, a_refund_takes_everything_back, a_dispute_can_end_for_the_seller,
                 a_trial_sale_is_refunded_in_given_credits, the_journal_is_final;

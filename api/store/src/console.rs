@@ -164,7 +164,7 @@ impl Store {
 }
 
 impl Console<'_> {
-    /// Returns the projects of an operator, newest first.
+    /// Returns the projects of an operator, the latest merge first.
     pub async fn projects_of(&self, operator: OperatorId, limit: u32) -> Result<Vec<ListedProject>, Error> {
         self.0
             .read(async {
@@ -179,7 +179,7 @@ impl Console<'_> {
                      FROM projects
                      LEFT JOIN versions ON versions.project_id = projects.id AND versions.version = projects.version
                      WHERE projects.operator_id = $1
-                     ORDER BY projects.created_at DESC, projects.id DESC LIMIT $2",
+                     ORDER BY projects.updated_at DESC, projects.id DESC LIMIT $2",
                 )
                 .bind(operator.to_string())
                 .bind(i64::from(limit))

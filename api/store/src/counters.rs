@@ -3,6 +3,7 @@
 //! Invariant: the decision on an event and its count are one transaction on a locked row, so replicas and restarts
 //! admit together what one process would.
 
+use sqlx::AnyConnection;
 use types::Timestamp;
 
 use crate::row::Columns;
@@ -42,50 +43,13 @@ impl Store {
     {
         self.write_aside(move |cx| {
             Box::pin(async move {
-                // The row is locked by writing it. Windows that are over become the one before, or nothing. A clock
-                // that was set back by more than a window begins anew.
-                let row = sqlx::query(
-                    "INSERT INTO limit_counters (rule, subject, number, used, used_before, ends_at)
-                     VALUES ($1, $2, $3, 0, 0, $4)
-                     ON CONFLICT (rule, subject) DO UPDATE SET
-                         used_before = CASE
-                             WHEN limit_counters.number IN (excluded.number, excluded.number + 1)
-                                 THEN limit_counters.used_before
-                             WHEN limit_counters.number = excluded.number - 1 THEN limit_counters.used
-                             ELSE 0 END,
-                         used = CASE
-                             WHEN limit_counters.number IN (excluded.number, excluded.number + 1)
-                                 THEN limit_counters.used
-                             ELSE 0 END,
-                         ends_at = CASE
-                             WHEN limit_counters.number = excluded.number + 1 THEN limit_counters.ends_at
-                             ELSE excluded.ends_at END,
-                         number = CASE
-                             WHEN limit_counters.number = excluded.number + 1 THEN limit_counters.number
-                             ELSE excluded.number END
-                     RETURNING used, used_before",
-                )
-                .bind(event.rule)
-                .bind(event.subject.clone())
-                .bind(event.window)
-                .bind(event.ends_at.micros())
-                .fetch_one(&mut *cx)
-                .await?;
-                let counted = Counted {
-                    used: row.number("used")?,
-                    before: row.number("used_before")?,
-                };
+                let counted = counted(cx, &event).await?;
                 // A refused event is not counted: otherwise a caller that goes on trying would never be
                 // admitted again.
                 if !admit(counted) {
                     return Ok(Change::Undo(counted));
                 }
-                sqlx::query("UPDATE limit_counters SET used = used + $3 WHERE rule = $1 AND subject = $2")
-                    .bind(event.rule)
-                    .bind(event.subject)
-                    .bind(i64::from(event.count))
-                    .execute(&mut *cx)
-                    .await?;
+                count(cx, &event).await?;
                 Ok(Change::Keep(counted))
             })
         })
@@ -110,4 +74,52 @@ impl Store {
         })
         .await
     }
+}
+
+/// Locks the row of an event's count and returns what is counted. Call [`count`] to add the event.
+pub(crate) async fn counted(cx: &mut AnyConnection, event: &Event) -> Result<Counted, Error> {
+    // The row is locked by writing it. Windows that are over become the one before, or nothing. A clock
+    // that was set back by more than a window begins anew.
+    let row = sqlx::query(
+        "INSERT INTO limit_counters (rule, subject, number, used, used_before, ends_at)
+         VALUES ($1, $2, $3, 0, 0, $4)
+         ON CONFLICT (rule, subject) DO UPDATE SET
+             used_before = CASE
+                 WHEN limit_counters.number IN (excluded.number, excluded.number + 1)
+                     THEN limit_counters.used_before
+                 WHEN limit_counters.number = excluded.number - 1 THEN limit_counters.used
+                 ELSE 0 END,
+             used = CASE
+                 WHEN limit_counters.number IN (excluded.number, excluded.number + 1)
+                     THEN limit_counters.used
+                 ELSE 0 END,
+             ends_at = CASE
+                 WHEN limit_counters.number = excluded.number + 1 THEN limit_counters.ends_at
+                 ELSE excluded.ends_at END,
+             number = CASE
+                 WHEN limit_counters.number = excluded.number + 1 THEN limit_counters.number
+                 ELSE excluded.number END
+         RETURNING used, used_before",
+    )
+    .bind(event.rule)
+    .bind(event.subject.clone())
+    .bind(event.window)
+    .bind(event.ends_at.micros())
+    .fetch_one(cx)
+    .await?;
+    Ok(Counted {
+        used: row.number("used")?,
+        before: row.number("used_before")?,
+    })
+}
+
+/// Adds an event to its count, whose row [`counted`] has locked.
+pub(crate) async fn count(cx: &mut AnyConnection, event: &Event) -> Result<(), Error> {
+    sqlx::query("UPDATE limit_counters SET used = used + $3 WHERE rule = $1 AND subject = $2")
+        .bind(event.rule)
+        .bind(event.subject.clone())
+        .bind(i64::from(event.count))
+        .execute(cx)
+        .await?;
+    Ok(())
 }

@@ -327,7 +327,7 @@ impl Engine {
             (7, "losses", include_str!("../migrations/postgres/0007_losses.sql")),
         ];
         /// Since then there is one text for all engines, with `{{text}}`, `{{bytes}}` and `{{position}}` in place of what differs.
-        const SHARED: [(i64, &str, &str); 14] = [
+        const SHARED: [(i64, &str, &str); 15] = [
             (8, "accounts", include_str!("../migrations/0008_accounts.sql")),
             (9, "flow", include_str!("../migrations/0009_flow.sql")),
             (10, "limits", include_str!("../migrations/0010_limits.sql")),
@@ -342,6 +342,11 @@ impl Engine {
             (19, "summaries", include_str!("../migrations/0019_summaries.sql")),
             (20, "seals", include_str!("../migrations/0020_seals.sql")),
             (22, "mailboxes", include_str!("../migrations/0022_mailboxes.sql")),
+            (
+                23,
+                "dates_and_readers",
+                include_str!("../migrations/0023_dates_and_readers.sql"),
+            ),
         ];
         let (texts, text_type, bytes_type, position) = match self {
             Self::Sqlite => (SQLITE, "TEXT", "BLOB", "INSTR"),

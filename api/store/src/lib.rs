@@ -65,7 +65,7 @@ pub use accounts::{
     NewClaimCode, NewConsent, NewLink, NewOperator, NewSession, NewSignUp, NewToken, Operator, OperatorCreated, Payout,
     Polled, Principal, Rejection, Session, SignedUp, Token, TokenAdded, WalletOwner,
 };
-pub use activity::{Activity, Feed};
+pub use activity::{Activity, Feed, Merges};
 pub use allowances::Allowance;
 pub use audit::AuditEntry;
 pub use check::{ContributionEntry, ProjectEntries, ProjectEntry, VersionEntry};
@@ -104,10 +104,10 @@ pub use oauth::{
 };
 pub use outcomes::{Applied, OutcomeRow};
 pub use payments::{
-    Bound, Doubtful, NewPayment, PaidFor, Payment, PaymentBound, PaymentState, Payments, WalletMoved, WalletSpent,
-    WalletTransfer, Wallets,
+    Bound, Doubtful, NewPayment, PaidFor, Payment, PaymentBound, PaymentState, Payments, WalletGift, WalletGiven,
+    WalletMoved, WalletSpent, WalletTransfer, Wallets,
 };
-pub use points::{BatchesFilled, Points, PointsEvent, PointsSums, Ranked};
+pub use points::{BATCHES_A_DAY, BatchesFilled, Points, PointsEvent, PointsSums, Ranked};
 pub use projects::{
     Contributor, NewProject, ParseCursorError, Project, ProjectChanges, ProjectCreated, ProjectCursor, ProjectFilter,
     ProjectHead, ProjectSummary, ProjectUpdated, ProjectVersion,

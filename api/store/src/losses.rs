@@ -9,13 +9,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use sqlx::AnyConnection;
+use types::vocabulary::ItemKind;
 use types::{AgentId, ContributionId, DatasetId, Timestamp, Version};
 
 use crate::collectors;
 use crate::contributions::outbox;
 use crate::row::{Columns, bigint, texts};
 use crate::writer::Change;
-use crate::{Error, Store};
+use crate::{Error, Store, service_state};
 
 /// A loss to accept.
 #[derive(Clone, Debug)]
@@ -190,7 +191,9 @@ async fn accept(cx: &mut AnyConnection, new: NewLoss) -> Result<Change<LossAccep
          SET version = (SELECT CAST(COALESCE(MAX(versions.version), 0) AS BIGINT) FROM versions
                         WHERE versions.project_id = projects.id),
              record_count = (SELECT CAST(COALESCE(MAX(versions.record_count), 0) AS BIGINT) FROM versions
-                             WHERE versions.project_id = projects.id)
+                             WHERE versions.project_id = projects.id),
+             updated_at = COALESCE((SELECT MAX(versions.created_at) FROM versions
+                                    WHERE versions.project_id = projects.id), created_at)
          WHERE id = $1",
     )
     .bind(project.as_str())
@@ -200,6 +203,8 @@ async fn accept(cx: &mut AnyConnection, new: NewLoss) -> Result<Change<LossAccep
     outbox::hurry(cx, new.project, new.now).await?;
     // A source that did not change since would not be read, and its rows would stay lost.
     collectors::forget_places(cx, &project).await?;
+    // The search orders by the last merge, which is an earlier one now. Last, as it locks the counter of the search.
+    service_state::search_changed(cx, ItemKind::Dataset, &project, new.now).await?;
     let loss = Loss {
         number: u64::try_from(number).unwrap_or(0),
         kept: Version(u64::try_from(kept).unwrap_or(0)),

@@ -135,8 +135,15 @@ async fn apply(cx: &mut AnyConnection, outcome: &OutcomeRow, waiting_retry: Dura
             let project: DatasetId = row.parsed("project_id")?;
             let agent = row.parsed("agent_id")?;
             let is_public = version_add(cx, project, agent, outcome, &merge).await?;
-            let earner = (agent, row.parsed("operator_id")?);
-            points::of_batch(cx, outcome.id, earner, project.to_string(), *accepted, outcome.at).await?;
+            let batch = points::Batch {
+                id: outcome.id,
+                agent: (agent, row.parsed("operator_id")?),
+                project: project.to_string(),
+                accepted: *accepted,
+                at: outcome.at,
+                needs_reader: true,
+            };
+            points::of_batch(cx, batch).await?;
             // A decided contribution must not be submitted again.
             outbox::remove(cx, outcome.id).await?;
             let new = is_public.then(|| NewActivity {
@@ -236,10 +243,11 @@ async fn version_add(
         );
     }
     // Outcomes may arrive out of order, so the version only moves up.
-    sqlx::query("UPDATE projects SET version = $2, record_count = $3 WHERE id = $1 AND version < $2")
+    sqlx::query("UPDATE projects SET version = $2, record_count = $3, updated_at = $4 WHERE id = $1 AND version < $2")
         .bind(project.to_string())
         .bind(merge.version)
         .bind(merge.record_count)
+        .bind(outcome.at.micros())
         .execute(&mut *cx)
         .await?;
     if inserted.rows_affected() == 0 {

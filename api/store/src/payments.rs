@@ -21,7 +21,7 @@ use sqlx::any::AnyRow;
 use types::Timestamp;
 
 pub use model::{Bound, Doubtful, NewPayment, PaidFor, Payment, PaymentBound, PaymentState};
-pub use wallets::{WalletMoved, WalletSpent, WalletTransfer, Wallets};
+pub use wallets::{WalletGift, WalletGiven, WalletMoved, WalletSpent, WalletTransfer, Wallets};
 
 use crate::row::{Columns, texts};
 use crate::writer::Change;

@@ -5,6 +5,7 @@
 
 mod batches;
 mod ranking;
+mod readers;
 mod rings;
 
 use sqlx::AnyConnection;
@@ -13,8 +14,8 @@ use types::vocabulary::PointsKind;
 use types::{AgentId, OperatorId, PointsEventId, Timestamp};
 
 pub use batches::BatchesFilled;
-pub(crate) use batches::of_batch;
-pub use ranking::Ranked;
+pub(crate) use batches::{Batch, of_batch};
+pub use ranking::{BATCHES_A_DAY, Ranked};
 
 use crate::row::Columns;
 use crate::{Error, Store};

@@ -96,7 +96,7 @@ pub struct Project {
     pub created_by_agent: Option<AgentId>,
     /// Time of the creation.
     pub created_at: Timestamp,
-    /// Time of the last change of title, readme, tags, status, price or sale terms.
+    /// Time of the last merge; before the first, of the creation.
     pub updated_at: Timestamp,
     /// Latest version with a recorded outcome. The table itself may be ahead.
     pub version: Version,

@@ -32,8 +32,12 @@ const MAX_NAME: usize = 80;
 
 /// Runs a command and prints its result.
 pub async fn run(config: &Config, command: Admin) -> anyhow::Result<()> {
-    // The first operator is added before the service has run, so only this command creates the folder and the schema.
-    let creates = matches!(command, Admin::Operator(Operator::Add { .. }));
+    // The first operator is added before the service has run, and the ledger of a trial has no service at all. So only
+    // these commands create the folder and the schema.
+    let creates = matches!(
+        command,
+        Admin::Operator(Operator::Add { .. }) | Admin::Facilitator { .. }
+    );
     if creates && config.database.url.is_empty() {
         create_directory(&config.data.dir)
             .with_context(|| format!("cannot create the data directory `{}`", config.data.dir.display()))?;

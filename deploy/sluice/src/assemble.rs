@@ -372,6 +372,8 @@ async fn interface(
         limiter: Arc::new(cache::limiter(&config.cache)?.with_durable(durable)),
         drain,
     };
+    let (readers, noted) = (app.process.readers.clone(), app.store.clone());
+    tasks.spawn("readers", |stop| readers.run(noted, stop).map(anyhow::Ok));
     let (data, backlog) = (config.data.clone(), app.backlog.clone());
     tasks.spawn("disk space", |stop| {
         crate::disk_space::watch(data, backlog, stop).map(anyhow::Ok)

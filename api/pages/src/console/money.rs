@@ -35,8 +35,9 @@ pub struct MoneyPage {
     /// Price of a pack of credits.
     pub pack: i64,
     /// Address that sells a pack.
-    // An address of x402, because a person's browser cannot pay; a wallet opens it.
     pub top_up: String,
+    /// Test USDC that the faucet gives at a time; `None` on a real network.
+    pub faucet: Option<u32>,
     /// Shares by the day of the sale, newest first; days without a sale are left out.
     pub days: Vec<HoldRow>,
     /// Kinds of entries that can be chosen.

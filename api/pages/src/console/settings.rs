@@ -8,7 +8,7 @@ use crate::time::Instant;
 
 /// `GET /console/settings`. Forms: `POST /console/sessions/{id}/end`, `POST /console/sessions/end-others`,
 /// `POST /console/tokens` with `label`, `POST /console/tokens/{id}/revoke`, `POST /console/payout` with `address`,
-/// `POST /console/payout/cancel`, `POST /signin/again`.
+/// `POST /console/payout/cancel`, `POST /console/payout/prove` with `signature`, `POST /signin/again`.
 #[derive(Debug, Template)]
 #[template(path = "console/settings.html")]
 pub struct SettingsPage {
@@ -24,7 +24,7 @@ pub struct SettingsPage {
     pub token_label: String,
     /// Payout address, and the change that waits.
     pub payout: PayoutView,
-    /// Rules that the input breaks: fields `label` and `address`.
+    /// Rules that the input breaks: fields `label`, `address` and `signature`.
     pub errors: Vec<FieldError>,
     /// Outcome of the last action, one sentence.
     pub notice: Option<String>,
@@ -88,6 +88,10 @@ pub struct PayoutView {
     pub address: Option<String>,
     /// Time at which its wallet proved itself by a signature.
     pub proved_at: Option<Instant>,
+    /// Message that the wallet signs to prove itself; `None` where there is nothing to prove.
+    pub message: Option<String>,
+    /// Signature as the person typed it.
+    pub signature: String,
     /// Address that comes into force later, and when.
     pub pending: Option<(String, Instant)>,
     /// True if the person signed in recently enough to change it.

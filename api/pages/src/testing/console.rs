@@ -117,6 +117,7 @@ fn money(texts: &Texts) -> MoneyPage {
         given: 600_000,
         pack: 1_000_000,
         top_up: format!("/paid/credits?operator={ID}"),
+        faucet: Some(5),
         days: vec![day(DAY_MINUTES, 3, 1_140_000)],
         kinds: vec!["sale".to_owned(), "grant".to_owned()],
         kind: Some("sale".to_owned()),
@@ -469,6 +470,8 @@ fn settings(texts: &Texts, is_fresh: bool) -> SettingsPage {
         ],
         token_label: texts.word.clone(),
         payout: PayoutView {
+            message: is_fresh.then(|| texts.text.clone()),
+            signature: texts.word.clone(),
             address: Some(address()),
             proved_at: (!is_fresh).then_some(NOW),
             pending: is_fresh.then(|| (address(), ahead(3_000))),

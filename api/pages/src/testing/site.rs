@@ -4,10 +4,10 @@ use super::board::discussion;
 use super::{Book, Texts, ago, ahead, person, visitor};
 use crate::{
     AgentChoice, BrowsePage, BrowseRow, CheckMailPage, ConfirmPage, ConsentPage, ContractField, Discussion, Error,
-    ErrorPage, FeedPage, FeedRow, FieldError, HomeDataset, HomePage, InvitePage, LeaderboardPage, LicenseView,
-    LicensesPage, LinkState, LoggedRow, MailKind, PlaceRow, PublicContributor, PublicDataset, PublicDatasetPage,
-    PublicVersion, ReportOutcomePage, ReportPage, ReportState, ScopeChoice, SecretPage, SignInLinkPage, SignInPage,
-    SignUpPage, TakedownsPage, TermsPage, Theme, VerifyPage, VerifyState, VersionSummary,
+    ErrorPage, FaucetPage, FeedPage, FeedRow, FieldError, HomeDataset, HomePage, InvitePage, LeaderboardPage,
+    LicenseView, LicensesPage, LinkState, LoggedRow, MailKind, PaidPage, PlaceRow, PublicContributor, PublicDataset,
+    PublicDatasetPage, PublicVersion, ReportOutcomePage, ReportPage, ReportState, ScopeChoice, SecretPage,
+    SignInLinkPage, SignInPage, SignUpPage, TakedownsPage, TermsPage, Theme, VerifyPage, VerifyState, VersionSummary,
 };
 
 /// Terms in Markdown with everything that a document may have, and HTML that it may not.
@@ -56,6 +56,7 @@ pub(super) fn add(book: &mut Book, texts: &Texts) -> Result<(), Error> {
         },
     )?;
     market(book, texts)?;
+    payments(book, texts)?;
     records(book, texts)?;
     errors(book, texts)
 }
@@ -302,6 +303,41 @@ pub(super) fn add_empty(book: &mut Book) -> Result<(), Error> {
             newest: Vec::new(),
             flow: None,
             feed: Vec::new(),
+        },
+    )
+}
+
+fn payments(book: &mut Book, texts: &Texts) -> Result<(), Error> {
+    let faucet = |balance, errors| FaucetPage {
+        chrome: visitor("/faucet"),
+        wallet: texts.word.clone(),
+        balance,
+        usual: 5,
+        a_wallet: 10,
+        a_caller: 20,
+        network: "eip155:84532".to_owned(),
+        asset: "0x5111cE0000000000000000000000000000000402".to_owned(),
+        next: Some("/paid/dataset?slug=tide-levels".to_owned()),
+        errors,
+    };
+    book.add("faucet", &faucet(Some(5_000_000), Vec::new()))?;
+    let errors = vec![FieldError::new("wallet", "Must be the address of a wallet")];
+    book.add("faucet-errors", &faucet(None, errors))?;
+    book.add(
+        "paid",
+        &PaidPage {
+            chrome: visitor("/paid/dataset?slug=tide-levels"),
+            what: texts.text.clone(),
+            message: texts.text.clone(),
+            item: Some("/projects/tide-levels".to_owned()),
+            price: "0.50".to_owned(),
+            network: "eip155:84532".to_owned(),
+            asset: "0x5111cE0000000000000000000000000000000402".to_owned(),
+            pay_to: "0x7a3F0b6E5d2C4A19885fE0C3B8d1F6a2E4b591cE".to_owned(),
+            url: "https://sluice.example/paid/dataset?slug=tide-levels".to_owned(),
+            terms: format!("{{\"description\": \"{}\"}}", texts.text),
+            buy: Some("https://sluice.example/projects/tide-levels/buy".to_owned()),
+            faucet: Some(5),
         },
     )
 }

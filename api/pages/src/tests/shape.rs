@@ -5,11 +5,12 @@ use crate::testing::{Sample, samples};
 use crate::{CONTENT_SECURITY_POLICY, asset};
 
 /// Paths of the service that pages may lead to.
-const PATHS: [&str; 20] = [
+const PATHS: [&str; 22] = [
     "/activity",
     "/activity.atom",
     "/assets",
     "/console",
+    "/faucet",
     "/find",
     "/guide/agents.md",
     "/invite",
@@ -17,6 +18,7 @@ const PATHS: [&str; 20] = [
     "/licenses",
     "/oauth/authorize",
     "/openapi.json",
+    "/paid",
     "/projects",
     "/report",
     "/requests",
@@ -179,7 +181,7 @@ fn a_link_leads_to_a_page_that_there_is() {
         };
         // Documents may lead anywhere, and forms have paths that the console does not link to.
         let is_document = sample.name.ends_with("terms") || sample.name.ends_with("licenses");
-        let others = ["/theme", "/verify", "/paid/credits", "/pricing.json"];
+        let others = ["/theme", "/verify", "/pricing.json"];
         let strange = links.filter(|link| {
             let path = link.split(['?', '#']).next().unwrap();
             !(path.is_empty() || known(path) || others.contains(&path) || is_document)

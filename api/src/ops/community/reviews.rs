@@ -136,7 +136,11 @@ pub(super) async fn review(cx: Cx, input: Post) -> Result<Reply<Review>, ApiErro
     // After the check that the caller may know of the item, so that the refusal tells nothing about a
     // hidden one.
     if !entitlement::owns(&cx, item.kind, &item.id, 1).await? {
-        let message = "only agents of an operator that bought the item review it or ask about it";
+        let base = &cx.app.config.public_url;
+        let message = format!(
+            "only agents of an operator that bought the item review it or ask about it; what its payout wallet bought \
+             counts once the wallet has proved itself at {base}/console/settings#proof"
+        );
         return Err(ApiError::new(Kind::Forbidden, "not_bought", message));
     }
     // Last, because it is the most expensive of the checks.

@@ -19,6 +19,7 @@ use crate::answer::{Media, Streamed};
 use crate::cx::Cx;
 use crate::error::ApiError;
 use crate::operation::Operations;
+use crate::payments::faucet;
 use crate::web::View;
 
 const PATH: &str = "/console/money";
@@ -130,7 +131,8 @@ async fn show(cx: Cx, input: Choice) -> Result<View, ApiError> {
         credits: balances.credits.0,
         given: balances.given.0,
         pack: tariff.pack.0,
-        top_up: cx.app.config.top_up(operator),
+        top_up: top_up_path(operator),
+        faucet: cx.app.payments.is_built_in.then_some(faucet::USUAL),
         days: days
             .into_iter()
             .rev()
@@ -154,6 +156,11 @@ async fn show(cx: Cx, input: Choice) -> Result<View, ApiError> {
             })
             .collect(),
     })
+}
+
+/// Returns the path of the page that sells a pack to an operator.
+fn top_up_path(operator: OperatorId) -> String {
+    format!("/paid/credits?operator={operator}")
 }
 
 /// Returns the titles of the items of a page, by their ids.

@@ -17,6 +17,7 @@ use crate::error::ApiError;
 use crate::letters::{self, Payload};
 use crate::operation::{Effect, Operations, Spec};
 use crate::ops::accounts::operators::RESENDS;
+use crate::ops::paid::wallet;
 use crate::schema::LINE;
 use crate::web::View;
 use crate::wire::Nothing;
@@ -72,6 +73,15 @@ pub(super) fn add(table: &mut Operations) {
         ),
         &[],
         cancel_payout,
+    );
+    table.add(
+        form(
+            "prove_payout_form",
+            "/console/payout/prove",
+            "Prove the payout wallet by its signature",
+        ),
+        &[],
+        prove_payout,
     );
     let again = Spec {
         limits: &[RESENDS],
@@ -142,6 +152,8 @@ async fn settings(cx: &Cx) -> Result<SettingsPage, ApiError> {
             .collect(),
         token_label: String::new(),
         payout: PayoutView {
+            message: wallet::message_to_sign(cx).await?,
+            signature: String::new(),
             address: payout.address,
             proved_at: payout.proved_at.map(instant),
             pending: payout.next.map(|(address, at)| (address, instant(at))),
@@ -252,6 +264,27 @@ async fn set_payout(cx: Cx, input: Address) -> Result<View, ApiError> {
         .payout_set(operator, input.address, effective_at, letter, cx.now)
         .await?;
     View::see(PATH)
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Signature {
+    /// Signature of the payout wallet over the message of the page.
+    #[schemars(length(max = 200), regex(pattern = LINE))]
+    signature: String,
+}
+
+async fn prove_payout(cx: Cx, input: Signature) -> Result<View, ApiError> {
+    let proved = wallet::prove_by(&cx, input.signature.trim()).await;
+    match proved {
+        Ok(_) => View::see(&format!("{PATH}#payout")),
+        Err(error) => {
+            let mut page = settings(&cx).await?;
+            page.payout.signature = input.signature;
+            page.errors = repairable(error)?;
+            form_page(&page, true)
+        }
+    }
 }
 
 /// Checks that sales of an operator can be paid to an address.

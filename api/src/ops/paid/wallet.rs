@@ -111,6 +111,15 @@ async fn message(cx: Cx, _: Nothing) -> Result<Reply<ToSign>, ApiError> {
     Ok(Reply::ok(to_sign(&cx).await?.1))
 }
 
+/// Returns the message that the wallet in force signs; `None` if there is no such wallet, or it has proved itself.
+pub(in crate::ops) async fn message_to_sign(cx: &Cx) -> Result<Option<String>, ApiError> {
+    match to_sign(cx).await {
+        Ok((_, to_sign)) => Ok((!to_sign.proved).then_some(to_sign.message)),
+        Err(error) if error.status() == http::StatusCode::CONFLICT => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Signed {
@@ -130,12 +139,22 @@ struct Proved {
 }
 
 async fn prove(cx: Cx, input: Signed) -> Result<Reply<Proved>, ApiError> {
+    let (wallet, adopted) = prove_by(&cx, &input.signature).await?;
+    Ok(Reply::ok(Proved {
+        address: wallet.checksum(),
+        adopted,
+    }))
+}
+
+/// Proves the wallet in force by a signature, and returns it with the number of its purchases that are the operator's
+/// from now on.
+pub(in crate::ops) async fn prove_by(cx: &Cx, signature: &str) -> Result<(Address, u64), ApiError> {
     let operator = cx.the_operator()?;
-    let (wallet, to_sign) = to_sign(&cx).await?;
+    let (wallet, to_sign) = to_sign(cx).await?;
     // The message is made again here, and nothing of it comes from the caller: a signature of another
     // text recovers to another address.
-    if signer(&to_sign.message, &input.signature) != Some(wallet) {
-        let problem = "must be the signature of the payout wallet over the message of the GET";
+    if signer(&to_sign.message, signature) != Some(wallet) {
+        let problem = "must be the signature of the payout wallet over the message";
         return Err(ApiError::invalid("/signature", problem));
     }
     let accounts = cx.app.store.accounts();
@@ -147,8 +166,5 @@ async fn prove(cx: Cx, input: Signed) -> Result<Reply<Proved>, ApiError> {
     // Only after the proof. With a mere address, anybody could claim what a stranger's wallet has
     // bought.
     let adopted = cx.app.store.money().adopt_wallet(&owner, operator).await?;
-    Ok(Reply::ok(Proved {
-        address: wallet.checksum(),
-        adopted,
-    }))
+    Ok((wallet, adopted))
 }

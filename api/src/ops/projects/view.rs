@@ -45,7 +45,7 @@ pub(super) struct Summary {
     record_count: u64,
     /// Time of creation.
     created_at: When,
-    /// Time of the last change to the description.
+    /// Time of the last merge; before the first, of the creation.
     updated_at: When,
 }
 

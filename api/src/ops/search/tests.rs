@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use serde_json::json;
 use store::{Allowance, HourlyLimit, NewUnit, UnitOutcome};
 use types::unit::{Judge, UnitResolution, UnitScores};
@@ -64,7 +66,7 @@ async fn publish(
     };
     let hourly = HourlyLimit {
         most: 100,
-        window: std::time::Duration::from_hours(1),
+        window: Duration::from_hours(1),
     };
     let allowance = Allowance {
         limit: 100,
@@ -201,6 +203,62 @@ async fn public_datasets_are_found_and_private_ones_are_not() {
     );
     // It is still read and sold.
     assert_eq!(titles(&service.get("/search?q=tide", None).await), ["Tide gauges"]);
+}
+
+#[tokio::test]
+async fn a_dataset_is_dated_by_its_last_merge() {
+    let (service, token, _) = scene().await;
+    let key = service.agent(&token, "gauge").await;
+    let day = |days: u64| Duration::from_hours(24 * days);
+    let page = async |path: &str| {
+        let request = http::Request::get(path).header("accept", "text/html");
+        let page = service.send(request.body(axum::body::Body::empty()).unwrap()).await;
+        assert_eq!(page.status, 200, "{path}");
+        page.text()
+    };
+    service.project(&key, "tides", &json!({"title": "Tides"})).await;
+    service.merged(&key, "tides", &[json!({"name": "a"})]).await;
+    service.clock.advance(day(2));
+    service.project(&key, "waves", &json!({"title": "Waves"})).await;
+    refresh(&service).await;
+    assert_eq!(titles(&service.get("/search", None).await), ["Waves", "Tides"]);
+    service.clock.advance(day(40));
+    let merge = service.merged(&key, "tides", &[json!({"name": "b"})]).await;
+    // A merge is an event of the feed and no change of the text. The index learns of it all the same.
+    refresh(&service).await;
+    service.clock.advance(Duration::from_hours(1));
+    let patch = json!({"title": "Tides", "readme": "A readme that is another one."}).to_string();
+    assert_eq!(
+        service
+            .call("PATCH", "/projects/tides", Some(&token), &patch)
+            .await
+            .status,
+        200
+    );
+    refresh(&service).await;
+
+    let listed = service.get("/projects", None).await.json();
+    let dated: Vec<_> = listed["items"].as_array().unwrap().iter().collect();
+    assert_eq!(
+        (&dated[0]["slug"], &dated[1]["slug"]),
+        (&json!("tides"), &json!("waves"))
+    );
+    assert_eq!(dated[0]["updatedAt"], json!(merge.at.to_string()));
+    assert_eq!(dated[1]["updatedAt"], dated[1]["createdAt"]);
+    assert_eq!(titles(&service.get("/search", None).await), ["Tides", "Waves"]);
+    let fresh = service.get("/search?within=day", None).await;
+    assert_eq!(titles(&fresh), ["Tides"]);
+    assert_eq!(fresh.json()["items"][0]["updatedAt"], json!(merge.at.to_string()));
+    for path in ["/", "/projects"] {
+        let text = page(path).await;
+        let (tides, waves) = (text.find("Tides").unwrap(), text.find("Waves").unwrap());
+        assert!(tides < waves, "{path}: {text}");
+        assert!(text.contains("not yet"), "{path}: Waves has no merge: {text}");
+    }
+    let map = service.get("/sitemap.xml", None).await.text();
+    let merged = &merge.at.to_string()[..10];
+    let entry = format!("<loc>http://sluice.test/projects/tides</loc><lastmod>{merged}</lastmod>");
+    assert!(map.contains(&entry), "{map}");
 }
 
 #[tokio::test]

@@ -142,7 +142,7 @@ pub(super) struct DatasetPreview {
     pub(super) version: u64,
     /// Number of records of that version.
     pub(super) record_count: u64,
-    /// Time of the last change of the description.
+    /// Time of the last merge; before the first, of the creation.
     pub(super) updated_at: When,
     /// Address of the dataset.
     pub(super) url: String,

@@ -282,8 +282,9 @@ pub async fn what_is_not_sold_is_not_charged(url: &str) {
     sound(&store).await;
 }
 
-/// The lower of the price now and a price of the last five minutes is paid; a price of zero sells nothing.
-pub async fn a_price_that_rose_holds_for_a_while(url: &str) {
+/// Credits pay the price now, whatever the item cost a moment ago; a wallet may pay any price of the last five minutes,
+/// and a price of zero sells nothing.
+pub async fn credits_pay_the_price_now(url: &str) {
     let store = open(url).await;
     let market = Market::new(&store, 500_000, false).await;
     give(&store, market.buyer, 2_000_000, false, "g").await;
@@ -309,12 +310,16 @@ pub async fn a_price_that_rose_holds_for_a_while(url: &str) {
     };
     assert_eq!(in_force(1_299).await, [500_000, 900_000]);
     assert_eq!(in_force(1_301).await, [900_000]);
-    let sale = market.buy(&store, 1_200).await;
-    assert_eq!(sale.price.0, 500_000);
+    let sale = market.buy(&store, 1_001).await;
+    assert_eq!(sale.price.0, 900_000);
+    price(Some(250_000), 1_500).await;
+    merge(&store, market.seller, market.item, 2).await;
+    assert_eq!(market.buy(&store, 1_501).await.price.0, 250_000);
     price(None, 2_000).await;
     assert_eq!(in_force(2_400).await, [100_000]);
+    assert_eq!(faults(&store, 2_400).await, []);
     price(Some(0), 3_000).await;
-    merge(&store, market.seller, market.item, 2).await;
+    merge(&store, market.seller, market.item, 3).await;
     assert_eq!(money.purchase(market.purchase(3_001)).await.unwrap(), Purchased::Free);
 }
 

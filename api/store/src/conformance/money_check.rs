@@ -75,6 +75,11 @@ pub async fn a_planted_row_breaks_its_rule(url: &str) {
             "UPDATE item_prices SET price_micro = 500000 WHERE price_micro = 490000".to_owned(),
         ),
         (
+            "M10",
+            "UPDATE sales SET price = 490000, fee = 110000 WHERE paid_with = 'credits'".to_owned(),
+            "UPDATE sales SET price = 500000, fee = 120000 WHERE paid_with = 'credits'".to_owned(),
+        ),
+        (
             "M11",
             "UPDATE sales SET state = 'held' WHERE state = 'payable'".to_owned(),
             "UPDATE sales SET state = 'payable' WHERE state = 'held'".to_owned(),

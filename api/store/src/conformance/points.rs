@@ -2,9 +2,10 @@
 
 use types::{ContributionId, Timestamp};
 
-use super::fixture::{World, at, merged, open, outcome};
+use super::fixture::{World, at, merged, open, operator, outcome};
 use super::knowledge;
-use crate::{OutcomeRow, PointsKind, Resolution, Store};
+use crate::writer::Change;
+use crate::{BATCHES_A_DAY, OutcomeRow, PointsKind, Resolution, Store};
 
 fn merge(id: ContributionId, version: u64, accepted: u64, now: Timestamp) -> OutcomeRow {
     let Resolution::Merged {
@@ -63,6 +64,56 @@ pub async fn a_merged_batch_gives_points_once(url: &str) {
     assert_eq!((filled.last, filled.added), (Some(ids[3]), 0));
     assert_eq!(store.points().batches_fill(filled.last, 10).await.unwrap().last, None);
     knowledge::is_sound(&store).await;
+}
+
+/// Merged batches count for a place in public datasets that another operator has read, up to so many points a day; the
+/// points themselves stay. Of those from before readers were noted nobody need have read the dataset.
+pub async fn batches_count_for_a_place_where_others_read(url: &str) {
+    let store = open(url).await;
+    let world = World::new(&store).await;
+    let points = store.points();
+    let day = std::time::Duration::from_hours(24);
+    let ids = world.submitted(&store, 9).await;
+    for (version, id) in (1..).zip(&ids) {
+        let now = if version < 9 { at(10) } else { at(10).plus(day) };
+        apply(&store, vec![merge(*id, version, 100, now)]).await;
+    }
+    let ranked = async |since| {
+        let ranked = points.ranking(since, 10).await.unwrap();
+        let sums = ranked.iter().map(|ranked| (ranked.sums.points, ranked.sums.batches));
+        sums.collect::<Vec<_>>()
+    };
+    let second = Some(at(10).plus(day).day());
+    assert_eq!(ranked(None).await, [], "nobody else has read it");
+    let read = |operator| vec![(world.project, operator, at(20))];
+    assert_eq!(points.readers_note(read(world.operator)).await.unwrap(), 0);
+    assert_eq!(ranked(None).await, [], "its own operator is nobody else");
+    let other = operator(&store, "reader@example.org").await;
+    assert_eq!(points.readers_note(read(other)).await.unwrap(), 1);
+    assert_eq!(points.readers_note(read(other)).await.unwrap(), 0);
+    assert_eq!(BATCHES_A_DAY, 100);
+    assert_eq!(ranked(None).await, [(100 + 20, 9)]);
+    assert_eq!(ranked(second).await, [(20, 1)]);
+    let plant = async |text: &'static str| {
+        let planted = store.write_aside(move |cx| {
+            Box::pin(async move {
+                sqlx::query(text).execute(cx).await?;
+                Ok(Change::Keep(()))
+            })
+        });
+        planted.await.unwrap();
+    };
+    plant("DELETE FROM dataset_readers").await;
+    plant("UPDATE points_batches SET needs_reader = 0").await;
+    assert_eq!(
+        ranked(None).await,
+        [(100 + 20, 9)],
+        "of old batches nobody knows the readers"
+    );
+    plant("UPDATE projects SET visibility = 'private'").await;
+    assert_eq!((ranked(None).await, ranked(second).await), (vec![], vec![]));
+    let sums = points.of_agent(world.agent).await.unwrap();
+    assert_eq!((sums.points, sums.batches), (180, 9));
 }
 
 /// Events are listed newest first, page by page.

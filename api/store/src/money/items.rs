@@ -216,26 +216,10 @@ fn prices(rows: &[AnyRow], current: Option<&Offer>, default: i64) -> Result<Vec<
     Ok(prices)
 }
 
-/// Returns what a buyer by credits pays: the lowest price in force within a window. `None` if the price now is 0.
-pub(super) async fn price_for(
-    cx: &mut AnyConnection,
-    offer: &Offer,
-    default: i64,
-    window: Duration,
-    now: Timestamp,
-) -> Result<Option<i64>, Error> {
-    if offer.price == Some(0) {
-        return Ok(None);
-    }
-    let rows = sqlx::query(PRICES)
-        .bind(offer.kind.as_str())
-        .bind(offer.item.as_str())
-        .bind(now.minus(window).micros())
-        .bind(now.micros())
-        .fetch_all(cx)
-        .await?;
-    // The lowest: a buyer by credits never pays more than any quote of the window.
-    Ok(prices(&rows, Some(offer), default)?.first().copied())
+/// Returns what a buyer by credits pays: the price in force, as every page and quote shows it. `None` if it is 0.
+pub(super) fn price_for(offer: &Offer, default: i64) -> Option<i64> {
+    // No earlier price binds. A wallet signs before it pays and so needs a window; credits are charged at once.
+    Some(offer.price.unwrap_or(default)).filter(|price| *price > 0)
 }
 
 /// Notes a price from an instant on, in the transaction that sets it.

@@ -1,6 +1,6 @@
 //! Purchases by credits.
 //!
-//! Invariant: item and price are read again in the transaction of the purchase. A purchase is paid wholly by given or
+//! Invariant: item and price are read again in the transaction of the purchase, and no earlier price binds. A purchase is paid wholly by given or
 //! wholly by bought credits: by given ones first, where the seller takes them.
 
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub struct SaleTerms {
     pub fee: Brackets,
     /// Time in which a sale can be disputed.
     pub dispute_window: Duration,
-    /// Time for which a price that has changed is still taken.
+    /// Time for which a price that has changed is still taken from a wallet, which signs before it pays.
     pub quote_window: Duration,
 }
 
@@ -120,8 +120,7 @@ impl Money<'_> {
                         return Ok(Change::Undo(Purchased::Free));
                     }
                     let terms = &new.terms;
-                    let price = items::price_for(cx, &offer, terms.default_price.0, terms.quote_window, new.now);
-                    let Some(price) = price.await?.map(MicroUsdc) else {
+                    let Some(price) = items::price_for(&offer, terms.default_price.0).map(MicroUsdc) else {
                         return Ok(Change::Undo(Purchased::Free));
                     };
                     let version = new.version.map_or(offer.version, |version| version.0);

@@ -7,9 +7,10 @@ use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
 use types::Timestamp;
 
+use crate::counters;
 use crate::row::Columns;
 use crate::writer::Change;
-use crate::{Error, Store};
+use crate::{Error, Event, Store};
 
 /// A transfer of the built-in ledger.
 #[derive(Clone, Debug)]
@@ -46,6 +47,36 @@ pub enum WalletMoved {
     Spent(WalletSpent),
     /// The balance does not cover it.
     Short,
+}
+
+/// Test USDC for a wallet, out of nothing.
+#[derive(Clone, Debug)]
+pub struct WalletGift {
+    /// Wallet that gets it.
+    pub wallet: String,
+    /// Amount in micro-USDC.
+    pub amount: i64,
+    /// What the gift counts for, each with the most of its window. Callers that count for the same name them in one
+    /// order, so that no two wait for each other.
+    pub counted: Vec<(Event, u32)>,
+}
+
+/// Outcome of [`Wallets::gift`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum WalletGiven {
+    /// The wallet has it.
+    Given {
+        /// Balance after it, in micro-USDC.
+        balance: i64,
+    },
+    /// A count would pass its most: nothing was given, and nothing counted.
+    Refused {
+        /// Name of that count.
+        rule: &'static str,
+        /// What is left of it.
+        left: u32,
+    },
 }
 
 /// The part of the database that stands for a chain.
@@ -97,6 +128,32 @@ impl Wallets<'_> {
                 Box::pin(async move {
                     add(cx, &wallet, amount).await?;
                     Ok(Change::Keep(()))
+                })
+            })
+            .await
+    }
+
+    /// Gives an amount to a wallet within all of its counts, or nothing.
+    pub async fn gift(&self, gift: WalletGift) -> Result<WalletGiven, Error> {
+        self.0
+            .write_aside(move |cx| {
+                Box::pin(async move {
+                    // The counts and the amount change together, so that a crash neither gives beyond a count nor takes
+                    // of one without giving.
+                    for (event, most) in &gift.counted {
+                        let left = most.saturating_sub(counters::counted(cx, event).await?.used);
+                        if event.count > left {
+                            let rule = event.rule;
+                            return Ok(Change::Undo(WalletGiven::Refused { rule, left }));
+                        }
+                        counters::count(cx, event).await?;
+                    }
+                    add(cx, &gift.wallet, gift.amount).await?;
+                    let balance: i64 = sqlx::query_scalar("SELECT balance FROM test_wallets WHERE address = $1")
+                        .bind(gift.wallet.clone())
+                        .fetch_one(cx)
+                        .await?;
+                    Ok(Change::Keep(WalletGiven::Given { balance }))
                 })
             })
             .await

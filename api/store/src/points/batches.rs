@@ -47,7 +47,16 @@ impl Points<'_> {
                         let at = row.time("decided_at")?;
                         // Batches that have their points are passed over by the key of their event, so
                         // the fill may begin anywhere and be repeated.
-                        filled.added += u64::from(of_batch(cx, id, agent, project, accepted, at).await?);
+                        let batch = Batch {
+                            id,
+                            agent,
+                            project,
+                            accepted,
+                            at,
+                            // From before readers were noted: nobody can say who read its dataset.
+                            needs_reader: false,
+                        };
+                        filled.added += u64::from(of_batch(cx, batch).await?);
                         filled.last = Some(id);
                     }
                     Ok(Change::Keep(filled))
@@ -57,15 +66,30 @@ impl Points<'_> {
     }
 }
 
+/// A merged batch.
+pub(crate) struct Batch {
+    pub(crate) id: ContributionId,
+    /// Agent that brought it, and its operator.
+    pub(crate) agent: (AgentId, OperatorId),
+    /// Id of the dataset.
+    pub(crate) project: String,
+    /// Number of records that it added.
+    pub(crate) accepted: u64,
+    pub(crate) at: Timestamp,
+    /// True if the ranking counts it only once another operator has read the dataset.
+    pub(crate) needs_reader: bool,
+}
+
 /// Gives the points of a merged batch, if it has any. Returns false if there are none, or it has them.
-pub(crate) async fn of_batch(
-    cx: &mut AnyConnection,
-    id: ContributionId,
-    (agent, operator): (AgentId, OperatorId),
-    project: String,
-    accepted: u64,
-    at: Timestamp,
-) -> Result<bool, Error> {
+pub(crate) async fn of_batch(cx: &mut AnyConnection, batch: Batch) -> Result<bool, Error> {
+    let Batch {
+        id,
+        agent: (agent, operator),
+        project,
+        accepted,
+        at,
+        needs_reader,
+    } = batch;
     // By accepted records and bounded for a batch, so that splitting records into tiny batches gains
     // nothing and one huge batch does not outweigh the work of others.
     let points = (accepted / RECORDS_A_POINT).min(MOST_POINTS);
@@ -81,5 +105,23 @@ pub(crate) async fn of_batch(
         subject: project,
         at,
     };
-    give(cx, &new).await
+    if !give(cx, &new).await? {
+        return Ok(false);
+    }
+    // By dataset, because the ranking asks of each if it is public and who read it, which can change long after the
+    // batch.
+    sqlx::query(
+        "INSERT INTO points_batches (agent_id, day, project_id, needs_reader, points, batches)
+         VALUES ($1, $2, $3, $4, $5, 1)
+         ON CONFLICT (agent_id, day, project_id, needs_reader) DO UPDATE SET
+             points = points_batches.points + excluded.points, batches = points_batches.batches + 1",
+    )
+    .bind(agent.to_string())
+    .bind(at.day())
+    .bind(new.subject)
+    .bind(i64::from(needs_reader))
+    .bind(new.points)
+    .execute(cx)
+    .await?;
+    Ok(true)
 }

@@ -1,7 +1,7 @@
 //! Search for projects: by slug, and as pages of the projects that a viewer may see.
 //!
 //! Invariant: a page never shows another operator's private project, and paging neither repeats nor skips a project
-//! that existed when it began.
+//! that existed when it began; one that is merged meanwhile moves to the front, where a new list begins.
 
 use std::fmt;
 use std::str::FromStr;
@@ -51,7 +51,7 @@ pub struct ProjectSummary {
     pub status: ProjectStatus,
     /// Time of the creation.
     pub created_at: Timestamp,
-    /// Time of the last change of title, readme, tags, status, price or sale terms.
+    /// Time of the last merge; before the first, of the creation.
     pub updated_at: Timestamp,
     /// Latest version with a recorded outcome.
     pub version: Version,
@@ -80,11 +80,11 @@ impl From<&Project> for ProjectSummary {
     }
 }
 
-/// The position of a project in the list, which is ordered newest first; as text `<microseconds>.<id>`.
+/// The position of a project in the list, which begins with the latest merge; as text `<microseconds>.<id>`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProjectCursor {
-    /// Creation time of the project.
-    pub created_at: Timestamp,
+    /// Time of the last merge; before the first, of the creation.
+    pub updated_at: Timestamp,
     /// Id of the project, which orders projects with equal times.
     pub id: DatasetId,
 }
@@ -92,7 +92,7 @@ pub struct ProjectCursor {
 impl From<&ProjectSummary> for ProjectCursor {
     fn from(project: &ProjectSummary) -> Self {
         Self {
-            created_at: project.created_at,
+            updated_at: project.updated_at,
             id: project.id,
         }
     }
@@ -100,7 +100,7 @@ impl From<&ProjectSummary> for ProjectCursor {
 
 impl fmt::Display for ProjectCursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}", self.created_at.micros(), self.id)
+        write!(f, "{}.{}", self.updated_at.micros(), self.id)
     }
 }
 
@@ -115,7 +115,7 @@ impl FromStr for ProjectCursor {
     fn from_str(text: &str) -> Result<Self, ParseCursorError> {
         let (micros, id) = text.split_once('.').ok_or(ParseCursorError)?;
         Ok(Self {
-            created_at: Timestamp::from_micros(micros.parse().map_err(|_error| ParseCursorError)?),
+            updated_at: Timestamp::from_micros(micros.parse().map_err(|_error| ParseCursorError)?),
             id: id.parse().map_err(|_error| ParseCursorError)?,
         })
     }
@@ -197,7 +197,7 @@ impl Store {
         .await
     }
 
-    /// Returns a page of the public projects and the viewer's private ones, newest first.
+    /// Returns a page of the public projects and the viewer's private ones, the latest merge first.
     pub async fn projects(&self, filter: &ProjectFilter) -> Result<Vec<ProjectSummary>, Error> {
         if texts(&[("q", filter.q.as_deref().unwrap_or_default())]).is_err() {
             return Ok(Vec::new());
@@ -206,17 +206,17 @@ impl Store {
         // The time alone is no cursor: two projects of one microsecond would lose one of them at a
         // page's end.
         let (micros, id) = filter.after.map_or((i64::MAX, String::new()), |cursor| {
-            (cursor.created_at.micros(), cursor.id.to_string())
+            (cursor.updated_at.micros(), cursor.id.to_string())
         });
         self.read(async {
             sqlx::query(
                 r"SELECT id, slug, title, license, tags, access, visibility, price_micro, trial_sale, status, created_at,
                         updated_at, version, record_count
                  FROM projects
-                 WHERE (created_at < $1 OR (created_at = $1 AND id < $2))
+                 WHERE (updated_at < $1 OR (updated_at = $1 AND id < $2))
                    AND (visibility = 'public' OR operator_id = $3) AND taken_down_at IS NULL
                    AND (slug LIKE $4 ESCAPE '\' OR title_key LIKE $4 ESCAPE '\')
-                 ORDER BY created_at DESC, id DESC LIMIT $5",
+                 ORDER BY updated_at DESC, id DESC LIMIT $5",
             )
             .bind(micros)
             .bind(id)
@@ -304,7 +304,7 @@ mod tests {
     #[test]
     fn cursors_round_trip_and_other_texts_are_refused() {
         let cursor = ProjectCursor {
-            created_at: Timestamp::from_micros(-7),
+            updated_at: Timestamp::from_micros(-7),
             id: DatasetId::new(Timestamp::from_micros(7)),
         };
         assert_eq!(cursor.to_string().parse(), Ok(cursor));

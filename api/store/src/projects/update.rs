@@ -115,7 +115,6 @@ impl Store {
                 new.readme = changes.readme.unwrap_or(new.readme);
                 new.tags = changes.tags.unwrap_or(new.tags);
                 new.trial_sale = changes.trial_sale.unwrap_or(new.trial_sale);
-                // Without a difference even `updated_at` keeps its value.
                 if new == old {
                     return Ok(Change::Undo(ProjectUpdated::Updated(old)));
                 }
@@ -123,12 +122,10 @@ impl Store {
                 if new.price_micro != old.price_micro {
                     money::price_set(cx, ItemKind::Dataset, &id.to_string(), new.price_micro, now).await?;
                 }
-                // Set only now, so that the comparison above ignores it.
-                new.updated_at = now;
                 sqlx::query(
                     "UPDATE projects
                      SET title = $2, title_key = $3, readme = $4, tags = $5, status = $6, price_micro = $7,
-                         price_changed_at = $8, trial_sale = $9, updated_at = $10
+                         price_changed_at = $8, trial_sale = $9
                      WHERE id = $1",
                 )
                 .bind(id.to_string())
@@ -140,7 +137,6 @@ impl Store {
                 .bind(new.price_micro)
                 .bind(price_changed_at.map(Timestamp::micros))
                 .bind(i64::from(new.trial_sale))
-                .bind(now.micros())
                 .execute(&mut *cx)
                 .await?;
                 // Last, as it locks the counter of the search, for which every other change of an item

@@ -148,10 +148,10 @@ async fn a_purchase_by_the_proved_payout_wallet_is_the_requesters() {
     let bought = async || board.shown(&path).await["answers"][0]["boughtWith"].clone();
     assert_eq!(bought().await, Value::Null, "a wallet is nobody's before its proof");
     let review = json!({"dataset": "tides", "body": "Complete, as far as it goes."});
-    assert_eq!(
-        code(&board.asks("/community/reviews", &review).await),
-        refused(403, "not_bought")
-    );
+    let unproved = board.asks("/community/reviews", &review).await;
+    assert_eq!(code(&unproved), refused(403, "not_bought"));
+    let place = "http://sluice.test/console/settings#proof";
+    assert!(unproved.text().contains(place), "{}", unproved.text());
     let accounts = store.accounts();
     let job = store::NewJob {
         id: crate::ids::new(now),

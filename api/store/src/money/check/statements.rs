@@ -151,7 +151,7 @@ pub(super) const STATEMENTS: [(&str, &str, &str); 17] = [
 
 /// Rules that depend on the time or the configuration: `:now` is the time of the check, `:forgotten` an
 /// hour, `:quoted` the time for which an earlier price is taken, `:skew` the time by which clocks may differ, `:unit` and `:dataset` the default prices.
-pub(super) const TIMED: [(&str, &str, &str); 4] = [
+pub(super) const TIMED: [(&str, &str, &str); 5] = [
     (
         "M9",
         "the payment may have moved money, and nobody has looked at it for an hour",
@@ -177,6 +177,28 @@ pub(super) const TIMED: [(&str, &str, &str); 4] = [
                        AND earlier.from_at <= payments.bound_at - :quoted - :skew), 0)
                  AND COALESCE(item_prices.price_micro,
                               CASE WHEN payments.item_kind = 'unit' THEN :unit ELSE :dataset END) = payments.amount)",
+    ),
+    (
+        "M10",
+        "the credits were charged another price than the one in force",
+        // Sales until the time in `service_state` cost the lowest price of some minutes, and so do those of a replica
+        // that was not restarted yet: an hour is time enough for that.
+        "SELECT sales.id AS subject FROM sales
+         WHERE sales.paid_with IN ('credits', 'given')
+           AND sales.sold_at > COALESCE((SELECT at FROM service_state WHERE name = 'prices_in_force'), 0) + :forgotten
+           AND EXISTS (SELECT 1 FROM item_prices
+                       WHERE item_prices.item_kind = sales.item_kind AND item_prices.item_id = sales.item_id
+                         AND item_prices.from_at <= sales.sold_at)
+           AND NOT EXISTS (
+               SELECT 1 FROM item_prices
+               WHERE item_prices.item_kind = sales.item_kind AND item_prices.item_id = sales.item_id
+                 AND item_prices.from_at <= sales.sold_at + :skew
+                 AND item_prices.from_at >= COALESCE((
+                     SELECT MAX(earlier.from_at) FROM item_prices AS earlier
+                     WHERE earlier.item_kind = sales.item_kind AND earlier.item_id = sales.item_id
+                       AND earlier.from_at <= sales.sold_at - :skew), 0)
+                 AND COALESCE(item_prices.price_micro,
+                              CASE WHEN sales.item_kind = 'unit' THEN :unit ELSE :dataset END) = sales.price)",
     ),
     (
         "M20",

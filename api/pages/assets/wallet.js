@@ -1,0 +1,113 @@
+// Payments and proofs by a wallet of this browser (EIP-1193). Only pages with something to sign load it.
+const status = (button) => document.getElementById(button.dataset.said);
+const hex = (bytes) => "0x" + Array.from(bytes, (b) => b.toString(16).padStart(2, "0")).join("");
+const wait = (seconds) => new Promise((done) => { setTimeout(done, seconds * 1000); });
+const reason = (error) => error?.code === 4001 ? "You said no in the wallet. Nothing was sent." : `The wallet says: ${error?.message ?? error}`;
+
+async function connected() {
+  if (!window.ethereum) throw new Error("this browser has no wallet; use another one, or hand the call to an agent");
+  const [from] = await window.ethereum.request({ method: "eth_requestAccounts" });
+  return from;
+}
+
+async function switched(chain) {
+  const chainId = "0x" + chain.toString(16);
+  // A wallet refuses to sign for another chain than the one it shows. One that knows no chains signs at once.
+  await window.ethereum.request({ method: "wallet_switchEthereumChain", params: [{ chainId }] }).catch((error) => {
+    if (error?.code === 4001) throw error;
+  });
+}
+
+async function signed(terms) {
+  const accepted = terms.accepts[0];
+  const from = await connected();
+  const chain = Number(accepted.network.split(":")[1]);
+  await switched(chain);
+  const now = Math.floor(Date.now() / 1000);
+  const authorization = {
+    from,
+    to: accepted.payTo,
+    value: accepted.amount,
+    validAfter: String(now - 60),
+    validBefore: String(now + accepted.maxTimeoutSeconds),
+    nonce: hex(crypto.getRandomValues(new Uint8Array(32))),
+  };
+  const field = (type, name) => ({ name, type });
+  const typed = {
+    types: {
+      EIP712Domain: [field("string", "name"), field("string", "version"), field("uint256", "chainId"), field("address", "verifyingContract")],
+      TransferWithAuthorization: [
+        field("address", "from"), field("address", "to"), field("uint256", "value"),
+        field("uint256", "validAfter"), field("uint256", "validBefore"), field("bytes32", "nonce"),
+      ],
+    },
+    primaryType: "TransferWithAuthorization",
+    domain: { name: accepted.extra.name, version: accepted.extra.version, chainId: chain, verifyingContract: accepted.asset },
+    message: authorization,
+  };
+  const signature = await window.ethereum.request({ method: "eth_signTypedData_v4", params: [from, JSON.stringify(typed)] });
+  return btoa(JSON.stringify({ x402Version: 2, resource: terms.resource, accepted, payload: { signature, authorization } }));
+}
+
+// The same payment is sent until its outcome is known, and never a second one: a signature is charged once.
+async function settled(address, payment, say) {
+  for (;;) {
+    const answer = await fetch(address, { headers: { "PAYMENT-SIGNATURE": payment, Accept: "application/json" } })
+      .catch(() => null);
+    if (answer && answer.status !== 503 && answer.status !== 429) return answer;
+    say("No answer yet. Nothing is charged twice; this page keeps asking.");
+    await wait(Number(answer?.headers.get("Retry-After")) || 3);
+  }
+}
+
+async function pay(button) {
+  const say = (text) => { status(button).textContent = text; };
+  button.setAttribute("aria-busy", "true");
+  button.disabled = true;
+  let done = false;
+  try {
+    say("Waiting for your wallet.");
+    const payment = await signed(JSON.parse(button.dataset.pay));
+    say("Signed. Waiting for the payment.");
+    const answer = await settled(location.href, payment, say);
+    const body = await answer.json();
+    done = answer.ok;
+    if (done) {
+      const receipt = JSON.parse(atob(answer.headers.get("PAYMENT-RESPONSE")));
+      say(`Paid, by the transaction ${receipt.transaction}. `);
+      const saved = document.createElement("a");
+      saved.href = URL.createObjectURL(new Blob([JSON.stringify(body, null, 2)], { type: "application/json" }));
+      saved.download = "bought.json";
+      saved.textContent = "Save what you bought";
+      status(button).append(saved);
+    } else {
+      say(body.reason ? `${body.message} (${body.reason})` : body.message);
+    }
+  } catch (error) {
+    say(reason(error));
+  }
+  button.removeAttribute("aria-busy");
+  button.disabled = done;
+}
+
+async function prove(button) {
+  const say = (text) => { status(button).textContent = text; };
+  try {
+    const from = await connected();
+    const message = document.getElementById(button.dataset.message).textContent;
+    const params = [hex(new TextEncoder().encode(message)), from];
+    document.getElementById(button.dataset.sign).value = await window.ethereum.request({ method: "personal_sign", params });
+    say("Signed. Send the form.");
+  } catch (error) {
+    say(reason(error));
+  }
+}
+
+for (const button of document.querySelectorAll("[data-pay]")) {
+  button.hidden = false;
+  button.addEventListener("click", () => pay(button));
+}
+for (const button of document.querySelectorAll("[data-sign]")) {
+  button.hidden = false;
+  button.addEventListener("click", () => prove(button));
+}

@@ -1,0 +1,92 @@
+//! Payments of a person by a wallet: the page of a thing that x402 sells, and the faucet of test USDC.
+//!
+//! Invariant: whatever shows an amount says that it is test USDC. Without a script a page says what an agent is to do.
+
+use askama::Template;
+
+use crate::chrome::{Chrome, Theme};
+use crate::filters;
+use crate::form::{Errors as _, FieldError};
+
+/// `GET /paid/…` for a browser: what is sold, for how much, and the ways to pay.
+#[derive(Debug, Template)]
+#[template(path = "paid.html")]
+pub struct PaidPage {
+    /// Frame of the page.
+    pub chrome: Chrome,
+    /// Thing that is sold, with the title that its owner gave it.
+    pub what: String,
+    /// Sentence with the price.
+    pub message: String,
+    /// Page of the thing, if it has one.
+    pub item: Option<String>,
+    /// Price in dollars.
+    pub price: String,
+    /// Network of the token (CAIP-2).
+    pub network: String,
+    /// Address of the token.
+    pub asset: String,
+    /// Address that is paid.
+    pub pay_to: String,
+    /// Address that a program pays at.
+    pub url: String,
+    /// Terms of version 2 of x402, as JSON.
+    pub terms: String,
+    /// Address that sells it for credits to an agent with a key.
+    pub buy: Option<String>,
+    /// Test USDC that a form asks for; `None` on a real network.
+    pub faucet: Option<u32>,
+}
+
+#[expect(clippy::unused_self, reason = "a template calls functions through its page")]
+impl PaidPage {
+    /// Returns no error: what the person types on this page is checked on the next.
+    const fn no_error(&self) -> Option<&str> {
+        None
+    }
+
+    /// Returns the call to hand to an agent.
+    fn call(&self) -> String {
+        let base = &self.chrome.base;
+        let faucet = if self.faucet.is_some() {
+            format!(
+                "# an empty wallet is given test USDC\ncurl -s {base}/faucet -H \"Content-Type: application/json\" -d \
+                 '{{\"wallet\": \"0x…\"}}'\n"
+            )
+        } else {
+            String::new()
+        };
+        let url = &self.url;
+        let buy = self.buy.as_ref().map(|buy| {
+            format!("\n# or with prepaid credits\ncurl -s -X POST {buy} -H \"Authorization: Bearer $SLUICE_KEY\"")
+        });
+        let buy = buy.unwrap_or_default();
+        format!("{faucet}# the terms are in the answer; {base}/guide/agents.md shows a client\ncurl -s '{url}'{buy}")
+    }
+}
+
+/// `GET /faucet`: a form to `POST /faucet` with `wallet` and `next`.
+#[derive(Debug, Template)]
+#[template(path = "faucet.html")]
+pub struct FaucetPage {
+    /// Frame of the page.
+    pub chrome: Chrome,
+    /// Wallet as typed, or the payout address of the person.
+    pub wallet: String,
+    /// Balance of that wallet in micro-USDC, once one is named.
+    pub balance: Option<i64>,
+    /// Whole test USDC of a gift.
+    pub usual: u32,
+    /// Most of a wallet in a day.
+    pub a_wallet: u32,
+    /// Most of a person in a day.
+    pub a_caller: u32,
+    /// Network of the token (CAIP-2).
+    pub network: String,
+    /// Address of the token.
+    pub asset: String,
+    /// Page that the person came from.
+    pub next: Option<String>,
+    /// Rules that the input breaks: the field `wallet`.
+    pub errors: Vec<FieldError>,
+}

@@ -1,0 +1,110 @@
+//! Pages of the things that x402 sells, for a browser that opens their addresses.
+//!
+//! Invariant: a page never touches a payment. It has the status and the terms of the answer to a program without one.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use types::{OperatorId, Version};
+
+use crate::cx::Cx;
+use crate::error::ApiError;
+use crate::operation::{Operations, Spec};
+use crate::ops::console::{chrome, sentence};
+use crate::ops::reading::MAX_EXACT_INTEGER;
+use crate::payments::goods::{self, Goods, Unsold};
+use crate::payments::{answers, faucet};
+use crate::web::View;
+
+pub(super) fn add(table: &mut Operations) {
+    let page = |name, path, summary| Spec {
+        name,
+        path,
+        summary,
+        success: &[(402, "The page, with the terms in `PAYMENT-REQUIRED`.")],
+        ..Spec::PAGE
+    };
+    table.add(
+        page("pay_knowledge_page", "/paid/knowledge", "Pay for a unit with a wallet"),
+        &[],
+        unit,
+    );
+    table.add(
+        page("pay_dataset_page", "/paid/dataset", "Pay for a dataset with a wallet"),
+        &[],
+        dataset,
+    );
+    table.add(
+        page("pay_credits_page", "/paid/credits", "Pay for credits with a wallet"),
+        &[],
+        credits,
+    );
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct OfUnit {
+    /// Id of the unit.
+    #[schemars(extend("format" = "uuid"))]
+    id: String,
+}
+
+async fn unit(cx: Cx, input: OfUnit) -> Result<View, ApiError> {
+    let goods = goods::unit(&cx, &input.id).await?;
+    shown(&cx, &goods, Some(format!("/units/{}", input.id))).await
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct OfDataset {
+    /// Slug of the project.
+    slug: String,
+    /// Version to buy; the latest if absent.
+    #[schemars(range(min = 1, max = MAX_EXACT_INTEGER))]
+    version: Option<u64>,
+}
+
+async fn dataset(cx: Cx, input: OfDataset) -> Result<View, ApiError> {
+    let (goods, project) = goods::dataset(&cx, &input.slug, input.version.map(Version)).await?;
+    shown(&cx, &goods, Some(format!("/projects/{}", project.slug))).await
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct OfOperator {
+    /// Id of the operator that gets the credits.
+    #[schemars(with = "String", extend("format" = "uuid"))]
+    operator: OperatorId,
+}
+
+async fn credits(cx: Cx, input: OfOperator) -> Result<View, ApiError> {
+    let goods = goods::pack(&cx, input.operator).await?;
+    let is_own = cx.operator() == Some(input.operator);
+    shown(&cx, &goods, is_own.then(|| "/console/money".to_owned())).await
+}
+
+/// Returns the page of a thing on sale, with the terms as its headers.
+async fn shown(cx: &Cx, goods: &Goods, item: Option<String>) -> Result<View, ApiError> {
+    if let Some(unsold) = goods.unsold {
+        return Err(Unsold::error(unsold));
+    }
+    let plane = &*cx.app.payments;
+    let required = answers::required(goods, plane, None);
+    let terms = answers::terms_of(required.headers()).unwrap_or_default();
+    let page = pages::PaidPage {
+        chrome: chrome(cx).await?,
+        what: goods.offer.description.clone(),
+        message: sentence(&goods.message),
+        item,
+        price: goods.price.to_string(),
+        network: plane.asset.network.to_string(),
+        asset: plane.asset.address.checksum(),
+        pay_to: plane.asset.pay_to.checksum(),
+        url: goods.offer.url.clone(),
+        terms: terms.to_string(),
+        buy: goods.buy.clone(),
+        faucet: plane.is_built_in.then_some(faucet::USUAL),
+    };
+    let view = View::page(&page)?.with_status(required.status());
+    let headers = required.headers().iter().cloned();
+    Ok(headers.fold(view, |view, (name, value)| view.header(name, value)))
+}
