@@ -89,6 +89,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_name_takes_time_that_is_linear_in_its_text() {
+        growth::is_linear("a name", 1_000, |name| {
+            is_reserved(name);
+        });
+    }
+
+    #[test]
     fn case_and_look_alikes_are_the_same_name() {
         for (left, right) in [
             ("Bob", "bob"),

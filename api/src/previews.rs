@@ -78,6 +78,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_preview_takes_time_that_is_linear_in_the_body() {
+        for is_priced in [true, false] {
+            growth::is_linear("a preview", 4_000, |body| growth::consume(preview(body, is_priced)));
+        }
+    }
+
+    #[test]
     fn a_preview_is_cut_at_a_word_and_a_priced_one_is_shorter() {
         let body = "word ".repeat(100);
         assert!(preview(&body, false).chars().count() <= 240);

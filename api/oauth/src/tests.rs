@@ -5,6 +5,7 @@
 mod authorization;
 mod clients;
 mod exchanges;
+mod growth;
 mod tokens;
 
 use std::sync::Arc;

@@ -1,5 +1,6 @@
 mod charts;
 mod document;
+mod growth;
 mod hostile;
 mod html;
 mod shape;

@@ -82,6 +82,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_head_takes_time_that_is_linear_in_its_text() {
+        growth::is_linear("the path", 8_000, |text| {
+            is_percent_encoded(text);
+        });
+        growth::is_linear("the host", 8_000, |text| {
+            is_host(text.as_bytes());
+        });
+    }
+
+    #[test]
     fn escapes_are_whole_and_say_text() {
         for text in ["", "/a%20b", "/%C3%a9", "a=1%26b", "/é"] {
             assert!(is_percent_encoded(text), "{text}");

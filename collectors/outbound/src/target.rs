@@ -200,6 +200,22 @@ mod tests {
     }
 
     #[test]
+    fn a_url_takes_time_that_is_linear_in_its_text() {
+        let (options, base) = (strict(), Url::parse("https://example.org/a/b").unwrap());
+        for before in [
+            "https://example.org/",
+            "https://",
+            "https://a@",
+            "https://example.org/?",
+            "",
+        ] {
+            growth::is_linear("a URL", MAX_BYTES / 2 - 20, |text| {
+                growth::consume(Target::parse(&format!("{before}{text}"), Some(&base), &options));
+            });
+        }
+    }
+
+    #[test]
     fn a_redirect_is_read_relative_to_its_url_and_not_down_to_plain_http() {
         let mut options = strict();
         let base = Url::parse("https://example.org/a/b").unwrap();

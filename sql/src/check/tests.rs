@@ -1,3 +1,5 @@
+mod growth;
+
 use std::fmt::Write as _;
 
 use datafusion::sql::sqlparser::keywords::ALL_KEYWORDS;

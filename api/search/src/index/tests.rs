@@ -245,3 +245,16 @@ fn eprint_report(report: &str) {
     use std::io::Write as _;
     writeln!(std::io::stderr(), "{report}").unwrap();
 }
+
+#[test]
+fn documents_and_queries_take_time_that_is_linear_in_their_text() {
+    let index = index(&[unit("one", "A title", "the first of all bodies")]);
+    growth::is_linear("the index", 2_000, |text| {
+        index.put(&unit("two", "A title", text)).unwrap();
+    });
+    for mode in [Mode::Keyword, Mode::Semantic, Mode::Auto] {
+        growth::is_linear("a search", 500, |text| {
+            ids(&index, &query(text, mode));
+        });
+    }
+}
