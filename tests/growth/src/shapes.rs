@@ -45,6 +45,24 @@ const fn ended(name: &'static str, piece: &'static str, end: &'static str) -> Sh
 }
 
 impl Shape {
+    /// A shape of one piece again and again, or counted if it has a `#`.
+    pub const fn of(piece: &'static str) -> Self {
+        let bytes = piece.as_bytes();
+        let mut at = 0;
+        while at < bytes.len() {
+            if bytes[at] == b'#' {
+                return counted(piece);
+            }
+            at += 1;
+        }
+        run(piece)
+    }
+
+    /// A shape of two pieces: the first for half of the length, then the second. Both may have a `#`.
+    pub const fn of_halves(name: &'static str, first: &'static str, second: &'static str) -> Self {
+        halves(name, first, second)
+    }
+
     /// Returns a text of this shape of at most `bytes`, and at least 90 % of them.
     pub fn text(&self, bytes: usize) -> String {
         match self.made {
