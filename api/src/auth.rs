@@ -142,12 +142,12 @@ pub(crate) async fn authenticate(
     let principal = app.principal(hash(text)).await?;
     let principal = principal.ok_or_else(|| refuse(INVALID))?;
     // An agent is suspended with its operator, which the database has resolved.
-    let (caller, kind, suspended) = caller(Arc::unwrap_or_clone(principal));
+    let (caller, suspended) = caller(Arc::unwrap_or_clone(principal));
     // A suspension is reported before a wrong kind, since no other credential of the operator would help.
     if suspended {
         return Err(account_suspended(app));
     }
-    admit(app, spec, caller, kind)
+    admit(app, spec, caller)
 }
 
 /// Returns the credential in the value of an `Authorization` header; `None` for another scheme.
@@ -186,20 +186,22 @@ async fn session(app: &App, spec: &Spec, token: &str) -> Result<Option<Caller>, 
         operator: session.operator,
         actor,
         scopes: Scopes::ALL,
+        credential: Credential::Session,
     };
-    admit(app, spec, caller, Credential::Session)
+    admit(app, spec, caller)
 }
 
-/// Returns the caller behind a credential, the kind of the credential, and whether its operator is suspended.
-fn caller(principal: Principal) -> (Caller, Credential, bool) {
-    let caller = |operator, actor| Caller {
+/// Returns the caller behind a credential, and whether its operator is suspended.
+fn caller(principal: Principal) -> (Caller, bool) {
+    let caller = |operator, actor, credential| Caller {
         operator,
         actor,
         scopes: Scopes::ALL,
+        credential,
     };
     match principal {
         Principal::Operator { operator, suspended } => {
-            (caller(operator, Actor::Person), Credential::OperatorToken, suspended)
+            (caller(operator, Actor::Person, Credential::OperatorToken), suspended)
         }
         Principal::Agent {
             agent,
@@ -208,7 +210,7 @@ fn caller(principal: Principal) -> (Caller, Credential, bool) {
             suspended,
         } => {
             let actor = Actor::Agent { id: agent, name };
-            (caller(operator, actor), Credential::AgentKey, suspended)
+            (caller(operator, actor, Credential::AgentKey), suspended)
         }
         Principal::Claimed {
             claim,
@@ -217,15 +219,15 @@ fn caller(principal: Principal) -> (Caller, Credential, bool) {
             suspended,
         } => {
             let actor = Actor::Claimant { claim, status };
-            (caller(operator, actor), Credential::ClaimedKey, suspended)
+            (caller(operator, actor, Credential::ClaimedKey), suspended)
         }
     }
 }
 
 /// Checks that an operation accepts a valid credential of this kind, and that the credential has the permission.
-fn admit(app: &App, spec: &Spec, caller: Caller, kind: Credential) -> Result<Option<Caller>, ApiError> {
-    if spec.accepts(kind) {
-        if !caller.scopes.allow(spec.scope) {
+fn admit(app: &App, spec: &Spec, caller: Caller) -> Result<Option<Caller>, ApiError> {
+    if spec.accepts(caller.credential) {
+        if !spec.any_scope && !caller.scopes.allow(spec.scope) {
             return Err(apps::insufficient_scope(spec.scope));
         }
         return Ok(Some(caller));
@@ -234,7 +236,7 @@ fn admit(app: &App, spec: &Spec, caller: Caller, kind: Credential) -> Result<Opt
     if let Actor::Claimant { status, .. } = caller.actor {
         return Err(not_approved(app, status));
     }
-    match kind {
+    match caller.credential {
         // An agent learns that its key is good, and that only its operator may do this.
         Credential::AgentKey => Err(wrong_credential(
             "this needs an operator token (`wto_…`); an agent cannot act for its operator",

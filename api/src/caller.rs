@@ -9,7 +9,7 @@ use oauth::Resource;
 use store::ClaimStatus;
 use types::{AgentId, ClaimId, OperatorId, SessionId, Timestamp};
 
-use crate::operation::Scope;
+use crate::operation::{Credential, Scope};
 use crate::web::Visit;
 
 /// Owner of a valid credential.
@@ -21,6 +21,8 @@ pub struct Caller {
     pub actor: Actor,
     /// Permissions of the credential.
     pub scopes: Scopes,
+    /// Kind of the credential.
+    pub credential: Credential,
 }
 
 /// Kind of a caller.

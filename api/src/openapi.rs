@@ -123,6 +123,7 @@ fn security(spec: &Spec) -> Value {
         Credential::OperatorToken => json!({OPERATOR_TOKEN: []}),
         // Pages are not described.
         Credential::Session => Value::Null,
+        Credential::AppToken if spec.any_scope => json!({APP_TOKEN: []}),
         Credential::AppToken => json!({APP_TOKEN: [apps::of(spec.scope).word()]}),
     };
     spec.accepts.iter().map(way).collect()

@@ -37,7 +37,7 @@ mod spec;
 
 pub use spec::{
     ANYBODY, ANYONE_OR_APP, BodySize, Credential, Effect, Item, KEY, KEY_OR_APP, KEY_OR_OPERATOR, Limit, OPERATOR,
-    OPTIONAL, PUBLIC, ParamLocation, Rate, SESSION, Scope, Spec, Subject, Surface,
+    OPTIONAL, OWN, PUBLIC, ParamLocation, Rate, SESSION, Scope, Spec, Subject, Surface,
 };
 
 /// Input of a call, as a transport read it.

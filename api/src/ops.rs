@@ -15,6 +15,7 @@ mod export;
 mod keys;
 pub(crate) mod knowledge;
 mod manifest;
+mod me;
 mod money;
 mod oauth;
 pub(crate) mod pages;
@@ -40,6 +41,7 @@ pub(crate) fn all(limits: &Limits) -> Operations {
     service::add(&mut table);
     pages::add(&mut table);
     accounts::add(&mut table);
+    me::add(&mut table);
     oauth::add(&mut table);
     projects::add(&mut table);
     contribute::add(&mut table, limits);

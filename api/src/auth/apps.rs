@@ -81,7 +81,7 @@ async fn agent(app: &App, text: &str) -> Result<Option<Caller>, ApiError> {
         return Ok(None);
     }
     let principal = app.principal(hash(text)).await?;
-    let Some((caller, kind, suspended)) = principal.map(|principal| caller(Arc::unwrap_or_clone(principal))) else {
+    let Some((caller, suspended)) = principal.map(|principal| caller(Arc::unwrap_or_clone(principal))) else {
         return Ok(None);
     };
     if suspended {
@@ -89,7 +89,7 @@ async fn agent(app: &App, text: &str) -> Result<Option<Caller>, ApiError> {
     }
     match caller.actor {
         Actor::Claimant { status, .. } => Err(not_approved(app, status)),
-        _ => Ok(Some(caller).filter(|_| kind == Credential::AgentKey)),
+        _ => Ok(Some(caller).filter(|caller| caller.credential == Credential::AgentKey)),
     }
 }
 
@@ -122,6 +122,7 @@ async fn token(app: &App, text: &str, resource: Resource) -> Result<Option<Calle
             name: agent_name,
         },
         scopes: permissions(scopes),
+        credential: Credential::AppToken,
     }))
 }
 
@@ -142,7 +143,7 @@ pub(crate) const fn of(scope: Scope) -> oauth::Scope {
 }
 
 fn permit(caller: &Caller, spec: &Spec) -> Result<(), ApiError> {
-    if caller.scopes.allow(spec.scope) {
+    if spec.any_scope || caller.scopes.allow(spec.scope) {
         Ok(())
     } else {
         Err(insufficient_scope(spec.scope))

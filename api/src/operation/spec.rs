@@ -47,6 +47,8 @@ pub const OPERATOR: &[Credential] = &[Credential::OperatorToken];
 pub const KEY_OR_APP: &[Credential] = &[Credential::AgentKey, Credential::AppToken];
 /// Nothing is needed; an agent key or the token of an app must be good.
 pub const ANYONE_OR_APP: &[Credential] = &[Credential::Anonymous, Credential::AgentKey, Credential::AppToken];
+/// Whoever acts for an operator: an agent by its key, the person by a token, or an app.
+pub const OWN: &[Credential] = &[Credential::AgentKey, Credential::OperatorToken, Credential::AppToken];
 /// An agent key or an operator token.
 pub const KEY_OR_OPERATOR: &[Credential] = &[Credential::AgentKey, Credential::OperatorToken];
 
@@ -191,6 +193,8 @@ pub struct Spec {
     pub forbids_persons: bool,
     /// Permission that the credential of an app must have.
     pub scope: Scope,
+    /// True if the credential of an app needs no particular permission.
+    pub any_scope: bool,
     /// Change that the operation makes.
     pub effect: Effect,
     /// True if a call that changes something leaves a row in the audit trail. False where rows of its own are the
@@ -278,6 +282,7 @@ impl Spec {
         accepts: PUBLIC,
         forbids_persons: false,
         scope: Scope::Read,
+        any_scope: false,
         effect: Effect::Read,
         audit: true,
         item: Item::None,

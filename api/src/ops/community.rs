@@ -20,6 +20,7 @@ mod reviews;
 mod view;
 
 pub(super) use discussion::{Places, discussion};
+pub(super) use view::Listed;
 
 const TAG: &str = "community";
 const HOUR: Duration = Duration::from_hours(1);

@@ -18,6 +18,8 @@ mod overview;
 mod settings;
 mod texts;
 
+pub(super) use contributions::records;
+
 use http::Method;
 use store::ClaimStatus;
 use types::Timestamp;

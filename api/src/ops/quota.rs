@@ -31,7 +31,7 @@ pub(super) fn add(table: &mut Operations) {
 
 /// Used and allowed amounts of an operator.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Quota {
+pub(super) struct Quota {
     storage: Storage,
     egress: Egress,
     validation: Validation,
@@ -89,6 +89,11 @@ struct Allowances {
 }
 
 async fn quota(cx: Cx, _: Nothing) -> Result<Reply<Quota>, ApiError> {
+    Ok(Reply::ok(of(&cx).await?))
+}
+
+/// Returns what the caller's operator has used and may use.
+pub(super) async fn of(cx: &Cx) -> Result<Quota, ApiError> {
     let (operator, limits, store) = (cx.the_operator()?, &cx.app.limits, &cx.app.store);
     // Egress that this process has counted and not stored yet is stored first, so that the answer is complete.
     cx.app.egress.store(store, cx.now).await?;
@@ -100,8 +105,8 @@ async fn quota(cx: Cx, _: Nothing) -> Result<Reply<Quota>, ApiError> {
         store.allowance_used(operator, AllowanceKind::Contribution, day),
         store.validation(),
     )?;
-    let stored = storage_quota::stored_bytes(&cx, operator).await?;
-    let storage = storage_quota::allowed(&cx, operator).await?;
+    let stored = storage_quota::stored_bytes(cx, operator).await?;
+    let storage = storage_quota::allowed(cx, operator).await?;
     let (_, paid_blocks) = store.money().egress_month(&account(operator), cx.now.month()).await?;
     let allowed = Allowances {
         knowledge: limits.knowledge_per_day,
@@ -113,7 +118,7 @@ async fn quota(cx: Cx, _: Nothing) -> Result<Reply<Quota>, ApiError> {
     let (state, reason, message, resumes_after) = waiting.map_or(("running", None, None, None), |waiting| {
         (waiting.state, waiting.reason, waiting.message, waiting.resumes_after)
     });
-    Ok(Reply::ok(Quota {
+    Ok(Quota {
         storage: Storage {
             used: stored.saturating_add(uploads),
             allowed: storage,
@@ -140,5 +145,5 @@ async fn quota(cx: Cx, _: Nothing) -> Result<Reply<Quota>, ApiError> {
             allowed,
             reset_at: cx.now.next_day().into(),
         },
-    }))
+    })
 }

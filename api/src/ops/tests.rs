@@ -55,7 +55,7 @@ fn what_reaches_a_schema_as_an_outline_could_not_break_it() {
 }
 
 /// Operations of programs in their order, each with its callers and its scope.
-const PERMISSIONS: [&str; 91] = [
+const PERMISSIONS: [&str; 96] = [
     "GET /healthz Public Read",
     "GET /readyz Public Read",
     "GET /openapi.json Public Read",
@@ -75,6 +75,11 @@ const PERMISSIONS: [&str; 91] = [
     "POST /agents Operator Write",
     "POST /agents/claim Public Write",
     "GET /agents/claim/status ClaimedKey Read",
+    "GET /me Own Any",
+    "GET /me/knowledge Own Read",
+    "GET /me/contributions Own Read",
+    "GET /me/requests Own Read",
+    "GET /me/purchases Own Read",
     "GET /.well-known/oauth-authorization-server Public Read",
     "GET /.well-known/oauth-protected-resource/mcp Public Read",
     "GET /.well-known/oauth-protected-resource/mcp/directory Public Read",
@@ -161,13 +166,19 @@ fn permissions_are_those_of_the_interface() {
                 [Credential::AgentKey] => "Key",
                 [Credential::OperatorToken] => "Operator",
                 [Credential::AgentKey, Credential::OperatorToken] => "KeyOrOperator",
+                [Credential::AgentKey, Credential::OperatorToken, Credential::AppToken] => "Own",
                 [Credential::Anonymous, Credential::AgentKey, Credential::OperatorToken] => "Optional",
                 [Credential::ClaimedKey, Credential::AgentKey] => "ClaimedKey",
                 [Credential::AgentKey, Credential::AppToken] => "KeyOrApp",
                 [Credential::Anonymous, Credential::AgentKey, Credential::AppToken] => "AnyoneOrApp",
                 _ => "other",
             };
-            format!("{} {} {accepted} {:?}", spec.method, spec.path, spec.scope)
+            let scope = if spec.any_scope {
+                "Any".to_owned()
+            } else {
+                format!("{:?}", spec.scope)
+            };
+            format!("{} {} {accepted} {scope}", spec.method, spec.path)
         })
         .collect();
     assert_eq!(permissions, PERMISSIONS);

@@ -166,28 +166,44 @@ impl Store {
 impl Console<'_> {
     /// Returns the projects of an operator, the latest merge first.
     pub async fn projects_of(&self, operator: OperatorId, limit: u32) -> Result<Vec<ListedProject>, Error> {
+        self.projects(operator, "", limit).await
+    }
+
+    /// Returns the projects of an operator that are not archived, the latest merge first.
+    pub async fn active_projects_of(&self, operator: OperatorId, limit: u32) -> Result<Vec<ListedProject>, Error> {
+        self.projects(operator, "AND projects.status IN ('open', 'paused')", limit)
+            .await
+    }
+
+    async fn projects(
+        &self,
+        operator: OperatorId,
+        clause: &'static str,
+        limit: u32,
+    ) -> Result<Vec<ListedProject>, Error> {
+        // The outbox has the contributions without an outcome. The inner limit bounds a backlog.
+        let text = format!(
+            "SELECT projects.id AS id, slug, title, status, visibility, access, projects.version AS version,
+                    projects.record_count AS record_count, versions.created_at AS merged_at,
+                    (SELECT COUNT(*) FROM (SELECT 1 FROM contributions AS pending
+                                           WHERE pending.project_id = projects.id
+                                             AND pending.status IN ('submitted', 'waiting')
+                                           LIMIT 1000) AS bounded) AS pending
+             FROM projects
+             LEFT JOIN versions ON versions.project_id = projects.id AND versions.version = projects.version
+             WHERE projects.operator_id = $1 {clause}
+             ORDER BY projects.updated_at DESC, projects.id DESC LIMIT $2"
+        );
         self.0
             .read(async {
-                // The outbox has the contributions without an outcome. The inner limit bounds a backlog.
-                sqlx::query(
-                    "SELECT projects.id AS id, slug, title, status, visibility, access, projects.version AS version,
-                            projects.record_count AS record_count, versions.created_at AS merged_at,
-                            (SELECT COUNT(*) FROM (SELECT 1 FROM contributions AS pending
-                                                   WHERE pending.project_id = projects.id
-                                                     AND pending.status IN ('submitted', 'waiting')
-                                                   LIMIT 1000) AS bounded) AS pending
-                     FROM projects
-                     LEFT JOIN versions ON versions.project_id = projects.id AND versions.version = projects.version
-                     WHERE projects.operator_id = $1
-                     ORDER BY projects.updated_at DESC, projects.id DESC LIMIT $2",
-                )
-                .bind(operator.to_string())
-                .bind(i64::from(limit))
-                .fetch_all(self.0.readers())
-                .await?
-                .iter()
-                .map(project)
-                .collect()
+                sqlx::query(sqlx::AssertSqlSafe(text))
+                    .bind(operator.to_string())
+                    .bind(i64::from(limit))
+                    .fetch_all(self.0.readers())
+                    .await?
+                    .iter()
+                    .map(project)
+                    .collect()
             })
             .await
     }

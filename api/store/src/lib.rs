@@ -93,7 +93,7 @@ pub use moderation::{
     Decided, DecisionLetters, Digest, Moderation, NewReport, Report, ReportCount, Reported, Takedown, Uphold,
 };
 pub use money::{
-    Balances, CheckTerms, ClosedDay, Dispute, DisputeOpened, DisputeResolution, DisputeResolved, EgressLease,
+    Balances, Bought, CheckTerms, ClosedDay, Dispute, DisputeOpened, DisputeResolution, DisputeResolved, EgressLease,
     EgressLeased, Entry, EntryCursor, EntryFilter, Granted, Money, MoneyFault, NewDeposit, NewDispute, NewGrant,
     NewPayout, NewPurchase, Offer, Payable, PayoutPicked, PayoutRow, PayoutState, Purchased, Sale, SaleState,
     SaleTerms, Seal, Seller, Settled, Settlement, StorageCharged, Treasury, WalletRefund,

@@ -33,7 +33,7 @@ pub use sales::{Sale, SaleState};
 pub use seals::{ClosedDay, Seal};
 pub use treasury::{NewDeposit, Treasury};
 pub use usage::{EgressLease, EgressLeased, StorageCharged};
-pub use view::{Balances, Seller};
+pub use view::{Balances, Bought, Seller};
 
 pub(crate) use items::price_set;
 #[cfg(any(test, feature = "testing"))]

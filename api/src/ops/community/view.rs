@@ -109,7 +109,7 @@ impl Summary {
 /// A request in a list.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Listed {
+pub(in crate::ops) struct Listed {
     #[serde(flatten)]
     pub(super) summary: Summary,
     /// Beginning of the text.
@@ -117,7 +117,7 @@ pub(super) struct Listed {
 }
 
 impl Listed {
-    pub(super) fn of(cx: &Cx, request: &BoardRequest) -> Self {
+    pub(in crate::ops) fn of(cx: &Cx, request: &BoardRequest) -> Self {
         let mut excerpt: String = request.body.chars().take(EXCERPT).collect();
         // By bytes, which is right here: a beginning is as long as the whole only if it is the whole.
         if excerpt.len() < request.body.len() {

@@ -86,7 +86,7 @@ fn held(reason: &str) -> String {
 }
 
 /// Returns the number of records of a contribution: what its first gate saw, because the row of an upload has no count.
-fn records(rows: u32, tallies: Option<&str>) -> u64 {
+pub(in crate::ops) fn records(rows: u32, tallies: Option<&str>) -> u64 {
     let tallies = super::overview::tallies(tallies).unwrap_or_default();
     tallies.first().map_or(rows, |first| first.rows).into()
 }

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use sqlx::Any;
 use sqlx::any::AnyArguments;
 use sqlx::query::Query;
-use types::Timestamp;
 use types::vocabulary::{RequestKind, RequestStatus};
+use types::{OperatorId, RequestId, Timestamp};
 
 use super::{BoardRequest, Community, REQUEST, request};
 use crate::Error;
@@ -103,6 +103,38 @@ impl Community<'_> {
                     .bind(filter.category.clone().unwrap_or_default())
                     .bind(i64::from(limit))
                     .bind(i64::try_from(offset).unwrap_or(i64::MAX))
+                    .fetch_all(self.0.readers())
+                    .await?
+                    .iter()
+                    .map(|row| request(row, now))
+                    .collect()
+            })
+            .await
+    }
+
+    /// Returns the visible requests of an operator's agents as they are at `now`, newest first: those before `before`, or
+    /// the newest.
+    pub async fn requests_of(
+        &self,
+        operator: OperatorId,
+        before: Option<RequestId>,
+        now: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<BoardRequest>, Error> {
+        let text = format!(
+            "SELECT {REQUEST} FROM requests JOIN agents ON agents.id = requests.agent_id
+             WHERE requests.operator_id = $1 AND requests.removed_at IS NULL
+               AND ($2 = '' OR (requests.created_at, requests.id) <
+                               (SELECT last.created_at, last.id FROM requests AS last
+                                WHERE last.id = $2 AND last.operator_id = $1))
+             ORDER BY requests.created_at DESC, requests.id DESC LIMIT $3"
+        );
+        self.0
+            .read(async {
+                sqlx::query(sqlx::AssertSqlSafe(text))
+                    .bind(operator.to_string())
+                    .bind(before.map(|id| id.to_string()).unwrap_or_default())
+                    .bind(i64::from(limit))
                     .fetch_all(self.0.readers())
                     .await?
                     .iter()

@@ -3,7 +3,7 @@
 use pay::{Account, AccountKind};
 use types::money::MicroUsdc;
 use types::vocabulary::ItemKind;
-use types::{OperatorId, Timestamp};
+use types::{OperatorId, SaleId, Timestamp};
 
 use super::sales::{sale, sale_columns};
 use super::{Money, Sale};
@@ -36,6 +36,19 @@ pub struct Seller {
     pub first_release: Option<Timestamp>,
     /// End of the last window, over all sales of the state.
     pub last_release: Option<Timestamp>,
+}
+
+/// A sale as its buyer sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bought {
+    /// The sale.
+    pub sale: Sale,
+    /// Slug of the dataset, for one.
+    pub slug: Option<String>,
+    /// Title of the item as it is now.
+    pub title: Option<String>,
+    /// Name of the agent that bought it, if an agent did.
+    pub agent_name: Option<String>,
 }
 
 impl Money<'_> {
@@ -132,6 +145,50 @@ impl Money<'_> {
             .await
     }
 
+    /// Returns what an operator bought, newest first: those before `before`, or the newest.
+    pub async fn purchases_of(
+        &self,
+        buyer: OperatorId,
+        before: Option<SaleId>,
+        limit: u32,
+    ) -> Result<Vec<Bought>, Error> {
+        self.0
+            .read(async {
+                sqlx::query(concat!(
+                    "SELECT ",
+                    sale_columns!(),
+                    ", projects.slug AS slug, COALESCE(projects.title, units.title) AS title,
+                       agents.name AS agent_name
+                     FROM sales
+                     LEFT JOIN projects ON sales.item_kind = 'dataset' AND projects.id = sales.item_id
+                     LEFT JOIN chains ON sales.item_kind = 'unit' AND chains.id = sales.item_id
+                     LEFT JOIN units ON units.id = chains.latest_unit
+                     LEFT JOIN agents ON agents.id = sales.agent_id
+                     WHERE sales.buyer_operator = $1
+                       AND ($2 = '' OR (sales.sold_at, sales.id) <
+                                       (SELECT last.sold_at, last.id FROM sales AS last
+                                        WHERE last.id = $2 AND last.buyer_operator = $1))
+                     ORDER BY sales.sold_at DESC, sales.id DESC LIMIT $3"
+                ))
+                .bind(buyer.to_string())
+                .bind(before.map(|id| id.to_string()).unwrap_or_default())
+                .bind(i64::from(limit))
+                .fetch_all(self.0.readers())
+                .await?
+                .iter()
+                .map(|row| {
+                    Ok(Bought {
+                        sale: sale(row)?,
+                        slug: row.value("slug")?,
+                        title: row.value("title")?,
+                        agent_name: row.value("agent_name")?,
+                    })
+                })
+                .collect()
+            })
+            .await
+    }
+
     /// Returns the sales of an operator between two instants: day, number and sum of the shares, oldest day first.
     pub async fn sales_by_day(
         &self,
@@ -185,7 +242,7 @@ impl Money<'_> {
     }
 
     /// Returns a sale.
-    pub async fn sale(&self, id: types::SaleId) -> Result<Option<Sale>, Error> {
+    pub async fn sale(&self, id: SaleId) -> Result<Option<Sale>, Error> {
         self.0
             .read(async {
                 let row = sqlx::query(concat!("SELECT ", sale_columns!(), " FROM sales WHERE id = $1"))

@@ -1,0 +1,23 @@
+//! The requests of the caller's operator on the board.
+
+use types::RequestId;
+
+use super::{Page, Place};
+use crate::answer::Reply;
+use crate::cx::Cx;
+use crate::error::ApiError;
+use crate::ops::community::Listed;
+use crate::ops::cut;
+
+pub(super) async fn list(cx: Cx, input: Place) -> Result<Reply<Page<Listed>>, ApiError> {
+    let (before, limit) = input.read::<RequestId>()?;
+    let community = cx.app.store.community();
+    let mut found = community
+        .requests_of(cx.the_operator()?, before, cx.now, limit + 1)
+        .await?;
+    let next_cursor = cut(&mut found, limit).map(|last| last.id.to_string());
+    Ok(Reply::ok(Page {
+        items: found.iter().map(|request| Listed::of(&cx, request)).collect(),
+        next_cursor,
+    }))
+}
