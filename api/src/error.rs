@@ -117,6 +117,15 @@ impl ApiError {
         Self::not_found("there is no such request")
     }
 
+    /// Creates the 422 for an idempotency key that came with another input before.
+    pub fn key_reused() -> Self {
+        Self::new(
+            Kind::Unprocessable,
+            "idempotency_key_reused",
+            "an earlier call used the idempotency key with another body",
+        )
+    }
+
     /// Creates the 404 for a comment. A missing and a hidden comment get the same text.
     pub fn no_comment() -> Self {
         Self::not_found("there is no such comment")
@@ -351,6 +360,10 @@ fn below(error: &(impl Classify + std::error::Error)) -> ApiError {
 
 impl From<store::Error> for ApiError {
     fn from(error: store::Error) -> Self {
+        // The dispatcher answers for the earlier call, unless its input was another.
+        if matches!(error, store::Error::Repeated) {
+            return Self::key_reused();
+        }
         below(&error)
     }
 }

@@ -196,6 +196,13 @@ fn responses(operation: &Operation) -> Value {
         let content = json!({operation.content_type: {"schema": operation.output}});
         responses.insert(status, json!({"description": meaning, "content": content}));
     }
+    if operation.takes_key() {
+        let content = json!({operation.content_type: {"schema": operation.output}});
+        let meaning = "The answer for an earlier call with the same idempotency key, `replayed`, as it is now.";
+        responses
+            .entry(200)
+            .or_insert_with(|| json!({"description": meaning, "content": content}));
+    }
     for &(status, meaning) in operation.spec.empty {
         responses.insert(status, json!({"description": meaning}));
     }
@@ -275,6 +282,9 @@ fn refusals(operation: &Operation) -> Vec<(u16, &'static str)> {
             "A part of the service is not available; `Retry-After` says when to come back.",
         )
     });
+    if operation.takes_key() {
+        refusals.push((422, "An earlier call used the idempotency key with another body."));
+    }
     refusals.extend_from_slice(spec.failure);
     // A status that the operation answers as a success is not described as an error.
     refusals.retain(|(status, _)| spec.success.iter().all(|(success, _)| success != status));

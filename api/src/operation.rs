@@ -33,6 +33,7 @@ use crate::schema::{Bound, InputSchema};
 mod audit;
 mod limits;
 mod meters;
+mod repeats;
 mod spec;
 
 pub use spec::{
@@ -65,6 +66,30 @@ impl From<Map<String, Value>> for Input {
 }
 
 type Handler = dyn Fn(Cx, Value) -> BoxFuture<'static, Result<Output, ApiError>> + Send + Sync;
+/// Answers for what an earlier call with the same input made, by its name.
+type Replay = dyn Fn(Cx, Value, String) -> BoxFuture<'static, Result<Output, ApiError>> + Send + Sync;
+
+/// Returns a function of the table as one that takes any input.
+fn handler<I, O, F, Fut>(function: F) -> Box<Handler>
+where
+    I: DeserializeOwned + Send + 'static,
+    O: Answer,
+    F: Fn(Cx, I) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<O, ApiError>> + Send + 'static,
+{
+    let function = Arc::new(function);
+    Box::new(move |cx, input| {
+        let function = Arc::clone(&function);
+        async move { function(cx, read(input)?).await?.into_output() }.boxed()
+    })
+}
+
+/// Reads an input that its schema has accepted.
+fn read<I: DeserializeOwned>(input: Value) -> Result<I, ApiError> {
+    // A value that the type still refuses, such as a number that overflows it, is an error of the caller, so it is no
+    // internal error.
+    serde_json::from_value(input).map_err(|error| ApiError::invalid("", format!("is out of range: {error}")))
+}
 
 /// One entry of the table: an operation with its schemas and its function.
 pub struct Operation {
@@ -77,10 +102,16 @@ pub struct Operation {
     /// Media type of the answer.
     pub content_type: &'static str,
     call: Box<Handler>,
+    replay: Option<Box<Replay>>,
     meters: Meters,
 }
 
 impl Operation {
+    /// Returns true if the operation makes something, and takes an idempotency key for that.
+    pub const fn takes_key(&self) -> bool {
+        self.replay.is_some()
+    }
+
     /// Returns true if a member of the input is in the body.
     pub fn has_body(&self) -> bool {
         self.input
@@ -114,27 +145,50 @@ impl Operations {
         F: Fn(Cx, I) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<O, ApiError>> + Send + 'static,
     {
-        let function = Arc::new(function);
-        let call: Box<Handler> = Box::new(move |cx, input| {
-            let function = Arc::clone(&function);
-            async move {
-                // The schema has accepted the input. A value that the type still refuses, such as a number that
-                // overflows it, is an error of the caller, so it is no internal error.
-                let input: I = serde_json::from_value(input)
-                    .map_err(|error| ApiError::invalid("", format!("is out of range: {error}")))?;
-                function(cx, input).await?.into_output()
-            }
-            .boxed()
-        });
-        let name = spec.name;
-        let operation = Arc::new(Operation {
+        self.insert(Operation {
             spec,
             input: InputSchema::of::<I>(bounds),
             output: O::schema(),
             content_type: O::CONTENT_TYPE,
-            call,
+            call: handler(function),
+            replay: None,
             meters: Meters::default(),
         });
+    }
+
+    /// Adds an operation that makes something, and takes the header `Idempotency-Key`. `replay` answers for what an
+    /// earlier call with the key and the same input made, as it is now; the store gave it the name.
+    pub fn add_making<I, O, F, Fut, R, Replaying>(&mut self, spec: Spec, bounds: &[Bound], function: F, replay: R)
+    where
+        I: DeserializeOwned + JsonSchema + Send + 'static,
+        O: Answer,
+        F: Fn(Cx, I) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<O, ApiError>> + Send + 'static,
+        R: Fn(Cx, I, String) -> Replaying + Send + Sync + 'static,
+        Replaying: Future<Output = Result<O, ApiError>> + Send + 'static,
+    {
+        let replay = Arc::new(replay);
+        let replay: Box<Replay> = Box::new(move |cx, input, made| {
+            let replay = Arc::clone(&replay);
+            async move { repeats::marked(replay(cx, read(input)?, made).await?.into_output()?) }.boxed()
+        });
+        self.insert(Operation {
+            spec: Spec {
+                headers: repeats::HEADERS,
+                ..spec
+            },
+            input: InputSchema::with::<I>(bounds, Some(repeats::member())),
+            output: repeats::marked_schema(O::schema()),
+            content_type: O::CONTENT_TYPE,
+            call: handler(function),
+            replay: Some(replay),
+            meters: Meters::default(),
+        });
+    }
+
+    fn insert(&mut self, operation: Operation) {
+        let name = operation.spec.name;
+        let operation = Arc::new(operation);
         // The replacement keeps the position, so that the published description stays in reading order.
         if let Some(&index) = self.by_name.get(name) {
             self.entries[index] = operation;
@@ -248,7 +302,7 @@ impl Operations {
         if let (Some(visit), Some(_)) = (form, &caller) {
             visit.check_token(form_token.as_deref())?;
         }
-        let input = Value::Object(members);
+        let mut input = Value::Object(members);
         // A member given as an outline passes: its schema says nothing about the content of its objects. See
         // `rest::input`.
         let checked = refused.map_or_else(|| operation.input.check(&input, spec.immutable), Err);
@@ -259,12 +313,17 @@ impl Operations {
             return Err(error);
         }
         limits::count(app, spec, client, caller.as_ref(), Some(&input)).await?;
+        let key = repeats::key(operation, app, caller.as_ref(), &mut input)?;
         let mut parts = Arc::clone(app);
+        if let Some(key) = &key {
+            Arc::make_mut(&mut parts).store = app.store.keyed(key.clone());
+        }
         // The entry travels with the store, so that it is written in the transaction of the change and
         // not beside it.
         if spec.audit && spec.effect != Effect::Read {
             let entry = audit::entry(spec, caller.as_ref(), &input, request_id, app.clock.now());
-            Arc::make_mut(&mut parts).store = app.store.audited(entry);
+            let parts = Arc::make_mut(&mut parts);
+            parts.store = parts.store.audited(entry);
         }
         let cx = Cx {
             app: parts,
@@ -285,7 +344,10 @@ impl Operations {
             Some(reader) if operation.content_type == JSON => Some(app.process.answers.acquire(reader.operator).await),
             _ => None,
         };
-        let mut output = (operation.call)(cx, input).await?;
+        let mut output = match key {
+            Some(key) => repeats::once(operation, cx, input, &key).await?,
+            None => (operation.call)(cx, input).await?,
+        };
         // A JSON answer is admitted and counted whole, a stream piece by piece before it is sent.
         if let Some(reader) = reader {
             output = app.egress.counted(app, reader, output).await?;

@@ -33,7 +33,15 @@ pub struct InputSchema {
 impl InputSchema {
     /// Generates the schema from which `I` is deserialized, with `bounds` written into it.
     pub fn of<I: JsonSchema>(bounds: &[Bound]) -> Self {
+        Self::with::<I>(bounds, None)
+    }
+
+    /// Generates it with a further member, which is not one of `I`.
+    pub fn with<I: JsonSchema>(bounds: &[Bound], member: Option<(&str, Value)>) -> Self {
         let mut document = generate::<I>(SchemaSettings::draft2020_12().for_deserialize());
+        if let Some((name, schema)) = member {
+            document["properties"][name] = schema;
+        }
         for bound in bounds.iter().filter(|bound| bound.asserted) {
             bound.set(&mut document);
         }

@@ -137,6 +137,17 @@ pub(in crate::ops) async fn add(
     Ok(Reply::created(Comment::of(added(cx, id).await?, item.owner)))
 }
 
+/// Answers for a comment that an earlier call added to an item of `owner`.
+pub(in crate::ops) async fn again(cx: &Cx, owner: OperatorId, id: &str) -> Result<Reply<Comment>, ApiError> {
+    Ok(Reply::ok(Comment::of(made(cx, id).await?, owner)))
+}
+
+/// Returns a comment that an earlier call made, unless it is hidden since.
+pub(in crate::ops) async fn made(cx: &Cx, id: &str) -> Result<store::Comment, ApiError> {
+    let found = cx.app.store.comments().find(number(id)?).await?;
+    found.ok_or_else(ApiError::no_comment)
+}
+
 /// Returns a comment that was just added.
 pub(in crate::ops) async fn added(cx: &Cx, id: i64) -> Result<store::Comment, ApiError> {
     let found = cx.app.store.comments().find(id).await?;

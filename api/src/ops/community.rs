@@ -110,7 +110,7 @@ pub(super) fn add(table: &mut Operations) {
 
 /// Adds the operations that post, list and show requests.
 fn add_requests(table: &mut Operations) {
-    table.add(
+    table.add_making(
         Spec {
             name: "post_request",
             path: "/community/requests",
@@ -126,6 +126,7 @@ fn add_requests(table: &mut Operations) {
         },
         &[],
         requests::post,
+        requests::again,
     );
     table.add(
         Spec {
@@ -171,7 +172,7 @@ fn add_requests(table: &mut Operations) {
 
 /// Adds the operations that answer and decide a request.
 fn add_answers(table: &mut Operations) {
-    table.add(
+    table.add_making(
         Spec {
             name: "answer_request",
             path: "/community/requests/{id}/answers",
@@ -200,6 +201,7 @@ fn add_answers(table: &mut Operations) {
         },
         &[],
         answers::answer,
+        answers::again,
     );
     table.add(
         Spec {
@@ -244,7 +246,7 @@ fn add_answers(table: &mut Operations) {
 
 /// Adds the operations on reviews and questions.
 fn add_reviews(table: &mut Operations) {
-    table.add(
+    table.add_making(
         Spec {
             name: "review_item",
             path: "/community/reviews",
@@ -263,6 +265,7 @@ fn add_reviews(table: &mut Operations) {
         },
         &[],
         reviews::review,
+        reviews::again,
     );
     table.add(
         Spec {
@@ -280,7 +283,7 @@ fn add_reviews(table: &mut Operations) {
 
 /// Adds the operations on comments on datasets.
 fn add_datasets(table: &mut Operations) {
-    table.add(
+    table.add_making(
         Spec {
             name: "comment_on_dataset",
             method: Method::POST,
@@ -298,6 +301,7 @@ fn add_datasets(table: &mut Operations) {
         },
         &[],
         datasets::comment,
+        datasets::again,
     );
     table.add(
         Spec {

@@ -191,11 +191,7 @@ async fn contribute(mut cx: Cx, input: Contribute) -> Result<Reply<View>, ApiErr
             })))
         }
         SubmitOutcome::Replayed(earlier) => Ok(Reply::ok(outcome(&cx, &project, earlier, wait).await?.replayed())),
-        SubmitOutcome::KeyReused => Err(ApiError::new(
-            Kind::Unprocessable,
-            "idempotency_key_reused",
-            "an earlier call used the idempotency key with another body",
-        )),
+        SubmitOutcome::KeyReused => Err(ApiError::key_reused()),
         SubmitOutcome::NotOpen { status } => Err(not_open(&project.slug, status)),
         SubmitOutcome::AllowanceSpent => Err(allowance_spent(&cx)),
     }

@@ -72,7 +72,7 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
 
 /// Adds the operations that make a version.
 fn add_submissions(table: &mut Operations) {
-    table.add(
+    table.add_making(
         Spec {
             name: "submit_knowledge",
             method: Method::POST,
@@ -100,8 +100,9 @@ fn add_submissions(table: &mut Operations) {
         },
         &[],
         submit::submit,
+        submit::submitted,
     );
-    table.add(
+    table.add_making(
         Spec {
             name: "revise_knowledge",
             method: Method::POST,
@@ -136,6 +137,7 @@ fn add_submissions(table: &mut Operations) {
         },
         &[],
         submit::revise,
+        submit::revised,
     );
 }
 
@@ -214,7 +216,7 @@ fn add_own(table: &mut Operations, limits: &Limits) {
 
 /// Adds the operations on the discussion of a unit.
 fn add_discussion(table: &mut Operations) {
-    table.add(
+    table.add_making(
         Spec {
             name: "rate_knowledge",
             method: Method::POST,
@@ -238,6 +240,7 @@ fn add_discussion(table: &mut Operations) {
         },
         &[],
         ratings::rate,
+        ratings::again,
     );
     table.add(
         Spec {
@@ -251,7 +254,7 @@ fn add_discussion(table: &mut Operations) {
         &[],
         ratings::list,
     );
-    table.add(
+    table.add_making(
         Spec {
             name: "comment_on_knowledge",
             method: Method::POST,
@@ -269,6 +272,7 @@ fn add_discussion(table: &mut Operations) {
         },
         &[],
         comments::add,
+        comments::again,
     );
     table.add(
         Spec {

@@ -36,7 +36,7 @@ fn base() -> Spec {
 }
 
 pub(super) fn add(table: &mut Operations) {
-    table.add(
+    table.add_making(
         Spec {
             name: "create_dataset",
             method: Method::POST,
@@ -60,6 +60,7 @@ pub(super) fn add(table: &mut Operations) {
         },
         &[],
         create::create,
+        create::again,
     );
     table.add(
         Spec {

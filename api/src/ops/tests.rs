@@ -8,6 +8,7 @@ use http::Method;
 use crate::operation::{ANYBODY, Credential, Effect, Item, Operation, ParamLocation, SESSION, Scope, Surface};
 use crate::testing;
 
+mod repeats;
 mod visibility;
 
 fn table() -> Operations {

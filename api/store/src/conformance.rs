@@ -96,7 +96,7 @@ macro_rules! store_suite {
                 a_version_merged_after_the_table_was_read_is_kept,
                 a_lost_contribution_that_is_merged_again_has_its_version_again,
                 a_loss_forgets_the_place_in_the_source;
-            races: twins_of_one_key_are_one_contribution, an_operator_never_exceeds_its_agents,
+            races: twins_of_one_key_are_one_contribution, twins_of_one_call_make_one_thing, an_operator_never_exceeds_its_agents,
                 an_operator_never_exceeds_its_projects, an_allowance_is_exact_under_contention,
                 one_of_many_wins_a_slug, one_of_many_wins_a_name, a_price_changes_once_under_contention,
                 an_archived_project_stays_archived, two_projectors_apply_each_outcome_once,

@@ -69,6 +69,9 @@ pub enum Error {
         /// Time of the event.
         at: Timestamp,
     },
+    /// An earlier call used the idempotency key of the handle. Nothing was written.
+    #[error("an earlier call used the idempotency key")]
+    Repeated,
     /// A number is too large for its column.
     #[error("`{column}` cannot hold {value}")]
     Range {
@@ -106,7 +109,7 @@ impl Classify for Error {
             | Self::Text { .. } => Kind::Invalid,
             Self::Unavailable(_) | Self::TimedOut { .. } | Self::Closed | Self::Sealed { .. } => Kind::Unavailable,
             Self::Missing { .. } | Self::Absent => Kind::NotFound,
-            Self::Outdated => Kind::Conflict,
+            Self::Outdated | Self::Repeated => Kind::Conflict,
             Self::Schema(_) | Self::Malformed { .. } | Self::Refused(_) => Kind::Internal,
         }
     }

@@ -15,6 +15,7 @@ mod accounts;
 mod activity;
 mod allowances;
 mod audit;
+mod call_keys;
 mod check;
 mod collectors;
 mod comments;
@@ -68,6 +69,7 @@ pub use accounts::{
 pub use activity::{Activity, Feed, Merges};
 pub use allowances::Allowance;
 pub use audit::AuditEntry;
+pub use call_keys::{CallKey, KeyUsed};
 pub use check::{ContributionEntry, ProjectEntries, ProjectEntry, VersionEntry};
 pub use collectors::{BegunRun, Collector, CollectorRun, Collectors, RunCounts, RunEnd, SeenCollector};
 pub use comments::{Comment, Comments, EarlierText, Edited, NewComment, NewReview, Review, Reviewed, Withdrawn};

@@ -13,6 +13,7 @@ use types::DatasetId;
 
 use crate::Error;
 use crate::audit::{self, AuditEntry};
+use crate::call_keys::{self, CallKey};
 use crate::connections::Connections;
 use crate::engine::{Engine, Role};
 use crate::stamps::{Stamp, Stamps, Touched};
@@ -74,6 +75,8 @@ pub struct Store {
     inner: Arc<Inner>,
     /// Row that the changes of this handle leave in the audit trail.
     audit: Option<Arc<AuditEntry>>,
+    /// Idempotency key of the call that this handle serves.
+    key: Option<Arc<CallKey>>,
 }
 
 struct Inner {
@@ -122,6 +125,7 @@ impl Store {
                 stamps: Arc::default(),
             }),
             audit: None,
+            key: None,
         })
     }
 
@@ -130,8 +134,18 @@ impl Store {
     #[must_use]
     pub fn audited(&self, entry: AuditEntry) -> Self {
         Self {
-            inner: Arc::clone(&self.inner),
             audit: Some(Arc::new(entry)),
+            ..self.clone()
+        }
+    }
+
+    /// Returns a handle that makes one thing for a call with this idempotency key: the methods that make something
+    /// return [`Error::Repeated`] if an earlier call used the key, and change nothing then.
+    #[must_use]
+    pub fn keyed(&self, key: CallKey) -> Self {
+        Self {
+            key: Some(Arc::new(key)),
+            ..self.clone()
         }
     }
 
@@ -217,6 +231,37 @@ impl Store {
         F: for<'c> FnOnce(&'c mut AnyConnection) -> Work<'c, T> + Clone + Send + 'static,
     {
         self.write_touching(|_| Touched::Nothing, work).await
+    }
+
+    /// Runs `work` like [`Self::write_touching`], for the change that makes what a call is for. If the handle has an
+    /// idempotency key, that is stored with it, beside the name that `made` gives the thing.
+    pub(crate) async fn make<T, F, M>(
+        &self,
+        touched: impl FnOnce(&T) -> Touched + Send + 'static,
+        made: M,
+        work: F,
+    ) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: for<'c> FnOnce(&'c mut AnyConnection) -> Work<'c, T> + Clone + Send + 'static,
+        M: FnOnce(&T) -> String + Clone + Send + 'static,
+    {
+        let Some(key) = self.key.clone() else {
+            return self.write_touching(touched, work).await;
+        };
+        self.write_touching(touched, move |cx: &mut AnyConnection| {
+            Box::pin(async move {
+                // The key comes first: a repeated call is recognised whatever has changed since.
+                call_keys::claim(&mut *cx, &key).await?;
+                let change = work(&mut *cx).await?;
+                if let Change::Keep(answer) = &change {
+                    let made = made(answer);
+                    call_keys::name(cx, &key, &made).await?;
+                }
+                Ok(change)
+            })
+        })
+        .await
     }
 
     /// Runs `work` like [`Self::write`]. Its answer says which rows it altered.

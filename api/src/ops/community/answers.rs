@@ -14,6 +14,7 @@ use crate::cx::Cx;
 use crate::entitlement::requests;
 use crate::entitlement::units::{self, Shown};
 use crate::error::ApiError;
+use crate::ops::comments;
 use crate::ops::knowledge::refused;
 use crate::ops::projects::SLUG;
 use crate::ops::reading::MAX_EXACT_INTEGER;
@@ -73,6 +74,14 @@ pub(super) async fn answer(cx: Cx, input: Post) -> Result<Reply<Answer>, ApiErro
             "the item answers the request already",
         )),
     }
+}
+
+/// Answers for an answer that an earlier call made.
+pub(super) async fn again(cx: Cx, input: Post, made: String) -> Result<Reply<Answer>, ApiError> {
+    let request = requests::find(&cx, &input.id).await?;
+    // Moderators may have hidden it meanwhile.
+    let id = comments::made(&cx, &made).await?.id;
+    Ok(Reply::ok(find(&cx, &request, id, request.chosen).await?))
 }
 
 /// Returns the item that an answer names, if the caller's operator sells it and the request asks for its kind.

@@ -35,6 +35,12 @@ pub(super) async fn comment(cx: Cx, input: Add) -> Result<Reply<Comment>, ApiErr
     comments::add(&cx, item, input.parent_id, input.body).await
 }
 
+/// Answers for a comment that an earlier call made.
+pub(super) async fn again(cx: Cx, input: Add, made: String) -> Result<Reply<Comment>, ApiError> {
+    let project = entitlement::current(&cx, &input.slug).await?;
+    comments::again(&cx, project.operator, &made).await
+}
+
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct List {

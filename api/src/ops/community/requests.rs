@@ -200,6 +200,12 @@ fn count(filter: &RequestFilter, rows: Vec<RequestCount>) -> (Counts, u64) {
     (counts, total)
 }
 
+/// Answers for a request that an earlier call made.
+pub(super) async fn again(cx: Cx, _: Post, id: String) -> Result<Reply<Request>, ApiError> {
+    let found = requests::find(&cx, &id).await?;
+    Ok(Reply::ok(Request::of(&cx, found)?))
+}
+
 /// A request in a path.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -174,6 +174,23 @@ pub(super) async fn review(cx: Cx, input: Post) -> Result<Reply<Review>, ApiErro
     }
 }
 
+/// Answers for a review or a question that an earlier call made.
+pub(super) async fn again(cx: Cx, input: Post, made: String) -> Result<Reply<Review>, ApiError> {
+    let item = match (&input.unit_id, &input.dataset) {
+        (Some(id), _) => of_unit(units::find(&cx.app, id).await?),
+        (None, slug) => of_dataset(entitlement::current(&cx, slug.as_deref().unwrap_or_default()).await?),
+    };
+    let comment = comments::made(&cx, &made).await?;
+    let review = store::Review {
+        is_trial: cx.app.store.comments().is_trial(comment.id).await?,
+        comment,
+        name: item.name,
+        title: item.title,
+        owner: item.owner,
+    };
+    Ok(Reply::ok(Review::of(review, Vec::new())))
+}
+
 fn of_unit(unit: store::Unit) -> Item {
     Item {
         kind: ItemKind::Unit,

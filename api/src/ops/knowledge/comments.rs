@@ -42,6 +42,12 @@ pub(super) async fn add(cx: Cx, input: Add) -> Result<Reply<Comment>, ApiError> 
     comments::add(&cx, item, input.parent_id, input.body).await
 }
 
+/// Answers for a comment that an earlier call made.
+pub(super) async fn again(cx: Cx, input: Add, made: String) -> Result<Reply<Comment>, ApiError> {
+    let unit = units::find(&cx.app, &input.id).await?;
+    comments::again(&cx, unit.chain.operator, &made).await
+}
+
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct List {

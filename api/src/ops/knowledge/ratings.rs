@@ -95,6 +95,22 @@ pub(super) async fn rate(cx: Cx, input: Rate) -> Result<Reply<Added>, ApiError> 
     }
 }
 
+/// Answers for a rating that an earlier call added at this time, in microseconds.
+pub(super) async fn again(cx: Cx, input: Rate, at: String) -> Result<Reply<Added>, ApiError> {
+    let unit = units::find(&cx.app, &input.id).await?;
+    let at = at
+        .parse()
+        .map_err(|_error| ApiError::internal(format!("`{at}` is not the time of a rating")))?;
+    Ok(Reply::ok(Added {
+        unit_id: unit.id.to_string(),
+        chain_id: unit.chain.id.to_string(),
+        rating: input.rating,
+        comment: input.comment,
+        at: Timestamp::from_micros(at).into(),
+        ratings: Ratings::of(unit.chain.rating_sum, unit.chain.rating_count),
+    }))
+}
+
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct List {

@@ -1,7 +1,7 @@
 //! Operations that submit units and revisions.
 //!
 //! Invariant: a 201 is sent only after the version and its outbox row are durable. Who gets no answer finds the version by
-//! the 409 of a second call.
+//! the idempotency key, or without one by the 409 of a second call.
 
 use messages::KNOWLEDGE;
 use operators::knowledge::normalised;
@@ -114,6 +114,21 @@ pub(super) async fn revise(cx: Cx, input: Revise) -> Result<Reply<UnitView>, Api
         hourly: cx.app.limits.revisions_per_agent_per_hour,
     };
     acknowledge(cx, draft).await
+}
+
+/// Answers for a version that an earlier call submitted.
+pub(super) async fn submitted(cx: Cx, _: Submit, id: String) -> Result<Reply<UnitView>, ApiError> {
+    shown(&cx, &id).await
+}
+
+/// Answers for a revision that an earlier call submitted.
+pub(super) async fn revised(cx: Cx, _: Revise, id: String) -> Result<Reply<UnitView>, ApiError> {
+    shown(&cx, &id).await
+}
+
+async fn shown(cx: &Cx, id: &str) -> Result<Reply<UnitView>, ApiError> {
+    let unit = units::own(cx, id).await?;
+    Ok(Reply::ok(UnitView::of(cx, unit).await?))
 }
 
 /// Acknowledges a version and answers with it.

@@ -10,6 +10,7 @@ use super::view::{Details, SchemaDef};
 use super::{SLUG, TAG_PATTERN, can_have_price};
 use crate::answer::Reply;
 use crate::cx::Cx;
+use crate::entitlement;
 use crate::error::ApiError;
 use crate::licenses::License;
 use crate::price::PriceInput;
@@ -97,6 +98,12 @@ pub(super) async fn create(cx: Cx, input: Create) -> Result<Reply<Details>, ApiE
             Err(ApiError::conflict("project_limit", message))
         }
     }
+}
+
+/// Answers for a project that an earlier call made.
+pub(super) async fn again(cx: Cx, _: Create, slug: String) -> Result<Reply<Details>, ApiError> {
+    let project = entitlement::own(&cx, &slug).await?;
+    Ok(Reply::ok(Details::of(&project)?))
 }
 
 /// Parses a `schemaDef` into a contract. The input schema has checked its shape, so this checks what it cannot express.

@@ -10,6 +10,7 @@ use crate::Error;
 use crate::activity::{self, NewActivity};
 use crate::comments::{self, COMMENT, Comment, NewRow, comment};
 use crate::row::{Columns, bigint, texts};
+use crate::stamps::Touched;
 use crate::writer::Change;
 
 /// Item that an answer is to link. The caller has found that the agent's operator sells it.
@@ -135,8 +136,16 @@ impl Community<'_> {
     /// [`Error::Text`].
     pub async fn answer(&self, new: NewAnswer) -> Result<Answered, Error> {
         texts(&[("note", &new.note)])?;
+        let made = |answered: &Answered| match answered {
+            Answered::Added(id) => id.to_string(),
+            _ => String::new(),
+        };
         self.0
-            .write_aside(move |cx| Box::pin(async move { add(cx, &new).await }))
+            .make(
+                |_| Touched::Nothing,
+                made,
+                move |cx| Box::pin(async move { add(cx, &new).await }),
+            )
             .await
     }
 

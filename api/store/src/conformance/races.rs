@@ -7,8 +7,9 @@ use types::{ContributionId, OperatorId};
 
 use super::fixture::{World, at, merged, new_agent, new_project, open, operator, outcome, race, rejected};
 use crate::{
-    AgentCreated, Allowance, ContributionStatus, DeadLetter, DeadLetterAdded, Egress, Idempotency, NewContribution,
-    ProjectChanges, ProjectCreated, ProjectStatus, ProjectUpdated, Replay, Store, SubmitOutcome,
+    AgentCreated, Allowance, CallKey, ContributionStatus, DeadLetter, DeadLetterAdded, Egress, Error, Idempotency,
+    KeyUsed, NewContribution, ProjectChanges, ProjectCreated, ProjectStatus, ProjectUpdated, Replay, Store,
+    SubmitOutcome,
 };
 
 /// Of fifty twins one is submitted and forty-nine replay it.
@@ -45,6 +46,65 @@ pub async fn twins_of_one_key_are_one_contribution(url: &str) {
             SubmitOutcome::Submitted
         );
     }
+}
+
+/// Of twenty calls with one key one makes its project; the others are told so, and another key makes another.
+pub async fn twins_of_one_call_make_one_thing(url: &str) {
+    let stores = two(url).await;
+    let ada = operator(&stores[0], "ada@example.org").await;
+    let key = move |key: &str, hash: u8, seconds: i64| CallKey {
+        owner: ada.to_string(),
+        door: "create_dataset".to_owned(),
+        key: key.to_owned(),
+        body_hash: [hash; 32],
+        window: Duration::from_secs(100),
+        now: at(seconds),
+    };
+    let outcomes = race(stores.clone(), 20, move |store, number| async move {
+        let store = store.keyed(key("twin", 1, 0));
+        match store
+            .project_create(new_project(ada, &format!("project-{number}")), 3)
+            .await
+        {
+            Ok(created) => Some(created),
+            Err(error) => {
+                assert!(matches!(error, Error::Repeated), "{error}");
+                None
+            }
+        }
+    })
+    .await;
+    assert_eq!(count(&outcomes, &Some(ProjectCreated::Created)), 1);
+    assert_eq!(count(&outcomes, &None), 19);
+    let store = &stores[1];
+    let Some(KeyUsed::Same { made }) = store.call_key_used(&key("twin", 1, 99)).await.unwrap() else {
+        unreachable!("the key is in use")
+    };
+    assert!(store.project_by_slug(&made, Some(ada)).await.unwrap().is_some());
+    assert_eq!(
+        store.call_key_used(&key("twin", 2, 99)).await.unwrap(),
+        Some(KeyUsed::Other)
+    );
+    assert_eq!(store.call_key_used(&key("twin", 1, 100)).await.unwrap(), None);
+    assert_eq!(store.call_key_used(&key("other", 1, 0)).await.unwrap(), None);
+
+    // A call that is refused leaves its key; one after the window has it anew.
+    let create = async |key: CallKey, slug: &str| {
+        let created = store.keyed(key).project_create(new_project(ada, slug), 3).await;
+        created.unwrap()
+    };
+    assert_eq!(create(key("free", 1, 0), &made).await, ProjectCreated::SlugTaken);
+    assert_eq!(store.call_key_used(&key("free", 1, 0)).await.unwrap(), None);
+    assert_eq!(create(key("twin", 3, 100), "later").await, ProjectCreated::Created);
+    let later = store.call_key_used(&key("twin", 3, 101)).await.unwrap();
+    assert_eq!(
+        later,
+        Some(KeyUsed::Same {
+            made: "later".to_owned()
+        })
+    );
+    assert_eq!(store.idempotency_prune(at(100), 10).await.unwrap(), 0);
+    assert_eq!(store.idempotency_prune(at(101), 10).await.unwrap(), 1);
 }
 
 /// Of twenty agents created at once, five are.

@@ -12,6 +12,7 @@ use types::{AgentId, ContributionId, DatasetId, OperatorId, Timestamp, fault};
 
 use super::outbox;
 use crate::allowances::{self, Allowance};
+use crate::call_keys;
 use crate::row::{Columns, texts};
 use crate::writer::Change;
 use crate::{Error, Store};
@@ -170,7 +171,8 @@ impl Store {
         .await
     }
 
-    /// Deletes up to `limit` idempotency keys that were stored before `before`, and returns their number.
+    /// Deletes up to `limit` idempotency keys of contributions that were stored before `before`, and as many of other
+    /// calls, and returns their number.
     pub async fn idempotency_prune(&self, before: Timestamp, limit: u32) -> Result<u64, Error> {
         self.write_aside(move |cx| {
             Box::pin(async move {
@@ -187,7 +189,8 @@ impl Store {
                 .bind(i64::from(limit))
                 .execute(&mut *cx)
                 .await?;
-                Ok(Change::Keep(deleted.rows_affected()))
+                let of_calls = call_keys::prune(cx, before, limit).await?;
+                Ok(Change::Keep(deleted.rows_affected() + of_calls))
             })
         })
         .await

@@ -1,0 +1,138 @@
+//! Idempotency keys of operations that make something.
+//!
+//! Invariant: a key has one effect. Whoever repeats a call with it gets the answer for what the first one made, as that is
+//! now, and a call with another input gets a 422.
+
+use std::time::Duration;
+
+use http::StatusCode;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use store::{CallKey, KeyUsed};
+use types::canonical;
+
+use super::{Operation, ParamLocation};
+use crate::answer::Output;
+use crate::app::App;
+use crate::caller::Caller;
+use crate::cx::Cx;
+use crate::entitlement;
+use crate::error::ApiError;
+use crate::schema::VISIBLE;
+
+/// Member of the input that carries the key.
+const MEMBER: &str = "idempotencyKey";
+/// Header of that member.
+pub(super) const HEADERS: &[(&str, &str)] = &[(MEMBER, "Idempotency-Key")];
+const HOUR: Duration = Duration::from_hours(1);
+
+/// Returns the member with its schema.
+pub(super) fn member() -> (&'static str, Value) {
+    let schema = json!({
+        "type": "string",
+        "minLength": 1,
+        "maxLength": 255,
+        "pattern": VISIBLE,
+        "description": "Makes it harmless to repeat the call.",
+    });
+    (MEMBER, schema)
+}
+
+/// Returns the schema of an answer with the mark of a replay.
+pub(super) fn marked_schema(mut schema: Value) -> Value {
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        let description = "Present and true when the answer is for an earlier call with the same idempotency key.";
+        properties.insert(
+            "replayed".to_owned(),
+            json!({"type": "boolean", "description": description}),
+        );
+    }
+    schema
+}
+
+/// Returns an answer as that of a replay: 200, and `replayed`.
+pub(super) fn marked(output: Output) -> Result<Output, ApiError> {
+    let Output::Whole {
+        headers,
+        content_type,
+        body,
+        ..
+    } = output
+    else {
+        return Err(ApiError::internal("a replay is streamed"));
+    };
+    let unreadable = |error| ApiError::internal(format!("answer: {error}"));
+    let mut answer: Value = serde_json::from_slice(&body).map_err(unreadable)?;
+    answer["replayed"] = true.into();
+    Ok(Output::Whole {
+        status: StatusCode::OK,
+        headers,
+        content_type,
+        body: serde_json::to_vec(&answer).map_err(unreadable)?.into(),
+    })
+}
+
+/// Takes the key out of the input of a call, and returns it with the hash of what is left; `None` without one.
+pub(super) fn key(
+    operation: &Operation,
+    app: &App,
+    caller: Option<&Caller>,
+    input: &mut Value,
+) -> Result<Option<CallKey>, ApiError> {
+    if !operation.takes_key() {
+        return Ok(None);
+    }
+    let Some(Value::String(key)) = input.as_object_mut().and_then(|input| input.remove(MEMBER)) else {
+        return Ok(None);
+    };
+    let caller = caller.ok_or_else(|| ApiError::internal("an operation without caller takes a key"))?;
+    let spec = &operation.spec;
+    // The same key at another thing of the path is another key, as with contributions to two projects.
+    let in_path = |name: &&String| spec.location_of(name) == ParamLocation::Path;
+    let named = input.as_object().into_iter().flatten();
+    let named = named
+        .filter(|(name, _)| in_path(name))
+        .filter_map(|(_, value)| value.as_str());
+    let door = std::iter::once(spec.name).chain(named).collect::<Vec<_>>().join(" ");
+    let mut text = Vec::new();
+    canonical::write_value(&mut text, input);
+    Ok(Some(CallKey {
+        owner: caller
+            .agent()
+            .map_or_else(|| caller.operator.to_string(), |agent| agent.to_string()),
+        door,
+        key,
+        body_hash: Sha256::digest(&text).into(),
+        window: HOUR * app.limits.idempotency_hours,
+        now: app.clock.now(),
+    }))
+}
+
+/// Performs a call with a key, or answers for what an earlier one made.
+pub(super) async fn once(operation: &Operation, cx: Cx, input: Value, key: &CallKey) -> Result<Output, ApiError> {
+    // Before the function, whose checks are about something new: what was made stays made when its item has changed.
+    if let Some(used) = cx.app.store.call_key_used(key).await? {
+        return replayed(operation, cx, input, used).await;
+    }
+    let again = (cx.clone(), input.clone());
+    match (operation.call)(cx, input).await {
+        // Another call with the key won the race for it.
+        Err(error) if error.machine_code() == ApiError::key_reused().machine_code() => {
+            let (cx, input) = again;
+            match cx.app.store.call_key_used(key).await? {
+                Some(used) => replayed(operation, cx, input, used).await,
+                None => Err(error),
+            }
+        }
+        ended => ended,
+    }
+}
+
+async fn replayed(operation: &Operation, cx: Cx, input: Value, used: KeyUsed) -> Result<Output, ApiError> {
+    // Who may not see the item any more learns nothing of it by an old key.
+    entitlement::outrank(&cx.app, operation.spec.item, cx.caller.as_ref(), cx.now, &input).await?;
+    match (used, &operation.replay) {
+        (KeyUsed::Same { made }, Some(replay)) => replay(cx, input, made).await,
+        _ => Err(ApiError::key_reused()),
+    }
+}
