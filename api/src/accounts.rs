@@ -5,7 +5,7 @@
 pub(crate) mod address;
 mod agents;
 mod claim_code;
-mod entry;
+pub(crate) mod entry;
 mod phrase;
 mod wallet;
 

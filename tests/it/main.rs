@@ -64,6 +64,7 @@ mod uploads;
 mod uploads_bucket;
 mod uploads_large;
 mod uploads_refused;
+mod worked;
 
 use std::path::Path;
 use std::process::Command;

@@ -164,32 +164,42 @@ async fn the_documents_for_agents_lead_from_a_key_to_a_version() {
         eprintln!("skipped: there is no curl");
         return;
     }
-    let (_, agent) = world.newcomer().await;
     let skill = world.http.get("/skill.md").await.expect(200);
     let skill = String::from_utf8(skill.bytes).unwrap();
     assert!(skill.starts_with("---\nname: sluice\ndescription: "), "{skill}");
-    let lines = curl_lines(&skill).collect::<Vec<_>>().join("\n");
-    let script = format!("{HEAD}base={base}\nkey={}\n{lines}\n", agent.key);
-    let folder = world.folder().join("skill");
-    fs::create_dir(&folder).unwrap();
+    // Two agents copy it, and the first once more after a lost answer.
+    let (first, second) = (world.newcomer().await.1, world.newcomer().await.1);
+    let mut slugs = Vec::new();
+    for agent in [&first, &second, &first] {
+        let [_found, made, tried, merged, asked, manifest] = copied(&skill, &agent.key);
+        assert!(made["slug"].is_string(), "{made}");
+        assert_eq!(
+            (&merged["status"], &merged["project"]),
+            (&json!("merged"), &made["slug"]),
+            "{merged}"
+        );
+        // What the first contributed is a duplicate the second time.
+        let is_again = slugs.contains(&made["slug"]);
+        assert_eq!(tried["decision"], if is_again { "reject" } else { "merge" }, "{tried}");
+        assert_eq!(asked["rows"], json!([["Hook of Holland", 0.83]]));
+        assert_eq!(manifest["version"], 1);
+        slugs.push(made["slug"].clone());
+    }
+    assert!(slugs[0] != slugs[1] && slugs[0] == slugs[2], "{slugs:?}");
+}
+
+/// Runs the lines of the skill as they are printed, with a key, and returns the answers that they print.
+fn copied(skill: &str, key: &str) -> [Value; 6] {
+    let blocks = skill.split("```sh\n").skip(1);
+    let lines: String = blocks.map(|block| block.split_once("```").unwrap().0).collect();
     let ran = Command::new("bash")
-        .args(["-c", &script])
-        .current_dir(&folder)
+        .args(["-c", &lines.replace("km_…", key)])
         .output()
         .unwrap();
-    assert!(
-        ran.status.success(),
-        "{}{}",
-        String::from_utf8_lossy(&ran.stdout),
-        String::from_utf8_lossy(&ran.stderr)
-    );
-    let [_found, made, tried, merged, asked, manifest] = [1, 2, 3, 4, 5, 6].map(|number| answer(&folder, number));
-    assert_eq!(
-        (&made["slug"], &tried["decision"]),
-        (&json!("skill-tides"), &json!("merge")),
-        "{tried}"
-    );
-    assert_eq!(merged["status"], "merged");
-    assert_eq!(asked["rows"], json!([["Hook of Holland", 0.83]]));
-    assert_eq!(manifest["version"], 1);
+    let printed = String::from_utf8(ran.stdout).unwrap();
+    let answers: Vec<Value> = serde_json::Deserializer::from_str(&printed)
+        .into_iter()
+        .map(|answer| answer.unwrap_or_else(|error| panic!("{error}: {printed}")))
+        .collect();
+    answers.try_into().unwrap_or_else(|_| panic!("{printed}"))
 }

@@ -87,6 +87,23 @@ impl Agents {
         Conversation::new(spawn(command), script, None, given).await
     }
 
+    /// Runs a program of a document as it is printed: `python`, or a module in `js`.
+    pub async fn run(&self, language: &str, program: &str) -> std::process::Output {
+        // A module finds packages from its own place, so it runs beside them.
+        let folder = tempfile::tempdir_in(&self.0).unwrap();
+        let (name, runner) = match language {
+            "python" => ("program.py", "venv/bin/python"),
+            _ => ("program.mjs", "node"),
+        };
+        std::fs::write(folder.path().join(name), program).unwrap();
+        tokio::process::Command::new(self.0.join(runner))
+            .arg(folder.path().join(name))
+            .kill_on_drop(true)
+            .output()
+            .await
+            .unwrap()
+    }
+
     /// The conformance suite of MCP with these arguments. It writes its results into a folder for each scenario below
     /// `folder`.
     pub fn conformance(&self, arguments: &[&str], folder: &Path) -> Command {

@@ -43,5 +43,5 @@ pub use params::{Params, Repeated};
 pub use pkce::Challenge;
 pub use scope::{Scope, Scopes, UnknownScope};
 pub use secret::{Hash, Secret, SecretKind};
-pub use server::{Error, Server};
+pub use server::{ACCESS_LIFE, Error, Server};
 pub use storage::{Access, Code, Connection, ConnectionId, Grant, Redeemed, Storage, StorageError, StoredCode};

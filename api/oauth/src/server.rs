@@ -24,7 +24,7 @@ use crate::token::{Credentials, TokenAnswer, TokenError, TokenRequest};
 /// Life of a code. A client exchanges it at once.
 const CODE_LIFE: Duration = Duration::from_mins(1);
 /// Life of an access token.
-const ACCESS_LIFE: Duration = Duration::from_hours(1);
+pub const ACCESS_LIFE: Duration = Duration::from_hours(1);
 /// Tries to rotate, each of which another request of the same client may win.
 const TRIES: usize = 4;
 /// Prefix of the identifiers of registered clients.

@@ -18,9 +18,9 @@ use crate::letters::{self, Payload};
 const HOUR: i64 = 3_600_000_000;
 const DAY: i64 = 24 * HOUR;
 /// Microseconds for which a verification link works.
-const VERIFY: i64 = DAY;
+pub(crate) const VERIFY: i64 = DAY;
 /// Microseconds for which a link for signing in works.
-const SIGN_IN: i64 = HOUR / 4;
+pub(crate) const SIGN_IN: i64 = HOUR / 4;
 /// Microseconds after which a sign-up that was not verified is deleted.
 pub(crate) const UNVERIFIED: i64 = 3 * DAY;
 /// Seconds for which a session lasts, used or not.

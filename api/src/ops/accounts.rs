@@ -6,6 +6,8 @@ pub(super) mod operators;
 
 use std::time::Duration;
 
+pub(super) use claims::{DECISION, POLL};
+
 use crate::operation::{Limit, Operations, Subject};
 
 /// Limit on registrations, of agents and of claims. A refused one counts, since its refusal reveals that a name is taken.

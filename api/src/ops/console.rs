@@ -18,6 +18,7 @@ mod overview;
 mod settings;
 mod texts;
 
+pub(super) use agents::CODE_LASTS;
 pub(super) use contributions::records;
 
 use http::Method;

@@ -7,13 +7,15 @@ use operators::gates::{PERSONAL_DATA_GUIDE, personal_data_guide};
 
 use crate::answer::{Media, Plain, Streamed};
 use crate::codes;
-use crate::config::Limits;
 use crate::cx::Cx;
 use crate::error::ApiError;
 use crate::licenses::License;
 use crate::operation::{Operations, Spec};
 use crate::tools;
 use crate::wire::Nothing;
+
+mod limits;
+mod worked;
 
 /// Path of the terms of service.
 pub(super) const TERMS: &str = "/terms";
@@ -100,11 +102,12 @@ pub(super) fn add(table: &mut Operations) {
             path: PERSONAL_DATA_GUIDE,
             summary: "What is refused as personal data, by which rule, what passes, and what to do",
             success: &[(200, "The rules.")],
-            ..base
+            ..base.clone()
         },
         &[],
         personal_data,
     );
+    worked::add(table, &base);
 }
 
 /// Media type of Markdown (RFC 7763).
@@ -142,7 +145,9 @@ pub(super) fn license_text(cx: &Cx) -> Result<Bytes, ApiError> {
 
 async fn guide(cx: Cx, _: Nothing) -> Result<Streamed<Markdown>, ApiError> {
     let text = filled(&cx, "agent_guide", || {
-        include_str!("../texts/agents.md").replace("{limits}", &limits(&cx.app.limits))
+        let limits = limits::markdown(&cx.app.limits, &cx.app.pay, &super::all(&cx.app.limits));
+        let text = include_str!("../texts/agents.md").replace("{limits}", &limits);
+        text.replace("{jobs}", &worked::links())
     });
     Ok(Streamed::whole(text?))
 }
@@ -151,7 +156,8 @@ async fn index(cx: Cx, _: Nothing) -> Result<Streamed<Plain>, ApiError> {
     let text = filled(&cx, "llms_index", || {
         // The table is built once more, since an operation does not know the others.
         let tools = tools::markdown(&super::all(&cx.app.limits));
-        include_str!("../texts/llms.txt").replace("{tools}", &tools)
+        let text = include_str!("../texts/llms.txt").replace("{tools}", &tools);
+        text.replace("{jobs}", &worked::links())
     });
     Ok(Streamed::whole(text?))
 }
@@ -174,59 +180,6 @@ async fn personal_data(cx: Cx, _: Nothing) -> Result<Streamed<Markdown>, ApiErro
         "personal_data_guide",
         personal_data_guide,
     )?))
-}
-
-/// Returns the limits in force, as a table in Markdown.
-fn limits(limits: &Limits) -> String {
-    const MIB: u64 = 1 << 20;
-    let mib = |bytes: u64| format!("{} MiB", bytes / MIB);
-    let bytes = |bytes: usize| mib(u64::try_from(bytes).unwrap_or(u64::MAX));
-    let rows = [
-        (
-            "Calls of one address in a minute",
-            limits.calls_per_ip_per_minute.to_string(),
-        ),
-        (
-            "Agents of an operator, waiting claims counted",
-            limits.agents_per_operator.to_string(),
-        ),
-        (
-            "Attempts to register an agent from one address in an hour",
-            limits.agents_per_ip_per_hour.to_string(),
-        ),
-        (
-            "Attempts to sign up from one address in an hour",
-            limits.sign_ups_per_ip_per_hour.to_string(),
-        ),
-        (
-            "Active projects of an operator",
-            limits.active_projects_per_operator.to_string(),
-        ),
-        (
-            "Contributions of an operator to public projects in a UTC day",
-            limits.public_contributions_per_day.to_string(),
-        ),
-        (
-            "Units that an operator submits and revises in a UTC day",
-            limits.knowledge_per_day.to_string(),
-        ),
-        ("Records of a contribution", limits.records_per_contribution.to_string()),
-        ("Body of a contribution", bytes(limits.contribution_bytes)),
-        ("Upload", mib(limits.upload_bytes)),
-        ("Records on a page", limits.page_records.to_string()),
-        ("Rows of an answer to a query", limits.query_rows.to_string()),
-        ("Seconds of a query", limits.query_seconds.to_string()),
-        (
-            "Hours between two changes of a price",
-            limits.price_change_hours.to_string(),
-        ),
-        (
-            "Hours for which an `Idempotency-Key` is remembered",
-            limits.idempotency_hours.to_string(),
-        ),
-    ];
-    let rows = rows.map(|(limit, value)| format!("| {limit} | {value} |"));
-    format!("| Limit | |\n|-|-|\n{}", rows.join("\n"))
 }
 
 /// Returns a text in which the placeholders are replaced by this service's address and version of the terms.

@@ -56,7 +56,7 @@ fn what_reaches_a_schema_as_an_outline_could_not_break_it() {
 }
 
 /// Operations of programs in their order, each with its callers and its scope.
-const PERMISSIONS: [&str; 96] = [
+const PERMISSIONS: [&str; 101] = [
     "GET /healthz Public Read",
     "GET /readyz Public Read",
     "GET /openapi.json Public Read",
@@ -70,6 +70,11 @@ const PERMISSIONS: [&str; 96] = [
     "GET /skill.md Public Read",
     "GET /guide/errors.md Public Read",
     "GET /guide/personal-data.md Public Read",
+    "GET /guide/publish.md Public Read",
+    "GET /guide/sell.md Public Read",
+    "GET /guide/buy.md Public Read",
+    "GET /guide/answer.md Public Read",
+    "GET /guide/connect.md Public Read",
     "POST /operators Public Write",
     "POST /operators/resend Public Write",
     "POST /operators/verify Public Write",

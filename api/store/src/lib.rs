@@ -92,7 +92,8 @@ pub use knowledge::{
 };
 pub use losses::{Loss, LossAccepted, LostVersion, NewLoss};
 pub use moderation::{
-    Decided, DecisionLetters, Digest, Moderation, NewReport, Report, ReportCount, Reported, Takedown, Uphold,
+    Decided, DecisionLetters, Digest, Moderation, NewReport, Report, ReportCount, Reported, SAME_REPORT, Takedown,
+    Uphold,
 };
 pub use money::{
     Balances, Bought, CheckTerms, ClosedDay, Dispute, DisputeOpened, DisputeResolution, DisputeResolved, EgressLease,

@@ -9,7 +9,7 @@ mod people;
 mod reports;
 mod takedowns;
 
-pub use reports::ReportCount;
+pub use reports::{ReportCount, SAME as SAME_REPORT};
 use types::vocabulary::{ReportKind, ReportReason, ReportStatus};
 use types::{AgentId, OperatorId, ReportId, TakedownId, Timestamp};
 

@@ -12,6 +12,14 @@ pub const PASS_MARK: u8 = 55;
 /// The most tenths of an axis: 10.0.
 pub const MAX_TENTHS: u8 = 100;
 
+/// The axes of a score, each with its meaning, in the order of [`Axes::tenths`].
+pub const AXES: [(&str, &str); 4] = [
+    ("accuracy", "support of the statements by evidence"),
+    ("novelty", "distance from what is published, and substance of its own"),
+    ("reproducibility", "ease of doing it again"),
+    ("specificity", "numbers and conditions in place of general advice"),
+];
+
 /// The submitted text of a unit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

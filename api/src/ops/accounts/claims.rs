@@ -23,9 +23,9 @@ use crate::schema::{LINE, TEXT};
 use crate::wire::{Nothing, When};
 
 /// Microseconds in which the operator decides.
-const DECISION: i64 = 24 * 3_600_000_000;
+pub(in crate::ops) const DECISION: i64 = 24 * 3_600_000_000;
 /// Time between two answers about the status of a claim.
-const POLL: Duration = Duration::from_mins(1);
+pub(in crate::ops) const POLL: Duration = Duration::from_mins(1);
 /// Path of the status of a claim.
 const STATUS: &str = "/agents/claim/status";
 

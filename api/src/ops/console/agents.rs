@@ -22,7 +22,7 @@ use crate::wire::Nothing;
 
 const PATH: &str = "/console/agents";
 /// Time for which a claim code works.
-const CODE_LASTS: Duration = Duration::from_mins(15);
+pub(in crate::ops) const CODE_LASTS: Duration = Duration::from_mins(15);
 /// Claim codes of an operator that work at the same time.
 const MAX_CODES: u32 = 5;
 /// Claims on the page.

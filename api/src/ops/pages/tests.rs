@@ -80,6 +80,69 @@ async fn the_documents_for_agents_name_what_a_seller_needs() {
 }
 
 #[tokio::test]
+async fn the_limits_are_those_in_force() {
+    let other = crate::Limits {
+        knowledge_per_day: 7,
+        upload_seconds: 3_600,
+        ..limits()
+    };
+    let service = Service::with(config(), other).await;
+    let guide = service.get("/guide/agents.md", None).await.text();
+    let (_, told) = guide.split_once("\n## Limits\n").unwrap();
+    let (told, _) = told.split_once("\n## ").unwrap();
+    for expected in [
+        "from a total of 55 of 100 on",
+        "each of 0 to 10",
+        "| Units that an operator submits and revises in a UTC day | 7 |",
+        "| An upload expires after | 1 hour |",
+        "| A claim code works, once | 15 minutes |",
+        "| Requests in an hour from this agent | 20 |",
+        "| Comments in an hour from this agent | 30 |",
+        "| `POST /knowledge` | ",
+        "`title` 1 to 200",
+        "`tags` 0 to 8",
+        "| The same report is one report within | 24 hours |",
+    ] {
+        assert!(told.contains(expected), "{expected} is not in {told}");
+    }
+    // The axes are the members of a score.
+    let world = crate::ops::knowledge::tests::World::start().await;
+    let id = world.published("A text about one thing.", 80).await;
+    let unit = world.get(&format!("/knowledge/{id}"), Some(&world.author)).await.json();
+    let members = unit["scores"].as_object().unwrap();
+    for (axis, _) in types::knowledge::AXES {
+        assert!(
+            members.contains_key(axis) && told.contains(&format!("| `{axis}` | ")),
+            "{axis}"
+        );
+    }
+    assert_eq!(members.len(), types::knowledge::AXES.len() + 3, "{members:?}");
+}
+
+#[tokio::test]
+async fn every_job_has_a_page_with_a_whole_program() {
+    let service = Service::start().await;
+    let index = service.get("/llms.txt", None).await.text();
+    let (_, jobs) = index.split_once("\n## Jobs\n").unwrap();
+    let (jobs, _) = jobs.split_once("\n## ").unwrap();
+    let links: Vec<&str> = jobs
+        .split("](")
+        .skip(1)
+        .map(|rest| rest.split_once(')').unwrap().0)
+        .collect();
+    assert_eq!(links.len(), 5, "{jobs}");
+    let guide = service.get("/guide/agents.md", None).await.text();
+    for link in links {
+        assert!(guide.contains(&format!("({link})")), "{link}");
+        let page = text(&behind(&service, link).await, "text/markdown; charset=utf-8");
+        let program = page.split("```python\n").nth(1).unwrap();
+        let program = program.split_once("```").unwrap().0;
+        assert!(program.starts_with("import "), "{link}");
+        assert!(program.contains(&format!("BASE = \"{BASE}\"")), "{link}");
+    }
+}
+
+#[tokio::test]
 async fn the_rules_of_personal_data_are_those_of_the_gate() {
     let service = Service::start().await;
     let rules = text(

@@ -16,7 +16,7 @@ use crate::writer::Change;
 use crate::{Error, NewJob, jobs};
 
 /// Time within which a second report is the first.
-const SAME: Duration = Duration::from_hours(24);
+pub const SAME: Duration = Duration::from_hours(24);
 
 const REPORT: &str = "SELECT id, kind, item_id, named, reason, detail, agent_id, email, status, created_at, decided_at,
        takedown_id FROM reports";

@@ -1,0 +1,91 @@
+//! Pages that show how a job is done, each with a whole program to copy.
+//!
+//! Invariant: a program runs as it is printed, once it has the reader's key. A test does that.
+
+use super::{Markdown, filled};
+use crate::answer::Streamed;
+use crate::cx::Cx;
+use crate::error::ApiError;
+use crate::operation::{Operations, Spec};
+use crate::wire::Nothing;
+
+/// A page about a job.
+struct Job {
+    /// Name of the operation that returns it.
+    name: &'static str,
+    path: &'static str,
+    title: &'static str,
+    summary: &'static str,
+    text: &'static str,
+}
+
+const JOBS: &[Job] = &[
+    Job {
+        name: "publish_guide",
+        path: "/guide/publish.md",
+        title: "Publish a text",
+        summary: "How a text is submitted and reviewed, as a program to copy",
+        text: include_str!("../../texts/publish.md"),
+    },
+    Job {
+        name: "sell_guide",
+        path: "/guide/sell.md",
+        title: "Sell a text",
+        summary: "How a text gets a price and what it earns, as a program to copy",
+        text: include_str!("../../texts/sell.md"),
+    },
+    Job {
+        name: "buy_guide",
+        path: "/guide/buy.md",
+        title: "Buy a text",
+        summary: "How a wallet that the faucet filled buys, as programs to copy",
+        text: include_str!("../../texts/buy.md"),
+    },
+    Job {
+        name: "answer_guide",
+        path: "/guide/answer.md",
+        title: "Answer a request",
+        summary: "How a request on the board is found and answered, as a program to copy",
+        text: include_str!("../../texts/answer.md"),
+    },
+    Job {
+        name: "connect_guide",
+        path: "/guide/connect.md",
+        title: "Connect an app",
+        summary: "How an app gets a token from a person and calls a tool, as a program to copy",
+        text: include_str!("../../texts/connect.md"),
+    },
+];
+
+/// Adds the operations that return the pages, with the fields of `base`.
+pub(super) fn add(table: &mut Operations, base: &Spec) {
+    for job in JOBS {
+        table.add(
+            Spec {
+                name: job.name,
+                path: job.path,
+                summary: job.summary,
+                success: &[(200, "The page.")],
+                ..base.clone()
+            },
+            &[],
+            move |cx: Cx, _: Nothing| async move { page(&cx, job) },
+        );
+    }
+}
+
+/// Returns the page about a job, with the figures that are in force.
+fn page(cx: &Cx, job: &'static Job) -> Result<Streamed<Markdown>, ApiError> {
+    let limits = &cx.app.limits;
+    let text = filled(cx, job.name, || {
+        let text = job.text.replace("{passMark}", &types::knowledge::PASS_MARK.to_string());
+        text.replace("{priceHours}", &limits.price_change_hours.to_string())
+    });
+    Ok(Streamed::whole(text?))
+}
+
+/// Returns links to the pages, as a list in Markdown whose addresses are yet to be filled in.
+pub(super) fn links() -> String {
+    let link = |job: &Job| format!("- [{}]({{base}}{}): {}", job.title, job.path, job.summary);
+    JOBS.iter().map(link).collect::<Vec<_>>().join("\n")
+}
