@@ -170,7 +170,6 @@ pub(super) async fn input(site: &Site, items: &Items, operation: &str, row: &Row
         "create_dataset" => project_body(&site.name("made")),
         "update_dataset" => json!({"slug": project(site, kind).await, "title": "Another title"}),
         "dataset_info" | "read_dataset" | "dataset_manifest" | "buy_dataset" => json!({"slug": slug().await}),
-        "pricing" | "my_credits" | "my_earnings" => json!({}),
         "buy_knowledge" | "buy_knowledge_with_credits" => json!({"id": items.free_unit(site).await}),
         "pay_dataset" => json!({"slug": slug().await}),
         "pay_credits" => json!({"operator": site.owner.operator.to_string()}),
