@@ -1,6 +1,6 @@
 use arrow::array::{
-    Date32Array, DictionaryArray, Float32Array, Int32Array, LargeStringArray, StringViewArray, TimestampMillisecondArray,
-    TimestampNanosecondArray,
+    Date32Array, DictionaryArray, Float32Array, Int32Array, LargeStringArray, StringViewArray,
+    TimestampMillisecondArray, TimestampNanosecondArray,
 };
 use arrow::datatypes::Int32Type;
 use data_encoding::BASE64;
@@ -149,12 +149,12 @@ fn a_parquet_file_with_a_type_that_no_reader_knows_is_refused() {
     let widths: Vec<usize> = (0..schema.len() - 3)
         .filter(|at| schema[*at..*at + 4] == 64_i32.to_le_bytes())
         .collect();
-    let [width] = widths[..] else {
-        panic!("{widths:?}")
-    };
+    let [width] = widths[..] else { panic!("{widths:?}") };
     schema[width..width + 4].copy_from_slice(&128_i32.to_le_bytes());
     let key = KeyValue::new(ARROW_SCHEMA_META_KEY.to_owned(), BASE64.encode(&schema));
-    let properties = WriterProperties::builder().set_key_value_metadata(Some(vec![key])).build();
+    let properties = WriterProperties::builder()
+        .set_key_value_metadata(Some(vec![key]))
+        .build();
     let options = ArrowWriterOptions::new()
         .with_properties(properties)
         .with_skip_arrow_metadata(true);
@@ -162,8 +162,13 @@ fn a_parquet_file_with_a_type_that_no_reader_knows_is_refused() {
     let mut writer = ArrowWriter::try_new_with_options(file.try_clone().unwrap(), batch.schema(), options).unwrap();
     writer.write(&batch).unwrap();
     writer.close().unwrap();
-    let error = parquet(&file, &contract(false), &mut Vec::new()).unwrap_err().to_string();
-    assert!(error.contains("bit width of 128") && error.contains("decimal"), "{error}");
+    let error = parquet(&file, &contract(false), &mut Vec::new())
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("bit width of 128") && error.contains("decimal"),
+        "{error}"
+    );
 }
 
 #[test]
