@@ -296,6 +296,13 @@ impl Operand {
     }
 }
 
+/// Returns the texts of decimals, as `Utf8`.
+pub(in crate::child) fn texts(decimals: &ArrayRef) -> Result<ArrayRef> {
+    let operand = Operand::of(&ColumnarValue::Array(Arc::clone(decimals)))?;
+    let text = |row| operand.get(row).map(|value| digits::text(value, operand.scale, None));
+    Ok(Arc::new((0..decimals.len()).map(text).collect::<StringArray>()))
+}
+
 /// Number of digits behind the point that are kept, for each row.
 struct Kept(ArrayRef);
 
