@@ -3,7 +3,8 @@ use serde_json::json;
 
 use types::Timestamp;
 
-use super::{Params, Scopes};
+use super::Params;
+use crate::Scopes;
 use crate::assertion::claimed_client;
 use crate::document::{freshness, is_document_url};
 use crate::redirect::{Application, can_be_registered, matches};
