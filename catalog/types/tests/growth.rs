@@ -47,7 +47,7 @@ const DOCUMENTS: &[Shape] = &[
     Shape::of("1,"),
     Shape::of("0.1,"),
     Shape::of("1e5,"),
-    Shape::of("#.5,"),
+    Shape::of("1#.5,"),
     Shape::of("12345678901234567890,"),
     Shape::of("0.12345678901234567890,"),
     Shape::of("\"a\","),
@@ -63,7 +63,7 @@ const DOCUMENTS: &[Shape] = &[
 fn documents_are_read_in_linear_time() {
     let array = |text: String| format!("[{text}1]").into_bytes();
     is_linear_in("the parser", 5_000, DOCUMENTS, array, |text| {
-        consume(parse(text).unwrap());
+        consume(parse(text));
     });
     is_linear_in("the check of digits", 5_000, DOCUMENTS, array, |text| {
         lost_digits(text);

@@ -1,6 +1,6 @@
 use growth::{SHAPES, Shape, consume, is_linear_in};
 
-use super::super::{MAX_CHARACTERS, parse};
+use super::super::{MAX_CHARACTERS, STACK_BYTES, parse};
 
 /// Statements that are hard to a parser.
 const STATEMENTS: &[Shape] = &[
@@ -47,6 +47,12 @@ const STATEMENTS: &[Shape] = &[
 
 #[test]
 fn a_statement_is_checked_in_linear_time() {
+    // The parser recurses, as it does for a statement of the service.
+    let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
+    thread.spawn(check_all).unwrap().join().unwrap();
+}
+
+fn check_all() {
     let bytes = MAX_CHARACTERS / 2 - 40;
     for (before, after) in [
         ("", ""),
