@@ -400,11 +400,14 @@ async fn an_agent_that_is_made_with_a_consent_is_a_registration() {
 }
 
 /// Returns the names of the agents of the operator at [`EMAIL`].
+/// The names of the operator's agents, sorted: those of one instant have no order.
 async fn names_of_agents(service: &Service) -> Vec<String> {
     let (store, now) = (&service.app.store, service.app.clock.now());
     let operator = store.operator_by_email(EMAIL).await.unwrap().unwrap().id;
     let agents = store.accounts().agents_of(operator, now).await.unwrap();
-    agents.into_iter().map(|agent| agent.name).collect()
+    let mut names: Vec<String> = agents.into_iter().map(|agent| agent.name).collect();
+    names.sort();
+    names
 }
 
 #[tokio::test]
