@@ -79,7 +79,14 @@ pub(super) async fn show(running: &Running, config: &Config, stage: &Stage) -> a
     if full.body != MEASURED {
         bail!("the text that was bought is another than the one submitted");
     }
-    Ok(())
+    let base = &stage.base;
+    item(
+        "with a wallet",
+        &format!(
+            "{base}/faucet gives it test USDC, and {base}/paid/knowledge?id={} sells the unit to a browser",
+            good.id
+        ),
+    )
 }
 
 /// Searches until the index has the unit, which takes about a second. Returns the results and the place of the unit.
