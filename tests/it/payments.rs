@@ -128,7 +128,7 @@ async fn an_agent_with_an_empty_wallet_buys_by_the_documents_alone() {
     let Some(agents) = Agents::wallets() else { return };
     let world = World::start(binary()).await;
     let slug = on_sale(&world).await;
-    let web = reqwest::Client::new();
+    let web = s3_server::caller().build().unwrap();
     let read = async |url: &str| web.get(url).send().await.unwrap().text().await.unwrap();
     let index = read(&format!("{}/llms.txt", world.http.base())).await;
     let link = between(between(&index, "A wallet is enough to buy", "\n\n"), "](", ")");

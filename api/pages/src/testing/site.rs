@@ -309,7 +309,7 @@ pub(super) fn add_empty(book: &mut Book) -> Result<(), Error> {
 
 fn payments(book: &mut Book, texts: &Texts) -> Result<(), Error> {
     let faucet = |balance, errors| FaucetPage {
-        chrome: visitor("/faucet"),
+        chrome: visitor("/test-usdc"),
         wallet: texts.word.clone(),
         balance,
         usual: 5,

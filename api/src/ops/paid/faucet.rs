@@ -18,6 +18,8 @@ use crate::schema::LINE;
 use crate::web::{self, View};
 
 const PATH: &str = "/faucet";
+/// Path of the page, which is no operation of the API.
+const PAGE: &str = "/test-usdc";
 const NOTICE: &str = "Test USDC is worth nothing. It pays at this service only, and balances may be reset.";
 
 pub(super) fn add(table: &mut Operations) {
@@ -51,7 +53,7 @@ pub(super) fn add(table: &mut Operations) {
     );
     let page = Spec {
         name: "faucet_page",
-        path: PATH,
+        path: PAGE,
         summary: "Test USDC for a wallet",
         ..Spec::PAGE
     };
@@ -205,7 +207,7 @@ async fn sent(cx: Cx, input: Filled) -> Result<View, ApiError> {
             if let Some(next) = input.next.as_deref().filter(|next| !next.is_empty()) {
                 query.append_pair("next", web::local_path(next));
             }
-            View::see(&format!("{PATH}?{}", query.finish()))
+            View::see(&format!("{PAGE}?{}", query.finish()))
         }
         // A person mends the address in the form, and reads there whose day is used up.
         Err(error) if matches!(error.status().as_u16(), 400 | 429) => {

@@ -157,14 +157,14 @@ async fn the_faucet_gives_to_wallets_of_others_only_and_on_the_built_in_ledger_o
     service.operator_at("ada@example.org").await;
     refused(&ask(&service, None, "192.0.2.1", &wallet(1), 1).await, 404, "not_found");
     let person = Browser::of(&service, "ada@example.org").await;
-    assert_eq!(person.open(&service, "/faucet").await.status, 404);
+    assert_eq!(person.open(&service, "/test-usdc").await.status, 404);
     let sent = Browser::default()
-        .post(&service, "/faucet", &[("wallet", &wallet(1))])
+        .post(&service, "/test-usdc", &[("wallet", &wallet(1))])
         .await;
     assert_eq!(sent.status, 404);
     let money = person.open(&service, "/console/money").await;
     assert!(
-        money.status == 200 && !money.text().contains("/faucet"),
+        money.status == 200 && !money.text().contains("/test-usdc"),
         "{}",
         money.text()
     );
@@ -198,7 +198,7 @@ async fn a_person_gets_test_usdc_and_sees_what_is_for_sale_and_what_it_costs() {
             message(&program, "payment-required")
         );
         assert!(
-            page.text().contains("data-pay=") && page.text().contains("action=\"/faucet\""),
+            page.text().contains("data-pay=") && page.text().contains("action=\"/test-usdc\""),
             "{}",
             page.text()
         );
@@ -208,14 +208,14 @@ async fn a_person_gets_test_usdc_and_sees_what_is_for_sale_and_what_it_costs() {
     assert_eq!(browser.open(service, "/paid/credits?operator=x").await.status, 400);
     // The faucet, from the form of that page, and the way back.
     let sent = browser
-        .post(service, "/faucet", &[("wallet", &wallet(9)), ("next", path)])
+        .post(service, "/test-usdc", &[("wallet", &wallet(9)), ("next", path)])
         .await;
     assert_eq!(sent.status, 303, "{}", sent.text());
     let to = sent.headers["location"].to_str().unwrap().to_owned();
     let shown = browser.open(service, &to).await.text();
     assert!(shown.contains("$5.00") && shown.contains("slug=tides"), "{shown}");
     let odd = [("wallet", "0x<script>alert(1)</script>"), ("next", "//evil.example/")];
-    let odd = browser.post(service, "/faucet", &odd).await;
+    let odd = browser.post(service, "/test-usdc", &odd).await;
     assert_eq!(odd.status, 400);
     assert!(
         !odd.text().contains("<script>alert") && !odd.text().contains("//evil.example/\""),
@@ -239,7 +239,7 @@ async fn a_person_gets_test_usdc_and_sees_what_is_for_sale_and_what_it_costs() {
     let person = Browser::of(service, "ada@example.org").await;
     let money = person.open(service, "/console/money").await.text();
     assert!(
-        money.contains("action=\"/faucet\"") && money.contains(&stage.pack()),
+        money.contains("action=\"/test-usdc\"") && money.contains(&stage.pack()),
         "{money}"
     );
 }

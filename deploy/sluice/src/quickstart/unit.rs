@@ -83,7 +83,7 @@ pub(super) async fn show(running: &Running, config: &Config, stage: &Stage) -> a
     item(
         "with a wallet",
         &format!(
-            "{base}/faucet gives it test USDC, and {base}/paid/knowledge?id={} sells the unit to a browser",
+            "{base}/test-usdc gives it test USDC, and {base}/paid/knowledge?id={} sells the unit to a browser",
             good.id
         ),
     )

@@ -1,3 +1,5 @@
+//! Statements of strangers are checked in time that is linear in their text.
+
 use growth::{SHAPES, Shape, consume, is_linear_in};
 
 use super::super::{MAX_CHARACTERS, STACK_BYTES, parse};
