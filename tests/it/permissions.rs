@@ -21,7 +21,7 @@ use self::table::{Expected, Row, rows};
 use crate::accounts::on_each;
 
 /// Paths of pages for people, which programs do not call; [`pages_need_a_session`] says who may open them.
-const PAGES: [&str; 12] = [
+const PAGES: [&str; 13] = [
     "/console",
     "/report",
     "/requests",
@@ -34,6 +34,7 @@ const PAGES: [&str; 12] = [
     "/signout",
     "/theme",
     "/assets",
+    "/test-usdc",
 ];
 /// Rows that name a kind of address, with the routes that serve them.
 const SIGNED: [(&str, &str, &str); 2] = [
