@@ -330,8 +330,15 @@ async fn rows_in_no_order_are_each_on_one_page() {
     let http = &world.agent.http;
     // Several parts, so that threads would read them at once.
     for batch in 0..6 {
+        let words = [
+            "amber", "basin", "cedar", "delta", "ember", "fjord", "grove", "harbor", "inlet", "jetty", "knoll",
+        ];
+        let text = |id: usize| {
+            let words: Vec<_> = (0..18).map(|place| words[(id + place * place) % words.len()]).collect();
+            words.join(" ")
+        };
         let rows: Vec<_> = (0..150)
-            .map(|row| json!({"id": batch * 150 + row, "text": "level ".repeat(20)}))
+            .map(|row| json!({"id": batch * 150 + row, "text": text(batch * 150 + row)}))
             .collect();
         let path = format!("/projects/{slug}/contribute?wait=20");
         let merged = http.post(&path, &json!({"records": rows})).await;

@@ -383,7 +383,7 @@ async fn long_texts_go_on_where_they_ended() {
         .await
         .json();
     assert_eq!((&at_rest["body"], at_rest.get("nextOffset")), (&json!(body), None));
-    let readme = "조위 관측소의 시간별 수위. ".repeat(1_300);
+    let readme = "조위 관측소의 시간별 수위. ".repeat(1_200);
     let (changed, _) = answer(
         &service,
         &key,
