@@ -1,4 +1,4 @@
-//! Apps on the SDKs of others at their first calls, as the READMEs of those show them: with the defaults, reading first.
+//! Apps on the SDKs of others at their first calls, as the READMEs of those show them: by the defaults, reading first.
 //!
 //! Invariant: an app knows the address of the endpoint and nothing else. What it may ask for it learns from refusals,
 //! and what it may do the person decides.
