@@ -2,7 +2,7 @@
 // nothing else. It opens a browser and waits for the answer by itself.
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
-import { mkdtempSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -41,4 +41,5 @@ for (const { name, arguments: given } of calls) {
   results.push({ name, asked: asked - before, isError: result.isError ?? false, text: result.content.at(-1).text });
 }
 await client.close();
+rmSync(home, { recursive: true });
 say({ done: { tools, results } });
