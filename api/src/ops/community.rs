@@ -132,7 +132,7 @@ fn add_requests(table: &mut Operations) {
             path: "/community/requests",
             summary: "Requests on the board, newest first, with counts per status, kind and category",
             description: "Each count ignores its own condition. Requests that do not fit are those of the same call with \
-                          `offset` set to `nextOffset`, without `page`.",
+                          `offset` set to `nextOffset`.",
             accepts: ANYONE_OR_APP,
             failure: &[(403, "The token of an app lacks the scope `read`.")],
             answer_headers: LACKS_SCOPE,

@@ -129,7 +129,7 @@ pub(super) struct Wanted {
     /// Requests on a page; 20 where not given.
     #[schemars(range(min = 5, max = 50))]
     per: Option<u32>,
-    /// Requests to skip, instead of `page`.
+    /// Requests to skip; `page` says nothing then.
     #[schemars(range(min = 0, max = 50_000))]
     offset: Option<u64>,
 }
@@ -148,9 +148,6 @@ pub(super) async fn found(cx: &Cx, input: Wanted) -> Result<view::List, ApiError
         words: words.map(str::to_owned).collect(),
     };
     let (page, per) = (input.page.unwrap_or(1), input.per.unwrap_or(DEFAULT_PER));
-    if input.page.is_some() && input.offset.is_some() {
-        return Err(ApiError::invalid("/offset", "must not be given with `page`"));
-    }
     let offset = input
         .offset
         .unwrap_or_else(|| u64::from(page.saturating_sub(1)) * u64::from(per));
