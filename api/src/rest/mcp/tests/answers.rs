@@ -1,6 +1,7 @@
 //! Schemas that clients take, arguments as models write them, and answers that end by their size and go on.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -317,6 +318,7 @@ async fn lists_of_datasets_and_requests_go_on_where_they_ended() {
         let body = json!({"title": format!("{number} {}", "수위".repeat(95)), "body": "조위 관측 자료 ".repeat(60)});
         let (posted, _) = answer(&service, &key, "post_request", &body).await;
         ids.push(posted["id"].clone());
+        service.clock.advance(Duration::from_millis(10));
     }
     ids.reverse();
     let read = pages(
