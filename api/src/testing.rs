@@ -34,7 +34,7 @@ use crate::egress::Egress;
 use crate::flow::{Backlog, Relay, SweeperConfig, Validation, Waiters};
 use crate::limit::Limiter;
 use crate::ops::uploads::UploadPlane;
-use crate::sandbox::{Answered, Column, Failure, Sandbox};
+use crate::sandbox::{Answered, Asked, Column, Failure, Sandbox};
 use crate::usage::Usage;
 
 /// Returns the limits of the interface.
@@ -117,8 +117,8 @@ pub(crate) fn config() -> Config {
     }
 }
 
-/// A sandbox that acts on keywords instead of SQL (`hang`, `time out`, `wait`, `refuse`, `fail`, `explode`), and
-/// otherwise counts the records.
+/// A sandbox that acts on keywords instead of SQL (`hang`, `time out`, `wait`, `refuse`, `fail`, `explode`,
+/// `list`), and otherwise counts the records.
 #[derive(Debug, Default)]
 pub(crate) struct Scripted {
     /// Notified for each statement that hangs.
@@ -132,9 +132,9 @@ impl Sandbox for Scripted {
         (sql != "refuse").then_some(()).ok_or(Failure::Refused { reason })
     }
 
-    async fn query(&self, _: &Arc<Contract>, snapshot: &Snapshot, sql: &str, limit: u32) -> Result<Answered, Failure> {
+    async fn query(&self, _: &Arc<Contract>, snapshot: &Snapshot, asked: &Asked<'_>) -> Result<Answered, Failure> {
         let message = "division by zero".to_owned();
-        match sql {
+        match asked.sql {
             "hang" => {
                 self.hanging.notify_one();
                 std::future::pending().await
@@ -144,13 +144,30 @@ impl Sandbox for Scripted {
             "fail" => Err(Failure::Failed { message }),
             "explode" => Err(Failure::TooLarge { message }),
             "be gone" => Err(Failure::Unavailable { context: message }),
+            // As many rows of a kilobyte as may be, in another order each time where that is left open.
+            "list" => {
+                let mut rows: Vec<_> = (0..asked.limit)
+                    .map(|row| format!("[\"{row} {}\"]", "x".repeat(1_000)))
+                    .collect();
+                if !asked.is_steady {
+                    rows.reverse();
+                }
+                Ok(Answered {
+                    columns: Vec::new(),
+                    rows: rows
+                        .into_iter()
+                        .map(|row| RawValue::from_string(row).unwrap())
+                        .collect(),
+                    truncated: true,
+                })
+            }
             _ => Ok(Answered {
                 columns: vec![Column {
                     name: "n".to_owned(),
                     kind: "Int64".to_owned(),
                     nullable: false,
                 }],
-                rows: [snapshot.record_count(), limit.into()]
+                rows: [snapshot.record_count(), asked.limit.into()]
                     .map(|value| RawValue::from_string(format!("[{value}]")).unwrap())
                     .into(),
                 truncated: false,

@@ -22,6 +22,7 @@ mod bodies;
 mod browser;
 mod cases;
 mod check_command;
+mod clients;
 mod collectors;
 mod community;
 mod concurrency;

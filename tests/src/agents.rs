@@ -77,7 +77,7 @@ impl Agents {
         } else {
             // A module finds packages from its own place, so it runs beside them.
             let copy = tempfile::tempdir_in(&self.0).unwrap();
-            for name in [script, "lines.mjs"] {
+            for name in [script, "lines.mjs", "first.mjs"] {
                 std::fs::copy(source.join(name), copy.path().join(name)).unwrap();
             }
             command.arg(copy.path().join(script));
@@ -164,12 +164,19 @@ impl Conversation {
 
     /// Waits for a line with this member, and returns the member.
     pub async fn hear(&mut self, member: &str) -> Value {
+        self.hear_either(member, member).await
+    }
+
+    /// Waits for a line with one of two members, and returns the member.
+    pub async fn hear_either(&mut self, one: &str, other: &str) -> Value {
         loop {
             let line = self.output.next_line().await.unwrap();
-            let line = line.unwrap_or_else(|| panic!("{} ended before it said `{member}`", self.name));
+            let line = line.unwrap_or_else(|| panic!("{} ended before it said `{other}`", self.name));
             let mut value: Value = serde_json::from_str(&line).unwrap_or_else(|_error| panic!("{}: {line}", self.name));
-            if let Some(found) = value.get_mut(member) {
-                return found.take();
+            for member in [one, other] {
+                if let Some(found) = value.get_mut(member) {
+                    return found.take();
+                }
             }
         }
     }

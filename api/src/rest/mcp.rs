@@ -10,6 +10,7 @@
 //! - `/mcp/directory` knows no tool that spends, not even by name.
 //! - Nothing is kept between two requests, so that each replica answers each request.
 
+mod arguments;
 mod call;
 mod envelope;
 mod protocol;

@@ -1,3 +1,5 @@
+mod answers;
+
 use axum::body::Body;
 use http::{HeaderMap, Request};
 use oauth::Resource;
