@@ -101,6 +101,10 @@ pub trait Answer: Send + 'static {
     const CONTENT_TYPE: &'static str;
     /// Returns the schema of the body: of the whole for JSON, of one line for NDJSON.
     fn schema() -> Value;
+    /// Returns the same schema with its types by name, as [`schema::named_output`] does.
+    fn named() -> Value {
+        Self::schema()
+    }
     /// Serializes the answer for a transport.
     fn into_output(self) -> Result<Output, ApiError>;
 }
@@ -139,6 +143,10 @@ impl<T: Serialize + JsonSchema + Send + 'static> Answer for Reply<T> {
         schema::of_output::<T>()
     }
 
+    fn named() -> Value {
+        schema::named_output::<T>()
+    }
+
     fn into_output(self) -> Result<Output, ApiError> {
         // A JSON answer is whole in memory. Operations with long results stream them instead.
         let body = serde_json::to_vec(&self.body).map_err(|error| ApiError::internal(format!("answer: {error}")))?;
@@ -160,6 +168,10 @@ impl<T: Serialize + JsonSchema + Send + Sync + 'static> Answer for Lines<T> {
 
     fn schema() -> Value {
         schema::of_output::<T>()
+    }
+
+    fn named() -> Value {
+        schema::named_output::<T>()
     }
 
     fn into_output(self) -> Result<Output, ApiError> {
@@ -208,6 +220,8 @@ pub struct Streamed<M> {
     /// Pieces of the body, in order. An error aborts the connection, so that the client cannot take a part for the
     /// whole.
     pub body: BoxStream<'static, Result<Bytes, std::io::Error>>,
+    /// The body, where it was whole in memory from the beginning.
+    whole: Option<Bytes>,
     media: PhantomData<M>,
 }
 
@@ -218,13 +232,17 @@ impl<M> Streamed<M> {
             status: StatusCode::OK,
             headers: Vec::new(),
             body,
+            whole: None,
             media: PhantomData,
         }
     }
 
     /// Creates an answer with status 200 whose body is whole in memory.
     pub fn whole(body: impl Into<Bytes>) -> Self {
-        Self::ok(stream::iter([Ok(body.into())]).boxed())
+        Self {
+            whole: Some(body.into()),
+            ..Self::ok(stream::empty().boxed())
+        }
     }
 }
 
@@ -244,11 +262,19 @@ impl<M: Media> Answer for Streamed<M> {
     }
 
     fn into_output(self) -> Result<Output, ApiError> {
-        Ok(Output::Stream {
-            status: self.status,
-            headers: self.headers,
-            content_type: M::TYPE,
-            body: self.body,
+        Ok(match self.whole {
+            Some(body) => Output::Whole {
+                status: self.status,
+                headers: self.headers,
+                content_type: M::TYPE,
+                body,
+            },
+            None => Output::Stream {
+                status: self.status,
+                headers: self.headers,
+                content_type: M::TYPE,
+                body: self.body,
+            },
         })
     }
 }

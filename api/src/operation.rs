@@ -74,6 +74,8 @@ pub struct Operation {
     pub input: InputSchema,
     /// JSON schema of the answer.
     pub output: Value,
+    /// Generates that schema with its types by name.
+    pub named_output: fn() -> Value,
     /// Media type of the answer.
     pub content_type: &'static str,
     call: Box<Handler>,
@@ -131,6 +133,7 @@ impl Operations {
             spec,
             input: InputSchema::of::<I>(bounds),
             output: O::schema(),
+            named_output: O::named,
             content_type: O::CONTENT_TYPE,
             call,
             meters: Meters::default(),

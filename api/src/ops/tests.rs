@@ -55,7 +55,7 @@ fn what_reaches_a_schema_as_an_outline_could_not_break_it() {
 }
 
 /// Operations of programs in their order, each with its callers and its scope.
-const PERMISSIONS: [&str; 91] = [
+const PERMISSIONS: [&str; 92] = [
     "GET /healthz Public Read",
     "GET /readyz Public Read",
     "GET /openapi.json Public Read",
@@ -68,6 +68,7 @@ const PERMISSIONS: [&str; 91] = [
     "GET /llms.txt Public Read",
     "GET /skill.md Public Read",
     "GET /guide/errors.md Public Read",
+    "GET /changelog.md Public Read",
     "GET /guide/personal-data.md Public Read",
     "POST /operators Public Write",
     "POST /operators/resend Public Write",

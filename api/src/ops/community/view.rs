@@ -34,6 +34,7 @@ pub(super) enum FieldType {
 /// Field that records should have.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "WantedField")]
 pub(super) struct Field {
     /// Name of the field.
     #[schemars(regex(pattern = FIELD))]
