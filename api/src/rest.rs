@@ -325,7 +325,8 @@ async fn asset(request: Request) -> Response {
 
 /// Answers a browser that asks what a page of another site may send; nobody else has a use for this method.
 async fn options(surface: &Served, methods: &HeaderValue, parts: Parts) -> Response {
-    if cors::is_preflight(&parts) {
+    // Clients of payments ask without saying what for.
+    if cors::is_preflight(&parts) || paid::is_paid(parts.uri.path()) {
         return cors::preflight(methods);
     }
     no_operation(&surface.app, parts, method_not_allowed()).await

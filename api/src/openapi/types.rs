@@ -76,6 +76,11 @@ impl Source {
             Some(Value::Object(types)) => types,
             _ => Map::new(),
         };
+        let named = extended(&named, &types);
+        let schemas = types.iter();
+        let types: Map<_, _> = schemas
+            .map(|(name, schema)| (name.clone(), extended(schema, &types)))
+            .collect();
         let texts = types.iter();
         let texts = texts.map(|(name, schema)| (name.clone(), whole(schema, &types, 0).to_string()));
         Self {
@@ -171,7 +176,7 @@ impl Types {
     /// Returns this name, or one like it that nothing has.
     fn free(&self, mut name: String) -> String {
         while self.schemas.contains_key(&name) || self.names.values().any(|other| *other == name) {
-            name.push_str("Type");
+            name.push_str("Other");
         }
         name
     }
@@ -223,6 +228,44 @@ pub(super) fn pascal(name: &str) -> String {
         Some(first.to_uppercase().chain(letters).collect::<String>())
     });
     words.collect()
+}
+
+/// Returns a schema in which a type with further members, such as the word that tells one kind of answer from others, is
+/// in place of the reference to it.
+fn extended(schema: &Value, types: &Map<String, Value>) -> Value {
+    let members = match schema {
+        Value::Object(members) => members,
+        Value::Array(schemas) => return schemas.iter().map(|schema| extended(schema, types)).collect(),
+        other => return other.clone(),
+    };
+    let own = members
+        .get("$ref")
+        .and_then(Value::as_str)
+        .and_then(|to| to.strip_prefix(OWN));
+    let (Some(own), Some(Value::Object(more))) = (own, members.get("properties")) else {
+        let members = members.iter();
+        return Value::Object(
+            members
+                .map(|(name, schema)| (name.clone(), extended(schema, types)))
+                .collect(),
+        );
+    };
+    let mut whole = types
+        .get(own)
+        .map_or_else(|| json!({}), |schema| extended(schema, types));
+    for (name, schema) in more {
+        whole["properties"][name] = schema.clone();
+    }
+    let lists = [members.get("required"), whole.get("required")];
+    let required: Vec<Value> = lists
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_array)
+        .flatten()
+        .cloned()
+        .collect();
+    whole["required"] = required.into();
+    whole
 }
 
 /// Returns a schema with all types that it refers to in place. No type contains itself.

@@ -133,7 +133,7 @@ async fn what_matches_no_operation_is_refused_in_the_same_shape() {
         assert_eq!(got.headers[header::CONTENT_TYPE], JSON);
     }
     let got = service.call("DELETE", "/projects", None, "").await;
-    assert_eq!(got.headers[header::ALLOW], "POST,GET,HEAD");
+    assert_eq!(got.headers[header::ALLOW], "POST,GET,HEAD,OPTIONS");
 }
 
 #[tokio::test]

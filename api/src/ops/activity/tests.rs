@@ -89,14 +89,4 @@ async fn a_cursor_beyond_the_newest_begins_anew_with_an_event_that_says_so() {
     assert_eq!(got.text(), reset);
     let newest = service.get("/activity/events?after=1&seconds=1", None).await.text();
     assert_eq!(newest, "retry: 1000\n\n");
-    // What happens from then on comes.
-    let following = service.get("/activity/events?after=9&seconds=2", None);
-    let records = [json!({"name": "a"})];
-    let merging = service.merged(&key, "tides", &records);
-    let (followed, _merge) = tokio::join!(following, merging);
-    let text = followed.text();
-    assert!(
-        text.contains("event: reset") && text.contains("event: version"),
-        "{text}"
-    );
 }

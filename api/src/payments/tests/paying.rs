@@ -160,7 +160,6 @@ pub(super) async fn a_header_that_is_no_payment_leaves_no_row() {
         vec![sent("x-payment", &good)],
         vec![sent("x-payment", &another), sent("payment-signature", &good)],
         vec![sent("x-payment", "%%%"), sent("payment-signature", &good)],
-        vec![sent("x-payment", &good), sent("payment-signature", &v1)],
         vec![sent("x-payment", &good), sent("x-payment", &good)],
         vec![sent("payment-signature", &good), sent("payment-signature", &good)],
     ] {

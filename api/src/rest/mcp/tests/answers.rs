@@ -70,6 +70,7 @@ async fn each_member_of_a_tool_has_one_type() {
 async fn scene() -> (Service, String) {
     let mut many = limits();
     (many.calls_per_ip_per_minute, many.active_projects_per_operator) = (100_000, 1_000);
+    many.requests_per_agent_per_hour = 100;
     let service = Service::with(crate::testing::config(), many).await;
     let token = service.operator().await;
     let key = service.agent(&token, "tide-1").await;
@@ -87,7 +88,8 @@ async fn answer(service: &Service, key: &str, name: &str, arguments: &Value) -> 
         .as_str()
         .unwrap();
     assert!(text.len() <= ANSWER_BYTES, "{name}: {} bytes", text.len());
-    if text.len() > 4_000 {
+    // The few tools that describe their answers repeat them whole.
+    if text.len() > 4_000 && name != "answer_request" {
         assert_eq!(result["structuredContent"], Value::Null, "{name}");
         assert!(
             got.bytes.len() < ANSWER_BYTES * 5 / 4,
@@ -314,7 +316,7 @@ async fn lists_of_datasets_and_requests_go_on_where_they_ended() {
     found.sort_unstable();
     assert!(found.iter().eq(&slugs), "{found:?}");
     let mut ids = Vec::new();
-    for number in 0..20 {
+    for number in 0..30 {
         let body = json!({"title": format!("{number} {}", "수위".repeat(95)), "body": "조위 관측 자료 ".repeat(60)});
         let (posted, _) = answer(&service, &key, "post_request", &body).await;
         ids.push(posted["id"].clone());
@@ -332,8 +334,8 @@ async fn lists_of_datasets_and_requests_go_on_where_they_ended() {
     let found: Vec<_> = items(&read, "items").iter().map(|item| item["id"].clone()).collect();
     assert_eq!(found, ids);
     // The call goes on as it was, with whatever else it had.
-    let (rest, _) = answer(&service, &key, "list_requests", &json!({"page": 1, "offset": 18})).await;
-    assert_eq!((&rest["items"][0]["id"], rest.get("nextOffset")), (&ids[18], None));
+    let (rest, _) = answer(&service, &key, "list_requests", &json!({"page": 1, "offset": 28})).await;
+    assert_eq!((&rest["items"][0]["id"], rest.get("nextOffset")), (&ids[28], None));
 }
 
 #[tokio::test]
