@@ -7,6 +7,7 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
 import { reading, say } from "./lines.mjs";
 
 const lines = reading();
@@ -28,8 +29,9 @@ createInterface({ input: transport.stderr }).on("line", async (line) => {
   asked += 1;
   say({ authorize: address[0] });
   const { callback } = await lines.next();
-  // What the browser does with the answer.
-  await fetch(callback);
+  // What the browser does with the answer. A person takes longer than mcp-remote takes to listen; a program does not.
+  const until = Date.now() + 30_000;
+  while (!(await fetch(callback).catch(() => undefined)) && Date.now() < until) await sleep(50);
 });
 const client = new Client({ name: "first-app", version: "1.0.0" });
 await client.connect(transport);

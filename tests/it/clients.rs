@@ -66,7 +66,8 @@ async fn agree(site: &Site, session: &str, asked: &str, scopes: &[&str]) -> Stri
 /// Runs an app with a person of its own, and returns what it says at the end.
 async fn run(agents: &Agents, site: &Site, (script, asks_again): (&str, bool), calls: &Value) -> Value {
     let email = format!("{}@example.org", script.replace(['.', '_'], "-"));
-    let (_, session) = site.signed_in(&email).await;
+    let (operator, session) = site.signed_in(&email).await;
+    site.grant(operator, "5");
     let endpoint = format!("{}/mcp", site.http.base());
     let mut app = agents
         .start(script, &json!({"endpoint": endpoint, "calls": calls}))
