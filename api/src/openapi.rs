@@ -237,13 +237,15 @@ fn responses(operation: &Operation, types: &mut Types) -> Value {
     }
     if operation.spec.lenient {
         let tag = json!({"description": "Its tag, for `If-None-Match`.", "schema": {"type": "string"}});
-        for response in responses.values_mut() {
-            response["headers"]["ETag"] = tag.clone();
-        }
+        let vary = json!({"description": "`Accept`: some addresses have a page, too.", "schema": {"type": "string"}});
         responses.insert(
             304,
-            json!({"description": "The caller has it: `If-None-Match` names its tag.", "headers": {"ETag": tag}}),
+            json!({"description": "The caller has it: `If-None-Match` names its tag."}),
         );
+        for response in responses.values_mut() {
+            response["headers"]["ETag"] = tag.clone();
+            response["headers"]["Vary"] = vary.clone();
+        }
     }
     for (status, meaning) in refusals(operation) {
         let mut refused = refusal(status, meaning);
