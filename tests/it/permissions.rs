@@ -223,7 +223,10 @@ fn message_of(answer: &Answer) -> Value {
 /// Parts of an operation's answer that its published description lacks.
 fn undescribed(document: &Value, spec: &Spec, answer: &Answer) -> Option<String> {
     // Headers of every message of HTTP, and those that forbid its storage and its misuse.
-    const GENERAL: [&str; 8] = [
+    const GENERAL: [&str; 10] = [
+        // Every answer of this surface has them, for browsers.
+        "access-control-allow-origin",
+        "access-control-expose-headers",
         "cache-control",
         "connection",
         "content-length",
