@@ -211,37 +211,40 @@ impl Media for Plain {
     const TYPE: &'static str = "text/plain; charset=utf-8";
 }
 
-/// Answer whose body is produced while it is sent.
+/// Answer of another media type than JSON, whole in memory or produced while it is sent.
 pub struct Streamed<M> {
     /// Status of the answer.
     pub status: StatusCode,
     /// Headers beyond those every answer has.
     pub headers: Vec<(HeaderName, HeaderValue)>,
-    /// Pieces of the body, in order. An error aborts the connection, so that the client cannot take a part for the
-    /// whole.
-    pub body: BoxStream<'static, Result<Bytes, std::io::Error>>,
-    /// The body, where it was whole in memory from the beginning.
-    whole: Option<Bytes>,
+    body: Body,
     media: PhantomData<M>,
 }
 
+enum Body {
+    Whole(Bytes),
+    /// Pieces, in order.
+    Pieces(BoxStream<'static, Result<Bytes, std::io::Error>>),
+}
+
 impl<M> Streamed<M> {
-    /// Creates an answer with status 200.
-    pub fn ok(body: BoxStream<'static, Result<Bytes, std::io::Error>>) -> Self {
-        Self {
-            status: StatusCode::OK,
-            headers: Vec::new(),
-            body,
-            whole: None,
-            media: PhantomData,
-        }
+    /// Creates an answer with status 200, given the pieces of its body in order. An error among them aborts the
+    /// connection, so that the client cannot take a part for the whole.
+    pub fn ok(pieces: BoxStream<'static, Result<Bytes, std::io::Error>>) -> Self {
+        Self::of(Body::Pieces(pieces))
     }
 
     /// Creates an answer with status 200 whose body is whole in memory.
     pub fn whole(body: impl Into<Bytes>) -> Self {
+        Self::of(Body::Whole(body.into()))
+    }
+
+    const fn of(body: Body) -> Self {
         Self {
-            whole: Some(body.into()),
-            ..Self::ok(stream::empty().boxed())
+            status: StatusCode::OK,
+            headers: Vec::new(),
+            body,
+            media: PhantomData,
         }
     }
 }
@@ -262,18 +265,18 @@ impl<M: Media> Answer for Streamed<M> {
     }
 
     fn into_output(self) -> Result<Output, ApiError> {
-        Ok(match self.whole {
-            Some(body) => Output::Whole {
+        Ok(match self.body {
+            Body::Whole(body) => Output::Whole {
                 status: self.status,
                 headers: self.headers,
                 content_type: M::TYPE,
                 body,
             },
-            None => Output::Stream {
+            Body::Pieces(body) => Output::Stream {
                 status: self.status,
                 headers: self.headers,
                 content_type: M::TYPE,
-                body: self.body,
+                body,
             },
         })
     }

@@ -118,7 +118,6 @@ struct Use {
 }
 
 /// Types of the document.
-#[derive(Default)]
 pub(super) struct Types {
     /// Name in the document of each type, by its own name and its text.
     names: HashMap<(String, String), String>,

@@ -24,7 +24,7 @@ use crate::error::ApiError;
 use crate::room::PageSize;
 
 /// The greatest integer that every JSON reader represents exactly (RFC 7493 section 2.2).
-pub(super) const MAX_EXACT_INTEGER: u64 = (1 << 53) - 1;
+pub(crate) const MAX_EXACT_INTEGER: u64 = (1 << 53) - 1;
 /// Error that every read of a version can return.
 pub(super) const NO_VERSION: (u16, &str) = (
     404,

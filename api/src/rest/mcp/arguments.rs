@@ -8,12 +8,11 @@
 
 use serde_json::{Map, Value};
 
+use crate::ops::reading::MAX_EXACT_INTEGER;
 use crate::schema::{coerce, takes, whole};
 
 /// Keywords that clients refuse, or that the dispatcher checks while the list has to stay small.
 const LEFT_OUT: [&str; 2] = ["additionalProperties", "pattern"];
-/// The greatest integer that every JSON reader represents exactly. As a bound it tells a model nothing.
-const MAX_EXACT_INTEGER: u64 = (1 << 53) - 1;
 
 /// Returns the schema of an object as it is advertised.
 pub(super) fn advertised(schema: &Value) -> Value {
@@ -39,6 +38,7 @@ fn simplify(schema: &mut Value) {
     if members.get("format").is_some_and(|format| format != "date-time") {
         members.remove("format");
     }
+    // As a bound it tells a model nothing.
     if members.get("maximum").is_some_and(|most| *most == MAX_EXACT_INTEGER) {
         members.remove("maximum");
     }
@@ -82,7 +82,7 @@ pub(super) fn meant(schema: &Value, arguments: Map<String, Value>) -> Map<String
     let is_required = |name: &str| required.is_some_and(|required| required.iter().any(|one| one == name));
     let members = arguments.into_iter().filter_map(|(name, value)| {
         let property = properties.get(&name);
-        // Where a member must be there, null means what the schema says.
+        // A required member that may be null says something with it. Any other null stands for a member left out.
         let is_meant = property.is_some_and(|schema| is_required(&name) && takes(schema, "null"));
         if value.is_null() && !is_meant {
             return None;
@@ -181,7 +181,7 @@ mod tests {
                 json!({"limit": "-3", "loud": "false"}),
                 json!({"limit": -3, "loud": false}),
             ),
-            // What is no such value stays, and is refused.
+            // A text that is no number or boolean stays a text, and is refused.
             (
                 json!({"limit": "12a", "loud": "yes"}),
                 json!({"limit": "12a", "loud": "yes"}),
