@@ -9,15 +9,18 @@ use super::arrays::{as_list, span, texts as texts_of};
 
 /// Returns the texts of lists, as `Utf8`.
 pub(super) fn texts(lists: &ArrayRef) -> Result<ArrayRef> {
+    Ok(Arc::new(written(lists)?))
+}
+
+fn written(lists: &ArrayRef) -> Result<StringArray> {
     let list = as_list(lists)?;
     let is_nested = list.value_type().is_list();
     let entries = if is_nested {
-        texts(list.values())?
+        written(list.values())?
     } else {
-        Arc::new(texts_of(list.values())?)
+        texts_of(list.values())?
     };
-    let entries = texts_of(&entries)?;
-    let written = (0..list.len()).map(|row| {
+    let texts = (0..list.len()).map(|row| {
         list.is_valid(row).then(|| {
             let mut text = String::from("{");
             for index in span(&list, row) {
@@ -36,7 +39,7 @@ pub(super) fn texts(lists: &ArrayRef) -> Result<ArrayRef> {
             text
         })
     });
-    Ok(Arc::new(written.collect::<StringArray>()))
+    Ok(texts.collect())
 }
 
 /// Writes an entry, in quotes where it would otherwise read as something else.

@@ -23,8 +23,8 @@ use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Expr, ExprSchemable as _, LogicalPlan, Operator, Projection, Union, cast, lit};
 use datafusion::optimizer::AnalyzerRule;
 
-use self::call::{Operation, call, scale_of};
-pub(super) use self::call::{beyond, texts};
+use self::call::{Operation, call};
+pub(super) use self::call::{beyond, scale_of, texts};
 use self::digits::{Cut, SIGNED_SCALE};
 use super::set_types;
 

@@ -23,6 +23,8 @@ use crate::check::alike;
 
 /// Maximum number of nodes of an expression that is compared with each entry of a list. Each comparison copies it.
 const MAX_COMPARED: usize = 64;
+/// Aggregates that list the values of their first argument. `PostgreSQL` sorts them for DISTINCT.
+const LISTING: [&str; 2] = ["array_agg", "string_agg"];
 
 /// The analyzer rule. It runs after those of the engine.
 #[derive(Debug)]
@@ -137,7 +139,7 @@ fn replaced(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         Expr::ScalarFunction(function) => function_of(function, schema),
         Expr::AggregateFunction(AggregateFunction { func, mut params }) => {
             only_where_met(params.filter.as_deref(), &mut params.args, schema)?;
-            if func.name() == "array_agg" && params.distinct && params.order_by.is_empty() {
+            if LISTING.contains(&func.name()) && params.distinct && params.order_by.is_empty() {
                 params.order_by = ascending(&params.args, schema)?;
             }
             Ok(Transformed::yes(Expr::AggregateFunction(AggregateFunction {
@@ -167,8 +169,8 @@ fn only_where_met(filter: Option<&Expr>, arguments: &mut [Expr], schema: &DFSche
 }
 
 /// Returns the order in which `PostgreSQL` lists distinct values. Intervals have none that the engine can sort by.
-fn ascending(values: &[Expr], schema: &DFSchema) -> Result<Vec<SortExpr>> {
-    let [value] = values else {
+fn ascending(arguments: &[Expr], schema: &DFSchema) -> Result<Vec<SortExpr>> {
+    let Some(value) = arguments.first() else {
         return Ok(Vec::new());
     };
     Ok(match value.get_type(schema)? {

@@ -125,6 +125,10 @@ SELECT array_agg(DISTINCT station) AS a FROM records
 
 SELECT array_agg(DISTINCT n) AS a, string_agg(DISTINCT station, ',') AS s FROM records
 
+SELECT string_agg(DISTINCT (1 / n)::text, ',') FILTER (WHERE n <> 0) AS s FROM records
+
+SELECT string_agg(DISTINCT station, ',' ORDER BY station DESC) AS s FROM records
+
 SELECT array_agg(DISTINCT x) AS a FROM records
 
 SELECT array_agg(DISTINCT n % 3) AS a FROM records
