@@ -1,7 +1,10 @@
 //! A service over temporary directories, for tests of this package.
 
+pub(crate) mod browser;
+
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use axum::body::Body;
@@ -32,6 +35,7 @@ use crate::config::{Config, Limits};
 use crate::drain::Drain;
 use crate::egress::Egress;
 use crate::flow::{Backlog, Relay, SweeperConfig, Validation, Waiters};
+use crate::letters::{self, Payload};
 use crate::limit::Limiter;
 use crate::ops::uploads::UploadPlane;
 use crate::sandbox::{Answered, Asked, Column, Failure, Sandbox};
@@ -329,12 +333,9 @@ impl Service {
     pub(crate) async fn mailed_token(&self) -> String {
         let now = self.app.clock.now();
         let flow = self.app.store.flow();
-        let jobs = flow
-            .jobs_lease(now, std::time::Duration::from_hours(1), 99)
-            .await
-            .unwrap();
+        let jobs = flow.jobs_lease(now, Duration::from_hours(1), 99).await.unwrap();
         assert_eq!(jobs.len(), 1);
-        let letter = crate::letters::letter(&self.app, &jobs[0], now).await;
+        let letter = letters::letter(&self.app, &jobs[0], now).await;
         flow.job_done(&jobs[0].id).await.unwrap();
         let text = letter.unwrap().unwrap().text;
         let (_, rest) = text.split_once("?token=").unwrap();
@@ -356,6 +357,21 @@ impl Service {
         };
         let granted = self.app.store.money().grant(new).await.unwrap();
         assert_eq!(granted, store::Granted::Done);
+    }
+
+    /// Sets the payout address of an operator, which is used after `wait`.
+    pub(crate) async fn paid_out_at(&self, operator: OperatorId, address: &str, wait: Duration) {
+        let now = self.app.clock.now();
+        let effective_at = now.plus(wait);
+        let payload = Payload::PayoutChanged {
+            operator,
+            address: address.to_owned(),
+            effective_at: effective_at.micros(),
+        };
+        let letter = letters::mail(&payload, Some(operator), None, now);
+        let accounts = self.app.store.accounts();
+        let set = accounts.payout_set(operator, address.to_owned(), effective_at, letter, now);
+        set.await.unwrap();
     }
 
     /// Creates an agent and returns its key.

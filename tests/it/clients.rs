@@ -4,14 +4,13 @@
 //! and what it may do the person decides.
 
 use futures_util::future::join_all;
-use reqwest::Url;
 use serde_json::{Value, json};
 use tests::agents::Agents;
-use tests::apps::App;
 use tests::world::{project_body, records};
 
 use crate::accounts::Site;
 use crate::mcp::{calls, judge};
+use crate::oauth::agree_to;
 
 /// Scopes in the order in which they are needed.
 const SCOPES: [&str; 3] = ["read", "write", "spend"];
@@ -52,17 +51,6 @@ async fn on_sale(site: &Site) -> &'static str {
     slug
 }
 
-/// Lets the person tick scopes and agree, and returns the address that the browser goes to.
-async fn agree(site: &Site, session: &str, asked: &str, scopes: &[&str]) -> String {
-    let asked = Url::parse(asked).unwrap();
-    let app = App::known(site.http.base(), "");
-    let path = format!("{}?{}", asked.path(), asked.query().unwrap());
-    let fields = app.fields(session, &path, &scopes.join(" "), "new").await;
-    let fields: Vec<_> = fields.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    let answer = app.browse(session, "/oauth/authorize", Some(&fields)).await.expect(303);
-    answer.header("location").to_owned()
-}
-
 /// Runs an app with a person of its own, and returns what it says at the end.
 async fn run(agents: &Agents, site: &Site, (script, asks_again): (&str, bool), calls: &Value) -> Value {
     let email = format!("{}@example.org", script.replace(['.', '_'], "-"));
@@ -78,7 +66,7 @@ async fn run(agents: &Agents, site: &Site, (script, asks_again): (&str, bool), c
         let Some(asked) = heard.as_str() else { return heard };
         consents += 1;
         let ticked = if asks_again { consents } else { SCOPES.len() };
-        let callback = agree(site, &session, asked, &SCOPES[..ticked]).await;
+        let callback = agree_to(site, &session, asked, &SCOPES[..ticked].join(" ")).await;
         app.tell(&json!({"callback": callback})).await;
     }
 }

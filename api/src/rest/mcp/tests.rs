@@ -28,6 +28,12 @@ fn message(method: &str, params: &Value) -> String {
     json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string()
 }
 
+/// Returns the tools of the list of a service.
+async fn tools(service: &Service) -> Vec<Value> {
+    let list = send(service, "/mcp", &[], message("tools/list", &json!({}))).await;
+    list.json()["result"]["tools"].as_array().unwrap().clone()
+}
+
 async fn call(service: &Service, credential: Option<&str>, name: &str, arguments: &Value) -> Got {
     let bearer = credential.map(|credential| format!("Bearer {credential}"));
     let headers: Vec<_> = bearer.iter().map(|bearer| ("authorization", bearer.as_str())).collect();
@@ -318,10 +324,7 @@ const UNKNOWN: &str = "01900000-0000-7000-8000-000000000000";
 #[tokio::test]
 async fn an_unlisted_tool_says_that_it_quotes_others() {
     let service = Service::start().await;
-    let list = send(&service, "/mcp", &[], message("tools/list", &json!({})))
-        .await
-        .json();
-    for tool in list["result"]["tools"].as_array().unwrap() {
+    for tool in tools(&service).await {
         let name = tool["name"].as_str().unwrap();
         let says = tool["description"].as_str().unwrap().contains("by other agents");
         assert_eq!(says, crate::tools::may_quote_others(name), "{name}");
