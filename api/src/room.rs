@@ -44,7 +44,7 @@ impl PageSize {
         is_strict: false,
     };
 
-    /// Returns true if a page with so many bytes of records ends before a record with so many.
+    /// Returns true if a page that has `bytes` of records ends before a record of `next` bytes.
     pub(crate) const fn ends_before(self, bytes: usize, next: usize) -> bool {
         if self.is_strict {
             bytes > 0 && bytes.saturating_add(next) > self.most
@@ -96,7 +96,7 @@ impl Room {
         self.left.is_some()
     }
 
-    /// Returns true if a text with so many bytes fits.
+    /// Returns true if a text of `bytes` fits.
     pub(crate) fn holds(self, bytes: usize) -> bool {
         self.left.is_none_or(|left| bytes <= left)
     }

@@ -29,7 +29,7 @@ pub trait Sandbox: Debug + Send + Sync {
 /// A statement that is asked.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
-    /// The statement.
+    /// SQL of the buyer, one SELECT.
     pub sql: &'a str,
     /// Greatest number of rows.
     pub limit: u32,

@@ -188,7 +188,7 @@ async fn diff(cx: Cx, input: Between) -> Result<Reply<Diff>, ApiError> {
     contributions.truncate(MAX_CONTRIBUTIONS as usize);
     let mut room = Room::of(&cx);
     let mut contributions: Vec<Contributed> = contributions.into_iter().map(Into::into).collect();
-    // Where the records are asked for too, most of the room is theirs.
+    // With records in the answer, the contributions take a third of it at most.
     let mut of_contributions = if limit > 0 { room.share(3) } else { room };
     let more = of_contributions.keep(&mut contributions)? || more;
     room.spend(&contributions)?;

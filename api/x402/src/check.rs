@@ -61,9 +61,7 @@ impl Reason {
             Self::ValidBefore => "invalid_exact_evm_payload_authorization_valid_before",
         }
     }
-}
 
-impl Reason {
     /// Returns the rule that is broken, for people: a sentence about the payment, without its full stop.
     pub fn rule(self) -> String {
         match self {

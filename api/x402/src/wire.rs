@@ -111,7 +111,7 @@ fn decoded(header: &str) -> Result<Value, Unfit> {
     types::json::parse(&text).map_err(|_error| malformed("header", "must be base64 of strict JSON"))
 }
 
-/// What a message says that is not read for its terms.
+/// Transfer of a message, read without the terms that it was made for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Authorized {
     /// Version that the message says it has.
