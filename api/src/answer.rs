@@ -101,6 +101,10 @@ pub trait Answer: Send + 'static {
     const CONTENT_TYPE: &'static str;
     /// Returns the schema of the body: of the whole for JSON, of one line for NDJSON.
     fn schema() -> Value;
+    /// Returns the same schema with its types by name, as [`schema::named_output`] does.
+    fn named() -> Value {
+        Self::schema()
+    }
     /// Serializes the answer for a transport.
     fn into_output(self) -> Result<Output, ApiError>;
 }
@@ -139,6 +143,10 @@ impl<T: Serialize + JsonSchema + Send + 'static> Answer for Reply<T> {
         schema::of_output::<T>()
     }
 
+    fn named() -> Value {
+        schema::named_output::<T>()
+    }
+
     fn into_output(self) -> Result<Output, ApiError> {
         // A JSON answer is whole in memory. Operations with long results stream them instead.
         let body = serde_json::to_vec(&self.body).map_err(|error| ApiError::internal(format!("answer: {error}")))?;
@@ -160,6 +168,10 @@ impl<T: Serialize + JsonSchema + Send + Sync + 'static> Answer for Lines<T> {
 
     fn schema() -> Value {
         schema::of_output::<T>()
+    }
+
+    fn named() -> Value {
+        schema::named_output::<T>()
     }
 
     fn into_output(self) -> Result<Output, ApiError> {
@@ -199,32 +211,41 @@ impl Media for Plain {
     const TYPE: &'static str = "text/plain; charset=utf-8";
 }
 
-/// Answer whose body is produced while it is sent.
+/// Answer of another media type than JSON, whole in memory or produced while it is sent.
 pub struct Streamed<M> {
     /// Status of the answer.
     pub status: StatusCode,
     /// Headers beyond those every answer has.
     pub headers: Vec<(HeaderName, HeaderValue)>,
-    /// Pieces of the body, in order. An error aborts the connection, so that the client cannot take a part for the
-    /// whole.
-    pub body: BoxStream<'static, Result<Bytes, std::io::Error>>,
+    body: Body,
     media: PhantomData<M>,
 }
 
+enum Body {
+    Whole(Bytes),
+    /// Pieces, in order.
+    Pieces(BoxStream<'static, Result<Bytes, std::io::Error>>),
+}
+
 impl<M> Streamed<M> {
-    /// Creates an answer with status 200.
-    pub fn ok(body: BoxStream<'static, Result<Bytes, std::io::Error>>) -> Self {
+    /// Creates an answer with status 200, given the pieces of its body in order. An error among them aborts the
+    /// connection, so that the client cannot take a part for the whole.
+    pub fn ok(pieces: BoxStream<'static, Result<Bytes, std::io::Error>>) -> Self {
+        Self::of(Body::Pieces(pieces))
+    }
+
+    /// Creates an answer with status 200 whose body is whole in memory.
+    pub fn whole(body: impl Into<Bytes>) -> Self {
+        Self::of(Body::Whole(body.into()))
+    }
+
+    const fn of(body: Body) -> Self {
         Self {
             status: StatusCode::OK,
             headers: Vec::new(),
             body,
             media: PhantomData,
         }
-    }
-
-    /// Creates an answer with status 200 whose body is whole in memory.
-    pub fn whole(body: impl Into<Bytes>) -> Self {
-        Self::ok(stream::iter([Ok(body.into())]).boxed())
     }
 }
 
@@ -244,11 +265,19 @@ impl<M: Media> Answer for Streamed<M> {
     }
 
     fn into_output(self) -> Result<Output, ApiError> {
-        Ok(Output::Stream {
-            status: self.status,
-            headers: self.headers,
-            content_type: M::TYPE,
-            body: self.body,
+        Ok(match self.body {
+            Body::Whole(body) => Output::Whole {
+                status: self.status,
+                headers: self.headers,
+                content_type: M::TYPE,
+                body,
+            },
+            Body::Pieces(body) => Output::Stream {
+                status: self.status,
+                headers: self.headers,
+                content_type: M::TYPE,
+                body,
+            },
         })
     }
 }

@@ -28,6 +28,7 @@ use types::{DatasetId, OperatorId, Timestamp, Version};
 use self::bounded::Bounded;
 use self::fresh::{Fresh, Remembered};
 use crate::app::App;
+use crate::room::PageSize;
 
 /// Time after a decision within which another replica may remember the project as it was before. More than the age of a
 /// value, since the clocks of replicas differ.
@@ -54,6 +55,7 @@ pub(crate) struct PageKey {
     pub(crate) root: Root,
     pub(crate) offset: u64,
     pub(crate) limit: u32,
+    pub(crate) size: PageSize,
 }
 
 /// What a process remembers.

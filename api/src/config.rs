@@ -31,8 +31,13 @@ pub struct Config {
 impl Config {
     /// Returns the address that sells credits to an operator.
     pub(crate) fn top_up(&self, operator: OperatorId) -> String {
-        format!("{}/paid/credits?operator={operator}", self.public_url)
+        format!("{}{}", self.public_url, top_up_path(operator))
     }
+}
+
+/// Returns the path of the page that sells credits to an operator.
+pub(crate) fn top_up_path(operator: OperatorId) -> String {
+    format!("/paid/credits?operator={operator}")
 }
 
 /// Limits of the interface on sizes, rates and times.

@@ -54,6 +54,7 @@ mod problem;
 pub mod readers;
 mod rendered;
 mod rest;
+mod room;
 pub mod sandbox;
 pub mod schema;
 pub mod seals;

@@ -15,8 +15,12 @@ use crate::codes::CODES;
 use crate::operation::{Credential, Operation, Operations, ParamLocation, Rate, Spec, Surface};
 use crate::rest;
 
+mod types;
+
+use types::{Source, Types};
+
 /// Version of the description of the interface.
-pub const VERSION: &str = "0.20.9";
+pub const VERSION: &str = "0.21.0";
 const AGENT_KEY: &str = "agentKey";
 const OPERATOR_TOKEN: &str = "operatorToken";
 const APP_TOKEN: &str = "appToken";
@@ -24,9 +28,15 @@ const APP_TOKEN: &str = "appToken";
 /// Returns the document for a service at `public_url`.
 pub fn document(operations: &Operations, public_url: &str) -> Value {
     let mut paths: Map<String, Value> = Map::new();
+    let errors = [("Error", error_schema()), ("OAuthError", oauth_error_schema())];
+    let errors = errors.map(|(name, schema)| (name.to_owned(), schema));
+    let mut types = Types::of(
+        described(operations).map(|operation| &**operation),
+        Map::from_iter(errors),
+    );
     for operation in described(operations) {
         let path = paths.entry(operation.spec.path).or_insert_with(|| json!({}));
-        path[operation.spec.method.as_str().to_ascii_lowercase()] = describe(operation);
+        path[operation.spec.method.as_str().to_ascii_lowercase()] = describe(operation, &mut types);
     }
     // Parts of uploads are no operation, since their bodies are streamed and not JSON.
     let mut part = rest::described_part(refusal);
@@ -55,7 +65,7 @@ pub fn document(operations: &Operations, public_url: &str) -> Value {
         "tags": tags,
         "paths": paths,
         "components": {
-            "schemas": {"Error": error_schema(), "OAuthError": oauth_error_schema()},
+            "schemas": types.schemas,
             "headers": {"RequestId": {
                 "description": "The id of the call, to tell the service's operator.",
                 "schema": {"type": "string"},
@@ -93,24 +103,25 @@ fn app_token() -> Value {
     })
 }
 
-fn describe(operation: &Operation) -> Value {
+fn describe(operation: &Operation, types: &mut Types) -> Value {
     let spec = &operation.spec;
+    let input = Source::new(operation.input.named());
     let mut described = json!({
         "operationId": spec.name,
         "summary": spec.summary,
         "tags": [spec.tag],
         "security": security(spec),
-        "responses": responses(operation),
+        "responses": responses(operation, types),
     });
     if !spec.description.is_empty() {
         described["description"] = spec.description.into();
     }
-    let parameters = parameters(operation);
+    let parameters = parameters(operation, &input, types);
     if !parameters.is_empty() {
         described["parameters"] = parameters.into();
     }
     if operation.has_body() {
-        described["requestBody"] = request_body(operation);
+        described["requestBody"] = request_body(operation, &input, types);
     }
     described
 }
@@ -129,16 +140,27 @@ fn security(spec: &Spec) -> Value {
     spec.accepts.iter().map(way).collect()
 }
 
-fn parameters(operation: &Operation) -> Vec<Value> {
+fn parameters(operation: &Operation, input: &Source, types: &mut Types) -> Vec<Value> {
     let mut parameters = Vec::new();
-    for (member, schema) in operation.input.properties() {
+    let properties = input.root["properties"].as_object();
+    for (member, schema) in properties.into_iter().flatten() {
         let (name, location) = match operation.spec.location_of(member) {
             ParamLocation::Path => (member.as_str(), "path"),
             ParamLocation::Query => (member.as_str(), "query"),
             ParamLocation::Header(header) => (header, "header"),
             ParamLocation::Body => continue,
         };
-        let mut schema = schema.clone();
+        let mut schema = types.placed(schema, input);
+        // A list in headers is also one header with commas (RFC 9110 section 5.3), which every client can send.
+        if location == "header"
+            && let Some(item) = schema.get("items").cloned()
+        {
+            let description = schema.get("description").cloned();
+            schema = item;
+            if let Some(description) = description {
+                schema["description"] = description;
+            }
+        }
         // OpenAPI has the description of a parameter beside its schema, not inside.
         let description = schema.as_object_mut().and_then(|schema| schema.remove("description"));
         let mut parameter = json!({
@@ -156,14 +178,17 @@ fn parameters(operation: &Operation) -> Vec<Value> {
 }
 
 /// Returns the input schema without the members that are in the path, the query or headers.
-fn request_body(operation: &Operation) -> Value {
+fn request_body(operation: &Operation, input: &Source, types: &mut Types) -> Value {
     let in_body = |name: &str| operation.spec.location_of(name) == ParamLocation::Body;
-    let mut schema = operation.input.document.clone();
+    let mut schema = input.root.clone();
     let elsewhere = operation.input.properties().filter(|(name, _)| !in_body(name)).count();
     let mut required = false;
     if let Some(schema) = schema.as_object_mut() {
         if let Some(Value::Object(properties)) = schema.get_mut("properties") {
             properties.retain(|name, _| in_body(name));
+            for schema in properties.values_mut() {
+                say_default(schema);
+            }
         }
         if let Some(Value::Array(names)) = schema.get_mut("required") {
             names.retain(|name| name.as_str().is_some_and(in_body));
@@ -181,7 +206,8 @@ fn request_body(operation: &Operation) -> Value {
             );
         }
     }
-    let mut content = json!({"schema": schema});
+    let name = format!("{}Request", types::pascal(operation.spec.name));
+    let mut content = json!({"schema": types.named(&name, &schema, input)});
     if let Ok(example) = serde_json::from_str::<Value>(operation.spec.example) {
         content["example"] = example;
     }
@@ -190,14 +216,25 @@ fn request_body(operation: &Operation) -> Value {
     json!({"required": required, "content": content})
 }
 
-fn responses(operation: &Operation) -> Value {
+/// Moves what a member is if it is absent into its description: generators take a member with a default for one that is
+/// always there.
+fn say_default(schema: &mut Value) {
+    let default = schema.as_object_mut().and_then(|schema| schema.remove("default"));
+    if let Some(default) = default {
+        let meaning = schema.get("description").and_then(Value::as_str).unwrap_or_default();
+        schema["description"] = format!("{meaning} If absent, `{default}`.").trim_start().into();
+    }
+}
+
+fn responses(operation: &Operation, types: &mut Types) -> Value {
     let mut responses: BTreeMap<u16, Value> = BTreeMap::new();
+    let output = types.answer(&Source::new((operation.named_output)()));
     for &(status, meaning) in operation.spec.success {
-        let content = json!({operation.content_type: {"schema": operation.output}});
+        let content = json!({operation.content_type: {"schema": output}});
         responses.insert(status, json!({"description": meaning, "content": content}));
     }
     if operation.takes_key() {
-        let content = json!({operation.content_type: {"schema": operation.output}});
+        let content = json!({operation.content_type: {"schema": output}});
         let meaning = "The answer for an earlier call with the same idempotency key, `replayed`, as it is now.";
         responses
             .entry(200)
@@ -205,6 +242,18 @@ fn responses(operation: &Operation) -> Value {
     }
     for &(status, meaning) in operation.spec.empty {
         responses.insert(status, json!({"description": meaning}));
+    }
+    if operation.spec.lenient {
+        let tag = json!({"description": "Its tag, for `If-None-Match`.", "schema": {"type": "string"}});
+        let vary = json!({"description": "`Accept`: some addresses have a page, too.", "schema": {"type": "string"}});
+        responses.insert(
+            304,
+            json!({"description": "The caller has it: `If-None-Match` names its tag."}),
+        );
+        for response in responses.values_mut() {
+            response["headers"]["ETag"] = tag.clone();
+            response["headers"]["Vary"] = vary.clone();
+        }
     }
     for (status, meaning) in refusals(operation) {
         let mut refused = refusal(status, meaning);

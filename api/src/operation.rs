@@ -99,6 +99,8 @@ pub struct Operation {
     pub input: InputSchema,
     /// JSON schema of the answer.
     pub output: Value,
+    /// Generates that schema with its types by name.
+    pub named_output: fn() -> Value,
     /// Media type of the answer.
     pub content_type: &'static str,
     call: Box<Handler>,
@@ -149,6 +151,7 @@ impl Operations {
             spec,
             input: InputSchema::of::<I>(bounds),
             output: O::schema(),
+            named_output: O::named,
             content_type: O::CONTENT_TYPE,
             call: handler(function),
             replay: None,
@@ -179,6 +182,7 @@ impl Operations {
             },
             input: InputSchema::with::<I>(bounds, Some(repeats::member())),
             output: repeats::marked_schema(O::schema()),
+            named_output: || repeats::marked_schema(O::named()),
             content_type: O::CONTENT_TYPE,
             call: handler(function),
             replay: Some(replay),

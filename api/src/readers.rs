@@ -18,7 +18,7 @@ use crate::periodic::Rounds;
 /// Interval at which readers are stored.
 const STORE_INTERVAL: Duration = Duration::from_secs(1);
 /// Readers that a process remembers. Beyond it begins anew, and what is stored stays.
-const MOST: usize = 100_000;
+const MOST_KNOWN: usize = 100_000;
 
 /// Readers that are not stored yet, and those that need no second note. Clones share them.
 #[derive(Clone, Debug, Default)]
@@ -42,7 +42,7 @@ impl Readers {
         if seen.known.contains(&(project.id, operator)) {
             return;
         }
-        if seen.known.len() >= MOST {
+        if seen.known.len() >= MOST_KNOWN {
             seen.known.clear();
         }
         seen.known.insert((project.id, operator));

@@ -33,6 +33,10 @@ impl<T: JsonSchema + 'static> Answer for Rendered<T> {
         schema::of_output::<T>()
     }
 
+    fn named() -> Value {
+        schema::named_output::<T>()
+    }
+
     fn into_output(self) -> Result<Output, ApiError> {
         // A copy of `Bytes` shares the text, so an answer costs no copy of it.
         Ok(Output::Whole {

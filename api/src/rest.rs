@@ -29,11 +29,13 @@ use crate::probes;
 use crate::web::{self, Frame, Visit};
 
 mod body;
+mod cors;
 mod head;
 mod input;
 mod mcp;
 pub(crate) mod paid;
 mod upload_part;
+mod validators;
 
 pub(crate) use upload_part::{UPLOAD_PART_PATH, described as described_part};
 
@@ -84,19 +86,37 @@ pub(crate) fn router(app: App, operations: Operations) -> Router {
             call(route.clone(), Arc::clone(page.unwrap_or(&target)), request)
         };
         router = router.route(spec.path, on(filter, handler));
-        if paid::is_paid(spec.path) {
-            router = router.route(spec.path, axum::routing::options(paid::preflight));
-        }
+    }
+    for (path, methods) in cors::methods(&surface.operations) {
+        let surface = surface.clone();
+        let asked = move |request: Request| {
+            let (surface, methods) = (surface.clone(), methods.clone());
+            async move { options(&surface, &methods, request.into_parts().0).await }
+        };
+        router = router.route(path, axum::routing::options(asked));
     }
     let (missing, refused, taking) = (surface.clone(), surface.clone(), Arc::clone(&surface.app));
+    let sending = surface.clone();
     router
         .merge(probes::drain(surface.app.drain.clone()))
         .route(ASSETS, axum::routing::get(asset))
         .merge(mcp::routes(&surface))
         .route(
             UPLOAD_PART_PATH,
-            axum::routing::put(move |Path((id, n)): Path<(String, String)>, request: Request| {
-                upload_part::put(App::clone(&taking), id, n, request)
+            axum::routing::put(
+                move |Path((id, n)): Path<(String, String)>, request: Request| async move {
+                    let mut response = upload_part::put(App::clone(&taking), id, n, request).await;
+                    cors::open(response.headers_mut());
+                    response
+                },
+            )
+            .options(move |request: Request| async move {
+                options(
+                    &sending,
+                    &HeaderValue::from_static("PUT, OPTIONS"),
+                    request.into_parts().0,
+                )
+                .await
             }),
         )
         .fallback(move |request: Request| {
@@ -148,7 +168,7 @@ async fn identify(surface: Served, mut request: Request, next: Next) -> Response
         headers.insert(REQUEST_ID, id);
     }
     if is_paid {
-        paid::open(headers);
+        paid::keep_private(headers);
     }
     // Browsers must not guess another media type for content that users wrote.
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
@@ -197,9 +217,16 @@ async fn call(surface: Served, operation: Arc<Operation>, request: Request) -> R
     });
     match dispatched.await {
         Ok(output) => {
+            let output = if operation.spec.lenient {
+                validators::tagged(output, &parts.headers)
+            } else {
+                output
+            };
             let mut response = answer(output);
             if is_page {
                 web::protect(response.headers_mut());
+            } else {
+                cors::open(response.headers_mut());
             }
             response
         }
@@ -209,10 +236,12 @@ async fn call(surface: Served, operation: Arc<Operation>, request: Request) -> R
             if !expects_continue {
                 body::discard(&mut body).await;
             }
-            match visit {
-                Some(visit) => refused_page(app, &error, &visit, &parts.method, &id),
-                None => refusal(&error.naming_headers(&sent), &id),
+            if let Some(visit) = visit {
+                return refused_page(app, &error, &visit, &parts.method, &id);
             }
+            let mut response = refusal(&error.naming_headers(&sent), &id);
+            cors::open(response.headers_mut());
+            response
         }
     }
 }
@@ -227,9 +256,12 @@ fn answer(output: Output) -> Response {
         } => {
             let mut response = Response::new(Body::from(body));
             *response.status_mut() = status;
-            response
-                .headers_mut()
-                .insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+            // A 304 has neither a body nor a media type (RFC 9110 section 15.4.5).
+            if status != StatusCode::NOT_MODIFIED {
+                response
+                    .headers_mut()
+                    .insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+            }
             response.headers_mut().extend(headers);
             response
         }
@@ -239,7 +271,6 @@ fn answer(output: Output) -> Response {
             content_type,
             body,
         } => {
-            // A 304 has neither a body nor a media type (RFC 9110 section 15.4.5).
             let is_empty = status == StatusCode::NOT_MODIFIED;
             let body = if is_empty {
                 Body::empty()
@@ -290,6 +321,15 @@ async fn asset(request: Request) -> Response {
         HeaderValue::from_static("public, max-age=31536000, immutable"),
     );
     response
+}
+
+/// Answers a browser that asks what a page of another site may send; nobody else has a use for this method.
+async fn options(surface: &Served, methods: &HeaderValue, parts: Parts) -> Response {
+    // Clients of payments ask without saying what for.
+    if cors::is_preflight(&parts) || paid::is_paid(parts.uri.path()) {
+        return cors::preflight(methods);
+    }
+    no_operation(&surface.app, parts, method_not_allowed()).await
 }
 
 /// Returns the 405 for a path that takes other methods.

@@ -16,15 +16,25 @@ pub trait Sandbox: Debug + Send + Sync {
     /// Checks that a statement is allowed, before any file is opened for it.
     async fn check(&self, sql: &str) -> Result<(), Failure>;
 
-    /// Runs a statement over the table `records`, which contains the records of `snapshot`, and returns up to `limit`
-    /// rows. `contract` gives the columns; a snapshot without merges does not know them.
+    /// Runs a statement over the table `records`, which contains the records of `snapshot`. `contract` gives the columns;
+    /// a snapshot without merges does not know them.
     async fn query(
         &self,
         contract: &Arc<Contract>,
         snapshot: &Snapshot,
-        sql: &str,
-        limit: u32,
+        asked: &Asked<'_>,
     ) -> Result<Answered, Failure>;
+}
+
+/// A statement that is asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// SQL of the buyer, one SELECT.
+    pub sql: &'a str,
+    /// Greatest number of rows.
+    pub limit: u32,
+    /// True if each run must give the rows in the same order, where the statement leaves it open. It takes one thread.
+    pub is_steady: bool,
 }
 
 /// The answer to a statement.

@@ -28,6 +28,11 @@ pub struct InputSchema {
     validator: Result<Validator, String>,
     /// Greatest `maxItems` anywhere in the schema.
     longest: usize,
+    /// Generates the schema with its types by name.
+    named: fn() -> Value,
+    /// Member that is not one of the type, with its schema.
+    further: Option<(&'static str, Value)>,
+    bounds: Vec<Bound>,
 }
 
 impl InputSchema {
@@ -37,10 +42,10 @@ impl InputSchema {
     }
 
     /// Generates it with a further member, which is not one of `I`.
-    pub fn with<I: JsonSchema>(bounds: &[Bound], member: Option<(&str, Value)>) -> Self {
+    pub fn with<I: JsonSchema>(bounds: &[Bound], further: Option<(&'static str, Value)>) -> Self {
         let mut document = generate::<I>(SchemaSettings::draft2020_12().for_deserialize());
-        if let Some((name, schema)) = member {
-            document["properties"][name] = schema;
+        if let Some((name, schema)) = &further {
+            document["properties"][*name] = schema.clone();
         }
         for bound in bounds.iter().filter(|bound| bound.asserted) {
             bound.set(&mut document);
@@ -59,7 +64,22 @@ impl InputSchema {
             longest: longest(&document),
             document,
             validator,
+            named: named::<I, true>,
+            further,
+            bounds: bounds.to_vec(),
         }
+    }
+
+    /// Returns the published schema with its types by name: `title` names the root, and `$defs` has the others.
+    pub fn named(&self) -> Value {
+        let mut named = (self.named)();
+        if let Some((name, schema)) = &self.further {
+            named["properties"][*name] = schema.clone();
+        }
+        for bound in &self.bounds {
+            bound.set(&mut named);
+        }
+        named
     }
 
     /// Returns the schema of one member of the input.
@@ -163,10 +183,25 @@ pub struct Bound {
 
 impl Bound {
     fn set(self, document: &mut Value) {
-        if let Some(Value::Object(schema)) = document.pointer_mut(self.at) {
+        let mut at = String::new();
+        for step in self.at.split('/').skip(1) {
+            // A schema with its types by name refers to them on the way.
+            if let Some(type_at) = referred(document, &at) {
+                at = type_at;
+            }
+            at = format!("{at}/{step}");
+        }
+        if let Some(Value::Object(schema)) = document.pointer_mut(&at) {
             schema.insert(self.keyword.to_owned(), self.value.into());
         }
     }
+}
+
+/// Returns the pointer to the type that the schema at a pointer refers to, also as one of two with null.
+fn referred(document: &Value, at: &str) -> Option<String> {
+    let schema = document.pointer(at)?;
+    let reference = schema.get("$ref").or_else(|| schema.pointer("/anyOf/0/$ref"))?;
+    reference.as_str()?.strip_prefix('#').map(str::to_owned)
 }
 
 /// Returns the schema of the JSON that `O` is serialized to.
@@ -174,20 +209,36 @@ pub fn of_output<O: JsonSchema>() -> Value {
     generate::<O>(SchemaSettings::draft2020_12().for_serialize())
 }
 
+/// Returns the same schema with its types by name: `title` names the root, and `$defs` has the others.
+pub fn named_output<O: JsonSchema>() -> Value {
+    named::<O, false>()
+}
+
+fn named<T: JsonSchema, const INPUT: bool>() -> Value {
+    let settings = SchemaSettings::draft2020_12();
+    let settings = if INPUT {
+        settings.for_deserialize()
+    } else {
+        settings.for_serialize()
+    };
+    schema_of::<T>(settings, false).into()
+}
+
 /// Returns a self-contained schema, since clients that list operations as tools cannot follow references.
 fn generate<T: JsonSchema>(settings: SchemaSettings) -> Value {
-    let mut schema = settings
-        .with(|settings| {
-            // Tools of MCP and many clients read a schema without following references.
-            settings.inline_subschemas = true;
-            settings.meta_schema = None;
-        })
-        .with_transform(RecursiveTransform(plain))
-        .into_generator()
-        .into_root_schema_for::<T>();
+    let mut schema = schema_of::<T>(settings, true);
     // The title is the Rust name of the type, which has no meaning for callers.
     schema.remove("title");
     schema.into()
+}
+
+fn schema_of<T: JsonSchema>(settings: SchemaSettings, inline: bool) -> Schema {
+    let settings = settings.with(|settings| {
+        settings.inline_subschemas = inline;
+        settings.meta_schema = None;
+    });
+    let generator = settings.with_transform(RecursiveTransform(plain)).into_generator();
+    generator.into_root_schema_for::<T>()
 }
 
 /// Removes what has meaning in Rust only: number formats, and null as a second way to omit a member.
@@ -218,6 +269,16 @@ fn plain(schema: &mut Schema) {
 /// Removes null from a member's types if it was added for an `Option`: then there are two types. A member whose null
 /// has a meaning lists more, or is not made from an `Option`.
 fn without_null(property: &mut Map<String, Value>) {
+    // A type with a name, or null.
+    if let Some(Value::Array(ways)) = property.get("anyOf")
+        && let [Value::Object(reference), null] = ways.as_slice()
+        && reference.contains_key("$ref")
+        && null.get("type").is_some_and(|word| word == "null")
+    {
+        let reference = reference.clone();
+        property.remove("anyOf");
+        property.extend(reference);
+    }
     if let Some(Value::Array(types)) = property.get_mut("type")
         && types.len() == 2
     {

@@ -1,7 +1,10 @@
 //! A service over temporary directories, for tests of this package.
 
+pub(crate) mod browser;
+
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use axum::body::Body;
@@ -32,9 +35,10 @@ use crate::config::{Config, Limits};
 use crate::drain::Drain;
 use crate::egress::Egress;
 use crate::flow::{Backlog, Relay, SweeperConfig, Validation, Waiters};
+use crate::letters::{self, Payload};
 use crate::limit::Limiter;
 use crate::ops::uploads::UploadPlane;
-use crate::sandbox::{Answered, Column, Failure, Sandbox};
+use crate::sandbox::{Answered, Asked, Column, Failure, Sandbox};
 use crate::usage::Usage;
 
 /// Returns the limits of the interface.
@@ -117,8 +121,8 @@ pub(crate) fn config() -> Config {
     }
 }
 
-/// A sandbox that acts on keywords instead of SQL (`hang`, `time out`, `wait`, `refuse`, `fail`, `explode`), and
-/// otherwise counts the records.
+/// A sandbox that acts on keywords instead of SQL (`hang`, `time out`, `wait`, `refuse`, `fail`, `explode`,
+/// `list`), and otherwise counts the records.
 #[derive(Debug, Default)]
 pub(crate) struct Scripted {
     /// Notified for each statement that hangs.
@@ -132,9 +136,9 @@ impl Sandbox for Scripted {
         (sql != "refuse").then_some(()).ok_or(Failure::Refused { reason })
     }
 
-    async fn query(&self, _: &Arc<Contract>, snapshot: &Snapshot, sql: &str, limit: u32) -> Result<Answered, Failure> {
+    async fn query(&self, _: &Arc<Contract>, snapshot: &Snapshot, asked: &Asked<'_>) -> Result<Answered, Failure> {
         let message = "division by zero".to_owned();
-        match sql {
+        match asked.sql {
             "hang" => {
                 self.hanging.notify_one();
                 std::future::pending().await
@@ -144,13 +148,30 @@ impl Sandbox for Scripted {
             "fail" => Err(Failure::Failed { message }),
             "explode" => Err(Failure::TooLarge { message }),
             "be gone" => Err(Failure::Unavailable { context: message }),
+            // As many rows of a kilobyte as may be, in another order each time where that is left open.
+            "list" => {
+                let mut rows: Vec<_> = (0..asked.limit)
+                    .map(|row| format!("[\"{row} {}\"]", "x".repeat(1_000)))
+                    .collect();
+                if !asked.is_steady {
+                    rows.reverse();
+                }
+                Ok(Answered {
+                    columns: Vec::new(),
+                    rows: rows
+                        .into_iter()
+                        .map(|row| RawValue::from_string(row).unwrap())
+                        .collect(),
+                    truncated: true,
+                })
+            }
             _ => Ok(Answered {
                 columns: vec![Column {
                     name: "n".to_owned(),
                     kind: "Int64".to_owned(),
                     nullable: false,
                 }],
-                rows: [snapshot.record_count(), limit.into()]
+                rows: [snapshot.record_count(), asked.limit.into()]
                     .map(|value| RawValue::from_string(format!("[{value}]")).unwrap())
                     .into(),
                 truncated: false,
@@ -312,12 +333,9 @@ impl Service {
     pub(crate) async fn mailed_token(&self) -> String {
         let now = self.app.clock.now();
         let flow = self.app.store.flow();
-        let jobs = flow
-            .jobs_lease(now, std::time::Duration::from_hours(1), 99)
-            .await
-            .unwrap();
+        let jobs = flow.jobs_lease(now, Duration::from_hours(1), 99).await.unwrap();
         assert_eq!(jobs.len(), 1);
-        let letter = crate::letters::letter(&self.app, &jobs[0], now).await;
+        let letter = letters::letter(&self.app, &jobs[0], now).await;
         flow.job_done(&jobs[0].id).await.unwrap();
         let text = letter.unwrap().unwrap().text;
         let (_, rest) = text.split_once("?token=").unwrap();
@@ -339,6 +357,21 @@ impl Service {
         };
         let granted = self.app.store.money().grant(new).await.unwrap();
         assert_eq!(granted, store::Granted::Done);
+    }
+
+    /// Sets the payout address of an operator, which is used after `wait`.
+    pub(crate) async fn paid_out_at(&self, operator: OperatorId, address: &str, wait: Duration) {
+        let now = self.app.clock.now();
+        let effective_at = now.plus(wait);
+        let payload = Payload::PayoutChanged {
+            operator,
+            address: address.to_owned(),
+            effective_at: effective_at.micros(),
+        };
+        let letter = letters::mail(&payload, Some(operator), None, now);
+        let accounts = self.app.store.accounts();
+        let set = accounts.payout_set(operator, address.to_owned(), effective_at, letter, now);
+        set.await.unwrap();
     }
 
     /// Creates an agent and returns its key.

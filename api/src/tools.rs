@@ -56,6 +56,21 @@ const OWN: [&str; 11] = [
     "my_earnings",
 ];
 
+/// Tools whose answers are small, whatever anybody wrote: a few thousand bytes.
+const SMALL: [&str; 6] = [
+    "set_knowledge_price",
+    "answer_request",
+    "review_item",
+    "report_content",
+    "my_quota",
+    "my_earnings",
+];
+
+/// Returns true if each answer of a tool is small.
+pub(crate) fn is_small(name: &str) -> bool {
+    SMALL.contains(&name)
+}
+
 /// Returns true if an answer or an error of a tool may quote texts of other operators. Every tool does that is not known to
 /// quote none.
 pub(crate) fn may_quote_others(name: &str) -> bool {

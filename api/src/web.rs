@@ -21,7 +21,7 @@ use crate::error::ApiError;
 
 /// Cookie of a session. The prefix makes browsers take it only from this host, by TLS or loopback (RFC 6265bis section
 /// 4.1.3.2).
-const SESSION: &str = "__Host-sluice";
+pub(crate) const SESSION: &str = "__Host-sluice";
 /// Cookie of the colour scheme that the person chose.
 const THEME: &str = "theme";
 /// Cookie of the path that a person goes to after signing in.
@@ -234,6 +234,14 @@ impl View {
         self
     }
 
+    /// Gives the page the status and the headers of an error that it shows.
+    #[must_use]
+    pub(crate) fn of_error(mut self, error: &ApiError) -> Self {
+        self.status = error.status();
+        self.headers.extend(error.headers().iter().cloned());
+        self
+    }
+
     /// Adds a header.
     #[must_use]
     pub(crate) fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
@@ -365,9 +373,7 @@ pub(crate) fn refusal(error: &ApiError, visit: &Visit, method: &Method, request_
         headers: Vec::new(),
         html: String::new(),
     });
-    let mut view = view.with_status(error.status());
-    view.headers.extend(error.headers().iter().cloned());
-    view
+    view.of_error(error)
 }
 
 /// Facts about the service that every page shows.

@@ -110,6 +110,16 @@ impl Sandbox {
 
     /// Runs one statement over `records` and returns at most `limit` rows. Dropping the future ends the query.
     pub async fn query(&self, records: &Records, sql: &str, limit: u32) -> Result<Answer, Error> {
+        self.answer(records, sql, limit, false).await
+    }
+
+    /// Does the same with one thread, so that each run gives the rows in the same order where the statement leaves it
+    /// open.
+    pub async fn query_steadily(&self, records: &Records, sql: &str, limit: u32) -> Result<Answer, Error> {
+        self.answer(records, sql, limit, true).await
+    }
+
+    async fn answer(&self, records: &Records, sql: &str, limit: u32, is_steady: bool) -> Result<Answer, Error> {
         // A refused statement costs no process and no place in the queue.
         check(sql).await?;
         let config = &self.inner.config;
@@ -124,6 +134,7 @@ impl Sandbox {
             contract: Arc::clone(&records.contract),
             sql: sql.to_owned(),
             limit,
+            is_steady,
             now: config.clock.now(),
             parts: records
                 .parts

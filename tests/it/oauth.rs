@@ -71,14 +71,19 @@ async fn clients_of_others_complete_the_flows() {
 
 /// Lets the person agree to a request, and returns the address that the browser goes to.
 pub(crate) async fn agree(site: &Site, session: &str, asked: &str) -> String {
+    let url = Url::parse(asked).unwrap();
+    // A request without scopes asks to read, and a person who changes nothing lets no app spend.
+    let scope = url.query_pairs().find(|(name, _)| name == "scope");
+    let scope = scope.map_or_else(|| "read".to_owned(), |(_, scope)| scope.into_owned());
+    agree_to(site, session, asked, &scope.replace(" spend", "")).await
+}
+
+/// Lets the person tick scopes and agree, and returns the address that the browser goes to.
+pub(crate) async fn agree_to(site: &Site, session: &str, asked: &str, scope: &str) -> String {
     let asked = Url::parse(asked).unwrap();
     let app = App::known(site.http.base(), "");
     let path = format!("{}?{}", asked.path(), asked.query().unwrap());
-    // A request without scopes asks to read, and a person who changes nothing lets no app spend.
-    let scope = asked.query_pairs().find(|(name, _)| name == "scope");
-    let scope = scope.map_or_else(|| "read".to_owned(), |(_, scope)| scope.into_owned());
-    let scope = scope.replace(" spend", "");
-    let fields = app.fields(session, &path, &scope, "new").await;
+    let fields = app.fields(session, &path, scope, "new").await;
     let fields: Vec<_> = fields.iter().map(|(name, value)| (*name, value.as_str())).collect();
     let answer = app.browse(session, "/oauth/authorize", Some(&fields)).await.expect(303);
     answer.header("location").to_owned()

@@ -34,7 +34,7 @@ pub(crate) const ALWAYS: [&str; 15] = [
     "/leaderboard",
     "/takedowns",
     "/report",
-    "/faucet",
+    "/test-usdc",
     "/signup",
     "/signin",
     "/terms",

@@ -21,7 +21,7 @@ use self::table::{Expected, Row, rows};
 use crate::accounts::on_each;
 
 /// Paths of pages for people, which programs do not call; [`pages_need_a_session`] says who may open them.
-const PAGES: [&str; 12] = [
+const PAGES: [&str; 13] = [
     "/console",
     "/report",
     "/requests",
@@ -34,6 +34,7 @@ const PAGES: [&str; 12] = [
     "/signout",
     "/theme",
     "/assets",
+    "/test-usdc",
 ];
 /// Rows that name a kind of address, with the routes that serve them.
 const SIGNED: [(&str, &str, &str); 2] = [
@@ -222,7 +223,10 @@ fn message_of(answer: &Answer) -> Value {
 /// Parts of an operation's answer that its published description lacks.
 fn undescribed(document: &Value, spec: &Spec, answer: &Answer) -> Option<String> {
     // Headers of every message of HTTP, and those that forbid its storage and its misuse.
-    const GENERAL: [&str; 8] = [
+    const GENERAL: [&str; 10] = [
+        // Every answer of this surface has them, for browsers.
+        "access-control-allow-origin",
+        "access-control-expose-headers",
         "cache-control",
         "connection",
         "content-length",

@@ -14,6 +14,8 @@ use tokio::process::{Child, ChildStdin, ChildStdout};
 const FOLDER: &str = "SLUICE_TEST_AGENTS";
 /// Variable with the folder that `tests/components/wallets.sh` prints.
 const WALLETS: &str = "SLUICE_TEST_WALLETS";
+/// Variable with the folder that `tests/components/generators.sh` prints.
+const GENERATORS: &str = "SLUICE_TEST_GENERATORS";
 
 /// Folder of the clients.
 #[derive(Clone, Debug)]
@@ -28,6 +30,26 @@ impl Agents {
     /// The installed buyers, and the node of a chain.
     pub fn wallets() -> Option<Self> {
         Self::found(WALLETS, "wallets")
+    }
+
+    /// The installed generators of clients.
+    pub fn generators() -> Option<Self> {
+        Self::found(GENERATORS, "generators")
+    }
+
+    /// A folder from which modules find the packages; it is removed when it is dropped.
+    pub fn folder(&self) -> tempfile::TempDir {
+        tempfile::tempdir_in(&self.0).unwrap()
+    }
+
+    /// A program of the packages of Python.
+    pub fn python(&self, program: &str) -> Command {
+        Command::new(self.0.join("venv/bin").join(program))
+    }
+
+    /// Node.js without a script.
+    pub fn node_itself(&self) -> Command {
+        Command::new(self.0.join("node"))
     }
 
     /// Starts the node of a chain, and returns it with its address. The node ends when it is dropped.
@@ -77,7 +99,7 @@ impl Agents {
         } else {
             // A module finds packages from its own place, so it runs beside them.
             let copy = tempfile::tempdir_in(&self.0).unwrap();
-            for name in [script, "lines.mjs"] {
+            for name in [script, "lines.mjs", "first.mjs"] {
                 std::fs::copy(source.join(name), copy.path().join(name)).unwrap();
             }
             command.arg(copy.path().join(script));
@@ -134,7 +156,8 @@ impl Agents {
         command
     }
 
-    fn node(&self, script: &str) -> Command {
+    /// Node.js with a script of a package.
+    pub fn node(&self, script: &str) -> Command {
         let mut command = Command::new(self.0.join("node"));
         command.arg(self.0.join("node_modules").join(script));
         command
@@ -181,12 +204,19 @@ impl Conversation {
 
     /// Waits for a line with this member, and returns the member.
     pub async fn hear(&mut self, member: &str) -> Value {
+        self.hear_either(member, member).await
+    }
+
+    /// Waits for a line with one of two members, and returns the member.
+    pub async fn hear_either(&mut self, one: &str, other: &str) -> Value {
         loop {
             let line = self.output.next_line().await.unwrap();
-            let line = line.unwrap_or_else(|| panic!("{} ended before it said `{member}`", self.name));
+            let line = line.unwrap_or_else(|| panic!("{} ended before it said `{other}`", self.name));
             let mut value: Value = serde_json::from_str(&line).unwrap_or_else(|_error| panic!("{}: {line}", self.name));
-            if let Some(found) = value.get_mut(member) {
-                return found.take();
+            for member in [one, other] {
+                if let Some(found) = value.get_mut(member) {
+                    return found.take();
+                }
             }
         }
     }

@@ -2,6 +2,7 @@
 //!
 //! Invariant: HTML within a document is shown as text.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use askama::Template;
@@ -45,8 +46,60 @@ fn web(address: CowStr<'_>) -> CowStr<'_> {
     if is_safe { address } else { CowStr::from("") }
 }
 
+/// The most blocks that one line of a document opens within each other.
+const MOST_NESTED: usize = 32;
+
+/// Returns the place in a line of the marker that would open a block within [`MOST_NESTED`] others: a quotation or an item of
+/// a list (`CommonMark` sections 5.1 and 5.2).
+fn too_deep(line: &str) -> Option<usize> {
+    let is_rule = |marker: char| line.chars().all(|letter| letter == marker || letter.is_whitespace());
+    if ['-', '*', '_'].into_iter().any(is_rule) {
+        return None;
+    }
+    let mut at = 0;
+    for nested in 0.. {
+        let rest = &line[at..];
+        let text = rest.trim_start_matches([' ', '\t']);
+        let begin = at + rest.len() - text.len();
+        let number = text.trim_start_matches(|digit: char| digit.is_ascii_digit());
+        let marker = text.len() - number.len();
+        let opens = match number.chars().next() {
+            Some('>') => marker == 0,
+            Some('-' | '+' | '*') => marker == 0 && number[1..].starts_with([' ', '\t']),
+            Some('.' | ')') => marker > 0 && number[1..].starts_with([' ', '\t']),
+            _ => false,
+        };
+        if !opens {
+            return None;
+        }
+        if nested == MOST_NESTED {
+            return Some(begin + marker);
+        }
+        at = begin + marker + 1;
+    }
+    None
+}
+
+/// Makes text of the markers of blocks that are too deep: the parser looks for all open blocks at the start of every line.
+fn shallow(markdown: &str) -> Cow<'_, str> {
+    if markdown.lines().all(|line| too_deep(line).is_none()) {
+        return markdown.into();
+    }
+    let mut text = String::with_capacity(markdown.len() + 16);
+    for line in markdown.split_inclusive('\n') {
+        let (before, after) = line.split_at(too_deep(line).unwrap_or(0));
+        text.push_str(before);
+        if !before.is_empty() {
+            text.push('\\');
+        }
+        text.push_str(after);
+    }
+    text.into()
+}
+
 impl Rendered {
     pub(crate) fn of(markdown: &str) -> Self {
+        let markdown = &shallow(markdown);
         let mut level_before = HeadingLevel::H1;
         // Tables alone. Footnotes, for one, would put ids of the author's choice into the page, which
         // could stand in for those of our own elements.

@@ -65,7 +65,7 @@ impl PaidPage {
     }
 }
 
-/// `GET /faucet`: a form to `POST /faucet` with `wallet` and `next`.
+/// `GET /test-usdc`: a form to `POST /test-usdc` with `wallet` and `next`.
 #[derive(Debug, Template)]
 #[template(path = "faucet.html")]
 pub struct FaucetPage {
@@ -76,11 +76,11 @@ pub struct FaucetPage {
     /// Balance of that wallet in micro-USDC, once one is named.
     pub balance: Option<i64>,
     /// Whole test USDC of a gift.
-    pub usual: u32,
-    /// Most of a wallet in a day.
-    pub a_wallet: u32,
-    /// Most of a person in a day.
-    pub a_caller: u32,
+    pub gift: u32,
+    /// Most test USDC of a wallet in a day.
+    pub most_of_wallet: u32,
+    /// Most test USDC that a person asks for in a day.
+    pub most_of_person: u32,
     /// Network of the token (CAIP-2).
     pub network: String,
     /// Address of the token.

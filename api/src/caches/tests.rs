@@ -3,6 +3,7 @@ use store::{Agent, NewOperator, OperatorCreated, ProjectChanges, ProjectStatus};
 
 use super::*;
 use crate::auth::{Secret, SecretKind};
+use crate::room::Room;
 use crate::testing::{Got, Service};
 
 const INFO: &str = "/projects/weather";
@@ -304,6 +305,7 @@ async fn a_page_is_of_one_version_and_place_only() {
         root: Root::EMPTY,
         offset: 0,
         limit: 10,
+        size: PageSize::LARGE,
     };
     caches.remember_page(key, &page);
     assert_eq!(caches.page(&key), Some(page));
@@ -314,6 +316,10 @@ async fn a_page_is_of_one_version_and_place_only() {
         },
         PageKey { offset: 1, ..key },
         PageKey { limit: 11, ..key },
+        PageKey {
+            size: Room::of_tools().page_size(),
+            ..key
+        },
         PageKey {
             dataset: DatasetId::from_bytes([7; 16]),
             ..key

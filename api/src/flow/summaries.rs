@@ -21,6 +21,7 @@ use crate::error::chain;
 use crate::ops::knowledge::refused;
 use crate::ops::reading;
 use crate::periodic::Rounds;
+use crate::room::PageSize;
 
 /// Interval at which versions without a summary are looked for.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
@@ -171,7 +172,7 @@ impl Summaries {
         };
         let first = snapshot.record_count().saturating_sub(RECORDS as u64);
         let nothing = |_: &RecordBatch| Ok(());
-        let pages = reading::page(&snapshot, Columns::Records, first, RECORDS, nothing).await;
+        let pages = reading::page(&snapshot, Columns::Records, first..u64::MAX, PageSize::LARGE, nothing).await;
         let records = pages.map_err(|error| Error::Render(error.reason().to_owned()))?;
         let records = records.iter().flat_map(|((), records)| records);
         Ok(records

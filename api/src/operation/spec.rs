@@ -222,6 +222,9 @@ pub struct Spec {
     /// True if the function reads the body itself, from [`Cx::body`](crate::cx::Cx). Such a call may have further
     /// parameters, which are ignored: OAuth wants that of its endpoints (RFC 6749 section 3.1).
     pub opaque: bool,
+    /// True for a document that people share the address of: query parameters that it does not know are ignored, since
+    /// such links grow some on the way. Pages ignore them in any case.
+    pub lenient: bool,
     /// Members that exist but never change. A call that names one is refused with a sentence that says so.
     pub immutable: &'static [&'static str],
     /// Statuses of success, each with its meaning.
@@ -294,6 +297,7 @@ impl Spec {
         raw_body_member: None,
         keeps_digits: false,
         opaque: false,
+        lenient: false,
         immutable: &[],
         success: &[(200, "The answer.")],
         empty: &[],

@@ -47,6 +47,7 @@ pub(super) fn add(table: &mut Operations) {
             name: "activity_atom",
             path: "/activity.atom",
             summary: "The newest of it as an Atom feed (RFC 4287)",
+            lenient: true,
             ..base()
         },
         &[],
@@ -59,7 +60,9 @@ pub(super) fn add(table: &mut Operations) {
             headers: &[("lastEventId", "Last-Event-ID")],
             summary: "The same as it happens, as server-sent events",
             description: "Each event has the cursor of its entry as `id`. A client that comes back names the last one \
-                          and gets what came after it.",
+                          and gets what came after it. One that names a cursor beyond the newest, as after the service \
+                          was set back to a backup, gets an event `reset` at once, whose `id` is the newest, and then \
+                          what comes after that.",
             ..base()
         },
         &[],

@@ -133,7 +133,8 @@ fn add_requests(table: &mut Operations) {
             name: "list_requests",
             path: "/community/requests",
             summary: "Requests on the board, newest first, with counts per status, kind and category",
-            description: "Each count ignores its own condition.",
+            description: "Each count ignores its own condition. Requests that do not fit are those of the same call with \
+                          `offset` set to `nextOffset`.",
             accepts: ANYONE_OR_APP,
             failure: &[(403, "The token of an app lacks the scope `read`.")],
             answer_headers: LACKS_SCOPE,
@@ -148,7 +149,8 @@ fn add_requests(table: &mut Operations) {
             path: "/community/requests/{id}",
             summary: "A request with its answers",
             description: "Each answer shows the item that it links, if it was chosen, and if the requester's operator \
-                          bought the item, by credits or by x402 from its proved payout wallet.",
+                          bought the item, by credits or by x402 from its proved payout wallet. Answers that do not fit \
+                          are those of the same call with `offset` set to `nextOffset`.",
             accepts: PUBLIC,
             failure: &[NO_REQUEST],
             ..base()

@@ -18,6 +18,7 @@ use crate::error::ApiError;
 use crate::operation::{Item, KEY, Operations, Spec};
 use crate::ops::reading::{self, MAX_EXACT_INTEGER, NO_VERSION, NOT_BOUGHT, NOT_YET};
 use crate::rendered::{self, Rendered};
+use crate::room::Room;
 use crate::schema::Bound;
 
 pub(super) fn add(table: &mut Operations, limits: &Limits) {
@@ -27,7 +28,7 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
             path: "/projects/{slug}/data",
             summary: "A page of the records of a version",
             description: "Without `version`, the latest; keep the `version` of the first page for the ones after it. A \
-                          page of very large records has fewer than `limit`; it goes on at `nextOffset`.",
+                          page with many bytes has fewer than `limit`; it goes on at `nextOffset`.",
             tag: "datasets",
             accepts: KEY,
             item: Item::Project,
@@ -95,6 +96,7 @@ async fn read(cx: Cx, input: Read) -> Result<Rendered<Page>, ApiError> {
     let version = input.version.map(Version);
     let limit = input.limit.unwrap_or(cx.app.limits.default_page_records);
     let snapshot = reading::entitled(&cx, &project, version).await?;
+    let size = Room::of(&cx).page_size();
     // Access was decided above. The page is the same for everybody who has it.
     let key = snapshot.root_at(snapshot.version()).map(|root| PageKey {
         dataset: project.id,
@@ -102,6 +104,7 @@ async fn read(cx: Cx, input: Read) -> Result<Rendered<Page>, ApiError> {
         root,
         offset: input.offset,
         limit,
+        size,
     });
     let caches = &cx.app.process.caches;
     if let Some(page) = key.and_then(|key| caches.page(&key)) {
@@ -110,11 +113,12 @@ async fn read(cx: Cx, input: Read) -> Result<Rendered<Page>, ApiError> {
     let total = snapshot.record_count();
     // The page needs the records only, and nothing of their batches.
     let (offset, nothing) = (input.offset, |_: &RecordBatch| Ok(()));
-    let pages = reading::page(&snapshot, Columns::Records, offset, limit as usize, nothing).await?;
+    let rows = offset..offset.saturating_add(limit.into());
+    let pages = reading::page(&snapshot, Columns::Records, rows, size, nothing).await?;
     let items: Vec<_> = pages.into_iter().flat_map(|((), records)| records).collect();
     let next_offset = input.offset.saturating_add(items.len() as u64);
     let page = rendered::json(&Page {
-        // A page of very large records is shorter than `limit`, so its length and not the limit decides where the next
+        // A page can be shorter than `limit` for its size, so its length and not the limit decides where the next
         // begins.
         next_offset: (next_offset < total && !items.is_empty()).then_some(next_offset),
         items,

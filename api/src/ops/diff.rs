@@ -23,6 +23,7 @@ use crate::cx::Cx;
 use crate::entitlement;
 use crate::error::ApiError;
 use crate::operation::{Item, OPTIONAL, Operations, Spec};
+use crate::room::{PageSize, Room};
 use crate::schema::Bound;
 use crate::wire::When;
 
@@ -37,9 +38,9 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
             summary: "The records appended after one version up to another, with who contributed them",
             description: "`limit=0` answers the contributions only and needs no credential; with one, it counts \
                           toward egress like any other. The records need an agent \
-                          key and, of a paid project, the version `to`. Contributions beyond the first 500 are those \
-                          of the same call with `from` set to `nextFrom`. A page of very large records has fewer than \
-                          `limit`; it goes on at `nextOffset`.",
+                          key and, of a paid project, the version `to`. Contributions beyond the first 500, or those that \
+                          fit, are those of the same call with `from` set to `nextFrom`. A page with many bytes has \
+                          fewer than `limit`; it goes on at `nextOffset`.",
             tag: "datasets",
             accepts: OPTIONAL,
             item: Item::Records,
@@ -185,18 +186,26 @@ async fn diff(cx: Cx, input: Between) -> Result<Reply<Diff>, ApiError> {
     let mut contributions = published(&cx, &project, from, to, MAX_CONTRIBUTIONS + 1).await?;
     let more = contributions.len() > MAX_CONTRIBUTIONS as usize;
     contributions.truncate(MAX_CONTRIBUTIONS as usize);
-    let next_from = contributions.last().filter(|_| more).map(|last| last.version.0);
+    let mut room = Room::of(&cx);
+    let mut contributions: Vec<Contributed> = contributions.into_iter().map(Into::into).collect();
+    // With records in the answer, the contributions take a third of it at most.
+    let mut of_contributions = if limit > 0 { room.share(3) } else { room };
+    let more = of_contributions.keep(&mut contributions)? || more;
+    room.spend(&contributions)?;
+    let next_from = contributions.last().filter(|_| more).map(|last| last.version);
 
     // An offset beyond the last record gives an empty page, not an error.
     let left = appended.saturating_sub(input.offset).min(limit.into());
     let count = usize::try_from(left).unwrap_or(0);
-    let items = records(&cx, &project, &snapshot, before.saturating_add(input.offset), count).await?;
+    let start = before.saturating_add(input.offset);
+    let mut items = records(&cx, &project, &snapshot, (start, count), room.page_size()).await?;
+    room.keep(&mut items)?;
     let next_offset = input.offset.saturating_add(items.len() as u64);
     Ok(Reply::ok(Diff {
         from: from.0,
         to: to.0,
         appended_count: appended,
-        contributions: contributions.into_iter().map(Into::into).collect(),
+        contributions,
         next_from,
         // A page can end early for its size, so its length decides where the next one begins.
         next_offset: (next_offset < appended && !items.is_empty()).then_some(next_offset),
@@ -234,12 +243,13 @@ async fn records(
     cx: &Cx,
     project: &Project,
     snapshot: &Snapshot,
-    offset: u64,
-    count: usize,
+    (offset, count): (u64, usize),
+    size: PageSize,
 ) -> Result<Vec<Appended>, ApiError> {
     // Records are read first, so that contributors are looked up only for versions on the page.
     let mut found = Vec::with_capacity(count);
-    for (versions, records) in reading::page(snapshot, Columns::All, offset, count, versions).await? {
+    let rows = offset..offset.saturating_add(count as u64);
+    for (versions, records) in reading::page(snapshot, Columns::All, rows, size, versions).await? {
         found.extend(versions.into_iter().zip(records));
     }
     let (Some((first, _)), Some((last, _))) = (found.first(), found.last()) else {

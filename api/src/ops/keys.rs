@@ -17,6 +17,7 @@ pub(super) fn add(table: &mut Operations) {
             description: "Oldest first, each endorsed by the one before it, the last one current. The document only \
                           grows: pin the first key and the highest `sequence` seen.",
             tag: "service",
+            lenient: true,
             success: &[(200, "The keys, signed with the current one.")],
             ..Spec::BASE
         },

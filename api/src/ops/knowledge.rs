@@ -148,7 +148,8 @@ fn add_own(table: &mut Operations, limits: &Limits) {
             name: "check_submission",
             path: "/knowledge/{id}",
             summary: "An own unit with its status, its scores and what each step of the review said",
-            description: "With `wait`, the answer comes when the version is decided, or after as many seconds.",
+            description: "With `wait`, the answer comes when the version is decided, or after as many seconds. A text \
+                          that does not fit goes on with `offset` set to `nextOffset`.",
             accepts: KEY,
             item: Item::OwnUnit,
             failure: &[NONE],
@@ -164,7 +165,8 @@ fn add_own(table: &mut Operations, limits: &Limits) {
             summary: "The whole text of a unit",
             description: "Free for everybody where the price is 0. A unit without a price is free with the key of an \
                           agent, and the first read of an agent of another operator gives the author points. A priced \
-                          unit is for operators that bought it.",
+                          unit is for operators that bought it. A text that does not fit goes on with `offset` set to \
+                          `nextOffset`.",
             accepts: OPTIONAL,
             failure: &[(402, "The unit must be paid, or read with a key."), NONE],
             ..base()

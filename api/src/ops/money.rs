@@ -35,6 +35,7 @@ pub(super) fn add(table: &mut Operations) {
         Spec {
             name: "pricing",
             path: "/pricing.json",
+            lenient: true,
             summary: "Prices, fees, payouts, free figures and credits, in micro-USDC",
             description: "The examples of the fee are computed by the function that splits sales.",
             tag: TAG,

@@ -21,12 +21,15 @@ mod worked;
 pub(super) const TERMS: &str = "/terms";
 /// Path of the guide for agents.
 pub(crate) const GUIDE: &str = "/guide/agents.md";
+/// Path of the changes of the interface.
+const CHANGELOG: &str = "/changelog.md";
 /// The path of the table of error codes.
 const ERRORS: &str = "/guide/errors.md";
 
 pub(super) fn add(table: &mut Operations) {
     let base = Spec {
         tag: "service",
+        lenient: true,
         ..Spec::BASE
     };
     table.add(
@@ -95,6 +98,17 @@ pub(super) fn add(table: &mut Operations) {
         },
         &[],
         errors,
+    );
+    table.add(
+        Spec {
+            name: "changelog",
+            path: CHANGELOG,
+            summary: "Changes of the interface that a client can see, by its version",
+            success: &[(200, "The changes, the newest first.")],
+            ..base.clone()
+        },
+        &[],
+        changelog,
     );
     table.add(
         Spec {
@@ -167,6 +181,11 @@ async fn skill(cx: Cx, _: Nothing) -> Result<Streamed<Markdown>, ApiError> {
         let records = cx.app.limits.records_per_contribution.to_string();
         include_str!("../texts/skill.md").replace("{records}", &records)
     });
+    Ok(Streamed::whole(text?))
+}
+
+async fn changelog(cx: Cx, _: Nothing) -> Result<Streamed<Markdown>, ApiError> {
+    let text = filled(&cx, "changelog", || include_str!("../texts/changelog.md").to_owned());
     Ok(Streamed::whole(text?))
 }
 

@@ -7,6 +7,7 @@
 //! - HEAD never touches a payment.
 
 mod faucet;
+mod headers;
 mod page;
 mod purchase;
 mod unit;
@@ -16,16 +17,15 @@ use proof::SignedManifest;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use types::{OperatorId, Version};
-use x402::wire::Protocol;
 
+use self::headers::sent;
 use self::purchase::{Purchased, purchase};
 use super::reading::MAX_EXACT_INTEGER;
 use super::{manifest, reading};
 use crate::cx::Cx;
 use crate::error::ApiError;
-use crate::faults::may_pay_by_head;
 use crate::operation::{Effect, Operations, Scope, Spec};
-use crate::payments::answers::{self, Paid};
+use crate::payments::answers::Paid;
 use crate::payments::goods;
 
 /// Headers that carry a payment.
@@ -58,11 +58,7 @@ const ALL: &[u16] = &[200, 400, 402, 404, 409, 413, 429, 500, 503];
 /// Headers of the answers. A page of another site may read every one of them.
 const ANSWER_HEADERS: &[(&[u16], &str, &str)] = &[
     (ALL, "Access-Control-Allow-Origin", "`*`."),
-    (
-        ALL,
-        "Access-Control-Expose-Headers",
-        "Names of the headers of payments.",
-    ),
+    (ALL, "Access-Control-Expose-Headers", "`*` and the headers of payments."),
     (&[402], "PAYMENT-REQUIRED", "Terms of version 2, in Base64."),
     (
         &[200, 402, 409, 503],
@@ -119,22 +115,6 @@ pub(super) fn add(table: &mut Operations) {
     wallet::add(table);
     faucet::add(table);
     page::add(table);
-}
-
-/// Returns the one header of a request with a payment, if there is one.
-fn sent(cx: &Cx, v1: Option<Vec<String>>, v2: Option<Vec<String>>) -> Result<Option<(Protocol, String)>, ApiError> {
-    // A HEAD asks for the terms only.
-    if !may_pay_by_head(cx.answer_is_sent) {
-        return Ok(None);
-    }
-    let v1 = v1.into_iter().flatten().map(|text| (Protocol::V1, text));
-    let v2 = v2.into_iter().flatten().map(|text| (Protocol::V2, text));
-    let mut all = v1.chain(v2);
-    match (all.next(), all.next()) {
-        // One of two payments cannot be told to be the meant one, and settling both would charge twice.
-        (_, Some(_)) => Err(answers::malformed("header", "must be in one header, once")),
-        (first, None) => Ok(first),
-    }
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

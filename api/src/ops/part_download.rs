@@ -105,7 +105,7 @@ impl Media for Parquet {
     const TYPE: &'static str = "application/vnd.apache.parquet";
 
     fn schema() -> Value {
-        json!({"description": "An Apache Parquet file."})
+        json!({"type": "string", "format": "binary", "description": "An Apache Parquet file."})
     }
 }
 

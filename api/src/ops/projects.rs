@@ -1,8 +1,6 @@
 //! Operations on dataset projects: create, list, read and update.
 
 use http::Method;
-use schemars::JsonSchema;
-use serde::Deserialize;
 use store::{Access, Visibility};
 
 use crate::operation::{Effect, Item, KEY_OR_OPERATOR, OPTIONAL, Operations, Scope, Spec};
@@ -81,6 +79,7 @@ pub(super) fn add(table: &mut Operations) {
             name: "dataset_info",
             path: "/projects/{slug}",
             summary: "One project with its readme, schema, versions and contributors",
+            description: "A readme that does not fit goes on with `offset` set to `nextOffset`.",
             accepts: OPTIONAL,
             item: Item::Project,
             failure: &[(404, "There is no such project, or it is private to others.")],
@@ -117,14 +116,6 @@ pub(super) fn add(table: &mut Operations) {
         &[],
         update::update,
     );
-}
-
-/// Slug in a path. Any text is accepted: what cannot be a slug names no project.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Named {
-    /// Slug of the project.
-    slug: String,
 }
 
 /// Returns true if a project may have a price: only public, paid ones may.

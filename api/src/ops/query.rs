@@ -23,7 +23,8 @@ use crate::cx::Cx;
 use crate::entitlement;
 use crate::error::ApiError;
 use crate::operation::{Item, KEY, Operations, Spec};
-use crate::sandbox::{Column, Failure};
+use crate::room::Room;
+use crate::sandbox::{Asked, Column, Failure};
 use crate::schema::Bound;
 
 /// Time by which a lease outlasts the limit of its query. Taking the lease may use as much.
@@ -47,7 +48,8 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
             path: "/projects/{slug}/query",
             summary: "Asks the records of a version a question in SQL",
             description: "One SELECT over the table `records`. Without `version`, the latest. A query has 20 seconds, \
-                          an operator one query at a time. `sluice pull` fetches what is too large to be queried here.",
+                          an operator one query at a time. Rows that do not fit are those of the same call with \
+                          `offset` set to `nextOffset`. `sluice pull` fetches what is too large to be queried here.",
             tag: "datasets",
             accepts: KEY,
             item: Item::Project,
@@ -96,6 +98,10 @@ struct Question {
     /// Greatest number of rows.
     #[schemars(range(min = 1, max = 1_000))]
     limit: Option<u32>,
+    /// Number of rows to skip: the `nextOffset` of the answer before, with all else the same.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 1_000))]
+    offset: u32,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -112,6 +118,9 @@ struct Answer {
     row_count: u64,
     /// True if there are more rows than `limit`.
     truncated: bool,
+    /// Number of the `limit` rows before the next that did not fit into an answer over MCP; absent after the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_offset: Option<u32>,
 }
 
 /// A column of the answer.
@@ -163,16 +172,32 @@ async fn query(cx: Cx, input: Question) -> Result<Reply<Answer>, ApiError> {
     };
     let lease = Lease::take(&cx, operator).await?;
     let limit = input.limit.unwrap_or(cx.app.limits.default_query_rows);
-    let answered = sandbox.query(&contract, &snapshot, &input.sql, limit).await;
+    let mut room = Room::of(&cx);
+    let asked = Asked {
+        sql: &input.sql,
+        limit,
+        // The next page runs the statement again.
+        is_steady: room.is_bounded() || input.offset > 0,
+    };
+    let answered = sandbox.query(&contract, &snapshot, &asked).await;
     // The lease ends before the answer is sent, since a client may send its next query as soon as it has the answer.
     lease.end().await;
     let answered = answered.map_err(|failure| api_error(&cx, failure))?;
+    let columns: Vec<ColumnView> = answered.columns.into_iter().map(Into::into).collect();
+    let mut rows = answered.rows;
+    rows.drain(..rows.len().min(input.offset as usize));
+    room.spend(&columns)?;
+    let is_cut = room.keep(&mut rows)?;
+    let next_offset = input
+        .offset
+        .saturating_add(u32::try_from(rows.len()).unwrap_or(u32::MAX));
     Ok(Reply::ok(Answer {
         version: snapshot.version().0,
-        columns: answered.columns.into_iter().map(Into::into).collect(),
-        row_count: answered.rows.len() as u64,
-        rows: answered.rows,
+        columns,
+        row_count: rows.len() as u64,
+        rows,
         truncated: answered.truncated,
+        next_offset: is_cut.then_some(next_offset),
     }))
 }
 

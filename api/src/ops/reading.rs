@@ -7,6 +7,7 @@
 //!   another content root.
 //! - A page of records is bounded in bytes, whatever the size of its records.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use arrow::array::RecordBatch;
@@ -20,11 +21,10 @@ use types::render::lines::Lines;
 use crate::cx::Cx;
 use crate::entitlement;
 use crate::error::ApiError;
+use crate::room::PageSize;
 
 /// The greatest integer that every JSON reader represents exactly (RFC 7493 section 2.2).
-pub(super) const MAX_EXACT_INTEGER: u64 = (1 << 53) - 1;
-/// Size at which a page ends: the record that reaches it is the last. It bounds the memory of a page of large records.
-pub(super) const PAGE_BYTES: usize = 8 << 20;
+pub(crate) const MAX_EXACT_INTEGER: u64 = (1 << 53) - 1;
 /// Error that every read of a version can return.
 pub(super) const NO_VERSION: (u16, &str) = (
     404,
@@ -107,14 +107,14 @@ pub(super) async fn entitled(cx: &Cx, project: &Project, version: Option<Version
     Ok(snapshot)
 }
 
-/// Reads up to `limit` records from index `offset` on, as JSON. Stops earlier when [`PAGE_BYTES`] are reached, but
-/// returns at least one record if there is one. The records of each batch are paired with the value that `more`
+/// Reads the records of a range of rows, as JSON. Stops earlier at the size of a page, but returns at least one record
+/// if there is one. The records of each batch are paired with the value that `more`
 /// computes from the batch. The last batch may have more rows than records.
 pub(crate) async fn page<M>(
     snapshot: &Snapshot,
     columns: Columns,
-    offset: u64,
-    limit: usize,
+    rows: Range<u64>,
+    size: PageSize,
     more: impl Fn(&RecordBatch) -> Result<M, ApiError>,
 ) -> Result<Vec<(M, Vec<Box<RawValue>>)>, ApiError> {
     // The empty version has neither a contract nor records.
@@ -122,25 +122,27 @@ pub(crate) async fn page<M>(
         return Ok(Vec::new());
     };
     let internal = |error: &dyn std::error::Error| ApiError::internal(format!("rendering records: {error}"));
-    let mut batches = snapshot.stream(columns, offset..offset.saturating_add(limit as u64));
+    let mut batches = snapshot.stream(columns, rows);
     let mut pages = Vec::new();
-    let mut bytes = 0;
-    while let Some(rows) = batches.try_next().await? {
-        let lines = Lines::new(contract, &rows).map_err(|error| internal(&error))?;
+    let (mut bytes, mut is_full) = (0, false);
+    while let Some(batch) = batches.try_next().await? {
+        let lines = Lines::new(contract, &batch).map_err(|error| internal(&error))?;
         let mut records = Vec::with_capacity(lines.len());
         for row in 0..lines.len() {
-            // Checked before a record is added, so the record that reaches the bound is still on the page.
-            if bytes >= PAGE_BYTES {
-                break;
-            }
             let mut text = Vec::with_capacity(256);
             lines.record(row, &mut text);
-            bytes += text.len();
+            // A comma follows it.
+            let length = text.len() + 1;
+            if size.ends_before(bytes, length) {
+                is_full = true;
+                break;
+            }
+            bytes += length;
             let text = String::from_utf8(text).map_err(|error| internal(&error))?;
             records.push(RawValue::from_string(text).map_err(|error| internal(&error))?);
         }
-        pages.push((more(&rows)?, records));
-        if bytes >= PAGE_BYTES {
+        pages.push((more(&batch)?, records));
+        if is_full || size.ends_before(bytes, 0) {
             break;
         }
     }

@@ -22,6 +22,7 @@ use crate::answer::Reply;
 use crate::cx::Cx;
 use crate::error::ApiError;
 use crate::operation::{Operations, Spec};
+use crate::room::Room;
 use crate::schema::LINE;
 
 /// Previews on a page where the caller gives no `limit`.
@@ -210,16 +211,20 @@ async fn answer(cx: &Cx, input: Search) -> Result<Results, ApiError> {
         .await
         .map_err(ApiError::internal)?
         .map_err(|error| ApiError::unavailable(crate::error::chain(&error)).code("search_not_ready"))?;
-    let (previews, taken) = previews(cx, &found, limit).await?;
+    let mut results = Results::new((mode, judge), &found);
+    let mut room = Room::of(cx);
+    room.spend(&results)?;
+    let (previews, taken) = previews(cx, &found, limit, room).await?;
     let next = offset + taken;
     let more = taken < found.hits.len() || (found.hits.len() == limit + SPARE && next < MOST);
-    let next_cursor = (more && next < MOST).then(|| cursor(mode, next));
-    Ok(Results::new((mode, judge), &found, previews, next_cursor))
+    results.items = previews;
+    results.next_cursor = (more && next < MOST).then(|| cursor(mode, next));
+    Ok(results)
 }
 
-/// Reads the hits from the database. Returns at most `limit` previews of those that are shown now, and the number of
-/// hits that they were taken from.
-async fn previews(cx: &Cx, found: &Found, limit: usize) -> Result<(Vec<Preview>, usize), ApiError> {
+/// Reads the hits from the database. Returns at most `limit` previews of those that are shown now, as many as fit, and
+/// the number of hits that they were taken from.
+async fn previews(cx: &Cx, found: &Found, limit: usize, mut room: Room) -> Result<(Vec<Preview>, usize), ApiError> {
     let ids = |kind: ItemKind| -> Vec<String> {
         let of_kind = found.hits.iter().filter(|key| key.kind == kind);
         of_kind.map(|key| key.id.clone()).collect()
@@ -241,12 +246,17 @@ async fn previews(cx: &Cx, found: &Found, limit: usize) -> Result<(Vec<Preview>,
         if shown.len() == limit {
             break;
         }
-        // Hits that are not shown count for the cursor, or the next page would begin with them again.
-        taken += 1;
         let preview = match key.kind {
             ItemKind::Unit => units.remove(&key.id).map(|unit| Preview::of_unit(cx, unit)),
             ItemKind::Dataset => datasets.remove(&key.id).map(|project| Preview::of_dataset(cx, project)),
         };
+        if let Some(preview) = &preview
+            && !room.takes(preview)?
+        {
+            break;
+        }
+        // Hits that are not shown count for the cursor, or the next page would begin with them again.
+        taken += 1;
         shown.extend(preview);
     }
     Ok((shown, taken))

@@ -51,6 +51,7 @@ pub(super) fn add(table: &mut Operations) {
             name: "openapi",
             path: "/openapi.json",
             summary: "This description of the interface",
+            lenient: true,
             ..base()
         },
         &[],

@@ -56,7 +56,7 @@ fn what_reaches_a_schema_as_an_outline_could_not_break_it() {
 }
 
 /// Operations of programs in their order, each with its callers and its scope.
-const PERMISSIONS: [&str; 101] = [
+const PERMISSIONS: [&str; 102] = [
     "GET /healthz Public Read",
     "GET /readyz Public Read",
     "GET /openapi.json Public Read",
@@ -69,6 +69,7 @@ const PERMISSIONS: [&str; 101] = [
     "GET /llms.txt Public Read",
     "GET /skill.md Public Read",
     "GET /guide/errors.md Public Read",
+    "GET /changelog.md Public Read",
     "GET /guide/personal-data.md Public Read",
     "GET /guide/publish.md Public Read",
     "GET /guide/sell.md Public Read",

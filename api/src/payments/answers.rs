@@ -45,6 +45,10 @@ impl<T: Serialize + JsonSchema + Send + 'static> Answer for Paid<T> {
         schema::of_output::<T>()
     }
 
+    fn named() -> Value {
+        schema::named_output::<T>()
+    }
+
     fn into_output(self) -> Result<Output, ApiError> {
         let body = serde_json::to_vec(&self.body).map_err(|error| ApiError::internal(format!("answer: {error}")))?;
         Ok(Output::Whole {
@@ -82,7 +86,11 @@ fn challenged(error: ApiError, goods: &Goods, plane: &PaymentPlane, why: &str) -
 
 /// Returns the challenge: there is no payment, or one that is not taken for this reason.
 pub(crate) fn required(goods: &Goods, plane: &PaymentPlane, reason: Option<&str>) -> ApiError {
-    let error = ApiError::new(Kind::PaymentRequired, "payment_required", goods.message.clone());
+    demanded(goods, plane, reason, goods.message.clone())
+}
+
+fn demanded(goods: &Goods, plane: &PaymentPlane, reason: Option<&str>, message: String) -> ApiError {
+    let error = ApiError::new(Kind::PaymentRequired, "payment_required", message);
     let made = match reason {
         None => challenged(error, goods, plane, "PAYMENT-SIGNATURE header is required"),
         Some(reason) => challenged(error.field("reason", reason), goods, plane, reason),
@@ -92,7 +100,8 @@ pub(crate) fn required(goods: &Goods, plane: &PaymentPlane, reason: Option<&str>
 
 /// Returns the challenge after a payment that is not taken.
 pub(crate) fn refused(goods: &Goods, plane: &PaymentPlane, reason: Reason) -> ApiError {
-    required(goods, plane, Some(reason.word()))
+    let message = format!("{}; the payment was not taken: {}", goods.message, reason.rule());
+    demanded(goods, plane, Some(reason.word()), message)
 }
 
 /// Returns the header that says what became of a payment. Without a reason it is a success.

@@ -14,15 +14,15 @@ use crate::limit::Source;
 /// Micro-USDC of a test USDC.
 pub const USDC: i64 = 1_000_000;
 /// Most test USDC of a wallet in a UTC day.
-pub const A_WALLET: u32 = 10;
+pub const MOST_OF_WALLET: u32 = 10;
 /// Most test USDC that an operator, or an address without an account, gives out in a UTC day.
-pub const A_CALLER: u32 = 20;
+pub const MOST_OF_CALLER: u32 = 20;
 /// Most test USDC of all in a UTC day.
-pub const ALL: u32 = 2_000;
-/// Most of it for calls without an account.
-pub const STRANGERS: u32 = ALL / 2;
+pub const MOST_OF_ALL: u32 = 2_000;
+/// Most test USDC of all calls without an account in a UTC day.
+pub const MOST_OF_STRANGERS: u32 = MOST_OF_ALL / 2;
 /// Test USDC of a gift that names no amount: a pack of credits and some items.
-pub const USUAL: u32 = 5;
+pub const GIFT: u32 = 5;
 
 fn of_day(rule: &'static str, subject: String, usdc: u32, most: u32, now: Timestamp) -> (Event, u32) {
     let event = Event {
@@ -37,7 +37,7 @@ fn of_day(rule: &'static str, subject: String, usdc: u32, most: u32, now: Timest
 
 /// Returns what a gift counts for as one to its wallet.
 pub fn of_wallet(wallet: &Address, usdc: u32, now: Timestamp) -> (Event, u32) {
-    of_day("faucet", wallet.to_string(), usdc, A_WALLET, now)
+    of_day("faucet", wallet.to_string(), usdc, MOST_OF_WALLET, now)
 }
 
 /// Returns a gift of whole test USDC that an operator, or somebody without an account, asks for.
@@ -50,14 +50,26 @@ pub(crate) fn gift(
 ) -> WalletGift {
     let mut counted = vec![of_wallet(wallet, usdc, now)];
     if let Some(operator) = operator {
-        counted.push(of_day("faucet_operator", operator.to_string(), usdc, A_CALLER, now));
+        counted.push(of_day(
+            "faucet_operator",
+            operator.to_string(),
+            usdc,
+            MOST_OF_CALLER,
+            now,
+        ));
     } else {
         let client = Source::from(client).to_string();
-        counted.push(of_day("faucet_client", client, usdc, A_CALLER, now));
-        counted.push(of_day("faucet_strangers", "all".to_owned(), usdc, STRANGERS, now));
+        counted.push(of_day("faucet_client", client, usdc, MOST_OF_CALLER, now));
+        counted.push(of_day(
+            "faucet_strangers",
+            "all".to_owned(),
+            usdc,
+            MOST_OF_STRANGERS,
+            now,
+        ));
     }
     // Last, because every gift waits for it.
-    counted.push(of_day("faucet_all", "all".to_owned(), usdc, ALL, now));
+    counted.push(of_day("faucet_all", "all".to_owned(), usdc, MOST_OF_ALL, now));
     WalletGift {
         wallet: wallet.to_string(),
         amount: i64::from(usdc) * USDC,
@@ -68,10 +80,10 @@ pub(crate) fn gift(
 /// Returns whose day is used up, for a sentence.
 pub(crate) fn whose(rule: &str) -> String {
     match rule {
-        "faucet" => format!("a wallet gets at most {A_WALLET} test USDC"),
-        "faucet_operator" => format!("an operator asks for at most {A_CALLER} test USDC"),
-        "faucet_client" => format!("an address without an account asks for at most {A_CALLER} test USDC"),
-        "faucet_strangers" => format!("all calls without an account get at most {STRANGERS} test USDC"),
-        _ => format!("the faucet gives at most {ALL} test USDC"),
+        "faucet" => format!("a wallet gets at most {MOST_OF_WALLET} test USDC"),
+        "faucet_operator" => format!("an operator asks for at most {MOST_OF_CALLER} test USDC"),
+        "faucet_client" => format!("an address without an account asks for at most {MOST_OF_CALLER} test USDC"),
+        "faucet_strangers" => format!("all calls without an account get at most {MOST_OF_STRANGERS} test USDC"),
+        _ => format!("the faucet gives at most {MOST_OF_ALL} test USDC"),
     }
 }

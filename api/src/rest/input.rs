@@ -115,16 +115,18 @@ impl Reader<'_> {
     fn query(&mut self, parts: &Parts) -> Result<(), ApiError> {
         let Query(pairs) = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri)
             .map_err(|_rejection| ApiError::invalid("", "has a query that is not URL-encoded"))?;
+        let spec = &self.operation.spec;
         let mut seen = HashSet::new();
         for (name, text) in &pairs {
+            let is_known = self.operation.input.property(name).is_some();
+            // Links to pages and documents grow parameters on the way that mean nothing to this service.
+            if !is_known && (spec.lenient || spec.surface == Surface::Page) {
+                continue;
+            }
             // Repeated parameters are refused, since readers disagree on which of them counts.
             if !seen.insert(name) {
                 self.refuse(name, "must be given once");
-            } else if self.operation.input.property(name).is_none() {
-                // Links to pages grow parameters on the way that mean nothing to this service.
-                if self.operation.spec.surface == Surface::Page {
-                    continue;
-                }
+            } else if !is_known {
                 self.refuse(name, "is not a known query parameter");
             } else if self.operation.spec.location_of(name) == ParamLocation::Query {
                 self.put_text(name, text);

@@ -10,6 +10,7 @@
 //! - `/mcp/directory` knows no tool that spends, not even by name.
 //! - Nothing is kept between two requests, so that each replica answers each request.
 
+mod arguments;
 mod call;
 mod envelope;
 mod protocol;
@@ -26,6 +27,7 @@ use axum::routing::any;
 use bytes::Bytes;
 use http::header::{self, HeaderValue};
 use http::request::Parts;
+use http::uri::Authority;
 use http::{Method, StatusCode};
 use oauth::Resource;
 use types::Kind;
@@ -33,7 +35,7 @@ use types::Kind;
 use self::envelope::{Broken, Message};
 use self::protocol::RpcError;
 use self::tools::Tools;
-use super::{RequestId, Served, body, client, input, method_not_allowed, presented, refusal};
+use super::{RequestId, Served, body, client, cors, input, method_not_allowed, presented, refusal};
 use crate::answer::JSON;
 use crate::auth::apps;
 use crate::bodies::Holder;
@@ -88,18 +90,27 @@ impl From<ApiError> for Refused {
 
 impl Endpoint {
     async fn answer(&self, request: Request) -> Response {
-        let (parts, mut body) = request.into_parts();
+        let (parts, body) = request.into_parts();
+        if cors::is_preflight(&parts) {
+            return cors::preflight(&HeaderValue::from_static("POST, OPTIONS"));
+        }
+        let mut response = self.answered(&parts, body).await;
+        cors::open(response.headers_mut());
+        response
+    }
+
+    async fn answered(&self, parts: &Parts, mut body: Body) -> Response {
         let id = parts.extensions.get::<RequestId>();
         let id = id.map_or_else(String::new, |id| id.0.clone());
         let incoming = Incoming {
-            client: client(&self.surface.app, &parts),
+            client: client(&self.surface.app, parts),
             presented: presented(&parts.headers),
             takes_no_body: false,
             visit: None,
             door: Door::Mcp(self.resource),
         };
         let has_credential = incoming.has_credential();
-        match self.pass(&parts, &mut body, incoming, &id).await {
+        match self.pass(parts, &mut body, incoming, &id).await {
             Ok(response) => response,
             Err(refused) => {
                 // A client that is still sending would see a connection reset instead of the error.
@@ -162,15 +173,16 @@ impl Endpoint {
         })
     }
 
-    /// Refuses a page of another site, which a browser would let act with what it can reach (DNS rebinding).
+    /// Refuses a page that reached this service by a name of its own, as with a server of the person's own machine (DNS
+    /// rebinding). A page that asks by the service's name has no credential but what its program knows.
     fn check_origin(&self, parts: &Parts) -> Result<(), ApiError> {
         let issuer = self.surface.app.apps.server().issuer().as_str();
         let is_own = |origin: &HeaderValue| origin.as_bytes().eq_ignore_ascii_case(issuer.as_bytes());
-        // The transport asks for this check against DNS rebinding. Programs send no `Origin`.
-        if parts.headers.get_all(header::ORIGIN).iter().all(is_own) {
+        // The transport asks for this check. Programs send no `Origin`.
+        if parts.headers.get_all(header::ORIGIN).iter().all(is_own) || is_for(parts, issuer) {
             Ok(())
         } else {
-            let message = "browsers may call this only from a page of the service itself";
+            let message = "browsers may call this only by the service's own address";
             Err(ApiError::new(Kind::Forbidden, "wrong_origin", message))
         }
     }
@@ -199,6 +211,18 @@ impl Endpoint {
         }
         response
     }
+}
+
+/// Returns true if a request names the host of the service at `issuer`, where names of the own machine are one.
+fn is_for(parts: &Parts, issuer: &str) -> bool {
+    let host = parts.headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    let service = issuer.split_once("://").map(|(_, authority)| authority);
+    let authority = |text: &str| text.parse::<Authority>().ok();
+    let (Some(host), Some(service)) = (host.and_then(authority), service.and_then(authority)) else {
+        return false;
+    };
+    let is_local = |host: &Authority| ["localhost", "127.0.0.1", "[::1]"].contains(&host.host());
+    host == service || is_local(&host) && is_local(&service) && host.port_u16() == service.port_u16()
 }
 
 fn no_message(broken: Broken) -> RpcError {

@@ -8,6 +8,7 @@ use crate::operation::{Credential, OPTIONAL, Spec};
 use crate::testing::{Service, config, limits};
 
 mod arriving;
+mod browsers;
 mod heads;
 
 #[tokio::test]
@@ -132,7 +133,7 @@ async fn what_matches_no_operation_is_refused_in_the_same_shape() {
         assert_eq!(got.headers[header::CONTENT_TYPE], JSON);
     }
     let got = service.call("DELETE", "/projects", None, "").await;
-    assert_eq!(got.headers[header::ALLOW], "POST,GET,HEAD");
+    assert_eq!(got.headers[header::ALLOW], "POST,GET,HEAD,OPTIONS");
 }
 
 #[tokio::test]
@@ -395,7 +396,7 @@ async fn the_service_says_what_it_is() {
             "CDLA-Permissive-2.0"
         ]
     );
-    assert_eq!(get("/openapi.json").await["info"]["version"], "0.20.9");
+    assert_eq!(get("/openapi.json").await["info"]["version"], "0.21.0");
 }
 
 #[tokio::test]

@@ -101,7 +101,7 @@ pub(crate) fn described(refusal: impl Fn(u16, &str) -> Value) -> Value {
             parameter("expires", "query", json!({"type": "integer"}), "Until when it is good, in seconds since 1970."),
             parameter("signature", "query", json!({"type": "string"}), "What proves the rest of it."),
         ],
-        "requestBody": {"required": true, "content": {"application/octet-stream": {}}},
+        "requestBody": {"required": true, "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}},
         "responses": responses,
     }})
 }

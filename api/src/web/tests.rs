@@ -1,82 +1,8 @@
 use http::Request;
 
 use super::*;
+use crate::testing::browser::{Browser, EMAIL, form};
 use crate::testing::{Got, Service, config, limits};
-
-const EMAIL: &str = "ada@example.org";
-
-/// Browser of a person: keeps cookies, and sends the headers that browsers send with a form.
-struct Browser<'s> {
-    service: &'s Service,
-    session: Option<String>,
-}
-
-impl<'s> Browser<'s> {
-    /// Returns a browser that is signed in as a new operator.
-    async fn signed_in(service: &'s Service) -> Self {
-        service.operator_at(EMAIL).await;
-        Self::signed_in_again(service).await
-    }
-
-    /// Returns another browser that is signed in as the same operator.
-    async fn signed_in_again(service: &'s Service) -> Self {
-        let mut browser = Self { service, session: None };
-        let asked = browser.post("/signin", "email=ada%40example.org").await;
-        assert_eq!(asked.status, 200);
-        let token = service.mailed_token().await;
-        let entered = browser.post("/signin/link", &format!("token={token}")).await;
-        assert_eq!((entered.status.as_u16(), location(&entered)), (303, CONSOLE));
-        let cookies = entered.headers.get_all(header::SET_COOKIE).iter();
-        let cookie = cookies
-            .map(|cookie| cookie.to_str().unwrap())
-            .find(|cookie| cookie.starts_with(SESSION))
-            .unwrap();
-        for attribute in ["Secure", "HttpOnly", "SameSite=Lax", "Path=/"] {
-            assert!(cookie.contains(attribute), "{cookie}");
-        }
-        let (pair, _) = cookie.split_once(';').unwrap();
-        browser.session = Some(pair.to_owned());
-        browser
-    }
-
-    fn request(&self, method: &str, path: &str, body: &str) -> Request<axum::body::Body> {
-        let mut request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header("accept", "text/html,application/xhtml+xml,*/*;q=0.8");
-        if let Some(session) = &self.session {
-            request = request.header("cookie", format!("other=1; {session}"));
-        }
-        if method == "POST" {
-            request = request
-                .header("content-type", "application/x-www-form-urlencoded")
-                .header("origin", "http://sluice.test");
-        }
-        request.body(axum::body::Body::from(body.to_owned())).unwrap()
-    }
-
-    async fn get(&self, path: &str) -> Got {
-        self.service.send(self.request("GET", path, "")).await
-    }
-
-    async fn post(&self, path: &str, body: &str) -> Got {
-        self.service.send(self.request("POST", path, body)).await
-    }
-
-    /// Returns the form token of the console's pages.
-    async fn form_token(&self) -> String {
-        let page = self.get("/console/settings").await;
-        assert_eq!(page.status, 200);
-        let html = page.text();
-        let (_, rest) = html.split_once("name=\"form_token\" value=\"").unwrap();
-        rest.split_once('"').unwrap().0.to_owned()
-    }
-}
-
-fn form(fields: &[(&str, &str)]) -> String {
-    let mut form = url::form_urlencoded::Serializer::new(String::new());
-    form.extend_pairs(fields).finish()
-}
 
 fn location(got: &Got) -> &str {
     got.headers[header::LOCATION].to_str().unwrap()
@@ -399,12 +325,14 @@ async fn an_agent_that_is_made_with_a_consent_is_a_registration() {
     assert_eq!(browser.post("/oauth/authorize", &another).await.status, 429);
 }
 
-/// Returns the names of the agents of the operator at [`EMAIL`].
+/// Returns the names of the agents of the operator at [`EMAIL`], sorted: those of one instant have no order.
 async fn names_of_agents(service: &Service) -> Vec<String> {
     let (store, now) = (&service.app.store, service.app.clock.now());
     let operator = store.operator_by_email(EMAIL).await.unwrap().unwrap().id;
     let agents = store.accounts().agents_of(operator, now).await.unwrap();
-    agents.into_iter().map(|agent| agent.name).collect()
+    let mut names: Vec<String> = agents.into_iter().map(|agent| agent.name).collect();
+    names.sort();
+    names
 }
 
 #[tokio::test]

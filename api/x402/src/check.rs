@@ -61,6 +61,24 @@ impl Reason {
             Self::ValidBefore => "invalid_exact_evm_payload_authorization_valid_before",
         }
     }
+
+    /// Returns the rule that is broken, for people: a sentence about the payment, without its full stop.
+    pub fn rule(self) -> String {
+        match self {
+            Self::Scheme => "`scheme` must be `exact`".to_owned(),
+            Self::Network => "`network` must be that of the terms".to_owned(),
+            Self::Asset => "`asset` must be that of the terms".to_owned(),
+            Self::Recipient => "`to` and `payTo` must be the `payTo` of the terms".to_owned(),
+            Self::Requirements => "`extra` must be that of the terms".to_owned(),
+            Self::Signature => "`signature` must be the one of `from` over these terms".to_owned(),
+            Self::UnsupportedSignature => "`signature` must be the one of a key; contracts are not asked".to_owned(),
+            Self::Value => "`value` must be exactly the amount of the terms".to_owned(),
+            Self::ValidAfter => "`validAfter` must not be later than now".to_owned(),
+            Self::ValidBefore => format!(
+                "`validBefore` must be after `validAfter`, and {MARGIN_SECONDS} to {LONGEST_SECONDS} seconds after now"
+            ),
+        }
+    }
 }
 
 /// Checks that the payer made the signature.

@@ -98,14 +98,50 @@ fn malformed(field: &'static str, problem: &'static str) -> Unfit {
 /// # Errors
 /// [`Unfit`], by the first rule that the payment breaks.
 pub fn read_header(protocol: Protocol, header: &str, asset: &Asset) -> Result<Payment, Unfit> {
+    read(protocol, decoded(header)?, asset)
+}
+
+fn decoded(header: &str) -> Result<Value, Unfit> {
     if header.len() > MAX_HEADER {
         return Err(malformed("header", "must have at most 16 KiB"));
     }
     // Canonical base64 only: one payment has one text.
     let text = BASE64.decode(header.as_bytes());
     let text = text.map_err(|_error| malformed("header", "must be base64 with padding (RFC 4648 section 4)"))?;
-    let message = types::json::parse(&text).map_err(|_error| malformed("header", "must be base64 of strict JSON"))?;
-    read(protocol, message, asset)
+    types::json::parse(&text).map_err(|_error| malformed("header", "must be base64 of strict JSON"))
+}
+
+/// Transfer of a message, read without the terms that it was made for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Authorized {
+    /// Version that the message says it has.
+    pub protocol: Option<Protocol>,
+    /// The transfer that the payer agrees to.
+    pub authorization: Authorization,
+}
+
+/// Decodes the header of a payment of any version, and reads its authorization only.
+///
+/// # Errors
+/// [`Unfit::Malformed`], or the reason of a number in the authorization that is too large.
+pub fn authorized(header: &str) -> Result<Authorized, Unfit> {
+    let message = decoded(header)?;
+    let members = members(&message)?;
+    let (authorization, late) = authorization(object(object(members, "payload")?, "authorization")?)?;
+    if let Some(reason) = late {
+        return Err(reason.into());
+    }
+    let version = members.get("x402Version").and_then(Value::as_i64);
+    Ok(Authorized {
+        protocol: version.and_then(Protocol::of),
+        authorization,
+    })
+}
+
+fn members(message: &Value) -> Result<&Map<String, Value>, Unfit> {
+    message
+        .as_object()
+        .ok_or_else(|| malformed("payment", "must be an object"))
 }
 
 /// Reads the message of a payment, as [`read_header`] does after decoding.
@@ -113,9 +149,7 @@ pub fn read_header(protocol: Protocol, header: &str, asset: &Asset) -> Result<Pa
 /// # Errors
 /// [`Unfit`].
 pub fn read(protocol: Protocol, message: Value, asset: &Asset) -> Result<Payment, Unfit> {
-    let members = message
-        .as_object()
-        .ok_or_else(|| malformed("payment", "must be an object"))?;
+    let members = members(&message)?;
     // `2.0` is another spelling that readers disagree on, so only the integer passes.
     let version = members.get("x402Version").and_then(Value::as_u64);
     if version != Some(protocol.number().into()) {

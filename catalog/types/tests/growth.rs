@@ -11,7 +11,7 @@ use std::sync::Arc;
 use growth::{SHAPES, Shape, consume, is_linear, is_linear_in};
 use serde_json::{Value, json};
 use types::batch::Lines;
-use types::json::{all_lost_digits, check_digits, keeps_digits, outline, parse};
+use types::json::{check_digits, lost_digits, outline, parse, whole_double};
 use types::{Batch, Contract, Field, FieldType, canonical};
 
 fn contract() -> Arc<Contract> {
@@ -38,7 +38,7 @@ fn text_that_may_be_json_is_read_in_linear_time() {
         consume(check_digits(text.as_bytes()));
     });
     is_linear("one number", 5_000, |text| {
-        keeps_digits(text);
+        whole_double(text);
     });
 }
 
@@ -47,7 +47,7 @@ const DOCUMENTS: &[Shape] = &[
     Shape::of("1,"),
     Shape::of("0.1,"),
     Shape::of("1e5,"),
-    Shape::of("#.5,"),
+    Shape::of("1#.5,"),
     Shape::of("12345678901234567890,"),
     Shape::of("0.12345678901234567890,"),
     Shape::of("\"a\","),
@@ -63,10 +63,10 @@ const DOCUMENTS: &[Shape] = &[
 fn documents_are_read_in_linear_time() {
     let array = |text: String| format!("[{text}1]").into_bytes();
     is_linear_in("the parser", 5_000, DOCUMENTS, array, |text| {
-        consume(parse(text).unwrap());
+        consume(parse(text));
     });
     is_linear_in("the check of digits", 5_000, DOCUMENTS, array, |text| {
-        all_lost_digits(text, usize::MAX);
+        lost_digits(text);
     });
     let records = |text: String| format!("{{\"records\":[{text}1]}}").into_bytes();
     is_linear_in("the outline", 5_000, DOCUMENTS, records, |text| {

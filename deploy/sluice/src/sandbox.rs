@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use api::sandbox::{Answered, Column, Failure};
+use api::sandbox::{Answered, Asked, Column, Failure};
 use async_trait::async_trait;
 use catalog::{Held, PartCache, Snapshot};
 use tokio::time::{Instant, timeout_at};
@@ -72,8 +72,7 @@ impl api::sandbox::Sandbox for Sandbox {
         &self,
         contract: &Arc<Contract>,
         snapshot: &Snapshot,
-        sql: &str,
-        limit: u32,
+        asked: &Asked<'_>,
     ) -> Result<Answered, Failure> {
         // Fetching and running share one time-out.
         let until = Instant::now() + self.time;
@@ -105,7 +104,13 @@ impl api::sandbox::Sandbox for Sandbox {
             contract: Arc::clone(contract),
             parts: parts.iter().zip(paths).zip(proofs).map(part).collect(),
         };
-        let query = measured(self.processes.query(&records, sql, limit));
+        let query = measured(async {
+            if asked.is_steady {
+                self.processes.query_steadily(&records, asked.sql, asked.limit).await
+            } else {
+                self.processes.query(&records, asked.sql, asked.limit).await
+            }
+        });
         let answered = match self.files {
             Files::Folder(_) => query.await,
             // The sandbox has its own time-out, which does not know the time that fetching took.

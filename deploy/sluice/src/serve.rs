@@ -113,7 +113,7 @@ async fn attend(connection: impl Future<Output = hyper::Result<()>>, place: Plac
         biased;
         ended = connection => {
             if let Err(error) = ended {
-                // Connections disconnect all the time, so this is no warning.
+                // Peers disconnect all the time, so this is no warning.
                 tracing::debug!(peer = %place.address(), %error, "connection ended");
             }
         }

@@ -4,7 +4,6 @@
 //! Invariant: a rewritten statement means to the engine what the original one means in `PostgreSQL`. A column that gets
 //! another name has a mark in it, which answers and messages leave out.
 
-mod lists;
 mod literals;
 mod order;
 
@@ -22,7 +21,7 @@ use super::names::normal;
 use super::query::single;
 use super::{Refusal, TABLE};
 
-pub(crate) use self::literals::LITERAL;
+pub(crate) use self::literals::{LITERAL, is_zero};
 
 /// Rewrites a statement over a table with the fields of a contract.
 pub(super) fn rewrite(statement: &mut Statement, contract: &Contract) -> Result<(), Refusal> {
@@ -41,7 +40,7 @@ pub(super) fn rewrite(statement: &mut Statement, contract: &Contract) -> Result<
     literals::exact(statement)
 }
 
-/// What a query is for.
+/// Where the rows of a query go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Use {
     /// The answer of the statement.
@@ -382,7 +381,6 @@ impl VisitorMut for Within<'_> {
             return ControlFlow::Continue(());
         }
         self.scalar = matches!(expr, Expr::Subquery(_));
-        lists::sort(expr);
         if let Expr::Identifier(name) = expr
             && let Some(table) = self.merged.get(&normal(name))
         {

@@ -21,7 +21,8 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, GetFieldAccess, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
 };
 
-use super::float_text;
+use super::numeric::is_decimal;
+use super::{float_text, numeric};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Kind {
@@ -141,7 +142,7 @@ fn wrong_arguments() -> DataFusionError {
 }
 
 /// Returns a list with offsets of 32 bits.
-fn as_list(list: &ArrayRef) -> Result<ListArray> {
+pub(super) fn as_list(list: &ArrayRef) -> Result<ListArray> {
     if let Some(list) = list.as_list_opt::<i32>() {
         return Ok(list.clone());
     }
@@ -156,7 +157,7 @@ fn as_list(list: &ArrayRef) -> Result<ListArray> {
 }
 
 /// Returns the positions of the entries of a row in the values of the list; those of a null are none.
-fn span(list: &ListArray, row: usize) -> std::ops::Range<usize> {
+pub(super) fn span(list: &ListArray, row: usize) -> std::ops::Range<usize> {
     if list.is_null(row) {
         return 0..0;
     }
@@ -355,9 +356,10 @@ fn dimensions(list: &ArrayRef) -> Option<u64> {
 }
 
 /// Returns the entries as texts.
-fn texts(values: &ArrayRef) -> Result<StringArray> {
+pub(super) fn texts(values: &ArrayRef) -> Result<StringArray> {
     let texts: ArrayRef = match values.data_type() {
         DataType::Float32 | DataType::Float64 => float_text::texts(values)?,
+        kind if is_decimal(kind) => numeric::texts(values)?,
         // An array of booleans reads `t` and `f`, and a boolean `true` and `false`.
         DataType::Boolean => Arc::new(
             (values.as_boolean().iter())

@@ -92,6 +92,7 @@ impl Engine {
             contract: Arc::new(contract),
             sql: WARM_UP_QUERY.to_owned(),
             limit: 1,
+            is_steady: false,
             now: Timestamp::default(),
             parts: Vec::new(),
         };
@@ -130,6 +131,10 @@ impl Engine {
 
     async fn run(&self, job: Job, statement: Statement, files: Vec<File>, damage: &Damage) -> Result<Reply> {
         let mut state = self.state.clone();
+        if job.is_steady {
+            // Of several threads, the first that is ready would go first.
+            state.config_mut().options_mut().execution.target_partitions = 1;
+        }
         let table = Table::new(&job.contract, files, &job.parts, damage);
         let tables = state.schema_for_ref(TABLE)?;
         // The table of the warm-up is still registered.

@@ -4,64 +4,13 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, AsArray as _, StringArray};
-use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Float32Type, Float64Type};
-use datafusion::common::ScalarValue;
 use datafusion::error::{DataFusionError, Result};
-use datafusion::logical_expr::expr::ScalarFunction;
-use datafusion::logical_expr::{
-    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
-};
 
 /// Exponent from which a double has an exponent in its text.
 const DOUBLE_DIGITS: i32 = 15;
 /// The same for a number of 32 bits.
 const SINGLE_DIGITS: i32 = 6;
-
-/// Returns the call that replaces a cast of a double to the text type `kind`.
-pub(super) fn call(double: Expr, kind: DataType) -> Expr {
-    let function = ScalarUDF::new_from_impl(FloatText {
-        kind,
-        signature: Signature::any(1, Volatility::Immutable),
-    });
-    Expr::ScalarFunction(ScalarFunction::new_udf(function.into(), vec![double]))
-}
-
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct FloatText {
-    kind: DataType,
-    signature: Signature,
-}
-
-impl ScalarUDFImpl for FloatText {
-    fn name(&self) -> &'static str {
-        "float_text"
-    }
-
-    /// Returns the name of its argument, as a cast does.
-    fn schema_name(&self, args: &[Expr]) -> Result<String> {
-        Ok(args.iter().map(|arg| arg.schema_name().to_string()).collect())
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
-        Ok(self.kind.clone())
-    }
-
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        match &args.args[..] {
-            [ColumnarValue::Array(doubles)] => Ok(ColumnarValue::Array(cast(&texts(doubles)?, &self.kind)?)),
-            [ColumnarValue::Scalar(double)] => {
-                let text = cast(&texts(&double.to_array()?)?, &self.kind)?;
-                Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&text, 0)?))
-            }
-            _ => Err(DataFusionError::Plan("a cast has one operand".to_owned())),
-        }
-    }
-}
 
 /// Returns the texts of doubles, as `Utf8`.
 pub(super) fn texts(doubles: &ArrayRef) -> Result<ArrayRef> {

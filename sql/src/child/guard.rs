@@ -46,7 +46,7 @@ pub(super) fn guarded(predicate: Expr, schema: &DFSchema) -> Result<Transformed<
     })
 }
 
-/// Makes the conditions within an expression depend on those before them, whatever can fail. `None` leaves it as it is.
+/// Makes each condition of an expression that can fail depend on those before it.
 pub(super) fn in_order(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     if !may_fail(&expr, schema)? {
         return Ok(Transformed::no(expr));

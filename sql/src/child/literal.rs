@@ -102,17 +102,9 @@ impl ExprPlanner for Untyped {
             }
             return Ok(PlannerResult::Original(expr));
         }
-        let scale = |expr: &Expr| match expr.get_type(schema) {
-            Ok(
-                DataType::Decimal32(_, scale)
-                | DataType::Decimal64(_, scale)
-                | DataType::Decimal128(_, scale)
-                | DataType::Decimal256(_, scale),
-            ) => i32::from(scale),
-            _ => 0,
-        };
+        let scale = |expr: &Expr| expr.get_type(schema).as_ref().map_or(0, numeric::scale_of);
         let wide = expr.op == BinaryOperator::Multiply
-            && scale(&expr.left) + scale(&expr.right) > i32::from(DECIMAL256_MAX_PRECISION);
+            && scale(&expr.left).saturating_add(scale(&expr.right)) > DECIMAL256_MAX_PRECISION;
         Ok(if wide {
             PlannerResult::Planned(numeric::product(expr.left, expr.right))
         } else {

@@ -16,15 +16,15 @@ use datafusion::common::{Column, DFSchema, ScalarValue};
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 use datafusion::logical_expr::expr::{
-    AggregateFunction, Between, BinaryExpr, Case, Cast, InList, ScalarFunction, WindowFunction,
+    AggregateFunction, Between, BinaryExpr, Case, Cast, InList, InSubquery, ScalarFunction, WindowFunction,
 };
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Expr, ExprSchemable as _, LogicalPlan, Operator, Projection, Union, cast, lit};
 use datafusion::optimizer::AnalyzerRule;
 
-pub(super) use self::call::beyond;
-use self::call::{Operation, call, scale_of};
+use self::call::{Operation, call};
+pub(super) use self::call::{beyond, scale_of, texts};
 use self::digits::{Cut, SIGNED_SCALE};
 use super::set_types;
 
@@ -248,6 +248,7 @@ fn replaced(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             };
             Transformed::yes(Expr::InList(InList::new(Box::new(expr), all.collect(), negated)))
         }
+        Expr::InSubquery(of) => of_subquery(of, schema)?,
         Expr::Case(case) => Transformed::yes(Expr::Case(of_case(case, schema))),
         Expr::Cast(cast) => of_cast(cast, schema),
         Expr::ScalarFunction(function) => of_function(function, schema).update_data(|expr| signed(expr, schema)),
@@ -271,6 +272,32 @@ fn replaced(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             Transformed::yes(Expr::WindowFunction(Box::new(WindowFunction { fun, params })))
         }
         other => Transformed::no(other),
+    })
+}
+
+/// Gives both sides of `IN (SELECT …)` one type, as [`alike`] does. The engine would compare doubles with decimals by their
+/// first digits.
+fn of_subquery(of: InSubquery, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let InSubquery {
+        expr,
+        subquery,
+        negated,
+    } = of;
+    let again = |expr, subquery| Expr::InSubquery(InSubquery::new(Box::new(expr), subquery, negated));
+    let theirs = subquery
+        .subquery
+        .schema()
+        .fields()
+        .first()
+        .map(|field| field.data_type());
+    let ours = expr.get_type(schema)?;
+    Ok(match theirs {
+        Some(theirs) if theirs.is_floating() && is_decimal(&ours) => Transformed::yes(again(double(*expr), subquery)),
+        Some(theirs) if is_decimal(theirs) && ours.is_floating() => {
+            let plan = set_types::converted(&subquery.subquery, &[Some(DataType::Float64)])?;
+            Transformed::yes(again(*expr, subquery.with_plan(Arc::new(plan))))
+        }
+        _ => Transformed::no(again(*expr, subquery)),
     })
 }
 

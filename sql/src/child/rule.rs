@@ -14,15 +14,17 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::expr::{AggregateFunction, BinaryExpr, Cast, InList, ScalarFunction, TryCast};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Expr, ExprSchemable as _, LogicalPlan, Operator, Subquery, cast};
+use datafusion::logical_expr::{Expr, ExprSchemable as _, LogicalPlan, Operator, SortExpr, Subquery, cast};
 use datafusion::optimizer::AnalyzerRule;
 
 use super::checked::{Operation, call};
-use super::{arrays, doubles, float_text, guard, membership, regex, set_types, texts};
+use super::{arrays, doubles, guard, membership, regex, set_types, texts, to_text};
 use crate::check::alike;
 
 /// Maximum number of nodes of an expression that is compared with each entry of a list. Each comparison copies it.
 const MAX_COMPARED: usize = 64;
+/// Aggregates that list the values of their first argument. `PostgreSQL` sorts them for DISTINCT.
+const LISTING: [&str; 2] = ["array_agg", "string_agg"];
 
 /// The analyzer rule. It runs after those of the engine.
 #[derive(Debug)]
@@ -94,13 +96,15 @@ fn replaced(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             Some(value) => Transformed::yes(Expr::Literal(value, metadata)),
             None => Transformed::no(Expr::Literal(value, metadata)),
         }),
-        Expr::Cast(Cast { expr, field }) if field.data_type().is_string() && expr.get_type(schema)?.is_floating() => {
-            Ok(Transformed::yes(float_text::call(*expr, field.data_type().clone())))
+        Expr::Cast(Cast { expr, field })
+            if field.data_type().is_string() && to_text::is_own(&expr.get_type(schema)?) =>
+        {
+            Ok(Transformed::yes(to_text::call(*expr, field.data_type().clone())))
         }
         Expr::TryCast(TryCast { expr, field })
-            if field.data_type().is_string() && expr.get_type(schema)?.is_floating() =>
+            if field.data_type().is_string() && to_text::is_own(&expr.get_type(schema)?) =>
         {
-            Ok(Transformed::yes(float_text::call(*expr, field.data_type().clone())))
+            Ok(Transformed::yes(to_text::call(*expr, field.data_type().clone())))
         }
         Expr::Cast(Cast { expr, field }) if doubles::loses(&expr.get_type(schema)?, field.data_type()) => {
             let operand = (*expr).clone();
@@ -133,8 +137,11 @@ fn replaced(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             each(&expr, list, negated).map(Transformed::yes)
         }
         Expr::ScalarFunction(function) => function_of(function, schema),
-        Expr::AggregateFunction(AggregateFunction { func, mut params }) if params.filter.is_some() => {
+        Expr::AggregateFunction(AggregateFunction { func, mut params }) => {
             only_where_met(params.filter.as_deref(), &mut params.args, schema)?;
+            if LISTING.contains(&func.name()) && params.distinct && params.order_by.is_empty() {
+                params.order_by = ascending(&params.args, schema)?;
+            }
             Ok(Transformed::yes(Expr::AggregateFunction(AggregateFunction {
                 func,
                 params,
@@ -159,6 +166,17 @@ fn only_where_met(filter: Option<&Expr>, arguments: &mut [Expr], schema: &DFSche
         }
     }
     Ok(())
+}
+
+/// Returns the order in which `PostgreSQL` lists distinct values. Intervals have none that the engine can sort by.
+fn ascending(arguments: &[Expr], schema: &DFSchema) -> Result<Vec<SortExpr>> {
+    let Some(value) = arguments.first() else {
+        return Ok(Vec::new());
+    };
+    Ok(match value.get_type(schema)? {
+        DataType::Interval(_) => Vec::new(),
+        _ => vec![value.clone().sort(true, false)],
+    })
 }
 
 /// Makes a scalar subquery nullable. It is null without rows, but the engine takes the nullability of its column.

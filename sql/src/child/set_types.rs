@@ -82,7 +82,8 @@ fn common(one: &DataType, other: &DataType) -> Option<DataType> {
     }
 }
 
-fn converted(side: &Arc<LogicalPlan>, common: &[Option<DataType>]) -> Result<LogicalPlan> {
+/// Returns a plan whose columns have other types, where one is named.
+pub(super) fn converted(side: &Arc<LogicalPlan>, common: &[Option<DataType>]) -> Result<LogicalPlan> {
     let columns = side.schema().iter().zip(common).map(|((qualifier, field), to)| {
         let column = Expr::Column(Column::new(qualifier.cloned(), field.name()));
         let converted = match to {

@@ -244,11 +244,11 @@ struct Reader {
 /// Size of a unit, in the field of an interval that it counts for.
 #[derive(Clone, Copy)]
 enum Unit {
-    /// In months.
+    /// So many months.
     Months(f64),
-    /// In days.
+    /// So many days.
     Days(f64),
-    /// In microseconds.
+    /// So many microseconds.
     Time(i64),
 }
 

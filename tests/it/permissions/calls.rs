@@ -155,6 +155,18 @@ async fn comment(site: &Site, items: &Items) -> String {
     made.expect(201).body["id"].to_string()
 }
 
+/// A report by the owner, and its id.
+async fn report(site: &Site, items: &Items) -> String {
+    let report = json!({
+        "kind": "unit",
+        "id": items.free_unit(site).await,
+        "reason": "inaccurate",
+        "detail": "The figures are of another machine.",
+    });
+    let sent = site.author().post("/reports", &report).await;
+    sent.text("/id").to_owned()
+}
+
 /// The input of an operation as a row wants it; `None` if nobody has written it down.
 pub(super) async fn input(site: &Site, items: &Items, operation: &str, row: &Row) -> Option<Value> {
     let kind = Kind::of(row.fixture);
@@ -199,16 +211,7 @@ pub(super) async fn input(site: &Site, items: &Items, operation: &str, row: &Row
             "detail": "It advertises another unit.",
             "email": site.email(),
         }),
-        "report_outcome" => {
-            let report = json!({
-                "kind": "unit",
-                "id": items.free_unit(site).await,
-                "reason": "inaccurate",
-                "detail": "The figures are of another machine.",
-            });
-            let sent = site.author().post("/reports", &report).await;
-            json!({"id": sent.text("/id")})
-        }
+        "report_outcome" => json!({"id": report(site, items).await}),
         "activity_events" => json!({"seconds": 1}),
         "retire_knowledge" => json!({"id": site.unit(None).await}),
         "get_knowledge_full" => json!({"id": items.free_unit(site).await}),

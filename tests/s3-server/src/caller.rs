@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::missing_panics_doc, reason = "only tests use it")]
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use reqwest::ClientBuilder;
 use rustls::crypto::ring;
@@ -17,5 +18,9 @@ pub fn caller() -> ClientBuilder {
         .unwrap()
         .with_root_certificates(RootCertStore::empty())
         .with_no_client_auth();
-    ClientBuilder::new().no_proxy().tls_backend_preconfigured(config)
+    ClientBuilder::new()
+        .no_proxy()
+        // Less than the service keeps one, which would close it just as the next call is sent.
+        .pool_idle_timeout(Duration::from_secs(20))
+        .tls_backend_preconfigured(config)
 }

@@ -3,7 +3,8 @@ use serde_json::json;
 
 use types::Timestamp;
 
-use super::{Params, Scope};
+use super::Params;
+use crate::Scopes;
 use crate::assertion::claimed_client;
 use crate::document::{freshness, is_document_url};
 use crate::redirect::{Application, can_be_registered, matches};
@@ -12,7 +13,7 @@ use crate::registration;
 #[test]
 fn what_an_app_sends_takes_time_that_is_linear_in_its_text() {
     is_linear("a form", 4_000, |text| consume(Params::parse(text.as_bytes())));
-    is_linear("a scope", 4_000, |text| consume(Scope::parse(text)));
+    is_linear("a scope", 4_000, |text| consume(Scopes::parse(text)));
     is_linear("an assertion", 4_000, |text| consume(claimed_client(text)));
     is_linear("the lifetime of a document", 4_000, |text| {
         freshness(Some(text));

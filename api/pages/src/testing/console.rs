@@ -470,7 +470,10 @@ fn settings(texts: &Texts, is_fresh: bool) -> SettingsPage {
         ],
         token_label: texts.word.clone(),
         payout: PayoutView {
-            message: is_fresh.then(|| texts.text.clone()),
+            message: is_fresh.then(|| {
+                let wallet = "0x3fA9c5d04e2B7716c0dE88b1a45F90C2e6D7481b";
+                format!("The wallet {wallet} is of this account at sluice.example.")
+            }),
             signature: texts.word.clone(),
             address: Some(address()),
             proved_at: (!is_fresh).then_some(NOW),

@@ -309,12 +309,12 @@ pub(super) fn add_empty(book: &mut Book) -> Result<(), Error> {
 
 fn payments(book: &mut Book, texts: &Texts) -> Result<(), Error> {
     let faucet = |balance, errors| FaucetPage {
-        chrome: visitor("/faucet"),
+        chrome: visitor("/test-usdc"),
         wallet: texts.word.clone(),
         balance,
-        usual: 5,
-        a_wallet: 10,
-        a_caller: 20,
+        gift: 5,
+        most_of_wallet: 10,
+        most_of_person: 20,
         network: "eip155:84532".to_owned(),
         asset: "0x5111cE0000000000000000000000000000000402".to_owned(),
         next: Some("/paid/dataset?slug=tide-levels".to_owned()),

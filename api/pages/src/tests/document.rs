@@ -1,4 +1,5 @@
 use super::html::elements;
+use crate::document::Rendered;
 use crate::testing::samples;
 
 fn terms() -> String {
@@ -40,4 +41,24 @@ fn the_title_of_a_document_stands_once() {
         .map(|element| element.name.as_str())
         .collect();
     assert_eq!(levels, ["h1", "h2", "h3", "h2", "h3"]);
+}
+
+#[test]
+fn blocks_are_nested_to_a_depth_that_a_reader_can_follow() {
+    let blocks = |markdown: &str, name: &str| {
+        let html = Rendered::of(markdown).to_string();
+        (html.matches(&format!("<{name}>")).count(), html)
+    };
+    let (deep, html) = blocks(&format!("{}words", "> ".repeat(40)), "blockquote");
+    assert!(deep == 32 && html.contains("&gt; ") && html.contains("words"), "{html}");
+    for marker in ["- ", "1. "] {
+        let (deep, html) = blocks(&format!("{}words", marker.repeat(40)), "li");
+        assert!(
+            deep == 32 && html.contains(marker.trim()) && html.contains("words"),
+            "{html}"
+        );
+    }
+    // A line that separates is none of them.
+    assert!(Rendered::of(&"- ".repeat(40)).to_string().contains("<hr"));
+    assert_eq!(blocks("> > a\n> > b\n", "blockquote").0, 2);
 }

@@ -13,7 +13,7 @@ fn markdown_is_rendered_in_linear_time() {
             "the renderer of a block",
             2_000,
             SHAPES,
-            |text| text.lines().map(|line| format!("{block}{line}\n")).collect::<String>(),
+            |text| format!("{block}{}", text.replace('\n', &format!("\n{block}"))),
             |text| {
                 growth::consume(Rendered::of(text).to_string());
             },

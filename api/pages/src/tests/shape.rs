@@ -10,7 +10,7 @@ const PATHS: [&str; 22] = [
     "/activity.atom",
     "/assets",
     "/console",
-    "/faucet",
+    "/test-usdc",
     "/find",
     "/guide/agents.md",
     "/invite",

@@ -1,7 +1,7 @@
 //! The feed as server-sent events (the WHATWG HTML standard, section 9.2).
 //!
 //! Invariant: the database is asked for entries only after its counter has moved, and for the counter at most twice a
-//! second for all clients of a process together.
+//! second for all clients of a process together, and once more for a client whose cursor is beyond it.
 
 use std::time::Duration;
 
@@ -86,17 +86,26 @@ pub(super) async fn follow(cx: Cx, input: Follow) -> Result<Streamed<Events>, Ap
         ApiError::limited("rate_limited", message, 30)
     })?;
     // Browsers send the header when they connect again, so it is newer than the address.
+    let known = app.process.newest.of(&app.store, cx.now).await?;
     let from = match input.last_event_id.as_deref().or(input.after.as_deref()) {
         Some(cursor) => number(cursor, "/after")?,
-        None => app.process.newest.of(&app.store, cx.now).await?,
+        None => known,
     };
+    // Another process may know a newer entry than this one does, so the database itself is asked.
+    let newest = if from > known {
+        app.store.feed().last().await?
+    } else {
+        known
+    };
+    let is_beyond = from > newest;
     let ticks = u64::from(input.seconds.unwrap_or(DEFAULT_SECONDS)) * 1_000 / 500;
     let client = Client {
         app: app.as_ref().clone(),
-        seq: from,
+        // No entry will have a number up to the cursor for a long time, so the client begins anew.
+        seq: from.min(newest),
         ticks_left: ticks,
         quiet: 0,
-        is_new: true,
+        greeting: Some(greeting(is_beyond.then_some(newest))),
     };
     let pieces = stream::unfold((client, permit), |(mut client, permit)| async move {
         let piece = client.next().await?;
@@ -112,15 +121,23 @@ struct Client {
     seq: i64,
     ticks_left: u64,
     quiet: u32,
-    is_new: bool,
+    /// First piece of the answer, until it is sent.
+    greeting: Option<Bytes>,
+}
+
+/// Returns the first piece of an answer: how soon a client comes back, and where it begins if its cursor is beyond the
+/// newest entry.
+fn greeting(reset: Option<i64>) -> Bytes {
+    let reset = reset.map(|newest| format!("id: {newest}\nevent: reset\ndata: {{\"cursor\":\"{newest}\"}}\n\n"));
+    format!("retry: 1000\n\n{}", reset.unwrap_or_default()).into()
 }
 
 impl Client {
     /// Returns the next piece of the answer; `None` at its end.
     async fn next(&mut self) -> Option<Bytes> {
-        if std::mem::take(&mut self.is_new) {
+        if let Some(greeting) = self.greeting.take() {
             // The head of the answer is sent with its first piece.
-            return Some(Bytes::from_static(b"retry: 1000\n\n"));
+            return Some(greeting);
         }
         // A replica that drains lets its clients go: they come back to another one with their last
         // cursor.

@@ -73,3 +73,20 @@ async fn events_go_on_after_the_last_that_a_client_saw() {
     assert_eq!(followed("/activity/events?after=1&seconds=1").await, ["version"]);
     assert_eq!(followed("/activity/events?seconds=1").await, Vec::<String>::new());
 }
+
+/// A client that saw what a restored database does not have yet would wait for its number for ever.
+#[tokio::test]
+async fn a_cursor_beyond_the_newest_begins_anew_with_an_event_that_says_so() {
+    let service = Service::start().await;
+    let token = service.operator().await;
+    let key = service.agent(&token, "gauge").await;
+    service.project(&key, "tides", &json!({})).await;
+    let reset = "retry: 1000\n\nid: 1\nevent: reset\ndata: {\"cursor\":\"1\"}\n\n";
+    let beyond = service.get("/activity/events?after=2&seconds=1", None).await.text();
+    assert_eq!(beyond, reset);
+    let seen = http::Request::get("/activity/events?seconds=1&after=0").header("last-event-id", "999999999999999999");
+    let got = service.send(seen.body(axum::body::Body::empty()).unwrap()).await;
+    assert_eq!(got.text(), reset);
+    let newest = service.get("/activity/events?after=1&seconds=1", None).await.text();
+    assert_eq!(newest, "retry: 1000\n\n");
+}

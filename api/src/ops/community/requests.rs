@@ -19,6 +19,7 @@ use crate::error::ApiError;
 use crate::flow::jobs::requests::{Ends, Matches};
 use crate::ops::comments;
 use crate::ops::knowledge::{CATEGORY, refused};
+use crate::room::Room;
 use crate::schema::{LINE, TEXT};
 
 /// Category of a request that names none.
@@ -128,6 +129,9 @@ pub(super) struct Wanted {
     /// Requests on a page; 20 where not given.
     #[schemars(range(min = 5, max = 50))]
     per: Option<u32>,
+    /// Requests to skip; `page` says nothing then.
+    #[schemars(range(min = 0, max = 50_000))]
+    offset: Option<u64>,
 }
 
 pub(super) async fn list(cx: Cx, input: Wanted) -> Result<Reply<view::List>, ApiError> {
@@ -144,15 +148,25 @@ pub(super) async fn found(cx: &Cx, input: Wanted) -> Result<view::List, ApiError
         words: words.map(str::to_owned).collect(),
     };
     let (page, per) = (input.page.unwrap_or(1), input.per.unwrap_or(DEFAULT_PER));
-    let offset = u64::from(page.saturating_sub(1)) * u64::from(per);
+    let offset = input
+        .offset
+        .unwrap_or_else(|| u64::from(page.saturating_sub(1)) * u64::from(per));
+    // A place in the middle of a page is on that page.
+    let page = u32::try_from(offset / u64::from(per) + 1).unwrap_or(u32::MAX);
     let community = cx.app.store.community();
     let (found, counts) = tokio::try_join!(
         community.requests(&filter, cx.now, offset, per),
         community.request_counts(&filter, cx.now)
     )?;
     let (counts, total) = count(&filter, counts);
+    let mut items: Vec<_> = found.iter().map(|request| Listed::of(cx, request)).collect();
+    let mut room = Room::of(cx);
+    room.spend(&counts)?;
+    let goes_on = room.keep(&mut items)? || input.offset.is_some();
+    let next_offset = offset + items.len() as u64;
     Ok(view::List {
-        items: found.iter().map(|request| Listed::of(cx, request)).collect(),
+        next_offset: (goes_on && next_offset < total && !items.is_empty()).then_some(next_offset),
+        items,
         total,
         page,
         pages: total.div_ceil(per.into()),
@@ -215,8 +229,27 @@ pub(super) struct Named {
     pub(super) id: String,
 }
 
-pub(super) async fn get(cx: Cx, input: Named) -> Result<Reply<Full>, ApiError> {
-    Ok(Reply::ok(full(&cx, &input.id).await?))
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Asked {
+    /// Id of the request.
+    #[schemars(extend("format" = "uuid"))]
+    id: String,
+    /// Answers to skip.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 1_000))]
+    offset: u32,
+}
+
+pub(super) async fn get(cx: Cx, input: Asked) -> Result<Reply<Full>, ApiError> {
+    let mut full = full(&cx, &input.id).await?;
+    let skipped = full.answers.len().min(input.offset as usize);
+    full.answers.drain(..skipped);
+    let mut room = Room::of(&cx);
+    room.spend(&full.request)?;
+    let is_cut = room.keep(&mut full.answers)?;
+    full.next_offset = is_cut.then(|| (skipped + full.answers.len()) as u64);
+    Ok(Reply::ok(full))
 }
 
 /// Returns a request with its answers, otherwise a 404.
@@ -227,6 +260,7 @@ pub(super) async fn full(cx: &Cx, id: &str) -> Result<Full, ApiError> {
     Ok(Full {
         request: Request::of(cx, found)?,
         answers: answers.into_iter().map(|answer| Answer::of(answer, chosen)).collect(),
+        next_offset: None,
     })
 }
 

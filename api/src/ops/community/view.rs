@@ -34,6 +34,7 @@ pub(super) enum FieldType {
 /// Field that records should have.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "WantedField")]
 pub(super) struct Field {
     /// Name of the field.
     #[schemars(regex(pattern = FIELD))]
@@ -141,6 +142,9 @@ pub(super) struct List {
     pub(super) page: u32,
     /// Number of pages in all.
     pub(super) pages: u64,
+    /// Number of requests before the next, where `offset` was given or the page did not fit; absent after the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) next_offset: Option<u64>,
     /// Numbers of requests by status, kind and category; each ignores its own condition.
     pub(super) counts: Counts,
 }
@@ -186,6 +190,9 @@ pub(super) struct Full {
     pub(super) request: Request,
     /// Answers, oldest first, at most 1000.
     pub(super) answers: Vec<Answer>,
+    /// Number of answers before the next that did not fit into an answer over MCP; absent after the last.
+    #[serde(rename = "nextOffset", skip_serializing_if = "Option::is_none")]
+    pub(super) next_offset: Option<u64>,
 }
 
 /// A request and the answer that was chosen.

@@ -16,6 +16,7 @@ use types::{OperatorId, Timestamp};
 
 use super::{PAGE_ROWS, chrome, instant, page};
 use crate::answer::{Media, Streamed};
+use crate::config::top_up_path;
 use crate::cx::Cx;
 use crate::error::ApiError;
 use crate::operation::Operations;
@@ -132,7 +133,7 @@ async fn show(cx: Cx, input: Choice) -> Result<View, ApiError> {
         given: balances.given.0,
         pack: tariff.pack.0,
         top_up: top_up_path(operator),
-        faucet: cx.app.payments.is_built_in.then_some(faucet::USUAL),
+        faucet: cx.app.payments.is_built_in.then_some(faucet::GIFT),
         days: days
             .into_iter()
             .rev()
@@ -156,11 +157,6 @@ async fn show(cx: Cx, input: Choice) -> Result<View, ApiError> {
             })
             .collect(),
     })
-}
-
-/// Returns the path of the page that sells a pack to an operator.
-fn top_up_path(operator: OperatorId) -> String {
-    format!("/paid/credits?operator={operator}")
 }
 
 /// Returns the titles of the items of a page, by their ids.

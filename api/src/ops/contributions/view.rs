@@ -11,6 +11,7 @@ use types::{ContributionId, OperatorId, Timestamp};
 
 use crate::cx::Cx;
 use crate::error::ApiError;
+use crate::room::Room;
 use crate::wire::{BatchReason, ContributionAllowance, Validation, VerdictLine, When};
 
 /// Records with a verdict that an outcome shows. The others are at `verdictsUrl`.
@@ -197,12 +198,12 @@ impl View {
                     .reject_code
                     .zip(row.reject_message)
                     .map(|(code, message)| BatchReason::rejected(code, message));
-                view.verdicts = Some(shown(verdicts(cx, row.id).await?));
+                view.verdicts = Some(fitting(cx, shown(verdicts(cx, row.id).await?))?);
             }
         }
         view.count(row.tallies.as_deref().map(tallies).transpose()?);
         if view.has_left_out() {
-            view.verdicts = refused_of(verdicts(cx, row.id).await?);
+            view.verdicts = refused_of(cx, verdicts(cx, row.id).await?)?;
         }
         // The row of an upload has no count of its own. The first gate judges every record, so its count is the
         // upload's.
@@ -234,12 +235,12 @@ impl View {
             Resolution::Rejected { code, message } => {
                 view.status = ContributionStatus::Rejected;
                 view.reason = Some(BatchReason::rejected(code, message));
-                view.verdicts = Some(shown(stored("verdicts", &outcome.verdicts)?));
+                view.verdicts = Some(fitting(cx, shown(stored("verdicts", &outcome.verdicts)?))?);
             }
         }
         view.count(Some(tallies(&outcome.tallies)?));
         if view.has_left_out() {
-            view.verdicts = refused_of(stored("verdicts", &outcome.verdicts)?);
+            view.verdicts = refused_of(cx, stored("verdicts", &outcome.verdicts)?)?;
         }
         view.decided_at = Some(outcome.at.into());
         view.verdicts_url = Some(verdicts_url(cx, &self.project, outcome.id));
@@ -302,13 +303,19 @@ fn shown(verdicts: Vec<RowVerdict>) -> Vec<VerdictLine> {
 }
 
 /// Returns the first records that a merge left out because they are refused.
-fn refused_of(verdicts: Vec<RowVerdict>) -> Option<Vec<VerdictLine>> {
+fn refused_of(cx: &Cx, verdicts: Vec<RowVerdict>) -> Result<Option<Vec<VerdictLine>>, ApiError> {
     let lines = verdicts.into_iter().map(VerdictLine::from);
     let lines: Vec<_> = lines
         .filter(VerdictLine::is_offending)
         .take(MAX_SHOWN_VERDICTS)
         .collect();
-    (!lines.is_empty()).then_some(lines)
+    (!lines.is_empty()).then(|| fitting(cx, lines)).transpose()
+}
+
+/// Returns the first verdicts, as many as fit. The others are at `verdictsUrl`.
+fn fitting(cx: &Cx, mut lines: Vec<VerdictLine>) -> Result<Vec<VerdictLine>, ApiError> {
+    Room::of(cx).keep(&mut lines)?;
+    Ok(lines)
 }
 
 /// Returns what the caller's operator has left of the day's allowance; `None` for a private project, which uses none.

@@ -82,7 +82,7 @@ pub(super) async fn retire(cx: Cx, input: Named) -> Result<Reply<UnitView>, ApiE
         // Read again below, since the answer has the time of the retirement.
         UnitRetired::Retired => {
             let unit = units::own(&cx, &input.id).await?;
-            Ok(Reply::ok(UnitView::of(&cx, unit).await?))
+            Ok(Reply::ok(UnitView::of(&cx, unit, 0).await?))
         }
         UnitRetired::NotLatest { latest } => Err(not_latest(&latest.to_string())),
         UnitRetired::NotPublished => Err(not_published("the version is not published")),

@@ -4,7 +4,9 @@
 
 use std::time::Duration;
 
-use super::Named;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
 use super::view::Full;
 use crate::answer::Reply;
 use crate::cx::Cx;
@@ -14,7 +16,19 @@ use crate::error::ApiError;
 /// Time for which a read of a unit with the price 0 may be followed by a rating.
 const PERMIT: Duration = Duration::from_hours(24);
 
-pub(super) async fn full(cx: Cx, input: Named) -> Result<Reply<Full>, ApiError> {
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Reading {
+    /// Id of any version of the unit.
+    #[schemars(extend("format" = "uuid"))]
+    id: String,
+    /// Characters of the text to skip.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 50_000))]
+    offset: u64,
+}
+
+pub(super) async fn full(cx: Cx, input: Reading) -> Result<Reply<Full>, ApiError> {
     let unit = units::find(&cx.app, &input.id).await?;
     let relation = units::relation(&cx, &unit).await?;
     let (knowledge, chain) = (cx.app.store.knowledge(), unit.chain.id);
@@ -31,5 +45,5 @@ pub(super) async fn full(cx: Cx, input: Named) -> Result<Reply<Full>, ApiError> 
         FullRead::Priced { price, key_reads } => return Err(units::unpaid(&cx, &unit, price, key_reads)),
         FullRead::Hidden => return Err(ApiError::no_unit()),
     }
-    Ok(Reply::ok(Full::of(&cx, unit)))
+    Ok(Reply::ok(Full::of(&cx, unit).part(&cx, input.offset)?))
 }

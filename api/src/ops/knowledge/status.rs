@@ -21,6 +21,10 @@ pub(super) struct Status {
     #[serde(default)]
     #[schemars(range(min = 0, max = 20))]
     wait: u32,
+    /// Characters of the text to skip.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 50_000))]
+    offset: u64,
 }
 
 pub(super) async fn status(cx: Cx, input: Status) -> Result<Reply<UnitView>, ApiError> {
@@ -32,5 +36,5 @@ pub(super) async fn status(cx: Cx, input: Status) -> Result<Reply<UnitView>, Api
             unit = later;
         }
     }
-    Ok(Reply::ok(UnitView::of(&cx, unit).await?))
+    Ok(Reply::ok(UnitView::of(&cx, unit, input.offset).await?))
 }

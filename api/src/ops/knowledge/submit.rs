@@ -184,7 +184,7 @@ async fn acknowledge(cx: Cx, draft: Draft) -> Result<Reply<UnitView>, ApiError> 
         cx.app.relay.submit(KNOWLEDGE, record);
     }
     let unit = units::own(&cx, &id.to_string()).await?;
-    Ok(Reply::created(UnitView::of(&cx, unit).await?))
+    Ok(Reply::created(UnitView::of(&cx, unit, 0).await?))
 }
 
 /// Returns the row of a version, and the message of which that row is the outbox entry.

@@ -18,6 +18,8 @@ use crate::schema::LINE;
 use crate::web::{self, View};
 
 const PATH: &str = "/faucet";
+/// Path of the page, which is no operation of the API.
+const PAGE: &str = "/test-usdc";
 const NOTICE: &str = "Test USDC is worth nothing. It pays at this service only, and balances may be reset.";
 
 pub(super) fn add(table: &mut Operations) {
@@ -51,7 +53,7 @@ pub(super) fn add(table: &mut Operations) {
     );
     let page = Spec {
         name: "faucet_page",
-        path: PATH,
+        path: PAGE,
         summary: "Test USDC for a wallet",
         ..Spec::PAGE
     };
@@ -78,7 +80,7 @@ struct Ask {
     #[schemars(length(max = 42), regex(pattern = "^0x[0-9a-fA-F]{40}$"))]
     wallet: String,
     /// Whole test USDC; 5 where not given.
-    #[schemars(range(min = 1, max = faucet::A_WALLET))]
+    #[schemars(range(min = 1, max = faucet::MOST_OF_WALLET))]
     usdc: Option<u32>,
 }
 
@@ -101,7 +103,7 @@ struct Gift {
 
 async fn given(cx: Cx, input: Ask) -> Result<Reply<Gift>, ApiError> {
     cx.app.payments.has_faucet()?;
-    let usdc = input.usdc.unwrap_or(faucet::USUAL);
+    let usdc = input.usdc.unwrap_or(faucet::GIFT);
     let (wallet, balance) = give(&cx, &input.wallet, usdc).await?;
     let asset = &cx.app.payments.asset;
     Ok(Reply::ok(Gift {
@@ -173,9 +175,9 @@ async fn page(cx: &Cx, next: Option<&str>) -> Result<pages::FaucetPage, ApiError
         chrome: chrome(cx).await?,
         wallet,
         balance: None,
-        usual: faucet::USUAL,
-        a_wallet: faucet::A_WALLET,
-        a_caller: faucet::A_CALLER,
+        gift: faucet::GIFT,
+        most_of_wallet: faucet::MOST_OF_WALLET,
+        most_of_person: faucet::MOST_OF_CALLER,
         network: asset.network.to_string(),
         asset: asset.address.checksum(),
         next: next.map(|next| web::local_path(next).to_owned()),
@@ -198,14 +200,14 @@ struct Filled {
 async fn sent(cx: Cx, input: Filled) -> Result<View, ApiError> {
     cx.app.payments.has_faucet()?;
     let typed = input.wallet.trim();
-    match give(&cx, typed, faucet::USUAL).await {
+    match give(&cx, typed, faucet::GIFT).await {
         Ok((wallet, _)) => {
             let mut query = url::form_urlencoded::Serializer::new(String::new());
             query.append_pair("wallet", &wallet.checksum());
             if let Some(next) = input.next.as_deref().filter(|next| !next.is_empty()) {
                 query.append_pair("next", web::local_path(next));
             }
-            View::see(&format!("{PATH}?{}", query.finish()))
+            View::see(&format!("{PAGE}?{}", query.finish()))
         }
         // A person mends the address in the form, and reads there whose day is used up.
         Err(error) if matches!(error.status().as_u16(), 400 | 429) => {
@@ -214,11 +216,7 @@ async fn sent(cx: Cx, input: Filled) -> Result<View, ApiError> {
             let mut page = page(&cx, input.next.as_deref()).await?;
             typed.clone_into(&mut page.wallet);
             page.errors = vec![pages::FieldError::new("wallet", sentence(message))];
-            let headers = error.headers().to_vec();
-            let view = View::page(&page)?.with_status(error.status());
-            Ok(headers
-                .into_iter()
-                .fold(view, |view, (name, value)| view.header(name, value)))
+            Ok(View::page(&page)?.of_error(&error))
         }
         Err(error) => Err(error),
     }

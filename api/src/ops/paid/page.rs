@@ -102,9 +102,7 @@ async fn shown(cx: &Cx, goods: &Goods, item: Option<String>) -> Result<View, Api
         url: goods.offer.url.clone(),
         terms: terms.to_string(),
         buy: goods.buy.clone(),
-        faucet: plane.is_built_in.then_some(faucet::USUAL),
+        faucet: plane.is_built_in.then_some(faucet::GIFT),
     };
-    let view = View::page(&page)?.with_status(required.status());
-    let headers = required.headers().iter().cloned();
-    Ok(headers.fold(view, |view, (name, value)| view.header(name, value)))
+    Ok(View::page(&page)?.of_error(&required))
 }

@@ -88,7 +88,7 @@ pub(super) async fn create(cx: Cx, input: Create) -> Result<Reply<Details>, ApiE
     };
     let created = as_created(&new);
     match cx.app.store.project_create(new, limit).await? {
-        ProjectCreated::Created => Ok(Reply::created(Details::of(&created)?)),
+        ProjectCreated::Created => Ok(Reply::created(Details::of(&created)?.fitting(&cx)?)),
         ProjectCreated::SlugTaken => Err(ApiError::conflict(
             "slug_taken",
             format!("the slug `{}` is taken", created.slug),

@@ -1,10 +1,11 @@
 //! Operations that list projects and return one.
 
+use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use store::{Project, ProjectCursor, ProjectFilter, Store};
 
-use super::Named;
 use super::view::{Details, Full, Summary, VersionEntry};
 use crate::answer::Reply;
 use crate::caches::ProjectView;
@@ -13,6 +14,7 @@ use crate::entitlement;
 use crate::error::ApiError;
 use crate::ops::cut;
 use crate::rendered::{self, Rendered};
+use crate::room::Room;
 use crate::schema::LINE;
 
 /// Versions and contributors that one answer shows.
@@ -72,19 +74,74 @@ pub(super) async fn list(cx: Cx, input: List) -> Result<Reply<Page>, ApiError> {
     let store = &cx.app.store;
     // The page and the count are independent of each other, so they are read at the same time.
     let (mut projects, total) = tokio::try_join!(store.projects(&filter), store.project_count(&filter))?;
-    let next = cut(&mut projects, limit).map(ProjectCursor::from);
+    let mut next = cut(&mut projects, limit).map(ProjectCursor::from);
+    let mut items = Vec::with_capacity(projects.len());
+    let (mut room, mut last) = (Room::of(&cx), None);
+    for project in projects {
+        let cursor = ProjectCursor::from(&project);
+        let item = Summary::from(project);
+        if !room.takes(&item)? {
+            next = last;
+            break;
+        }
+        last = Some(cursor);
+        items.push(item);
+    }
     Ok(Reply::ok(Page {
         total,
         next_cursor: next.map(|cursor| cursor.to_string()),
-        items: projects.into_iter().map(Summary::from).collect(),
+        items,
     }))
 }
 
-pub(super) async fn get(cx: Cx, input: Named) -> Result<Rendered<Full>, ApiError> {
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Of {
+    /// Slug of the project. Any text is accepted: what cannot be a slug names no project.
+    slug: String,
+    /// Characters of the readme to skip.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 20_000))]
+    offset: u64,
+}
+
+pub(super) async fn get(cx: Cx, input: Of) -> Result<Rendered<Full>, ApiError> {
     let view = cx.app.project_view(&input.slug, cx.operator(), render).await?;
     let view = view.ok_or_else(|| ApiError::no_project(&input.slug))?;
     entitlement::known(&cx, &view.project)?;
-    Ok(Rendered::ok(view.body.clone()))
+    let room = Room::of(&cx);
+    if input.offset == 0 && room.holds(view.body.len()) {
+        return Ok(Rendered::ok(view.body.clone()));
+    }
+    part(&view.body, room, input.offset).map(Rendered::ok)
+}
+
+/// Returns an answer with a part of the readme, and with the versions and contributors that fit.
+fn part(body: &[u8], mut room: Room, offset: u64) -> Result<Bytes, ApiError> {
+    let broken = |error| ApiError::internal(format!("project: {error}"));
+    let mut full: Map<String, Value> = serde_json::from_slice(body).map_err(broken)?;
+    let readme = match full.remove("readme") {
+        Some(Value::String(readme)) => readme,
+        _ => String::new(),
+    };
+    let mut list = |name: &str| match full.remove(name) {
+        Some(Value::Array(items)) => items,
+        _ => Vec::new(),
+    };
+    let (mut versions, mut contributors) = (list("versions"), list("contributors"));
+    room.spend(&full)?;
+    let part = room.share(2).part(readme, offset);
+    room.spend(&part.text)?;
+    room.share(3).keep(&mut contributors)?;
+    room.spend(&contributors)?;
+    room.keep(&mut versions)?;
+    full.insert("readme".to_owned(), part.text.into());
+    full.insert("versions".to_owned(), versions.into());
+    full.insert("contributors".to_owned(), contributors.into());
+    if let Some(next) = part.next_offset {
+        full.insert("nextOffset".to_owned(), next.into());
+    }
+    rendered::json(&full).map_err(broken)
 }
 
 /// Renders a project with its versions and contributors. The answer is the same for everybody who may see the project.

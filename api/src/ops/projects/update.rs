@@ -65,7 +65,7 @@ pub(super) async fn update(cx: Cx, input: Update) -> Result<Reply<Details>, ApiE
     // The database checks the time of the last change in the same transaction as it changes the price.
     let window = HOUR * cx.app.limits.price_change_hours;
     match cx.app.store.project_update(project.id, changes, cx.now, window).await? {
-        ProjectUpdated::Updated(project) => Ok(Reply::ok(Details::of(&project)?)),
+        ProjectUpdated::Updated(project) => Ok(Reply::ok(Details::of(&project)?.fitting(&cx)?)),
         ProjectUpdated::PriceTooSoon { retry_after } => {
             let seconds = whole_seconds(retry_after);
             Err(ApiError::limited(

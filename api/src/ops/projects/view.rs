@@ -8,7 +8,10 @@ use serde_json::Value;
 use store::{Access, Contributor, Project, ProjectStatus, ProjectSummary, ProjectVersion, Visibility};
 use types::FieldType;
 
+use crate::cx::Cx;
 use crate::entitlement;
+use crate::error::ApiError;
+use crate::room::Room;
 use crate::wire::When;
 
 /// A project in a list.
@@ -84,6 +87,9 @@ pub(super) struct Details {
     /// The contract of its records.
     #[schemars(with = "SchemaDef")]
     schema_def: Value,
+    /// Characters of the readme before the rest of it, which did not fit into an answer over MCP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_offset: Option<u64>,
 }
 
 impl Details {
@@ -97,7 +103,17 @@ impl Details {
             summary: ProjectSummary::from(project).into(),
             readme: project.readme.clone(),
             schema_def,
+            next_offset: None,
         })
+    }
+
+    /// Leaves out of the readme what does not fit.
+    pub(super) fn fitting(mut self, cx: &Cx) -> Result<Self, ApiError> {
+        let (mut room, readme) = (Room::of(cx), std::mem::take(&mut self.readme));
+        room.spend(&self)?;
+        let part = room.part(readme, 0);
+        (self.readme, self.next_offset) = (part.text, part.next_offset);
+        Ok(self)
     }
 }
 
@@ -107,7 +123,8 @@ impl Details {
 pub(super) struct Full {
     #[serde(flatten)]
     pub(super) details: Details,
-    /// The newest versions, at most 100, newest first; `dataset_diff` with `limit=0` lists all.
+    /// The newest versions, at most 100 and over MCP as many as fit, newest first; `dataset_diff` with `limit=0` lists
+    /// all.
     pub(super) versions: Vec<VersionEntry>,
     /// Number of versions.
     pub(super) version_count: u64,

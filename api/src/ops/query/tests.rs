@@ -95,7 +95,9 @@ async fn a_question_is_in_range() {
         (json!({"sql": "count", "limit": 1_001}), 400),
         (json!({"sql": "count", "version": 0}), 400),
         (json!({"sql": "count", "version": 3}), 404),
-        (json!({"sql": "count", "offset": 1}), 400),
+        (json!({"sql": "count", "offset": 1}), 200),
+        (json!({"sql": "count", "offset": -1}), 400),
+        (json!({"sql": "count", "from": 1}), 400),
     ] {
         assert_eq!(ask(&service, &theirs, &body).await.status, status, "{body}");
     }

@@ -149,12 +149,8 @@ pub(super) struct DatasetPreview {
 }
 
 impl Results {
-    pub(super) fn new(
-        (mode, judge): (Mode, Judge),
-        found: &Found,
-        items: Vec<Preview>,
-        next_cursor: Option<String>,
-    ) -> Self {
+    /// Returns the answer without items.
+    pub(super) fn new((mode, judge): (Mode, Judge), found: &Found) -> Self {
         let counts = |facet: Facet| {
             let of = found.facets.iter().find(|(of, _)| *of == facet);
             of.map(|(_, values)| values.iter().map(count).collect())
@@ -165,7 +161,7 @@ impl Results {
             judge: JudgeView::from(&judge),
             total: found.total as u64,
             total_is_exact: found.is_exact,
-            items,
+            items: Vec::new(),
             facets: Facets {
                 kind: counts(Facet::Kind),
                 category: counts(Facet::Category),
@@ -174,7 +170,7 @@ impl Results {
                 language: counts(Facet::Language),
                 freshness: counts(Facet::Freshness),
             },
-            next_cursor,
+            next_cursor: None,
         }
     }
 }

@@ -37,6 +37,7 @@ const SKEW: Duration = Duration::from_secs(5);
 pub(super) fn add(table: &mut Operations) {
     let base = || Spec {
         tag: "service",
+        lenient: true,
         ..Spec::BASE
     };
     table.add(

@@ -1,62 +1,11 @@
 //! The faucet, the pages of what x402 sells, and the proof of a wallet, for people without a real network.
 
 use super::*;
-
-const FORM: &str = "application/x-www-form-urlencoded";
+use crate::testing::browser::{Browser, form};
 
 /// Returns the address of a wallet with this number.
 fn wallet(number: u8) -> String {
     key(number).address().checksum()
-}
-
-/// A person's browser, signed in or not.
-#[derive(Clone, Default)]
-struct Browser {
-    cookie: Option<String>,
-}
-
-impl Browser {
-    async fn open(&self, service: &Service, path: &str) -> Got {
-        self.send(service, Request::get(path), String::new()).await
-    }
-
-    async fn post(&self, service: &Service, path: &str, fields: &[(&str, &str)]) -> Got {
-        let mut form = url::form_urlencoded::Serializer::new(String::new());
-        form.extend_pairs(fields);
-        let request = Request::post(path)
-            .header("content-type", FORM)
-            .header("origin", "http://sluice.test");
-        self.send(service, request, form.finish()).await
-    }
-
-    async fn send(&self, service: &Service, request: http::request::Builder, body: String) -> Got {
-        let mut request = request.header("accept", "text/html,application/xhtml+xml");
-        if let Some(cookie) = &self.cookie {
-            request = request.header("cookie", cookie);
-        }
-        service.send(request.body(Body::from(body)).unwrap()).await
-    }
-
-    /// Signs in by the link of a letter.
-    async fn of(service: &Service, email: &str) -> Self {
-        let nobody = Self::default();
-        nobody.post(service, "/signin", &[("email", email)]).await;
-        let token = service.mailed_token().await;
-        let came = nobody.post(service, "/signin/link", &[("token", &token)]).await;
-        let cookies = came.headers.get_all("set-cookie").iter();
-        let session = cookies
-            .filter_map(|cookie| cookie.to_str().ok()?.split(';').next())
-            .find(|cookie| cookie.starts_with("__Host-sluice="));
-        Self {
-            cookie: Some(session.unwrap().to_owned()),
-        }
-    }
-}
-
-/// Returns the value of the first field of a form with this name.
-fn field(page: &str, name: &str) -> String {
-    let rest = page.split_once(&format!("name=\"{name}\" value=\"")).unwrap().1;
-    rest.split('"').next().unwrap().to_owned()
 }
 
 /// Asks the faucet for whole test USDC from an address.
@@ -156,15 +105,15 @@ async fn the_faucet_gives_to_wallets_of_others_only_and_on_the_built_in_ledger_o
     service.router = crate::router(service.app.clone());
     service.operator_at("ada@example.org").await;
     refused(&ask(&service, None, "192.0.2.1", &wallet(1), 1).await, 404, "not_found");
-    let person = Browser::of(&service, "ada@example.org").await;
-    assert_eq!(person.open(&service, "/faucet").await.status, 404);
-    let sent = Browser::default()
-        .post(&service, "/faucet", &[("wallet", &wallet(1))])
+    let person = Browser::signed_in_again(&service).await;
+    assert_eq!(person.get("/test-usdc").await.status, 404);
+    let sent = Browser::signed_out(&service)
+        .post("/test-usdc", &form(&[("wallet", &wallet(1))]))
         .await;
     assert_eq!(sent.status, 404);
-    let money = person.open(&service, "/console/money").await;
+    let money = person.get("/console/money").await;
     assert!(
-        money.status == 200 && !money.text().contains("/faucet"),
+        money.status == 200 && !money.text().contains("/test-usdc"),
         "{}",
         money.text()
     );
@@ -179,15 +128,15 @@ async fn a_person_gets_test_usdc_and_sees_what_is_for_sale_and_what_it_costs() {
     let paid = json!({"access": "paid", "price": "0.50", "title": "Tides <script>alert(1)</script>"});
     service.project(&agent, "tides", &paid).await;
     service.merged(&agent, "tides", &[json!({"name": "a"})]).await;
-    let browser = Browser::default();
+    let browser = Browser::signed_out(service);
     // The page of the dataset leads to the page where it is paid, which has the status and the terms of the answer to
     // programs.
-    let dataset = browser.open(service, "/projects/tides").await.text();
+    let dataset = browser.get("/projects/tides").await.text();
     let path = "/paid/dataset?slug=tides&version=1";
     assert!(dataset.contains(&path.replace('&', "&#38;")), "{dataset}");
     for path in [path.to_owned(), stage.pack()] {
         let program = stage.send("GET", &path, &[], "192.0.2.1").await;
-        let page = browser.open(service, &path).await;
+        let page = browser.get(&path).await;
         assert_eq!(
             (page.status, program.status.as_u16()),
             (http::StatusCode::PAYMENT_REQUIRED, 402)
@@ -198,24 +147,24 @@ async fn a_person_gets_test_usdc_and_sees_what_is_for_sale_and_what_it_costs() {
             message(&program, "payment-required")
         );
         assert!(
-            page.text().contains("data-pay=") && page.text().contains("action=\"/faucet\""),
+            page.text().contains("data-pay=") && page.text().contains("action=\"/test-usdc\""),
             "{}",
             page.text()
         );
         assert!(page.text().contains("test USDC"), "{}", page.text());
     }
-    assert_eq!(browser.open(service, "/paid/dataset?slug=nothing").await.status, 404);
-    assert_eq!(browser.open(service, "/paid/credits?operator=x").await.status, 400);
+    assert_eq!(browser.get("/paid/dataset?slug=nothing").await.status, 404);
+    assert_eq!(browser.get("/paid/credits?operator=x").await.status, 400);
     // The faucet, from the form of that page, and the way back.
     let sent = browser
-        .post(service, "/faucet", &[("wallet", &wallet(9)), ("next", path)])
+        .post("/test-usdc", &form(&[("wallet", &wallet(9)), ("next", path)]))
         .await;
     assert_eq!(sent.status, 303, "{}", sent.text());
     let to = sent.headers["location"].to_str().unwrap().to_owned();
-    let shown = browser.open(service, &to).await.text();
+    let shown = browser.get(&to).await.text();
     assert!(shown.contains("$5.00") && shown.contains("slug=tides"), "{shown}");
     let odd = [("wallet", "0x<script>alert(1)</script>"), ("next", "//evil.example/")];
-    let odd = browser.post(service, "/faucet", &odd).await;
+    let odd = browser.post("/test-usdc", &form(&odd)).await;
     assert_eq!(odd.status, 400);
     assert!(
         !odd.text().contains("<script>alert") && !odd.text().contains("//evil.example/\""),
@@ -236,10 +185,10 @@ async fn a_person_gets_test_usdc_and_sees_what_is_for_sale_and_what_it_costs() {
             .unwrap()
             .starts_with("application/json")
     );
-    let person = Browser::of(service, "ada@example.org").await;
-    let money = person.open(service, "/console/money").await.text();
+    let person = Browser::signed_in_again(service).await;
+    let money = person.get("/console/money").await.text();
     assert!(
-        money.contains("action=\"/faucet\"") && money.contains(&stage.pack()),
+        money.contains("action=\"/test-usdc\"") && money.contains(&stage.pack()),
         "{money}"
     );
 }
@@ -248,29 +197,10 @@ async fn a_person_gets_test_usdc_and_sees_what_is_for_sale_and_what_it_costs() {
 async fn a_person_proves_its_wallet_in_the_console() {
     let stage = Stage::with([]).await;
     let service = &stage.service;
-    let now = service.app.clock.now();
-    let job = store::NewJob {
-        id: crate::ids::new(now),
-        kind: "mail".to_owned(),
-        dedupe: None,
-        operator: None,
-        payload: "{}".to_owned(),
-        due_at: now.plus(Duration::from_hours(999)),
-        now,
-    };
-    let letter = store::Mail {
-        job,
-        day: now.day(),
-        budget: None,
-    };
-    let person = Browser::of(service, "ada@example.org").await;
-    let settings = async || person.open(service, "/console/settings").await.text();
+    let person = Browser::signed_in_again(service).await;
+    let settings = async || person.get("/console/settings").await.text();
     assert!(!settings().await.contains("proof-message"), "there is no wallet yet");
-    let (accounts, address) = (service.app.store.accounts(), key(1).address().to_string());
-    accounts
-        .payout_set(stage.operator, address, now, letter, now)
-        .await
-        .unwrap();
+    payouts::address(&stage, stage.operator, 1, Duration::ZERO).await;
     let page = settings().await;
     let text = page
         .split_once("id=\"proof-message\"")
@@ -280,10 +210,10 @@ async fn a_person_proves_its_wallet_in_the_console() {
         .unwrap()
         .1;
     let message = text.split_once("</code>").unwrap().0.replace("&#39;", "'");
-    let token = field(&page, "form_token");
+    let token = person.form_token().await;
     let prove = async |signature: &str| {
         let fields = [("form_token", &*token), ("signature", signature)];
-        person.post(service, "/console/payout/prove", &fields).await
+        person.post("/console/payout/prove", &form(&fields)).await
     };
     let sign = |number| key(number).sign(x402::sign_in::digest(&message)).to_string();
     let wrong = prove(&sign(2)).await;

@@ -112,18 +112,56 @@ async fn an_authorization_pays_for_one_thing() {
     assert_eq!(stage.wallet(1).await, 9_000_000);
 }
 
+/// Clients that know both versions send one authorization in both headers, as two messages or as one under both names.
+#[tokio::test]
+async fn one_authorization_in_both_headers_is_one_payment() {
+    for (of_v1, of_v2) in [
+        (Protocol::V1, Protocol::V2),
+        (Protocol::V2, Protocol::V2),
+        (Protocol::V1, Protocol::V1),
+    ] {
+        let stage = Stage::with([]).await;
+        let header = |protocol| wire::header(&stage.buyer(1).message(protocol));
+        let sent = [("x-payment", header(of_v1)), ("payment-signature", header(of_v2))];
+        for _ in 0..2 {
+            let got = stage.send("GET", &stage.pack(), &sent, "192.0.2.1").await;
+            assert_eq!(got.status, 200, "{}", got.text());
+        }
+        assert_eq!((stage.wallet(1).await, stage.states().await.len()), (9_000_000, 1));
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_names_the_rule_that_a_payment_breaks() {
+    let stage = Stage::with([]).await;
+    let now = stage.now();
+    let rule = "6 to 900 seconds after now";
+    for change in [3_600, 1] {
+        let mut long = stage.buyer(1);
+        long.authorization.valid_before = now + change;
+        let got = stage.pay(&stage.pack(), &long.message(Protocol::V2)).await;
+        refused(&got, 402, "payment_required");
+        let told = got.json()["message"].as_str().unwrap().to_owned();
+        assert!(told.contains("`validBefore`") && told.contains(rule), "{told}");
+        assert!(got.json()["reason"].as_str().unwrap().ends_with("_valid_before"));
+    }
+}
+
 #[tokio::test]
 pub(super) async fn a_header_that_is_no_payment_leaves_no_row() {
     let stage = Stage::with([]).await;
     let good = wire::header(&stage.buyer(1).message(Protocol::V2));
     let v1 = wire::header(&stage.buyer(1).message(Protocol::V1));
+    let another = wire::header(&stage.buyer(2).message(Protocol::V1));
     let sent = |name: &'static str, text: &str| (name, text.to_owned());
     for headers in [
         vec![sent("payment-signature", "")],
         vec![sent("payment-signature", "%%%")],
         vec![sent("payment-signature", &v1)],
         vec![sent("x-payment", &good)],
-        vec![sent("x-payment", &v1), sent("payment-signature", &good)],
+        vec![sent("x-payment", &another), sent("payment-signature", &good)],
+        vec![sent("x-payment", "%%%"), sent("payment-signature", &good)],
+        vec![sent("x-payment", &good), sent("x-payment", &good)],
         vec![sent("payment-signature", &good), sent("payment-signature", &good)],
     ] {
         let got = stage.send("GET", &stage.pack(), &headers, "192.0.2.1").await;

@@ -30,19 +30,8 @@ async fn sold(stage: &Stage) -> OperatorId {
 
 /// Sets the address of an operator from some time on.
 pub(super) async fn address(stage: &Stage, operator: OperatorId, number: u8, wait: Duration) {
-    let app = &stage.service.app;
-    let (now, address) = (app.clock.now(), key(number).address().checksum());
-    let payload = crate::letters::Payload::PayoutChanged {
-        operator,
-        address: address.clone(),
-        effective_at: now.plus(wait).micros(),
-    };
-    let letter = crate::letters::mail(&payload, Some(operator), None, now);
-    let accounts = app.store.accounts();
-    let set = accounts
-        .payout_set(operator, address, now.plus(wait), letter, now)
-        .await;
-    set.unwrap();
+    let address = key(number).address().checksum();
+    stage.service.paid_out_at(operator, &address, wait).await;
 }
 
 fn payouts(stage: &Stage) -> Payouts {

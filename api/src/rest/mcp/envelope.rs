@@ -54,8 +54,8 @@ impl Message {
             return None;
         }
         let mut params: Members<'_> = match members.get("params") {
-            Some(params) => serde_json::from_str(params.get()).ok()?,
-            None => Members::new(),
+            Some(params) if params.get() != "null" => serde_json::from_str(params.get()).ok()?,
+            _ => Members::new(),
         };
         // The arguments are the bulk of a message, and are read once, by the rules of their tool.
         let arguments = params.remove("arguments");

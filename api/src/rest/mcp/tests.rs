@@ -1,3 +1,5 @@
+mod answers;
+
 use axum::body::Body;
 use http::{HeaderMap, Request};
 use oauth::Resource;
@@ -24,6 +26,12 @@ async fn send(service: &Service, path: &str, headers: &[(&str, &str)], body: imp
 
 fn message(method: &str, params: &Value) -> String {
     json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string()
+}
+
+/// Returns the tools of the list of a service.
+async fn tools(service: &Service) -> Vec<Value> {
+    let list = send(service, "/mcp", &[], message("tools/list", &json!({}))).await;
+    list.json()["result"]["tools"].as_array().unwrap().clone()
 }
 
 async fn call(service: &Service, credential: Option<&str>, name: &str, arguments: &Value) -> Got {
@@ -316,10 +324,7 @@ const UNKNOWN: &str = "01900000-0000-7000-8000-000000000000";
 #[tokio::test]
 async fn an_unlisted_tool_says_that_it_quotes_others() {
     let service = Service::start().await;
-    let list = send(&service, "/mcp", &[], message("tools/list", &json!({})))
-        .await
-        .json();
-    for tool in list["result"]["tools"].as_array().unwrap() {
+    for tool in tools(&service).await {
         let name = tool["name"].as_str().unwrap();
         let says = tool["description"].as_str().unwrap().contains("by other agents");
         assert_eq!(says, crate::tools::may_quote_others(name), "{name}");
@@ -390,7 +395,7 @@ async fn a_call_without_a_good_credential_says_where_to_get_one() {
 }
 
 #[tokio::test]
-async fn only_messages_by_post_from_no_other_site_are_read() {
+async fn only_messages_by_post_to_the_services_own_address_are_read() {
     let service = Service::start().await;
     for method in ["GET", "DELETE", "PUT", "OPTIONS"] {
         let got = service.call(method, "/mcp", Some("km_nobody"), "").await;
@@ -398,14 +403,19 @@ async fn only_messages_by_post_from_no_other_site_are_read() {
         assert_eq!(got.headers["allow"], "POST");
     }
     let ping = message("ping", &json!({}));
-    for (origin, status) in [
-        ("http://sluice.test", 200),
-        ("https://evil.example", 403),
-        ("null", 403),
-        ("http://sluice.test.evil.example", 403),
+    for (host, origin, status) in [
+        ("sluice.test", "http://sluice.test", 200),
+        // A page of another site has no credential but what its program knows.
+        ("sluice.test", "https://app.example", 200),
+        ("sluice.test", "null", 200),
+        // A name of another site that leads here (DNS rebinding).
+        ("evil.example", "http://evil.example", 403),
+        ("sluice.test.evil.example", "http://sluice.test.evil.example", 403),
+        ("sluice.test:81", "http://sluice.test:81", 403),
+        ("localhost", "http://localhost", 403),
     ] {
-        let got = send(&service, "/mcp", &[("origin", origin)], ping.clone()).await;
-        assert_eq!(got.status, status, "{origin}");
+        let got = send(&service, "/mcp", &[("host", host), ("origin", origin)], ping.clone()).await;
+        assert_eq!(got.status, status, "{host} {origin}");
     }
     let batch = format!("[{ping}]");
     for (body, code) in [(batch.as_str(), -32_600), ("{", -32_700), ("{}", -32_600)] {

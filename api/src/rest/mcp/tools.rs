@@ -1,6 +1,6 @@
 //! The list of tools, made from the table of operations.
 //!
-//! Invariant: a tool has the name, the schema and the effect of its operation. A tool without an operation is not
+//! Invariant: a tool has the name, the members and the effect of its operation. A tool without an operation is not
 //! listed, and appears with it.
 
 use std::sync::Arc;
@@ -9,10 +9,11 @@ use http::Method;
 use oauth::Resource;
 use serde_json::{Value, json};
 
+use super::arguments;
 use crate::answer::JSON;
 use crate::operation::{Effect, Operation, Operations, Scope};
 use crate::rest::paid;
-use crate::tools::{TOOLS, may_quote_others};
+use crate::tools::{TOOLS, is_small, may_quote_others};
 
 /// The tools of an endpoint.
 #[derive(Debug)]
@@ -28,6 +29,8 @@ pub(super) struct Entry {
     pub(super) operation: Arc<Operation>,
     /// True if an answer or an error may quote texts of other operators.
     pub(super) may_quote_others: bool,
+    /// True if it has a schema of its answers, so that each has structured content.
+    pub(super) has_schema: bool,
 }
 
 impl Tools {
@@ -38,9 +41,13 @@ impl Tools {
             let may_be_here = resource == Resource::Mcp || !spends(&operation);
             // A stream has no end that a message could wait for.
             let is_whole = operation.content_type == JSON;
-            (may_be_here && is_whole).then_some(Entry {
-                operation,
+            (may_be_here && is_whole).then(|| Entry {
                 may_quote_others: may_quote_others(name),
+                // Clients hold every structured answer against the schema, a refusal for payment too.
+                has_schema: is_small(name)
+                    && operation.output["type"] == "object"
+                    && operation.spec.failure.iter().all(|(status, _)| *status != 402),
+                operation,
             })
         });
         let entries: Vec<_> = entries.collect();
@@ -73,7 +80,7 @@ fn listed(entry: &Entry) -> Value {
     let mut tool = json!({
         "name": spec.name,
         "description": description,
-        "inputSchema": arguments(operation),
+        "inputSchema": input(operation),
         "annotations": {
             "readOnlyHint": spec.effect == Effect::Read,
             "destructiveHint": matches!(spec.effect, Effect::Destroy | Effect::Spend),
@@ -82,17 +89,15 @@ fn listed(entry: &Entry) -> Value {
             "openWorldHint": spends(operation),
         },
     });
-    // Clients hold every structured answer against the schema, a refusal for payment too.
-    let may_ask_for_payment = spec.failure.iter().any(|(status, _)| *status == 402);
-    if !may_ask_for_payment && operation.output["type"] == "object" {
+    if entry.has_schema {
         tool["outputSchema"] = outline(&operation.output);
     }
     tool
 }
 
 /// Returns the schema of the arguments. A payment is no argument: it comes beside them.
-fn arguments(operation: &Operation) -> Value {
-    let mut schema = operation.input.document.clone();
+fn input(operation: &Operation) -> Value {
+    let mut schema = arguments::advertised(&operation.input.document);
     if paid::is_paid(operation.spec.path)
         && let Some(properties) = schema["properties"].as_object_mut()
     {
@@ -100,22 +105,7 @@ fn arguments(operation: &Operation) -> Value {
             properties.remove(*member);
         }
     }
-    without_patterns(&mut schema);
     schema
-}
-
-/// Removes the patterns of texts. The dispatcher checks them, and the list has to stay small.
-fn without_patterns(schema: &mut Value) {
-    match schema {
-        Value::Object(members) => {
-            if members.get("pattern").is_some_and(Value::is_string) {
-                members.remove("pattern");
-            }
-            members.values_mut().for_each(without_patterns);
-        }
-        Value::Array(items) => items.iter_mut().for_each(without_patterns),
-        _ => {}
-    }
 }
 
 /// Returns what clients can check of an answer: the members that it always has. The list has to stay small, so the rest

@@ -1,7 +1,7 @@
 //! Purchases by credits.
 //!
-//! Invariant: item and price are read again in the transaction of the purchase, and no earlier price binds. A purchase is paid wholly by given or
-//! wholly by bought credits: by given ones first, where the seller takes them.
+//! Invariant: item and price are read again in the transaction of the purchase, and no earlier price binds. A purchase
+//! is paid wholly by given or wholly by bought credits: by given ones first, where the seller takes them.
 
 use std::time::Duration;
 

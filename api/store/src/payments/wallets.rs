@@ -56,8 +56,8 @@ pub struct WalletGift {
     pub wallet: String,
     /// Amount in micro-USDC.
     pub amount: i64,
-    /// What the gift counts for, each with the most of its window. Callers that count for the same name them in one
-    /// order, so that no two wait for each other.
+    /// Limits that the gift counts for, each with the greatest count of its window. Gifts that share limits name them
+    /// in the same order, so that no two transactions deadlock.
     pub counted: Vec<(Event, u32)>,
 }
 
@@ -70,11 +70,11 @@ pub enum WalletGiven {
         /// Balance after it, in micro-USDC.
         balance: i64,
     },
-    /// A count would pass its most: nothing was given, and nothing counted.
+    /// A limit would be passed: nothing was given, and nothing counted.
     Refused {
-        /// Name of that count.
+        /// Name of that limit.
         rule: &'static str,
-        /// What is left of it.
+        /// Test USDC that the limit still allows.
         left: u32,
     },
 }

@@ -27,15 +27,11 @@ pub struct Ranked {
     pub last_at: Timestamp,
 }
 
-/// Selection of merged batches by agent and day: their points, those of them that count, and the number that does not.
-const LEFT_OUT: &str = "SELECT points_batches.agent_id AS agent_id, SUM(points_batches.points) AS points,
-        SUM(CASE WHEN projects.visibility = 'public'
-                  AND (points_batches.needs_reader = 0 OR dataset_readers.project_id IS NOT NULL)
-                 THEN points_batches.points ELSE 0 END) AS counted,
-        SUM(CASE WHEN projects.visibility = 'public'
-                  AND (points_batches.needs_reader = 0 OR dataset_readers.project_id IS NOT NULL)
-                 THEN 0 ELSE points_batches.batches END) AS batches
-    FROM points_batches
+/// Condition of merged batches that count for a place.
+const COUNTS: &str =
+    "projects.visibility = 'public' AND (points_batches.needs_reader = 0 OR dataset_readers.project_id IS NOT NULL)";
+/// Tables of [`COUNTS`].
+const BATCHES: &str = "points_batches
     JOIN projects ON projects.id = points_batches.project_id
     LEFT JOIN (SELECT DISTINCT project_id FROM dataset_readers) AS dataset_readers
         ON dataset_readers.project_id = points_batches.project_id";
@@ -60,11 +56,17 @@ impl Points<'_> {
         } else {
             "$1 = 0"
         };
-        let left_out = format!("{LEFT_OUT} WHERE {from} GROUP BY points_batches.agent_id, points_batches.day");
+        // By agent and day: the points of its batches, those of them that count, and the number of batches that does not.
+        let days = format!(
+            "SELECT points_batches.agent_id AS agent_id, SUM(points_batches.points) AS points,
+                    SUM(CASE WHEN {COUNTS} THEN points_batches.points ELSE 0 END) AS counted,
+                    SUM(CASE WHEN {COUNTS} THEN 0 ELSE points_batches.batches END) AS batches
+             FROM {BATCHES} WHERE {from} GROUP BY points_batches.agent_id, points_batches.day"
+        );
         let left_out = format!(
             "SELECT agent_id, SUM(batches) AS batches,
                     SUM(points - CASE WHEN counted > {BATCHES_A_DAY} THEN {BATCHES_A_DAY} ELSE counted END) AS points
-             FROM ({left_out}) AS days GROUP BY agent_id"
+             FROM ({days}) AS days GROUP BY agent_id"
         );
         let points = "summed.points - COALESCE(excluded.points, 0) - COALESCE(left_out.points, 0)";
         let text = format!(

@@ -10,7 +10,7 @@ impl Points<'_> {
     /// Notes that operators read datasets, unless they are their own. Returns the number of those that were not known.
     pub async fn readers_note(&self, read: Vec<(DatasetId, OperatorId, Timestamp)>) -> Result<u64, Error> {
         self.0
-            // Nobody remembers readers.
+            // No cache holds readers, so none is emptied.
             .write_aside(move |cx| {
                 Box::pin(async move {
                     let mut added = 0;

@@ -280,7 +280,9 @@ fn has_tiny(text: &[u8]) -> bool {
         let begins = |((letter, sign), digit): ((&u8, &u8), &u8)| {
             u8::from(letter | 0x20 == b'e') & u8::from(*sign == b'-') & u8::from(digit.is_ascii_digit())
         };
-        places().fold(0, |found, place| found | begins(place)) > 0
+        // Most texts have no sign, and the search for one is fast without optimization, too.
+        signs.contains(&b'-')
+            && places().fold(0, |found, place| found | begins(place)) > 0
             && places()
                 .enumerate()
                 .any(|(at, place)| begins(place) > 0 && is_lost_tiny(text, chunk * AT_ONCE + at))

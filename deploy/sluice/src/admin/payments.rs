@@ -58,7 +58,7 @@ pub(super) async fn faucet(
     let WalletGiven::Given { balance } = store.wallets().gift(gift).await? else {
         bail!(
             "a wallet gets at most {} test USDC a day; nothing was given",
-            faucet::A_WALLET
+            faucet::MOST_OF_WALLET
         );
     };
     terminal::json(&json!({ "wallet": wallet.checksum(), "givenMicro": amount, "balanceMicro": balance }))?;

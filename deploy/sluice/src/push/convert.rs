@@ -4,6 +4,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
+use std::panic;
 
 use anyhow::{Context, bail};
 use arrow::array::{
@@ -60,7 +61,7 @@ pub(super) fn kind_of(contract: &Contract, name: &str) -> anyhow::Result<Option<
 
 /// Writes the records of a Parquet file as JSON Lines.
 pub(super) fn parquet(file: &File, contract: &Contract, out: &mut impl Write) -> anyhow::Result<()> {
-    let metadata = ArrowReaderMetadata::load(file, ArrowReaderOptions::new())?;
+    let metadata = loaded(file)?;
     let mut seen = HashSet::new();
     for field in metadata.schema().fields() {
         // Arrow finds a column by its first name only, so the second one would be lost silently.
@@ -99,6 +100,28 @@ pub(super) fn parquet(file: &File, contract: &Contract, out: &mut impl Write) ->
         }
     }
     Ok(())
+}
+
+/// Reads the types of a file.
+///
+/// The reader panics at a type of Arrow that it does not know, such as the integers of 128 bits that Polars writes, so the
+/// panic becomes an error.
+fn loaded(file: &File) -> anyhow::Result<ArrowReaderMetadata> {
+    let hook = panic::take_hook();
+    panic::set_hook(Box::new(|_| ()));
+    let loaded = panic::catch_unwind(|| ArrowReaderMetadata::load(file, ArrowReaderOptions::new()));
+    panic::set_hook(hook);
+    match loaded {
+        Ok(loaded) => Ok(loaded?),
+        Err(thrown) => {
+            let words = thrown.downcast::<String>().map(|words| *words);
+            bail!(
+                "a column has a type that only Arrow's own schema names ({}); write it as a decimal, a text or an integer of \
+                 64 bits",
+                words.as_deref().unwrap_or("it is not known here")
+            )
+        }
+    }
 }
 
 /// Returns a reader of the rows, and for a file with intervals another one of the same rows.
@@ -285,9 +308,15 @@ fn exactly(column: &ArrayRef, kind: FieldType, is_uuid: bool) -> anyhow::Result<
     if let Some(texts) = column.as_string_opt::<i32>() {
         return of_texts(texts, kind);
     }
-    let is_number = column.data_type().is_numeric();
-    // A cast of numbers to times or booleans would succeed with a meaning that the file does not state.
-    if is_number && matches!(kind, FieldType::Boolean | FieldType::Timestamp) {
+    // These casts would succeed with a meaning that the file does not state, such as the microseconds of a time.
+    let is_other = match kind {
+        FieldType::Boolean | FieldType::Timestamp => column.data_type().is_numeric(),
+        FieldType::Integer | FieldType::Number => {
+            column.data_type().is_temporal() || column.data_type() == &DataType::Boolean
+        }
+        FieldType::String | FieldType::Json => false,
+    };
+    if is_other {
         bail!("its values are {}", column.data_type());
     }
     // The cast goes through the zone, so that a time without one is taken as UTC in any unit.

@@ -79,6 +79,10 @@ pub(super) async fn show(running: &Running, config: &Config, stage: &Stage) -> a
     if full.body != MEASURED {
         bail!("the text that was bought is another than the one submitted");
     }
+    let (base, id) = (&stage.base, &good.id);
+    let wallet =
+        format!("{base}/test-usdc gives it test USDC, and {base}/paid/knowledge?id={id} sells the unit to a browser");
+    item("with a wallet", &wallet)?;
     Ok(())
 }
 

@@ -38,9 +38,7 @@ impl VisitorMut for Long {
             return ControlFlow::Continue(());
         };
         let value: f64 = text.parse().unwrap_or_default();
-        let mantissa = text.split(['e', 'E']).next().unwrap_or_default();
-        let is_zero = !mantissa.bytes().any(|digit| matches!(digit, b'1'..=b'9'));
-        if value.is_infinite() || (value == 0.0 && !is_zero) {
+        if value.is_infinite() || (value == 0.0 && !is_zero(text)) {
             let rule = "it is beyond the range of a double, from 5e-324 to 1.7e308";
             self.refusal.get_or_insert_with(|| Refusal::of(text, rule));
         } else if text.contains('.') && has_room(text) && significant(text) > DOUBLE_DIGITS {
@@ -125,6 +123,12 @@ fn has_room(text: &str) -> bool {
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     let plain = |text: &str| text.bytes().all(|digit| digit.is_ascii_digit());
     plain(whole) && plain(part) && whole.len() <= ROOM.0 && part.len() <= ROOM.1
+}
+
+/// Returns true if a number has no digit but zero before its exponent.
+pub(crate) fn is_zero(text: &str) -> bool {
+    let mantissa = text.split(['e', 'E']).next().unwrap_or_default();
+    !mantissa.bytes().any(|digit| matches!(digit, b'1'..=b'9'))
 }
 
 /// Returns the number of digits that count.

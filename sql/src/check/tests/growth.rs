@@ -1,6 +1,10 @@
+//! Statements of strangers are checked in time that is linear in their text.
+
 use growth::{SHAPES, Shape, consume, is_linear_in};
 
-use super::super::{MAX_CHARACTERS, parse};
+use types::Contract;
+
+use super::super::{MAX_CHARACTERS, STACK_BYTES, parse};
 
 /// Statements that are hard to a parser.
 const STATEMENTS: &[Shape] = &[
@@ -47,6 +51,14 @@ const STATEMENTS: &[Shape] = &[
 
 #[test]
 fn a_statement_is_checked_in_linear_time() {
+    // The parser recurses, as it does for a statement of the service.
+    let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
+    thread.spawn(check_all).unwrap().join().unwrap();
+}
+
+fn check_all() {
+    let fields = r#"{"fields": [{"name": "a", "type": "integer"}, {"name": "B", "type": "string"}]}"#;
+    let contract: Contract = serde_json::from_str(fields).unwrap();
     let bytes = MAX_CHARACTERS / 2 - 40;
     for (before, after) in [
         ("", ""),
@@ -58,7 +70,7 @@ fn a_statement_is_checked_in_linear_time() {
         for shapes in [SHAPES, STATEMENTS] {
             let statement = |text: String| format!("{before}{text}{after}");
             is_linear_in(&format!("{before}…{after}"), bytes, shapes, statement, |sql| {
-                consume(parse(sql, None));
+                consume(parse(sql, Some(&contract)));
             });
         }
     }

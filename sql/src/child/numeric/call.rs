@@ -19,6 +19,7 @@ use datafusion::logical_expr::{
 
 use super::digits::{self, Cut};
 use super::{EXACT, NUMERIC, WHOLE, is_decimal};
+use crate::check::scope::is_zero;
 
 /// An operation on numbers of which one is a decimal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -204,7 +205,7 @@ fn binary(operation: Operation, one: (i256, u8), other: (i256, u8), to: u8) -> O
 }
 
 /// Returns the scale of a decimal type.
-pub(super) const fn scale_of(kind: &DataType) -> u8 {
+pub(in crate::child) const fn scale_of(kind: &DataType) -> u8 {
     match kind {
         DataType::Decimal32(_, scale)
         | DataType::Decimal64(_, scale)
@@ -296,6 +297,13 @@ impl Operand {
     }
 }
 
+/// Returns the texts of decimals, as `Utf8`.
+pub(in crate::child) fn texts(decimals: &ArrayRef) -> Result<ArrayRef> {
+    let operand = Operand::of(&ColumnarValue::Array(Arc::clone(decimals)))?;
+    let text = |row| operand.get(row).map(|value| digits::text(value, operand.scale, None));
+    Ok(Arc::new((0..decimals.len()).map(text).collect::<StringArray>()))
+}
+
 /// Number of digits behind the point that are kept, for each row.
 struct Kept(ArrayRef);
 
@@ -308,12 +316,6 @@ impl Kept {
         let kept = self.0.as_primitive::<Int64Type>();
         kept.is_valid(row).then(|| kept.value(row))
     }
-}
-
-/// Returns true if a number has no digit but zero.
-fn is_zero(text: &str) -> bool {
-    let mantissa = text.split(['e', 'E']).next().unwrap_or_default();
-    !mantissa.bytes().any(|digit| matches!(digit, b'1'..=b'9'))
 }
 
 /// Reads numbers and texts as decimals.

@@ -113,3 +113,30 @@ SELECT max(cardinality(string_to_array(tags, ','))) AS most, min(cardinality(str
 SELECT array_length(NULL::int[], 1) AS a, cardinality(NULL::int[]) AS b
 
 SELECT array_length(ARRAY[]::int[], 1) AS a, cardinality(ARRAY[]::int[]) AS b
+
+-- Texts of arrays, and distinct values in their order.
+SELECT array['a,b', null]::text AS t
+
+SELECT array['a b', '', 'NULL', 'x"y', 'back\slash', '{']::text AS t
+
+SELECT array[1.5, NULL]::text AS t, array[true, false]::text AS u, array[]::text[]::text AS v
+
+SELECT array_agg(DISTINCT station) AS a FROM records
+
+SELECT array_agg(DISTINCT n) AS a, string_agg(DISTINCT station, ',') AS s FROM records
+
+SELECT string_agg(DISTINCT (1 / n)::text, ',') FILTER (WHERE n <> 0) AS s FROM records
+
+SELECT string_agg(DISTINCT station, ',' ORDER BY station DESC) AS s FROM records
+
+SELECT array_agg(DISTINCT x) AS a FROM records
+
+SELECT array_agg(DISTINCT n % 3) AS a FROM records
+
+SELECT array_agg(sum_n ORDER BY sum_n)::text AS a FROM (SELECT station, sum(n) AS sum_n FROM records GROUP BY station) t
+
+SELECT array[array[1, 2], array[3, 4]]::text AS t, string_to_array('a,,b c', ',')::text AS u, NULL::int[]::text AS v
+
+SELECT array_agg(DISTINCT until - at) IS NULL AS a, count(DISTINCT until - at) AS b FROM records
+
+SELECT array_agg(DISTINCT station) FILTER (WHERE n > 3) AS a, array_agg(DISTINCT ok) AS b FROM records

@@ -71,3 +71,32 @@ SELECT 1e-400::float8
 SELECT id, ok = 'true' AS a, 'no' <> ok AS b FROM records ORDER BY id
 
 SELECT ok = 'perhaps' AS a FROM records
+
+-- Numbers with a point on one side of a set operation, a CASE or IN (SELECT …).
+SELECT 1 AS a UNION SELECT 1.5 ORDER BY a
+
+SELECT n FROM records UNION SELECT 1.5 ORDER BY 1
+
+SELECT 9007199254740993 AS a UNION SELECT 0.5 ORDER BY a
+
+SELECT n + 9007199254740992 AS a FROM records UNION ALL SELECT 0.5 ORDER BY a
+
+SELECT id FROM records WHERE x IN (SELECT 0.5) ORDER BY id
+
+SELECT id FROM records WHERE n IN (SELECT 3.0) ORDER BY id
+
+SELECT id FROM records WHERE (n / 10.0) IN (SELECT 0.3) ORDER BY id
+
+SELECT coalesce(1, 2.5) AS a, greatest(1, 2.5, 2) AS b, CASE WHEN true THEN 1 ELSE 0.5 END AS c
+
+SELECT CASE WHEN n > 3 THEN n ELSE 0.5 END AS c FROM records ORDER BY id
+
+SELECT coalesce(n, 0.1) + 0.2 AS c FROM records ORDER BY id
+
+SELECT id FROM records WHERE x IN (SELECT y FROM records) ORDER BY id
+
+SELECT id FROM records WHERE x IN (SELECT sum(n) / 100.0 FROM records GROUP BY station) ORDER BY id
+
+SELECT id FROM records WHERE x NOT IN (SELECT 0.5) AND id < 20 ORDER BY id
+
+SELECT id FROM records WHERE n IN (SELECT n / 1.0 FROM records WHERE id < 10) ORDER BY id

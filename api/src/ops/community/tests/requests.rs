@@ -1,5 +1,7 @@
 //! Requests, answers and choices, and who is told.
 
+use std::time::Duration;
+
 use x402::conformance::{Buyer, asset, key};
 use x402::wire::{self, Protocol};
 
@@ -153,24 +155,7 @@ async fn a_purchase_by_the_proved_payout_wallet_is_the_requesters() {
     let place = "http://sluice.test/console/settings#proof";
     assert!(unproved.text().contains(place), "{}", unproved.text());
     let accounts = store.accounts();
-    let job = store::NewJob {
-        id: crate::ids::new(now),
-        kind: "mail".to_owned(),
-        dedupe: None,
-        operator: None,
-        payload: "{}".to_owned(),
-        due_at: now,
-        now,
-    };
-    let letter = store::Mail {
-        job,
-        day: now.day(),
-        budget: None,
-    };
-    accounts
-        .payout_set(board.buyer, wallet.clone(), now, letter, now)
-        .await
-        .unwrap();
+    service.paid_out_at(board.buyer, &wallet, Duration::ZERO).await;
     assert!(accounts.payout_prove(board.buyer, &wallet, now).await.unwrap());
     let owner = crate::payments::owner(&asset(), &key(1).address());
     assert_eq!(store.money().adopt_wallet(&owner, board.buyer).await.unwrap(), 1);

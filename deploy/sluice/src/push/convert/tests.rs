@@ -1,9 +1,13 @@
 use arrow::array::{
-    DictionaryArray, Float32Array, Int32Array, LargeStringArray, StringViewArray, TimestampMillisecondArray,
-    TimestampNanosecondArray,
+    Date32Array, DictionaryArray, Float32Array, Int32Array, LargeStringArray, StringViewArray,
+    TimestampMillisecondArray, TimestampNanosecondArray,
 };
 use arrow::datatypes::Int32Type;
-use parquet::arrow::ArrowWriter;
+use data_encoding::BASE64;
+use parquet::arrow::arrow_writer::ArrowWriterOptions;
+use parquet::arrow::{ARROW_SCHEMA_META_KEY, ArrowWriter, encode_arrow_schema};
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
 use serde_json::{Value, json};
 
 use super::*;
@@ -28,7 +32,7 @@ fn a_parquet_file_whose_values_would_be_others_is_refused() {
         Arc::new(DictionaryArray::<Int32Type>::try_new(keys, values).unwrap()) as ArrayRef
     };
     let texts = |text: &str| Arc::new(StringArray::from(vec![None, Some(text)])) as ArrayRef;
-    let wrong: [(&str, ArrayRef, &str); 20] = [
+    let wrong: [(&str, ArrayRef, &str); 24] = [
         ("ratio", texts("1000000000000000000001"), "would round it"),
         ("ratio", texts("0.12345678901234567891"), "would round it"),
         ("count", Arc::new(Float64Array::from(vec![1.0, 1.9])), "`1.9`"),
@@ -57,6 +61,10 @@ fn a_parquet_file_whose_values_would_be_others_is_refused() {
             "would change",
         ),
         ("count", Arc::new(StringViewArray::from(vec!["x"])), "no integer"),
+        ("count", Arc::new(TimestampNanosecondArray::from(vec![1])), "Timestamp"),
+        ("ratio", Arc::new(TimestampMillisecondArray::from(vec![1])), "Timestamp"),
+        ("ratio", Arc::new(Date32Array::from(vec![1])), "Date32"),
+        ("count", Arc::new(BooleanArray::from(vec![true])), "Boolean"),
     ];
     for (name, column, words) in wrong {
         let batch = RecordBatch::try_from_iter([(name, column)]).unwrap();
@@ -131,6 +139,36 @@ fn written(batch: &RecordBatch, times: usize) -> File {
     }
     writer.close().unwrap();
     file
+}
+
+/// Polars writes its integers of 128 bits as bytes, and their type into Arrow's schema alone.
+#[test]
+fn a_parquet_file_with_a_type_that_no_reader_knows_is_refused() {
+    let batch = RecordBatch::try_from_iter([("count", Arc::new(Int64Array::from(vec![1])) as ArrayRef)]).unwrap();
+    let mut schema = BASE64.decode(encode_arrow_schema(&batch.schema()).as_bytes()).unwrap();
+    let widths: Vec<usize> = (0..schema.len() - 3)
+        .filter(|at| schema[*at..*at + 4] == 64_i32.to_le_bytes())
+        .collect();
+    let [width] = widths[..] else { panic!("{widths:?}") };
+    schema[width..width + 4].copy_from_slice(&128_i32.to_le_bytes());
+    let key = KeyValue::new(ARROW_SCHEMA_META_KEY.to_owned(), BASE64.encode(&schema));
+    let properties = WriterProperties::builder()
+        .set_key_value_metadata(Some(vec![key]))
+        .build();
+    let options = ArrowWriterOptions::new()
+        .with_properties(properties)
+        .with_skip_arrow_metadata(true);
+    let file = tempfile::tempfile().unwrap();
+    let mut writer = ArrowWriter::try_new_with_options(file.try_clone().unwrap(), batch.schema(), options).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    let error = parquet(&file, &contract(false), &mut Vec::new())
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("bit width of 128") && error.contains("decimal"),
+        "{error}"
+    );
 }
 
 #[test]
