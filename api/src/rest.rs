@@ -24,11 +24,12 @@ use crate::app::App;
 use crate::bodies::Holder;
 use crate::caller::{Door, Incoming, Presented};
 use crate::error::ApiError;
-use crate::operation::{Operation, Operations, Surface};
+use crate::operation::{Effect, Operation, Operations, Surface};
 use crate::probes;
 use crate::web::{self, Frame, Visit};
 
 mod body;
+mod compression;
 mod cors;
 mod head;
 mod input;
@@ -99,7 +100,7 @@ pub(crate) fn router(app: App, operations: Operations) -> Router {
     let sending = surface.clone();
     router
         .merge(probes::drain(surface.app.drain.clone()))
-        .route(ASSETS, axum::routing::get(asset))
+        .route(ASSETS, axum::routing::get(asset).layer(compression::of_files()))
         .merge(mcp::routes(&surface))
         .route(
             UPLOAD_PART_PATH,
@@ -135,6 +136,7 @@ pub(crate) fn router(app: App, operations: Operations) -> Router {
         .layer(middleware::from_fn(move |request, next| {
             identify(surface.clone(), request, next)
         }))
+        .layer(compression::layer())
 }
 
 /// Middleware around every request: adds the request id and the common headers, and turns a panic into a 500.
@@ -201,6 +203,7 @@ async fn call(surface: Served, operation: Arc<Operation>, request: Request) -> R
         visit: visit.clone(),
         door: Door::Rest,
     };
+    let may_shrink = operation.spec.effect == Effect::Read && compression::is_allowed(&parts.headers);
     let expects_continue = parts.headers.contains_key(header::EXPECT);
     let headers = operation.spec.headers.iter().copied();
     let sent: Vec<_> = headers
@@ -223,6 +226,9 @@ async fn call(surface: Served, operation: Arc<Operation>, request: Request) -> R
                 output
             };
             let mut response = answer(output);
+            if may_shrink {
+                compression::mark(&mut response);
+            }
             if is_page {
                 web::protect(response.headers_mut());
             } else {
@@ -313,6 +319,9 @@ async fn asset(request: Request) -> Response {
         return refusal(&ApiError::not_found("there is nothing at this path"), "");
     };
     let mut response = Response::new(Body::from(asset.bytes));
+    if compression::is_allowed(request.headers()) {
+        compression::mark(&mut response);
+    }
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(asset.media_type));
     headers.insert(

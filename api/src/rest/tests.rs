@@ -9,6 +9,7 @@ use crate::testing::{Service, config, limits};
 
 mod arriving;
 mod browsers;
+mod compression;
 mod heads;
 
 #[tokio::test]

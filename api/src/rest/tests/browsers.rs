@@ -2,7 +2,7 @@
 
 use super::*;
 
-async fn sent(service: &Service, method: &str, path: &str, headers: &[(&str, &str)]) -> crate::testing::Got {
+pub(super) async fn sent(service: &Service, method: &str, path: &str, headers: &[(&str, &str)]) -> crate::testing::Got {
     let mut request = Request::builder().method(method).uri(path);
     for (name, value) in headers {
         request = request.header(*name, *value);

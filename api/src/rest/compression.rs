@@ -1,0 +1,69 @@
+//! Answers that are compressed: those of reads, from 1 KiB, of text and of Arrow.
+//!
+//! Invariant: no answer to a request with the cookie of a session is compressed, whatever it is. Such a page has the token
+//! of its forms beside text that others choose, and its compressed size would tell the token (BREACH). Bytes count as
+//! egress before they are compressed, so the same data costs the same for everybody.
+
+use axum::response::Response;
+use http::header::{self, HeaderMap};
+use http::{Extensions, StatusCode, Version};
+use tower_http::CompressionLevel;
+use tower_http::compression::CompressionLayer;
+use tower_http::compression::predicate::{Predicate, SizeAbove};
+
+use crate::web;
+
+/// Bytes from which on an answer is compressed.
+const LEAST_BYTES: u16 = 1_024;
+/// Kinds of content that shrink, beside text. All others, such as Parquet and fonts, are compressed already.
+const KINDS: [&str; 5] = [
+    "application/json",
+    "application/x-ndjson",
+    "application/xml",
+    "application/vnd.apache.arrow.stream",
+    "image/svg+xml",
+];
+/// Text that is sent as it happens, in pieces that nobody must hold back.
+const EVENTS: &str = "text/event-stream";
+
+/// Mark of an answer that may be compressed.
+#[derive(Clone, Copy, Debug)]
+struct Compressible;
+
+/// Returns true for a request whose answer may be compressed.
+pub(super) fn is_allowed(request: &HeaderMap) -> bool {
+    web::session(request).is_none()
+}
+
+/// Marks the answer to such a request, of a read.
+pub(super) fn mark(response: &mut Response) {
+    response.extensions_mut().insert(Compressible);
+}
+
+/// Returns what compresses marked answers as their clients accept it.
+pub(super) fn layer() -> CompressionLayer<impl Predicate> {
+    CompressionLayer::new()
+        .br(false)
+        .gzip(true)
+        .zstd(true)
+        // Large answers are compressed while they are sent, by a thread that serves others too.
+        .quality(CompressionLevel::Fastest)
+        .compress_when(SizeAbove::new(LEAST_BYTES).and(shrinks))
+}
+
+/// Returns what compresses the files that pages refer to. Browsers take a file once and keep it, so it may take longer.
+pub(super) fn of_files() -> CompressionLayer<impl Predicate> {
+    CompressionLayer::new()
+        .br(true)
+        .gzip(true)
+        .zstd(true)
+        .compress_when(SizeAbove::new(LEAST_BYTES).and(shrinks))
+}
+
+/// Returns true for a marked answer that is whole and that compression makes smaller.
+fn shrinks(status: StatusCode, _: Version, headers: &HeaderMap, extensions: &Extensions) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let kind = kind.and_then(|kind| kind.split(';').next()).unwrap_or_default().trim();
+    let is_text = kind.starts_with("text/") && kind != EVENTS || kind.ends_with("+xml") || KINDS.contains(&kind);
+    status == StatusCode::OK && extensions.get::<Compressible>().is_some() && is_text
+}
