@@ -28,7 +28,11 @@ const APP_TOKEN: &str = "appToken";
 /// Returns the document for a service at `public_url`.
 pub fn document(operations: &Operations, public_url: &str) -> Value {
     let mut paths: Map<String, Value> = Map::new();
-    let errors = [("Error", error_schema()), ("OAuthError", oauth_error_schema())];
+    let errors = [
+        ("Error", error_schema()),
+        ("ErrorCode", error_code_schema()),
+        ("OAuthError", oauth_error_schema()),
+    ];
     let errors = errors.map(|(name, schema)| (name.to_owned(), schema));
     let mut types = Types::of(
         described(operations).map(|operation| &**operation),
@@ -346,7 +350,10 @@ fn refusal(status: u16, meaning: &str) -> Value {
     let waits = [StatusCode::TOO_MANY_REQUESTS, StatusCode::SERVICE_UNAVAILABLE];
     if waits.iter().any(|waits| waits.as_u16() == status) {
         refusal["headers"] = json!({
-            "Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer", "minimum": 1}},
+            "Retry-After": {
+                "description": "Seconds to wait.",
+                "schema": {"type": "integer", "format": "int64", "minimum": 1},
+            },
         });
     }
     if status == StatusCode::UNAUTHORIZED.as_u16() {
@@ -369,6 +376,15 @@ fn oauth_error_schema() -> Value {
     })
 }
 
+/// Has a name of its own, since generators name a list of words after its member, and `Error` is taken.
+fn error_code_schema() -> Value {
+    json!({
+        "type": "string",
+        "description": "The case, for programs; `/guide/errors.md` says what each word means.",
+        "enum": CODES.iter().map(|code| code.word).collect::<Vec<_>>(),
+    })
+}
+
 fn error_schema() -> Value {
     let text = |description: &str| json!({"type": "string", "description": description});
     json!({
@@ -376,11 +392,7 @@ fn error_schema() -> Value {
         "description": "Why there is no answer. Further members depend on the case.",
         "required": ["error", "message"],
         "properties": {
-            "error": {
-                "type": "string",
-                "description": "The case, for programs; `/guide/errors.md` says what each word means.",
-                "enum": CODES.iter().map(|code| code.word).collect::<Vec<_>>(),
-            },
+            "error": {"$ref": "#/components/schemas/ErrorCode"},
             "message": text("What went wrong, for people."),
             "details": {
                 "type": "array",
@@ -397,7 +409,7 @@ fn error_schema() -> Value {
             "hint": text("401: what to do."),
             "getKey": text("401: the section of the guide that says how to get a credential, or how a suspension ends."),
             "price": text("402: dollars and cents."),
-            "priceMicro": {"type": "integer", "description": "402: millionths of a dollar."},
+            "priceMicro": {"type": "integer", "format": "int64", "description": "402: millionths of a dollar."},
             "status": text("401: `pending` for a key that awaits approval. 409: the state that is in the way."),
             "credits": {
                 "type": "object",
@@ -408,19 +420,23 @@ fn error_schema() -> Value {
                 },
             },
             "pay": text("402: where to pay with x402."),
-            "retryAfter": {"type": "integer", "description": "429, 503: seconds to wait."},
+            "retryAfter": {"type": "integer", "format": "int64", "description": "429, 503: seconds to wait."},
             "allowance": {
                 "type": "object",
                 "description": "429: the daily allowance that is used up.",
                 "properties": {
                     "kind": {"type": "string", "enum": ["knowledge", "contribution"]},
-                    "limit": {"type": "integer"},
-                    "used": {"type": "integer"},
-                    "remaining": {"type": "integer"},
+                    "limit": {"type": "integer", "format": "int64"},
+                    "used": {"type": "integer", "format": "int64"},
+                    "remaining": {"type": "integer", "format": "int64"},
                     "resetAt": {"type": "string", "format": "date-time"},
                 },
             },
-            "limitBytes": {"type": "integer", "description": "413: the most bytes that a body, an upload or a version to be queried may have."},
+            "limitBytes": {
+                "type": "integer",
+                "format": "int64",
+                "description": "413: the most bytes that a body, an upload or a version to be queried may have.",
+            },
             "requestId": text("5xx: the id to tell the service's operator."),
         },
     })

@@ -95,6 +95,8 @@ fn generators_of_clients_can_read_every_schema() {
             .as_array()
             .is_some_and(|ways| ways.iter().all(|way| way["enum"].is_array()));
         assert!(!is_choice_of_words, "{at}: {schema}");
+        let is_wide = schema["type"] == "integer" && schema["maximum"].as_i64().is_none_or(|most| most > 2_147_483_647);
+        assert!(!is_wide || schema["format"] == "int64", "{at}: {schema}");
     });
     assert!(count > 1_000, "{count}");
     for (name, operation) in operations(&document) {

@@ -311,6 +311,7 @@ pub(super) fn plain(schema: &Value, refer: &mut dyn FnMut(&str) -> Value) -> Val
         plainly.insert("enum".to_owned(), json!([word]));
     }
     one_type(&mut plainly);
+    say_width(&mut plainly);
     Value::Object(plainly)
 }
 
@@ -371,6 +372,7 @@ fn one_type(schema: &mut Map<String, Value>) {
             let words = words.iter().filter(|word| !word.is_null()).cloned();
             way.insert("enum".to_owned(), words.collect());
         }
+        say_width(&mut way);
         ways.push(Value::Object(way));
     }
     for (_, keywords) in OF_TYPE {
@@ -382,6 +384,15 @@ fn one_type(schema: &mut Map<String, Value>) {
         schema.extend(way.clone());
     } else {
         schema.insert("anyOf".to_owned(), ways.into());
+    }
+}
+
+/// Says that an integer may need 64 bits. Generators take one without a format for one of 32 bits.
+fn say_width(schema: &mut Map<String, Value>) {
+    let is_integer = schema.get("type").is_some_and(|name| name == "integer");
+    let maximum = schema.get("maximum").and_then(Value::as_i64);
+    if is_integer && maximum.is_none_or(|maximum| maximum > i64::from(i32::MAX)) {
+        schema.insert("format".to_owned(), "int64".into());
     }
 }
 
