@@ -305,5 +305,9 @@ async fn a_budget_above_the_greatest_is_told_the_greatest() {
     let wish = json!({"title": "Levels wanted", "body": "Hourly levels of the quay.", "budget": "9999999999999999"});
     let got = board.asks("/community/requests", &wish).await;
     assert_eq!(got.status, 400, "{}", got.text());
-    assert!(got.text().contains("must be at most 9223372036854.77 dollars"), "{}", got.text());
+    assert!(
+        got.text().contains("must be at most 9223372036854.77 dollars"),
+        "{}",
+        got.text()
+    );
 }
