@@ -320,7 +320,7 @@ async fn token_answer(cx: Cx, input: TokenForm) -> Result<OAuthReply, ApiError> 
             let body = serde_json::to_value(&answer).map_err(ApiError::internal)?;
             Ok(OAuthReply::of(200, body))
         }
-        Err(refused) => refused.into_reply(),
+        Err(refused) => Refused::into_reply(refused),
     }
 }
 
@@ -363,7 +363,7 @@ async fn revoke(cx: Cx, input: RevokeForm) -> Result<OAuthReply, ApiError> {
     };
     match revoked.await {
         Ok(()) => Ok(OAuthReply::of(200, json!({}))),
-        Err(refused) => refused.into_reply(),
+        Err(refused) => Refused::into_reply(refused),
     }
 }
 
@@ -501,7 +501,7 @@ mod tests {
                 401,
                 json!({
                     "error": "invalid_client",
-                    "error_description": "the client is not known: `app.invalid` has no public address",
+                    "error_description": "the client is not known: the URL is refused: its host is a name of private networks",
                 })
             )
         );

@@ -424,7 +424,7 @@ async fn a_person_is_told_why_the_description_of_an_app_cannot_be_used() {
     assert_eq!(asked.status, 400);
     let page = asked.text();
     assert!(page.contains("description at app.invalid cannot be used"), "{page}");
-    assert!(page.contains("has no public address"), "{page}");
+    assert!(page.contains("its host is a name of private networks"), "{page}");
 }
 
 #[tokio::test]
