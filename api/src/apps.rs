@@ -89,16 +89,34 @@ impl Apps {
     /// Returns the client with this identifier: a registered one, or the one that its document describes.
     ///
     /// # Errors
-    /// The database failed, or the document has no place to be fetched now. One that cannot be used is no client.
-    pub(crate) async fn client(&self, id: &str, asker: Asker) -> Result<Option<Client>, ApiError> {
+    /// [`ClientError`]
+    pub(crate) async fn client(&self, id: &str, asker: Asker) -> Result<Client, ClientError> {
         if !is_document_url(id) {
-            return Ok(self.server.registered(id).await?);
+            let registered = self.server.registered(id).await;
+            return registered.map_err(ApiError::from)?.ok_or(ClientError::Unregistered);
         }
-        match self.web.client(id, asker, self.clock.now()).await {
-            Ok(client) => Ok(Some(client)),
-            Err(busy @ (FetchError::ShareTaken | FetchError::Busy)) => Err(busy.into()),
-            Err(FetchError::Outbound(_) | FetchError::Document(_)) => Ok(None),
-        }
+        let client = self.web.client(id, asker, self.clock.now()).await;
+        client.map_err(|error| match error {
+            FetchError::ShareTaken | FetchError::Busy => ClientError::Service(error.into()),
+            FetchError::Outbound(_) | FetchError::Document(_) => ClientError::Document(error),
+        })
+    }
+}
+
+/// Reason for which an identifier names no client.
+#[derive(Debug)]
+pub(crate) enum ClientError {
+    /// Nothing is registered under it.
+    Unregistered,
+    /// Its metadata document cannot be fetched or used. The error says why, in words for whoever runs the app.
+    Document(FetchError),
+    /// The database failed, or the document has no place to be fetched now.
+    Service(ApiError),
+}
+
+impl From<ApiError> for ClientError {
+    fn from(error: ApiError) -> Self {
+        Self::Service(error)
     }
 }
 

@@ -12,8 +12,8 @@ use serde_json::{Map, Value, json};
 
 use crate::auth::apps;
 use crate::codes::CODES;
-use crate::operation::{Credential, Operation, Operations, ParamLocation, Rate, Spec, Surface};
-use crate::rest;
+use crate::operation::{Credential, Effect, Operation, Operations, ParamLocation, Rate, Spec, Surface};
+use crate::rest::{self, compression};
 
 mod types;
 
@@ -210,7 +210,7 @@ fn request_body(operation: &Operation, input: &Source, types: &mut Types) -> Val
             );
         }
     }
-    let name = format!("{}Request", types::pascal(operation.spec.name));
+    let name = types::body_name(operation.spec.name);
     let mut content = json!({"schema": types.named(&name, &schema, input)});
     if let Ok(example) = serde_json::from_str::<Value>(operation.spec.example) {
         content["example"] = example;
@@ -247,9 +247,16 @@ fn responses(operation: &Operation, types: &mut Types) -> Value {
     for &(status, meaning) in operation.spec.empty {
         responses.insert(status, json!({"description": meaning}));
     }
+    let is_compressed = operation.spec.effect == Effect::Read && compression::may_shrink(operation.content_type);
+    if let Some(response) = responses.get_mut(&200).filter(|_| is_compressed) {
+        response["headers"]["Vary"] = json!({
+            "description": "`Accept-Encoding`, from 1 KiB on.",
+            "schema": {"type": "string"},
+        });
+    }
     if operation.spec.lenient {
         let tag = json!({"description": "Its tag, for `If-None-Match`.", "schema": {"type": "string"}});
-        let vary = json!({"description": "`Accept`: some addresses have a page, too.", "schema": {"type": "string"}});
+        let vary = json!({"description": "`Accept`: some addresses have a page, too. `Accept-Encoding`, from 1 KiB on.", "schema": {"type": "string"}});
         responses.insert(
             304,
             json!({"description": "The caller has it: `If-None-Match` names its tag."}),

@@ -182,7 +182,7 @@ impl Operations {
             },
             input: InputSchema::with::<I>(bounds, Some(repeats::member())),
             output: repeats::marked_schema(O::schema()),
-            named_output: || repeats::marked_schema(O::named()),
+            named_output: || repeats::marked_named(O::named()),
             content_type: O::CONTENT_TYPE,
             call: handler(function),
             replay: Some(replay),

@@ -29,7 +29,7 @@ use crate::probes;
 use crate::web::{self, Frame, Visit};
 
 mod body;
-mod compression;
+pub(crate) mod compression;
 mod cors;
 mod head;
 mod input;

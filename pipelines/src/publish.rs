@@ -17,6 +17,7 @@ use tracing::{Instrument as _, Span};
 use types::{Classify as _, DatasetId, Kind, Retry, Version, fault};
 
 use crate::context::Context;
+use crate::faults;
 use crate::message::{Address, OUTCOMES, Outcome, Resolution};
 use crate::report::adopted;
 use crate::step::{Stopped, described, pause};
@@ -52,7 +53,7 @@ pub(crate) async fn publish(context: &Context, table: &Table, outcome: Outcome) 
 
 /// Publishes the versions before `end` that are not known to be published.
 async fn catch_up(context: &Context, dataset: DatasetId, end: Version) -> Result<(), Stopped> {
-    let next = context.outcomes.published(dataset).next();
+    let next = faults::may_skip_versions(context.outcomes.published(dataset).next(), end);
     for version in next.0.max(end.0.saturating_sub(OWNERS))..end.0 {
         let merge = context.ask(dataset, || merge_of(context, dataset, Version(version)));
         let Some(merge) = merge.await? else { continue };

@@ -111,6 +111,17 @@ async fn buyers_of_others_pay_the_built_in_ledger() {
     world.server.options().assert_consistent();
 }
 
+/// Returns what stands between two texts for the first time.
+fn between<'t>(text: &'t str, before: &str, after: &str) -> &'t str {
+    let rest = text
+        .split_once(before)
+        .unwrap_or_else(|| panic!("no {before} in {text}"))
+        .1;
+    rest.split_once(after)
+        .unwrap_or_else(|| panic!("no {after} behind {before}"))
+        .0
+}
+
 /// The commands of the trial of a facilitator by URL, as the manual has them: two folders, no chain.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_trial_of_a_facilitator_works_as_it_is_written() {

@@ -71,7 +71,7 @@ async fn the_curl_lines_of_the_documentation_work_as_written() {
         String::from_utf8_lossy(&ran.stderr)
     );
     assert!(ran.status.success(), "{said}\n{script}");
-    assert_eq!(fs::read_dir(&folder).unwrap().count(), 10);
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 11);
 
     let record = json!({"gauge": "Hook of Holland", "at": "2026-11-21T06:00:00Z", "metres": 0.83});
     let [agent, project, merged, tried, page] = [1, 2, 3, 4, 5].map(|number| answer(&folder, number));
@@ -90,6 +90,11 @@ async fn the_curl_lines_of_the_documentation_work_as_written() {
     assert_eq!(diff["items"][0]["contributor"], "tide-gauge");
     assert_eq!(asked["rows"], json!([["Hook of Holland", 0.83]]));
     assert_eq!(manifest["signature"]["keyId"], keys["keys"][0]["keyId"]);
+    let me = answer(&folder, 11);
+    assert_eq!(
+        (&me["name"], &me["projects"]["active"][0]["slug"]),
+        (&json!("tide-gauge"), &json!("tide-levels"))
+    );
 
     // FORMAT.md describes this folder, and a machine that never met the service.
     let key = agent["key"].as_str().unwrap();

@@ -72,3 +72,26 @@ impl AccountSweeper {
         Ok(claims + unverified + apps + clients + accounts.tidy(now).await?)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Service;
+
+    #[tokio::test]
+    async fn an_app_is_known_for_ninety_days_without_a_consent() {
+        let service = Service::start().await;
+        let metadata = r#"{"redirect_uris": ["https://app.example/callback"]}"#;
+        let registered = service.call("POST", "/oauth/register", None, metadata).await.json();
+        let id = registered["client_id"].as_str().unwrap();
+        let (store, clock) = (service.app.store.clone(), Arc::clone(&service.app.clock));
+        let sweeper = AccountSweeper::new(store, clock, Duration::from_mins(1));
+        let is_known = async || service.app.store.oauth().client(id).await.unwrap().is_some();
+        service.clock.advance(Duration::from_hours(24 * 89));
+        sweeper.sweep().await.unwrap();
+        assert!(is_known().await);
+        service.clock.advance(Duration::from_hours(24 * 2));
+        sweeper.sweep().await.unwrap();
+        assert!(!is_known().await);
+    }
+}

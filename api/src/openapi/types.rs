@@ -5,7 +5,7 @@
 //! - No schema is `true` or `false`, except what `additionalProperties` says of further members; none lists types; a
 //!   value that may be null is `anyOf` of two.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::{Map, Value, json};
 
@@ -121,6 +121,8 @@ struct Use {
 pub(super) struct Types {
     /// Name in the document of each type, by its own name and its text.
     names: HashMap<(String, String), String>,
+    /// Names of the bodies of requests, which no type has.
+    bodies: HashSet<String>,
     /// Schemas by their name in the document.
     pub(super) schemas: Map<String, Value>,
 }
@@ -130,7 +132,9 @@ impl Types {
     pub(super) fn of<'a>(operations: impl Iterator<Item = &'a Operation>, schemas: Map<String, Value>) -> Self {
         let mut uses: BTreeMap<String, Vec<Use>> = BTreeMap::new();
         let (mut answers, mut inputs) = (Vec::new(), Vec::new());
+        let mut bodies = HashSet::new();
         for operation in operations {
+            bodies.insert(body_name(operation.spec.name));
             answers.push((operation.spec.name, Source::new((operation.named_output)())));
             inputs.push((operation.spec.name, Source::new(operation.input.named())));
         }
@@ -151,6 +155,7 @@ impl Types {
         }
         let mut types = Self {
             names: HashMap::new(),
+            bodies,
             schemas,
         };
         for (own, uses) in uses {
@@ -174,7 +179,12 @@ impl Types {
 
     /// Returns this name, or one like it that nothing has.
     fn free(&self, mut name: String) -> String {
-        while self.schemas.contains_key(&name) || self.names.values().any(|other| *other == name) {
+        let is_taken = |name: &String| {
+            self.schemas.contains_key(name)
+                || self.bodies.contains(name)
+                || self.names.values().any(|other| other == name)
+        };
+        while is_taken(&name) {
             name.push_str("Other");
         }
         name
@@ -217,6 +227,11 @@ fn is_type(schema: &Value) -> bool {
     has_members.is_some_and(|members| !members.is_empty())
         || schema.get("enum").is_some()
         || is_words(schema.get("oneOf"))
+}
+
+/// Returns the name of the type of an operation's body.
+pub(super) fn body_name(operation: &str) -> String {
+    format!("{}Request", pascal(operation))
 }
 
 /// Returns the name of an operation or of a type as the name of a type.

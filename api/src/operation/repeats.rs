@@ -50,6 +50,15 @@ pub(super) fn marked_schema(mut schema: Value) -> Value {
     schema
 }
 
+/// Returns the schema of an answer with its types by name, marked likewise. Its name is another than that of the thing,
+/// which other operations show without the mark.
+pub(super) fn marked_named(mut named: Value) -> Value {
+    if let Some(Value::String(title)) = named.get_mut("title") {
+        title.insert_str(0, "Made");
+    }
+    marked_schema(named)
+}
+
 /// Returns an answer as that of a replay: 200, and `replayed`.
 pub(super) fn marked(output: Output) -> Result<Output, ApiError> {
     let Output::Whole {

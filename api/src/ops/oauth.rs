@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use types::OperatorId;
 
 use crate::answer::{Answer, JSON, Output, Reply};
-use crate::apps::{Apps, Asker};
+use crate::apps::{Apps, Asker, ClientError, FetchError};
 use crate::cx::Cx;
 use crate::error::ApiError;
 use crate::operation::{Effect, Limit, Operations, Scope, Spec, Subject};
@@ -196,6 +196,16 @@ impl Answer for OAuthReply {
     }
 }
 
+/// Refuses a client whose metadata document cannot be used, and says why: only the cause tells its developer what to mend.
+fn unusable(cause: &FetchError) -> OAuthReply {
+    let unknown = TokenError::UNKNOWN_CLIENT;
+    let description = format!("{}: {cause}", unknown.description);
+    OAuthReply::of(
+        unknown.status(),
+        json!({"error": unknown.code, "error_description": description}),
+    )
+}
+
 /// Puts a refusal into the form of OAuth. A failure of the service keeps its own.
 fn refusal(error: oauth::Error) -> Result<OAuthReply, ApiError> {
     match error {
@@ -310,8 +320,7 @@ async fn token_answer(cx: Cx, input: TokenForm) -> Result<OAuthReply, ApiError> 
             let body = serde_json::to_value(&answer).map_err(ApiError::internal)?;
             Ok(OAuthReply::of(200, body))
         }
-        Err(Refused::OAuth(error)) => refusal(error),
-        Err(Refused::Service(error)) => Err(error),
+        Err(refused) => Refused::into_reply(refused),
     }
 }
 
@@ -354,15 +363,36 @@ async fn revoke(cx: Cx, input: RevokeForm) -> Result<OAuthReply, ApiError> {
     };
     match revoked.await {
         Ok(()) => Ok(OAuthReply::of(200, json!({}))),
-        Err(Refused::OAuth(error)) => refusal(error),
-        Err(Refused::Service(error)) => Err(error),
+        Err(refused) => Refused::into_reply(refused),
     }
 }
 
 /// Reason for which a request is not answered.
 enum Refused {
     OAuth(oauth::Error),
+    /// The metadata document of the client cannot be used.
+    Document(FetchError),
     Service(ApiError),
+}
+
+impl Refused {
+    fn into_reply(self) -> Result<OAuthReply, ApiError> {
+        match self {
+            Self::OAuth(error) => refusal(error),
+            Self::Document(cause) => Ok(unusable(&cause)),
+            Self::Service(error) => Err(error),
+        }
+    }
+}
+
+impl From<ClientError> for Refused {
+    fn from(error: ClientError) -> Self {
+        match error {
+            ClientError::Unregistered => Self::OAuth(TokenError::UNKNOWN_CLIENT.into()),
+            ClientError::Document(cause) => Self::Document(cause),
+            ClientError::Service(error) => Self::Service(error),
+        }
+    }
 }
 
 impl<E: Into<oauth::Error>> From<E> for Refused {
@@ -401,8 +431,7 @@ async fn client(cx: &Cx, credentials: &Credentials, giver: Option<OperatorId>) -
         operator: giver,
         is_connected: giver.is_some(),
     };
-    let client = apps.client(&credentials.client_id, asker).await;
-    let client = client.map_err(Refused::Service)?.ok_or(TokenError::UNKNOWN_CLIENT)?;
+    let client = apps.client(&credentials.client_id, asker).await?;
     let keys = apps.keys(&client, asker).await.map_err(Refused::Service)?;
     let authenticated = apps.server().authenticate(credentials, &client, keys.as_ref()).await;
     if let (Err(_), Some(_)) = (&authenticated, &keys) {
@@ -418,13 +447,17 @@ mod tests {
     use http::Request;
 
     use super::*;
-    use crate::testing::Service;
+    use crate::testing::{Got, Service};
+
+    async fn answered(service: &Service, path: &str, form: &str) -> Got {
+        let request = Request::post(path).header("content-type", FORM);
+        let request = request.body(axum::body::Body::from(form.to_owned())).unwrap();
+        service.send(request).await
+    }
 
     /// Sends a form and returns the status and the error of the answer.
     async fn sent(service: &Service, path: &str, form: &str) -> (u16, Value) {
-        let request = Request::post(path).header("content-type", FORM);
-        let request = request.body(axum::body::Body::from(form.to_owned())).unwrap();
-        let got = service.send(request).await;
+        let got = answered(service, path, form).await;
         (got.status.as_u16(), got.json()["error"].clone())
     }
 
@@ -461,8 +494,17 @@ mod tests {
             expires_at: now.plus(Duration::from_mins(1)),
         };
         store.oauth().code_add(crate::auth::hash("wtg_1"), given).await.unwrap();
-        let unknown = (401, json!("invalid_client"));
-        assert_eq!(sent(&service, "/oauth/token", &code).await, unknown);
+        let unknown = answered(&service, "/oauth/token", &code).await;
+        assert_eq!(
+            (unknown.status.as_u16(), unknown.json()),
+            (
+                401,
+                json!({
+                    "error": "invalid_client",
+                    "error_description": "the client is not known: the URL is refused: its host is a name of private networks",
+                })
+            )
+        );
         let other = code.replace("app.json", "other.json");
         assert_eq!(sent(&service, "/oauth/token", &other).await, invalid);
     }

@@ -56,14 +56,19 @@ pub(super) fn of_files() -> CompressionLayer<impl Predicate> {
     CompressionLayer::new()
         .br(true)
         .gzip(true)
-        .zstd(true)
+        // It would be taken before brotli, and is larger.
+        .zstd(false)
         .compress_when(SizeAbove::new(LEAST_BYTES).and(shrinks))
 }
 
 /// Returns true for a marked answer that is whole and that compression makes smaller.
 fn shrinks(status: StatusCode, _: Version, headers: &HeaderMap, extensions: &Extensions) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-    let kind = kind.and_then(|kind| kind.split(';').next()).unwrap_or_default().trim();
-    let is_text = kind.starts_with("text/") && kind != EVENTS || kind.ends_with("+xml") || KINDS.contains(&kind);
-    status == StatusCode::OK && extensions.get::<Compressible>().is_some() && is_text
+    status == StatusCode::OK && extensions.get::<Compressible>().is_some() && kind.is_some_and(may_shrink)
+}
+
+/// Returns true for a media type that compression makes smaller.
+pub(crate) fn may_shrink(media_type: &str) -> bool {
+    let kind = media_type.split(';').next().unwrap_or_default().trim();
+    kind.starts_with("text/") && kind != EVENTS || kind.ends_with("+xml") || KINDS.contains(&kind)
 }

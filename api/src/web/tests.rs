@@ -402,6 +402,32 @@ async fn an_app_that_is_called_like_the_service_is_refused() {
 }
 
 #[tokio::test]
+async fn a_person_is_told_what_to_do_about_an_app_that_is_not_known_any_more() {
+    let service = Service::start().await;
+    let browser = Browser::signed_in(&service).await;
+    let asked = browser.get("/oauth/authorize?client_id=app_nobody").await;
+    assert_eq!(asked.status, 400);
+    let page = asked.text();
+    assert!(
+        page.contains("remove this service in the app and add it again"),
+        "{page}"
+    );
+}
+
+#[tokio::test]
+async fn a_person_is_told_why_the_description_of_an_app_cannot_be_used() {
+    let service = Service::start().await;
+    let browser = Browser::signed_in(&service).await;
+    let asked = browser
+        .get("/oauth/authorize?client_id=https%3A%2F%2Fapp.invalid%2Fapp.json")
+        .await;
+    assert_eq!(asked.status, 400);
+    let page = asked.text();
+    assert!(page.contains("description at app.invalid cannot be used"), "{page}");
+    assert!(page.contains("its host is a name of private networks"), "{page}");
+}
+
+#[tokio::test]
 async fn a_program_that_an_answer_goes_to_is_named_by_its_scheme() {
     let service = Service::start().await;
     let browser = Browser::signed_in(&service).await;

@@ -107,7 +107,7 @@ pub const COLLECTOR_POINTS: [&str; 6] = [
 pub enum InjectedBug {
     /// The 201 is sent before its transaction commits.
     AckBeforeRow,
-    /// A commit does not check whether its contribution was merged before.
+    /// Nobody asks a table what it merged before: neither who commits, nor who publishes outcomes.
     NoGuard,
     /// Duplicates are searched before the critical section only.
     DedupOnce,

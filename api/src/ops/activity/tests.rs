@@ -1,3 +1,7 @@
+use std::future::ready;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 
 use crate::testing::Service;
@@ -89,4 +93,15 @@ async fn a_cursor_beyond_the_newest_begins_anew_with_an_event_that_says_so() {
     assert_eq!(got.text(), reset);
     let newest = service.get("/activity/events?after=1&seconds=1", None).await.text();
     assert_eq!(newest, "retry: 1000\n\n");
+    // The client stays on the answer that told it so, and gets what happens next.
+    let answer = service.untaken("/activity/events?after=2&seconds=60", &key).await;
+    let pieces = answer.into_body().into_data_stream().map(Result::unwrap);
+    // Comments keep the connection open.
+    let mut pieces = Box::pin(pieces.filter(|piece| ready(!piece.starts_with(b":"))));
+    assert_eq!(pieces.next().await.unwrap(), reset);
+    service.merged(&key, "tides", &[json!({"name": "a"})]).await;
+    // The newest number is read anew once a second.
+    service.clock.advance(Duration::from_secs(2));
+    let next = pieces.next().await.unwrap();
+    assert!(next.starts_with(b"id: 2\nevent: version\n"), "{next:?}");
 }

@@ -22,7 +22,7 @@ use url::{Host, Origin, Url};
 
 use super::{chrome, form, form_page, id, missing, page, repairable};
 use crate::accounts;
-use crate::apps::Asker;
+use crate::apps::{Asker, ClientError};
 use crate::cx::Cx;
 use crate::error::ApiError;
 use crate::operation::{Operations, Spec};
@@ -92,8 +92,21 @@ async fn look(cx: &Cx, query: String) -> Result<Look, ApiError> {
         operator: cx.operator(),
         is_connected: false,
     };
-    let client = cx.app.apps.client(client_id, asker).await?;
-    let client = client.ok_or_else(|| show(Shown::ClientUnknown))?;
+    let client = cx
+        .app
+        .apps
+        .client(client_id, asker)
+        .await
+        .map_err(|error| match error {
+            ClientError::Unregistered => show(Shown::ClientUnknown),
+            ClientError::Document(cause) => {
+                let host = place(client_id);
+                let problem =
+                    format!("comes from an app whose description at {host} cannot be used; tell who makes it: {cause}");
+                ApiError::invalid("", problem)
+            }
+            ClientError::Service(error) => error,
+        })?;
     // An app could register under such a name before it was reserved, and documents are read anew each time.
     if cx.app.apps.server().has_reserved_name(&client) {
         let problem = "comes from an app whose name is a word of the service, or looks like one";

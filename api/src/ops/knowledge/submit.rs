@@ -128,7 +128,7 @@ pub(super) async fn revised(cx: Cx, _: Revise, id: String) -> Result<Reply<UnitV
 
 async fn shown(cx: &Cx, id: &str) -> Result<Reply<UnitView>, ApiError> {
     let unit = units::own(cx, id).await?;
-    Ok(Reply::ok(UnitView::of(cx, unit).await?))
+    Ok(Reply::ok(UnitView::of(cx, unit, 0).await?))
 }
 
 /// Acknowledges a version and answers with it.

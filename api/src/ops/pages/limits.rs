@@ -109,11 +109,11 @@ fn numbers(limits: &Limits) -> Vec<(String, String)> {
         ("Wrong tries that lock a claim code", store::MAX_WRONG_TRIES.to_string()),
         (
             "Test USDC of a wallet from the faucet in a UTC day",
-            faucet::A_WALLET.to_string(),
+            faucet::MOST_OF_WALLET.to_string(),
         ),
         (
             "Test USDC that an operator or an address asks of the faucet in a UTC day",
-            faucet::A_CALLER.to_string(),
+            faucet::MOST_OF_CALLER.to_string(),
         ),
     ];
     rows.map(|(what, value)| (what.to_owned(), value)).into()

@@ -226,6 +226,7 @@ async fn a_dataset_is_dated_by_its_last_merge() {
     let merge = service.merged(&key, "tides", &[json!({"name": "b"})]).await;
     // A merge is an event of the feed and no change of the text. The index learns of it all the same.
     refresh(&service).await;
+    assert_eq!(titles(&service.get("/search", None).await), ["Tides", "Waves"]);
     service.clock.advance(Duration::from_hours(1));
     let patch = json!({"title": "Tides", "readme": "A readme that is another one."}).to_string();
     assert_eq!(

@@ -292,6 +292,16 @@ async fn a_payment_whose_owner_is_gone_is_looked_at_within_a_callers_patience() 
 }
 
 #[tokio::test]
+async fn a_payment_whose_owner_says_nothing_waits_for_seconds_only() {
+    let stage = Stage::waiting(Duration::from_millis(200), [Act::Hang]).await;
+    let payment = stage.buyer(1).message(Protocol::V2);
+    refused(&stage.pay(&stage.pack(), &payment).await, 503, "settlement_pending");
+    stage.service.clock.advance(Duration::from_secs(11));
+    assert_eq!(stage.reconcile().await, 1);
+    assert_eq!(stage.pay(&stage.pack(), &payment).await.status, 200);
+}
+
+#[tokio::test]
 async fn a_restart_looks_at_once_at_what_the_last_process_left() {
     let stage = Stage::waiting(Duration::from_millis(200), [Act::Hang]).await;
     tides(&stage).await;

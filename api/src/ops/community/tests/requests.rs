@@ -298,3 +298,16 @@ async fn sellers_whose_items_match_are_told_once() {
     assert_eq!(board.asks(&format!("{path}/close"), &json!({})).await.status, 200);
     assert_eq!(told(seller).await, [""; 0], "a closed request needs nobody");
 }
+
+#[tokio::test]
+async fn a_budget_above_the_greatest_is_told_the_greatest() {
+    let board = Board::start().await;
+    let wish = json!({"title": "Levels wanted", "body": "Hourly levels of the quay.", "budget": "9999999999999999"});
+    let got = board.asks("/community/requests", &wish).await;
+    assert_eq!(got.status, 400, "{}", got.text());
+    assert!(
+        got.text().contains("must be at most 9223372036854.77 dollars"),
+        "{}",
+        got.text()
+    );
+}
