@@ -33,7 +33,10 @@ pub fn document(operations: &Operations, public_url: &str) -> Value {
         ("ErrorCode", error_code_schema()),
         ("OAuthError", oauth_error_schema()),
     ];
-    let errors = errors.map(|(name, schema)| (name.to_owned(), schema));
+    let errors = errors.map(|(name, mut schema)| {
+        types::say_widths(&mut schema);
+        (name.to_owned(), schema)
+    });
     let mut types = Types::of(
         described(operations).map(|operation| &**operation),
         Map::from_iter(errors),
@@ -44,6 +47,7 @@ pub fn document(operations: &Operations, public_url: &str) -> Value {
     }
     // Parts of uploads are no operation, since their bodies are streamed and not JSON.
     let mut part = rest::described_part(refusal);
+    types::say_widths(&mut part);
     add_request_id(&mut part["put"]["responses"]);
     paths.insert(rest::UPLOAD_PART_PATH.to_owned(), part);
     let mut tags: Vec<Value> = Vec::new();
@@ -416,7 +420,7 @@ fn error_schema() -> Value {
             "hint": text("401: what to do."),
             "getKey": text("401: the section of the guide that says how to get a credential, or how a suspension ends."),
             "price": text("402: dollars and cents."),
-            "priceMicro": {"type": "integer", "format": "int64", "description": "402: millionths of a dollar."},
+            "priceMicro": {"type": "integer", "description": "402: millionths of a dollar."},
             "status": text("401: `pending` for a key that awaits approval. 409: the state that is in the way."),
             "credits": {
                 "type": "object",
@@ -427,21 +431,20 @@ fn error_schema() -> Value {
                 },
             },
             "pay": text("402: where to pay with x402."),
-            "retryAfter": {"type": "integer", "format": "int64", "description": "429, 503: seconds to wait."},
+            "retryAfter": {"type": "integer", "description": "429, 503: seconds to wait."},
             "allowance": {
                 "type": "object",
                 "description": "429: the daily allowance that is used up.",
                 "properties": {
                     "kind": {"type": "string", "enum": ["knowledge", "contribution"]},
-                    "limit": {"type": "integer", "format": "int64"},
-                    "used": {"type": "integer", "format": "int64"},
-                    "remaining": {"type": "integer", "format": "int64"},
+                    "limit": {"type": "integer"},
+                    "used": {"type": "integer"},
+                    "remaining": {"type": "integer"},
                     "resetAt": {"type": "string", "format": "date-time"},
                 },
             },
             "limitBytes": {
                 "type": "integer",
-                "format": "int64",
                 "description": "413: the most bytes that a body, an upload or a version to be queried may have.",
             },
             "requestId": text("5xx: the id to tell the service's operator."),

@@ -402,6 +402,18 @@ fn one_type(schema: &mut Map<String, Value>) {
     }
 }
 
+/// Says of each integer in a description that was written by hand if it may need 64 bits.
+pub(super) fn say_widths(description: &mut Value) {
+    match description {
+        Value::Object(members) => {
+            say_width(members);
+            members.values_mut().for_each(say_widths);
+        }
+        Value::Array(items) => items.iter_mut().for_each(say_widths),
+        _ => {}
+    }
+}
+
 /// Says that an integer may need 64 bits. Generators take one without a format for one of 32 bits.
 fn say_width(schema: &mut Map<String, Value>) {
     let is_integer = schema.get("type").is_some_and(|name| name == "integer");
