@@ -33,7 +33,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let contract = SchemaDefInput::new(vec![gauge, metres]);
     let readme = "Water levels read from gauges on site.".to_owned();
     let project = CreateDatasetRequest::new(readme, contract, slug.clone(), "Tide levels".to_owned());
-    datasets_api::create_dataset(&configuration, project).await?;
+    datasets_api::create_dataset(&configuration, project, None).await?;
     let record = HashMap::from([
         ("gauge".to_owned(), json!("Hook of Holland")),
         ("metres".to_owned(), json!(0.83)),

@@ -20,7 +20,8 @@ pub fn caller() -> ClientBuilder {
         .with_no_client_auth();
     ClientBuilder::new()
         .no_proxy()
-        // Less than the service keeps one, which would close it just as the next call is sent.
-        .pool_idle_timeout(Duration::from_secs(20))
+        // Less than the service keeps one, which would close it just as the next call is sent. One that was opened and never
+        // used is closed after 10 s.
+        .pool_idle_timeout(Duration::from_secs(5))
         .tls_backend_preconfigured(config)
 }
