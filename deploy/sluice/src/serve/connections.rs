@@ -19,10 +19,7 @@ use types::metric;
 
 use crate::config;
 
-/// Time for which a connection may be without its first request and keeps its place. A client sends that right after it
-/// has connected.
-const UNUSED: Duration = Duration::from_millis(250);
-/// Time for which it may be without another request, or stand still within one.
+/// Time for which a connection may be without a request, or stand still within one, and keeps its place.
 const IDLE: Duration = Duration::from_secs(1);
 const STALLED: Duration = Duration::from_secs(5);
 /// Interval at which a connection without a place looks for one that can give way.
@@ -101,7 +98,7 @@ impl PeerState {
         let waited = if stands_still {
             over(stalled, STALLED)
         } else {
-            over(idle, if self.has_requested() { IDLE } else { UNUSED })
+            over(idle, IDLE)
         }?;
         Some((!self.has_requested(), waited))
     }
@@ -316,13 +313,11 @@ mod tests {
     #[tokio::test]
     async fn who_waits_for_the_service_never_gives_way_and_who_stands_still_does() {
         let peer = Arc::new(PeerState::new(Instant::now()));
-        let after_millis = |millis| peer.wasted_time(peer.now() + millis).map(|(is_silent, _)| is_silent);
-        let after = |seconds: u64| after_millis(seconds * 1_000);
-        assert_eq!(
-            (after_millis(0), after_millis(500)),
-            (None, Some(true)),
-            "nothing was asked"
-        );
+        let after = |seconds: u64| {
+            peer.wasted_time(peer.now() + seconds * 1_000)
+                .map(|(is_silent, _)| is_silent)
+        };
+        assert_eq!((after(0), after(2)), (None, Some(true)), "nothing was asked");
         let asked = peer.begin_request();
         assert_eq!(after(3_600), None, "the service works");
         peer.stalls(true);
@@ -330,6 +325,6 @@ mod tests {
         peer.stalls(false);
         assert_eq!(after(3_600), None);
         drop(asked);
-        assert_eq!((after_millis(500), after(2)), (None, Some(false)), "it is idle");
+        assert_eq!((after(0), after(2)), (None, Some(false)), "it is idle");
     }
 }
