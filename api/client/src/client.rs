@@ -59,8 +59,9 @@ impl Client {
         let mut http = reqwest::Client::builder()
             .tls_backend_preconfigured(tls)
             .connect_timeout(Duration::from_secs(10))
-            // This is shorter than the service keeps an idle connection, so that none is reused while it closes.
-            .pool_idle_timeout(Duration::from_secs(20))
+            // This is shorter than the service keeps an idle connection or one without any request, so that none is used
+            // while it closes.
+            .pool_idle_timeout(Duration::from_secs(5))
             .user_agent(concat!("sluice-client/", env!("CARGO_PKG_VERSION")))
             // A redirect could carry the credential to another host.
             .redirect(reqwest::redirect::Policy::none());
