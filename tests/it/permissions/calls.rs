@@ -128,7 +128,7 @@ async fn request(site: &Site) -> String {
 
 /// A priced unit of the owner that the other operator bought.
 async fn bought_unit(site: &Site) -> String {
-    let id = site.unit_of(&site.owner, Some(10_000)).await;
+    // First, since the command may take longer than the service keeps a connection without any request.
     let operator = site.other.operator.to_string();
     let options = site.server.options();
     options.admin(&[
@@ -140,6 +140,7 @@ async fn bought_unit(site: &Site) -> String {
         "--reference",
         &site.name("grant"),
     ]);
+    let id = site.unit_of(&site.owner, Some(10_000)).await;
     let http = site.http().with(&site.other.key);
     http.post(&format!("/knowledge/{id}/buy"), &json!({})).await.expect(200);
     id
