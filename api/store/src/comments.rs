@@ -18,7 +18,6 @@ pub use reviews::{NewReview, Review, Reviewed};
 
 use crate::row::{Columns, texts};
 use crate::service_state;
-use crate::stamps::Touched;
 use crate::writer::Change;
 use crate::{Error, Store};
 
@@ -103,38 +102,34 @@ impl Comments<'_> {
         texts(&[("body", &new.body)])?;
         let made = |id: &Option<i64>| id.unwrap_or_default().to_string();
         self.0
-            .make(
-                |_| Touched::Nothing,
-                made,
-                move |cx| {
-                    Box::pin(async move {
-                        let (kind, thread) = match new.parent {
-                            None => (CommentKind::Comment, None),
-                            Some(parent) => match place(cx, parent, new.kind, &new.item).await? {
-                                Some(place) => place,
-                                None => return Ok(Change::Undo(None)),
-                            },
-                        };
-                        // The chain comes before the counter, as in every change of a unit.
-                        if new.kind == ItemKind::Unit && kind == CommentKind::Comment {
-                            count(cx, &new.item, 1).await?;
-                        }
-                        let row = NewRow {
-                            kind,
-                            about: new.kind.into(),
-                            item: &new.item,
-                            version: new.version.as_deref(),
-                            agent: new.agent,
-                            operator: new.operator,
-                            parent: new.parent,
-                            thread,
-                            body: &new.body,
-                            now: new.now,
-                        };
-                        Ok(Change::Keep(insert(cx, row).await?))
-                    })
-                },
-            )
+            .make_aside(made, move |cx| {
+                Box::pin(async move {
+                    let (kind, thread) = match new.parent {
+                        None => (CommentKind::Comment, None),
+                        Some(parent) => match place(cx, parent, new.kind, &new.item).await? {
+                            Some(place) => place,
+                            None => return Ok(Change::Undo(None)),
+                        },
+                    };
+                    // The chain comes before the counter, as in every change of a unit.
+                    if new.kind == ItemKind::Unit && kind == CommentKind::Comment {
+                        count(cx, &new.item, 1).await?;
+                    }
+                    let row = NewRow {
+                        kind,
+                        about: new.kind.into(),
+                        item: &new.item,
+                        version: new.version.as_deref(),
+                        agent: new.agent,
+                        operator: new.operator,
+                        parent: new.parent,
+                        thread,
+                        body: &new.body,
+                        now: new.now,
+                    };
+                    Ok(Change::Keep(insert(cx, row).await?))
+                })
+            })
             .await
     }
 

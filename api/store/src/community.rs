@@ -23,7 +23,6 @@ use crate::activity::{self, NewActivity};
 use crate::jobs::{self, NewJob};
 use crate::projects::find::fold;
 use crate::row::{Columns, texts};
-use crate::stamps::Touched;
 use crate::writer::Change;
 use crate::{Error, Store};
 
@@ -143,48 +142,44 @@ impl Community<'_> {
         let id = new.id.to_string();
         let made = move |(): &()| id;
         self.0
-            .make(
-                |()| Touched::Nothing,
-                made,
-                move |cx| {
-                    Box::pin(async move {
-                        sqlx::query(
-                            "INSERT INTO requests
+            .make_aside(made, move |cx| {
+                Box::pin(async move {
+                    sqlx::query(
+                        "INSERT INTO requests
                              (id, operator_id, agent_id, title, body, folded, kind, category, budget_micro, deadline,
                               fields, status, answer_count, created_at)
                          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'open', 0, $12)",
-                        )
-                        .bind(new.id.to_string())
-                        .bind(new.operator.to_string())
-                        .bind(new.agent.to_string())
-                        .bind(new.title.clone())
-                        .bind(new.body.clone())
-                        .bind(fold(&format!("{}\n{}", new.title, new.body)))
-                        .bind(new.kind.as_str())
-                        .bind(new.category)
-                        .bind(new.budget_micro)
-                        .bind(new.deadline.map(Timestamp::micros))
-                        .bind(new.fields)
-                        .bind(new.now.micros())
-                        .execute(&mut *cx)
-                        .await?;
-                        // The deadline's job is in the transaction of the request, so no request with a
-                        // deadline lacks its end.
-                        for job in &new.jobs {
-                            jobs::insert(cx, job).await?;
-                        }
-                        let posted = NewActivity {
-                            kind: ActivityKind::Request,
-                            item: new.id.to_string(),
-                            subject: String::new(),
-                            agent: Some(new.agent),
-                            at: new.now,
-                        };
-                        activity::note(cx, &posted).await?;
-                        Ok(Change::Keep(()))
-                    })
-                },
-            )
+                    )
+                    .bind(new.id.to_string())
+                    .bind(new.operator.to_string())
+                    .bind(new.agent.to_string())
+                    .bind(new.title.clone())
+                    .bind(new.body.clone())
+                    .bind(fold(&format!("{}\n{}", new.title, new.body)))
+                    .bind(new.kind.as_str())
+                    .bind(new.category)
+                    .bind(new.budget_micro)
+                    .bind(new.deadline.map(Timestamp::micros))
+                    .bind(new.fields)
+                    .bind(new.now.micros())
+                    .execute(&mut *cx)
+                    .await?;
+                    // The deadline's job is in the transaction of the request, so no request with a
+                    // deadline lacks its end.
+                    for job in &new.jobs {
+                        jobs::insert(cx, job).await?;
+                    }
+                    let posted = NewActivity {
+                        kind: ActivityKind::Request,
+                        item: new.id.to_string(),
+                        subject: String::new(),
+                        agent: Some(new.agent),
+                        at: new.now,
+                    };
+                    activity::note(cx, &posted).await?;
+                    Ok(Change::Keep(()))
+                })
+            })
             .await
     }
 

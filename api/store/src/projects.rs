@@ -9,7 +9,6 @@ use types::{AgentId, ContributionId, DatasetId, OperatorId, Timestamp, Version};
 
 use crate::activity::{self, NewActivity};
 use crate::row::{Columns, bigint, json, json_text, texts};
-use crate::stamps::Touched;
 use crate::writer::Change;
 use crate::{Error, Store, accounts, money, service_state};
 
@@ -179,72 +178,68 @@ impl Store {
         let tags = tags_text(&new.tags)?;
         let slug = new.slug.clone();
         let made = move |_: &ProjectCreated| slug;
-        self.make(
-            |_| Touched::Everything,
-            made,
-            move |cx| {
-                Box::pin(async move {
-                    // The lock makes the count exact: no other project of this operator is created
-                    // meanwhile.
-                    accounts::lock(cx, new.operator).await?;
-                    let active: i64 = sqlx::query_scalar(
-                        "SELECT COUNT(*) FROM projects WHERE operator_id = $1 AND status IN ('open', 'paused')",
-                    )
-                    .bind(new.operator.to_string())
-                    .fetch_one(&mut *cx)
-                    .await?;
-                    // Archived projects do not count, since they take no contributions.
-                    if active >= i64::from(active_limit) {
-                        return Ok(Change::Undo(ProjectCreated::LimitReached));
-                    }
-                    let inserted = sqlx::query(
-                        "INSERT INTO projects
+        self.make(made, move |cx| {
+            Box::pin(async move {
+                // The lock makes the count exact: no other project of this operator is created
+                // meanwhile.
+                accounts::lock(cx, new.operator).await?;
+                let active: i64 = sqlx::query_scalar(
+                    "SELECT COUNT(*) FROM projects WHERE operator_id = $1 AND status IN ('open', 'paused')",
+                )
+                .bind(new.operator.to_string())
+                .fetch_one(&mut *cx)
+                .await?;
+                // Archived projects do not count, since they take no contributions.
+                if active >= i64::from(active_limit) {
+                    return Ok(Change::Undo(ProjectCreated::LimitReached));
+                }
+                let inserted = sqlx::query(
+                    "INSERT INTO projects
                          (id, slug, title, title_key, readme, contract, license, tags, access, visibility, price_micro,
                           trial_sale, status, operator_id, created_by_agent_id, created_at, updated_at, version,
                           record_count)
                      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 'open', $13, $14, $15, $15, 0, 0)
                      ON CONFLICT (slug) DO NOTHING",
-                    )
-                    .bind(new.id.to_string())
-                    .bind(new.slug)
-                    .bind(new.title.as_str())
-                    .bind(find::fold(&new.title))
-                    .bind(new.readme)
-                    .bind(new.contract_json)
-                    .bind(new.license)
-                    .bind(tags)
-                    .bind(new.access.as_str())
-                    .bind(new.visibility.as_str())
-                    .bind(new.price_micro)
-                    .bind(i64::from(new.trial_sale))
-                    .bind(new.operator.to_string())
-                    .bind(new.created_by_agent.map(|agent| agent.to_string()))
-                    .bind(new.now.micros())
-                    .execute(&mut *cx)
-                    .await?;
-                    if inserted.rows_affected() == 0 {
-                        return Ok(Change::Undo(ProjectCreated::SlugTaken));
-                    }
-                    // The first price is in the history too, so that quotes of the first minutes can be
-                    // checked against it.
-                    if new.access == Access::Paid {
-                        money::price_set(cx, ItemKind::Dataset, &new.id.to_string(), new.price_micro, new.now).await?;
-                    }
-                    if new.visibility == Visibility::Public {
-                        service_state::search_changed(cx, ItemKind::Dataset, &new.id.to_string(), new.now).await?;
-                        let made = NewActivity {
-                            kind: ActivityKind::Dataset,
-                            item: new.id.to_string(),
-                            subject: String::new(),
-                            agent: new.created_by_agent,
-                            at: new.now,
-                        };
-                        activity::note(cx, &made).await?;
-                    }
-                    Ok(Change::Keep(ProjectCreated::Created))
-                })
-            },
-        )
+                )
+                .bind(new.id.to_string())
+                .bind(new.slug)
+                .bind(new.title.as_str())
+                .bind(find::fold(&new.title))
+                .bind(new.readme)
+                .bind(new.contract_json)
+                .bind(new.license)
+                .bind(tags)
+                .bind(new.access.as_str())
+                .bind(new.visibility.as_str())
+                .bind(new.price_micro)
+                .bind(i64::from(new.trial_sale))
+                .bind(new.operator.to_string())
+                .bind(new.created_by_agent.map(|agent| agent.to_string()))
+                .bind(new.now.micros())
+                .execute(&mut *cx)
+                .await?;
+                if inserted.rows_affected() == 0 {
+                    return Ok(Change::Undo(ProjectCreated::SlugTaken));
+                }
+                // The first price is in the history too, so that quotes of the first minutes can be
+                // checked against it.
+                if new.access == Access::Paid {
+                    money::price_set(cx, ItemKind::Dataset, &new.id.to_string(), new.price_micro, new.now).await?;
+                }
+                if new.visibility == Visibility::Public {
+                    service_state::search_changed(cx, ItemKind::Dataset, &new.id.to_string(), new.now).await?;
+                    let made = NewActivity {
+                        kind: ActivityKind::Dataset,
+                        item: new.id.to_string(),
+                        subject: String::new(),
+                        agent: new.created_by_agent,
+                        at: new.now,
+                    };
+                    activity::note(cx, &made).await?;
+                }
+                Ok(Change::Keep(ProjectCreated::Created))
+            })
+        })
         .await
     }
 

@@ -233,34 +233,51 @@ impl Store {
         self.write_touching(|_| Touched::Nothing, work).await
     }
 
-    /// Runs `work` like [`Self::write_touching`], for the change that makes what a call is for. If the handle has an
-    /// idempotency key, that is stored with it, beside the name that `made` gives the thing.
-    pub(crate) async fn make<T, F, M>(
-        &self,
-        touched: impl FnOnce(&T) -> Touched + Send + 'static,
-        made: M,
-        work: F,
-    ) -> Result<T, Error>
+    /// Runs `work` like [`Self::write`], for the change that makes what a call is for. If the handle has an idempotency
+    /// key, that is stored with it, beside the name that `made` gives the thing.
+    pub(crate) async fn make<T, F, M>(&self, made: M, work: F) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: for<'c> FnOnce(&'c mut AnyConnection) -> Work<'c, T> + Clone + Send + 'static,
+        M: FnOnce(&T) -> String + Clone + Send + 'static,
+    {
+        self.make_touching(Touched::Everything, made, work).await
+    }
+
+    /// Runs `work` like [`Self::make`], for a thing whose rows no caller remembers.
+    pub(crate) async fn make_aside<T, F, M>(&self, made: M, work: F) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: for<'c> FnOnce(&'c mut AnyConnection) -> Work<'c, T> + Clone + Send + 'static,
+        M: FnOnce(&T) -> String + Clone + Send + 'static,
+    {
+        self.make_touching(Touched::Nothing, made, work).await
+    }
+
+    async fn make_touching<T, F, M>(&self, touched: Touched, made: M, work: F) -> Result<T, Error>
     where
         T: Send + 'static,
         F: for<'c> FnOnce(&'c mut AnyConnection) -> Work<'c, T> + Clone + Send + 'static,
         M: FnOnce(&T) -> String + Clone + Send + 'static,
     {
         let Some(key) = self.key.clone() else {
-            return self.write_touching(touched, work).await;
+            return self.write_touching(|_| touched, work).await;
         };
-        self.write_touching(touched, move |cx: &mut AnyConnection| {
-            Box::pin(async move {
-                // The key comes first: a repeated call is recognised whatever has changed since.
-                call_keys::claim(&mut *cx, &key).await?;
-                let change = work(&mut *cx).await?;
-                if let Change::Keep(answer) = &change {
-                    let made = made(answer);
-                    call_keys::name(cx, &key, &made).await?;
-                }
-                Ok(change)
-            })
-        })
+        self.write_touching(
+            |_| touched,
+            move |cx: &mut AnyConnection| {
+                Box::pin(async move {
+                    // The key comes first: a repeated call is recognised whatever has changed since.
+                    call_keys::claim(&mut *cx, &key).await?;
+                    let change = work(&mut *cx).await?;
+                    if let Change::Keep(answer) = &change {
+                        let made = made(answer);
+                        call_keys::name(cx, &key, &made).await?;
+                    }
+                    Ok(change)
+                })
+            },
+        )
         .await
     }
 

@@ -10,7 +10,6 @@ use super::{COMMENT, Comment, Comments, NewRow, comment, insert};
 use crate::Error;
 use crate::row::{Columns, texts};
 use crate::search::places;
-use crate::stamps::Touched;
 use crate::writer::Change;
 
 /// The condition on a review that lists show: its item is visible to everybody.
@@ -99,36 +98,32 @@ impl Comments<'_> {
             Reviewed::Before => String::new(),
         };
         self.0
-            .make(
-                |_| Touched::Nothing,
-                made,
-                move |cx| {
-                    Box::pin(async move {
-                        let row = NewRow {
-                            kind: if new.is_question {
-                                CommentKind::Question
-                            } else {
-                                CommentKind::Review
-                            },
-                            about: new.kind.into(),
-                            item: &new.item,
-                            version: new.version.as_deref(),
-                            agent: new.agent,
-                            operator: new.operator,
-                            parent: None,
-                            thread: None,
-                            body: &new.body,
-                            now: new.now,
-                        };
-                        // The unique key of agent and item decides, also between two calls at the same
-                        // time.
-                        Ok(match insert(cx, row).await? {
-                            Some(id) => Change::Keep(Reviewed::Added(id)),
-                            None => Change::Undo(Reviewed::Before),
-                        })
+            .make_aside(made, move |cx| {
+                Box::pin(async move {
+                    let row = NewRow {
+                        kind: if new.is_question {
+                            CommentKind::Question
+                        } else {
+                            CommentKind::Review
+                        },
+                        about: new.kind.into(),
+                        item: &new.item,
+                        version: new.version.as_deref(),
+                        agent: new.agent,
+                        operator: new.operator,
+                        parent: None,
+                        thread: None,
+                        body: &new.body,
+                        now: new.now,
+                    };
+                    // The unique key of agent and item decides, also between two calls at the same
+                    // time.
+                    Ok(match insert(cx, row).await? {
+                        Some(id) => Change::Keep(Reviewed::Added(id)),
+                        None => Change::Undo(Reviewed::Before),
                     })
-                },
-            )
+                })
+            })
             .await
     }
 

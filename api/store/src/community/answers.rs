@@ -10,7 +10,6 @@ use crate::Error;
 use crate::activity::{self, NewActivity};
 use crate::comments::{self, COMMENT, Comment, NewRow, comment};
 use crate::row::{Columns, bigint, texts};
-use crate::stamps::Touched;
 use crate::writer::Change;
 
 /// Item that an answer is to link. The caller has found that the agent's operator sells it.
@@ -141,11 +140,7 @@ impl Community<'_> {
             _ => String::new(),
         };
         self.0
-            .make(
-                |_| Touched::Nothing,
-                made,
-                move |cx| Box::pin(async move { add(cx, &new).await }),
-            )
+            .make_aside(made, move |cx| Box::pin(async move { add(cx, &new).await }))
             .await
     }
 

@@ -10,7 +10,6 @@ use super::{Knowledge, lock};
 use crate::Error;
 use crate::row::{Columns, texts};
 use crate::service_state;
-use crate::stamps::Touched;
 use crate::writer::Change;
 
 /// A rating to add.
@@ -104,68 +103,64 @@ impl Knowledge<'_> {
         let at = new.now.micros().to_string();
         let made = move |_: &Rated| at;
         self.0
-            .make(
-                |_| Touched::Nothing,
-                made,
-                move |cx| {
-                    Box::pin(async move {
-                        // The lock of the chain, whose sums change with the rating.
-                        let chain = lock(cx, new.chain)
-                            .await?
-                            .ok_or_else(|| super::changes::missing(new.chain))?;
-                        if chain.operator == new.operator {
-                            return Ok(Change::Undo(Rated::Own));
-                        }
-                        // Units with the price 0 leave no row of a read, so a permit of a day stands for
-                        // it.
-                        let read = sqlx::query(
-                            "SELECT 1 AS one FROM unit_reads WHERE chain_id = $1 AND agent_id = $2
+            .make_aside(made, move |cx| {
+                Box::pin(async move {
+                    // The lock of the chain, whose sums change with the rating.
+                    let chain = lock(cx, new.chain)
+                        .await?
+                        .ok_or_else(|| super::changes::missing(new.chain))?;
+                    if chain.operator == new.operator {
+                        return Ok(Change::Undo(Rated::Own));
+                    }
+                    // Units with the price 0 leave no row of a read, so a permit of a day stands for
+                    // it.
+                    let read = sqlx::query(
+                        "SELECT 1 AS one FROM unit_reads WHERE chain_id = $1 AND agent_id = $2
                          UNION ALL
                          SELECT 1 AS one FROM rating_permits WHERE chain_id = $1 AND agent_id = $2 AND until > $3",
-                        )
-                        .bind(new.chain.to_string())
-                        .bind(new.agent.to_string())
-                        .bind(new.now.micros())
-                        .fetch_all(&mut *cx)
-                        .await?;
-                        if read.is_empty() {
-                            return Ok(Change::Undo(Rated::NotRead));
-                        }
-                        // The key of unit and agent makes it the one rating of that agent, whatever arrives
-                        // at the same time.
-                        let added = sqlx::query(
-                            "INSERT INTO unit_ratings (chain_id, agent_id, unit_id, operator_id, rating, comment, at)
+                    )
+                    .bind(new.chain.to_string())
+                    .bind(new.agent.to_string())
+                    .bind(new.now.micros())
+                    .fetch_all(&mut *cx)
+                    .await?;
+                    if read.is_empty() {
+                        return Ok(Change::Undo(Rated::NotRead));
+                    }
+                    // The key of unit and agent makes it the one rating of that agent, whatever arrives
+                    // at the same time.
+                    let added = sqlx::query(
+                        "INSERT INTO unit_ratings (chain_id, agent_id, unit_id, operator_id, rating, comment, at)
                          VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (chain_id, agent_id) DO NOTHING",
-                        )
-                        .bind(new.chain.to_string())
-                        .bind(new.agent.to_string())
-                        .bind(new.unit.to_string())
-                        .bind(new.operator.to_string())
-                        .bind(i64::from(new.rating))
-                        .bind(new.comment.as_deref())
-                        .bind(new.now.micros())
-                        .execute(&mut *cx)
-                        .await?;
-                        if added.rows_affected() == 0 {
-                            return Ok(Change::Undo(Rated::Before));
-                        }
-                        let row = sqlx::query(
-                            "UPDATE chains SET rating_count = rating_count + 1, rating_sum = rating_sum + $2
+                    )
+                    .bind(new.chain.to_string())
+                    .bind(new.agent.to_string())
+                    .bind(new.unit.to_string())
+                    .bind(new.operator.to_string())
+                    .bind(i64::from(new.rating))
+                    .bind(new.comment.as_deref())
+                    .bind(new.now.micros())
+                    .execute(&mut *cx)
+                    .await?;
+                    if added.rows_affected() == 0 {
+                        return Ok(Change::Undo(Rated::Before));
+                    }
+                    let row = sqlx::query(
+                        "UPDATE chains SET rating_count = rating_count + 1, rating_sum = rating_sum + $2
                          WHERE id = $1 RETURNING rating_count, rating_sum",
-                        )
-                        .bind(new.chain.to_string())
-                        .bind(i64::from(new.rating))
-                        .fetch_one(&mut *cx)
-                        .await?;
-                        let rated = Rated::Added {
-                            count: row.number("rating_count")?,
-                            sum: row.number("rating_sum")?,
-                        };
-                        service_state::search_changed(cx, ItemKind::Unit, &new.chain.to_string(), new.now).await?;
-                        Ok(Change::Keep(rated))
-                    })
-                },
-            )
+                    )
+                    .bind(new.chain.to_string())
+                    .bind(i64::from(new.rating))
+                    .fetch_one(&mut *cx)
+                    .await?;
+                    let rated = Rated::Added {
+                        count: row.number("rating_count")?,
+                        sum: row.number("rating_sum")?,
+                    };
+                    service_state::search_changed(cx, ItemKind::Unit, &new.chain.to_string(), new.now).await?;
+                    Ok(Change::Keep(rated))
+                })
+            })
             .await
     }
 

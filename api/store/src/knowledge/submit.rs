@@ -12,7 +12,6 @@ use types::{AgentId, OperatorId, Timestamp, UnitId, fault};
 use super::Knowledge;
 use crate::allowances::{self, Allowance};
 use crate::row::{Columns, bigint, length, texts};
-use crate::stamps::Touched;
 use crate::writer::Change;
 use crate::{Error, money};
 
@@ -133,36 +132,32 @@ impl Knowledge<'_> {
         let made = move |_: &UnitSubmitted| id;
         let outcome = self
             .0
-            .make(
-                |_| Touched::Nothing,
-                made,
-                move |cx| {
-                    Box::pin(async move {
-                        // First, as everything below counts under this lock. The order of the refusals is
-                        // fixed by it: conflict, hour, day.
-                        allowances::lock(cx, new.operator, AllowanceKind::Knowledge, allowance.day).await?;
-                        if let Some(conflict) = conflict(cx, &new).await? {
-                            return Ok(Change::Undo(conflict));
-                        }
-                        if let Some(until) = busy_until(cx, &new, hourly).await? {
-                            return Ok(Change::Undo(UnitSubmitted::Hourly { until }));
-                        }
-                        if allowances::spend(cx, new.operator, AllowanceKind::Knowledge, allowance)
-                            .await?
-                            .is_none()
-                        {
-                            return Ok(Change::Undo(UnitSubmitted::AllowanceSpent));
-                        }
-                        if !insert(cx, &new, code_points).await? {
-                            // A version of another day, whose row of the allowance is no lock of this one, was faster.
-                            let raced = conflict(cx, &new).await?.unwrap_or(UnitSubmitted::NotPublished);
-                            return Ok(Change::Undo(raced));
-                        }
-                        fault::point("ack.rows");
-                        Ok(Change::Keep(UnitSubmitted::Submitted))
-                    })
-                },
-            )
+            .make_aside(made, move |cx| {
+                Box::pin(async move {
+                    // First, as everything below counts under this lock. The order of the refusals is
+                    // fixed by it: conflict, hour, day.
+                    allowances::lock(cx, new.operator, AllowanceKind::Knowledge, allowance.day).await?;
+                    if let Some(conflict) = conflict(cx, &new).await? {
+                        return Ok(Change::Undo(conflict));
+                    }
+                    if let Some(until) = busy_until(cx, &new, hourly).await? {
+                        return Ok(Change::Undo(UnitSubmitted::Hourly { until }));
+                    }
+                    if allowances::spend(cx, new.operator, AllowanceKind::Knowledge, allowance)
+                        .await?
+                        .is_none()
+                    {
+                        return Ok(Change::Undo(UnitSubmitted::AllowanceSpent));
+                    }
+                    if !insert(cx, &new, code_points).await? {
+                        // A version of another day, whose row of the allowance is no lock of this one, was faster.
+                        let raced = conflict(cx, &new).await?.unwrap_or(UnitSubmitted::NotPublished);
+                        return Ok(Change::Undo(raced));
+                    }
+                    fault::point("ack.rows");
+                    Ok(Change::Keep(UnitSubmitted::Submitted))
+                })
+            })
             .await?;
         if outcome == UnitSubmitted::Submitted {
             fault::point("ack.commit");
