@@ -25,6 +25,8 @@ const DAMAGED_RETRY_SECONDS: u64 = 60;
 const NOT_YET_RETRY_SECONDS: u64 = 1;
 /// `Retry-After` for a fault that a person must repair, in seconds.
 const HISTORY_LOST_RETRY_SECONDS: u64 = 60;
+/// Machine code of a call whose idempotency key came with another input before.
+pub(crate) const KEY_REUSED: &str = "idempotency_key_reused";
 /// Greatest number of details in an answer.
 pub(crate) const MAX_DETAILS: usize = 20;
 /// Greatest length in bytes of a path in an answer. The paths of valid inputs are shorter.
@@ -121,7 +123,7 @@ impl ApiError {
     pub fn key_reused() -> Self {
         Self::new(
             Kind::Unprocessable,
-            "idempotency_key_reused",
+            KEY_REUSED,
             "an earlier call used the idempotency key with another body",
         )
     }

@@ -17,7 +17,7 @@ use crate::app::App;
 use crate::caller::Caller;
 use crate::cx::Cx;
 use crate::entitlement;
-use crate::error::ApiError;
+use crate::error::{ApiError, KEY_REUSED};
 use crate::schema::VISIBLE;
 
 /// Member of the input that carries the key.
@@ -97,19 +97,19 @@ pub(super) fn key(
     let caller = caller.ok_or_else(|| ApiError::internal("an operation without caller takes a key"))?;
     let spec = &operation.spec;
     // The same key at another thing of the path is another key, as with contributions to two projects.
-    let in_path = |name: &&String| spec.location_of(name) == ParamLocation::Path;
-    let named = input.as_object().into_iter().flatten();
-    let named = named
-        .filter(|(name, _)| in_path(name))
+    let is_in_path = |name: &&String| spec.location_of(name) == ParamLocation::Path;
+    let members = input.as_object().into_iter().flatten();
+    let in_path = members
+        .filter(|(name, _)| is_in_path(name))
         .filter_map(|(_, value)| value.as_str());
-    let door = std::iter::once(spec.name).chain(named).collect::<Vec<_>>().join(" ");
+    let named = std::iter::once(spec.name).chain(in_path).collect::<Vec<_>>().join(" ");
     let mut text = Vec::new();
     canonical::write_value(&mut text, input);
     Ok(Some(CallKey {
-        owner: caller
+        caller: caller
             .agent()
             .map_or_else(|| caller.operator.to_string(), |agent| agent.to_string()),
-        door,
+        operation: named,
         key,
         body_hash: Sha256::digest(&text).into(),
         window: HOUR * app.limits.idempotency_hours,
@@ -126,7 +126,7 @@ pub(super) async fn once(operation: &Operation, cx: Cx, input: Value, key: &Call
     let again = (cx.clone(), input.clone());
     match (operation.call)(cx, input).await {
         // Another call with the key won the race for it.
-        Err(error) if error.machine_code() == ApiError::key_reused().machine_code() => {
+        Err(error) if error.machine_code() == KEY_REUSED => {
             let (cx, input) = again;
             match cx.app.store.call_key_used(key).await? {
                 Some(used) => replayed(operation, cx, input, used).await,
@@ -138,7 +138,7 @@ pub(super) async fn once(operation: &Operation, cx: Cx, input: Value, key: &Call
 }
 
 async fn replayed(operation: &Operation, cx: Cx, input: Value, used: KeyUsed) -> Result<Output, ApiError> {
-    // Who may not see the item any more learns nothing of it by an old key.
+    // A caller that may not see the item any more gets the refusal of a new call, and nothing of the item.
     entitlement::outrank(&cx.app, operation.spec.item, cx.caller.as_ref(), cx.now, &input).await?;
     match (used, &operation.replay) {
         (KeyUsed::Same { made }, Some(replay)) => replay(cx, input, made).await,

@@ -13,13 +13,13 @@ use types::Timestamp;
 use crate::row::{Columns, texts};
 use crate::{Error, Store};
 
-/// Idempotency key of a call. Its scope is the caller and the door.
+/// Idempotency key of a call. Its scope is the caller and the operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallKey {
     /// Caller: id of an agent, or of an operator whose person calls.
-    pub owner: String,
+    pub caller: String,
     /// Operation, with what its path names.
-    pub door: String,
+    pub operation: String,
     /// Key as the caller sent it.
     pub key: String,
     /// Hash of the input.
@@ -48,10 +48,10 @@ impl Store {
         self.read(async {
             sqlx::query(
                 "SELECT body_hash, made FROM call_keys
-                 WHERE owner = $1 AND door = $2 AND idempotency_key = $3 AND created_at > $4",
+                 WHERE caller = $1 AND operation = $2 AND idempotency_key = $3 AND created_at > $4",
             )
-            .bind(key.owner.as_str())
-            .bind(key.door.as_str())
+            .bind(key.caller.as_str())
+            .bind(key.operation.as_str())
             .bind(key.key.as_str())
             .bind(key.now.minus(key.window).micros())
             .fetch_optional(self.readers())
@@ -68,8 +68,8 @@ pub(crate) async fn prune(cx: &mut AnyConnection, before: Timestamp, limit: u32)
     // The age is checked twice: a key that is claimed again in between is no longer old.
     let deleted = sqlx::query(
         "DELETE FROM call_keys
-         WHERE (owner, door, idempotency_key) IN
-               (SELECT owner, door, idempotency_key FROM call_keys
+         WHERE (caller, operation, idempotency_key) IN
+               (SELECT caller, operation, idempotency_key FROM call_keys
                 WHERE created_at < $1 ORDER BY created_at LIMIT $2)
            AND created_at < $1",
     )
@@ -88,16 +88,16 @@ pub(crate) async fn prune(cx: &mut AnyConnection, before: Timestamp, limit: u32)
 /// # Errors
 /// [`Error::Repeated`] if the key is in use; [`Error::Text`].
 pub(crate) async fn claim(cx: &mut AnyConnection, key: &CallKey) -> Result<(), Error> {
-    texts(&[("idempotency_key", &key.key), ("door", &key.door)])?;
+    texts(&[("idempotency_key", &key.key), ("operation", &key.operation)])?;
     let claimed = sqlx::query(
-        "INSERT INTO call_keys (owner, door, idempotency_key, body_hash, made, created_at)
+        "INSERT INTO call_keys (caller, operation, idempotency_key, body_hash, made, created_at)
          VALUES ($1, $2, $3, $4, '', $5)
-         ON CONFLICT (owner, door, idempotency_key) DO UPDATE
+         ON CONFLICT (caller, operation, idempotency_key) DO UPDATE
          SET body_hash = excluded.body_hash, made = excluded.made, created_at = excluded.created_at
          WHERE call_keys.created_at <= $6",
     )
-    .bind(key.owner.as_str())
-    .bind(key.door.as_str())
+    .bind(key.caller.as_str())
+    .bind(key.operation.as_str())
     .bind(key.key.as_str())
     .bind(key.body_hash.to_vec())
     .bind(key.now.micros())
@@ -113,9 +113,9 @@ pub(crate) async fn claim(cx: &mut AnyConnection, key: &CallKey) -> Result<(), E
 
 /// Names what the call of a claimed key made.
 pub(crate) async fn name(cx: &mut AnyConnection, key: &CallKey, made: &str) -> Result<(), Error> {
-    sqlx::query("UPDATE call_keys SET made = $4 WHERE owner = $1 AND door = $2 AND idempotency_key = $3")
-        .bind(key.owner.as_str())
-        .bind(key.door.as_str())
+    sqlx::query("UPDATE call_keys SET made = $4 WHERE caller = $1 AND operation = $2 AND idempotency_key = $3")
+        .bind(key.caller.as_str())
+        .bind(key.operation.as_str())
         .bind(key.key.as_str())
         .bind(made.to_owned())
         .execute(cx)

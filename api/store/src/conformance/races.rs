@@ -53,8 +53,8 @@ pub async fn twins_of_one_call_make_one_thing(url: &str) {
     let stores = two(url).await;
     let ada = operator(&stores[0], "ada@example.org").await;
     let key = move |key: &str, hash: u8, seconds: i64| CallKey {
-        owner: ada.to_string(),
-        door: "create_dataset".to_owned(),
+        caller: ada.to_string(),
+        operation: "create_dataset".to_owned(),
         key: key.to_owned(),
         body_hash: [hash; 32],
         window: Duration::from_secs(100),
