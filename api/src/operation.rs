@@ -37,8 +37,8 @@ mod repeats;
 mod spec;
 
 pub use spec::{
-    ANYBODY, ANYONE_OR_APP, BodySize, Credential, Effect, Item, KEY, KEY_OR_APP, KEY_OR_OPERATOR, Limit, OPERATOR,
-    OPTIONAL, OWN, PUBLIC, ParamLocation, Rate, SESSION, Scope, Spec, Subject, Surface,
+    ANYBODY, ANYONE_OR_APP, BodySize, Credential, Effect, Item, KEY, KEY_OPERATOR_OR_APP, KEY_OR_APP, KEY_OR_OPERATOR,
+    Limit, OPERATOR, OPTIONAL, PUBLIC, ParamLocation, Rate, SESSION, Scope, Spec, Subject, Surface,
 };
 
 /// Input of a call, as a transport read it.

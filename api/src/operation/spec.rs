@@ -47,8 +47,8 @@ pub const OPERATOR: &[Credential] = &[Credential::OperatorToken];
 pub const KEY_OR_APP: &[Credential] = &[Credential::AgentKey, Credential::AppToken];
 /// Nothing is needed; an agent key or the token of an app must be good.
 pub const ANYONE_OR_APP: &[Credential] = &[Credential::Anonymous, Credential::AgentKey, Credential::AppToken];
-/// Whoever acts for an operator: an agent by its key, the person by a token, or an app.
-pub const OWN: &[Credential] = &[Credential::AgentKey, Credential::OperatorToken, Credential::AppToken];
+/// An agent key, an operator token, or the token of an app.
+pub const KEY_OPERATOR_OR_APP: &[Credential] = &[Credential::AgentKey, Credential::OperatorToken, Credential::AppToken];
 /// An agent key or an operator token.
 pub const KEY_OR_OPERATOR: &[Credential] = &[Credential::AgentKey, Credential::OperatorToken];
 

@@ -12,7 +12,7 @@ use crate::answer::Reply;
 use crate::caller::Actor;
 use crate::cx::Cx;
 use crate::error::ApiError;
-use crate::operation::{Credential, OWN, Operations, Scope, Spec};
+use crate::operation::{Credential, KEY_OPERATOR_OR_APP, Operations, Scope, Spec};
 use crate::wire::Nothing;
 
 mod contributions;
@@ -34,7 +34,7 @@ const NO_SCOPE: (u16, &str) = (403, "The token of an app lacks the scope `read`.
 fn base() -> Spec {
     Spec {
         tag: "accounts",
-        accepts: OWN,
+        accepts: KEY_OPERATOR_OR_APP,
         failure: &[NO_SCOPE],
         answer_headers: LACKS_SCOPE,
         ..Spec::BASE
@@ -99,10 +99,10 @@ pub(super) fn add(table: &mut Operations) {
     );
 }
 
-/// Place in a list of what is the operator's.
+/// Page of a list that is asked for.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Place {
+struct ListQuery {
     /// The `nextCursor` of the page before.
     #[schemars(extend("format" = "uuid"))]
     cursor: Option<String>,
@@ -111,7 +111,7 @@ struct Place {
     limit: Option<u32>,
 }
 
-impl Place {
+impl ListQuery {
     /// Returns the id of the last item of the page before, and the length of the page.
     fn read<T: std::str::FromStr>(&self) -> Result<(Option<T>, u32), ApiError> {
         let cursor = self.cursor.as_deref().map(str::parse::<T>).transpose();
@@ -139,42 +139,42 @@ struct Me {
     /// Id of the agent that acts; absent for an operator token.
     #[serde(skip_serializing_if = "Option::is_none")]
     agent_id: Option<String>,
-    operator: Owner,
+    operator: MyOperator,
     /// Kind of the credential: `agent_key`, `operator_token` or `app_token`.
     credential: &'static str,
-    /// What the credential may do: `read`, `write`, `spend`.
+    /// Scopes of the credential: `read`, `write`, `spend`.
     scopes: Vec<&'static str>,
-    limits: Left,
-    projects: Projects,
+    limits: MyLimits,
+    projects: MyProjects,
 }
 
 /// Operator of the caller.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Owner {
+struct MyOperator {
     id: String,
-    /// Display name.
+    /// Display name of the operator.
     name: String,
 }
 
 /// Limits of the operator: what is used, and what is allowed.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Left {
+struct MyLimits {
     #[serde(flatten)]
     quota: Quota,
     /// Uploads that are open.
-    uploads: Count,
+    uploads: LimitUse,
     /// Agents, waiting claims counted.
-    agents: Count,
+    agents: LimitUse,
 }
 
 /// Used and allowed number.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Count {
+struct LimitUse {
     used: u32,
     allowed: u32,
 }
 
-impl Count {
+impl LimitUse {
     fn of(used: usize, allowed: u32) -> Self {
         Self {
             used: u32::try_from(used).unwrap_or(u32::MAX),
@@ -185,9 +185,9 @@ impl Count {
 
 /// Projects of the operator that are not archived.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Projects {
+struct MyProjects {
     /// The projects, the latest merge first.
-    active: Vec<Active>,
+    active: Vec<ActiveProject>,
     /// Number that may be active at once.
     limit: u32,
     /// Number that can still be made before one is archived.
@@ -197,7 +197,7 @@ struct Projects {
 /// A project that is not archived.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Active {
+struct ActiveProject {
     slug: String,
     title: String,
     status: ProjectStatus,
@@ -234,8 +234,9 @@ async fn me(cx: Cx, _: Nothing) -> Result<Reply<Me>, ApiError> {
         credential: match caller.credential {
             Credential::AgentKey => "agent_key",
             Credential::AppToken => "app_token",
-            Credential::OperatorToken | Credential::Session | Credential::ClaimedKey | Credential::Anonymous => {
-                "operator_token"
+            Credential::OperatorToken => "operator_token",
+            Credential::Session | Credential::ClaimedKey | Credential::Anonymous => {
+                return Err(ApiError::internal("the table of operations lets no such credential in"));
             }
         },
         scopes: [Scope::Read, Scope::Write, Scope::Spend]
@@ -243,24 +244,24 @@ async fn me(cx: Cx, _: Nothing) -> Result<Reply<Me>, ApiError> {
             .filter(|scope| caller.scopes.allow(*scope))
             .map(|scope| crate::auth::apps::of(scope).word())
             .collect(),
-        limits: Left {
+        limits: MyLimits {
             quota: quota::of(&cx).await?,
-            uploads: Count::of(uploads.len(), limits.open_uploads),
-            agents: Count::of(agents.saturating_add(waiting as usize), limits.agents_per_operator),
+            uploads: LimitUse::of(uploads.len(), limits.open_uploads),
+            agents: LimitUse::of(agents.saturating_add(waiting as usize), limits.agents_per_operator),
         },
-        projects: Projects {
+        projects: MyProjects {
             limit,
             remaining: limit.saturating_sub(u32::try_from(projects.len()).unwrap_or(u32::MAX)),
-            active: projects.into_iter().map(Active::from).collect(),
+            active: projects.into_iter().map(ActiveProject::from).collect(),
         },
-        operator: Owner {
+        operator: MyOperator {
             id: operator.to_string(),
             name: owner.display_name,
         },
     }))
 }
 
-impl From<ListedProject> for Active {
+impl From<ListedProject> for ActiveProject {
     fn from(project: ListedProject) -> Self {
         Self {
             slug: project.slug,

@@ -5,7 +5,7 @@ use serde::Serialize;
 use store::{ContributionStatus, ListedContribution, Selection};
 use types::ContributionId;
 
-use super::{Page, Place};
+use super::{ListQuery, Page};
 use crate::answer::Reply;
 use crate::cx::Cx;
 use crate::error::ApiError;
@@ -42,7 +42,7 @@ pub(super) struct MyContribution {
     url: String,
 }
 
-pub(super) async fn list(cx: Cx, input: Place) -> Result<Reply<Page<MyContribution>>, ApiError> {
+pub(super) async fn list(cx: Cx, input: ListQuery) -> Result<Reply<Page<MyContribution>>, ApiError> {
     let (before, limit) = input.read::<ContributionId>()?;
     let console = cx.app.store.console();
     let mut found = console

@@ -6,7 +6,7 @@ use store::{Bought, ItemKind, SaleState};
 use types::SaleId;
 use types::vocabulary::PaidWith;
 
-use super::{Page, Place};
+use super::{ListQuery, Page};
 use crate::answer::Reply;
 use crate::cx::Cx;
 use crate::error::ApiError;
@@ -44,7 +44,7 @@ pub(super) struct MyPurchase {
     refunded: bool,
 }
 
-pub(super) async fn list(cx: Cx, input: Place) -> Result<Reply<Page<MyPurchase>>, ApiError> {
+pub(super) async fn list(cx: Cx, input: ListQuery) -> Result<Reply<Page<MyPurchase>>, ApiError> {
     let (before, limit) = input.read::<SaleId>()?;
     let money = cx.app.store.money();
     let mut found = money.purchases_of(cx.the_operator()?, before, limit + 1).await?;

@@ -2,14 +2,14 @@
 
 use types::RequestId;
 
-use super::{Page, Place};
+use super::{ListQuery, Page};
 use crate::answer::Reply;
 use crate::cx::Cx;
 use crate::error::ApiError;
 use crate::ops::community::Listed;
 use crate::ops::cut;
 
-pub(super) async fn list(cx: Cx, input: Place) -> Result<Reply<Page<Listed>>, ApiError> {
+pub(super) async fn list(cx: Cx, input: ListQuery) -> Result<Reply<Page<Listed>>, ApiError> {
     let (before, limit) = input.read::<RequestId>()?;
     let community = cx.app.store.community();
     let mut found = community

@@ -5,7 +5,7 @@ use serde::Serialize;
 use store::Unit;
 use types::UnitId;
 
-use super::{Page, Place};
+use super::{ListQuery, Page};
 use crate::answer::Reply;
 use crate::cx::Cx;
 use crate::entitlement::units::{Shown, price_of};
@@ -55,7 +55,7 @@ pub(super) struct MyUnit {
     url: String,
 }
 
-pub(super) async fn list(cx: Cx, input: Place) -> Result<Reply<Page<MyUnit>>, ApiError> {
+pub(super) async fn list(cx: Cx, input: ListQuery) -> Result<Reply<Page<MyUnit>>, ApiError> {
     let (before, limit) = input.read::<UnitId>()?;
     let knowledge = cx.app.store.knowledge();
     let mut found = knowledge.submissions_of(cx.the_operator()?, before, limit + 1).await?;
