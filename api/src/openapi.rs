@@ -251,7 +251,7 @@ fn responses(operation: &Operation, types: &mut Types) -> Value {
     for &(status, meaning) in operation.spec.empty {
         responses.insert(status, json!({"description": meaning}));
     }
-    let is_compressed = operation.spec.effect == Effect::Read && compression::may_shrink(operation.content_type);
+    let is_compressed = operation.spec.effect == Effect::Read && compression::shrinks(operation.content_type);
     if let Some(response) = responses.get_mut(&200).filter(|_| is_compressed) {
         response["headers"]["Vary"] = json!({
             "description": "`Accept-Encoding`, from 1 KiB on.",

@@ -100,7 +100,7 @@ pub(crate) fn router(app: App, operations: Operations) -> Router {
     let sending = surface.clone();
     router
         .merge(probes::drain(surface.app.drain.clone()))
-        .route(ASSETS, axum::routing::get(asset).layer(compression::of_files()))
+        .route(ASSETS, axum::routing::get(asset).layer(compression::file_layer()))
         .merge(mcp::routes(&surface))
         .route(
             UPLOAD_PART_PATH,
@@ -203,7 +203,7 @@ async fn call(surface: Served, operation: Arc<Operation>, request: Request) -> R
         visit: visit.clone(),
         door: Door::Rest,
     };
-    let may_shrink = operation.spec.effect == Effect::Read && compression::is_allowed(&parts.headers);
+    let may_be_compressed = operation.spec.effect == Effect::Read && compression::is_allowed(&parts.headers);
     let expects_continue = parts.headers.contains_key(header::EXPECT);
     let headers = operation.spec.headers.iter().copied();
     let sent: Vec<_> = headers
@@ -226,8 +226,8 @@ async fn call(surface: Served, operation: Arc<Operation>, request: Request) -> R
                 output
             };
             let mut response = answer(output);
-            if may_shrink {
-                compression::mark(&mut response);
+            if may_be_compressed {
+                compression::mark_compressible(&mut response);
             }
             if is_page {
                 web::protect(response.headers_mut());
@@ -320,7 +320,7 @@ async fn asset(request: Request) -> Response {
     };
     let mut response = Response::new(Body::from(asset.bytes));
     if compression::is_allowed(request.headers()) {
-        compression::mark(&mut response);
+        compression::mark_compressible(&mut response);
     }
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(asset.media_type));

@@ -1,4 +1,4 @@
-//! Answers that are compressed: those of reads, from 1 KiB, of text and of Arrow.
+//! Answers that are compressed: those of reads, of text and of Arrow, from 1 KiB on and where the length is not known yet.
 //!
 //! Invariant: no answer to a request with the cookie of a session is compressed, whatever it is. Such a page has the token
 //! of its forms beside text that others choose, and its compressed size would tell the token (BREACH). Bytes count as
@@ -15,16 +15,16 @@ use crate::web;
 
 /// Bytes from which on an answer is compressed.
 const LEAST_BYTES: u16 = 1_024;
-/// Kinds of content that shrink, beside text. All others, such as Parquet and fonts, are compressed already.
-const KINDS: [&str; 5] = [
+/// Media types that shrink, beside text. All others, such as Parquet and fonts, are compressed already.
+const MEDIA_TYPES: [&str; 5] = [
     "application/json",
     "application/x-ndjson",
     "application/xml",
     "application/vnd.apache.arrow.stream",
     "image/svg+xml",
 ];
-/// Text that is sent as it happens, in pieces that nobody must hold back.
-const EVENTS: &str = "text/event-stream";
+/// Media type of events, whose pieces are sent as they happen and must not be held back.
+const EVENT_STREAM: &str = "text/event-stream";
 
 /// Mark of an answer that may be compressed.
 #[derive(Clone, Copy, Debug)]
@@ -36,11 +36,11 @@ pub(super) fn is_allowed(request: &HeaderMap) -> bool {
 }
 
 /// Marks the answer to such a request, of a read.
-pub(super) fn mark(response: &mut Response) {
+pub(super) fn mark_compressible(response: &mut Response) {
     response.extensions_mut().insert(Compressible);
 }
 
-/// Returns what compresses marked answers as their clients accept it.
+/// Returns the layer that compresses marked answers as their clients accept it.
 pub(super) fn layer() -> CompressionLayer<impl Predicate> {
     CompressionLayer::new()
         .br(false)
@@ -48,27 +48,29 @@ pub(super) fn layer() -> CompressionLayer<impl Predicate> {
         .zstd(true)
         // Large answers are compressed while they are sent, by a thread that serves others too.
         .quality(CompressionLevel::Fastest)
-        .compress_when(SizeAbove::new(LEAST_BYTES).and(shrinks))
+        .compress_when(SizeAbove::new(LEAST_BYTES).and(is_worth_it))
 }
 
-/// Returns what compresses the files that pages refer to. Browsers take a file once and keep it, so it may take longer.
-pub(super) fn of_files() -> CompressionLayer<impl Predicate> {
+/// Returns the layer of the files that pages refer to. Browsers take a file once and keep it, so it may take longer.
+pub(super) fn file_layer() -> CompressionLayer<impl Predicate> {
     CompressionLayer::new()
         .br(true)
         .gzip(true)
         // It would be taken before brotli, and is larger.
         .zstd(false)
-        .compress_when(SizeAbove::new(LEAST_BYTES).and(shrinks))
+        .compress_when(SizeAbove::new(LEAST_BYTES).and(is_worth_it))
 }
 
-/// Returns true for a marked answer that is whole and that compression makes smaller.
-fn shrinks(status: StatusCode, _: Version, headers: &HeaderMap, extensions: &Extensions) -> bool {
-    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-    status == StatusCode::OK && extensions.get::<Compressible>().is_some() && kind.is_some_and(may_shrink)
+/// Returns true for a marked answer with status 200 of a media type that compression makes smaller.
+fn is_worth_it(status: StatusCode, _: Version, headers: &HeaderMap, extensions: &Extensions) -> bool {
+    let media_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    status == StatusCode::OK && extensions.get::<Compressible>().is_some() && media_type.is_some_and(shrinks)
 }
 
 /// Returns true for a media type that compression makes smaller.
-pub(crate) fn may_shrink(media_type: &str) -> bool {
-    let kind = media_type.split(';').next().unwrap_or_default().trim();
-    kind.starts_with("text/") && kind != EVENTS || kind.ends_with("+xml") || KINDS.contains(&kind)
+pub(crate) fn shrinks(media_type: &str) -> bool {
+    let media_type = media_type.split(';').next().unwrap_or_default().trim();
+    media_type.starts_with("text/") && media_type != EVENT_STREAM
+        || media_type.ends_with("+xml")
+        || MEDIA_TYPES.contains(&media_type)
 }
