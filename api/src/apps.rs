@@ -89,7 +89,7 @@ impl Apps {
     /// Returns the client with this identifier: a registered one, or the one that its document describes.
     ///
     /// # Errors
-    /// [`ClientError`]
+    /// A [`ClientError`] that names why there is none.
     pub(crate) async fn client(&self, id: &str, asker: Asker) -> Result<Client, ClientError> {
         if !is_document_url(id) {
             let registered = self.server.registered(id).await;

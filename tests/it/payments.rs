@@ -122,6 +122,58 @@ fn between<'t>(text: &'t str, before: &str, after: &str) -> &'t str {
         .0
 }
 
+/// An agent without an account or money does what `/llms.txt` and the documents that it names say, and nothing else.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agent_with_an_empty_wallet_buys_by_the_documents_alone() {
+    let Some(agents) = Agents::wallets() else { return };
+    let world = World::start(binary()).await;
+    let slug = on_sale(&world).await;
+    let web = s3_server::caller().build().unwrap();
+    let read = async |url: &str| web.get(url).send().await.unwrap().text().await.unwrap();
+    let index = read(&format!("{}/llms.txt", world.http.base())).await;
+    let page = read(between(between(&index, "A wallet is enough to buy", "\n\n"), "](", ")")).await;
+    let guide = read(between(&page, "[the guide](", "#")).await;
+    let section = between(&guide, "\n## Paying with a wallet (x402)\n", "\n## ");
+    // The call of the faucet, as it stands there.
+    let call = section
+        .lines()
+        .find(|line| line.starts_with("curl") && line.contains("/faucet"))
+        .unwrap();
+    let (key, text) = wallet(31);
+    let body = between(call, "-d '", "'").replace("0x…", &key.address().checksum());
+    let given = web
+        .post(between(call, "curl -s ", " "))
+        .header("content-type", between(call, "Content-Type: ", "'"))
+        .body(body)
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(given.status(), 200, "{}", given.text().await.unwrap());
+    let gift: Value = serde_json::from_str(&given.text().await.unwrap()).unwrap();
+    let url = section.split('`').find(|text| text.contains("/paid/dataset?")).unwrap();
+    let url = url
+        .replace("slug=…", &format!("slug={slug}"))
+        .replace("version=…", "version=1");
+    let terms: Value = serde_json::from_str(&read(&url).await).unwrap();
+    let asset = terms["accepts"][0]["asset"].as_str().unwrap();
+    assert_eq!(gift["asset"], asset, "the asset of the terms is that of the faucet");
+    let most = between(&page, "\"max_amount_per_payment\": \"", "\"");
+    let told = json!({"key": text, "network": gift["network"], "asset": asset, "most": most});
+    for script in ["x402_fetch.mjs", "x402_buyer.py"] {
+        let mut client = agents.start(script, &told).await;
+        let bought = buy(&mut client, &url).await;
+        assert_eq!(bought["status"], 200, "{script}: {bought}");
+        assert_eq!(bought["receipt"]["success"], true, "{script}: {bought}");
+    }
+    let earnings = world.agent.http.get("/earnings").await.expect(200);
+    assert_eq!(
+        earnings.body["onHold"]["totalMicro"], 380_000,
+        "the second owned it: {}",
+        earnings.body
+    );
+    world.server.options().assert_consistent();
+}
+
 /// The commands of the trial of a facilitator by URL, as the manual has them: two folders, no chain.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_trial_of_a_facilitator_works_as_it_is_written() {

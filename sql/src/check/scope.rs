@@ -40,7 +40,7 @@ pub(super) fn rewrite(statement: &mut Statement, contract: &Contract) -> Result<
     literals::exact(statement)
 }
 
-/// Where the rows of a query go.
+/// Consumer of the rows of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Use {
     /// The answer of the statement.

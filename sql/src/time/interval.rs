@@ -244,11 +244,11 @@ struct Reader {
 /// Size of a unit, in the field of an interval that it counts for.
 #[derive(Clone, Copy)]
 enum Unit {
-    /// So many months.
+    /// Number of months in one.
     Months(f64),
-    /// So many days.
+    /// Number of days in one.
     Days(f64),
-    /// So many microseconds.
+    /// Number of microseconds in one.
     Time(i64),
 }
 

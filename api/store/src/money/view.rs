@@ -41,7 +41,7 @@ pub struct Seller {
 /// A sale as its buyer sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bought {
-    /// The sale.
+    /// Price, state and time of the purchase.
     pub sale: Sale,
     /// Slug of the dataset, for one.
     pub slug: Option<String>,
