@@ -25,8 +25,6 @@ const DAMAGED_RETRY_SECONDS: u64 = 60;
 const NOT_YET_RETRY_SECONDS: u64 = 1;
 /// `Retry-After` for a fault that a person must repair, in seconds.
 const HISTORY_LOST_RETRY_SECONDS: u64 = 60;
-/// Machine code of a call whose idempotency key came with another input before.
-pub(crate) const KEY_REUSED: &str = "idempotency_key_reused";
 /// Greatest number of details in an answer.
 pub(crate) const MAX_DETAILS: usize = 20;
 /// Greatest length in bytes of a path in an answer. The paths of valid inputs are shorter.
@@ -123,9 +121,14 @@ impl ApiError {
     pub fn key_reused() -> Self {
         Self::new(
             Kind::Unprocessable,
-            KEY_REUSED,
+            "idempotency_key_reused",
             "an earlier call used the idempotency key with another body",
         )
+    }
+
+    /// Returns true for such an error.
+    pub fn is_key_reused(&self) -> bool {
+        self.0.code == "idempotency_key_reused"
     }
 
     /// Creates the 404 for a comment. A missing and a hidden comment get the same text.

@@ -17,7 +17,7 @@ use crate::app::App;
 use crate::caller::Caller;
 use crate::cx::Cx;
 use crate::entitlement;
-use crate::error::{ApiError, KEY_REUSED};
+use crate::error::ApiError;
 use crate::schema::VISIBLE;
 
 /// Member of the input that carries the key.
@@ -126,7 +126,7 @@ pub(super) async fn once(operation: &Operation, cx: Cx, input: Value, key: &Call
     let again = (cx.clone(), input.clone());
     match (operation.call)(cx, input).await {
         // Another call with the key won the race for it.
-        Err(error) if error.machine_code() == KEY_REUSED => {
+        Err(error) if error.is_key_reused() => {
             let (cx, input) = again;
             match cx.app.store.call_key_used(key).await? {
                 Some(used) => replayed(operation, cx, input, used).await,
