@@ -2,6 +2,7 @@
 //!
 //! Invariants:
 //! - A connection that waits for the service never gives way, only one that keeps the service waiting.
+//! - While all places are taken, an address gives way sooner to one that has fewer.
 //! - A place is free again once its connection has ended or was told to give way.
 
 use std::collections::HashMap;
@@ -22,8 +23,11 @@ use crate::config;
 /// Time for which a connection may be without a request, or stand still within one, and keeps its place.
 const IDLE: Duration = Duration::from_secs(1);
 const STALLED: Duration = Duration::from_secs(5);
-/// Interval at which a connection without a place looks for one that can give way.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// Interval at which a connection without a place looks for one that can give way. Nothing else is accepted meanwhile, so
+/// it bounds how fast the queue of the operating system empties.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+/// Places that an address must have more than another to give way to it sooner.
+const RICHER_BY: usize = 2;
 /// Value of a time that did not begin.
 const NEVER: u64 = 0;
 
@@ -85,8 +89,8 @@ impl PeerState {
     }
 
     /// Returns for how long the peer has kept the service waiting, if that is long enough to give way. One without any
-    /// request comes before all others.
-    fn wasted_time(&self, now: u64) -> Option<(bool, u64)> {
+    /// request comes before all others. `sooner` asks for less patience.
+    fn wasted_time(&self, now: u64, sooner: bool) -> Option<(bool, u64)> {
         let (stalled, idle) = (&self.stalled_since, &self.idle_since);
         let over = |since: &AtomicU64, grace: Duration| {
             let since = Some(since.load(Ordering::Relaxed)).filter(|since| *since != NEVER)?;
@@ -95,10 +99,11 @@ impl PeerState {
         };
         // An answer can stand still after its request has ended: the rest of it is in the buffer of the connection.
         let stands_still = stalled.load(Ordering::Relaxed) != NEVER;
-        let waited = if stands_still {
-            over(stalled, STALLED)
-        } else {
-            over(idle, IDLE)
+        let waited = match (stands_still, sooner) {
+            (true, false) => over(stalled, STALLED),
+            (true, true) => over(stalled, IDLE),
+            (false, false) => over(idle, IDLE),
+            (false, true) => over(idle, Duration::ZERO),
         }?;
         Some((!self.has_requested(), waited))
     }
@@ -159,16 +164,37 @@ impl Held {
 
     /// Returns true if an address has as many of `most` places as each would have if all addresses had the same.
     fn has_part(&self, source: Source, most: usize) -> bool {
-        let count = self.by_address.get(&source).copied().unwrap_or(0);
-        count * self.by_address.len() >= most
+        self.count(source) * self.by_address.len() >= most
+    }
+
+    fn count(&self, source: Source) -> usize {
+        self.by_address.get(&source).copied().unwrap_or(0)
     }
 
     /// Ends the connection that has kept the service waiting longest, of one address or of all.
     fn evict(&mut self, of: Option<Source>, now: u64) -> bool {
         let candidates = self.all.iter();
         let candidates = candidates.filter(|(_, (source, _))| of.is_none() || of == *source);
-        let wasted = candidates.filter_map(|(number, (_, peer))| Some((peer.wasted_time(now)?, *number)));
+        let wasted = candidates.filter_map(|(number, (_, peer))| Some((peer.wasted_time(now, false)?, *number)));
         let Some((_, number)) = wasted.max() else { return false };
+        self.end(number)
+    }
+
+    /// Ends a connection of the address with the most places, if it has clearly more than `source` and one of them keeps
+    /// the service waiting.
+    fn evict_richer(&mut self, source: Source, now: u64) -> bool {
+        let least = self.count(source) + RICHER_BY;
+        let wasted = self.all.iter().filter_map(|(number, (of, peer))| {
+            let count = self.count((*of)?);
+            let waited = peer.wasted_time(now, true)?;
+            (count >= least).then_some((count, waited, *number))
+        });
+        let Some((.., number)) = wasted.max() else { return false };
+        self.end(number)
+    }
+
+    /// Lets a connection give way.
+    fn end(&mut self, number: u64) -> bool {
         if let Some((_, peer)) = self.all.get(&number) {
             peer.eviction.notify_one();
         }
@@ -211,18 +237,18 @@ impl Connections {
         let peer = Arc::new(PeerState::new(self.epoch));
         let now = peer.now();
         let mut held = self.held.lock();
-        let has_share = source.is_none_or(|source| {
-            let count = held.by_address.get(&source).copied().unwrap_or(0);
-            self.share.is_none_or(|share| count < share)
-        });
+        let has_share = source.is_none_or(|source| self.share.is_none_or(|share| held.count(source) < share));
         if !has_share && !held.evict(source, now) {
             metrics::counter!(metric::CONNECTIONS_CUT, "cause" => "share_taken").increment(1);
             return Some(None);
         }
-        if held.all.len() >= self.most && !held.evict(None, now) {
+        let shared = source.filter(|_| self.share.is_some());
+        let gives_way =
+            |held: &mut Held| held.evict(None, now) || shared.is_some_and(|source| held.evict_richer(source, now));
+        if held.all.len() >= self.most && !gives_way(&mut held) {
             // An address with its part of the places is refused and not waited for: whoever comes behind it in the queue
             // of the operating system would wait as well.
-            let is_refused = source.is_some_and(|source| self.share.is_some() && held.has_part(source, self.most));
+            let is_refused = shared.is_some_and(|source| held.has_part(source, self.most));
             if is_refused {
                 metrics::counter!(metric::CONNECTIONS_CUT, "cause" => "share_taken").increment(1);
             }
@@ -314,7 +340,7 @@ mod tests {
     async fn who_waits_for_the_service_never_gives_way_and_who_stands_still_does() {
         let peer = Arc::new(PeerState::new(Instant::now()));
         let after = |seconds: u64| {
-            peer.wasted_time(peer.now() + seconds * 1_000)
+            peer.wasted_time(peer.now() + seconds * 1_000, false)
                 .map(|(is_silent, _)| is_silent)
         };
         assert_eq!((after(0), after(2)), (None, Some(true)), "nothing was asked");
@@ -326,5 +352,31 @@ mod tests {
         assert_eq!(after(3_600), None);
         drop(asked);
         assert_eq!((after(0), after(2)), (None, Some(false)), "it is idle");
+    }
+
+    #[tokio::test]
+    async fn an_address_with_many_places_gives_way_at_once_to_one_with_few_unless_its_requests_are_under_way() {
+        let [rich, poor] = [1, 2].map(|host| SocketAddr::from(([127, 0, 0, host], 1)));
+        for is_under_way in [false, true] {
+            let connections = Arc::new(Connections {
+                most: 3,
+                share: Some(3),
+                is_behind_proxy: false,
+                epoch: Instant::now(),
+                held: Mutex::default(),
+                freed: Notify::new(),
+            });
+            let enter = |address: SocketAddr| {
+                let source = Some(Source::from(address.ip()));
+                connections.try_enter(source, address).flatten()
+            };
+            let places: Vec<Place> = (0..3).map(|_| enter(rich).unwrap()).collect();
+            let requests = places.iter().filter(|_| is_under_way);
+            let _requests: Vec<ActiveRequest> = requests.map(|place| place.peer().begin_request()).collect();
+            assert!(enter(rich).is_none(), "it has its whole share");
+            let first = enter(poor);
+            assert_eq!(first.is_some(), !is_under_way);
+            assert!(enter(poor).is_none(), "both have nearly as many");
+        }
     }
 }
