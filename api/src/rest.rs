@@ -136,7 +136,6 @@ pub(crate) fn router(app: App, operations: Operations) -> Router {
         .layer(middleware::from_fn(move |request, next| {
             identify(surface.clone(), request, next)
         }))
-        .layer(compression::layer())
 }
 
 /// Middleware around every request: adds the request id and the common headers, and turns a panic into a 500.
@@ -145,6 +144,7 @@ async fn identify(surface: Served, mut request: Request, next: Next) -> Response
     request.extensions_mut().insert(RequestId(id.clone()));
     let is_paid = paid::is_paid(request.uri().path());
     let (parts, mut body) = request.into_parts();
+    let accepted = compression::accepted(&parts.headers);
     let answered = match head::check(&parts) {
         Ok(()) => {
             let request = Request::from_parts(parts, body);
@@ -178,7 +178,7 @@ async fn identify(surface: Served, mut request: Request, next: Next) -> Response
     headers
         .entry(header::CACHE_CONTROL)
         .or_insert(HeaderValue::from_static("no-store"));
-    response
+    compression::compressed(accepted, response).await
 }
 
 /// Dispatches a request to its operation.
