@@ -6,13 +6,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use oauth::Resource;
 use types::trace::Origin;
-use types::{AgentId, OperatorId, SessionId, Timestamp};
+use types::{AgentId, OperatorId, SessionId, Timestamp, mutate};
 
 use crate::app::App;
 use crate::caller::{Actor, Caller, Door};
 use crate::egress::Reader;
 use crate::error::ApiError;
-use crate::faults::may_charge_at;
 use crate::operation::{Operations, Scope};
 use crate::web::Visit;
 
@@ -57,10 +56,12 @@ impl Cx {
     /// Returns the reader of the answer. The directory server spends nothing.
     pub(crate) fn reader(&self) -> Option<Reader> {
         let caller = self.caller.as_ref()?;
+        let spends = self.door != Door::Mcp(Resource::Directory);
+        mutate!(Bug::DirectoryCharged => let spends = true);
         Some(Reader {
             operator: caller.operator,
             agent: caller.agent(),
-            may_spend: caller.scopes.allow(Scope::Spend) && may_charge_at(self.door != Door::Mcp(Resource::Directory)),
+            may_spend: spends && caller.scopes.allow(Scope::Spend),
         })
     }
 

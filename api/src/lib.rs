@@ -29,6 +29,7 @@ pub mod drain;
 pub mod egress;
 mod entitlement;
 pub mod error;
+#[cfg(feature = "faults")]
 mod faults;
 pub mod flow;
 mod holder_limit;

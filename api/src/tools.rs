@@ -73,7 +73,7 @@ pub(crate) fn is_small(name: &str) -> bool {
 
 /// Returns true if an answer or an error of a tool may quote texts of other operators. Every tool does that is not known to
 /// quote none.
-pub(crate) fn may_quote_others(name: &str) -> bool {
+pub(crate) fn might_quote_others(name: &str) -> bool {
     !OWN.contains(&name)
 }
 
@@ -105,10 +105,10 @@ mod tests {
             "query_dataset",
             "a_tool_of_tomorrow",
         ] {
-            assert!(may_quote_others(name), "{name}");
+            assert!(might_quote_others(name), "{name}");
         }
         for name in OWN {
-            assert!(TOOLS.contains(&name) && !may_quote_others(name), "{name}");
+            assert!(TOOLS.contains(&name) && !might_quote_others(name), "{name}");
         }
     }
 }

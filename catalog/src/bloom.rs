@@ -1,6 +1,6 @@
 //! Bloom filter in front of the stored keys: a new key is recognised without a read from disk.
 //!
-//! Invariant: [`Filter::may_contain`] returns true for every inserted key.
+//! Invariant: [`Filter::might_contain`] returns true for every inserted key.
 
 use types::RecordKey;
 
@@ -70,12 +70,12 @@ impl Filter {
     }
 
     /// Returns false only if the key was never inserted.
-    pub(crate) fn may_contain(&self, key: &RecordKey) -> bool {
+    pub(crate) fn might_contain(&self, key: &RecordKey) -> bool {
         // The last generations are the largest and have most of the known keys, so they are probed first.
         self.generations
             .iter()
             .rev()
-            .any(|generation| generation.may_contain(key))
+            .any(|generation| generation.might_contain(key))
     }
 }
 
@@ -98,7 +98,7 @@ impl Generation {
         self.keys += 1;
     }
 
-    fn may_contain(&self, key: &RecordKey) -> bool {
+    fn might_contain(&self, key: &RecordKey) -> bool {
         let (block, bits) = self.place(key);
         let block = &self.blocks[block];
         // Every probe is evaluated, although the first may decide. A branch per probe cannot be predicted and costs
@@ -143,7 +143,7 @@ mod tests {
         for key in &known {
             filter.insert(key);
         }
-        assert!(known.iter().all(|key| filter.may_contain(key)));
+        assert!(known.iter().all(|key| filter.might_contain(key)));
         assert_eq!(filter.generations.len(), 3);
     }
 
@@ -155,7 +155,7 @@ mod tests {
         }
         let wrong = keys(1_000_000..1_100_000)
             .iter()
-            .filter(|key| filter.may_contain(key))
+            .filter(|key| filter.might_contain(key))
             .count();
         assert!(wrong < 1_500, "{wrong} of 100,000");
     }
@@ -177,7 +177,7 @@ mod tests {
             }
             added += many;
         }
-        assert!(keys(0..added).iter().all(|key| filter.may_contain(key)));
+        assert!(keys(0..added).iter().all(|key| filter.might_contain(key)));
         let sizes: Vec<_> = filter
             .generations
             .iter()
@@ -188,6 +188,6 @@ mod tests {
 
     #[test]
     fn an_empty_filter_knows_nothing() {
-        assert!(!Filter::default().may_contain(&keys(0..1)[0]));
+        assert!(!Filter::default().might_contain(&keys(0..1)[0]));
     }
 }

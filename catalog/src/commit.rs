@@ -8,6 +8,8 @@
 //!   them meanwhile. After the commit its keys are stored.
 //! - [`Merge`] is part of the commit. Its members are a format and keep their names.
 
+#[cfg(feature = "faults")]
+mod faults;
 mod orphans;
 mod trial;
 
@@ -19,15 +21,14 @@ use parquet::errors::ParquetError;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tracing::Instrument as _;
-use types::fault;
-use types::{AgentId, Contract, ContributionId, DatasetId, Timestamp, Version, metric};
+use types::{AgentId, Contract, ContributionId, DatasetId, Timestamp, Version, fault, metric, mutate};
 
 pub(crate) use self::orphans::OrphanTracker;
+use crate::Error;
 use crate::log::{self, Commit};
 use crate::part::PartInfo;
 use crate::prepare::{Body, Late, NewPart, Prepared, VersionParts};
 use crate::state::{Base, State, When};
-use crate::{Error, faults};
 
 /// Description of a version, as stored in its commit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -100,17 +101,17 @@ pub(crate) async fn commit(
     if is_batch {
         fault::point("merge.begin");
     }
-    let mut lost = None;
     let outcome = loop {
         let found = state.find(prepared.contribution).await?;
-        if let Some(merge) = faults::may_skip_guard(found, lost.is_some()) {
+        mutate!(Bug::NoGuard => let found = None);
+        if let Some(merge) = found {
             break Some(CommitOutcome::AlreadyCommitted(merge));
         }
         let base = state.base();
         if only.is_some_and(|only| only != base.version) {
             break None;
         }
-        let preparing = prepared.against(state, base, lost.take());
+        let preparing = prepared.against(state, base);
         let mut new = preparing.instrument(tracing::debug_span!("prepare version")).await?;
         if new.parts.is_empty() {
             break Some(CommitOutcome::NothingNew(new.late));
@@ -152,7 +153,9 @@ pub(crate) async fn commit(
                     return Err(error);
                 }
                 metrics::counter!(metric::COMMIT_CONFLICTS).increment(1);
-                lost = Some(new);
+                mutate!(Bug::LibraryRebase => if is_batch {
+                    break Some(faults::commit_rebased(state, prepared, (new, merge), orphans).await?);
+                });
             }
         }
     };

@@ -482,7 +482,7 @@ impl Keys {
             let found =
                 flushing.is_some_and(|flushing| flushing.binary_search(key).is_ok()) || self.unflushed.contains(key);
             // Only positives of the filter need a read from disk.
-            if !found && self.filter.may_contain(key) {
+            if !found && self.filter.might_contain(key) {
                 undecided.push(row);
             }
             known.push(found);

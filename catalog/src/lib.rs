@@ -37,6 +37,7 @@ mod compaction;
 pub mod disk;
 mod download;
 mod error;
+#[cfg(feature = "faults")]
 mod faults;
 pub mod history;
 mod key_file;

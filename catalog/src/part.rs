@@ -22,13 +22,13 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPrope
 use parquet::schema::types::ColumnPath;
 use sha2::{Digest as _, Sha256};
 use types::proof::MAX_WHOLE_BYTES;
-use types::{AgentId, Batch, Contract, ContributionId, DatasetId, Proof, RecordKey, Version};
+use types::{AgentId, Batch, Contract, ContributionId, DatasetId, Proof, RecordKey, Version, fault};
 
 pub(crate) use footers::Footers;
 pub(crate) use proofs::{Proofs, proof};
 pub(crate) use read::{Selected, Source, decode, keys, lost, open, open_whole, verified};
 
-use crate::{Error, Root, faults};
+use crate::{Error, Root};
 
 /// Names of the hidden columns, which follow those of the contract: key (binary, 16 bytes), contribution (text), agent
 /// (text), version (64 bits), ordinal (64 bits: index of the row in its version).
@@ -180,7 +180,7 @@ pub(crate) fn encode(
     agent: AgentId,
     version: Version,
 ) -> Result<Encoded, Error> {
-    faults::may_crash_encoder(batch);
+    fault::crash_encoder_on(batch);
     let rows = with_hidden(batch, contribution, agent, version)?;
     let bytes = write(&rows).map_err(Error::Encode)?;
     Ok(Encoded {

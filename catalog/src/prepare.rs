@@ -128,18 +128,12 @@ impl Prepared {
         }
     }
 
-    /// Drops late duplicates and makes the other rows the version after `base`. `lost` is the version that lost a race
-    /// for the commit before; only an injected bug uses it.
-    pub(crate) async fn against(
-        &mut self,
-        state: &Arc<State>,
-        base: Base,
-        lost: Option<VersionParts>,
-    ) -> Result<VersionParts, Error> {
+    /// Drops late duplicates and makes the other rows the version after `base`.
+    pub(crate) async fn against(&mut self, state: &Arc<State>, base: Base) -> Result<VersionParts, Error> {
         match &mut self.body {
             Body::Memory(memory) => {
                 let origin = (self.contribution, self.agent);
-                memory.against(state, origin, base, lost).await
+                memory.against(state, origin, base).await
             }
             Body::Files(files) => files.against(state, base).await,
         }

@@ -57,14 +57,14 @@ pub(crate) fn byte_classes(text: &[u8]) -> ByteClasses {
 
 /// Returns true if text beyond ASCII may have a character that folds to an `@`, a digit or a `<`. The test looks for
 /// the first byte of full-width forms, of decimal digits of other scripts, and of mathematical digits.
-pub(crate) fn may_normalise(text: &[u8]) -> bool {
+pub(crate) fn might_normalise(text: &[u8]) -> bool {
     text.iter()
         .any(|byte| matches!(byte, 0xD9 | 0xDB | 0xDF | 0xE0 | 0xE1 | 0xEF | 0xF0))
 }
 
 /// Returns true if text beyond ASCII may have a character that disguises phrases: an invisible one, or one that folds
 /// to a letter, a space or a dash. In scripts with such characters, a second byte tells them from the common ones.
-pub(crate) fn may_disguise(text: &[u8]) -> bool {
+pub(crate) fn might_disguise(text: &[u8]) -> bool {
     let disguises = |(at, byte): (usize, &u8)| {
         let next = || text.get(at + 1).copied().unwrap_or_default();
         match byte {
@@ -207,7 +207,7 @@ mod tests {
             plain(*character).is_none_or(|plain| plain.is_ascii_alphabetic() || matches!(plain, ' ' | '-'))
         }) {
             let text = format!("ab{character}cd");
-            assert!(may_disguise(text.as_bytes()), "{character:?}");
+            assert!(might_disguise(text.as_bytes()), "{character:?}");
         }
         // What most texts of a script have does not.
         for text in [
@@ -217,7 +217,7 @@ mod tests {
             "წყლის დონე",
             "über",
         ] {
-            assert!(!may_disguise(text.as_bytes()), "{text}");
+            assert!(!might_disguise(text.as_bytes()), "{text}");
         }
     }
 
@@ -240,7 +240,7 @@ mod tests {
     fn whatever_folds_to_a_digit_or_an_at_is_noticed() {
         for character in (0x80..=0x10_FFFF).filter_map(char::from_u32) {
             if plain(character).is_some_and(|plain| plain.is_ascii_digit() || plain == '@') {
-                assert!(may_normalise(character.to_string().as_bytes()), "{character:?}");
+                assert!(might_normalise(character.to_string().as_bytes()), "{character:?}");
             }
         }
     }

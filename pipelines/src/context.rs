@@ -123,7 +123,7 @@ impl Context {
 }
 
 /// Returns true if trying the same thing again can help. A panic comes again.
-pub(crate) fn may_pass(error: &catalog::Error) -> bool {
+pub(crate) fn is_transient(error: &catalog::Error) -> bool {
     let panicked = matches!(error, catalog::Error::Stopped(end) if end.is_panic());
     error.retry() == Retry::Backoff && !panicked
 }

@@ -39,6 +39,7 @@ mod cpu_slots;
 mod dead_letter;
 mod delivery;
 mod dispatcher;
+#[cfg(feature = "faults")]
 mod faults;
 mod history;
 mod judge;

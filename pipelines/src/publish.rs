@@ -14,10 +14,9 @@ use catalog::{Merge, Table};
 use eventlog::Record;
 use operators::verdict;
 use tracing::{Instrument as _, Span};
-use types::{Classify as _, DatasetId, Kind, Retry, Version, fault};
+use types::{Classify as _, DatasetId, Kind, Retry, Version, fault, mutate};
 
 use crate::context::Context;
-use crate::faults;
 use crate::message::{Address, OUTCOMES, Outcome, Resolution};
 use crate::report::adopted;
 use crate::step::{Stopped, described, pause};
@@ -53,7 +52,8 @@ pub(crate) async fn publish(context: &Context, table: &Table, outcome: Outcome) 
 
 /// Publishes the versions before `end` that are not known to be published.
 async fn catch_up(context: &Context, dataset: DatasetId, end: Version) -> Result<(), Stopped> {
-    let next = faults::may_skip_versions(context.outcomes.published(dataset).next(), end);
+    let next = context.outcomes.published(dataset).next();
+    mutate!(Bug::NoGuard => let next = end);
     for version in next.0.max(end.0.saturating_sub(OWNERS))..end.0 {
         let merge = context.ask(dataset, || merge_of(context, dataset, Version(version)));
         let Some(merge) = merge.await? else { continue };

@@ -20,7 +20,7 @@ use types::{Version, metric};
 use self::commit::commit;
 use self::uploads::Running;
 use crate::compactor::Compactor;
-use crate::context::{Context, may_pass};
+use crate::context::{Context, is_transient};
 use crate::delivery::Delivery;
 use crate::isolation::{MessageKind, Trial, condemned};
 use crate::judge::{Found, JudgeContext, decided, decode, judge};
@@ -93,7 +93,7 @@ async fn open(context: &Context, submission: &Submission) -> Step<Table> {
                 }
                 return Ok(table);
             }
-            Err(error) if !may_pass(&error) => return Err(Unfinished::poison(described(&error))),
+            Err(error) if !is_transient(&error) => return Err(Unfinished::poison(described(&error))),
             Err(error) => {
                 tracing::error!(dataset = %submission.dataset, error = described(&error), "the table cannot be opened");
                 context.wait(&mut failures, &error).await?;

@@ -39,7 +39,7 @@ const SENT: [&[u8]; 4] = [
 ];
 
 /// Lets this process open so many files.
-fn may_open(files: u64) {
+fn raise_open_file_limit(files: u64) {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     assert!(
         maximum.is_none_or(|most| most >= files),
@@ -118,7 +118,7 @@ async fn median(world: &World, slug: &str, name: &str) -> Duration {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn honest_work_goes_on_beside_a_stranger_with_more_sockets_than_files() {
     let sockets = configured("SLUICE_TEST_SOCKETS", SOCKETS);
-    may_open(sockets + 500);
+    raise_open_file_limit(sockets + 500);
     let world = World::start_with(Path::new(LIMITED), |options: Options| {
         options
             .with("SLUICE_TEST_PROGRAM", binary().display())

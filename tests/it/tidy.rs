@@ -3,6 +3,7 @@
 //! Invariant: a new edge between packages, or a new owner of an outside package, is a visible change of a list here.
 
 mod comments;
+mod mutations;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -543,17 +544,4 @@ fn no_state_belongs_to_the_process() {
         }
     }
     none(&problems);
-}
-
-#[test]
-fn injected_bugs_stand_in_modules_of_their_own() {
-    let inline = product_sources().into_iter().filter(|(name, text)| {
-        let is_module = name.ends_with("/fault.rs") || name.ends_with("/faults.rs");
-        !is_module && text.contains("is_injected(")
-    });
-    none(
-        &inline
-            .map(|(name, _)| format!("{name}: asks for an injected bug"))
-            .collect::<Vec<_>>(),
-    );
 }

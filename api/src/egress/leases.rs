@@ -11,11 +11,10 @@ use parking_lot::Mutex;
 use serde_json::json;
 use store::{EgressLease, EgressLeased, Store};
 use types::money::MicroUsdc;
-use types::{AgentId, Kind, LedgerEventId, OperatorId, Timestamp};
+use types::{AgentId, Kind, LedgerEventId, OperatorId, Timestamp, mutate};
 
 use crate::app::App;
 use crate::error::ApiError;
-use crate::faults::may_skip_lease;
 
 /// Bytes of a lease, unless an answer is larger.
 const LEASE: u64 = 16 << 20;
@@ -98,7 +97,8 @@ impl Leases {
     /// Makes sure that `bytes` may be sent to a reader: takes them from its lease, or leases more.
     pub(super) async fn admit(&self, app: &App, reader: Reader, bytes: u64, now: Timestamp) -> Result<(), ApiError> {
         let taken = self.take(reader.operator, bytes, now);
-        let missing = may_skip_lease(bytes - taken);
+        let missing = bytes - taken;
+        mutate!(Bug::SendsUnleased => let missing = 0);
         if missing == 0 {
             return Ok(());
         }

@@ -88,7 +88,7 @@ impl Limiter {
             return self.own.count(rule, source, now);
         }
         if let Some(shared) = &self.shared
-            && shared.may_be_asked(now)
+            && shared.should_ask(now)
             && let Some(decision) = shared.ask(now, shared.counters.take(rule, source, now)).await
         {
             return decision;
@@ -115,7 +115,7 @@ impl Limiter {
 
 impl Shared {
     /// Returns true if the counters answer, or if this call is the one that tries them again.
-    fn may_be_asked(&self, now: Timestamp) -> bool {
+    fn should_ask(&self, now: Timestamp) -> bool {
         let again = self.again.load(Ordering::Relaxed);
         if again == HEALTHY {
             return true;

@@ -15,21 +15,20 @@ use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use store::{Allowance, Idempotency, NewContribution, Project, ProjectStatus, SubmitOutcome, Visibility};
 use tokio::time::Instant;
-use types::fault;
 use types::vocabulary::OnRefused;
-use types::{Contract, ContributionId, Kind, OperatorId, canonical, metric};
+use types::{Contract, ContributionId, Kind, OperatorId, canonical, fault, metric, mutate};
 
 use super::contributions::{View, wait_bound};
 use super::uploads::storage_quota;
 use crate::answer::Reply;
 use crate::config::Limits;
 use crate::cx::Cx;
+use crate::entitlement;
 use crate::error::{ApiError, whole_seconds};
 use crate::flow::Rejected;
 use crate::operation::{BodySize, Operations, Spec};
 use crate::schema::{Bound, TEXT, VISIBLE};
 use crate::wire::ContributionAllowance;
-use crate::{entitlement, faults};
 
 /// `Retry-After` when no more contributions can be acknowledged, in seconds.
 const FULL_RETRY_SECONDS: u64 = 5;
@@ -150,11 +149,11 @@ async fn contribute(mut cx: Cx, input: Contribute) -> Result<Reply<View>, ApiErr
     let acknowledged = if paused { acknowledged.paused() } else { acknowledged };
     // Registered before the row exists, so that an outcome that arrives at once is not missed.
     let subscription = (!wait.is_zero()).then(|| cx.app.waiters.subscribe(id));
-    let (answered, used) = if let Some(before) = before {
-        (before, None)
-    } else {
-        let store = cx.app.store.clone();
-        faults::may_answer_early(async move { store.contribution_submit_counted(new).await }).await?
+    mutate!(Bug::AckBeforeRow => let before =
+        before.or_else(|| Some(crate::faults::submit_later(&cx.app.store, &new))));
+    let (answered, used) = match before {
+        Some(before) => (before, None),
+        None => cx.app.store.contribution_submit_counted(new).await?,
     };
     let limit = cx.app.limits.public_contributions_per_day;
     let left = used.map(|used| ContributionAllowance::new(limit, used, cx.now));

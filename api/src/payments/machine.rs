@@ -11,14 +11,13 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use store::{Doubtful, Payment, PaymentState, Settled, Settlement as Grant, Store, WalletRefund};
 use types::vocabulary::ItemKind;
-use types::{Clock, LedgerEventId, PaymentId, SaleId, Timestamp, fault};
+use types::{Clock, LedgerEventId, PaymentId, SaleId, Timestamp, fault, mutate};
 use x402::facilitator::{Doubt, Expected, Order};
 use x402::wire::Protocol;
 use x402::{Settlement, Verdict, Word};
 
 use super::{PaymentPlane, natural, payout_nonce};
 use crate::error::{ApiError, chain};
-use crate::faults::{may_begin_uncommitted, may_grant_first, may_take_for_refused};
 
 /// Time for which a payment that is being settled has an owner, and the interval at which its owner extends it. After a
 /// kill nobody looks at the payment for that time, so it is shorter than a caller's patience.
@@ -73,17 +72,22 @@ impl Machine {
             }
         }
         fault::point("pay.verified");
+        mutate!(Bug::SettlesUncommitted => return self.settle(payment, &order).await);
         let lease = self.clock.now().plus(LEASE);
-        let payments = self.store.payments();
         // Another call or replica took the step. Two settlements of one authorization move money once,
         // but only the answer of a first attempt proves anything, so there is one first attempt.
-        if !may_begin_uncommitted(payments.begin(&payment.id, lease)).await? {
+        if !self.store.payments().begin(&payment.id, lease).await? {
             return Ok(Driven::Stored);
         }
+        self.settle(payment, &order).await
+    }
+
+    /// Asks the facilitator for the first time to settle a payment whose row says `settling`.
+    async fn settle(&self, payment: &Payment, order: &Order) -> Result<Driven, ApiError> {
         fault::point("pay.settling");
-        may_grant_first(self.grant(payment, Word([0; 32]))).await?;
-        let settlement = self.held(payment, self.plane.facilitator.settle(&order)).await;
-        let settlement = may_take_for_refused(settlement);
+        mutate!(Bug::GrantsFirst => self.grant(payment, Word([0; 32])).await?);
+        let settlement = self.held(payment, self.plane.facilitator.settle(order)).await;
+        mutate!(Bug::LostIsRefused => let settlement = crate::faults::refused(settlement));
         fault::point("pay.answered");
         match settlement {
             Settlement::Done(transaction) => self.done(payment, transaction, &order.expected).await?,

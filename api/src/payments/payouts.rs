@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::json;
 use store::{NewPayout, PayoutPicked, PayoutRow, Store};
 use tokio_util::sync::CancellationToken;
-use types::{Backoff, Clock, PaymentId, Timestamp, fault};
+use types::{Backoff, Clock, PaymentId, Timestamp, fault, mutate};
 use x402::chain::Sight;
 use x402::facilitator::{Expected, Order};
 use x402::wire::{Offer, Protocol};
@@ -19,7 +19,6 @@ use x402::{Asset, Authorization, Key, Settlement};
 
 use super::{PaymentPlane, natural, payout_nonce, wallet_of};
 use crate::error::ApiError;
-use crate::faults::may_change_nonce;
 use crate::periodic::Rounds;
 
 /// Interval at which payouts are sent.
@@ -130,11 +129,13 @@ impl Payouts {
     async fn send(&self, key: &Key, payout: &PayoutRow) -> Result<(), ApiError> {
         let money = self.store.money();
         let now = natural(self.clock.now().micros().div_euclid(1_000_000));
+        let nonce = payout.nonce.parse().map_err(ApiError::internal)?;
+        mutate!(Bug::PayoutNonces => let nonce = payout_nonce(&format!("{} {}", payout.id, payout.attempts)));
         let mut expected = Expected {
             payer: key.address(),
             pay_to: wallet_of(payout)?,
             amount: natural(payout.amount.0),
-            nonce: may_change_nonce(payout.nonce.parse().map_err(ApiError::internal)?, payout.attempts),
+            nonce,
             valid_before: natural(payout.valid_before),
         };
         // An earlier attempt may have been paid. Before the first one nothing can have used the nonce.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use store::{Payment, PaymentState, Store};
 use tokio_util::sync::CancellationToken;
-use types::{Backoff, Clock};
+use types::{Backoff, Clock, mutate};
 use x402::chain::Sight;
 use x402::check::MARGIN_SECONDS;
 use x402::facilitator::Doubt;
@@ -18,7 +18,6 @@ use x402::{Settlement, Word};
 use super::machine::{Machine, expected, order};
 use super::{PaymentPlane, natural};
 use crate::error::{ApiError, chain};
-use crate::faults::{may_believe_refusal, may_overlook};
 use crate::periodic::Rounds;
 
 /// Interval at which payments are looked for.
@@ -162,7 +161,7 @@ impl Reconciler {
                 Settlement::Done(transaction) => return machine.done(payment, transaction, &expected).await,
                 // The answer to a later attempt proves nothing about the first.
                 Settlement::Refused(word) => {
-                    may_believe_refusal(machine.fail(payment, payment.attempts, &word)).await?;
+                    mutate!(Bug::RefusalIsProof => machine.fail(payment, payment.attempts, &word).await?);
                     reason = word;
                 }
                 Settlement::NotSent(word) => reason = word,
@@ -192,7 +191,9 @@ impl Reconciler {
             return Ok(());
         };
         let expected = expected(payment)?;
-        match may_overlook(reader.look(&expected).await.map_err(ApiError::unavailable)?) {
+        let sight = reader.look(&expected).await.map_err(ApiError::unavailable)?;
+        mutate!(Bug::LateIsIgnored => let sight = crate::faults::overlook(sight));
+        match sight {
             Sight::Used(transaction) => {
                 tracing::warn!(
                     payment = payment.id,

@@ -133,7 +133,7 @@ impl From<sqlx::Error> for Error {
             | sqlx::Error::WorkerCrashed
             | sqlx::Error::BeginFailed
             | sqlx::Error::Protocol(_) => true,
-            sqlx::Error::Database(refusal) => may_pass(refusal.as_ref()),
+            sqlx::Error::Database(refusal) => is_transient(refusal.as_ref()),
             _ => false,
         };
         if passes {
@@ -220,7 +220,7 @@ fn is_about_url(code: &str) -> bool {
 /// `SQLite` numbers its result codes (<https://www.sqlite.org/rescode.html>); the low byte of an extended code is the
 /// primary one. `PostgreSQL` has codes of five characters whose first two are the class
 /// (<https://www.postgresql.org/docs/current/errcodes-appendix.html>).
-fn may_pass(refusal: &dyn DatabaseError) -> bool {
+fn is_transient(refusal: &dyn DatabaseError) -> bool {
     /// `SQLITE_BUSY`, `LOCKED`, `NOMEM`, `READONLY`, `INTERRUPT`, `IOERR`, `FULL`, `CANTOPEN`, `PROTOCOL`.
     const SQLITE: [i32; 9] = [5, 6, 7, 8, 9, 10, 13, 14, 15];
     /// Connection, transaction rollback, resources, intervention (stopped, starting, statement time-out), system.

@@ -9,6 +9,7 @@
 mod changes;
 mod check;
 mod erase;
+#[cfg(feature = "faults")]
 mod faults;
 mod lists;
 mod outbox;

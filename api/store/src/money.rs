@@ -6,6 +6,7 @@
 mod check;
 mod disputes;
 mod entitlements;
+#[cfg(feature = "faults")]
 mod faults;
 mod grants;
 mod items;

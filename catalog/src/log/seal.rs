@@ -11,7 +11,7 @@
 //! ignore the checksum, as `commitInfo` may have any members (Delta protocol, *Commit Provenance Information*).
 
 use data_encoding::HEXLOWER;
-use types::fault;
+use types::mutate;
 
 /// First bytes of a commit with a checksum.
 const CHECKSUM_PREFIX: &[u8] = br#"{"commitInfo":{"checksum":""#;
@@ -39,10 +39,7 @@ pub(super) fn seal(commit: &mut [u8]) {
 
 /// Compares a commit with its checksum; an older commit has none and passes.
 pub(super) fn check(commit: &[u8]) -> Result<(), String> {
-    fault::may_ignore_damage(compare(commit))
-}
-
-fn compare(commit: &[u8]) -> Result<(), String> {
+    mutate!(Bug::BlindReads => return Ok(()));
     let Some(rest) = commit.strip_prefix(CHECKSUM_PREFIX) else {
         // A commit of an older build has no checksum. One whose beginning was damaged must not pass as one of those.
         let begins = commit.starts_with(UNCHECKED_PREFIX);

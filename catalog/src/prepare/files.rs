@@ -31,7 +31,7 @@ use crate::disk::{Reserve, no_room};
 use crate::keys::KeyIndex;
 use crate::part::{self, HIDDEN, PartInfo};
 use crate::state::{Base, MAX_INSERTED_KEYS, SnapshotLookup, State};
-use crate::{Error, Merge, Root, faults};
+use crate::{Error, Merge, Root};
 
 /// The bytes of a key.
 const KEY_BYTES: u64 = 16;
@@ -366,7 +366,7 @@ impl Filling {
             return Ok(());
         }
         self.has_room()?;
-        faults::may_crash_encoder(batch);
+        fault::crash_encoder_on(batch);
         let rows = &mut self.rows;
         for row in 0..batch.len() {
             rows.suffix.push(batch.canonical(row));

@@ -6,14 +6,16 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use types::key::{BuildMapHasher, KeySet};
-use types::{AgentId, Batch, ContributionId, Version};
+use types::{AgentId, Batch, ContributionId, Version, mutate};
 
+#[cfg(feature = "faults")]
+use super::{Body, Prepared};
 use super::{Content, Late, NewPart, VersionParts};
 use crate::blocking::blocking;
 use crate::keys::KeyIndex;
 use crate::part::{self, PartInfo};
 use crate::state::{Base, State};
-use crate::{Error, Root, faults};
+use crate::{Error, Root};
 
 /// Contribution and agent of a batch.
 type Origin = (ContributionId, AgentId);
@@ -38,11 +40,7 @@ impl Memory {
         state: &Arc<State>,
         origin: Origin,
         base: Base,
-        lost: Option<VersionParts>,
     ) -> Result<VersionParts, Error> {
-        if let Some(rebased) = faults::may_rebase(lost, base, &self.new) {
-            return Ok(rebased);
-        }
         let index = state.index().await?;
         let encode = || {
             let (index, batch) = (Arc::clone(&index), Arc::clone(&self.batch));
@@ -126,7 +124,7 @@ fn new_rows(index: &KeyIndex, batch: &Arc<Batch>, version: Version) -> Result<(A
         .zip(known)
         .map(|(key, known)| !known && seen.insert(*key))
         .collect();
-    let keep = faults::may_keep_duplicates(keep);
+    mutate!(Bug::DedupOnce => let keep = vec![true; keep.len()]);
     let dropped = batch
         .positions()
         .iter()
@@ -142,13 +140,15 @@ fn new_rows(index: &KeyIndex, batch: &Arc<Batch>, version: Version) -> Result<(A
 }
 
 #[cfg(feature = "faults")]
-impl VersionParts {
-    /// Returns the same rows after another base, without another look at their keys: an injected bug.
-    pub(crate) fn rebased(mut self, base: Base, rows: &Batch) -> Self {
-        for part in &mut self.parts {
+impl Prepared {
+    /// Returns the rows of a version after another base, without another look at their keys: an injected bug.
+    pub(crate) fn rebased(&self, mut version: VersionParts, base: Base) -> VersionParts {
+        for part in &mut version.parts {
             part.info.version = base.version.next();
         }
-        self.root = root(base, rows);
-        self
+        if let Body::Memory(memory) = &self.body {
+            version.root = root(base, &memory.new);
+        }
+        version
     }
 }

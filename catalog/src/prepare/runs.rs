@@ -67,7 +67,7 @@ impl Runs {
     }
 
     fn on_disk(&self, key: &RecordKey) -> io::Result<bool> {
-        if self.spilled.is_empty() || !self.filter.may_contain(key) {
+        if self.spilled.is_empty() || !self.filter.might_contain(key) {
             return Ok(false);
         }
         for run in &self.spilled {

@@ -4,11 +4,11 @@ use std::io::{self, Sink};
 use std::path::PathBuf;
 
 use proof::Suffix;
-use types::{AgentId, Batch, Contract, ContributionId, Version};
+use types::{AgentId, Batch, Contract, ContributionId, Version, fault};
 
 use super::file::{Common, Writer};
 use super::writing::failure;
-use crate::{Error, Root, faults, part};
+use crate::{Error, Root, part};
 
 /// Encodes the rows of an upload as [`Stager`](crate::Stager) does, and keeps nothing.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ impl TrialStager {
         if batch.is_empty() {
             return Ok(());
         }
-        faults::may_crash_encoder(batch);
+        fault::crash_encoder_on(batch);
         for row in 0..batch.len() {
             self.suffix.push(batch.canonical(row));
         }

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use parking_lot::Mutex;
 use types::key::KeyLookup;
-use types::{RecordKey, Version};
+use types::{RecordKey, Version, mutate};
 
 use super::key_objects::MIN_VERSIONS_FOR_KEY_OBJECTS;
 use super::{Base, PARTS_AT_ONCE, State, When};
@@ -17,7 +17,7 @@ use crate::key_store::Stored;
 use crate::keys::{FlushBatch, KeyIndex, SortedKeySnapshot};
 use crate::part::{self, PartInfo};
 use crate::prepare::runs::Runs;
-use crate::{Error, Root, faults};
+use crate::{Error, Root};
 
 /// Maximum number of keys of a version that go into memory.
 pub(crate) const MAX_INSERTED_KEYS: u64 = 32 << 10;
@@ -282,9 +282,9 @@ pub(crate) struct SnapshotLookup {
 
 impl SnapshotLookup {
     pub(crate) async fn new(state: &Arc<State>) -> Result<Self, Error> {
-        if let Some(index) = faults::may_use_stale_index(state.index.get()) {
-            return Ok(Self::of(state, index, state.head(), Version::EMPTY));
-        }
+        mutate!(Bug::UploadBlind => if let Some(open) = state.index.get() {
+            return Ok(Self::of(state, Arc::clone(open), state.head(), Version::EMPTY));
+        });
         let index = state.index().await?;
         if index.unreadable.load(Ordering::Relaxed) {
             state.rebuild(&index).await?;

@@ -2,10 +2,52 @@
 //! its outcome, and every step of a compaction.
 //!
 //! Invariants:
-//! - Without the feature `faults` every function here does nothing or returns what it was given, so a release contains
-//!   neither. Arming is the one process-wide state of the product, and exists only in test builds.
-//! - Product code never asks for a bug. A function named `may_…` in the module `fault` or `faults` of each package says
-//!   what goes wrong and is the only code that does.
+//! - Without the feature `faults` every function here does nothing and [`mutate!`](crate::mutate) is no code, so a release
+//!   contains neither. Arming is the one process-wide state of the product, and exists only in test builds.
+//! - The product reads as if there were no bugs. What one changes stands beside it in a `mutate!`, and is longer than a
+//!   line only in the module `faults` of its package, which test builds alone compile.
+
+#[cfg(not(feature = "faults"))]
+use crate::Batch;
+
+/// A statement that an injected bug adds to the product. A package that uses it has a feature `faults`, which turns on
+/// `types/faults`; without it the statement is no code.
+///
+/// `Bug` is [`InjectedBug`](crate::fault::InjectedBug) and needs no import. There are two forms:
+///
+/// - `mutate!(Bug::X => let name = value)`: from here on `name`, a variable of the product, has this value.
+/// - `mutate!(Bug::X => step)`: the bug takes this step. `return …` leaves out the rest of a function; `….await?` adds
+///   something to it.
+///
+/// ```
+/// # fn is_granted(settled: bool) -> bool {
+/// let granted = settled;
+/// types::mutate!(Bug::GrantsFirst => let granted = true);
+/// if !granted {
+///     return false;
+/// }
+/// types::mutate!(Bug::SaleUnpaid => return false);
+/// true
+/// # }
+/// # assert!(is_granted(true) && !is_granted(false));
+/// ```
+#[macro_export]
+macro_rules! mutate {
+    (Bug::$bug:ident => let $name:ident = $value:expr) => {
+        #[cfg(feature = "faults")]
+        let $name = if $crate::fault::is_injected($crate::fault::InjectedBug::$bug) {
+            $value
+        } else {
+            $name
+        };
+    };
+    (Bug::$bug:ident => $($step:tt)+) => {
+        #[cfg(feature = "faults")]
+        if $crate::fault::is_injected($crate::fault::InjectedBug::$bug) {
+            $($step)+;
+        }
+    };
+}
 
 /// The crash points in the order that a contribution passes them, then those of a compaction, then those of uploads
 /// alone.
@@ -117,8 +159,7 @@ pub enum InjectedBug {
     LibraryRebase,
     /// A compacted part contains one row twice and lacks another.
     CompactionLosesRow,
-    /// A compaction that lost a race for a commit is committed under the next number without checking the parts it
-    /// replaces.
+    /// A compaction is committed without checking the parts it replaces.
     CompactionBlind,
     /// An upload is compared with an index that lacks versions which its commit assumes to be covered.
     UploadBlind,
@@ -233,6 +274,7 @@ mod armed {
     use std::sync::atomic::{AtomicU64, Ordering};
 
     use super::InjectedBug;
+    use crate::Batch;
 
     #[derive(Debug)]
     struct Armed {
@@ -286,9 +328,12 @@ mod armed {
         exhaust_stack(depth + 1) ^ frame[0]
     }
 
-    /// Aborts the process if the text contains the armed `lethal` text of encoders.
-    pub fn crash_encoder_on(text: &[u8]) {
-        crash_if(text, lethal().strip_prefix(OF_ENCODERS).unwrap_or_default());
+    /// Aborts the process if a row contains the armed `lethal` text of encoders.
+    pub fn crash_encoder_on(batch: &Batch) {
+        let lethal = lethal().strip_prefix(OF_ENCODERS).unwrap_or_default();
+        for row in 0..batch.len() {
+            crash_if(batch.canonical(row), lethal);
+        }
     }
 
     fn crash_if(text: &[u8], lethal: &str) {
@@ -382,6 +427,11 @@ pub const fn point(_name: &'static str) {}
 #[inline]
 pub const fn crash_on(_text: &[u8]) {}
 
+/// Does nothing without the feature `faults`.
+#[cfg(not(feature = "faults"))]
+#[inline]
+pub const fn crash_encoder_on(_batch: &Batch) {}
+
 /// Returns an empty text without the feature `faults`.
 #[cfg(not(feature = "faults"))]
 pub const fn lethal() -> &'static str {
@@ -391,12 +441,3 @@ pub const fn lethal() -> &'static str {
 /// Does nothing without the feature `faults`.
 #[cfg(not(feature = "faults"))]
 pub const fn arm_trial(_lethal: &str) {}
-
-/// Returns the result of comparing bytes with their hash. Injected bug: damage is not noticed.
-pub fn may_ignore_damage<E>(compared: Result<(), E>) -> Result<(), E> {
-    #[cfg(feature = "faults")]
-    if is_injected(InjectedBug::BlindReads) {
-        return Ok(());
-    }
-    compared
-}

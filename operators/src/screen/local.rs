@@ -23,7 +23,7 @@ mod secrets;
 use async_trait::async_trait;
 
 use super::{Opinion, Screener, Unavailable};
-use crate::text::{may_disguise, normalise};
+use crate::text::{might_disguise, normalise};
 
 /// A screener that judges by phrases and forms; always available.
 #[derive(Clone, Copy, Debug, Default)]
@@ -46,7 +46,7 @@ fn judge(record: &str) -> Opinion {
         if hides_text(record) {
             return Opinion::objectionable("hidden_text", "text that shows", "characters that hide or reverse text");
         }
-        if may_disguise(record.as_bytes()) {
+        if might_disguise(record.as_bytes()) {
             normalise(record, &mut folded);
             plain = &folded;
         }

@@ -41,7 +41,7 @@ use super::Judged;
 use super::chunk::{JudgedLines, LineContext, judge_lines};
 use super::merger::Merger;
 use super::split::{LineChunk, SourceFailed, SplitError, split};
-use crate::context::{Uploads, may_pass};
+use crate::context::{Uploads, is_transient};
 use crate::pieces::{AT_ONCE, pieces};
 
 /// The most threads that judge.
@@ -77,7 +77,7 @@ impl Classify for Error {
     fn retry(&self) -> Retry {
         match self {
             Self::Objects(error) => error.retry(),
-            Self::Catalog(error) if may_pass(error) => Retry::Backoff,
+            Self::Catalog(error) if is_transient(error) => Retry::Backoff,
             Self::Thread(_) => Retry::Backoff,
             // A panic comes from the bytes, and comes again with them.
             Self::Catalog(_) | Self::Panicked => Retry::Never,

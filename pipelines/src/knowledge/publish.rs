@@ -12,12 +12,11 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use types::unit::{ReviewEntry, SimilarUnit, UnitResolution};
 use types::vocabulary::{ReviewStep, StepOutcome};
-use types::{Backoff, Batch, Classify as _, Clock, Contract, ContributionId, Retry, Timestamp, Version, fault};
+use types::{Backoff, Batch, Classify as _, Clock, Contract, ContributionId, Retry, Timestamp, Version, fault, mutate};
 
 use super::published::{Error, Published};
 use super::review::{self, Reviewed, Verdict, described, entry};
 use super::row::{Candidate, Prints};
-use crate::faults::{may_change_guard, may_forget_unit};
 use crate::step;
 
 /// The cosine from which a unit that was published meanwhile makes this one a copy.
@@ -143,7 +142,7 @@ impl Publisher {
                     break;
                 }
                 Ok(false) => {}
-                Err(error) if may_pass(&error) => {
+                Err(error) if is_transient(&error) => {
                     tracing::warn!(%error, "publishing knowledge units failed, trying again");
                     if !pause(failures, stop).await {
                         return Ok(None);
@@ -183,7 +182,8 @@ impl Publisher {
             let unit = one.submission.unit;
             // It was published by a commit whose outcome was lost.
             let told = self.published.outcomes.read().get(&unit).cloned();
-            if let Some(told) = may_forget_unit(told) {
+            mutate!(Bug::UnitTwice => let told = None);
+            if let Some(told) = told {
                 let mut entries = one.entries;
                 entries.push(published("It was published by a commit whose answer was lost.", at));
                 refused.push(outcome(&one.submission, told, entries, at));
@@ -306,7 +306,8 @@ fn prepare(
             defect.path, defect.actual, defect.expected
         )));
     }
-    let contribution = may_change_guard(ContributionId::from_bytes(*first.submission.unit.as_bytes()), at);
+    let contribution = ContributionId::from_bytes(*first.submission.unit.as_bytes());
+    mutate!(Bug::UnitTwice => let contribution = ContributionId::new(at));
     Ok(Prepared::of_batch(
         contribution,
         first.submission.agent,
@@ -346,7 +347,7 @@ pub(super) fn try_out(reviewed: Reviewed, at: Timestamp) -> Result<(), Error> {
 
 /// Returns true if trying again can help. No version may be rejected because the table is damaged: it is repaired from a
 /// copy, or read by a newer build.
-fn may_pass(error: &Error) -> bool {
+fn is_transient(error: &Error) -> bool {
     match error {
         Error::Table(error) => error.retry() == Retry::Backoff,
         Error::Unread(_) => true,

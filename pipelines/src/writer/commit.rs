@@ -10,15 +10,15 @@ use catalog::{CommitOutcome, Prepared, Table};
 use futures_util::FutureExt as _;
 use tokio::time::Instant;
 use tracing::Instrument as _;
-use types::metric;
+use types::{metric, mutate};
 
-use crate::context::{Context, may_pass};
+use crate::context::{Context, is_transient};
+use crate::history;
 use crate::judge::JudgedSubmission;
 use crate::message::Outcome;
 use crate::publish::publish;
 use crate::report::{Report, adopted, not_merged, nothing_new, outcome};
 use crate::step::{Step, Unfinished, described};
-use crate::{faults, history};
 
 /// Commits a judged submission and publishes its outcome, trying again for as long as the table or the log cannot be
 /// reached.
@@ -51,7 +51,7 @@ pub(crate) async fn commit(context: &Context, table: &mut Table, mut submission:
                     error = described(&error), "an upload could not be merged, and is staged again later");
                 return Ok(());
             }
-            Err(error) if !may_pass(&error) => return Err(Unfinished::poison(described(&error))),
+            Err(error) if !is_transient(&error) => return Err(Unfinished::poison(described(&error))),
             Err(error) => {
                 tracing::error!(dataset = %address.dataset, contribution = %address.contribution,
                     error = described(&error), "the merge failed, trying again");
@@ -73,7 +73,9 @@ async fn merge(
     let (address, judged) = (submission.address, &mut submission.judged);
     history::check(context, table, address, submission.head).await?;
     // An earlier delivery may have merged, and then its rows look like duplicates of themselves.
-    if let Some(merge) = faults::may_skip_guard(table.find(address.contribution).await?) {
+    let found = table.find(address.contribution).await?;
+    mutate!(Bug::NoGuard => let found = None);
+    if let Some(merge) = found {
         count("already_committed");
         return Ok(adopted(address, merge));
     }
@@ -90,7 +92,7 @@ async fn merge(
             Report::clone(&judged.report),
         ));
     };
-    faults::may_publish_early(context, table, address, &judged.report).await;
+    mutate!(Bug::OutcomeBeforeCommit => crate::faults::publish_early(context, table, address, &judged.report).await);
     let started = Instant::now();
     let report = Arc::clone(&judged.report);
     let committing = table.commit(prepared, context.clock.now(), move |late| report.written_with(late));

@@ -18,7 +18,7 @@ const MAX_NODES: usize = 64;
 
 /// Guards the conditions of a filter, whose left sides stay conditions that the scan can apply.
 pub(super) fn guarded(predicate: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
-    if !may_fail(&predicate, schema)? {
+    if !can_fail(&predicate, schema)? {
         return Ok(Transformed::no(predicate));
     }
     predicate.transform_up(|expr| {
@@ -30,7 +30,7 @@ pub(super) fn guarded(predicate: Expr, schema: &DFSchema) -> Result<Transformed<
         else {
             return Ok(Transformed::no(expr));
         };
-        let before = if may_fail(&right, schema)? {
+        let before = if can_fail(&right, schema)? {
             safe(&left, op, schema)?
         } else {
             None
@@ -48,7 +48,7 @@ pub(super) fn guarded(predicate: Expr, schema: &DFSchema) -> Result<Transformed<
 
 /// Makes each condition of an expression that can fail depend on those before it.
 pub(super) fn in_order(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
-    if !may_fail(&expr, schema)? {
+    if !can_fail(&expr, schema)? {
         return Ok(Transformed::no(expr));
     }
     // From the top, because an inner AND belongs to the chain of the outer one.
@@ -72,7 +72,7 @@ pub(super) fn in_order(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr
             return Ok(Transformed::no(expr));
         };
         while let Some(link) = links.pop() {
-            if may_fail(&rest, schema)? && is_copied(&link) {
+            if can_fail(&rest, schema)? && is_copied(&link) {
                 rest = is_true(dependent_on(link.clone(), op, as_number(rest), as_number));
             }
             rest = joined(link, op, rest);
@@ -83,7 +83,7 @@ pub(super) fn in_order(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr
 
 /// Computes the arguments of an aggregate only where its filter is met, as `PostgreSQL` does.
 pub(super) fn filtered(filter: &Expr, argument: Expr, schema: &DFSchema) -> Result<Expr> {
-    if !may_fail(&argument, schema)? || !is_copied(filter) {
+    if !can_fail(&argument, schema)? || !is_copied(filter) {
         return Ok(argument);
     }
     let when_then = vec![(Box::new(filter.clone()), Box::new(argument))];
@@ -95,7 +95,7 @@ pub(super) fn filtered(filter: &Expr, argument: Expr, schema: &DFSchema) -> Resu
 fn lazy_case(case: Case, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let mut fails = false;
     for (_, then) in &case.when_then_expr {
-        fails |= may_fail(then, schema)?;
+        fails |= can_fail(then, schema)?;
     }
     let whole = Expr::Case(case);
     if !fails || whole.get_type(schema)? != DataType::Boolean {
@@ -168,7 +168,7 @@ fn is_copied(expr: &Expr) -> bool {
 fn safe(chain: &Expr, op: Operator, schema: &DFSchema) -> Result<Option<Expr>> {
     let mut safe = Vec::new();
     for link in links(chain, op) {
-        if !may_fail(link, schema)? {
+        if !can_fail(link, schema)? {
             safe.push(link.clone());
         }
     }
@@ -181,7 +181,7 @@ fn safe(chain: &Expr, op: Operator, schema: &DFSchema) -> Result<Option<Expr>> {
 }
 
 /// Returns true if an expression fails for some rows.
-fn may_fail(expr: &Expr, schema: &DFSchema) -> Result<bool> {
+fn can_fail(expr: &Expr, schema: &DFSchema) -> Result<bool> {
     let mut fails = false;
     let mut reads = false;
     expr.apply(|expr| {

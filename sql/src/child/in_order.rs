@@ -31,7 +31,7 @@ pub(super) fn plan(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan
             let Some(binary) = expr.downcast_ref::<BinaryExpr>() else {
                 return Ok(Transformed::no(expr));
             };
-            if !matches!(binary.op(), Operator::And | Operator::Or) || !may_fail(binary.right(), &schema)? {
+            if !matches!(binary.op(), Operator::And | Operator::Or) || !can_fail(binary.right(), &schema)? {
                 return Ok(Transformed::no(expr));
             }
             let ordered: Arc<dyn PhysicalExpr> = Arc::new(InOrder {
@@ -51,7 +51,7 @@ pub(super) fn plan(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan
     Ok(ordered.data)
 }
 
-fn may_fail(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Result<bool> {
+fn can_fail(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Result<bool> {
     let mut fails = false;
     expr.apply(|expr| {
         if let Some(binary) = expr.downcast_ref::<BinaryExpr>() {

@@ -76,7 +76,7 @@ async fn ask(cx: Cx, _: Nothing) -> Result<View, ApiError> {
     match look(&cx, query).await? {
         Look::Ask(asked) => {
             let view = View::page(&question(&cx, &asked).await?)?;
-            may_return(view, &asked)
+            allow_return(view, &asked)
         }
         Look::Back(to) => View::see(&to),
     }
@@ -232,7 +232,7 @@ fn name_after(client: &Client) -> String {
 
 /// Lets a form of the page lead to the place of the app. A browser holds the redirect after a form against the same rule
 /// as the form (CSP 3 section 6.3.1).
-fn may_return(view: View, asked: &Asked) -> Result<View, ApiError> {
+fn allow_return(view: View, asked: &Asked) -> Result<View, ApiError> {
     let url = Url::parse(&asked.request.redirect_uri).map_err(ApiError::internal)?;
     let target = match url.origin() {
         // The grammar of a policy has no addresses in brackets, and a program has no host.
@@ -302,7 +302,7 @@ async fn decide(cx: Cx, input: Decision) -> Result<View, ApiError> {
             }
             page.chosen = input.agent;
             page.errors = repairable(error)?;
-            may_return(form_page(&page, true)?, &asked)
+            allow_return(form_page(&page, true)?, &asked)
         }
     }
 }

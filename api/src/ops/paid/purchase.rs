@@ -8,13 +8,12 @@ use std::time::Duration;
 
 use http::header::{HeaderName, HeaderValue};
 use store::{NewPayment, Payment, PaymentBound, PaymentState};
-use types::fault;
+use types::{fault, mutate};
 use x402::wire::{self, Protocol, Unfit};
 use x402::{Malformed, Reason, check};
 
 use crate::cx::Cx;
 use crate::error::ApiError;
-use crate::faults::{may_judge_first, may_misread, may_own_by_path, may_replay_to_anybody, may_take_more, may_trust};
 use crate::payments::answers::{self, Paid};
 use crate::payments::goods::{self, Goods};
 use crate::payments::{self, Machine};
@@ -93,7 +92,7 @@ pub(super) async fn purchase(
     check::signed(&sent, asset).map_err(|reason| answers::refused(goods, plane, reason))?;
     fault::point("pay.received");
     let call = Call { cx, goods, sent };
-    may_judge_first(call.timely()).map_err(|reason| answers::refused(goods, plane, reason))?;
+    mutate!(Bug::JudgesTimeFirst => call.timely().map_err(|reason| answers::refused(goods, plane, reason))?);
     // Before price, item and clock are looked at: a payment that was made gets the answer that it paid
     // for, whatever has changed since.
     match call.known().await? {
@@ -160,12 +159,17 @@ impl Call<'_> {
         // So the amount need not be a price.
         let is_owned = self.owns(&payments::owner(asset, &payer)).await?;
         if !is_owned {
-            may_take_more(check::priced(sent, &goods.prices), sent, &goods.prices).map_err(refused)?;
+            let priced = check::priced(sent, &goods.prices);
+            mutate!(Bug::TakesMore => let priced = crate::faults::take_more(priced, sent, &goods.prices));
+            priced.map_err(refused)?;
         }
         self.timely().map_err(refused)?;
         let requirements = self.requirements();
         let payload = payments::kept(&sent.message, &requirements);
         let number = |number: u64| i64::try_from(number).map_err(ApiError::internal);
+        // A wallet belongs to an operator only if it proved itself.
+        let buyer = owner.as_ref().filter(|owner| owner.is_proved);
+        mutate!(Bug::UnprovedOwner => let buyer = owner.as_ref());
         let id = types::PaymentId::new(cx.now).to_string();
         let new = NewPayment {
             id: id.clone(),
@@ -184,10 +188,7 @@ impl Call<'_> {
             payload_hash: *blake3::hash(payload.as_bytes()).as_bytes(),
             payload,
             client_net: net(cx.client),
-            // A wallet belongs to an operator only if it proved itself.
-            buyer: owner
-                .filter(|owner| may_trust(owner.is_proved))
-                .map(|owner| owner.operator),
+            buyer: buyer.map(|owner| owner.operator),
             is_owned,
             now: cx.now,
             lease: LEASE,
@@ -217,7 +218,8 @@ impl Call<'_> {
             types::vocabulary::ItemKind::Unit => 1,
             types::vocabulary::ItemKind::Dataset => u64::try_from(self.goods.bound.version).unwrap_or(u64::MAX),
         };
-        Ok(may_own_by_path(owned).is_some_and(|owned| owned >= needed))
+        mutate!(Bug::OwnerByPath => let owned = Some(u64::MAX));
+        Ok(owned.is_some_and(|owned| owned >= needed))
     }
 
     fn requirements(&self) -> serde_json::Value {
@@ -292,7 +294,10 @@ impl Call<'_> {
             tokio::time::sleep(LOOK).await;
             payment = self.read_again(&payment.id).await?;
         }
-        match may_misread(payment.state) {
+        let state = payment.state;
+        mutate!(Bug::ServesUnsettled => let state = crate::faults::unknown_as(PaymentState::Settled, state));
+        mutate!(Bug::AsksAgain => let state = crate::faults::unknown_as(PaymentState::Failed, state));
+        match state {
             PaymentState::Settled | PaymentState::NotNeeded => {
                 let transaction = match payment.state {
                     PaymentState::NotNeeded => {
@@ -331,7 +336,9 @@ impl Call<'_> {
     /// one: the answer goes to the network that sent it first, for a short time.
     fn may_replay(&self, payment: &Payment) -> bool {
         let until = payment.valid_before.saturating_add(REPLAYED_SECONDS);
-        self.seconds() <= until && may_replay_to_anybody(payment.client_net == net(self.cx.client))
+        let is_first_sender = payment.client_net == net(self.cx.client);
+        mutate!(Bug::ReplayToAnybody => let is_first_sender = true);
+        self.seconds() <= until && is_first_sender
     }
 }
 

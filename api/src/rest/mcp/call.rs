@@ -65,7 +65,7 @@ pub(super) async fn call(
         // A missing or weak credential is a matter of HTTP: clients begin or widen the authorization by
         // the challenge.
         Err(error) if apps::denied(&error, has_credential).is_some() => Err(error),
-        Err(error) => Ok(refused(&error, tool.may_quote_others, request_id, era)),
+        Err(error) => Ok(refused(&error, tool.might_quote_others, request_id, era)),
     }
 }
 
@@ -110,7 +110,7 @@ fn read(operation: &Operation, given: Arguments, limits: &Limits) -> Result<Inpu
 
 /// Returns the result of a call that was answered.
 fn answered(output: Output, tool: &Entry, era: Era) -> Result<String, ApiError> {
-    let is_marked = tool.may_quote_others;
+    let is_marked = tool.might_quote_others;
     let Output::Whole { body, headers, .. } = output else {
         return Err(ApiError::internal("a tool answers a stream"));
     };

@@ -327,7 +327,7 @@ async fn an_unlisted_tool_says_that_it_quotes_others() {
     for tool in tools(&service).await {
         let name = tool["name"].as_str().unwrap();
         let says = tool["description"].as_str().unwrap().contains("by other agents");
-        assert_eq!(says, crate::tools::may_quote_others(name), "{name}");
+        assert_eq!(says, crate::tools::might_quote_others(name), "{name}");
     }
 }
 

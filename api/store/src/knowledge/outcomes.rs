@@ -13,11 +13,11 @@ use serde::Serialize;
 use sqlx::AnyConnection;
 use types::unit::{Judge, ReviewEntry, UNUSABLE_ANSWER, UnitResolution, UnitScores, is_held_by_its_text};
 use types::vocabulary::{ActivityKind, AllowanceKind, ItemKind, Language, PointsKind, ReviewStep, StepOutcome};
-use types::{Timestamp, UnitId, fault};
+use types::{Timestamp, UnitId, fault, mutate};
 
 use super::erase::forget_late_prints;
 use super::outbox::remove;
-use super::{Chain, Knowledge, faults, lock};
+use super::{Chain, Knowledge, lock};
 use crate::activity::{self, NewActivity};
 use crate::points::{self, NewPoints};
 use crate::row::{Columns, json_text, replace_nul};
@@ -160,7 +160,7 @@ async fn publish(
     language: Language,
 ) -> Result<Option<NewActivity>, Error> {
     let Some(chain) = open_chain(cx, outcome).await? else {
-        faults::may_give_again(cx, outcome, *scores).await?;
+        mutate!(Bug::PointsTwice => super::faults::give_again(cx, outcome, *scores).await?);
         return Ok(None);
     };
     // The unique key allows one published version, so the predecessor ends first.

@@ -9,7 +9,6 @@ use sqlx::any::AnyRow;
 use types::vocabulary::{DisputeState, PaidWith};
 use types::{DisputeId, LedgerEventId, SaleId, Timestamp};
 
-use super::faults::may_keep_item;
 use super::payments::{WalletRefund, queue_refund};
 use super::payouts::is_covered;
 use super::post::{Posted, Posting, post};
@@ -260,7 +259,7 @@ impl Money<'_> {
                         return Ok(Change::Undo(DisputeResolved::Uncovered));
                     }
                     if refunds {
-                        may_keep_item(entitlements::recompute(cx, &sale, now)).await?;
+                        entitlements::recompute(cx, &sale, now).await?;
                         count(cx, &sale, -1).await?;
                         unreward(cx, &sale, now).await?;
                     }

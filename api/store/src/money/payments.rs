@@ -6,9 +6,8 @@
 use pay::Event;
 use types::money::MicroUsdc;
 use types::vocabulary::{ItemKind, PaidWith};
-use types::{LedgerEventId, OperatorId, SaleId, Timestamp};
+use types::{LedgerEventId, OperatorId, SaleId, Timestamp, mutate};
 
-use super::faults::may_credit_again;
 use super::post::{Posted, Posting, post};
 use super::sales::{NewSale, Recorded, record};
 use super::{Money, Sale, SaleTerms, entitlements, items};
@@ -117,7 +116,7 @@ impl Money<'_> {
                         if post(cx, &posting).await? != Posted::Done {
                             return Ok(Change::Undo(Settled::NotOpen));
                         }
-                        may_credit_again(cx, &posting).await?;
+                        mutate!(Bug::SettledTwice => super::faults::credit_again(cx, &posting).await?);
                         return Ok(Change::Keep(Settled::Credited { operator, amount }));
                     }
                     let kind: ItemKind = row.parsed("item_kind")?;

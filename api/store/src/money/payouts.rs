@@ -15,12 +15,11 @@ use pay::{Account, Event};
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
 use types::money::MicroUsdc;
-use types::{LedgerEventId, OperatorId, Timestamp};
+use types::{LedgerEventId, OperatorId, Timestamp, mutate};
 
 pub use types::vocabulary::PayoutState;
 
 use super::Money;
-use super::faults::may_lose_key;
 use super::post::{Posted, Posting, locked_balance, post};
 use crate::Error;
 use crate::row::Columns;
@@ -438,7 +437,7 @@ async fn over(
 
 async fn booked(cx: &mut AnyConnection, asset: &str, event: &Event, id: &str, now: Timestamp) -> Result<bool, Error> {
     let entry = LedgerEventId::new(now);
-    let event = &may_lose_key(event, entry);
+    mutate!(Bug::PayoutKeyless => let event = &super::faults::with_key(event, entry));
     let posting = Posting {
         id: entry,
         asset,

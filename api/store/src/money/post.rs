@@ -7,9 +7,8 @@ use std::collections::BTreeMap;
 
 use pay::{Account, Event};
 use sqlx::AnyConnection;
-use types::{LedgerEventId, Timestamp};
+use types::{LedgerEventId, Timestamp, mutate};
 
-use super::faults::may_write_stale;
 use super::seals::refuse_sealed;
 use crate::Error;
 use crate::row::Columns;
@@ -152,7 +151,7 @@ async fn shift(
 ) -> Result<Option<At>, Error> {
     let id = account.id(asset);
     let row = if sum < 0 {
-        may_write_stale(cx, &id).await?;
+        mutate!(Bug::StaleBalance => super::faults::write_stale(cx, &id).await?);
         // The condition is evaluated on the locked row, so nobody spends a balance twice.
         sqlx::query(
             "UPDATE ledger_accounts SET balance = balance + $2, moves = moves + $3, updated_at = $4

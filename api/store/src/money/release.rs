@@ -4,10 +4,9 @@
 
 use pay::Event;
 use types::money::MicroUsdc;
-use types::{LedgerEventId, OperatorId, Timestamp};
+use types::{LedgerEventId, OperatorId, Timestamp, mutate};
 
 use super::Money;
-use super::faults::may_release_again;
 use super::post::{Posted, Posting, post};
 use crate::Error;
 use crate::row::Columns;
@@ -88,7 +87,7 @@ impl Money<'_> {
                         // Nothing moves rather than a part of it; `check` names the account.
                         return Ok(Change::Undo(0));
                     }
-                    may_release_again(cx, &key).await?;
+                    mutate!(Bug::ReleasedTwice => super::faults::hold_again(cx, &key).await?);
                     Ok(Change::Keep(rows.len() as u64))
                 })
             })

@@ -9,11 +9,10 @@ use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
 use types::money::MicroUsdc;
 use types::vocabulary::{ItemKind, PaidWith, PointsKind};
-use types::{AgentId, LedgerEventId, OperatorId, SaleId, Timestamp};
+use types::{AgentId, LedgerEventId, OperatorId, SaleId, Timestamp, mutate};
 
 use super::entitlements::{self, Owner};
-use super::faults::{may_charge_whole, may_forget_sale, may_lose_cent, may_pay_trial};
-use super::post::{Posted, Posting};
+use super::post::{Posted, Posting, post};
 use crate::Error;
 use crate::points::{self, NewPoints};
 use crate::row::Columns;
@@ -159,15 +158,16 @@ pub(crate) struct NewSale<'a> {
 impl NewSale<'_> {
     /// Returns the sale as it is stored.
     pub(crate) fn sale(&self) -> Sale {
+        let split = self.fee.split(self.price);
+        mutate!(Bug::FeeTooHigh => let split = super::faults::lose_cent(split));
+        mutate!(Bug::FeeOnWhole => let split = super::faults::charge_whole(self.price));
         let split = match self.paid_with {
             // Given credits pay nobody: the seller gets points, the platform nothing.
             PaidWith::Given => Split {
                 fee: MicroUsdc(0),
                 share: MicroUsdc(0),
             },
-            PaidWith::Credits | PaidWith::X402 => {
-                may_charge_whole(may_lose_cent(self.fee.split(self.price)), self.price)
-            }
+            PaidWith::Credits | PaidWith::X402 => split,
         };
         Sale {
             id: self.id,
@@ -222,25 +222,10 @@ pub(crate) async fn record(cx: &mut AnyConnection, sale: &Sale, event: LedgerEve
             return Ok(Recorded::Owned);
         }
     }
-    let id = sale.id.to_string();
-    let posted = match (sale.paid_with, sale.buyer) {
-        (PaidWith::Credits, Some(buyer)) => Event::sale(&id, buyer, sale.seller, sale.split()),
-        (PaidWith::Given, Some(buyer)) => may_pay_trial(Event::trial_sale(&id, buyer, sale.price), sale.seller),
-        // Credits without an operator do not exist, so this is a payment by a wallet.
-        _ => Event::sale_by_x402(&id, sale.seller, sale.split()),
-    };
     // Before the event, whose key is the sale's id: the check of the ledger finds neither without the
     // other.
     insert(cx, sale).await?;
-    let posting = Posting {
-        id: event,
-        asset: &sale.asset,
-        event: &posted,
-        at: sale.sold_at,
-        subject: &sale.item,
-        actor: &sale.agent.map(|agent| agent.to_string()).unwrap_or_default(),
-    };
-    match may_forget_sale(cx, &posting).await? {
+    match move_money(cx, sale, event).await? {
         Posted::Done => {}
         Posted::Short(_) => return Ok(Recorded::Short),
         Posted::Full(_) => return Ok(Recorded::Full),
@@ -249,6 +234,28 @@ pub(crate) async fn record(cx: &mut AnyConnection, sale: &Sale, event: LedgerEve
     count(cx, sale, 1).await?;
     reward(cx, sale).await?;
     Ok(Recorded::Done)
+}
+
+/// Posts the event of a sale.
+async fn move_money(cx: &mut AnyConnection, sale: &Sale, event: LedgerEventId) -> Result<Posted, Error> {
+    mutate!(Bug::SaleUnpaid => return Ok(Posted::Done));
+    let id = sale.id.to_string();
+    let movement = match (sale.paid_with, sale.buyer) {
+        (PaidWith::Credits, Some(buyer)) => Event::sale(&id, buyer, sale.seller, sale.split()),
+        (PaidWith::Given, Some(buyer)) => Event::trial_sale(&id, buyer, sale.price),
+        // Credits without an operator do not exist, so this is a payment by a wallet.
+        _ => Event::sale_by_x402(&id, sale.seller, sale.split()),
+    };
+    mutate!(Bug::TrialPays => let movement = super::faults::pay_trial(movement, sale));
+    let posting = Posting {
+        id: event,
+        asset: &sale.asset,
+        event: &movement,
+        at: sale.sold_at,
+        subject: &sale.item,
+        actor: &sale.agent.map(|agent| agent.to_string()).unwrap_or_default(),
+    };
+    post(cx, &posting).await
 }
 
 async fn insert(cx: &mut AnyConnection, sale: &Sale) -> Result<(), Error> {

@@ -104,7 +104,7 @@ fn is_suspect(classifier: impl ByteClassifier, buffer: &[u8], start: usize, end:
                 return true;
             }
             let joints = both(low.joints, high.joints) & mine;
-            return may_be_number(classifier, &buffer[start..end], seen, joints);
+            return might_be_number(classifier, &buffer[start..end], seen, joints);
         }
         at += WORD;
     }
@@ -114,7 +114,7 @@ fn is_suspect(classifier: impl ByteClassifier, buffer: &[u8], start: usize, end:
 /// Returns true if ASCII text of at most 64 bytes without marks may contain a person's number.
 #[expect(clippy::inline_always, reason = "only what is inlined is compiled for AVX2")]
 #[inline(always)]
-fn may_be_number(classifier: impl ByteClassifier, text: &[u8], digits: u64, joints: u64) -> bool {
+fn might_be_number(classifier: impl ByteClassifier, text: &[u8], digits: u64, joints: u64) -> bool {
     let gaps = joints & !digits;
     // The carry of each gap after a digit comes out behind the gap. From here on every group of digits is a number by
     // itself, and there are none to close up.
@@ -137,7 +137,7 @@ fn may_be_number(classifier: impl ByteClassifier, text: &[u8], digits: u64, join
     while long != 0 {
         let start = long.trailing_zeros();
         let end = start + (!(digits >> start)).trailing_zeros();
-        if may_stand_alone(text, start as usize, end as usize) {
+        if might_be_lone_number(text, start as usize, end as usize) {
             return true;
         }
         long &= long - 1;
@@ -146,7 +146,7 @@ fn may_be_number(classifier: impl ByteClassifier, text: &[u8], digits: u64, join
 }
 
 /// Returns true if a group of six digits or more, alone between `start` and `end`, may be a person's number.
-fn may_stand_alone(text: &[u8], start: usize, end: usize) -> bool {
+fn might_be_lone_number(text: &[u8], start: usize, end: usize) -> bool {
     let (before, after) = (text[..start].last(), text.get(end));
     let is_letter = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphabetic);
     let within_a_word = is_letter(before) && is_letter(after);

@@ -7,7 +7,7 @@ use super::context::ContextFlags;
 use super::kind::{Kind, Kinds};
 use super::number::{self, Group};
 use super::{alphanumeric, card, email, identity, phone, travel_documents};
-use crate::text::{ByteClasses, byte_classes, may_normalise, normalise};
+use crate::text::{ByteClasses, byte_classes, might_normalise, normalise};
 
 /// The fewest digits any kind of number has: those of a UK national insurance number.
 pub(super) const FEWEST_DIGITS: usize = 6;
@@ -75,8 +75,8 @@ fn is_suspect(seen: ByteClasses, text: &[u8]) -> bool {
     seen.at
         || seen.digits >= FEWEST_DIGITS
         || (seen.angle && memchr::memmem::find(text, b"<<").is_some())
-        || (seen.beyond_ascii && may_normalise(text))
-        || (seen.encoded && may_encode_at(text))
+        || (seen.beyond_ascii && might_normalise(text))
+        || (seen.encoded && might_encode_at(text))
         || (seen.bracket && has_masked_at(text))
 }
 
@@ -101,7 +101,7 @@ fn has_masked_at(text: &[u8]) -> bool {
 }
 
 /// Returns true if there may be an `@` in the encoding of URLs or HTML.
-fn may_encode_at(text: &[u8]) -> bool {
+fn might_encode_at(text: &[u8]) -> bool {
     ["%40", "&#", "&c"]
         .iter()
         .any(|encoded| memchr::memmem::find(text, encoded.as_bytes()).is_some())

@@ -59,7 +59,7 @@ impl PhrasePrefilter {
     }
 
     /// Returns true if `text` may contain a phrase.
-    pub(super) fn may_match(&self, text: &[u8]) -> bool {
+    pub(super) fn might_match(&self, text: &[u8]) -> bool {
         const AT_ONCE: usize = 32;
         let found = |four: [u8; 4]| {
             let place = place(four);
@@ -106,7 +106,7 @@ mod tests {
             for before in 0..70 {
                 for after in [0, 1, 40] {
                     let text = format!("{}{phrase}{}", ".".repeat(before), ".".repeat(after));
-                    assert!(prefilter.may_match(text.as_bytes()), "{text}");
+                    assert!(prefilter.might_match(text.as_bytes()), "{text}");
                 }
             }
         }
@@ -123,7 +123,7 @@ mod tests {
             "abcd",
             "reading 12, taken by the usual instrument in fair weather",
         ] {
-            assert!(!prefilter.may_match(text.as_bytes()), "{text}");
+            assert!(!prefilter.might_match(text.as_bytes()), "{text}");
         }
     }
 }

@@ -178,7 +178,7 @@ mod with_avx2 {
     use pulp::x86::V3;
 
     use super::*;
-    use crate::text::may_normalise;
+    use crate::text::might_normalise;
 
     /// Looks at bytes where the instructions for it may be used.
     struct Look(V3, [u8; CHUNK]);
@@ -211,7 +211,7 @@ mod with_avx2 {
                 assert_eq!(words.lines, bit(byte == b'_'), "{byte:#x}");
                 let others = u32::MAX ^ bit(true);
                 assert_eq!(words.letters, others | bit(byte.is_ascii_alphabetic()), "{byte:#x}");
-                let marked = b"@<([{%&".contains(&byte) || may_normalise(&[byte]) || matches!(byte, 0xF1 | 0xFF);
+                let marked = b"@<([{%&".contains(&byte) || might_normalise(&[byte]) || matches!(byte, 0xF1 | 0xFF);
                 assert_eq!(seen.marks, bit(marked), "{byte:#x}");
             }
         }
