@@ -4,11 +4,11 @@
 //! of clients on the web, and with the table of operations.
 
 mod documents;
-mod storage;
 #[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use oauth::client::Client;
 use oauth::document::is_document_url;
@@ -19,12 +19,13 @@ use types::Clock;
 
 pub(crate) use documents::Asker;
 pub use documents::{FetchError, Web};
-pub use storage::Database;
-pub(crate) use storage::{KEPT, REMEMBERED, UNUSED};
 
 use crate::error::{ApiError, chain};
 use crate::names;
 
+/// Time for which a registered client may be without any consent. Apps keep their id and register only once, also if the
+/// person signs in much later.
+pub(crate) const UNUSED: Duration = Duration::from_hours(24 * 90);
 /// Seconds after which a document without a place may be asked for again.
 const RETRY_SECONDS: u64 = 5;
 
@@ -60,9 +61,8 @@ impl Apps {
 
     /// Creates the authorization server of an issuer.
     pub fn new(issuer: Issuer, store: Store, clock: Arc<dyn Clock>, web: Web) -> Self {
-        let storage = Arc::new(Database::new(store));
         Self {
-            server: Server::new(issuer, storage, Arc::clone(&clock)).reserving(names::is_reserved_for_apps),
+            server: Server::new(issuer, Arc::new(store), Arc::clone(&clock)).reserving(names::is_reserved_for_apps),
             web: Arc::new(web),
             clock,
         }

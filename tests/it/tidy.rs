@@ -29,7 +29,7 @@ const EDGES: [(&str, &[&str]); 25] = [
     ),
     ("x402", &["types", "outbound"]),
     ("pay", &["types"]),
-    ("store", &["types", "pay"]),
+    ("store", &["types", "pay", "oauth"]),
     ("client", &["types", "proof"]),
     ("mail", &["types"]),
     ("oauth", &["types"]),

@@ -2,6 +2,8 @@
 //!
 //! Invariant: a token is for exactly one resource, and `spend` exists for [`Resource::Mcp`] only.
 
+use std::str::FromStr;
+
 use url::Url;
 
 use crate::redirect::LOOPBACK;
@@ -34,6 +36,20 @@ impl Resource {
             Self::Mcp => Scopes::ALL,
             Self::Directory => Scopes::of(&[Scope::Read, Scope::Write]),
         }
+    }
+}
+
+/// A text is the path of no resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the resources are `/mcp` and `/mcp/directory`")]
+pub struct UnknownResource;
+
+impl FromStr for Resource {
+    type Err = UnknownResource;
+
+    fn from_str(path: &str) -> Result<Self, UnknownResource> {
+        let found = Self::ALL.into_iter().find(|resource| resource.path() == path);
+        found.ok_or(UnknownResource)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Scopes: the kinds of act that a token allows.
 
 use std::fmt;
+use std::str::FromStr;
 
 /// A kind of act.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -101,6 +102,14 @@ impl Scopes {
     pub fn words(self) -> impl Iterator<Item = &'static str> {
         let kept = Scope::ALL.into_iter().filter(move |scope| self.contains(*scope));
         kept.map(Scope::word)
+    }
+}
+
+impl FromStr for Scopes {
+    type Err = UnknownScope;
+
+    fn from_str(text: &str) -> Result<Self, UnknownScope> {
+        Self::parse(text)
     }
 }
 

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use store::{Error, Store};
+use store::{CONNECTIONS_KEPT, Error, Store, TOKENS_KEPT};
 use tokio_util::sync::CancellationToken;
 use types::{Clock, Timestamp};
 
@@ -64,10 +64,10 @@ impl AccountSweeper {
             .await?;
         let oauth = self.store.oauth();
         let apps = oauth
-            .prune(now, now.minus(apps::KEPT), now.minus(apps::REMEMBERED))
+            .prune(now, now.minus(TOKENS_KEPT), now.minus(CONNECTIONS_KEPT))
             .await?;
         let clients = oauth
-            .clients_prune(now.minus(apps::UNUSED), now.minus(apps::KEPT), NEWEST_CLIENTS, CLIENTS)
+            .clients_prune(now.minus(apps::UNUSED), now.minus(TOKENS_KEPT), NEWEST_CLIENTS, CLIENTS)
             .await?;
         Ok(claims + unverified + apps + clients + accounts.tidy(now).await?)
     }
@@ -75,6 +75,8 @@ impl AccountSweeper {
 
 #[cfg(test)]
 mod tests {
+    use oauth::Storage as _;
+
     use super::*;
     use crate::testing::Service;
 
@@ -86,7 +88,7 @@ mod tests {
         let id = registered["client_id"].as_str().unwrap();
         let (store, clock) = (service.app.store.clone(), Arc::clone(&service.app.clock));
         let sweeper = AccountSweeper::new(store, clock, Duration::from_mins(1));
-        let is_known = async || service.app.store.oauth().client(id).await.unwrap().is_some();
+        let is_known = async || service.app.store.client(id).await.unwrap().is_some();
         service.clock.advance(Duration::from_hours(24 * 89));
         sweeper.sweep().await.unwrap();
         assert!(is_known().await);

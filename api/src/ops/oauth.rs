@@ -445,6 +445,7 @@ async fn client(cx: &Cx, credentials: &Credentials, giver: Option<OperatorId>) -
 #[cfg(test)]
 mod tests {
     use http::Request;
+    use oauth::{Challenge, Code, Grant, Hash, Scopes, Storage as _};
 
     use super::*;
     use crate::testing::{Got, Service};
@@ -481,19 +482,20 @@ mod tests {
         let (store, now) = (&service.app.store, service.app.clock.now());
         let operator = store.operator_by_email("ada@example.org").await.unwrap().unwrap().id;
         let agent = store.accounts().agents_of(operator, now).await.unwrap()[0].id;
-        let given = store::OAuthCode {
-            grant: store::OAuthGrant {
+        let given = Code {
+            grant: Grant {
                 client_id: "https://app.invalid/app.json".to_owned(),
                 operator,
                 agent,
-                resource: Resource::Mcp.path().to_owned(),
-                scopes: "read".to_owned(),
+                resource: Resource::Mcp,
+                scopes: Scopes::of(&[Scope::Read]),
             },
             redirect_uri: "https://app.invalid/callback".to_owned(),
-            challenge: [0; 32],
+            challenge: Challenge::from_bytes([0; 32]),
             expires_at: now.plus(Duration::from_mins(1)),
         };
-        store.oauth().code_add(crate::auth::hash("wtg_1"), given).await.unwrap();
+        let hash = Hash(crate::auth::hash("wtg_1"));
+        store.add_code(hash, &given).await.unwrap();
         let unknown = answered(&service, "/oauth/token", &code).await;
         assert_eq!(
             (unknown.status.as_u16(), unknown.json()),

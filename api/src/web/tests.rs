@@ -1,4 +1,7 @@
 use http::Request;
+use oauth::client::{Auth, Client};
+use oauth::redirect::Application;
+use oauth::{Scope, Scopes, Storage as _};
 
 use super::*;
 use crate::testing::browser::{Browser, EMAIL, form};
@@ -380,12 +383,18 @@ async fn an_app_that_is_called_like_the_service_is_refused() {
         ("app_a", "Sluice", "app.example"),
         ("app_b", "Tide desk", "a;b.example"),
     ] {
-        let metadata = serde_json::json!({
-            "name": name, "uri": null, "redirect_uris": [format!("https://{host}/callback")], "is_web": false,
-            "scopes": "read", "may_refresh": true,
-        });
-        let (oauth, now) = (service.app.store.oauth(), service.app.clock.now());
-        oauth.client_add(id, &metadata.to_string(), now).await.unwrap();
+        let client = Client {
+            id: id.to_owned(),
+            name: Some(name.to_owned()),
+            uri: None,
+            redirect_uris: vec![format!("https://{host}/callback")],
+            application: Application::Native,
+            scopes: Scopes::of(&[Scope::Read]),
+            may_refresh: true,
+            auth: Auth::None,
+            registered_at: service.app.clock.now(),
+        };
+        service.app.store.add_client(&client).await.unwrap();
         let request = form(&[
             ("client_id", id),
             ("redirect_uri", &format!("https://{host}/callback")),

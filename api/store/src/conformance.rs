@@ -130,7 +130,7 @@ macro_rules! store_suite {
             points: a_merged_batch_gives_points_once, batches_count_for_a_place_where_others_read, events_are_listed_newest_first,
                 the_ranking_is_by_points_and_period;
             activity: the_feed_has_what_anybody_may_see;
-            apps: an_agent_that_is_down_acts_through_no_app, a_consent_makes_one_agent,
+            apps: the_authorization_server_finds_its_records, an_agent_that_is_down_acts_through_no_app, a_consent_makes_one_agent,
                 a_registered_client_goes_when_nothing_is_left_of_it, a_crowd_of_clients_is_thinned;
             moderation: a_report_is_kept_once_within_a_day, one_of_many_twins_is_a_report,
                 a_unit_comes_down_and_back, a_dataset_stays_with_buyers_for_some_reasons,

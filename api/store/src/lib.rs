@@ -14,6 +14,7 @@
 mod accounts;
 mod activity;
 mod allowances;
+mod apps;
 mod audit;
 mod call_keys;
 mod check;
@@ -34,7 +35,6 @@ mod knowledge;
 mod losses;
 mod moderation;
 mod money;
-mod oauth;
 mod outcomes;
 mod payments;
 mod points;
@@ -68,6 +68,7 @@ pub use accounts::{
 };
 pub use activity::{Activity, Feed, Merges};
 pub use allowances::Allowance;
+pub use apps::{AppConnection, CONNECTIONS_KEPT, ConnectedApp, OAuth, TOKENS_KEPT};
 pub use audit::AuditEntry;
 pub use call_keys::{CallKey, KeyUsed};
 pub use check::{ContributionEntry, ProjectEntries, ProjectEntry, VersionEntry};
@@ -100,10 +101,6 @@ pub use money::{
     EgressLeased, Entry, EntryCursor, EntryFilter, Granted, Money, MoneyFault, NewDeposit, NewDispute, NewGrant,
     NewPayout, NewPurchase, Offer, Payable, PayoutPicked, PayoutRow, PayoutState, Purchased, Sale, SaleState,
     SaleTerms, Seal, Seller, Settled, Settlement, StorageCharged, Treasury, WalletRefund,
-};
-pub use oauth::{
-    AppConnection, ConnectedApp, OAuth, OAuthAccess, OAuthCode, OAuthConnection, OAuthGrant, OAuthRedeemed,
-    OAuthRotation,
 };
 pub use outcomes::{Applied, OutcomeRow};
 pub use payments::{

@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use api::Operations;
 use api::accounts::{ClaimCodeParts, ClaimCodeText};
+use oauth::{Access, Hash, Scopes, Storage as _};
 use reqwest::Method;
 use reqwest::redirect::Policy;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use store::{
     AgentCreated, Allowance, ClaimCodeAdded, HourlyLimit, Language, NewAgent, NewClaimCode, NewSession, NewToken,
-    NewUnit, OAuthAccess, Store, TokenAdded, UnitOutcome, UnitSubmitted,
+    NewUnit, Store, TokenAdded, UnitOutcome, UnitSubmitted,
 };
 use tempfile::TempDir;
 use tests::apps::{App, Wish};
@@ -271,12 +272,13 @@ impl Site {
         // One whose hour is over.
         let connection = oauth.connections_of(operator, now()).await.unwrap().remove(0);
         let expired = secret("wta");
-        let access = OAuthAccess {
-            connection: connection.id,
-            scopes: "read write spend".to_owned(),
+        let access = Access {
+            connection: connection.id.parse().unwrap(),
+            scopes: Scopes::ALL,
             expires_at: Timestamp::from_micros(now().micros() - 1),
         };
-        assert!(oauth.access_add(Sha256::digest(&expired).into(), access).await.unwrap());
+        let hash = Hash(Sha256::digest(&expired).into());
+        assert!(self.store.add_access(hash, &access).await.unwrap());
         tokens.push(("oauth_expired", expired));
         // One of an agent that was removed, of a connection that was ended, and of a person who is suspended.
         let (removed, _) = self.agent(operator).await;

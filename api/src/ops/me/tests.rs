@@ -1,7 +1,8 @@
 use std::time::Duration;
 
+use oauth::family::Family;
+use oauth::{Access, Challenge, Code, Connection, ConnectionId, Grant, Hash, Redeemed, Resource, Scopes, Storage as _};
 use serde_json::{Value, json};
-use store::{OAuthAccess, OAuthCode, OAuthConnection, OAuthGrant, OAuthRedeemed};
 use types::{AgentId, Clock as _, OperatorId};
 
 use crate::ops::knowledge::tests::World;
@@ -15,38 +16,35 @@ async fn operator_of(service: &Service, credential: &str) -> OperatorId {
 
 /// Connects an app that acts as an agent with these scopes, and returns its token.
 async fn app_of(service: &Service, agent: &Value, scopes: &str) -> String {
-    let (oauth, now) = (service.app.store.oauth(), service.clock.now());
-    let grant = OAuthGrant {
+    let (store, now) = (&service.app.store, service.clock.now());
+    let grant = Grant {
         client_id: "https://app.invalid/app.json".to_owned(),
         operator: agent["operator"]["id"].as_str().unwrap().parse().unwrap(),
         agent: agent["agentId"].as_str().unwrap().parse().unwrap(),
-        resource: "/mcp".to_owned(),
-        scopes: scopes.to_owned(),
+        resource: Resource::Mcp,
+        scopes: Scopes::parse(scopes).unwrap(),
     };
-    let (code, ends_at) = (crate::auth::hash("wtg_1"), now.plus(Duration::from_hours(1)));
-    let given = OAuthCode {
+    let (code, expires_at) = (Hash(crate::auth::hash("wtg_1")), now.plus(Duration::from_hours(1)));
+    let given = Code {
         grant: grant.clone(),
         redirect_uri: "https://app.invalid/callback".to_owned(),
-        challenge: [0; 32],
-        expires_at: ends_at,
+        challenge: Challenge::from_bytes([0; 32]),
+        expires_at,
     };
-    oauth.code_add(code, given).await.unwrap();
-    let connection = OAuthConnection {
-        id: "connection".to_owned(),
+    store.add_code(code, &given).await.unwrap();
+    let connection = Connection {
+        id: ConnectionId::new(now),
         grant,
-        began_at: now,
-        ends_at,
-        current: 0,
-        rotated: None,
-        ended_at: None,
+        family: Family::new(now),
     };
-    let access = OAuthAccess {
-        connection: "connection".to_owned(),
-        scopes: scopes.to_owned(),
-        expires_at: ends_at,
+    let access = Access {
+        connection: connection.id,
+        scopes: connection.grant.scopes,
+        expires_at,
     };
-    let redeemed = oauth.redeem(code, connection, None, crate::auth::hash("wta_1"), access);
-    assert_eq!(redeemed.await.unwrap(), OAuthRedeemed::Now);
+    let token = (Hash(crate::auth::hash("wta_1")), &access);
+    let redeemed = store.redeem(code, &connection, None, token);
+    assert_eq!(redeemed.await.unwrap(), Redeemed::Now);
     "wta_1".to_owned()
 }
 

@@ -11,7 +11,7 @@ use types::{AgentId, OperatorId, Timestamp};
 use super::operators;
 use crate::row::Columns;
 use crate::writer::Change;
-use crate::{Accounts, Error, oauth};
+use crate::{Accounts, Error, apps};
 
 /// Agent of an operator, with the keys that are valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -168,7 +168,7 @@ impl Accounts<'_> {
                         .bind(agent.to_string())
                         .execute(&mut *cx)
                         .await?;
-                    oauth::end_all(cx, oauth::Of::Agent(agent), now).await?;
+                    apps::end_all(cx, apps::Of::Agent(agent), now).await?;
                     Ok(Change::Keep(true))
                 })
             })

@@ -11,7 +11,7 @@ use types::{OperatorId, Timestamp};
 use super::mail::{self, Mail};
 use crate::row::{Columns, texts};
 use crate::writer::Change;
-use crate::{Error, Store, oauth};
+use crate::{Error, Store, apps};
 
 /// An operator to create, verified and active from the start.
 #[derive(Clone, Debug)]
@@ -230,7 +230,7 @@ impl Store {
                 }
                 // Tokens and keys stay and are refused while the suspension lasts; these would outlive it.
                 if let Some(since) = since {
-                    oauth::end_all(cx, oauth::Of::Operator(id), since).await?;
+                    apps::end_all(cx, apps::Of::Operator(id), since).await?;
                     for statement in [
                         "DELETE FROM sessions WHERE operator_id = $1",
                         "DELETE FROM mail_links WHERE operator_id = $1 AND purpose = 'sign_in'",

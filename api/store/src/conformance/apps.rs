@@ -1,13 +1,87 @@
 //! Scenarios about apps that act as an agent.
 
+use std::sync::Arc;
+
+use oauth::client::{Auth, Client};
+use oauth::conformance;
+use oauth::family::Family;
+use oauth::redirect::Application;
+use oauth::{
+    Access, Challenge, Code, Connection, ConnectionId, Grant, Hash, Redeemed, Resource, Scope, Scopes, Storage as _,
+};
+use types::{AgentId, OperatorId};
+
 use super::fixture::{agent, at, new_agent, open, operator, race};
 use super::moderation::{back, down};
-use crate::{
-    AgentCreated, NewConsent, OAuthAccess, OAuthCode, OAuthConnection, OAuthGrant, OAuthRedeemed, ReportKind,
-    ReportReason,
-};
+use crate::{AgentCreated, NewConsent, ReportKind, ReportReason, Store};
 
 const HOUR: i64 = 3_600;
+
+/// Codes, connections and tokens are kept as the authorization server requires of its storage.
+pub async fn the_authorization_server_finds_its_records(url: &str) {
+    let store = open(url).await;
+    let operator = operator(&store, "ada@example.org").await;
+    let agent = agent(&store, operator, "talker").await;
+    conformance::run(&conformance::Fixture {
+        storage: Arc::new(store),
+        operator,
+        agent,
+        now: at(HOUR),
+    })
+    .await;
+}
+
+/// Returns a grant to the app with this identifier.
+fn grant(client: &str, operator: OperatorId, agent: AgentId) -> Grant {
+    Grant {
+        client_id: client.to_owned(),
+        operator,
+        agent,
+        resource: Resource::Mcp,
+        scopes: Scopes::of(&[Scope::Read, Scope::Write]),
+    }
+}
+
+/// Returns a code for a grant that ends at a second.
+fn code(grant: &Grant, expires_at: i64) -> Code {
+    Code {
+        grant: grant.clone(),
+        redirect_uri: "https://app.example/cb".to_owned(),
+        challenge: Challenge::from_bytes([0; 32]),
+        expires_at: at(expires_at),
+    }
+}
+
+/// Returns a connection that begins at a second, with an access token of an hour.
+fn connection(grant: Grant, now: i64) -> (Connection, Access) {
+    let connection = Connection {
+        id: ConnectionId::new(at(now)),
+        grant,
+        family: Family::new(at(now)),
+    };
+    let access = Access {
+        connection: connection.id,
+        scopes: connection.grant.scopes,
+        expires_at: at(now + HOUR),
+    };
+    (connection, access)
+}
+
+/// Adds a registered client.
+async fn register(store: &Store, id: &str, now: i64) {
+    let client = Client {
+        id: id.to_owned(),
+        name: None,
+        uri: None,
+        redirect_uris: Vec::new(),
+        application: Application::Web,
+        scopes: Scopes::ALL,
+        may_refresh: true,
+        auth: Auth::None,
+        registered_at: at(now),
+    };
+    store.add_client(&client).await.unwrap();
+}
 
 /// A takedown of an agent ends its connections, and while it lasts the agent is connected to no app again.
 pub async fn an_agent_that_is_down_acts_through_no_app(url: &str) {
@@ -16,46 +90,22 @@ pub async fn an_agent_that_is_down_acts_through_no_app(url: &str) {
     let agent = agent(&store, operator, "talker").await;
     let oauth = store.oauth();
     let connect = async |number: u8, now: i64| {
-        let grant = OAuthGrant {
-            client_id: "app_1".to_owned(),
-            operator,
-            agent,
-            resource: "/mcp".to_owned(),
-            scopes: "read write".to_owned(),
-        };
-        let code = OAuthCode {
-            grant: grant.clone(),
-            redirect_uri: "https://app.example/cb".to_owned(),
-            challenge: [0; 32],
-            expires_at: at(now + 60),
-        };
-        oauth.code_add([number; 32], code).await.unwrap();
-        let connection = OAuthConnection {
-            id: format!("connection-{number}"),
-            grant,
-            began_at: at(now),
-            ends_at: at(now + 24 * HOUR),
-            current: 0,
-            rotated: None,
-            ended_at: None,
-        };
-        let access = OAuthAccess {
-            connection: connection.id.clone(),
-            scopes: connection.grant.scopes.clone(),
-            expires_at: at(now + HOUR),
-        };
+        let grant = grant("app_1", operator, agent);
+        let code_hash = Hash([number; 32]);
+        store.add_code(code_hash, &code(&grant, now + 60)).await.unwrap();
+        let (connection, access) = connection(grant, now);
         let token = [number + 100; 32];
-        let redeemed = oauth.redeem([number; 32], connection, None, token, access).await;
+        let redeemed = store.redeem(code_hash, &connection, None, (Hash(token), &access)).await;
         let app = oauth.app(&token, at(now + 1)).await.unwrap();
         (redeemed.unwrap(), app.is_some())
     };
-    assert_eq!(connect(1, 10).await, (OAuthRedeemed::Now, true));
+    assert_eq!(connect(1, 10).await, (Redeemed::Now, true));
     let item = agent.to_string();
     let takedown = down(&store, ReportKind::Agent, &item, ReportReason::Spam, at(20)).await;
     assert_eq!(oauth.app(&[101; 32], at(21)).await.unwrap(), None);
-    assert_eq!(connect(2, 30).await, (OAuthRedeemed::Unknown, false));
+    assert_eq!(connect(2, 30).await, (Redeemed::Unknown, false));
     back(&store, takedown.id, at(40)).await;
-    assert_eq!(connect(3, 50).await, (OAuthRedeemed::Now, true));
+    assert_eq!(connect(3, 50).await, (Redeemed::Now, true));
 }
 
 /// A consent makes one agent, also when it is sent by many at once; another request, another person, another day and an agent
@@ -119,45 +169,29 @@ pub async fn a_registered_client_goes_when_nothing_is_left_of_it(url: &str) {
     let operator = operator(&store, "ada@example.org").await;
     let agent = agent(&store, operator, "talker").await;
     let oauth = store.oauth();
-    let grant = |client: &str| OAuthGrant {
-        client_id: client.to_owned(),
-        operator,
-        agent,
-        resource: "/mcp".to_owned(),
-        scopes: "read".to_owned(),
-    };
     for (client, now) in [("idle", 1), ("asked", 2), ("used", 3), ("idle-too", 4), ("new", 900)] {
-        oauth.client_add(client, "{}", at(now)).await.unwrap();
+        register(&store, client, now).await;
     }
+    let grant = |client: &str| grant(client, operator, agent);
     for (number, client, expires_at) in [(1, "asked", 2_000), (2, "used", 200)] {
-        let code = OAuthCode {
-            grant: grant(client),
-            redirect_uri: "https://app.example/cb".to_owned(),
-            challenge: [0; 32],
-            expires_at: at(expires_at),
-        };
-        oauth.code_add([number; 32], code).await.unwrap();
+        let code = code(&grant(client), expires_at);
+        store.add_code(Hash([number; 32]), &code).await.unwrap();
     }
-    let connection = OAuthConnection {
-        id: "connection".to_owned(),
-        grant: grant("used"),
-        began_at: at(100),
-        ends_at: at(500),
-        current: 0,
-        rotated: None,
-        ended_at: None,
-    };
-    let access = OAuthAccess {
-        connection: connection.id.clone(),
-        scopes: "read".to_owned(),
-        expires_at: at(300),
-    };
-    let redeemed = oauth.redeem([2; 32], connection, Some([3; 32]), [4; 32], access).await;
-    assert_eq!(redeemed.unwrap(), OAuthRedeemed::Now);
+    let (connection, access) = connection(grant("used"), 100);
+    let redeemed = store
+        .redeem(
+            Hash([2; 32]),
+            &connection,
+            Some(Hash([3; 32])),
+            (Hash([4; 32]), &access),
+        )
+        .await;
+    assert_eq!(redeemed.unwrap(), Redeemed::Now);
+    store.end(connection.id, at(500)).await.unwrap();
     let registered = async || {
         let mut found = Vec::new();
         for client in ["idle", "asked", "used", "idle-too", "new"] {
-            found.extend(oauth.client(client).await.unwrap().map(|_| client));
+            found.extend(store.client(client).await.unwrap().map(|_| client));
         }
         found
     };
@@ -170,7 +204,7 @@ pub async fn a_registered_client_goes_when_nothing_is_left_of_it(url: &str) {
     );
     // The connection has ended and its tokens are gone, and it is remembered.
     oauth.prune(at(1_000), at(600), at(400)).await.unwrap();
-    assert_eq!(oauth.refresh([3; 32]).await.unwrap(), None);
+    assert_eq!(store.refresh(Hash([3; 32])).await.unwrap(), None);
     assert_eq!(oauth.clients_prune(at(800), at(800), 9, 9).await.unwrap(), 1);
     assert_eq!(registered().await, ["asked", "used", "new"]);
     oauth.prune(at(2_000), at(600), at(600)).await.unwrap();
@@ -183,12 +217,12 @@ pub async fn a_crowd_of_clients_is_thinned(url: &str) {
     let store = open(url).await;
     let oauth = store.oauth();
     for (client, registered) in [("first", 10), ("second", 20), ("third", 30), ("fourth", 40)] {
-        oauth.client_add(client, "{}", at(registered)).await.unwrap();
+        register(&store, client, registered).await;
     }
     let left = async || {
         let mut found = Vec::new();
         for client in ["first", "second", "third", "fourth"] {
-            found.extend(oauth.client(client).await.unwrap().map(|_| client));
+            found.extend(store.client(client).await.unwrap().map(|_| client));
         }
         found
     };

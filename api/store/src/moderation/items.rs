@@ -11,7 +11,7 @@ use crate::knowledge::SHOWN_WORDS;
 use crate::row::{Columns, texts};
 #[cfg(any(test, feature = "testing"))]
 use crate::writer::Change;
-use crate::{Error, comments, knowledge, oauth, service_state};
+use crate::{Error, apps, comments, knowledge, service_state};
 
 impl Moderation<'_> {
     /// Returns true if a viewer may see what an agent said under this number, and the thing that it is about: a comment,
@@ -221,7 +221,7 @@ pub(super) async fn hide(
                 let agent = item.parse().map_err(|_error| malformed())?;
                 // Its keys are refused by the row of the agent; apps that act as it have tokens of
                 // their own.
-                oauth::end_all(cx, oauth::Of::Agent(agent), now).await?;
+                apps::end_all(cx, apps::Of::Agent(agent), now).await?;
             }
         }
         ReportKind::Topic => {
