@@ -15,8 +15,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::error::ApiError;
-use crate::holder_limit::{HolderPermit, holding};
 use crate::schema;
+use crate::state::holder_limit::{HolderPermit, holding};
 
 /// Media type of JSON (RFC 8259).
 pub const JSON: &str = "application/json";

@@ -15,11 +15,11 @@ use sha2::{Digest as _, Sha256};
 use store::{ClaimStatus, Principal};
 use types::Kind;
 
-use crate::app::App;
 use crate::caller::{Actor, Caller, Door, Presented, Scopes};
 use crate::error::ApiError;
 use crate::operation::{Credential, KEY, Spec, Surface};
 use crate::ops::pages::GUIDE;
+use crate::state::app::App;
 
 /// Number of random bytes in a secret.
 const SECRET_BYTES: usize = 32;

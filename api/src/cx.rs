@@ -8,12 +8,12 @@ use oauth::Resource;
 use types::trace::Origin;
 use types::{AgentId, OperatorId, SessionId, Timestamp};
 
-use crate::app::App;
 use crate::caller::{Actor, Caller, Door};
-use crate::egress::Reader;
 use crate::error::ApiError;
 use crate::faults::may_charge_at;
 use crate::operation::{Operations, Scope};
+use crate::state::app::App;
+use crate::state::egress::Reader;
 use crate::web::Visit;
 
 /// Context of one call, after authentication.

@@ -4,8 +4,6 @@
 //! operator. What an operator has bought is remembered for a minute, and no longer than a second after a refund or a
 //! takedown; what it has not bought is not remembered.
 
-mod bought;
-
 use std::sync::Arc;
 
 use pay::Quote;
@@ -15,14 +13,13 @@ use types::money::MicroUsdc;
 use types::vocabulary::ItemKind;
 use types::{Kind, OperatorId, Timestamp, Version};
 
-pub(crate) use bought::Entitlements;
-
-use crate::app::App;
 use crate::auth;
 use crate::caller::Caller;
 use crate::cx::Cx;
 use crate::error::ApiError;
 use crate::operation::Item;
+use crate::price::dataset_price;
+use crate::state::app::App;
 
 pub(crate) mod requests;
 pub(crate) mod units;
@@ -46,16 +43,11 @@ fn decide(caller: Option<OperatorId>, project: &Project) -> Entitlement {
         _ if owns => Entitlement::Granted,
         (Visibility::Private, _) => Entitlement::Hidden,
         (Visibility::Public, Access::Public) => Entitlement::Granted,
-        (Visibility::Public, Access::Paid) => match price_of(project.price_micro) {
+        (Visibility::Public, Access::Paid) => match dataset_price(project.price_micro) {
             MicroUsdc(0) => Entitlement::Granted,
             price => Entitlement::Priced(price),
         },
     }
-}
-
-/// Returns the price of a version of a paid project: its own, or the platform's default.
-pub(crate) fn price_of(micro: Option<i64>) -> MicroUsdc {
-    micro.map_or(pay::DATASET_DEFAULT, MicroUsdc)
 }
 
 /// Returns the project with this slug if the caller may know of it, otherwise a 404.

@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 use store::{Job, LinkPurpose, Mail, NewJob};
 use types::{Kind, LinkId, OperatorId, ReportId, TakedownId, Timestamp};
 
-use crate::app::App;
 use crate::auth;
 use crate::error::ApiError;
 use crate::flow::jobs::Failure;
 use crate::flow::jobs::mail::Compose;
 use crate::ids;
+use crate::state::app::App;
 
 mod moderation;
 

@@ -15,33 +15,21 @@
 
 pub mod accounts;
 pub mod answer;
-pub mod app;
 pub mod apps;
 pub mod auth;
-mod bodies;
-mod caches;
 pub mod caller;
 pub mod codes;
 pub mod config;
 pub mod cx;
-pub mod direct;
-pub mod drain;
-pub mod egress;
 mod entitlement;
 pub mod error;
 mod faults;
 pub mod flow;
-mod holder_limit;
 mod ids;
-mod kept;
 pub mod keys;
-mod leaderboard;
 pub mod letters;
 pub mod licenses;
-pub mod limit;
-mod links;
 pub mod names;
-pub mod open_files;
 pub mod openapi;
 pub mod operation;
 mod ops;
@@ -51,29 +39,26 @@ pub mod previews;
 pub mod price;
 pub mod probes;
 mod problem;
-pub mod readers;
 mod rendered;
 mod rest;
 mod room;
-pub mod sandbox;
+mod rules;
 pub mod schema;
 pub mod seals;
-pub mod search;
 mod standing;
+pub mod state;
 #[cfg(test)]
 mod testing;
 mod tools;
-pub mod usage;
 mod web;
 mod wire;
 
-pub use app::{App, Process};
 pub use apps::Apps;
 pub use config::{Config, Limits};
 pub use error::ApiError;
 pub use operation::Operations;
-pub use ops::uploads::UploadPlane;
 pub use rest::{REQUEST_ID, client_address};
+pub use state::app::{App, Process};
 
 /// Returns the service as a router. The server must give each request its peer as `ConnectInfo<SocketAddr>`
 /// (`into_make_service_with_connect_info`).

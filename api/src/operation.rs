@@ -21,14 +21,14 @@ use types::OperatorId;
 
 use self::meters::Meters;
 use crate::answer::{Answer, JSON, Output};
-use crate::app::App;
 use crate::auth;
 use crate::caller::{Door, Incoming};
 use crate::cx::Cx;
 use crate::entitlement;
 use crate::error::ApiError;
-use crate::limit::{Decision, Source};
 use crate::schema::{Bound, InputSchema};
+use crate::state::app::App;
+use crate::state::limit::{Decision, Source};
 
 mod audit;
 mod limits;

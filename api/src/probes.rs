@@ -26,9 +26,9 @@ use store::Store;
 use types::{Timestamp, metric};
 
 use crate::answer::JSON;
-use crate::drain::Drain;
-use crate::limit::{Health, Limiter};
-use crate::open_files::OpenFiles;
+use crate::state::drain::Drain;
+use crate::state::limit::{Health, Limiter};
+use crate::state::open_files::OpenFiles;
 
 /// Time limit for the answer of the database, or of the log of a worker.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -144,7 +144,7 @@ mod tests {
     use tower::ServiceExt as _;
 
     use super::*;
-    use crate::limit::{Counters, Decision, Memory, Rule, Source, Unavailable};
+    use crate::state::limit::{Counters, Decision, Memory, Rule, Source, Unavailable};
     use crate::testing::{Service, config, limits};
 
     #[tokio::test]

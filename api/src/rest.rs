@@ -20,12 +20,12 @@ use http::{HeaderMap, Method, StatusCode};
 use types::Kind;
 
 use crate::answer::{Answer as _, JSON, Output};
-use crate::app::App;
-use crate::bodies::Holder;
 use crate::caller::{Door, Incoming, Presented};
 use crate::error::ApiError;
 use crate::operation::{Effect, Operation, Operations, Surface};
 use crate::probes;
+use crate::state::app::App;
+use crate::state::bodies::Holder;
 use crate::web::{self, Frame, Visit};
 
 mod body;

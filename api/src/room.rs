@@ -6,6 +6,7 @@
 //! - The first item of a page always fits, so that each page goes on from the one before.
 //! - Outside of MCP there is no bound, and nothing is measured.
 
+use crate::state::page_size::PageSize;
 use std::io;
 
 use serde::Serialize;
@@ -27,31 +28,6 @@ pub(crate) struct Room {
     /// Bytes left; `None` where there is no bound.
     left: Option<usize>,
     is_empty: bool,
-}
-
-/// Size at which a page of records ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct PageSize {
-    most: usize,
-    /// True if no record but the first takes the page beyond the size; false if the record that reaches it is the last.
-    is_strict: bool,
-}
-
-impl PageSize {
-    /// Size of a page outside of MCP. It bounds the memory of a page of large records.
-    pub(crate) const LARGE: Self = Self {
-        most: 8 << 20,
-        is_strict: false,
-    };
-
-    /// Returns true if a page that has `bytes` of records ends before a record of `next` bytes.
-    pub(crate) const fn ends_before(self, bytes: usize, next: usize) -> bool {
-        if self.is_strict {
-            bytes > 0 && bytes.saturating_add(next) > self.most
-        } else {
-            bytes >= self.most
-        }
-    }
 }
 
 /// Part of a text.
@@ -206,6 +182,7 @@ impl io::Write for Count {
 
 #[cfg(test)]
 mod tests {
+    use crate::state::page_size::PageSize;
     use serde_json::json;
 
     use super::*;

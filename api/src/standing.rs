@@ -11,7 +11,7 @@ use store::Store;
 use types::{DatasetId, Kind, OperatorId, Timestamp};
 
 use crate::error::ApiError;
-use crate::links::Account;
+use crate::state::links::Account;
 
 /// Time for which an answer of the database counts.
 const CACHE_LIFETIME: Duration = Duration::from_secs(1);

@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 use types::{Kind, Timestamp};
 
 use crate::answer::{Answer, HTML, Output};
-use crate::app::App;
 use crate::auth;
 use crate::caller::Presented;
 use crate::error::ApiError;
+use crate::state::app::App;
 
 /// Cookie of a session. The prefix makes browsers take it only from this host, by TLS or loopback (RFC 6265bis section
 /// 4.1.3.2).

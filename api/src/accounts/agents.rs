@@ -7,10 +7,10 @@ use std::time::Duration;
 use store::{AgentCreated, NewAgent, NewConsent};
 use types::{AgentId, Kind, OperatorId, Timestamp};
 
-use crate::app::App;
 use crate::auth::{Secret, SecretKind};
 use crate::error::ApiError;
 use crate::names;
+use crate::state::app::App;
 
 /// Agent that was created.
 pub(crate) struct NewlyMade {

@@ -10,10 +10,10 @@ use store::{LinkPurpose, LinkRefused, LinkRequest, LinkRequested, NewLink, NewSe
 use types::{Kind, LinkId, OperatorId, SessionId, Timestamp};
 
 use super::address;
-use crate::app::App;
 use crate::auth::{self, Secret, SecretKind};
 use crate::error::{ApiError, whole_seconds};
 use crate::letters::{self, Payload};
+use crate::state::app::App;
 
 const HOUR: i64 = 3_600_000_000;
 const DAY: i64 = 24 * HOUR;

@@ -17,10 +17,10 @@ use types::Kind;
 use super::{
     INVALID, MAX_CREDENTIAL_BYTES, REQUIRED, SecretKind, account_suspended, bearer, caller, hash, not_approved, refused,
 };
-use crate::app::App;
 use crate::caller::{Actor, Caller, Presented, Scopes};
 use crate::error::{ApiError, chain};
 use crate::operation::{Credential, Scope, Spec};
+use crate::state::app::App;
 
 /// Time that must pass until a use of a connection is noted again.
 const NOTED_EVERY: Duration = Duration::from_mins(10);

@@ -4,10 +4,10 @@ use serde_json::Value;
 use store::BoardRequest;
 use types::{Kind, OperatorId, RequestId, Timestamp};
 
-use crate::app::App;
 use crate::cx::Cx;
 use crate::error::ApiError;
 use crate::operation::Item;
+use crate::state::app::App;
 
 /// Returns the request with this id, otherwise a 404.
 pub(crate) async fn find(cx: &Cx, id: &str) -> Result<BoardRequest, ApiError> {

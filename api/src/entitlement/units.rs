@@ -10,12 +10,12 @@ use types::vocabulary::ItemKind;
 use types::{Kind, OperatorId, Timestamp, UnitId};
 
 use super::{refusal, unit_quote};
-use crate::app::App;
 use crate::auth;
 use crate::caller::Caller;
 use crate::cx::Cx;
 use crate::error::ApiError;
 use crate::operation::Item;
+use crate::state::app::App;
 
 /// Status of a version as callers see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

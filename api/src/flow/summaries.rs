@@ -21,7 +21,7 @@ use crate::error::chain;
 use crate::ops::knowledge::refused;
 use crate::ops::reading;
 use crate::periodic::Rounds;
-use crate::room::PageSize;
+use crate::state::page_size::PageSize;
 
 /// Interval at which versions without a summary are looked for.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);

@@ -16,9 +16,10 @@ use types::unit::UnitResolution;
 use types::{Clock, Timestamp, metric};
 
 use super::sweeper::append_all;
-use super::{SweeperConfig, Validation};
 use crate::error::chain;
 use crate::periodic::Rounds;
+use crate::state::sweeper_config::SweeperConfig;
+use crate::state::validation::Validation;
 
 /// Versions read and appended at a time. Each is at most 200 KB.
 const PER_PAGE: u32 = 64;

@@ -9,8 +9,8 @@ use types::vocabulary::{ReportKind, ReportReason, TakedownReason};
 use types::{OperatorId, ReportId, TakedownId, Timestamp};
 
 use super::{Addressed, KIND, Payload, input, minute, quoted, to};
-use crate::app::App;
 use crate::error::ApiError;
+use crate::state::app::App;
 
 /// Time between two letters to a moderator.
 const DIGEST: Duration = Duration::from_mins(15);

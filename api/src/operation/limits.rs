@@ -7,10 +7,10 @@ use std::net::IpAddr;
 use serde_json::Value;
 
 use super::{Limit, Spec, Subject};
-use crate::app::App;
 use crate::caller::Caller;
 use crate::error::ApiError;
-use crate::limit::{Decision, Rule, Source};
+use crate::state::app::App;
+use crate::state::limit::{Decision, Rule, Source};
 
 /// Counts a call toward the limits whose subject is known: those of the input if there is one, otherwise the others.
 /// Fails with 429 at the first limit that is reached.

@@ -13,12 +13,12 @@ use types::canonical;
 
 use super::{Operation, ParamLocation};
 use crate::answer::Output;
-use crate::app::App;
 use crate::caller::Caller;
 use crate::cx::Cx;
 use crate::entitlement;
 use crate::error::ApiError;
 use crate::schema::VISIBLE;
+use crate::state::app::App;
 
 /// Member of the input that carries the key.
 const MEMBER: &str = "idempotencyKey";

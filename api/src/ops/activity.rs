@@ -6,8 +6,6 @@
 mod atom;
 mod events;
 
-pub(crate) use events::Newest;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::{Activity, ActivityKind};

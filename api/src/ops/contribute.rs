@@ -25,9 +25,9 @@ use crate::answer::Reply;
 use crate::config::Limits;
 use crate::cx::Cx;
 use crate::error::{ApiError, whole_seconds};
-use crate::flow::Rejected;
 use crate::operation::{BodySize, Operations, Spec};
 use crate::schema::{Bound, TEXT, VISIBLE};
+use crate::state::backlog::Rejected;
 use crate::wire::ContributionAllowance;
 use crate::{entitlement, faults};
 

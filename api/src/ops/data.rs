@@ -10,7 +10,6 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use types::Version;
 
-use crate::caches::PageKey;
 use crate::config::Limits;
 use crate::cx::Cx;
 use crate::entitlement;
@@ -20,6 +19,7 @@ use crate::ops::reading::{self, MAX_EXACT_INTEGER, NO_VERSION, NOT_BOUGHT, NOT_Y
 use crate::rendered::{self, Rendered};
 use crate::room::Room;
 use crate::schema::Bound;
+use crate::state::caches::PageKey;
 
 pub(super) fn add(table: &mut Operations, limits: &Limits) {
     table.add(

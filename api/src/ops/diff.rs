@@ -23,8 +23,9 @@ use crate::cx::Cx;
 use crate::entitlement;
 use crate::error::ApiError;
 use crate::operation::{Item, OPTIONAL, Operations, Spec};
-use crate::room::{PageSize, Room};
+use crate::room::Room;
 use crate::schema::Bound;
+use crate::state::page_size::PageSize;
 use crate::wire::When;
 
 /// Contributions that one answer lists at most.

@@ -20,8 +20,8 @@ use crate::cx::Cx;
 use crate::entitlement;
 use crate::error::ApiError;
 use crate::keys::Ring;
-use crate::links::{Account, Grant};
 use crate::operation::{Item, KEY, Operations, Spec};
+use crate::state::links::{Account, Grant};
 
 pub(super) fn add(table: &mut Operations) {
     table.add(

@@ -11,8 +11,8 @@ use super::cut;
 use crate::answer::Reply;
 use crate::cx::Cx;
 use crate::error::ApiError;
-use crate::leaderboard::Period;
 use crate::operation::{KEY, Operations, PUBLIC, Spec};
+use crate::state::leaderboard::Period;
 use crate::wire::When;
 
 /// Sentence of every answer with points.

@@ -24,8 +24,8 @@ use crate::entitlement;
 use crate::error::ApiError;
 use crate::operation::{Item, KEY, Operations, Spec};
 use crate::room::Room;
-use crate::sandbox::{Asked, Column, Failure};
 use crate::schema::Bound;
+use crate::state::sandbox::{Asked, Column, Failure};
 
 /// Time by which a lease outlasts the limit of its query. Taking the lease may use as much.
 const LEASE_MARGIN: Duration = Duration::from_secs(5);

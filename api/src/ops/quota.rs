@@ -9,9 +9,9 @@ use store::AllowanceKind;
 use super::uploads::storage_quota;
 use crate::answer::Reply;
 use crate::cx::Cx;
-use crate::egress::account;
 use crate::error::ApiError;
 use crate::operation::{KEY, Operations, Spec};
+use crate::state::egress::account;
 use crate::wire::{self, Nothing, When};
 
 pub(super) fn add(table: &mut Operations) {

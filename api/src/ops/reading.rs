@@ -21,7 +21,7 @@ use types::render::lines::Lines;
 use crate::cx::Cx;
 use crate::entitlement;
 use crate::error::ApiError;
-use crate::room::PageSize;
+use crate::state::page_size::PageSize;
 
 /// The greatest integer that every JSON reader represents exactly (RFC 7493 section 2.2).
 pub(crate) const MAX_EXACT_INTEGER: u64 = (1 << 53) - 1;

@@ -9,7 +9,6 @@ pub(crate) mod storage_quota;
 mod unbegun;
 
 use std::io::ErrorKind;
-use std::sync::Arc;
 use std::time::Duration;
 
 use http::Method;
@@ -22,7 +21,7 @@ use store::{
 };
 use types::vocabulary::OnRefused;
 use types::{ContributionId, Kind, Timestamp, metric};
-use uploads::{PartTag, UploadLayout, UploadStore};
+use uploads::{PartTag, UploadLayout};
 
 use self::unbegun::Unbegun;
 use super::contribute::{acknowledged_in_log, allowance_spent, check_enabled, contract, known_head, no_more, not_open};
@@ -32,9 +31,9 @@ use crate::config::Limits;
 use crate::cx::Cx;
 use crate::entitlement;
 use crate::error::{ApiError, Detail, chain};
-use crate::flow::Rejected;
 use crate::operation::{Operations, Spec};
 use crate::schema::{Bound, TEXT};
+use crate::state::backlog::Rejected;
 use crate::wire::{ContributionAllowance, When};
 
 const TOO_MANY_UPLOADS: &str = "Too many calls, too many open uploads (`uploads` lists them: cancel one, or wait), or the day's \
@@ -566,17 +565,6 @@ fn submission(
         first_sweep: cx.app.sweeper.first(cx.now),
     };
     Ok((new, record))
-}
-
-/// Dependencies of the upload operations.
-#[derive(Clone, Debug)]
-pub struct UploadPlane {
-    /// Store of the parts.
-    pub objects: Arc<dyn UploadStore>,
-    /// The same store, if it is on this machine's disk and the service receives the parts itself.
-    pub local: Option<uploads::LocalUploads>,
-    /// Progress of the uploads that this process ingests.
-    pub stagings: uploads::Stagings,
 }
 
 #[cfg(test)]

@@ -13,11 +13,11 @@ use types::Kind;
 use x402::Reason;
 use x402::wire::{self, Protocol, Receipt};
 
-use super::PaymentPlane;
 use super::goods::Goods;
 use crate::answer::{Answer, JSON, Output};
 use crate::error::ApiError;
 use crate::schema;
+use crate::state::payment_services::PaymentPlane;
 
 /// Header of a challenge in version 2.
 pub(crate) const REQUIRED: HeaderName = HeaderName::from_static("payment-required");

@@ -9,7 +9,7 @@ use store::{Event, WalletGift};
 use types::{OperatorId, Timestamp};
 use x402::Address;
 
-use crate::limit::Source;
+use crate::state::limit::Source;
 
 /// Micro-USDC of a test USDC.
 pub const USDC: i64 = 1_000_000;

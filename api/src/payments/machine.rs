@@ -16,9 +16,10 @@ use x402::facilitator::{Doubt, Expected, Order};
 use x402::wire::Protocol;
 use x402::{Settlement, Verdict, Word};
 
-use super::{PaymentPlane, natural, payout_nonce};
+use super::{natural, payout_nonce};
 use crate::error::{ApiError, chain};
 use crate::faults::{may_begin_uncommitted, may_grant_first, may_take_for_refused};
+use crate::state::payment_services::PaymentPlane;
 
 /// Time for which a payment that is being settled has an owner, and the interval at which its owner extends it. After a
 /// kill nobody looks at the payment for that time, so it is shorter than a caller's patience.

@@ -16,10 +16,11 @@ use x402::facilitator::Doubt;
 use x402::{Settlement, Word};
 
 use super::machine::{Machine, expected, order};
-use super::{PaymentPlane, natural};
+use super::natural;
 use crate::error::{ApiError, chain};
 use crate::faults::{may_believe_refusal, may_overlook};
 use crate::periodic::Rounds;
+use crate::state::payment_services::PaymentPlane;
 
 /// Interval at which payments are looked for.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);

@@ -12,8 +12,8 @@ use http_body_util::BodyExt as _;
 use tokio::time::{Instant, timeout_at};
 use types::Kind;
 
-use crate::bodies::Reservation;
 use crate::error::ApiError;
+use crate::state::bodies::Reservation;
 
 /// The number of bytes that extend the time-out of a body by a second.
 const BYTES_PER_SECOND: u64 = 16 << 10;

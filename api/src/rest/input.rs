@@ -17,11 +17,11 @@ use types::json::LostDigits;
 
 use super::{body, takes_body};
 use crate::answer::FORM;
-use crate::bodies::Reservation;
 use crate::config::Limits;
 use crate::error::{ApiError, Detail};
 use crate::operation::{Input, Operation, ParamLocation, Surface};
 use crate::schema::{coerce, takes, whole};
+use crate::state::bodies::Reservation;
 
 /// Field of every form that carries the token of the session.
 const FORM_TOKEN: &str = "form_token";

@@ -38,9 +38,9 @@ use self::tools::Tools;
 use super::{RequestId, Served, body, client, cors, input, method_not_allowed, presented, refusal};
 use crate::answer::JSON;
 use crate::auth::apps;
-use crate::bodies::Holder;
 use crate::caller::{Door, Incoming};
 use crate::error::ApiError;
+use crate::state::bodies::Holder;
 
 /// Bytes of a message beside the arguments of its tool.
 const ENVELOPE_BYTES: usize = 64 << 10;

@@ -461,8 +461,8 @@ async fn a_limit_of_an_hour_outlives_the_process() {
     // A process that starts now has counted nothing in its memory.
     let app = App {
         limiter: Arc::new(
-            crate::limit::Limiter::default()
-                .with_durable(Arc::new(crate::limit::Durable::new(service.app.store.clone()))),
+            crate::state::limit::Limiter::default()
+                .with_durable(Arc::new(crate::state::limit::Durable::new(service.app.store.clone()))),
         ),
         ..service.app.clone()
     };

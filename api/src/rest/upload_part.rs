@@ -22,11 +22,11 @@ use uploads::{LocalUploads, PartWriter, UploadStore as _};
 use super::body::{self, Broken, Pace};
 use super::{RequestId, refusal};
 use crate::answer::JSON;
-use crate::app::App;
-use crate::bodies::Holder;
 use crate::error::ApiError;
 use crate::ops::uploads::{closed, layout, place_failed, seconds};
 use crate::standing::Standing;
+use crate::state::app::App;
+use crate::state::bodies::Holder;
 
 /// Path of the route.
 pub(crate) const UPLOAD_PART_PATH: &str = "/uploads/{id}/{n}";

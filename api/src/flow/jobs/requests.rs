@@ -15,9 +15,9 @@ use types::vocabulary::ItemKind;
 use types::{Clock, OperatorId, RequestId, Timestamp};
 
 use super::{Failure, Handler};
-use crate::app::App;
 use crate::error::{ApiError, chain};
 use crate::ids;
+use crate::state::app::App;
 
 /// Time between two looks for sellers.
 const AGAIN: Duration = Duration::from_hours(1);

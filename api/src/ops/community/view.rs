@@ -11,8 +11,9 @@ use types::money::MicroUsdc;
 use types::vocabulary::PaidWith;
 
 use crate::cx::Cx;
-use crate::entitlement::{self, units};
+use crate::entitlement::units;
 use crate::error::ApiError;
+use crate::price::dataset_price;
 use crate::schema::LINE;
 use crate::wire::When;
 
@@ -264,7 +265,7 @@ impl Linked {
         let is_unit = link.kind == ItemKind::Unit;
         let price = match link.access {
             None => units::price_of(link.price_micro),
-            Some(Access::Paid) => entitlement::price_of(link.price_micro),
+            Some(Access::Paid) => dataset_price(link.price_micro),
             Some(Access::Public) => MicroUsdc(0),
         };
         Self {

@@ -37,10 +37,10 @@ pub(super) struct Purchased {
 
 impl Purchased {
     /// Returns the account that the bytes of what was bought count for.
-    pub(super) fn account(&self) -> crate::links::Account {
+    pub(super) fn account(&self) -> crate::state::links::Account {
         match self.payment.buyer {
-            Some(operator) => crate::links::Account::Operator(operator),
-            None => crate::links::Account::Wallet(format!("{}:{}", self.payment.network, self.payment.payer)),
+            Some(operator) => crate::state::links::Account::Operator(operator),
+            None => crate::state::links::Account::Wallet(format!("{}:{}", self.payment.network, self.payment.payer)),
         }
     }
 

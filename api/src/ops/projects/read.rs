@@ -8,7 +8,6 @@ use store::{Project, ProjectCursor, ProjectFilter, Store};
 
 use super::view::{Details, Full, Summary, VersionEntry};
 use crate::answer::Reply;
-use crate::caches::ProjectView;
 use crate::cx::Cx;
 use crate::entitlement;
 use crate::error::ApiError;
@@ -16,6 +15,7 @@ use crate::ops::cut;
 use crate::rendered::{self, Rendered};
 use crate::room::Room;
 use crate::schema::LINE;
+use crate::state::caches::ProjectView;
 
 /// Versions and contributors that one answer shows.
 const MAX_LISTED: u32 = 100;

@@ -9,8 +9,8 @@ use store::{Access, Contributor, Project, ProjectStatus, ProjectSummary, Project
 use types::FieldType;
 
 use crate::cx::Cx;
-use crate::entitlement;
 use crate::error::ApiError;
+use crate::price::dataset_price;
 use crate::room::Room;
 use crate::wire::When;
 
@@ -55,7 +55,7 @@ pub(super) struct Summary {
 impl From<ProjectSummary> for Summary {
     fn from(project: ProjectSummary) -> Self {
         // A public project has no price, even if the database has one.
-        let price = (project.access == Access::Paid).then(|| entitlement::price_of(project.price_micro));
+        let price = (project.access == Access::Paid).then(|| dataset_price(project.price_micro));
         Self {
             id: project.id.to_string(),
             slug: project.slug,

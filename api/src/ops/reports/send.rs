@@ -11,8 +11,8 @@ use crate::answer::Reply;
 use crate::cx::Cx;
 use crate::error::ApiError;
 use crate::letters::{self, Payload};
-use crate::limit::Source;
 use crate::schema::{LINE, TEXT};
+use crate::state::limit::Source;
 use crate::wire::When;
 
 /// Report of an item to moderators.

@@ -18,6 +18,7 @@ use crate::operation::Operations;
 use crate::ops::community::{Places, discussion};
 use crate::ops::console::{chrome, instant};
 use crate::ops::cut;
+use crate::price::dataset_price;
 use crate::schema::LINE;
 use crate::web::View;
 
@@ -52,7 +53,7 @@ struct List {
 /// Returns the price of a dataset for people; `None` if it is free.
 fn price(access: Access, micro: Option<i64>) -> Option<String> {
     // A public dataset has no price, even if the database has one.
-    let price = (access == Access::Paid).then(|| entitlement::price_of(micro));
+    let price = (access == Access::Paid).then(|| dataset_price(micro));
     price
         .filter(|price| *price > MicroUsdc(0))
         .map(|price| price.to_string())

@@ -9,10 +9,10 @@ use types::TakedownId;
 use super::page;
 use crate::cx::Cx;
 use crate::error::ApiError;
-use crate::leaderboard::Period;
 use crate::operation::Operations;
 use crate::ops::console::{chrome, instant};
 use crate::ops::{cut, points};
+use crate::state::leaderboard::Period;
 use crate::web::View;
 
 /// Rows on a page of a list.

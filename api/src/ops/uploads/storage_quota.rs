@@ -5,23 +5,13 @@
 //!   away for a charge that credits did not cover.
 //! - A batch sees every version whose outcome somebody could read, unless less than half of the free bytes are used.
 
-use std::collections::HashMap;
-use std::time::Duration;
-
 use catalog::Catalog;
-use parking_lot::Mutex;
 use serde_json::json;
 use store::{Project, Store, Upload};
-use types::{DatasetId, Kind, OperatorId, Timestamp, Version};
+use types::{DatasetId, Kind, OperatorId, Version};
 
 use crate::cx::Cx;
 use crate::error::ApiError;
-
-/// Time for which the size of an unchanged table, and of all tables of an operator with much room, is not read again for a
-/// batch.
-const SEEN: Duration = Duration::from_secs(10);
-/// Operators, and tables, whose size is remembered at most.
-const MOST_SEEN: usize = 10_000;
 
 /// Returns the size in bytes of the latest versions of all datasets that an operator maintains.
 pub(in crate::ops) async fn stored_bytes(cx: &Cx, operator: OperatorId) -> Result<u64, ApiError> {
@@ -136,55 +126,6 @@ async fn counted(cx: &Cx, operator: OperatorId) -> Result<u64, ApiError> {
         bytes = bytes.saturating_add(size);
     }
     Ok(bytes)
-}
-
-/// Sizes of what operators store, as this process saw them lately.
-#[derive(Debug, Default)]
-pub(crate) struct Seen {
-    /// Bytes of an operator: those that were counted, with those of the batches since.
-    stored: Mutex<HashMap<OperatorId, (u64, Timestamp)>>,
-    /// Bytes of a table at a version.
-    tables: Mutex<HashMap<DatasetId, (Version, u64, Timestamp)>>,
-}
-
-impl Seen {
-    /// Adds a batch, and returns what an operator stores at most with it if only this process writes; `None` if it was not
-    /// counted lately.
-    fn at_most(&self, operator: OperatorId, batch: u64, now: Timestamp) -> Option<u64> {
-        let mut stored = self.stored.lock();
-        let (bytes, at) = stored.get_mut(&operator)?;
-        if now.since(*at) >= SEEN {
-            return None;
-        }
-        // An estimate: most tables are smaller than their JSON, and a small batch takes some kilobytes more. The other half
-        // of the free bytes has room for what batches of some seconds take beyond it.
-        *bytes = bytes.saturating_add(batch);
-        Some(*bytes)
-    }
-
-    fn remember(&self, operator: OperatorId, counted: u64, batch: u64, now: Timestamp) {
-        let mut stored = self.stored.lock();
-        bounded(&mut stored).insert(operator, (counted.saturating_add(batch), now));
-    }
-
-    fn table(&self, dataset: DatasetId, version: Version, now: Timestamp) -> Option<u64> {
-        let tables = self.tables.lock();
-        let (of, bytes, at) = tables.get(&dataset)?;
-        (*of == version && now.since(*at) < SEEN).then_some(*bytes)
-    }
-
-    fn remember_table(&self, dataset: DatasetId, version: Version, bytes: u64, now: Timestamp) {
-        let mut tables = self.tables.lock();
-        bounded(&mut tables).insert(dataset, (version, bytes, now));
-    }
-}
-
-/// Makes room for an entry. A full map is emptied as a whole: a lost figure costs one look at a table.
-fn bounded<K, V>(map: &mut HashMap<K, V>) -> &mut HashMap<K, V> {
-    if map.len() >= MOST_SEEN {
-        map.clear();
-    }
-    map
 }
 
 /// Returns the error for an uploader whose storage is used up.

@@ -1,6 +1,7 @@
 //! The faucet, the pages of what x402 sells, and the proof of a wallet, for people without a real network.
 
 use super::*;
+use crate::state::payment_services::PaymentPlane;
 use crate::testing::browser::{Browser, form};
 
 /// Returns the address of a wallet with this number.

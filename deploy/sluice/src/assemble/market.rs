@@ -12,8 +12,9 @@ use api::flow::jobs::mail::MailHandler;
 use api::flow::jobs::points::BatchPoints;
 use api::flow::jobs::prints::ForgetPrints;
 use api::flow::jobs::requests::{Ends, Matches};
-use api::flow::{MoneyKeeper, Summaries, UnitSweeper, Validation};
+use api::flow::{MoneyKeeper, Summaries, UnitSweeper};
 use api::payments::{Payouts, Reconciler};
+use api::state::validation::Validation;
 use catalog::Catalog;
 use eventlog::EventLog;
 use futures_util::FutureExt;
@@ -30,7 +31,7 @@ pub(super) async fn keep_units(
     store: &Store,
     log: &Arc<dyn EventLog>,
     clock: &Arc<dyn Clock>,
-    sweeping: &api::flow::SweeperConfig,
+    sweeping: &api::state::sweeper_config::SweeperConfig,
     tasks: &mut Tasks,
 ) -> anyhow::Result<Validation> {
     let validation = Validation::default();

@@ -83,7 +83,7 @@ impl Counters for Memory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::limit::conformance;
+    use crate::state::limit::conformance;
 
     #[tokio::test]
     async fn counters_in_memory_keep_the_rules() {

@@ -18,9 +18,9 @@ use types::vocabulary::{Access, ItemKind};
 use types::{DatasetId, UnitId};
 
 use self::model::Model;
-use crate::entitlement;
 use crate::error::ApiError;
 use crate::periodic::Rounds;
+use crate::price::dataset_price;
 
 /// Interval at which changes are read.
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(250);
@@ -257,7 +257,7 @@ fn dataset(project: &Project) -> Document {
     let price = match project.access {
         // Records of a public dataset need a key, though they cost nothing.
         Access::Public => Price::WithKey,
-        Access::Paid if entitlement::price_of(project.price_micro).0 == 0 => Price::Free,
+        Access::Paid if dataset_price(project.price_micro).0 == 0 => Price::Free,
         Access::Paid => Price::Priced,
     };
     let fields = serde_json::from_str::<serde_json::Value>(&project.contract_json).ok();

@@ -58,7 +58,7 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::limit::conformance;
+    use crate::state::limit::conformance;
 
     /// Counters whose folder lives as long as they do.
     #[derive(Debug)]

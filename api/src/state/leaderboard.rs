@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use store::{Ranked, Store};
 use types::Timestamp;
 
-use crate::kept::Kept;
+use crate::state::kept::Kept;
 
 /// Agents of a ranking.
 const PLACES: u32 = 100;

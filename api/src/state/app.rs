@@ -16,28 +16,33 @@ use types::Clock;
 use types::trace::Propagator;
 
 use crate::apps::Apps;
-use crate::bodies::Bodies;
-use crate::caches::Caches;
 use crate::config::{Config, Limits};
-use crate::direct::{DirectParts, PresignedEgress};
-use crate::drain::Drain;
-use crate::egress::Egress;
-use crate::entitlement::Entitlements;
-use crate::flow::{Backlog, Relay, SweeperConfig, Validation, Waiters};
-use crate::holder_limit::HolderLimit;
 use crate::ids::RequestIds;
-use crate::kept::Kept;
-use crate::leaderboard::Leaderboard;
-use crate::limit::{Limiter, Rule, Source};
-use crate::links::Links;
-use crate::open_files::OpenFiles;
-use crate::ops::activity::Newest;
-use crate::ops::uploads::{UploadPlane, storage_quota};
-use crate::payments::PaymentPlane;
-use crate::readers::Readers;
-use crate::sandbox::Sandbox;
-use crate::search::Searching;
-use crate::usage::Usage;
+use crate::state::backlog::Backlog;
+use crate::state::bodies::Bodies;
+use crate::state::caches::Caches;
+use crate::state::direct::{DirectParts, PresignedEgress};
+use crate::state::drain::Drain;
+use crate::state::egress::Egress;
+use crate::state::entitlement_cache::Entitlements;
+use crate::state::feed_head::FeedHead;
+use crate::state::holder_limit::HolderLimit;
+use crate::state::kept::Kept;
+use crate::state::leaderboard::Leaderboard;
+use crate::state::limit::{Limiter, Rule, Source};
+use crate::state::links::Links;
+use crate::state::open_files::OpenFiles;
+use crate::state::payment_services::PaymentPlane;
+use crate::state::readers::Readers;
+use crate::state::relay::Relay;
+use crate::state::sandbox::Sandbox;
+use crate::state::search::Searching;
+use crate::state::storage_cache::StorageUsageCache;
+use crate::state::sweeper_config::SweeperConfig;
+use crate::state::upload_services::UploadServices;
+use crate::state::usage::Usage;
+use crate::state::validation::Validation;
+use crate::state::waiters::Waiters;
 
 const MINUTE: Duration = Duration::from_mins(1);
 /// Dry runs judged at the same time in this process.
@@ -73,7 +78,7 @@ pub struct App {
     /// Counts uses of the service by kind and UTC day, such as searches.
     pub usage: Usage,
     /// Storage of the parts of uploads, and their progress.
-    pub uploads: UploadPlane,
+    pub uploads: UploadServices,
     /// Schedule by which the sweeper appends open contributions again.
     pub sweeper: Arc<SweeperConfig>,
     /// Count of the acknowledged contributions without an outcome. A background task refreshes it from the database.
@@ -112,7 +117,7 @@ pub struct Process {
     /// Purchases of operators, which are remembered for a minute.
     pub(crate) entitlements: Entitlements,
     /// Sizes of what operators store.
-    pub(crate) storage: storage_quota::Seen,
+    pub(crate) storage: StorageUsageCache,
     /// Memory reserved for the bodies of requests, per operator or address and in total.
     pub(crate) bodies: Arc<Bodies>,
     /// Permits for dry runs. They are few, so that dry runs never take every core from the merges.
@@ -133,7 +138,7 @@ pub struct Process {
     /// Map of the site, as XML.
     pub(crate) site_map: Kept<Bytes>,
     /// Newest number of the public feed.
-    pub(crate) newest: Newest,
+    pub(crate) newest: FeedHead,
     /// Permits of each address to follow the feed.
     pub(crate) followers: HolderLimit<Source>,
     /// Index of the search.
@@ -159,7 +164,7 @@ impl Process {
             request_ids: RequestIds::default(),
             caches: Caches::new(limits.remembered_bytes),
             entitlements: Entitlements::default(),
-            storage: storage_quota::Seen::default(),
+            storage: StorageUsageCache::default(),
             bodies: Arc::new(Bodies::new(limits.operator_body_bytes, limits.bodies_bytes)),
             // Shared by all callers: the processor is the resource here, and not the share of an operator.
             dry_runs: Arc::new(Semaphore::new(DRY_RUNS)),
@@ -170,7 +175,7 @@ impl Process {
             leaderboard: Leaderboard::default(),
             readers: Readers::default(),
             site_map: Kept::default(),
-            newest: Newest::default(),
+            newest: FeedHead::default(),
             followers: HolderLimit::new(FOLLOWERS),
             searching: Searching::default(),
             links: Links::default(),

@@ -10,8 +10,8 @@ use http::StatusCode;
 use types::{Kind, OperatorId};
 
 use crate::error::ApiError;
-use crate::holder_limit::{HolderLimit, HolderPermit, holding};
-use crate::limit::Source;
+use crate::state::holder_limit::{HolderLimit, HolderPermit, holding};
+use crate::state::limit::Source;
 
 /// Seconds after which a body that found no room may be sent again.
 const RETRY_SECONDS: u64 = 1;

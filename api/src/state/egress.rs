@@ -9,19 +9,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::TryStreamExt as _;
-use futures_util::stream::StreamExt as _;
 use parking_lot::Mutex;
 use store::Store;
 use tokio_util::sync::CancellationToken;
 use types::{Clock, ContributionId, OperatorId, Timestamp, metric};
 
-use crate::answer::Output;
-use crate::app::App;
-use crate::error::ApiError;
 use crate::periodic::Rounds;
 
-pub(crate) use leases::{Admitted, Reader, account};
+pub(crate) use leases::{Admitted, Leases, Reader, account};
 
 /// Interval at which sums are stored.
 const STORE_INTERVAL: Duration = Duration::from_secs(1);
@@ -35,7 +30,7 @@ pub struct Egress {
     sums: Arc<Mutex<Sums>>,
     /// Sums that are being stored, with the id under which the database recognises a repeated attempt.
     storing: Arc<tokio::sync::Mutex<Option<(String, Sums)>>>,
-    leases: Arc<leases::Leases>,
+    leases: Arc<Leases>,
 }
 
 impl Egress {
@@ -48,73 +43,9 @@ impl Egress {
         metrics::counter!(metric::EGRESS_BYTES).increment(bytes);
     }
 
-    /// Makes sure that bytes may be sent to a reader.
-    ///
-    /// # Errors
-    /// 402 if its egress of the month is used up and credits do not pay for more, 429 if that of the service is.
-    pub(crate) async fn admit(&self, app: &App, reader: Reader, at: Timestamp, bytes: u64) -> Result<(), ApiError> {
-        self.leases.admit(app, reader, bytes, at).await
-    }
-
-    /// Makes sure that a body of known size may be sent.
-    ///
-    /// # Errors
-    /// As [`Self::admit`].
-    pub(crate) async fn admit_body(
-        &self,
-        app: &App,
-        reader: Reader,
-        at: Timestamp,
-        bytes: u64,
-    ) -> Result<Admitted, ApiError> {
-        self.admit(app, reader, at, bytes).await?;
-        Ok(Admitted::new(Arc::clone(&self.leases), reader.operator, at, bytes))
-    }
-
-    /// Admits and counts an answer: a JSON answer whole, a stream piece by piece before it is sent. A stream whose next
-    /// piece is not admitted ends with an error, so that no client takes it for complete.
-    pub(crate) async fn counted(&self, app: &Arc<App>, reader: Reader, output: Output) -> Result<Output, ApiError> {
-        match output {
-            // The whole answer is in memory, so it is admitted or refused before a byte of it is sent.
-            Output::Whole { ref body, .. } => {
-                let (at, bytes) = (app.clock.now(), body.len() as u64);
-                self.admit(app, reader, at, bytes).await?;
-                self.add(reader.operator, at, bytes);
-                Ok(output)
-            }
-            Output::Stream {
-                status,
-                headers,
-                content_type,
-                body,
-            } => {
-                // A caller may leave in the middle, so each piece counts when it is sent, for the month in which it is.
-                let (egress, app) = (self.clone(), Arc::clone(app));
-                let body = body.and_then(move |piece| {
-                    let (egress, app) = (egress.clone(), Arc::clone(&app));
-                    async move {
-                        egress.admit_piece(&app, reader, piece.len() as u64).await?;
-                        Ok(piece)
-                    }
-                });
-                Ok(Output::Stream {
-                    status,
-                    headers,
-                    content_type,
-                    body: body.boxed(),
-                })
-            }
-        }
-    }
-
-    /// Admits and counts a piece of an answer that has begun.
-    async fn admit_piece(&self, app: &App, reader: Reader, bytes: u64) -> Result<(), std::io::Error> {
-        let at = app.clock.now();
-        self.admit(app, reader, at, bytes)
-            .await
-            .map_err(|error| std::io::Error::other(error.message().to_owned()))?;
-        self.add(reader.operator, at, bytes);
-        Ok(())
+    /// Returns the leases of this process.
+    pub(crate) const fn leases(&self) -> &Arc<Leases> {
+        &self.leases
     }
 
     /// Stores the sums. If an earlier attempt had an unknown result, its sums are stored first, under the same id, so

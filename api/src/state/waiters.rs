@@ -182,7 +182,7 @@ impl Waiters {
     }
 
     #[cfg(test)]
-    pub(super) fn is_logged(&self, id: ContributionId) -> bool {
+    pub(crate) fn is_logged(&self, id: ContributionId) -> bool {
         self.wake_up(id.as_bytes())
             .is_some_and(|wake_up| wake_up.is_logged.load(Ordering::Acquire))
     }

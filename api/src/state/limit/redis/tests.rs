@@ -3,8 +3,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use super::*;
-use crate::limit::testing::RedisServer;
-use crate::limit::{Health, Limiter, conformance};
+use crate::state::limit::testing::RedisServer;
+use crate::state::limit::{Health, Limiter, conformance};
 
 const RULE: Rule = Rule {
     name: "calls",
