@@ -14,10 +14,10 @@ use types::vocabulary::ItemKind;
 use types::{Kind, OperatorId, Timestamp, Version};
 
 use crate::auth;
-use crate::caller::Caller;
-use crate::cx::Cx;
+use crate::call::caller::Caller;
+use crate::call::cx::Cx;
+use crate::call::spec::Item;
 use crate::error::ApiError;
-use crate::operation::Item;
 use crate::price::dataset_price;
 use crate::state::app::App;
 

@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 use store::{Job, LinkPurpose, Mail, NewJob};
 use types::{Kind, LinkId, OperatorId, ReportId, TakedownId, Timestamp};
 
-use crate::auth;
 use crate::error::ApiError;
 use crate::flow::jobs::Failure;
 use crate::flow::jobs::mail::Compose;
 use crate::ids;
+use crate::secrets;
 use crate::state::app::App;
 
 mod moderation;
@@ -213,7 +213,7 @@ async fn with_link(app: &App, purpose: LinkPurpose, id: LinkId, now: Timestamp) 
     let Ok(link) = app
         .store
         .accounts()
-        .mail_link(&auth::hash(&token), purpose, now)
+        .mail_link(&secrets::hash(&token), purpose, now)
         .await?
     else {
         return Ok(None);

@@ -14,13 +14,12 @@
 //! - Pages of the console are operations too; `web.rs` is their transport next to `rest.rs`.
 
 pub mod accounts;
-pub mod answer;
 pub mod apps;
 pub mod auth;
-pub mod caller;
+pub mod call;
 pub mod codes;
 pub mod config;
-pub mod cx;
+mod dispatch;
 mod entitlement;
 pub mod error;
 mod faults;
@@ -31,32 +30,27 @@ pub mod letters;
 pub mod licenses;
 pub mod names;
 pub mod openapi;
-pub mod operation;
 mod ops;
 pub mod payments;
 pub mod periodic;
 pub mod previews;
 pub mod price;
 pub mod probes;
-mod problem;
-mod rendered;
 mod rest;
-mod room;
 mod rules;
-pub mod schema;
 pub mod seals;
+pub mod secrets;
 mod standing;
 pub mod state;
 #[cfg(test)]
 mod testing;
 mod tools;
 mod web;
-mod wire;
 
 pub use apps::Apps;
+pub use call::operation::Operations;
 pub use config::{Config, Limits};
 pub use error::ApiError;
-pub use operation::Operations;
 pub use rest::{REQUEST_ID, client_address};
 pub use state::app::{App, Process};
 

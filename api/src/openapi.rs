@@ -11,8 +11,9 @@ use oauth::discovery;
 use serde_json::{Map, Value, json};
 
 use crate::auth::apps;
+use crate::call::operation::{Operation, Operations};
+use crate::call::spec::{Credential, Effect, ParamLocation, Rate, Spec, Surface};
 use crate::codes::CODES;
-use crate::operation::{Credential, Effect, Operation, Operations, ParamLocation, Rate, Spec, Surface};
 use crate::rest::{self, compression};
 
 mod types;

@@ -32,8 +32,8 @@ mod service;
 mod site;
 pub(crate) mod uploads;
 
+use crate::call::operation::Operations;
 use crate::config::Limits;
-use crate::operation::Operations;
 
 /// Returns the table of the service, with the limits of its configuration.
 pub(crate) fn all(limits: &Limits) -> Operations {

@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use store::Store;
 use types::{Timestamp, metric};
 
-use crate::answer::JSON;
+use crate::call::answer::JSON;
 use crate::state::drain::Drain;
 use crate::state::limit::{Health, Limiter};
 use crate::state::open_files::OpenFiles;

@@ -19,14 +19,18 @@ use http::request::Parts;
 use http::{HeaderMap, Method, StatusCode};
 use types::Kind;
 
-use crate::answer::{Answer as _, JSON, Output};
-use crate::caller::{Door, Incoming, Presented};
+use crate::call::answer::{Answer as _, JSON, Output};
+use crate::call::caller::{Door, Incoming, Presented};
+use crate::call::operation::{Operation, Operations};
+use crate::call::spec::{Effect, Surface};
+use crate::call::view::Frame;
+use crate::call::visit;
+use crate::call::visit::Visit;
 use crate::error::ApiError;
-use crate::operation::{Effect, Operation, Operations, Surface};
 use crate::probes;
 use crate::state::app::App;
 use crate::state::bodies::Holder;
-use crate::web::{self, Frame, Visit};
+use crate::web;
 
 mod body;
 pub(crate) mod compression;
@@ -401,7 +405,7 @@ fn presented(headers: &HeaderMap) -> Presented {
 /// Returns the session of a browser where no header is a credential, for an operation that tells people apart from
 /// nobody. A session opens no such operation, so a cookie gives no rights here either.
 fn person_or_presented(headers: &HeaderMap) -> Presented {
-    match (presented(headers), web::session(headers)) {
+    match (presented(headers), visit::session(headers)) {
         (Presented::Nothing, Some(token)) => Presented::Session(token),
         (presented, _) => presented,
     }

@@ -2,4 +2,5 @@
 //!
 //! Invariant: a rule knows no operation and no transport.
 
+pub(crate) mod call_limits;
 pub(crate) mod egress;

@@ -29,9 +29,9 @@ use uploads::LocalUploads;
 use uploads::Stagings;
 
 use crate::apps::Apps;
-use crate::auth::{Secret, SecretKind};
 use crate::config::{Config, Limits};
 use crate::letters::{self, Payload};
+use crate::secrets::{Secret, SecretKind};
 use crate::state::app::{App, Process};
 use crate::state::backlog::Backlog;
 use crate::state::drain::Drain;

@@ -4,7 +4,8 @@
 //! - A tool is an operation of this name. A name without an operation is listed nowhere.
 //! - What a tool answers is marked as written by others, unless a list says that it never is. So a new tool is marked.
 
-use crate::operation::{Effect, Operations};
+use crate::call::operation::Operations;
+use crate::call::spec::Effect;
 
 /// Names of the tools, which are names of operations, in reading order.
 pub(crate) const TOOLS: [&str; 30] = [

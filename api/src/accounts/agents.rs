@@ -7,9 +7,9 @@ use std::time::Duration;
 use store::{AgentCreated, NewAgent, NewConsent};
 use types::{AgentId, Kind, OperatorId, Timestamp};
 
-use crate::auth::{Secret, SecretKind};
 use crate::error::ApiError;
 use crate::names;
+use crate::secrets::{Secret, SecretKind};
 use crate::state::app::App;
 
 /// Agent that was created.

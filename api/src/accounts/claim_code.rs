@@ -6,7 +6,7 @@ use std::fmt;
 
 use data_encoding::BASE64URL_NOPAD;
 
-use crate::auth;
+use crate::secrets;
 
 const PREFIX: &str = "wtc_";
 /// Characters of the part that finds a code.
@@ -36,7 +36,7 @@ impl ClaimCodeParts {
         Some(Self {
             lookup: lookup.to_owned(),
             // Only the hash goes on, so the database never sees a code that could be used.
-            secret_hash: auth::hash(proof),
+            secret_hash: secrets::hash(proof),
         })
     }
 }

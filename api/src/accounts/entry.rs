@@ -10,9 +10,9 @@ use store::{LinkPurpose, LinkRefused, LinkRequest, LinkRequested, NewLink, NewSe
 use types::{Kind, LinkId, OperatorId, SessionId, Timestamp};
 
 use super::address;
-use crate::auth::{self, Secret, SecretKind};
 use crate::error::{ApiError, whole_seconds};
 use crate::letters::{self, Payload};
+use crate::secrets::{self, Secret, SecretKind};
 use crate::state::app::App;
 
 const HOUR: i64 = 3_600_000_000;
@@ -130,7 +130,7 @@ pub(crate) async fn use_verification(
     let terms = app.config.terms_version.clone();
     // The terms in force now, which the letter names, and not those of the day of the sign-up.
     let accounts = app.store.accounts();
-    let used = accounts.verify(auth::hash(token), terms, session, now).await?;
+    let used = accounts.verify(secrets::hash(token), terms, session, now).await?;
     let operator = used.map_err(refused)?;
     let (money, tariff) = (app.store.money(), &app.pay);
     // A gift that is not given here is given by the keeper of the money within minutes.
@@ -148,7 +148,7 @@ pub(crate) async fn sign_in(
     session: NewSession,
     now: Timestamp,
 ) -> Result<OperatorId, ApiError> {
-    let used = app.store.accounts().sign_in(auth::hash(token), session, now).await?;
+    let used = app.store.accounts().sign_in(secrets::hash(token), session, now).await?;
     used.map_err(refused)
 }
 
@@ -189,7 +189,7 @@ async fn link(app: &App, purpose: LinkPurpose, now: Timestamp) -> Result<NewLink
     };
     Ok(NewLink {
         id,
-        token_hash: auth::hash(&token),
+        token_hash: secrets::hash(&token),
         expires_at: Timestamp::from_micros(now.micros() + lasts),
     })
 }

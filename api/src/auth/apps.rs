@@ -14,12 +14,11 @@ use oauth::{Resource, SecretKind as AppSecret};
 use store::ConnectedApp;
 use types::Kind;
 
-use super::{
-    INVALID, MAX_CREDENTIAL_BYTES, REQUIRED, SecretKind, account_suspended, bearer, caller, hash, not_approved, refused,
-};
-use crate::caller::{Actor, Caller, Presented, Scopes};
+use super::{INVALID, MAX_CREDENTIAL_BYTES, REQUIRED, account_suspended, bearer, caller, not_approved, refused};
+use crate::call::caller::{Actor, Caller, Presented, Scopes};
+use crate::call::spec::{Credential, Scope, Spec};
 use crate::error::{ApiError, chain};
-use crate::operation::{Credential, Scope, Spec};
+use crate::secrets::{SecretKind, hash};
 use crate::state::app::App;
 
 /// Time that must pass until a use of a connection is noted again.

@@ -4,9 +4,9 @@ use serde_json::Value;
 use store::BoardRequest;
 use types::{Kind, OperatorId, RequestId, Timestamp};
 
-use crate::cx::Cx;
+use crate::call::cx::Cx;
+use crate::call::spec::Item;
 use crate::error::ApiError;
-use crate::operation::Item;
 use crate::state::app::App;
 
 /// Returns the request with this id, otherwise a 404.

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::{Map, Value, json};
 
-use crate::operation::Operation;
+use crate::call::operation::Operation;
 
 /// Place of the types in the document.
 const PLACE: &str = "#/components/schemas/";

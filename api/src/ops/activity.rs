@@ -11,11 +11,12 @@ use serde::{Deserialize, Serialize};
 use store::{Activity, ActivityKind};
 
 use super::cut;
-use crate::answer::Reply;
-use crate::cx::Cx;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::spec::{PUBLIC, Spec};
+use crate::call::wire::When;
 use crate::error::ApiError;
-use crate::operation::{Operations, PUBLIC, Spec};
-use crate::wire::When;
 
 /// Entries on a page when the caller gives no `limit`.
 const DEFAULT_LIMIT: u32 = 50;

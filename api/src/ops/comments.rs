@@ -11,12 +11,13 @@ use types::{Kind, OperatorId};
 
 use super::cut;
 use super::knowledge::{COMMENTS, refused};
-use crate::answer::Reply;
-use crate::cx::Cx;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::schema::TEXT;
+use crate::call::spec::{Effect, KEY, Scope, Spec};
+use crate::call::wire::When;
 use crate::error::ApiError;
-use crate::operation::{Effect, KEY, Operations, Scope, Spec};
-use crate::schema::TEXT;
-use crate::wire::When;
 
 /// Comments on a page when the caller gives no `limit`.
 const DEFAULT_LIMIT: u32 = 50;

@@ -25,10 +25,12 @@ use http::Method;
 use store::ClaimStatus;
 use types::Timestamp;
 
-use crate::cx::Cx;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::spec::{Effect, SESSION, Scope, Spec};
+use crate::call::view;
+use crate::call::view::{Frame, View};
 use crate::error::ApiError;
-use crate::operation::{Effect, Operations, SESSION, Scope, Spec};
-use crate::web::{self, Frame, View};
 
 /// Rows on a page of a list.
 pub(super) const PAGE_ROWS: u32 = 50;
@@ -77,7 +79,7 @@ pub(super) async fn chrome(cx: &Cx) -> Result<pages::Chrome, ApiError> {
     let visit = cx.the_visit()?;
     let frame = Frame::of(&cx.app);
     let Some(operator) = cx.operator() else {
-        return Ok(web::chrome(visit, None, &frame));
+        return Ok(view::chrome(visit, None, &frame));
     };
     let store = &cx.app.store;
     let accounts = store.accounts();
@@ -90,7 +92,7 @@ pub(super) async fn chrome(cx: &Cx) -> Result<pages::Chrome, ApiError> {
         .count();
     Ok(pages::Chrome {
         attention: u32::try_from(pending).unwrap_or(u32::MAX),
-        ..web::chrome(visit, person, &frame)
+        ..view::chrome(visit, person, &frame)
     })
 }
 

@@ -21,14 +21,15 @@ use types::{Contract, ContributionId, Kind, OperatorId, canonical, metric};
 
 use super::contributions::{View, wait_bound};
 use super::uploads::storage_quota;
-use crate::answer::Reply;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::schema::{Bound, TEXT, VISIBLE};
+use crate::call::spec::{BodySize, Spec};
+use crate::call::wire::ContributionAllowance;
 use crate::config::Limits;
-use crate::cx::Cx;
 use crate::error::{ApiError, whole_seconds};
-use crate::operation::{BodySize, Operations, Spec};
-use crate::schema::{Bound, TEXT, VISIBLE};
 use crate::state::backlog::Rejected;
-use crate::wire::ContributionAllowance;
 use crate::{entitlement, faults};
 
 /// `Retry-After` when no more contributions can be acknowledged, in seconds.

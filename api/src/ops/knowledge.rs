@@ -7,8 +7,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::contributions::wait_bound;
+use crate::call::operation::Operations;
+use crate::call::spec::{Effect, Item, KEY, Limit, OPTIONAL, PUBLIC, Scope, Spec, Subject};
 use crate::config::Limits;
-use crate::operation::{Effect, Item, KEY, Limit, OPTIONAL, Operations, PUBLIC, Scope, Spec, Subject};
 
 mod change;
 mod comments;

@@ -8,12 +8,13 @@ use store::{ListedProject, ProjectStatus, Visibility};
 use types::AgentId;
 
 use super::quota::{self, Quota};
-use crate::answer::Reply;
-use crate::caller::Actor;
-use crate::cx::Cx;
+use crate::call::answer::Reply;
+use crate::call::caller::Actor;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::spec::{Credential, KEY_OPERATOR_OR_APP, Scope, Spec};
+use crate::call::wire::Nothing;
 use crate::error::ApiError;
-use crate::operation::{Credential, KEY_OPERATOR_OR_APP, Operations, Scope, Spec};
-use crate::wire::Nothing;
 
 mod contributions;
 mod purchases;

@@ -5,14 +5,15 @@
 use bytes::Bytes;
 use operators::gates::{PERSONAL_DATA_GUIDE, personal_data_guide};
 
-use crate::answer::{Media, Plain, Streamed};
+use crate::call::answer::{Media, Plain, Streamed};
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::spec::Spec;
+use crate::call::wire::Nothing;
 use crate::codes;
-use crate::cx::Cx;
 use crate::error::ApiError;
 use crate::licenses::License;
-use crate::operation::{Operations, Spec};
 use crate::tools;
-use crate::wire::Nothing;
 
 mod limits;
 mod worked;

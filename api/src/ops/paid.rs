@@ -22,9 +22,10 @@ use self::headers::sent;
 use self::purchase::{Purchased, purchase};
 use super::reading::MAX_EXACT_INTEGER;
 use super::{manifest, reading};
-use crate::cx::Cx;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::spec::{Effect, Scope, Spec};
 use crate::error::ApiError;
-use crate::operation::{Effect, Operations, Scope, Spec};
 use crate::payments::answers::Paid;
 use crate::payments::goods;
 

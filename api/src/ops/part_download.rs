@@ -19,10 +19,11 @@ use types::{DatasetId, Kind};
 
 use self::conditions::Met;
 use super::reading::MAX_EXACT_INTEGER;
-use crate::answer::{Media, Streamed};
-use crate::cx::Cx;
+use crate::call::answer::{Media, Streamed};
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::spec::{Rate, Spec};
 use crate::error::{ApiError, chain};
-use crate::operation::{Operations, Rate, Spec};
 use crate::standing::{Standing, no_part};
 use crate::state::egress::Reader;
 use crate::state::links::{Account, Grant};

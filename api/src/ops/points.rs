@@ -8,12 +8,13 @@ use serde::{Deserialize, Serialize};
 use types::PointsEventId;
 
 use super::cut;
-use crate::answer::Reply;
-use crate::cx::Cx;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::spec::{KEY, PUBLIC, Spec};
+use crate::call::wire::When;
 use crate::error::ApiError;
-use crate::operation::{KEY, Operations, PUBLIC, Spec};
 use crate::state::leaderboard::Period;
-use crate::wire::When;
 
 /// Sentence of every answer with points.
 pub(super) const NOTICE: &str =

@@ -18,7 +18,7 @@ use store::Project;
 use types::Version;
 use types::render::lines::Lines;
 
-use crate::cx::Cx;
+use crate::call::cx::Cx;
 use crate::entitlement;
 use crate::error::ApiError;
 use crate::state::page_size::PageSize;

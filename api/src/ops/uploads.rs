@@ -26,15 +26,16 @@ use uploads::{PartTag, UploadLayout};
 use self::unbegun::Unbegun;
 use super::contribute::{acknowledged_in_log, allowance_spent, check_enabled, contract, known_head, no_more, not_open};
 use super::contributions::{View, left};
-use crate::answer::Reply;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::schema::{Bound, TEXT};
+use crate::call::spec::Spec;
+use crate::call::wire::{ContributionAllowance, When};
 use crate::config::Limits;
-use crate::cx::Cx;
 use crate::entitlement;
 use crate::error::{ApiError, Detail, chain};
-use crate::operation::{Operations, Spec};
-use crate::schema::{Bound, TEXT};
 use crate::state::backlog::Rejected;
-use crate::wire::{ContributionAllowance, When};
 
 const TOO_MANY_UPLOADS: &str = "Too many calls, too many open uploads (`uploads` lists them: cancel one, or wait), or the day's \
                                 allowance is used up.";

@@ -14,9 +14,9 @@ use x402::Reason;
 use x402::wire::{self, Protocol, Receipt};
 
 use super::goods::Goods;
-use crate::answer::{Answer, JSON, Output};
+use crate::call::answer::{Answer, JSON, Output};
+use crate::call::schema;
 use crate::error::ApiError;
-use crate::schema;
 use crate::state::payment_services::PaymentPlane;
 
 /// Header of a challenge in version 2.

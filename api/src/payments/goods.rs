@@ -12,7 +12,7 @@ use types::vocabulary::ItemKind;
 use types::{Kind, OperatorId, Version};
 use x402::wire;
 
-use crate::cx::Cx;
+use crate::call::cx::Cx;
 use crate::entitlement::units::{self, Shown};
 use crate::error::ApiError;
 

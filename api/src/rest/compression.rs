@@ -11,7 +11,7 @@ use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{Predicate, SizeAbove};
 
-use crate::web;
+use crate::call::visit;
 
 /// Bytes from which on an answer is compressed.
 const LEAST_BYTES: u16 = 1_024;
@@ -32,7 +32,7 @@ struct Compressible;
 
 /// Returns true for a request whose answer may be compressed.
 pub(super) fn is_allowed(request: &HeaderMap) -> bool {
-    web::session(request).is_none()
+    visit::session(request).is_none()
 }
 
 /// Marks the answer to such a request, of a read.

@@ -10,7 +10,8 @@ use http::header::{self, HeaderMap, HeaderValue};
 use http::request::Parts;
 use http::{Method, StatusCode};
 
-use crate::operation::{Operations, Surface};
+use crate::call::operation::Operations;
+use crate::call::spec::Surface;
 
 /// Any header, of which `*` stands for all but credentials; the names are for browsers that do not know it.
 const ALLOWED: &str = "*, Authorization, Content-Type, Idempotency-Key, Last-Event-ID, MCP-Protocol-Version, \

@@ -16,11 +16,12 @@ use serde_json::{Map, Value};
 use types::json::LostDigits;
 
 use super::{body, takes_body};
-use crate::answer::FORM;
+use crate::call::answer::FORM;
+use crate::call::operation::{Input, Operation};
+use crate::call::schema::{coerce, takes, whole};
+use crate::call::spec::{ParamLocation, Surface};
 use crate::config::Limits;
 use crate::error::{ApiError, Detail};
-use crate::operation::{Input, Operation, ParamLocation, Surface};
-use crate::schema::{coerce, takes, whole};
 use crate::state::bodies::Reservation;
 
 /// Field of every form that carries the token of the session.

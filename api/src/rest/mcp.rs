@@ -36,9 +36,9 @@ use self::envelope::{Broken, Message};
 use self::protocol::RpcError;
 use self::tools::Tools;
 use super::{RequestId, Served, body, client, cors, input, method_not_allowed, presented, refusal};
-use crate::answer::JSON;
 use crate::auth::apps;
-use crate::caller::{Door, Incoming};
+use crate::call::answer::JSON;
+use crate::call::caller::{Door, Incoming};
 use crate::error::ApiError;
 use crate::state::bodies::Holder;
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use types::OperatorId;
 
 use super::*;
-use crate::operation::{Credential, OPTIONAL, Spec};
+use crate::call::spec::{Credential, OPTIONAL, Spec};
 use crate::testing::{Service, config, limits};
 
 mod arriving;

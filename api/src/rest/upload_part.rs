@@ -21,7 +21,7 @@ use uploads::{LocalUploads, PartWriter, UploadStore as _};
 
 use super::body::{self, Broken, Pace};
 use super::{RequestId, refusal};
-use crate::answer::JSON;
+use crate::call::answer::JSON;
 use crate::error::ApiError;
 use crate::ops::uploads::{closed, layout, place_failed, seconds};
 use crate::standing::Standing;

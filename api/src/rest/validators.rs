@@ -7,7 +7,7 @@ use data_encoding::HEXLOWER;
 use http::StatusCode;
 use http::header::{self, HeaderMap, HeaderValue};
 
-use crate::answer::Output;
+use crate::call::answer::Output;
 
 /// Bytes of the hash in a tag.
 const TAG_BYTES: usize = 16;

@@ -12,7 +12,7 @@ use store::{EgressLease, EgressLeased};
 use types::money::MicroUsdc;
 use types::{Kind, LedgerEventId, OperatorId, Timestamp};
 
-use crate::answer::Output;
+use crate::call::answer::Output;
 use crate::error::ApiError;
 use crate::faults::may_skip_lease;
 use crate::state::app::App;

@@ -1,3 +1,4 @@
+use crate::call::visit::SESSION;
 use http::Request;
 
 use super::*;
@@ -6,54 +7,6 @@ use crate::testing::{Got, Service, config, limits};
 
 fn location(got: &Got) -> &str {
     got.headers[header::LOCATION].to_str().unwrap()
-}
-
-#[test]
-fn only_a_path_of_this_service_is_opened_after_signing_in() {
-    for path in ["/", "/console", "/oauth/authorize?client_id=a&scope=read%20write"] {
-        assert_eq!(local_path(path), path);
-    }
-    let long = format!("/{}", "a".repeat(3_500));
-    for path in [
-        "",
-        "console",
-        "//evil.example",
-        "/\\evil.example",
-        "\\\\evil.example",
-        "https://evil.example",
-        "/\t/evil.example",
-        "/\n/evil.example",
-        "/a b",
-        "/é",
-        &long,
-    ] {
-        assert_eq!(local_path(path), CONSOLE, "{path:?}");
-    }
-    assert_eq!(sign_in("/a?b=c&d"), "/signin?next=/a%3Fb%3Dc%26d");
-    assert_eq!(sign_in("//evil.example"), "/signin?next=/console");
-}
-
-#[test]
-fn a_form_is_own_if_the_browser_names_this_service() {
-    let own = |name: HeaderName, value: &'static str| {
-        let headers = HeaderMap::from_iter([(name, HeaderValue::from_static(value))]);
-        is_own(&headers, "https://sluice.example")
-    };
-    assert!(own(header::ORIGIN, "https://sluice.example"));
-    assert!(own(FETCH_SITE, "same-origin"));
-    for origin in [
-        "null",
-        "https://evil.example",
-        "http://sluice.example",
-        "https://sluice.example.evil.example",
-        "",
-    ] {
-        assert!(!own(header::ORIGIN, origin), "{origin}");
-    }
-    for site in ["same-site", "cross-site", "none"] {
-        assert!(!own(FETCH_SITE, site), "{site}");
-    }
-    assert!(!is_own(&HeaderMap::new(), "https://sluice.example"));
 }
 
 #[tokio::test]

@@ -13,8 +13,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{CURSOR, Entry, number};
-use crate::answer::{Media, Streamed};
-use crate::cx::Cx;
+use crate::call::answer::{Media, Streamed};
+use crate::call::cx::Cx;
 use crate::error::{ApiError, chain};
 use crate::state::app::App;
 use crate::state::limit::Source;

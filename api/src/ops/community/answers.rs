@@ -9,8 +9,9 @@ use types::Kind;
 
 use super::requests::Named;
 use super::view::{Answer, Fulfilled, Request};
-use crate::answer::Reply;
-use crate::cx::Cx;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::schema::TEXT;
 use crate::entitlement::requests;
 use crate::entitlement::units::{self, Shown};
 use crate::error::ApiError;
@@ -18,7 +19,6 @@ use crate::ops::comments;
 use crate::ops::knowledge::refused;
 use crate::ops::projects::SLUG;
 use crate::ops::reading::MAX_EXACT_INTEGER;
-use crate::schema::TEXT;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

@@ -6,7 +6,7 @@ use types::OperatorId;
 use url::form_urlencoded::Serializer;
 
 use super::reviews::{self, PER_PAGE};
-use crate::cx::Cx;
+use crate::call::cx::Cx;
 use crate::error::ApiError;
 use crate::ops::comments::{Comment, note, said};
 use crate::ops::cut;

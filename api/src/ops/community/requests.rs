@@ -12,15 +12,15 @@ use types::{RequestId, Timestamp};
 use super::budget::Budget;
 use super::view;
 use super::view::{Answer, Counts, Field, Full, Listed, Request};
-use crate::answer::Reply;
-use crate::cx::Cx;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::room::Room;
+use crate::call::schema::{LINE, TEXT};
 use crate::entitlement::requests;
 use crate::error::ApiError;
 use crate::flow::jobs::requests::{Ends, Matches};
 use crate::ops::comments;
 use crate::ops::knowledge::{CATEGORY, refused};
-use crate::room::Room;
-use crate::schema::{LINE, TEXT};
 
 /// Category of a request that names none.
 const GENERAL: &str = "general";

@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 use store::{CommentKind, Discussed, ItemKind, NewReview, Reviewed};
 use types::{Kind, OperatorId};
 
-use crate::answer::Reply;
-use crate::cx::Cx;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::schema::TEXT;
+use crate::call::wire::When;
 use crate::entitlement::{self, units};
 use crate::error::ApiError;
 use crate::ops::comments::{self, Comment};
 use crate::ops::knowledge::refused;
 use crate::ops::projects::SLUG;
-use crate::schema::TEXT;
-use crate::wire::When;
 
 /// Reviews on a page.
 pub(super) const PER_PAGE: u32 = 50;

@@ -10,12 +10,12 @@ use store::{Access, BoardRequest, ItemKind, RequestKind, RequestStatus};
 use types::money::MicroUsdc;
 use types::vocabulary::PaidWith;
 
-use crate::cx::Cx;
+use crate::call::cx::Cx;
+use crate::call::schema::LINE;
+use crate::call::wire::When;
 use crate::entitlement::units;
 use crate::error::ApiError;
 use crate::price::dataset_price;
-use crate::schema::LINE;
-use crate::wire::When;
 
 /// Pattern of the name of a field.
 const FIELD: &str = "^[a-z_][a-z0-9_]{0,62}$";

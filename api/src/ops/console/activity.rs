@@ -8,11 +8,11 @@ use types::OperatorId;
 use types::vocabulary::ActorKind;
 
 use super::{PAGE_ROWS, chrome, instant, page};
-use crate::cx::Cx;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::view::View;
 use crate::error::ApiError;
-use crate::operation::Operations;
 use crate::ops::cut;
-use crate::web::View;
 
 const PATH: &str = "/console/activity";
 

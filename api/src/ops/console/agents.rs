@@ -12,13 +12,14 @@ use types::{AgentId, ClaimCodeId, ClaimId, Kind};
 
 use super::{chrome, form, form_page, id, instant, missing, page, repairable};
 use crate::accounts::{self, ClaimCodeParts, ClaimCodeText};
-use crate::cx::Cx;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::schema::LINE;
+use crate::call::spec::{Effect, Spec};
+use crate::call::view::View;
+use crate::call::wire::Nothing;
 use crate::error::ApiError;
-use crate::operation::{Effect, Operations, Spec};
 use crate::ops::accounts::REGISTRATIONS;
-use crate::schema::LINE;
-use crate::web::View;
-use crate::wire::Nothing;
 
 const PATH: &str = "/console/agents";
 /// Time for which a claim code works.

@@ -4,12 +4,12 @@ use pages::console::{CollectorRow, CollectorRunRow, CollectorState, CollectorsPa
 use store::{Collector, CollectorRun, RunOutcome};
 
 use super::{chrome, instant, page};
-use crate::cx::Cx;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::view::View;
+use crate::call::wire::Nothing;
 use crate::error::ApiError;
-use crate::operation::Operations;
 use crate::ops::collectors::{current, is_running};
-use crate::web::View;
-use crate::wire::Nothing;
 
 /// Runs of the small chart of a collector.
 const CHART_RUNS: u32 = 30;

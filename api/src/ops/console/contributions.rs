@@ -11,13 +11,13 @@ use types::ContributionId;
 
 use super::overview::tallies;
 use super::{PAGE_ROWS, chrome, id, instant, missing, page};
-use crate::cx::Cx;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::view::View;
+use crate::call::wire::BatchReason;
 use crate::error::ApiError;
-use crate::operation::Operations;
 use crate::ops::contributions::stored_verdicts;
 use crate::ops::cut;
-use crate::web::View;
-use crate::wire::BatchReason;
 
 const PATH: &str = "/console/contributions";
 /// Verdicts on the page of a contribution.

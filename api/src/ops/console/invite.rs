@@ -7,12 +7,13 @@ use store::InviteRequest;
 
 use super::{chrome, form_page, repairable};
 use crate::accounts::address;
-use crate::cx::Cx;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::schema::{LINE, TEXT};
+use crate::call::spec::{Effect, Scope, Spec};
+use crate::call::view::View;
 use crate::error::ApiError;
-use crate::operation::{Effect, Operations, Scope, Spec};
 use crate::ops::accounts::operators::SIGN_UPS;
-use crate::schema::{LINE, TEXT};
-use crate::web::View;
 
 const PATH: &str = "/invite";
 

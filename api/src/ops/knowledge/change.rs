@@ -6,12 +6,12 @@ use store::{PriceChanged, UnitRetired};
 
 use super::view::{UnitView, is_locked};
 use super::{HOUR, Named};
-use crate::answer::Reply;
-use crate::cx::Cx;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::wire::When;
 use crate::entitlement::units;
 use crate::error::{ApiError, whole_seconds};
 use crate::price::PriceInput;
-use crate::wire::When;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

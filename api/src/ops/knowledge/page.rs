@@ -14,16 +14,17 @@ use types::vocabulary::{ItemKind, JudgeKind, StepOutcome};
 
 use super::ratings;
 use super::view::is_locked;
-use crate::cx::Cx;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::spec::Spec;
+use crate::call::view::View;
+use crate::call::wire::BatchReason;
 use crate::entitlement::units::{self, FullRead, Relation, Shown};
 use crate::error::ApiError;
-use crate::operation::{Operations, Spec};
 use crate::ops::community::{Places, discussion};
 use crate::ops::console::{PAGE_ROWS, chrome, id, instant, page};
 use crate::ops::cut;
 use crate::previews::preview;
-use crate::web::View;
-use crate::wire::BatchReason;
 
 const LIST: &str = "/console/knowledge";
 /// Versions and ratings on a page.

@@ -9,13 +9,13 @@ use types::{Kind, Timestamp};
 
 use super::refused;
 use super::view::Ratings;
-use crate::answer::Reply;
-use crate::cx::Cx;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::schema::TEXT;
+use crate::call::wire::When;
 use crate::entitlement::units;
 use crate::error::ApiError;
 use crate::ops::cut;
-use crate::schema::TEXT;
-use crate::wire::When;
 
 /// Ratings on a page when the caller gives no `limit`.
 const DEFAULT_LIMIT: u32 = 50;

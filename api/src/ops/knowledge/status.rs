@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::view::UnitView;
-use crate::answer::Reply;
-use crate::cx::Cx;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
 use crate::entitlement::units;
 use crate::error::ApiError;
 

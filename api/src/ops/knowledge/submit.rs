@@ -13,15 +13,15 @@ use types::{Timestamp, UnitId, fault, metric};
 use super::change::{not_latest, not_published};
 use super::view::UnitView;
 use super::{CATEGORY, HOUR};
-use crate::answer::Reply;
-use crate::cx::Cx;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::schema::{LINE, TEXT};
 use crate::entitlement::units;
 use crate::error::{ApiError, whole_seconds};
 use crate::flow::unit_message;
 use crate::licenses::License;
 use crate::ops::contribute::no_more;
 use crate::price::PriceInput;
-use crate::schema::{LINE, TEXT};
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

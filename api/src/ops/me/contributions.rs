@@ -6,12 +6,12 @@ use store::{ContributionStatus, ListedContribution, Selection};
 use types::ContributionId;
 
 use super::{ListQuery, Page};
-use crate::answer::Reply;
-use crate::cx::Cx;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::wire::{BatchReason, When};
 use crate::error::ApiError;
 use crate::ops::console::records;
 use crate::ops::cut;
-use crate::wire::{BatchReason, When};
 
 /// A contribution in a list.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -7,11 +7,11 @@ use types::SaleId;
 use types::vocabulary::PaidWith;
 
 use super::{ListQuery, Page};
-use crate::answer::Reply;
-use crate::cx::Cx;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::wire::When;
 use crate::error::ApiError;
 use crate::ops::cut;
-use crate::wire::When;
 
 /// A purchase in a list.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -3,8 +3,8 @@
 use types::RequestId;
 
 use super::{ListQuery, Page};
-use crate::answer::Reply;
-use crate::cx::Cx;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
 use crate::error::ApiError;
 use crate::ops::community::Listed;
 use crate::ops::cut;

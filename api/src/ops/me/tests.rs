@@ -23,7 +23,7 @@ async fn app_of(service: &Service, agent: &Value, scopes: &str) -> String {
         resource: "/mcp".to_owned(),
         scopes: scopes.to_owned(),
     };
-    let (code, ends_at) = (crate::auth::hash("wtg_1"), now.plus(Duration::from_hours(1)));
+    let (code, ends_at) = (crate::secrets::hash("wtg_1"), now.plus(Duration::from_hours(1)));
     let given = OAuthCode {
         grant: grant.clone(),
         redirect_uri: "https://app.invalid/callback".to_owned(),
@@ -45,7 +45,7 @@ async fn app_of(service: &Service, agent: &Value, scopes: &str) -> String {
         scopes: scopes.to_owned(),
         expires_at: ends_at,
     };
-    let redeemed = oauth.redeem(code, connection, None, crate::auth::hash("wta_1"), access);
+    let redeemed = oauth.redeem(code, connection, None, crate::secrets::hash("wta_1"), access);
     assert_eq!(redeemed.await.unwrap(), OAuthRedeemed::Now);
     "wta_1".to_owned()
 }

@@ -6,13 +6,13 @@ use store::Unit;
 use types::UnitId;
 
 use super::{ListQuery, Page};
-use crate::answer::Reply;
-use crate::cx::Cx;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::wire::{BatchReason, Validation, When};
 use crate::entitlement::units::{Shown, price_of};
 use crate::error::ApiError;
 use crate::ops::cut;
 use crate::ops::knowledge::view::is_locked;
-use crate::wire::{BatchReason, Validation, When};
 
 /// A version of a unit in a list, without its text.
 #[derive(Debug, Serialize, JsonSchema)]

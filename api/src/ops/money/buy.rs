@@ -8,8 +8,8 @@ use types::money::MicroUsdc;
 use types::vocabulary::{ItemKind, PaidWith};
 use types::{Kind, LedgerEventId, SaleId, UnitId, Version};
 
-use crate::answer::Reply;
-use crate::cx::Cx;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
 use crate::entitlement;
 use crate::error::ApiError;
 use crate::ops::reading::MAX_EXACT_INTEGER;

@@ -5,7 +5,7 @@
 use x402::Malformed;
 use x402::wire::{self, Protocol, Unfit};
 
-use crate::cx::Cx;
+use crate::call::cx::Cx;
 use crate::error::ApiError;
 use crate::faults::may_pay_by_head;
 use crate::payments::answers;

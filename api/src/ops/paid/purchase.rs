@@ -12,7 +12,7 @@ use types::fault;
 use x402::wire::{self, Protocol, Unfit};
 use x402::{Malformed, Reason, check};
 
-use crate::cx::Cx;
+use crate::call::cx::Cx;
 use crate::error::ApiError;
 use crate::faults::{may_judge_first, may_misread, may_own_by_path, may_replay_to_anybody, may_take_more, may_trust};
 use crate::payments::answers::{self, Paid};

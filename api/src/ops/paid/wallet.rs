@@ -9,12 +9,13 @@ use serde::{Deserialize, Serialize};
 use x402::Address;
 use x402::sign_in::{Statement, signer};
 
-use crate::answer::Reply;
-use crate::cx::Cx;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::spec::{Effect, OPERATOR, Scope, Spec};
+use crate::call::wire::Nothing;
 use crate::error::ApiError;
-use crate::operation::{Effect, OPERATOR, Operations, Scope, Spec};
 use crate::payments;
-use crate::wire::Nothing;
 
 const PATH: &str = "/operators/payout-proof";
 

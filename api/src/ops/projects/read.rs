@@ -7,14 +7,14 @@ use serde_json::{Map, Value};
 use store::{Project, ProjectCursor, ProjectFilter, Store};
 
 use super::view::{Details, Full, Summary, VersionEntry};
-use crate::answer::Reply;
-use crate::cx::Cx;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::rendered::{self, Rendered};
+use crate::call::room::Room;
+use crate::call::schema::LINE;
 use crate::entitlement;
 use crate::error::ApiError;
 use crate::ops::cut;
-use crate::rendered::{self, Rendered};
-use crate::room::Room;
-use crate::schema::LINE;
 use crate::state::caches::ProjectView;
 
 /// Versions and contributors that one answer shows.

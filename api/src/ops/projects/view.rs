@@ -8,11 +8,11 @@ use serde_json::Value;
 use store::{Access, Contributor, Project, ProjectStatus, ProjectSummary, ProjectVersion, Visibility};
 use types::FieldType;
 
-use crate::cx::Cx;
+use crate::call::cx::Cx;
+use crate::call::room::Room;
+use crate::call::wire::When;
 use crate::error::ApiError;
 use crate::price::dataset_price;
-use crate::room::Room;
-use crate::wire::When;
 
 /// A project in a list.
 #[derive(Debug, Serialize, JsonSchema)]

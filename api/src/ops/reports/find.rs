@@ -2,7 +2,7 @@
 
 use store::ReportKind;
 
-use crate::cx::Cx;
+use crate::call::cx::Cx;
 use crate::entitlement::units;
 use crate::error::ApiError;
 use crate::state::app::App;

@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use store::{ReportKind, ReportReason, Takedown};
 use types::TakedownId;
 
-use crate::answer::Reply;
-use crate::cx::Cx;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::wire::When;
 use crate::error::ApiError;
 use crate::ops::cut;
-use crate::wire::When;
 
 /// Takedowns on a page when the caller gives no `limit`.
 const DEFAULT_LIMIT: u32 = 50;

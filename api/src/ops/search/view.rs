@@ -8,12 +8,12 @@ use serde::Serialize;
 use store::{Access, Project, Unit};
 use types::unit::Judge;
 
-use crate::cx::Cx;
+use crate::call::cx::Cx;
+use crate::call::wire::When;
 use crate::entitlement;
 use crate::ops::knowledge::view::{JudgeView, Ratings, Scores, is_locked};
 use crate::previews::preview;
 use crate::price::dataset_price;
-use crate::wire::When;
 
 /// The answer of a search.
 #[derive(Debug, Serialize, JsonSchema)]

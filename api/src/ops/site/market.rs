@@ -11,16 +11,16 @@ use store::{Access, ItemKind, ProjectCursor, ProjectFilter};
 use types::money::MicroUsdc;
 
 use super::page;
-use crate::cx::Cx;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::schema::LINE;
+use crate::call::view::View;
 use crate::entitlement;
 use crate::error::ApiError;
-use crate::operation::Operations;
 use crate::ops::community::{Places, discussion};
 use crate::ops::console::{chrome, instant};
 use crate::ops::cut;
 use crate::price::dataset_price;
-use crate::schema::LINE;
-use crate::web::View;
 
 const PATH: &str = "/projects";
 /// Datasets on a page of the list.

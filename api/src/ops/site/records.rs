@@ -7,13 +7,13 @@ use store::{Activity, ActivityKind};
 use types::TakedownId;
 
 use super::page;
-use crate::cx::Cx;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::view::View;
 use crate::error::ApiError;
-use crate::operation::Operations;
 use crate::ops::console::{chrome, instant};
 use crate::ops::{cut, points};
 use crate::state::leaderboard::Period;
-use crate::web::View;
 
 /// Rows on a page of a list.
 const ROWS: u32 = 50;

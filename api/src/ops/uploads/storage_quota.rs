@@ -10,7 +10,7 @@ use serde_json::json;
 use store::{Project, Store, Upload};
 use types::{DatasetId, Kind, OperatorId, Version};
 
-use crate::cx::Cx;
+use crate::call::cx::Cx;
 use crate::error::ApiError;
 
 /// Returns the size in bytes of the latest versions of all datasets that an operator maintains.

@@ -8,8 +8,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::call::schema::{coerce, takes, whole};
 use crate::ops::reading::MAX_EXACT_INTEGER;
-use crate::schema::{coerce, takes, whole};
 
 /// Keywords that clients refuse, or that the dispatcher checks while the list has to stay small.
 const LEFT_OUT: [&str; 2] = ["additionalProperties", "pattern"];

@@ -15,12 +15,12 @@ use serde_json::{Map, Value, json};
 use super::protocol::{self, Era};
 use super::tools::Entry;
 use super::{Served, arguments, body, input};
-use crate::answer::Output;
 use crate::auth::apps;
-use crate::caller::Incoming;
+use crate::call::answer::Output;
+use crate::call::caller::Incoming;
+use crate::call::operation::{Input, Operation};
 use crate::config::Limits;
 use crate::error::ApiError;
-use crate::operation::{Input, Operation};
 use crate::payments;
 use crate::rest::paid;
 

@@ -6,12 +6,12 @@ use oauth::Resource;
 use serde_json::{Value, json};
 
 use super::tools::Tools;
-use crate::answer::Reply;
-use crate::cx::Cx;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::spec::{Effect, KEY, Scope, Spec};
+use crate::call::wire::Nothing;
 use crate::error::ApiError;
-use crate::operation::{Effect, KEY, Scope, Spec};
 use crate::testing::{Got, Service, limits};
-use crate::wire::Nothing;
 
 /// Sends a message to an endpoint with further headers.
 async fn send(service: &Service, path: &str, headers: &[(&str, &str)], body: impl Into<String>) -> Got {

@@ -10,8 +10,9 @@ use oauth::Resource;
 use serde_json::{Value, json};
 
 use super::arguments;
-use crate::answer::JSON;
-use crate::operation::{Effect, Operation, Operations, Scope};
+use crate::call::answer::JSON;
+use crate::call::operation::{Operation, Operations};
+use crate::call::spec::{Effect, Scope};
 use crate::rest::paid;
 use crate::tools::{TOOLS, is_small, may_quote_others};
 

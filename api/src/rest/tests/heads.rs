@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::*;
-use crate::answer::Reply;
-use crate::operation::Spec;
+use crate::call::answer::Reply;
+use crate::call::spec::Spec;
 
 /// Asserts that the request is refused as invalid with a message that contains `words`.
 fn assert_invalid(got: &crate::testing::Got, words: &str) {

@@ -2,8 +2,8 @@ use serde_json::{Value, json};
 use store::{Agent, NewOperator, OperatorCreated, ProjectChanges, ProjectStatus};
 
 use super::*;
-use crate::auth::{Secret, SecretKind};
-use crate::room::Room;
+use crate::call::room::Room;
+use crate::secrets::{Secret, SecretKind};
 use crate::testing::{Got, Service};
 
 const INFO: &str = "/projects/weather";
@@ -30,7 +30,7 @@ impl Scene {
         let key = service.agent(&owner, "contributor").await;
         service.merged(&key, "weather", &[json!({"name": "a"})]).await;
         let of = async |credential: &str| {
-            let principal = service.app.principal(crate::auth::hash(credential)).await;
+            let principal = service.app.principal(crate::secrets::hash(credential)).await;
             principal.unwrap().unwrap().operator()
         };
         let (maintainer, operator) = (of(&owner).await, of(&reader).await);

@@ -29,7 +29,7 @@ async fn code(service: &Service, operator: OperatorId) -> String {
 
 async fn operator(service: &Service) -> OperatorId {
     let token = service.operator().await;
-    let hash = crate::auth::hash(&token);
+    let hash = crate::secrets::hash(&token);
     let owner = service
         .app
         .store

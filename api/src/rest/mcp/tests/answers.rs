@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{call, message, send, tools};
-use crate::room::ANSWER_BYTES;
+use crate::call::room::ANSWER_BYTES;
 use crate::testing::{Service, limits};
 
 /// Asserts that a schema has one type and nothing that clients refuse.
@@ -191,7 +191,7 @@ async fn pages_of_records_end_by_their_size_and_miss_none() {
         service.merged(&key, "tides", &records).await;
     }
     let expected: Vec<_> = (0..240).map(|number| json!({"name": name(number)})).collect();
-    let operator = service.app.principal(crate::auth::hash(&key)).await.unwrap();
+    let operator = service.app.principal(crate::secrets::hash(&key)).await.unwrap();
     let operator = match operator.as_deref() {
         Some(store::Principal::Agent { operator, .. }) => *operator,
         other => panic!("{other:?}"),

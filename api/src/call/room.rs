@@ -11,8 +11,8 @@ use std::io;
 
 use serde::Serialize;
 
-use crate::caller::Door;
-use crate::cx::Cx;
+use crate::call::caller::Door;
+use crate::call::cx::Cx;
 use crate::error::ApiError;
 
 /// Bytes of the JSON of an answer over MCP: about 8,000 tokens.

@@ -10,13 +10,12 @@ use metrics::{Counter, Histogram};
 use parking_lot::RwLock;
 use types::metric;
 
-use super::word;
-use crate::answer::Output;
+use crate::call::answer::Output;
 use crate::error::ApiError;
 
 /// Meters of one operation.
 #[derive(Default)]
-pub(super) struct Meters {
+pub(crate) struct Meters {
     /// Counters by status. An operation has few, so a search from the front is the fastest.
     requests: RwLock<Vec<(StatusCode, Counter)>>,
     seconds: OnceLock<Histogram>,
@@ -24,7 +23,7 @@ pub(super) struct Meters {
 
 impl Meters {
     /// Records a call that was answered.
-    pub(super) fn measure(&self, operation: &'static str, micros: u128, result: &Result<Output, ApiError>) {
+    pub(crate) fn measure(&self, operation: &'static str, micros: u128, result: &Result<Output, ApiError>) {
         let status = match result {
             Ok(output) => output.status(),
             Err(error) => {
@@ -56,4 +55,40 @@ impl fmt::Debug for Meters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Meters")
     }
+}
+
+/// Returns a status as the value of a metric label.
+fn word(status: StatusCode) -> &'static str {
+    // A label must be `'static`, so the statuses in use are listed, and any other is `other`.
+    const WORDS: [(u16, &str); 27] = [
+        (200, "200"),
+        (201, "201"),
+        (202, "202"),
+        (204, "204"),
+        (206, "206"),
+        (303, "303"),
+        (304, "304"),
+        (400, "400"),
+        (401, "401"),
+        (402, "402"),
+        (403, "403"),
+        (404, "404"),
+        (405, "405"),
+        (406, "406"),
+        (408, "408"),
+        (409, "409"),
+        (410, "410"),
+        (411, "411"),
+        (412, "412"),
+        (413, "413"),
+        (415, "415"),
+        (416, "416"),
+        (422, "422"),
+        (423, "423"),
+        (429, "429"),
+        (500, "500"),
+        (503, "503"),
+    ];
+    let known = WORDS.iter().find(|(code, _)| *code == status.as_u16());
+    known.map_or("other", |(_, word)| word)
 }

@@ -8,13 +8,14 @@ use oauth::Resource;
 use types::trace::Origin;
 use types::{AgentId, OperatorId, SessionId, Timestamp};
 
-use crate::caller::{Actor, Caller, Door};
+use crate::call::caller::{Actor, Caller, Door};
+use crate::call::operation::Operations;
+use crate::call::spec::Scope;
+use crate::call::visit::Visit;
 use crate::error::ApiError;
 use crate::faults::may_charge_at;
-use crate::operation::{Operations, Scope};
 use crate::state::app::App;
 use crate::state::egress::Reader;
-use crate::web::Visit;
 
 /// Context of one call, after authentication.
 #[derive(Clone, Debug)]
@@ -34,8 +35,8 @@ pub struct Cx {
     /// False if the client gets no body, as with HEAD. Such an answer counts as no egress.
     pub answer_is_sent: bool,
     /// Body as it arrived: strict JSON if a member of the input is an outline of it
-    /// ([`raw_body_member`](crate::operation::Spec::raw_body_member)), not parsed if the function reads it itself
-    /// ([`opaque`](crate::operation::Spec::opaque)).
+    /// ([`raw_body_member`](crate::call::spec::Spec::raw_body_member)), not parsed if the function reads it itself
+    /// ([`opaque`](crate::call::spec::Spec::opaque)).
     pub body: Option<Bytes>,
     /// Door that the call came in by.
     pub door: Door,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use http::Method;
 
-use crate::answer::{FORM, JSON};
+use crate::call::answer::{FORM, JSON};
 use crate::config::Limits;
 
 /// Kind of credential that an operation accepts.
@@ -213,13 +213,13 @@ pub struct Spec {
     pub body: BodySize,
     /// Media types of the request body. Its content is JSON under each of them.
     pub takes: &'static [&'static str],
-    /// Member of the body, an array of objects, that the function reads as text from [`Cx::body`](crate::cx::Cx). The
+    /// Member of the body, an array of objects, that the function reads as text from [`Cx::body`](crate::call::cx::Cx). The
     /// input contains an outline instead: an array of as many empty objects. Used where the bulk of a body is data that
     /// the API does not interpret.
     pub raw_body_member: Option<&'static str>,
     /// True if a number in the body of which a double drops digits is refused, instead of rounded.
     pub keeps_digits: bool,
-    /// True if the function reads the body itself, from [`Cx::body`](crate::cx::Cx). Such a call may have further
+    /// True if the function reads the body itself, from [`Cx::body`](crate::call::cx::Cx). Such a call may have further
     /// parameters, which are ignored: OAuth wants that of its endpoints (RFC 6749 section 3.1).
     pub opaque: bool,
     /// True for a document that people share the address of: query parameters that it does not know are ignored, since

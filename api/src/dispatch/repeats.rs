@@ -3,83 +3,24 @@
 //! Invariant: a key has one effect. Whoever repeats a call with it gets the answer for what the first one made, as that is
 //! now, and a call with another input gets a 422.
 
+use crate::call::repeats::MEMBER;
 use std::time::Duration;
 
-use http::StatusCode;
-use serde_json::{Value, json};
+use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use store::{CallKey, KeyUsed};
 use types::canonical;
 
-use super::{Operation, ParamLocation};
-use crate::answer::Output;
-use crate::caller::Caller;
-use crate::cx::Cx;
+use crate::call::answer::Output;
+use crate::call::caller::Caller;
+use crate::call::cx::Cx;
+use crate::call::operation::Operation;
+use crate::call::spec::ParamLocation;
 use crate::entitlement;
 use crate::error::ApiError;
-use crate::schema::VISIBLE;
 use crate::state::app::App;
 
-/// Member of the input that carries the key.
-const MEMBER: &str = "idempotencyKey";
-/// Header of that member.
-pub(super) const HEADERS: &[(&str, &str)] = &[(MEMBER, "Idempotency-Key")];
 const HOUR: Duration = Duration::from_hours(1);
-
-/// Returns the member with its schema.
-pub(super) fn member() -> (&'static str, Value) {
-    let schema = json!({
-        "type": "string",
-        "minLength": 1,
-        "maxLength": 255,
-        "pattern": VISIBLE,
-        "description": "Makes it harmless to repeat the call.",
-    });
-    (MEMBER, schema)
-}
-
-/// Returns the schema of an answer with the mark of a replay.
-pub(super) fn marked_schema(mut schema: Value) -> Value {
-    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
-        let description = "Present and true when the answer is for an earlier call with the same idempotency key.";
-        properties.insert(
-            "replayed".to_owned(),
-            json!({"type": "boolean", "description": description}),
-        );
-    }
-    schema
-}
-
-/// Returns the schema of an answer with its types by name, marked likewise. Its name is another than that of the thing,
-/// which other operations show without the mark.
-pub(super) fn marked_named(mut named: Value) -> Value {
-    if let Some(Value::String(title)) = named.get_mut("title") {
-        title.insert_str(0, "Made");
-    }
-    marked_schema(named)
-}
-
-/// Returns an answer as that of a replay: 200, and `replayed`.
-pub(super) fn marked(output: Output) -> Result<Output, ApiError> {
-    let Output::Whole {
-        headers,
-        content_type,
-        body,
-        ..
-    } = output
-    else {
-        return Err(ApiError::internal("a replay is streamed"));
-    };
-    let unreadable = |error| ApiError::internal(format!("answer: {error}"));
-    let mut answer: Value = serde_json::from_slice(&body).map_err(unreadable)?;
-    answer["replayed"] = true.into();
-    Ok(Output::Whole {
-        status: StatusCode::OK,
-        headers,
-        content_type,
-        body: serde_json::to_vec(&answer).map_err(unreadable)?.into(),
-    })
-}
 
 /// Takes the key out of the input of a call, and returns it with the hash of what is left; `None` without one.
 pub(super) fn key(

@@ -14,8 +14,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::call::schema;
 use crate::error::ApiError;
-use crate::schema;
 use crate::state::holder_limit::{HolderPermit, holding};
 
 /// Media type of JSON (RFC 8259).

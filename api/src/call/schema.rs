@@ -9,8 +9,8 @@ use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value};
 
+use crate::call::problem;
 use crate::error::{ApiError, Detail, MAX_DETAILS};
-use crate::problem;
 
 /// Pattern of text in one line: no control characters (C0 and DEL).
 pub const LINE: &str = r"^[^\u0000-\u001F\u007F]*$";

@@ -8,9 +8,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::answer::{Answer, JSON, Output};
+use crate::call::answer::{Answer, JSON, Output};
+use crate::call::schema;
 use crate::error::ApiError;
-use crate::schema;
 
 /// A JSON answer with status 200 whose body is the text of a `T`.
 #[derive(Debug)]

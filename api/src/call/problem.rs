@@ -7,9 +7,9 @@ use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde_json::Value;
 use types::json::push_pointer;
 
+use crate::call::schema::{LINE, TEXT, VISIBLE};
 use crate::error::Detail;
 use crate::price;
-use crate::schema::{LINE, TEXT, VISIBLE};
 
 /// Returns the places and rules of one violation of `input`. `immutable` lists the members that exist but never change.
 pub(crate) fn details(error: &ValidationError<'_>, input: &Value, immutable: &[&str]) -> Vec<Detail> {

@@ -9,8 +9,8 @@ use oauth::Resource;
 use store::ClaimStatus;
 use types::{AgentId, ClaimId, OperatorId, SessionId, Timestamp};
 
-use crate::operation::{Credential, Scope};
-use crate::web::Visit;
+use crate::call::spec::{Credential, Scope};
+use crate::call::visit::Visit;
 
 /// Owner of a valid credential.
 #[derive(Clone, Debug, PartialEq, Eq)]

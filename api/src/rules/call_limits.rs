@@ -6,15 +6,15 @@ use std::net::IpAddr;
 
 use serde_json::Value;
 
-use super::{Limit, Spec, Subject};
-use crate::caller::Caller;
+use crate::call::caller::Caller;
+use crate::call::spec::{Limit, Spec, Subject};
 use crate::error::ApiError;
 use crate::state::app::App;
 use crate::state::limit::{Decision, Rule, Source};
 
 /// Counts a call toward the limits whose subject is known: those of the input if there is one, otherwise the others.
 /// Fails with 429 at the first limit that is reached.
-pub(super) async fn count(
+pub(crate) async fn count(
     app: &App,
     spec: &Spec,
     client: IpAddr,
@@ -41,6 +41,24 @@ pub(super) async fn count(
         }
     }
     Ok(())
+}
+
+impl App {
+    /// Counts one call of an address. Fails with 429 past the limit.
+    pub(crate) async fn admit(&self, client: IpAddr) -> Result<(), ApiError> {
+        let source = Source::from(client);
+        match self.limiter.take(self.process.calls, source, self.clock.now()).await {
+            Decision::Allow => Ok(()),
+            Decision::Deny { retry_after: seconds } => {
+                let limit = self.limits.calls_per_ip_per_minute;
+                Err(ApiError::limited(
+                    "rate_limited",
+                    format!("more than {limit} calls in a minute from this address"),
+                    seconds,
+                ))
+            }
+        }
+    }
 }
 
 impl Limit {

@@ -7,8 +7,8 @@ use store::AuditEntry;
 use types::Timestamp;
 use types::vocabulary::ActorKind;
 
-use super::{ParamLocation, Spec};
-use crate::caller::{Actor, Caller};
+use crate::call::caller::{Actor, Caller};
+use crate::call::spec::{ParamLocation, Spec};
 use crate::ids;
 
 /// Members that name the thing that a call creates, where the path does not.
