@@ -14,15 +14,15 @@ use tracing::Instrument as _;
 use tracing::field::Empty;
 use types::OperatorId;
 
-use crate::auth;
 use crate::call::answer::{JSON, Output};
 use crate::call::caller::{Door, Incoming};
 use crate::call::cx::Cx;
 use crate::call::operation::{Input, Operation, Operations};
 use crate::call::spec::{Effect, Rate};
-use crate::entitlement;
 use crate::error::ApiError;
+use crate::rules::auth;
 use crate::rules::call_limits;
+use crate::rules::entitlement;
 use crate::state::app::App;
 
 impl Operations {

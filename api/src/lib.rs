@@ -13,34 +13,26 @@
 //! - Search texts, keys and bodies are never logged.
 //! - Pages of the console are operations too; `web.rs` is their transport next to `rest.rs`.
 
-pub mod accounts;
 pub mod apps;
-pub mod auth;
 pub mod call;
 pub mod codes;
 pub mod config;
 mod dispatch;
-mod entitlement;
 pub mod error;
 mod faults;
 pub mod flow;
 mod ids;
 pub mod keys;
-pub mod letters;
 pub mod licenses;
 pub mod names;
 pub mod openapi;
 mod ops;
-pub mod payments;
 pub mod periodic;
-pub mod previews;
 pub mod price;
 pub mod probes;
 mod rest;
-mod rules;
-pub mod seals;
+pub mod rules;
 pub mod secrets;
-mod standing;
 pub mod state;
 #[cfg(test)]
 mod testing;

@@ -10,11 +10,11 @@ use http::StatusCode;
 use oauth::discovery;
 use serde_json::{Map, Value, json};
 
-use crate::auth::apps;
 use crate::call::operation::{Operation, Operations};
 use crate::call::spec::{Credential, Effect, ParamLocation, Rate, Spec, Surface};
 use crate::codes::CODES;
 use crate::rest::{self, compression};
+use crate::rules::auth::apps;
 
 mod types;
 

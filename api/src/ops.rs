@@ -25,7 +25,6 @@ mod points;
 mod projects;
 mod query;
 mod quota;
-pub(crate) mod reading;
 mod reports;
 mod search;
 mod service;

@@ -30,7 +30,7 @@ use uploads::Stagings;
 
 use crate::apps::Apps;
 use crate::config::{Config, Limits};
-use crate::letters::{self, Payload};
+use crate::rules::letters::{self, Payload};
 use crate::secrets::{Secret, SecretKind};
 use crate::state::app::{App, Process};
 use crate::state::backlog::Backlog;
@@ -249,7 +249,7 @@ impl Service {
         let sandbox = Arc::new(Scripted::default());
         let local = LocalUploads::open(path.join("uploads"), catalog::Reserve::default()).unwrap();
         let durable = Arc::new(crate::state::limit::Durable::new(store.clone()));
-        let plane = crate::payments::tests::plane(&store, &shared);
+        let plane = crate::rules::settlement::tests::plane(&store, &shared);
         let app = App {
             apps: Apps::open(&config.public_url, false, store.clone(), Arc::clone(&shared)).unwrap(),
             store,

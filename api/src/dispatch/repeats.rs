@@ -16,8 +16,8 @@ use crate::call::caller::Caller;
 use crate::call::cx::Cx;
 use crate::call::operation::Operation;
 use crate::call::spec::ParamLocation;
-use crate::entitlement;
 use crate::error::ApiError;
+use crate::rules::entitlement;
 use crate::state::app::App;
 
 const HOUR: Duration = Duration::from_hours(1);

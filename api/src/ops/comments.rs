@@ -10,7 +10,7 @@ use store::{CommentKind, Discussed, Edited, ItemKind, NewComment, ReportKind, Wi
 use types::{Kind, OperatorId};
 
 use super::cut;
-use super::knowledge::{COMMENTS, refused};
+use super::knowledge::COMMENTS;
 use crate::call::answer::Reply;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
@@ -18,6 +18,7 @@ use crate::call::schema::TEXT;
 use crate::call::spec::{Effect, KEY, Scope, Spec};
 use crate::call::wire::When;
 use crate::error::ApiError;
+use crate::rules::text_screen;
 
 /// Comments on a page when the caller gives no `limit`.
 const DEFAULT_LIMIT: u32 = 50;
@@ -122,7 +123,7 @@ pub(in crate::ops) async fn add(
     parent: Option<i64>,
     body: String,
 ) -> Result<Reply<Comment>, ApiError> {
-    refused::check("body", &body).await?;
+    text_screen::check("body", &body).await?;
     let new = NewComment {
         kind: item.kind,
         item: item.id,
@@ -308,8 +309,8 @@ async fn edit(cx: Cx, input: Edit) -> Result<Reply<Own>, ApiError> {
     // An edit passes the same gates as a first text, so it cannot bring in what would have been
     // refused.
     match found.kind {
-        CommentKind::Comment | CommentKind::Reply => refused::check("body", &input.body).await?,
-        _ => refused::check_of_board("body", &input.body).await?,
+        CommentKind::Comment | CommentKind::Reply => text_screen::check("body", &input.body).await?,
+        _ => text_screen::check_of_board("body", &input.body).await?,
     }
     match comments.edit(id, operator, input.body, cx.now).await? {
         Edited::Done => Own::of(&cx, id).await,

@@ -20,7 +20,6 @@ use types::vocabulary::OnRefused;
 use types::{Contract, ContributionId, Kind, OperatorId, canonical, metric};
 
 use super::contributions::{View, wait_bound};
-use super::uploads::storage_quota;
 use crate::call::answer::Reply;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
@@ -29,8 +28,10 @@ use crate::call::spec::{BodySize, Spec};
 use crate::call::wire::ContributionAllowance;
 use crate::config::Limits;
 use crate::error::{ApiError, whole_seconds};
+use crate::faults;
+use crate::rules::entitlement;
+use crate::rules::storage_quota;
 use crate::state::backlog::Rejected;
-use crate::{entitlement, faults};
 
 /// `Retry-After` when no more contributions can be acknowledged, in seconds.
 const FULL_RETRY_SECONDS: u64 = 5;

@@ -14,8 +14,8 @@ use crate::call::schema::Bound;
 use crate::call::spec::{Item, KEY, Spec};
 use crate::call::wire::VerdictLine;
 use crate::config::Limits;
-use crate::entitlement;
 use crate::error::ApiError;
+use crate::rules::entitlement;
 
 mod view;
 

@@ -17,9 +17,9 @@ use crate::call::room::Room;
 use crate::call::schema::Bound;
 use crate::call::spec::{Item, KEY, Spec};
 use crate::config::Limits;
-use crate::entitlement;
 use crate::error::ApiError;
-use crate::ops::reading::{self, MAX_EXACT_INTEGER, NO_VERSION, NOT_BOUGHT, NOT_YET};
+use crate::rules::entitlement;
+use crate::rules::reading::{self, MAX_EXACT_INTEGER, NO_VERSION, NOT_BOUGHT, NOT_YET};
 use crate::state::caches::PageKey;
 
 pub(super) fn add(table: &mut Operations, limits: &Limits) {

@@ -15,8 +15,6 @@ use serde_json::{Map, Value};
 use store::{Project, ProjectVersion};
 use types::Version;
 
-use super::reading::{self, MAX_EXACT_INTEGER, NO_VERSION, NOT_BOUGHT, NOT_YET};
-use crate::auth;
 use crate::call::answer::Reply;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
@@ -25,8 +23,10 @@ use crate::call::schema::Bound;
 use crate::call::spec::{Item, OPTIONAL, Spec};
 use crate::call::wire::When;
 use crate::config::Limits;
-use crate::entitlement;
 use crate::error::ApiError;
+use crate::rules::auth;
+use crate::rules::entitlement;
+use crate::rules::reading::{self, MAX_EXACT_INTEGER, NO_VERSION, NOT_BOUGHT, NOT_YET};
 use crate::state::page_size::PageSize;
 
 /// Contributions that one answer lists at most.

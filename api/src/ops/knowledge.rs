@@ -16,7 +16,6 @@ mod comments;
 mod full;
 mod page;
 mod ratings;
-pub(crate) mod refused;
 mod status;
 mod submit;
 pub(super) mod view;

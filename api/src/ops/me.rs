@@ -243,7 +243,7 @@ async fn me(cx: Cx, _: Nothing) -> Result<Reply<Me>, ApiError> {
         scopes: [Scope::Read, Scope::Write, Scope::Spend]
             .into_iter()
             .filter(|scope| caller.scopes.allow(*scope))
-            .map(|scope| crate::auth::apps::of(scope).word())
+            .map(|scope| crate::rules::auth::apps::of(scope).word())
             .collect(),
         limits: MyLimits {
             quota: quota::of(&cx).await?,

@@ -11,6 +11,7 @@ use crate::call::operation::Operations;
 use crate::call::spec::Spec;
 use crate::call::wire::Nothing;
 use crate::codes;
+use crate::config::AGENT_GUIDE_PATH;
 use crate::error::ApiError;
 use crate::licenses::License;
 use crate::tools;
@@ -20,8 +21,6 @@ mod worked;
 
 /// Path of the terms of service.
 pub(super) const TERMS: &str = "/terms";
-/// Path of the guide for agents.
-pub(crate) const GUIDE: &str = "/guide/agents.md";
 /// Path of the changes of the interface.
 const CHANGELOG: &str = "/changelog.md";
 /// The path of the table of error codes.
@@ -59,7 +58,7 @@ pub(super) fn add(table: &mut Operations) {
     table.add(
         Spec {
             name: "agent_guide",
-            path: GUIDE,
+            path: AGENT_GUIDE_PATH,
             summary: "What an agent must know beyond this description",
             success: &[(200, "The guide.")],
             ..base.clone()

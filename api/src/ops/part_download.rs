@@ -18,13 +18,13 @@ use serde_json::{Value, json};
 use types::{DatasetId, Kind};
 
 use self::conditions::Met;
-use super::reading::MAX_EXACT_INTEGER;
 use crate::call::answer::{Media, Streamed};
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::spec::{Rate, Spec};
 use crate::error::{ApiError, chain};
-use crate::standing::{Standing, no_part};
+use crate::rules::reading::MAX_EXACT_INTEGER;
+use crate::rules::standing::{Standing, no_part};
 use crate::state::egress::Reader;
 use crate::state::links::{Account, Grant};
 

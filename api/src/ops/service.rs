@@ -14,7 +14,7 @@ use crate::call::wire::Nothing;
 use crate::error::ApiError;
 use crate::licenses::License;
 use crate::openapi;
-use crate::probes::Readiness;
+use crate::rules::readiness::Readiness;
 
 const TAG: &str = "service";
 

@@ -5,9 +5,9 @@
 //! A 201 is sent only after that row is durable.
 
 mod open;
-pub(crate) mod storage_quota;
 mod unbegun;
 
+use crate::rules::storage_quota;
 use std::io::ErrorKind;
 use std::time::Duration;
 
@@ -33,8 +33,8 @@ use crate::call::schema::{Bound, TEXT};
 use crate::call::spec::Spec;
 use crate::call::wire::{ContributionAllowance, When};
 use crate::config::Limits;
-use crate::entitlement;
 use crate::error::{ApiError, Detail, chain};
+use crate::rules::entitlement;
 use crate::state::backlog::Rejected;
 
 const TOO_MANY_UPLOADS: &str = "Too many calls, too many open uploads (`uploads` lists them: cancel one, or wait), or the day's \

@@ -36,10 +36,10 @@ use self::envelope::{Broken, Message};
 use self::protocol::RpcError;
 use self::tools::Tools;
 use super::{RequestId, Served, body, client, cors, input, method_not_allowed, presented, refusal};
-use crate::auth::apps;
 use crate::call::answer::JSON;
 use crate::call::caller::{Door, Incoming};
 use crate::error::ApiError;
+use crate::rules::auth::apps;
 use crate::state::bodies::Holder;
 
 /// Bytes of a message beside the arguments of its tool.

@@ -115,7 +115,7 @@ async fn auth_of(service: &Service, credential: &str) -> OperatorId {
         accepts: OPTIONAL,
         ..Spec::BASE
     };
-    let caller = crate::auth::authenticate(&service.app, &spec, presented, Door::Rest).await;
+    let caller = crate::rules::auth::authenticate(&service.app, &spec, presented, Door::Rest).await;
     caller.unwrap().unwrap().operator
 }
 

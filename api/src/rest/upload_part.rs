@@ -24,7 +24,7 @@ use super::{RequestId, refusal};
 use crate::call::answer::JSON;
 use crate::error::ApiError;
 use crate::ops::uploads::{closed, layout, place_failed, seconds};
-use crate::standing::Standing;
+use crate::rules::standing::Standing;
 use crate::state::app::App;
 use crate::state::bodies::Holder;
 

@@ -248,7 +248,7 @@ async fn a_consent_offers_agents_that_can_act_and_places_that_are_left() {
         takedown,
         note: None,
         by: None,
-        letters: crate::letters::decision(takedown),
+        letters: crate::rules::letters::decision(takedown),
         now,
     };
     drop(store.moderation().uphold(uphold).await.unwrap());

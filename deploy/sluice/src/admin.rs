@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use api::letters::{self, Payload};
+use api::rules::letters::{self, Payload};
 use api::secrets::{Secret, SecretKind};
 use catalog::storage::create_directory;
 use messages::{Submission, UnitAddress, UnitSubmission};

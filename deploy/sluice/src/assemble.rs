@@ -18,7 +18,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 use api::flow::jobs::mail::MailHandler;
 use api::flow::{AccountSweeper, Follower, Projector, Sweeper, UploadReaper};
-use api::letters::Letters;
+use api::rules::letters::Letters;
 use api::state::backlog::Backlog;
 use api::state::drain::Drain;
 use api::state::egress::Egress;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use api::Operations;
-use api::accounts::{ClaimCodeParts, ClaimCodeText};
+use api::rules::accounts::{ClaimCodeParts, ClaimCodeText};
 use reqwest::Method;
 use reqwest::redirect::Policy;
 use serde_json::{Value, json};

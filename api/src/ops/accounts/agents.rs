@@ -5,7 +5,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::REGISTRATIONS;
-use crate::accounts;
 use crate::call::answer::Reply;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
@@ -13,6 +12,7 @@ use crate::call::schema::LINE;
 use crate::call::spec::{Effect, OPERATOR, Scope, Spec};
 use crate::call::wire::When;
 use crate::error::ApiError;
+use crate::rules::accounts;
 
 pub(super) fn add(table: &mut Operations) {
     table.add(

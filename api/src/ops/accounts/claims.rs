@@ -11,8 +11,6 @@ use store::{ClaimStatus, Claimed, CodeRefused, NewClaim, Polled};
 use types::{AgentId, ClaimId, Kind, Timestamp};
 
 use super::REGISTRATIONS;
-use crate::accounts::{self, ClaimCodeParts};
-use crate::auth;
 use crate::call::answer::Reply;
 use crate::call::caller::Actor;
 use crate::call::cx::Cx;
@@ -22,6 +20,8 @@ use crate::call::spec::{Credential, Effect, Scope, Spec};
 use crate::call::wire::{Nothing, When};
 use crate::error::{ApiError, whole_seconds};
 use crate::names;
+use crate::rules::accounts::{self, ClaimCodeParts};
+use crate::rules::auth;
 use crate::secrets::{Secret, SecretKind};
 
 /// Microseconds in which the operator decides.

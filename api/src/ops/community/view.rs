@@ -13,9 +13,9 @@ use types::vocabulary::PaidWith;
 use crate::call::cx::Cx;
 use crate::call::schema::LINE;
 use crate::call::wire::When;
-use crate::entitlement::units;
 use crate::error::ApiError;
 use crate::price::dataset_price;
+use crate::rules::entitlement::units;
 
 /// Pattern of the name of a field.
 const FIELD: &str = "^[a-z_][a-z0-9_]{0,62}$";

@@ -11,7 +11,6 @@ use store::{Approval, ClaimCodeAdded, ClaimStatus, NewClaimCode, Rejection};
 use types::{AgentId, ClaimCodeId, ClaimId, Kind};
 
 use super::{chrome, form, form_page, id, instant, missing, page, repairable};
-use crate::accounts::{self, ClaimCodeParts, ClaimCodeText};
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::schema::LINE;
@@ -20,6 +19,7 @@ use crate::call::view::View;
 use crate::call::wire::Nothing;
 use crate::error::ApiError;
 use crate::ops::accounts::REGISTRATIONS;
+use crate::rules::accounts::{self, ClaimCodeParts, ClaimCodeText};
 
 const PATH: &str = "/console/agents";
 /// Time for which a claim code works.

@@ -21,7 +21,6 @@ use types::{AgentId, OperatorId};
 use url::{Host, Origin, Url};
 
 use super::{chrome, form, form_page, id, missing, page, repairable};
-use crate::accounts;
 use crate::apps::{Asker, ClientError};
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
@@ -30,6 +29,7 @@ use crate::call::view::View;
 use crate::call::wire::Nothing;
 use crate::error::ApiError;
 use crate::ops::accounts::REGISTRATIONS;
+use crate::rules::accounts;
 
 const PATH: &str = oauth::discovery::AUTHORIZE_PATH;
 /// Value of the field `agent` for an agent that is made with the consent.

@@ -11,7 +11,6 @@ use serde::Deserialize;
 use store::{LinkPurpose, LinkRefused};
 
 use super::{chrome, form_page, repairable};
-use crate::accounts::{self, SignUp};
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::schema::LINE;
@@ -22,6 +21,7 @@ use crate::call::visit::{SIGN_IN, local_path};
 use crate::call::wire::Nothing;
 use crate::error::ApiError;
 use crate::ops::accounts::operators::{RESENDS, RESENDS_TO_ONE, SIGN_UPS};
+use crate::rules::accounts::{self, SignUp};
 use crate::secrets;
 
 const SIGN_UP: &str = "/signup";

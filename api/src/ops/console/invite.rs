@@ -6,7 +6,6 @@ use serde::Deserialize;
 use store::InviteRequest;
 
 use super::{chrome, form_page, repairable};
-use crate::accounts::address;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::schema::{LINE, TEXT};
@@ -14,6 +13,7 @@ use crate::call::spec::{Effect, Scope, Spec};
 use crate::call::view::View;
 use crate::error::ApiError;
 use crate::ops::accounts::operators::SIGN_UPS;
+use crate::rules::accounts::address;
 
 const PATH: &str = "/invite";
 

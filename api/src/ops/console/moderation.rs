@@ -15,7 +15,7 @@ use crate::call::schema::TEXT;
 use crate::call::view::View;
 use crate::call::wire::Nothing;
 use crate::error::ApiError;
-use crate::letters::{self, Payload};
+use crate::rules::letters::{self, Payload};
 
 const PATH: &str = "/console/moderation";
 

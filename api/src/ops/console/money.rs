@@ -21,7 +21,7 @@ use crate::call::operation::Operations;
 use crate::call::view::View;
 use crate::config::top_up_path;
 use crate::error::ApiError;
-use crate::payments::faucet;
+use crate::rules::settlement::faucet;
 
 const PATH: &str = "/console/money";
 /// Days of the table of shares.

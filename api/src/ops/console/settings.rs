@@ -9,7 +9,6 @@ use store::{LinkPurpose, NewToken, TokenAdded, WalletOwner};
 use types::{Kind, OperatorId, SessionId, TokenId};
 
 use super::{chrome, entry, form, form_page, id, instant, missing, page, repairable};
-use crate::accounts;
 use crate::call::caller::Actor;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
@@ -18,9 +17,10 @@ use crate::call::spec::{Effect, Spec};
 use crate::call::view::View;
 use crate::call::wire::Nothing;
 use crate::error::ApiError;
-use crate::letters::{self, Payload};
 use crate::ops::accounts::operators::RESENDS;
 use crate::ops::paid::wallet;
+use crate::rules::accounts;
+use crate::rules::letters::{self, Payload};
 use crate::secrets::{Secret, SecretKind};
 
 const PATH: &str = "/console/settings";

@@ -9,9 +9,9 @@ use super::{HOUR, Named};
 use crate::call::answer::Reply;
 use crate::call::cx::Cx;
 use crate::call::wire::When;
-use crate::entitlement::units;
 use crate::error::{ApiError, whole_seconds};
 use crate::price::PriceInput;
+use crate::rules::entitlement::units;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -7,9 +7,9 @@ use store::ItemKind;
 use crate::call::answer::Reply;
 use crate::call::cx::Cx;
 use crate::call::schema::TEXT;
-use crate::entitlement::units;
 use crate::error::ApiError;
 use crate::ops::comments::{self, Comment, Item, Page};
+use crate::rules::entitlement::units;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

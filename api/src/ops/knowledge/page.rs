@@ -19,12 +19,12 @@ use crate::call::operation::Operations;
 use crate::call::spec::Spec;
 use crate::call::view::View;
 use crate::call::wire::BatchReason;
-use crate::entitlement::units::{self, FullRead, Relation, Shown};
 use crate::error::ApiError;
 use crate::ops::community::{Places, discussion};
 use crate::ops::console::{PAGE_ROWS, chrome, id, instant, page};
 use crate::ops::cut;
-use crate::previews::preview;
+use crate::rules::entitlement::units::{self, FullRead, Relation, Shown};
+use crate::rules::previews::preview;
 
 const LIST: &str = "/console/knowledge";
 /// Versions and ratings on a page.

@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 use store::{NewRating, Rated, Rating, RatingCursor};
 use types::{Kind, Timestamp};
 
-use super::refused;
 use super::view::Ratings;
 use crate::call::answer::Reply;
 use crate::call::cx::Cx;
 use crate::call::schema::TEXT;
 use crate::call::wire::When;
-use crate::entitlement::units;
 use crate::error::ApiError;
 use crate::ops::cut;
+use crate::rules::entitlement::units;
+use crate::rules::text_screen;
 
 /// Ratings on a page when the caller gives no `limit`.
 const DEFAULT_LIMIT: u32 = 50;
@@ -63,7 +63,7 @@ pub(super) async fn rate(cx: Cx, input: Rate) -> Result<Reply<Added>, ApiError> 
         return Err(own());
     }
     if let Some(comment) = &input.comment {
-        refused::check("comment", comment).await?;
+        text_screen::check("comment", comment).await?;
     }
     let new = NewRating {
         chain: unit.chain.id,

@@ -8,8 +8,8 @@ use serde::Deserialize;
 use super::view::UnitView;
 use crate::call::answer::Reply;
 use crate::call::cx::Cx;
-use crate::entitlement::units;
 use crate::error::ApiError;
+use crate::rules::entitlement::units;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

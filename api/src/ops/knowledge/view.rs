@@ -11,8 +11,8 @@ use types::vocabulary::{JudgeKind, ReviewStep, StepOutcome};
 use crate::call::cx::Cx;
 use crate::call::room::Room;
 use crate::call::wire::{Validation, When};
-use crate::entitlement::units::{self, Shown};
 use crate::error::ApiError;
+use crate::rules::entitlement::units::{self, Shown};
 
 /// Versions that one answer shows.
 const MAX_VERSIONS: u32 = 200;

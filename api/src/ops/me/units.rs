@@ -9,10 +9,10 @@ use super::{ListQuery, Page};
 use crate::call::answer::Reply;
 use crate::call::cx::Cx;
 use crate::call::wire::{BatchReason, Validation, When};
-use crate::entitlement::units::{Shown, price_of};
 use crate::error::ApiError;
 use crate::ops::cut;
 use crate::ops::knowledge::view::is_locked;
+use crate::rules::entitlement::units::{Shown, price_of};
 
 /// A version of a unit in a list, without its text.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -10,9 +10,9 @@ use types::{Kind, LedgerEventId, SaleId, UnitId, Version};
 
 use crate::call::answer::Reply;
 use crate::call::cx::Cx;
-use crate::entitlement;
 use crate::error::ApiError;
-use crate::ops::reading::MAX_EXACT_INTEGER;
+use crate::rules::entitlement;
+use crate::rules::reading::MAX_EXACT_INTEGER;
 
 /// Dataset to buy with credits.
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -17,7 +17,7 @@ use crate::call::view::View;
 use crate::call::visit::local_path;
 use crate::error::ApiError;
 use crate::ops::console::{chrome, sentence};
-use crate::payments::faucet;
+use crate::rules::settlement::faucet;
 
 const PATH: &str = "/faucet";
 /// Path of the page, which is no operation of the API.

@@ -12,9 +12,9 @@ use crate::call::spec::Spec;
 use crate::call::view::View;
 use crate::error::ApiError;
 use crate::ops::console::{chrome, sentence};
-use crate::ops::reading::MAX_EXACT_INTEGER;
-use crate::payments::goods::{self, Goods, Unsold};
-use crate::payments::{answers, faucet};
+use crate::rules::reading::MAX_EXACT_INTEGER;
+use crate::rules::settlement::goods::{self, Goods, Unsold};
+use crate::rules::settlement::{answers, faucet};
 
 pub(super) fn add(table: &mut Operations) {
     let page = |name, path, summary| Spec {

@@ -15,9 +15,9 @@ use x402::{Malformed, Reason, check};
 use crate::call::cx::Cx;
 use crate::error::ApiError;
 use crate::faults::{may_judge_first, may_misread, may_own_by_path, may_replay_to_anybody, may_take_more, may_trust};
-use crate::payments::answers::{self, Paid};
-use crate::payments::goods::{self, Goods};
-use crate::payments::{self, Machine};
+use crate::rules::settlement::{self, Driven, Machine};
+use crate::rules::settlement::answers::{self, Paid};
+use crate::rules::settlement::goods::{self, Goods};
 
 /// Pause between looks at a payment that another call settles.
 const LOOK: Duration = Duration::from_millis(100);
@@ -158,13 +158,13 @@ impl Call<'_> {
         }
         // A wallet that has the item reads it with any fresh authorization, which is then not settled.
         // So the amount need not be a price.
-        let is_owned = self.owns(&payments::owner(asset, &payer)).await?;
+        let is_owned = self.owns(&settlement::owner(asset, &payer)).await?;
         if !is_owned {
             may_take_more(check::priced(sent, &goods.prices), sent, &goods.prices).map_err(refused)?;
         }
         self.timely().map_err(refused)?;
         let requirements = self.requirements();
-        let payload = payments::kept(&sent.message, &requirements);
+        let payload = settlement::kept(&sent.message, &requirements);
         let number = |number: u64| i64::try_from(number).map_err(ApiError::internal);
         let id = types::PaymentId::new(cx.now).to_string();
         let new = NewPayment {
@@ -255,7 +255,7 @@ impl Call<'_> {
         }
         check::priced(sent, &goods.prices).map_err(|reason| answers::refused(goods, plane, reason))?;
         self.timely().map_err(|reason| answers::refused(goods, plane, reason))?;
-        let payload = payments::kept(&sent.message, &self.requirements());
+        let payload = settlement::kept(&sent.message, &self.requirements());
         let payments = cx.app.store.payments();
         if !payments.rebind(&known.id, &payload, cx.now, LEASE).await? {
             return Err(answers::pending(plane, sent.protocol, Some(&known)));
@@ -276,7 +276,7 @@ impl Call<'_> {
             let driving = self.machine().spawn(payment.clone());
             match tokio::time::timeout_at(deadline, driving).await {
                 Ok(Ok(driven)) => {
-                    if driven? == payments::Driven::Unanswered {
+                    if driven? == Driven::Unanswered {
                         return Err(answers::silent());
                     }
                 }

@@ -13,8 +13,8 @@ use crate::call::operation::Operations;
 use crate::call::spec::Spec;
 use crate::error::ApiError;
 use crate::ops::knowledge::Full;
-use crate::payments::answers::Paid;
-use crate::payments::goods;
+use crate::rules::settlement::answers::Paid;
+use crate::rules::settlement::goods;
 
 pub(super) fn add(table: &mut Operations) {
     table.add(

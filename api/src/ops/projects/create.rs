@@ -11,10 +11,10 @@ use super::{SLUG, TAG_PATTERN, can_have_price};
 use crate::call::answer::Reply;
 use crate::call::cx::Cx;
 use crate::call::schema::{LINE, TEXT};
-use crate::entitlement;
 use crate::error::ApiError;
 use crate::licenses::License;
 use crate::price::PriceInput;
+use crate::rules::entitlement;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

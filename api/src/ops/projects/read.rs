@@ -12,9 +12,9 @@ use crate::call::cx::Cx;
 use crate::call::rendered::{self, Rendered};
 use crate::call::room::Room;
 use crate::call::schema::LINE;
-use crate::entitlement;
 use crate::error::ApiError;
 use crate::ops::cut;
+use crate::rules::entitlement;
 use crate::state::caches::ProjectView;
 
 /// Versions and contributors that one answer shows.

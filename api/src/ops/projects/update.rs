@@ -11,9 +11,9 @@ use super::{TAG_PATTERN, can_have_price};
 use crate::call::answer::Reply;
 use crate::call::cx::Cx;
 use crate::call::schema::{LINE, TEXT};
-use crate::entitlement;
 use crate::error::{ApiError, whole_seconds};
 use crate::price::PriceInput;
+use crate::rules::entitlement;
 
 const HOUR: Duration = Duration::from_hours(1);
 

@@ -3,8 +3,8 @@
 use store::ReportKind;
 
 use crate::call::cx::Cx;
-use crate::entitlement::units;
 use crate::error::ApiError;
+use crate::rules::entitlement::units;
 use crate::state::app::App;
 
 /// Returns the 404 for an item that does not exist, or that the caller may not see.

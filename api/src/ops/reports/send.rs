@@ -12,7 +12,7 @@ use crate::call::cx::Cx;
 use crate::call::schema::{LINE, TEXT};
 use crate::call::wire::When;
 use crate::error::ApiError;
-use crate::letters::{self, Payload};
+use crate::rules::letters::{self, Payload};
 use crate::state::limit::Source;
 
 /// Report of an item to moderators.

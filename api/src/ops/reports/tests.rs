@@ -5,7 +5,7 @@ use types::unit::{Judge, UnitResolution, UnitScores};
 use types::vocabulary::JudgeKind;
 use types::{Clock as _, TakedownId, UnitId};
 
-use crate::letters::{self, Payload};
+use crate::rules::letters::{self, Payload};
 use crate::testing::{Got, Service, config, limits};
 
 /// A service with a paid dataset and a published unit of one operator, and an agent of another.

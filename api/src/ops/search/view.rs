@@ -10,10 +10,10 @@ use types::unit::Judge;
 
 use crate::call::cx::Cx;
 use crate::call::wire::When;
-use crate::entitlement;
 use crate::ops::knowledge::view::{JudgeView, Ratings, Scores, is_locked};
-use crate::previews::preview;
 use crate::price::dataset_price;
+use crate::rules::entitlement;
+use crate::rules::previews::preview;
 
 /// The answer of a search.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -15,12 +15,12 @@ use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::schema::LINE;
 use crate::call::view::View;
-use crate::entitlement;
 use crate::error::ApiError;
 use crate::ops::community::{Places, discussion};
 use crate::ops::console::{chrome, instant};
 use crate::ops::cut;
 use crate::price::dataset_price;
+use crate::rules::entitlement;
 
 const PATH: &str = "/projects";
 /// Datasets on a page of the list.

@@ -14,8 +14,8 @@ use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::spec::{Item, KEY, Spec};
 use crate::call::wire::When;
-use crate::entitlement;
 use crate::error::ApiError;
+use crate::rules::entitlement;
 
 pub(super) fn add(table: &mut Operations) {
     table.add(

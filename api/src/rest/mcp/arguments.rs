@@ -9,7 +9,7 @@
 use serde_json::{Map, Value};
 
 use crate::call::schema::{coerce, takes, whole};
-use crate::ops::reading::MAX_EXACT_INTEGER;
+use crate::rules::reading::MAX_EXACT_INTEGER;
 
 /// Keywords that clients refuse, or that the dispatcher checks while the list has to stay small.
 const LEFT_OUT: [&str; 2] = ["additionalProperties", "pattern"];

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use store::{Approval, ClaimCodeAdded, NewClaimCode};
 use types::{ClaimCodeId, ClaimId, OperatorId};
 
-use crate::accounts::{ClaimCodeParts, ClaimCodeText};
+use crate::rules::accounts::{ClaimCodeParts, ClaimCodeText};
 use crate::testing::{Got, Service};
 
 const HOUR: Duration = Duration::from_hours(1);

@@ -13,12 +13,12 @@ use types::money::MicroUsdc;
 use types::vocabulary::ItemKind;
 use types::{Kind, OperatorId, Timestamp, Version};
 
-use crate::auth;
 use crate::call::caller::Caller;
 use crate::call::cx::Cx;
 use crate::call::spec::Item;
 use crate::error::ApiError;
 use crate::price::dataset_price;
+use crate::rules::auth;
 use crate::state::app::App;
 
 pub(crate) mod requests;

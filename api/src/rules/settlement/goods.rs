@@ -13,8 +13,8 @@ use types::{Kind, OperatorId, Version};
 use x402::wire;
 
 use crate::call::cx::Cx;
-use crate::entitlement::units::{self, Shown};
 use crate::error::ApiError;
+use crate::rules::entitlement::units::{self, Shown};
 
 /// Most characters of a title in a description.
 const TITLE: usize = 100;

@@ -21,7 +21,7 @@ pub(crate) async fn check(member: &str, text: &str) -> Result<(), ApiError> {
 
 /// Checks a text of the board in the same way. What is dull or repeats itself is let through: it is short, asks for an
 /// item or answers one, and readers judge it.
-pub(in crate::ops) async fn check_of_board(member: &str, text: &str) -> Result<(), ApiError> {
+pub(crate) async fn check_of_board(member: &str, text: &str) -> Result<(), ApiError> {
     refusal(member, text, |reason| reason.code != FILLER).await
 }
 

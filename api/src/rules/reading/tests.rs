@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 use types::clock::ManualClock;
 use types::{AgentId, Batch, Clock, Contract, ContributionId, DatasetId, Timestamp};
 
-use crate::ops::contribute::contract;
 use crate::testing::{Got, Service};
 
 /// A clock at whose second reading something happens and an hour passes.
@@ -89,7 +88,7 @@ async fn a_read_serves_the_table_that_it_checked() {
         .unwrap();
     let other = tempfile::tempdir().unwrap();
     let records = [json!({"name": "foreign"}), json!({"name": "more"})];
-    let contract = Arc::new(contract(&project).unwrap());
+    let contract = Arc::new(serde_json::from_str(&project.contract_json).unwrap());
     grown_otherwise(other.path(), project.id, &contract, &records).await;
     let dataset = project.id.to_string();
     let (from, to) = (

@@ -19,24 +19,24 @@ use types::Version;
 use types::render::lines::Lines;
 
 use crate::call::cx::Cx;
-use crate::entitlement;
 use crate::error::ApiError;
+use crate::rules::entitlement;
 use crate::state::page_size::PageSize;
 
 /// The greatest integer that every JSON reader represents exactly (RFC 7493 section 2.2).
 pub(crate) const MAX_EXACT_INTEGER: u64 = (1 << 53) - 1;
 /// Error that every read of a version can return.
-pub(super) const NO_VERSION: (u16, &str) = (
+pub(crate) const NO_VERSION: (u16, &str) = (
     404,
     "There is no such project or version, or the project is private to others.",
 );
 /// Error that every read of a paid version can return.
-pub(super) const NOT_BOUGHT: (u16, &str) = (
+pub(crate) const NOT_BOUGHT: (u16, &str) = (
     402,
     "The project is paid and the version is not bought; `credits.buy` and `pay` say how to.",
 );
 /// Errors of a read that can be retried: the version was just merged, or its table lost history or is damaged.
-pub(super) const NOT_YET: (u16, &str) = (
+pub(crate) const NOT_YET: (u16, &str) = (
     503,
     "The version was just merged and is not here yet (`not_yet`), the table lacks versions that it had \
      (`history_lost`), or a file of it is damaged (`table_damaged`); `Retry-After` says when to come back.",
@@ -45,7 +45,7 @@ pub(super) const NOT_YET: (u16, &str) = (
 const VISIBILITY_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Returns a snapshot of a project's table at a version; the latest if `version` is `None`.
-pub(super) async fn snapshot(cx: &Cx, project: &Project, version: Option<Version>) -> Result<Snapshot, ApiError> {
+pub(crate) async fn snapshot(cx: &Cx, project: &Project, version: Option<Version>) -> Result<Snapshot, ApiError> {
     let catalog = &cx.app.catalog;
     // The table may be ahead of the outcomes that the database has applied, but it must not be behind them.
     let published = catalog.snapshot(project.id, Some(project.version)).await?;
@@ -98,7 +98,7 @@ fn lost(project: &Project) -> ApiError {
 
 /// Returns a snapshot for a caller who may read its records. The version must exist before its price is looked at. The
 /// empty version before the first merge has no price.
-pub(super) async fn entitled(cx: &Cx, project: &Project, version: Option<Version>) -> Result<Snapshot, ApiError> {
+pub(crate) async fn entitled(cx: &Cx, project: &Project, version: Option<Version>) -> Result<Snapshot, ApiError> {
     let snapshot = snapshot(cx, project, version).await?;
     if snapshot.version() > Version::EMPTY {
         entitlement::records(cx, project, snapshot.version(), version).await?;

@@ -1,6 +1,7 @@
 //! Purchases from a header to a grant, with facilitators that answer right, wrong and not at all.
 
 use super::*;
+use crate::flow::Reconciler;
 
 #[tokio::test]
 async fn a_challenge_serves_both_versions_and_reads_no_credential() {

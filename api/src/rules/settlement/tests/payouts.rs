@@ -1,6 +1,7 @@
 //! Payouts: one nonce for each, booked once.
 
 use super::*;
+use crate::flow::Payouts;
 
 #[test]
 fn a_nonce_is_of_its_id_alone() {

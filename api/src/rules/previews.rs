@@ -7,8 +7,8 @@ use operators::knowledge::{Previews, UnitPreview};
 use store::Store;
 use types::UnitId;
 
-use crate::entitlement::units::Shown;
 use crate::error::chain;
+use crate::rules::entitlement::units::Shown;
 
 /// The most code points of a preview.
 const PREVIEW: usize = 240;

@@ -13,8 +13,8 @@ use types::Kind;
 
 use crate::call::caller::{Actor, Caller, Door, Presented, Scopes};
 use crate::call::spec::{Credential, KEY, Spec, Surface};
+use crate::config::AGENT_GUIDE_PATH;
 use crate::error::ApiError;
-use crate::ops::pages::GUIDE;
 use crate::secrets::{SecretKind, hash};
 use crate::state::app::App;
 
@@ -247,7 +247,7 @@ fn unauthenticated(app: &App, spec: &Spec, message: &str) -> ApiError {
 
 /// Returns the address of a section of the guide that says how to get a credential.
 pub(crate) fn get_key(app: &App, section: &str) -> String {
-    format!("{}{GUIDE}#{section}", app.config.public_url)
+    format!("{}{AGENT_GUIDE_PATH}#{section}", app.config.public_url)
 }
 
 /// Returns a 401 (RFC 6750 section 3 for the header) with a link to the section of the guide that helps.

@@ -11,7 +11,7 @@ use types::{Kind, LinkId, OperatorId, SessionId, Timestamp};
 
 use super::address;
 use crate::error::{ApiError, whole_seconds};
-use crate::letters::{self, Payload};
+use crate::rules::letters::{self, Payload};
 use crate::secrets::{self, Secret, SecretKind};
 use crate::state::app::App;
 

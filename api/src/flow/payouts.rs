@@ -17,10 +17,10 @@ use x402::facilitator::{Expected, Order};
 use x402::wire::{Offer, Protocol};
 use x402::{Asset, Authorization, Key, Settlement};
 
-use super::{natural, payout_nonce, wallet_of};
 use crate::error::ApiError;
 use crate::faults::may_change_nonce;
 use crate::periodic::Rounds;
+use crate::rules::settlement::{natural, payout_nonce, wallet_of};
 use crate::state::payment_services::PaymentPlane;
 
 /// Interval at which payouts are sent.

@@ -15,11 +15,11 @@ use x402::check::MARGIN_SECONDS;
 use x402::facilitator::Doubt;
 use x402::{Settlement, Word};
 
-use super::machine::{Machine, expected, order};
-use super::natural;
 use crate::error::{ApiError, chain};
 use crate::faults::{may_believe_refusal, may_overlook};
 use crate::periodic::Rounds;
+use crate::rules::settlement::machine::{Machine, expected, order};
+use crate::rules::settlement::natural;
 use crate::state::payment_services::PaymentPlane;
 
 /// Interval at which payments are looked for.

@@ -1,3 +1,4 @@
+use crate::flow::Reconciler;
 use crate::state::payment_services::PaymentPlane;
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};

@@ -12,9 +12,9 @@ use store::{Job, LinkPurpose, Mail, NewJob};
 use types::{Kind, LinkId, OperatorId, ReportId, TakedownId, Timestamp};
 
 use crate::error::ApiError;
-use crate::flow::jobs::Failure;
-use crate::flow::jobs::mail::Compose;
 use crate::ids;
+use crate::rules::jobs::Compose;
+use crate::rules::jobs::Failure;
 use crate::secrets;
 use crate::state::app::App;
 

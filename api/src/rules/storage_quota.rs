@@ -14,7 +14,7 @@ use crate::call::cx::Cx;
 use crate::error::ApiError;
 
 /// Returns the size in bytes of the latest versions of all datasets that an operator maintains.
-pub(in crate::ops) async fn stored_bytes(cx: &Cx, operator: OperatorId) -> Result<u64, ApiError> {
+pub(crate) async fn stored_bytes(cx: &Cx, operator: OperatorId) -> Result<u64, ApiError> {
     Ok(stored(&cx.app.store, &cx.app.catalog, operator).await?)
 }
 
@@ -129,7 +129,7 @@ async fn counted(cx: &Cx, operator: OperatorId) -> Result<u64, ApiError> {
 }
 
 /// Returns the error for an uploader whose storage is used up.
-pub(super) fn exceeded(cx: &Cx, upload: &Upload, used: u64, allowed: u64) -> ApiError {
+pub(crate) fn exceeded(cx: &Cx, upload: &Upload, used: u64, allowed: u64) -> ApiError {
     let message = format!(
         "{} bytes do not fit: {used} of {allowed} bytes of storage are used",
         upload.bytes
@@ -145,7 +145,7 @@ fn of_operator(cx: &Cx, operator: OperatorId, used: u64, allowed: u64, message: 
 }
 
 /// Returns the error for an upload that the maintainer of the dataset has no storage for.
-pub(super) fn exceeded_by_maintainer(cx: &Cx, project: &Project, bytes: u64) -> ApiError {
+pub(crate) fn exceeded_by_maintainer(cx: &Cx, project: &Project, bytes: u64) -> ApiError {
     let message = format!(
         "the maintainer of `{}` has no storage for another {bytes} bytes",
         project.slug

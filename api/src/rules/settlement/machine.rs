@@ -124,7 +124,7 @@ impl Machine {
     }
 
     /// Grants what a payment bought, once the chain confirms the transaction.
-    pub(super) async fn done(&self, payment: &Payment, transaction: Word, expected: &Expected) -> Result<(), ApiError> {
+    pub(crate) async fn done(&self, payment: &Payment, transaction: Word, expected: &Expected) -> Result<(), ApiError> {
         // The built-in ledger is the chain.
         if let Some(reader) = self.plane.chain.as_ref().filter(|_| !self.plane.is_built_in) {
             let confirmed = reader.confirms(transaction, expected).await;
@@ -143,7 +143,7 @@ impl Machine {
     }
 
     /// Grants what a settled payment bought.
-    pub(super) async fn grant(&self, payment: &Payment, transaction: Word) -> Result<(), ApiError> {
+    pub(crate) async fn grant(&self, payment: &Payment, transaction: Word) -> Result<(), ApiError> {
         let now = self.clock.now();
         let refund = PaymentId::new(now).to_string();
         let kind = match payment.bound.kind {
@@ -179,7 +179,7 @@ impl Machine {
     }
 
     /// Notes that a payment moved nothing, which its attempts so far prove.
-    pub(super) async fn fail(&self, payment: &Payment, attempts: i64, reason: &str) -> Result<(), ApiError> {
+    pub(crate) async fn fail(&self, payment: &Payment, attempts: i64, reason: &str) -> Result<(), ApiError> {
         let end = Timestamp::from_micros(payment.valid_before.saturating_mul(1_000_000));
         // Looked at once more after its end: until then the authorization is valid, and whoever has it
         // may still send it to the chain.
@@ -190,7 +190,7 @@ impl Machine {
     }
 
     /// Notes that a payment may have moved the money.
-    pub(super) async fn doubt(&self, payment: &Payment, doubt: Doubt, pause: Duration) -> Result<(), ApiError> {
+    pub(crate) async fn doubt(&self, payment: &Payment, doubt: Doubt, pause: Duration) -> Result<(), ApiError> {
         if doubt.is_alarming {
             tracing::error!(
                 payment = payment.id,
@@ -232,7 +232,7 @@ pub(crate) fn kept(message: &Value, requirements: &Value) -> String {
 }
 
 /// Returns the transfer that a payment must have made.
-pub(super) fn expected(payment: &Payment) -> Result<Expected, ApiError> {
+pub(crate) fn expected(payment: &Payment) -> Result<Expected, ApiError> {
     let malformed = |column: &str| ApiError::internal(format!("the column `{column}` of payment {}", payment.id));
     Ok(Expected {
         payer: payment.payer.parse().map_err(|_error| malformed("payer"))?,
@@ -244,7 +244,7 @@ pub(super) fn expected(payment: &Payment) -> Result<Expected, ApiError> {
 }
 
 /// Returns what a facilitator is sent for a payment, the same each time.
-pub(super) fn order(payment: &Payment) -> Result<Order, ApiError> {
+pub(crate) fn order(payment: &Payment) -> Result<Order, ApiError> {
     let text = payment.payload.as_deref();
     let text = text.ok_or_else(|| ApiError::internal(format!("the payment {} has no payload", payment.id)))?;
     let mut kept: Value = serde_json::from_str(text).map_err(|error| ApiError::internal(chain(&error)))?;

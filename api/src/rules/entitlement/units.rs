@@ -10,11 +10,11 @@ use types::vocabulary::ItemKind;
 use types::{Kind, OperatorId, Timestamp, UnitId};
 
 use super::{refusal, unit_quote};
-use crate::auth;
 use crate::call::caller::Caller;
 use crate::call::cx::Cx;
 use crate::call::spec::Item;
 use crate::error::ApiError;
+use crate::rules::auth;
 use crate::state::app::App;
 
 /// Status of a version as callers see it.

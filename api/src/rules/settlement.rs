@@ -16,9 +16,7 @@
 pub(crate) mod answers;
 pub mod faucet;
 pub(crate) mod goods;
-mod machine;
-mod payouts;
-mod reconciler;
+pub(crate) mod machine;
 mod wallets;
 
 #[cfg(test)]
@@ -30,8 +28,6 @@ use store::PayoutRow;
 use x402::Asset;
 
 pub(crate) use machine::{Driven, Machine, kept};
-pub use payouts::Payouts;
-pub use reconciler::Reconciler;
 pub use wallets::StoredWallets;
 
 use crate::error::ApiError;
@@ -52,11 +48,11 @@ pub fn payout_nonce(id: &str) -> x402::Word {
 }
 
 /// Returns a number that a database holds as one of the chain.
-fn natural(number: i64) -> u64 {
+pub(crate) fn natural(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }
 
 /// Returns a payout's wallet.
-fn wallet_of(payout: &PayoutRow) -> Result<x402::Address, ApiError> {
+pub(crate) fn wallet_of(payout: &PayoutRow) -> Result<x402::Address, ApiError> {
     payout.address.parse().map_err(ApiError::internal)
 }
