@@ -25,7 +25,6 @@ mod ids;
 pub mod keys;
 pub mod licenses;
 pub mod names;
-pub mod openapi;
 mod ops;
 pub mod periodic;
 pub mod price;
@@ -36,7 +35,6 @@ pub mod secrets;
 pub mod state;
 #[cfg(test)]
 mod testing;
-mod tools;
 mod web;
 
 pub use apps::Apps;
@@ -60,5 +58,5 @@ pub fn operations(limits: &Limits) -> Operations {
 
 /// Returns the description of the interface (`OpenAPI` 3.1) for a service at `public_url`.
 pub fn openapi(limits: &Limits, public_url: &str) -> serde_json::Value {
-    openapi::document(&operations(limits), public_url)
+    ops::openapi::document(&operations(limits), public_url)
 }

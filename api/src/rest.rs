@@ -27,13 +27,14 @@ use crate::call::view::Frame;
 use crate::call::visit;
 use crate::call::visit::Visit;
 use crate::error::ApiError;
+use crate::ops::uploads::part_route;
 use crate::probes;
 use crate::state::app::App;
 use crate::state::bodies::Holder;
 use crate::web;
 
 mod body;
-pub(crate) mod compression;
+mod compression;
 mod cors;
 mod head;
 mod input;
@@ -41,8 +42,6 @@ mod mcp;
 pub(crate) mod paid;
 mod upload_part;
 mod validators;
-
-pub(crate) use upload_part::{UPLOAD_PART_PATH, described as described_part};
 
 /// Header of every answer that contains the request id.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -107,7 +106,7 @@ pub(crate) fn router(app: App, operations: Operations) -> Router {
         .route(ASSETS, axum::routing::get(asset).layer(compression::file_layer()))
         .merge(mcp::routes(&surface))
         .route(
-            UPLOAD_PART_PATH,
+            part_route::UPLOAD_PART_PATH,
             axum::routing::put(
                 move |Path((id, n)): Path<(String, String)>, request: Request| async move {
                     let mut response = upload_part::put(App::clone(&taking), id, n, request).await;

@@ -18,6 +18,17 @@ use crate::call::schema;
 use crate::error::ApiError;
 use crate::state::holder_limit::{HolderPermit, holding};
 
+/// Media types that shrink, beside text. All others, such as Parquet and fonts, are compressed already.
+const MEDIA_TYPES: [&str; 5] = [
+    "application/json",
+    "application/x-ndjson",
+    "application/xml",
+    "application/vnd.apache.arrow.stream",
+    "image/svg+xml",
+];
+/// Media type of events, whose pieces are sent as they happen and must not be held back.
+const EVENT_STREAM: &str = "text/event-stream";
+
 /// Media type of JSON (RFC 8259).
 pub const JSON: &str = "application/json";
 /// Media type of a page (RFC 7992 names it, the WHATWG HTML standard defines it).
@@ -280,4 +291,12 @@ impl<M: Media> Answer for Streamed<M> {
             },
         })
     }
+}
+
+/// Returns true for a media type that compression makes smaller.
+pub(crate) fn shrinks(media_type: &str) -> bool {
+    let media_type = media_type.split(';').next().unwrap_or_default().trim();
+    media_type.starts_with("text/") && media_type != EVENT_STREAM
+        || media_type.ends_with("+xml")
+        || MEDIA_TYPES.contains(&media_type)
 }

@@ -9,8 +9,6 @@ use serde::{Deserialize, Serialize};
 use store::{CommentKind, Discussed, Edited, ItemKind, NewComment, ReportKind, Withdrawn};
 use types::{Kind, OperatorId};
 
-use super::cut;
-use super::knowledge::COMMENTS;
 use crate::call::answer::Reply;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
@@ -18,6 +16,8 @@ use crate::call::schema::TEXT;
 use crate::call::spec::{Effect, KEY, Scope, Spec};
 use crate::call::wire::When;
 use crate::error::ApiError;
+use crate::ops::knowledge::fields::COMMENTS;
+use crate::ops::paging::take_page;
 use crate::rules::text_screen;
 
 /// Comments on a page when the caller gives no `limit`.
@@ -89,7 +89,7 @@ pub(in crate::ops) fn said(agent: String, note: Option<String>, text: String, at
         agent,
         note,
         text,
-        at: super::console::instant(at.instant()),
+        at: crate::ops::page_kit::instant(at.instant()),
     }
 }
 
@@ -170,7 +170,7 @@ pub(in crate::ops) async fn page(
     let limit = limit.unwrap_or(DEFAULT_LIMIT);
     let comments = cx.app.store.comments();
     let (mut found, count) = tokio::try_join!(comments.of(about, item, after, limit + 1), comments.count(about, item))?;
-    let next = cut(&mut found, limit).map(|last| last.id.to_string());
+    let next = take_page(&mut found, limit).map(|last| last.id.to_string());
     Ok(Reply::ok(Page {
         items: found.into_iter().map(|comment| Comment::of(comment, owner)).collect(),
         count,

@@ -14,7 +14,7 @@ use crate::codes;
 use crate::config::AGENT_GUIDE_PATH;
 use crate::error::ApiError;
 use crate::licenses::License;
-use crate::tools;
+use crate::ops::tools;
 
 mod limits;
 mod worked;
@@ -159,7 +159,7 @@ pub(super) fn license_text(cx: &Cx) -> Result<Bytes, ApiError> {
 
 async fn guide(cx: Cx, _: Nothing) -> Result<Streamed<Markdown>, ApiError> {
     let text = filled(&cx, "agent_guide", || {
-        let limits = limits::markdown(&cx.app.limits, &cx.app.pay, &super::all(&cx.app.limits));
+        let limits = limits::markdown(&cx.app.limits, &cx.app.pay, &cx.operations);
         let text = include_str!("../texts/agents.md").replace("{limits}", &limits);
         text.replace("{jobs}", &worked::links())
     });
@@ -168,8 +168,7 @@ async fn guide(cx: Cx, _: Nothing) -> Result<Streamed<Markdown>, ApiError> {
 
 async fn index(cx: Cx, _: Nothing) -> Result<Streamed<Plain>, ApiError> {
     let text = filled(&cx, "llms_index", || {
-        // The table is built once more, since an operation does not know the others.
-        let tools = tools::markdown(&super::all(&cx.app.limits));
+        let tools = tools::markdown(&cx.operations);
         let text = include_str!("../texts/llms.txt").replace("{tools}", &tools);
         text.replace("{jobs}", &worked::links())
     });

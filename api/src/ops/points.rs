@@ -7,13 +7,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use types::PointsEventId;
 
-use super::cut;
 use crate::call::answer::Reply;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::spec::{KEY, PUBLIC, Spec};
 use crate::call::wire::When;
 use crate::error::ApiError;
+use crate::ops::paging::take_page;
 use crate::state::leaderboard::Period;
 
 /// Sentence of every answer with points.
@@ -134,7 +134,7 @@ async fn own(cx: Cx, input: Own) -> Result<Reply<Balance>, ApiError> {
         points.of_operator(operator),
         points.events(agent, before, limit + 1),
     )?;
-    let next = cut(&mut events, limit).map(|last| last.id.to_string());
+    let next = take_page(&mut events, limit).map(|last| last.id.to_string());
     let items = events.into_iter().map(|event| Event {
         kind: event.kind,
         points: event.points,

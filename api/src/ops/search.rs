@@ -17,7 +17,6 @@ use types::unit::Judge;
 use types::vocabulary::ItemKind;
 
 use self::view::{Preview, Results};
-use super::knowledge::CATEGORY;
 use crate::call::answer::Reply;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
@@ -25,6 +24,7 @@ use crate::call::room::Room;
 use crate::call::schema::LINE;
 use crate::call::spec::Spec;
 use crate::error::ApiError;
+use crate::ops::knowledge::fields::CATEGORY;
 
 /// Previews on a page where the caller gives no `limit`.
 const DEFAULT_LIMIT: u32 = 20;

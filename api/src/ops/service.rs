@@ -13,7 +13,7 @@ use crate::call::spec::{Rate, Spec};
 use crate::call::wire::Nothing;
 use crate::error::ApiError;
 use crate::licenses::License;
-use crate::openapi;
+use crate::ops::openapi;
 use crate::rules::readiness::Readiness;
 
 const TAG: &str = "service";

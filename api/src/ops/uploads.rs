@@ -5,6 +5,7 @@
 //! A 201 is sent only after that row is durable.
 
 mod open;
+pub(crate) mod part_route;
 mod unbegun;
 
 use crate::rules::storage_quota;

@@ -11,21 +11,11 @@ use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{Predicate, SizeAbove};
 
+use crate::call::answer::shrinks;
 use crate::call::visit;
 
 /// Bytes from which on an answer is compressed.
 const LEAST_BYTES: u16 = 1_024;
-/// Media types that shrink, beside text. All others, such as Parquet and fonts, are compressed already.
-const MEDIA_TYPES: [&str; 5] = [
-    "application/json",
-    "application/x-ndjson",
-    "application/xml",
-    "application/vnd.apache.arrow.stream",
-    "image/svg+xml",
-];
-/// Media type of events, whose pieces are sent as they happen and must not be held back.
-const EVENT_STREAM: &str = "text/event-stream";
-
 /// Mark of an answer that may be compressed.
 #[derive(Clone, Copy, Debug)]
 struct Compressible;
@@ -65,12 +55,4 @@ pub(super) fn file_layer() -> CompressionLayer<impl Predicate> {
 fn is_worth_it(status: StatusCode, _: Version, headers: &HeaderMap, extensions: &Extensions) -> bool {
     let media_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     status == StatusCode::OK && extensions.get::<Compressible>().is_some() && media_type.is_some_and(shrinks)
-}
-
-/// Returns true for a media type that compression makes smaller.
-pub(crate) fn shrinks(media_type: &str) -> bool {
-    let media_type = media_type.split(';').next().unwrap_or_default().trim();
-    media_type.starts_with("text/") && media_type != EVENT_STREAM
-        || media_type.ends_with("+xml")
-        || MEDIA_TYPES.contains(&media_type)
 }

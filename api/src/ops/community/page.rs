@@ -19,7 +19,7 @@ use crate::call::schema::LINE;
 use crate::call::spec::Spec;
 use crate::call::view::View;
 use crate::error::ApiError;
-use crate::ops::console::{chrome, instant};
+use crate::ops::page_kit::{chrome, instant};
 
 const PATH: &str = "/requests";
 /// Status that the list has where the address names none, and the word for requests of every status.

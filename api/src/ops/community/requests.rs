@@ -18,7 +18,7 @@ use crate::call::room::Room;
 use crate::call::schema::{LINE, TEXT};
 use crate::error::ApiError;
 use crate::ops::comments;
-use crate::ops::knowledge::CATEGORY;
+use crate::ops::knowledge::fields::CATEGORY;
 use crate::rules::entitlement::requests;
 use crate::rules::jobs;
 use crate::rules::text_screen;

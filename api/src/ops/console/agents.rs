@@ -10,7 +10,6 @@ use serde::Deserialize;
 use store::{Approval, ClaimCodeAdded, ClaimStatus, NewClaimCode, Rejection};
 use types::{AgentId, ClaimCodeId, ClaimId, Kind};
 
-use super::{chrome, form, form_page, id, instant, missing, page, repairable};
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::schema::LINE;
@@ -19,6 +18,7 @@ use crate::call::view::View;
 use crate::call::wire::Nothing;
 use crate::error::ApiError;
 use crate::ops::accounts::REGISTRATIONS;
+use crate::ops::page_kit::{chrome, form, form_page, id, instant, missing, page, repairable};
 use crate::rules::accounts::{self, ClaimCodeParts, ClaimCodeText};
 
 const PATH: &str = "/console/agents";

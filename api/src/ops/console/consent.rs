@@ -20,7 +20,6 @@ use store::NewConsent;
 use types::{AgentId, OperatorId};
 use url::{Host, Origin, Url};
 
-use super::{chrome, form, form_page, id, missing, page, repairable};
 use crate::apps::{Asker, ClientError};
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
@@ -29,6 +28,7 @@ use crate::call::view::View;
 use crate::call::wire::Nothing;
 use crate::error::ApiError;
 use crate::ops::accounts::REGISTRATIONS;
+use crate::ops::page_kit::{chrome, form, form_page, id, missing, page, repairable};
 use crate::rules::accounts;
 
 const PATH: &str = oauth::discovery::AUTHORIZE_PATH;

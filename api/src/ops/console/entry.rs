@@ -10,7 +10,6 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use store::{LinkPurpose, LinkRefused};
 
-use super::{chrome, form_page, repairable};
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::schema::LINE;
@@ -21,6 +20,7 @@ use crate::call::visit::{SIGN_IN, local_path};
 use crate::call::wire::Nothing;
 use crate::error::ApiError;
 use crate::ops::accounts::operators::{RESENDS, RESENDS_TO_ONE, SIGN_UPS};
+use crate::ops::page_kit::{chrome, form_page, repairable};
 use crate::rules::accounts::{self, SignUp};
 use crate::secrets;
 

@@ -5,7 +5,6 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use store::InviteRequest;
 
-use super::{chrome, form_page, repairable};
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::schema::{LINE, TEXT};
@@ -13,6 +12,7 @@ use crate::call::spec::{Effect, Scope, Spec};
 use crate::call::view::View;
 use crate::error::ApiError;
 use crate::ops::accounts::operators::SIGN_UPS;
+use crate::ops::page_kit::{chrome, form_page, repairable};
 use crate::rules::accounts::address;
 
 const PATH: &str = "/invite";

@@ -14,13 +14,13 @@ use types::money::MicroUsdc;
 use types::vocabulary::ItemKind;
 use types::{OperatorId, Timestamp};
 
-use super::{PAGE_ROWS, chrome, instant, page};
 use crate::call::answer::{Media, Streamed};
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::view::View;
 use crate::config::top_up_path;
 use crate::error::ApiError;
+use crate::ops::page_kit::{PAGE_ROWS, chrome, instant, page};
 use crate::rules::settlement::faucet;
 
 const PATH: &str = "/console/money";

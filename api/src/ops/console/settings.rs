@@ -8,7 +8,7 @@ use serde::Deserialize;
 use store::{LinkPurpose, NewToken, TokenAdded, WalletOwner};
 use types::{Kind, OperatorId, SessionId, TokenId};
 
-use super::{chrome, entry, form, form_page, id, instant, missing, page, repairable};
+use super::entry;
 use crate::call::caller::Actor;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
@@ -18,6 +18,7 @@ use crate::call::view::View;
 use crate::call::wire::Nothing;
 use crate::error::ApiError;
 use crate::ops::accounts::operators::RESENDS;
+use crate::ops::page_kit::{chrome, form, form_page, id, instant, missing, page, repairable};
 use crate::ops::paid::wallet;
 use crate::rules::accounts;
 use crate::rules::letters::{self, Payload};

@@ -5,7 +5,6 @@
 use store::{ContributionSum, ProjectFilter};
 
 use super::overview::flow;
-use super::{chrome, instant};
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::spec::Spec;
@@ -13,6 +12,7 @@ use crate::call::view::View;
 use crate::call::wire::Nothing;
 use crate::error::ApiError;
 use crate::licenses::License;
+use crate::ops::page_kit::{chrome, instant};
 use crate::ops::pages::{TERMS, built_in_terms, license_text};
 use crate::ops::site::row;
 

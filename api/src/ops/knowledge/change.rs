@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 use store::{PriceChanged, UnitRetired};
 
 use super::view::{UnitView, is_locked};
-use super::{HOUR, Named};
 use crate::call::answer::Reply;
 use crate::call::cx::Cx;
 use crate::call::wire::When;
 use crate::error::{ApiError, whole_seconds};
+use crate::ops::knowledge::fields::{HOUR, Named};
 use crate::price::PriceInput;
 use crate::rules::entitlement::units;
 

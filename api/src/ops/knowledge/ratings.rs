@@ -13,7 +13,7 @@ use crate::call::cx::Cx;
 use crate::call::schema::TEXT;
 use crate::call::wire::When;
 use crate::error::ApiError;
-use crate::ops::cut;
+use crate::ops::paging::take_page;
 use crate::rules::entitlement::units;
 use crate::rules::text_screen;
 
@@ -165,7 +165,7 @@ pub(super) async fn list(cx: Cx, input: List) -> Result<Reply<Page>, ApiError> {
     let (knowledge, chain) = (cx.app.store.knowledge(), unit.chain.id);
     // One more than the page has, to know if there is a next page.
     let mut found = knowledge.ratings(chain, after, limit + 1).await?;
-    let next = cut(&mut found.items, limit).map(cursor_of);
+    let next = take_page(&mut found.items, limit).map(cursor_of);
     let (count, sum) = (1_u64..)
         .zip(found.histogram)
         .fold((0, 0), |(count, sum), (value, used)| (count + used, sum + value * used));

@@ -14,13 +14,13 @@ use types::{Timestamp, UnitId, fault, metric};
 
 use super::change::{not_latest, not_published};
 use super::view::UnitView;
-use super::{CATEGORY, HOUR};
 use crate::call::answer::Reply;
 use crate::call::cx::Cx;
 use crate::call::schema::{LINE, TEXT};
 use crate::error::{ApiError, whole_seconds};
 use crate::licenses::License;
 use crate::ops::contribute::no_more;
+use crate::ops::knowledge::fields::{CATEGORY, HOUR};
 use crate::price::PriceInput;
 use crate::rules::entitlement::units;
 

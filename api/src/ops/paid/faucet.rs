@@ -16,7 +16,7 @@ use crate::call::spec::{Effect, OPTIONAL, Scope, Spec};
 use crate::call::view::View;
 use crate::call::visit::local_path;
 use crate::error::ApiError;
-use crate::ops::console::{chrome, sentence};
+use crate::ops::page_kit::{chrome, sentence};
 use crate::rules::settlement::faucet;
 
 const PATH: &str = "/faucet";

@@ -11,7 +11,7 @@ use crate::call::operation::Operations;
 use crate::call::spec::Spec;
 use crate::call::view::View;
 use crate::error::ApiError;
-use crate::ops::console::{chrome, sentence};
+use crate::ops::page_kit::{chrome, sentence};
 use crate::rules::reading::MAX_EXACT_INTEGER;
 use crate::rules::settlement::goods::{self, Goods, Unsold};
 use crate::rules::settlement::{answers, faucet};

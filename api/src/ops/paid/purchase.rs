@@ -15,9 +15,9 @@ use x402::{Malformed, Reason, check};
 use crate::call::cx::Cx;
 use crate::error::ApiError;
 use crate::faults::{may_judge_first, may_misread, may_own_by_path, may_replay_to_anybody, may_take_more, may_trust};
-use crate::rules::settlement::{self, Driven, Machine};
 use crate::rules::settlement::answers::{self, Paid};
 use crate::rules::settlement::goods::{self, Goods};
+use crate::rules::settlement::{self, Driven, Machine};
 
 /// Pause between looks at a payment that another call settles.
 const LOOK: Duration = Duration::from_millis(100);

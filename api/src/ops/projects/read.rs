@@ -13,7 +13,7 @@ use crate::call::rendered::{self, Rendered};
 use crate::call::room::Room;
 use crate::call::schema::LINE;
 use crate::error::ApiError;
-use crate::ops::cut;
+use crate::ops::paging::take_page;
 use crate::rules::entitlement;
 use crate::state::caches::ProjectView;
 
@@ -74,7 +74,7 @@ pub(super) async fn list(cx: Cx, input: List) -> Result<Reply<Page>, ApiError> {
     let store = &cx.app.store;
     // The page and the count are independent of each other, so they are read at the same time.
     let (mut projects, total) = tokio::try_join!(store.projects(&filter), store.project_count(&filter))?;
-    let mut next = cut(&mut projects, limit).map(ProjectCursor::from);
+    let mut next = take_page(&mut projects, limit).map(ProjectCursor::from);
     let mut items = Vec::with_capacity(projects.len());
     let (mut room, mut last) = (Room::of(&cx), None);
     for project in projects {

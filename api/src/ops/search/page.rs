@@ -16,7 +16,7 @@ use crate::call::operation::Operations;
 use crate::call::spec::Spec;
 use crate::call::view::View;
 use crate::error::ApiError;
-use crate::ops::console::{chrome, instant};
+use crate::ops::page_kit::{chrome, instant};
 
 const PATH: &str = "/find";
 /// The ways of searching, with their names.

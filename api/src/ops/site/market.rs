@@ -17,8 +17,8 @@ use crate::call::schema::LINE;
 use crate::call::view::View;
 use crate::error::ApiError;
 use crate::ops::community::{Places, discussion};
-use crate::ops::console::{chrome, instant};
-use crate::ops::cut;
+use crate::ops::page_kit::{chrome, instant};
+use crate::ops::paging::take_page;
 use crate::price::dataset_price;
 use crate::rules::entitlement;
 
@@ -77,7 +77,7 @@ async fn browse(cx: Cx, input: List) -> Result<View, ApiError> {
     };
     let store = &cx.app.store;
     let (mut found, total) = tokio::try_join!(store.projects(&filter), store.project_count(&filter))?;
-    let next = cut(&mut found, ROWS).map(ProjectCursor::from);
+    let next = take_page(&mut found, ROWS).map(ProjectCursor::from);
     let query = |rest: String| {
         let mut address = url::form_urlencoded::Serializer::new(String::new());
         if !q.is_empty() {

@@ -13,7 +13,7 @@ use crate::call::schema::{LINE, TEXT};
 use crate::call::spec::{Effect, Scope, Spec};
 use crate::call::view::View;
 use crate::error::ApiError;
-use crate::ops::console::{chrome, instant};
+use crate::ops::page_kit::{chrome, instant};
 use crate::ops::reports::{REPORTS, Sent, found, send};
 
 const PATH: &str = "/report";

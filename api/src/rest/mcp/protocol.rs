@@ -253,5 +253,5 @@ fn cached() -> Map<String, Value> {
 }
 
 fn server() -> Value {
-    json!({"name": "sluice", "title": "Sluice", "version": crate::openapi::VERSION})
+    json!({"name": "sluice", "title": "Sluice", "version": crate::ops::openapi::VERSION})
 }

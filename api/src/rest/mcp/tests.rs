@@ -100,7 +100,7 @@ async fn the_revisions_with_a_handshake_are_spoken() {
             json!({"protocolVersion": stated, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
         let got = send(&service, "/mcp", &[], message("initialize", &params)).await.json();
         assert_eq!(got["result"]["protocolVersion"], agreed, "{got}");
-        assert_eq!(got["result"]["serverInfo"]["version"], crate::openapi::VERSION);
+        assert_eq!(got["result"]["serverInfo"]["version"], crate::ops::openapi::VERSION);
         let headers = [("mcp-protocol-version", agreed)];
         let initialized = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
         let got = send(&service, "/mcp", &headers, initialized).await;
@@ -327,7 +327,7 @@ async fn an_unlisted_tool_says_that_it_quotes_others() {
     for tool in tools(&service).await {
         let name = tool["name"].as_str().unwrap();
         let says = tool["description"].as_str().unwrap().contains("by other agents");
-        assert_eq!(says, crate::tools::may_quote_others(name), "{name}");
+        assert_eq!(says, crate::ops::tools::may_quote_others(name), "{name}");
     }
 }
 

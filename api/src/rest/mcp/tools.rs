@@ -13,8 +13,8 @@ use super::arguments;
 use crate::call::answer::JSON;
 use crate::call::operation::{Operation, Operations};
 use crate::call::spec::{Effect, Scope};
+use crate::ops::tools::{TOOLS, is_small, may_quote_others};
 use crate::rest::paid;
-use crate::tools::{TOOLS, is_small, may_quote_others};
 
 /// The tools of an endpoint.
 #[derive(Debug)]

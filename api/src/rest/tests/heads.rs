@@ -133,7 +133,7 @@ async fn an_operation_says_which_types_it_takes() {
         ..Spec::BASE
     };
     table.add(spec, &[], async |_, body: Said| Ok(Reply::ok(body)));
-    let described = crate::openapi::document(&table, "");
+    let described = crate::ops::openapi::document(&table, "");
     let types = &described["paths"]["/echo"]["post"]["requestBody"]["content"];
     assert_eq!(types.as_object().unwrap().len(), 2);
     service.router = router(service.app.clone(), table);

@@ -86,7 +86,7 @@ async fn answer(service: &Service, key: &str, name: &str, arguments: &Value) -> 
         .unwrap();
     assert!(text.len() <= ANSWER_BYTES, "{name}: {} bytes", text.len());
     // The few tools that describe their answers repeat them whole.
-    if text.len() > 4_000 && !crate::tools::is_small(name) {
+    if text.len() > 4_000 && !crate::ops::tools::is_small(name) {
         assert_eq!(result["structuredContent"], Value::Null, "{name}");
         assert!(
             got.bytes.len() < ANSWER_BYTES * 5 / 4,

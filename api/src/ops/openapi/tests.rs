@@ -4,7 +4,7 @@ use super::*;
 use crate::testing;
 
 fn described() -> Value {
-    crate::openapi(&testing::limits(), "http://sluice.test")
+    crate::ops::openapi(&testing::limits(), "http://sluice.test")
 }
 
 fn operations(document: &Value) -> Vec<(String, Value)> {
@@ -157,7 +157,7 @@ fn what_is_referred_to_says_what_is_enforced_and_serialized() {
 /// the page of changes says what a client can see of it.
 #[test]
 fn a_description_that_changes_has_another_version_and_a_word_in_the_changes() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/openapi/versions.txt");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/ops/openapi/versions.txt");
     let lines = std::fs::read_to_string(path).unwrap();
     let lines: Vec<_> = lines.lines().collect();
     let hash = blake3::hash(described().to_string().as_bytes()).to_hex();
@@ -169,7 +169,7 @@ fn a_description_that_changes_has_another_version_and_a_word_in_the_changes() {
     );
     let versions: HashSet<_> = lines.iter().map(|line| line.split(' ').next()).collect();
     assert_eq!(versions.len(), lines.len(), "each version once");
-    let changes = include_str!("../texts/changelog.md");
+    let changes = include_str!("../../texts/changelog.md");
     let newest = changes.lines().find_map(|line| line.strip_prefix("## "));
     assert_eq!(newest, Some(VERSION));
 }

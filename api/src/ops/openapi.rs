@@ -10,10 +10,11 @@ use http::StatusCode;
 use oauth::discovery;
 use serde_json::{Map, Value, json};
 
+use crate::call::answer::shrinks;
 use crate::call::operation::{Operation, Operations};
 use crate::call::spec::{Credential, Effect, ParamLocation, Rate, Spec, Surface};
 use crate::codes::CODES;
-use crate::rest::{self, compression};
+use crate::ops::uploads::part_route;
 use crate::rules::auth::apps;
 
 mod types;
@@ -21,13 +22,13 @@ mod types;
 use types::{Source, Types};
 
 /// Version of the description of the interface.
-pub const VERSION: &str = "0.21.0";
+pub(crate) const VERSION: &str = "0.21.0";
 const AGENT_KEY: &str = "agentKey";
 const OPERATOR_TOKEN: &str = "operatorToken";
 const APP_TOKEN: &str = "appToken";
 
 /// Returns the document for a service at `public_url`.
-pub fn document(operations: &Operations, public_url: &str) -> Value {
+pub(crate) fn document(operations: &Operations, public_url: &str) -> Value {
     let mut paths: Map<String, Value> = Map::new();
     let errors = [
         ("Error", error_schema()),
@@ -47,10 +48,10 @@ pub fn document(operations: &Operations, public_url: &str) -> Value {
         path[operation.spec.method.as_str().to_ascii_lowercase()] = describe(operation, &mut types);
     }
     // Parts of uploads are no operation, since their bodies are streamed and not JSON.
-    let mut part = rest::described_part(refusal);
+    let mut part = part_route::described(refusal);
     types::say_widths(&mut part);
     add_request_id(&mut part["put"]["responses"]);
-    paths.insert(rest::UPLOAD_PART_PATH.to_owned(), part);
+    paths.insert(part_route::UPLOAD_PART_PATH.to_owned(), part);
     let mut tags: Vec<Value> = Vec::new();
     for operation in described(operations) {
         let tag = json!({"name": operation.spec.tag});
@@ -252,7 +253,7 @@ fn responses(operation: &Operation, types: &mut Types) -> Value {
     for &(status, meaning) in operation.spec.empty {
         responses.insert(status, json!({"description": meaning}));
     }
-    let is_compressed = operation.spec.effect == Effect::Read && compression::shrinks(operation.content_type);
+    let is_compressed = operation.spec.effect == Effect::Read && shrinks(operation.content_type);
     if let Some(response) = responses.get_mut(&200).filter(|_| is_compressed) {
         response["headers"]["Vary"] = json!({
             "description": "`Accept-Encoding`, from 1 KiB on.",
