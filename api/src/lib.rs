@@ -28,27 +28,25 @@ pub mod names;
 mod ops;
 pub mod periodic;
 pub mod price;
-pub mod probes;
-mod rest;
 pub mod rules;
 pub mod secrets;
 pub mod state;
 #[cfg(test)]
 mod testing;
-mod web;
+pub mod transport;
 
 pub use apps::Apps;
 pub use call::operation::Operations;
 pub use config::{Config, Limits};
 pub use error::ApiError;
-pub use rest::{REQUEST_ID, client_address};
 pub use state::app::{App, Process};
+pub use transport::rest::{REQUEST_ID, client_address};
 
 /// Returns the service as a router. The server must give each request its peer as `ConnectInfo<SocketAddr>`
 /// (`into_make_service_with_connect_info`).
 pub fn router(app: App) -> axum::Router {
     let operations = operations(&app.limits);
-    rest::router(app, operations)
+    transport::rest::router(app, operations)
 }
 
 /// Returns the table of operations with these limits.

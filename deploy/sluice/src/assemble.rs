@@ -245,7 +245,7 @@ pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
     } else {
         // A worker answers only the probes of the orchestrator.
         (
-            api::probes::of_worker(drain.clone(), log, tasks.open_files.clone()),
+            api::transport::probes::of_worker(drain.clone(), log, tasks.open_files.clone()),
             None,
         )
     };

@@ -122,7 +122,7 @@ pub(crate) async fn assemble(loaded: &Loaded) -> anyhow::Result<Running> {
     let scheduler = scheduler(config, &server, &store, &clock, sources).await?;
     tasks.spawn("collectors", |stop| scheduler.run(stop).map(anyhow::Ok));
     let drain = api::state::drain::Drain::default();
-    let router = api::probes::of_collector(drain.clone(), store.clone(), tasks.open_files.clone());
+    let router = api::transport::probes::of_collector(drain.clone(), store.clone(), tasks.open_files.clone());
     let closing = CancellationToken::new();
     let server = tokio::spawn(serve(listener, router, config.server.clone(), closing.clone()));
     Ok(Running {

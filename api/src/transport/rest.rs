@@ -28,10 +28,10 @@ use crate::call::visit;
 use crate::call::visit::Visit;
 use crate::error::ApiError;
 use crate::ops::uploads::part_route;
-use crate::probes;
 use crate::state::app::App;
 use crate::state::bodies::Holder;
-use crate::web;
+use crate::transport::probes;
+use crate::transport::web;
 
 mod body;
 mod compression;

@@ -14,7 +14,7 @@ use crate::call::answer::JSON;
 use crate::call::operation::{Operation, Operations};
 use crate::call::spec::{Effect, Scope};
 use crate::ops::tools::{TOOLS, is_small, may_quote_others};
-use crate::rest::paid;
+use crate::transport::rest::paid;
 
 /// The tools of an endpoint.
 #[derive(Debug)]
