@@ -5,6 +5,9 @@
 use serde::Deserialize;
 use types::OperatorId;
 
+/// Path of the guide for agents.
+pub(crate) const AGENT_GUIDE_PATH: &str = "/guide/agents.md";
+
 /// Public address of the service, and its terms.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

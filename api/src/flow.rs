@@ -1,32 +1,27 @@
 //! Flow of the marketplace plane: submissions to the log, outcomes back into the database.
 //!
-//! Invariant: the contribution's row is the outbox entry. The [`Relay`] only saves time: whatever it drops, the
+//! Invariant: the contribution's row is the outbox entry. The [`Relay`](crate::state::relay::Relay) only saves time: whatever it drops, the
 //! [`Sweeper`] appends again for as long as the row is open, and only the [`Projector`] closes a row.
 
 mod account_sweeper;
-mod backlog;
 mod followers;
 pub mod jobs;
 mod money_keeper;
+mod payouts;
 mod projector;
-mod relay;
+mod reconciler;
 mod summaries;
 mod sweeper;
 mod units;
 mod upload_reaper;
-mod validation;
-mod waiters;
 
 pub use account_sweeper::AccountSweeper;
-pub use backlog::{Backlog, Rejected};
 pub use followers::Follower;
 pub use money_keeper::MoneyKeeper;
+pub use payouts::Payouts;
 pub use projector::Projector;
-pub use relay::{Relay, RelayTask};
+pub use reconciler::Reconciler;
 pub use summaries::Summaries;
-pub use sweeper::{Config as SweeperConfig, Sweeper};
+pub use sweeper::Sweeper;
 pub use units::UnitSweeper;
-pub(crate) use units::unit_message;
 pub use upload_reaper::UploadReaper;
-pub use validation::Validation;
-pub use waiters::Waiters;

@@ -18,22 +18,25 @@ mod manifest;
 mod me;
 mod money;
 mod oauth;
+pub(crate) mod openapi;
+mod page_kit;
 pub(crate) mod pages;
+mod paging;
 mod paid;
 mod part_download;
 mod points;
 mod projects;
 mod query;
 mod quota;
-pub(crate) mod reading;
 mod reports;
 mod search;
 mod service;
 mod site;
+pub(crate) mod tools;
 pub(crate) mod uploads;
 
+use crate::call::operation::Operations;
 use crate::config::Limits;
-use crate::operation::Operations;
 
 /// Returns the table of the service, with the limits of its configuration.
 pub(crate) fn all(limits: &Limits) -> Operations {
@@ -68,13 +71,6 @@ pub(crate) fn all(limits: &Limits) -> Operations {
     console::add(&mut table);
     site::add(&mut table);
     table
-}
-
-/// Cuts a list of one row more than a page has to the page. Returns the last row if there is a next page.
-fn cut<T>(rows: &mut Vec<T>, page: u32) -> Option<&T> {
-    let more = rows.len() > page as usize;
-    rows.truncate(page as usize);
-    rows.last().filter(|_| more)
 }
 
 #[cfg(test)]

@@ -89,6 +89,11 @@ impl JsonSchema for PriceInput {
     }
 }
 
+/// Returns the price of a version of a paid project: its own, or the platform's default.
+pub(crate) fn dataset_price(micro: Option<i64>) -> MicroUsdc {
+    micro.map_or(pay::DATASET_DEFAULT, MicroUsdc)
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

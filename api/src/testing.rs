@@ -28,18 +28,22 @@ use types::{AgentId, Batch, Clock, Contract, ContributionId, LedgerEventId, Oper
 use uploads::LocalUploads;
 use uploads::Stagings;
 
-use crate::app::{App, Process};
 use crate::apps::Apps;
-use crate::auth::{Secret, SecretKind};
 use crate::config::{Config, Limits};
-use crate::drain::Drain;
-use crate::egress::Egress;
-use crate::flow::{Backlog, Relay, SweeperConfig, Validation, Waiters};
-use crate::letters::{self, Payload};
-use crate::limit::Limiter;
-use crate::ops::uploads::UploadPlane;
-use crate::sandbox::{Answered, Asked, Column, Failure, Sandbox};
-use crate::usage::Usage;
+use crate::rules::letters::{self, Payload};
+use crate::secrets::{Secret, SecretKind};
+use crate::state::app::{App, Process};
+use crate::state::backlog::Backlog;
+use crate::state::drain::Drain;
+use crate::state::egress::Egress;
+use crate::state::limit::Limiter;
+use crate::state::relay::Relay;
+use crate::state::sandbox::{Answered, Asked, Column, Failure, Sandbox};
+use crate::state::sweeper_config::SweeperConfig;
+use crate::state::upload_services::UploadServices;
+use crate::state::usage::Usage;
+use crate::state::validation::Validation;
+use crate::state::waiters::Waiters;
 
 /// Returns the limits of the interface.
 pub(crate) fn limits() -> Limits {
@@ -244,8 +248,8 @@ impl Service {
         let (relay, _task) = Relay::new(log);
         let sandbox = Arc::new(Scripted::default());
         let local = LocalUploads::open(path.join("uploads"), catalog::Reserve::default()).unwrap();
-        let durable = Arc::new(crate::limit::Durable::new(store.clone()));
-        let plane = crate::payments::tests::plane(&store, &shared);
+        let durable = Arc::new(crate::state::limit::Durable::new(store.clone()));
+        let plane = crate::rules::settlement::tests::plane(&store, &shared);
         let app = App {
             apps: Apps::open(&config.public_url, false, store.clone(), Arc::clone(&shared)).unwrap(),
             store,
@@ -258,7 +262,7 @@ impl Service {
             sandbox: Arc::clone(&sandbox) as Arc<dyn Sandbox>,
             egress: Egress::default(),
             usage: Usage::default(),
-            uploads: UploadPlane {
+            uploads: UploadServices {
                 objects: Arc::new(local.clone()),
                 local: Some(local),
                 stagings: Stagings::default(),

@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use api::seals;
+use api::rules::seals;
 use store::conformance::money_model;
 use store::{
     Access, AgentCreated, CheckTerms, EntryCursor, EntryFilter, Granted, ItemKind, NewAgent, NewContribution,

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use api::accounts::{ClaimCodeParts, ClaimCodeText};
+use api::rules::accounts::{ClaimCodeParts, ClaimCodeText};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use store::{Approval, ClaimCodeAdded, NewClaimCode, NewSession, NewToken, Schema, Store, TokenAdded};

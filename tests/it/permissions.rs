@@ -10,7 +10,7 @@ mod table;
 
 use std::collections::BTreeSet;
 
-use api::operation::{Spec, Surface};
+use api::call::spec::{Spec, Surface};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tests::Answer;
@@ -164,7 +164,7 @@ async fn input(site: &Site, items: &Items, spec: &Spec, row: &Row) -> Option<Val
     let mut members = operation.input.properties();
     // An operation that needs no input is called without one, so that most new reads need no line here.
     let needs_none =
-        spec.effect == api::operation::Effect::Read && !members.any(|(name, _)| operation.input.requires(name));
+        spec.effect == api::call::spec::Effect::Read && !members.any(|(name, _)| operation.input.requires(name));
     written.or_else(|| needs_none.then(|| json!({})))
 }
 

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::flow::{Projector, Waiters};
+use api::flow::Projector;
+use api::state::waiters::Waiters;
 use eventlog::{Embedded, EventLog, Record};
 use messages::{ContributionOutcome, FORMAT, OUTCOMES, Resolution};
 use store::Store;

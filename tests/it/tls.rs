@@ -90,7 +90,7 @@ async fn a_cache_behind_tls_is_asked_where_it_is_trusted() {
     let [Some(trusted), Some(stranger)] = ["trusted", "stranger"].map(|name| authority(folder.path(), name)) else {
         return;
     };
-    let Some(cache) = api::limit::testing::RedisServer::start().await else {
+    let Some(cache) = api::state::limit::testing::RedisServer::start().await else {
         return;
     };
     let front = Front::start(&trusted, cache.url().trim_start_matches("redis://").parse().unwrap()).await;

@@ -6,7 +6,7 @@
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-use api::limit::testing::RedisServer;
+use api::state::limit::testing::RedisServer;
 use eventlog::testing::Broker;
 use s3_server::{ACCESS_KEY, BUCKET, SECRET_KEY};
 use store::testing::Postgres;

@@ -18,8 +18,8 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 use types::{OperatorId, Timestamp};
 
-use crate::holder_limit::{HolderLimit, HolderPermit};
-use crate::limit::Source;
+use crate::state::holder_limit::{HolderLimit, HolderPermit};
+use crate::state::limit::Source;
 
 /// Documents, and key sets, that are kept.
 const KEPT: usize = 1_000;

@@ -11,10 +11,10 @@ use store::{CONNECTIONS_KEPT, Error, Store, TOKENS_KEPT};
 use tokio_util::sync::CancellationToken;
 use types::{Clock, Timestamp};
 
-use crate::accounts::UNVERIFIED;
 use crate::apps;
 use crate::error::chain;
 use crate::periodic::Rounds;
+use crate::rules::accounts::UNVERIFIED;
 
 /// Registered clients that a round removes at most, so that a flood of registrations makes no long transaction.
 const CLIENTS: u32 = 500;

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use types::Backoff;
 use types::metric;
 
-use super::Waiters;
+use crate::state::waiters::Waiters;
 
 /// Outcomes read at a time.
 const OUTCOMES_PER_READ: usize = 256;

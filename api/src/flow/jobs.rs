@@ -23,6 +23,7 @@ use types::{Backoff, Clock, fault};
 
 use crate::error::chain;
 use crate::periodic::Rounds;
+use crate::rules::jobs::Failure;
 
 /// Interval at which due jobs are looked for.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
@@ -51,25 +52,6 @@ pub trait Handler: Debug + Send + Sync {
     /// # Errors
     /// [`Failure`], which says whether another try can help.
     async fn run(&self, job: &Job) -> Result<(), Failure>;
-}
-
-/// Reason for which a job was not done.
-#[derive(Debug)]
-pub struct Failure {
-    /// Reason, for the log and the list of jobs.
-    pub reason: String,
-    /// True if another try can help.
-    pub may_pass: bool,
-}
-
-impl Failure {
-    /// Creates the failure of a dependency that may recover.
-    fn passing(error: &dyn std::error::Error) -> Self {
-        Self {
-            reason: chain(error),
-            may_pass: true,
-        }
-    }
 }
 
 /// Task that does the jobs of the kinds it has handlers for.

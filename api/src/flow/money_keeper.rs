@@ -14,9 +14,9 @@ use tokio_util::sync::CancellationToken;
 use types::{Clock, Timestamp};
 
 use crate::error::chain;
-use crate::ops::uploads::storage_quota::{self, StorageError};
 use crate::periodic::Rounds;
-use crate::seals;
+use crate::rules::seals;
+use crate::rules::storage_quota::{self, StorageError};
 
 /// Sellers whose shares are released in one round.
 const SELLERS: u32 = 1_000;

@@ -18,7 +18,8 @@ use tracing::field::Empty;
 use types::trace::{NoTraces, Propagator};
 use types::{Backoff, Classify as _, Clock, Retry, Timestamp, UnitId, metric};
 
-use super::{Waiters, units};
+use super::units;
+use crate::state::waiters::Waiters;
 
 /// Consumer group of the projector.
 const GROUP: &str = "projector";

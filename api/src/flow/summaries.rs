@@ -18,10 +18,10 @@ use tokio_util::sync::CancellationToken;
 use types::{Clock, Timestamp, Version};
 
 use crate::error::chain;
-use crate::ops::knowledge::refused;
-use crate::ops::reading;
 use crate::periodic::Rounds;
-use crate::room::PageSize;
+use crate::rules::reading;
+use crate::rules::text_screen;
+use crate::state::page_size::PageSize;
 
 /// Interval at which versions without a summary are looked for.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
@@ -119,7 +119,7 @@ impl Summaries {
         };
         let written = self.summariser.summarise(&text).await;
         let is_accepted = match &written {
-            Ok(summary) => refused::check("summary", summary).await.is_ok(),
+            Ok(summary) => text_screen::check("summary", summary).await.is_ok(),
             Err(_) => false,
         };
         let now = self.clock.now();

@@ -3,49 +3,24 @@
 //! Invariant: every open contribution is appended again sooner or later, however the relay, the log or a worker lost
 //! it. Appending one that is not lost is harmless, so the sweeper never checks if it is.
 
+use crate::state::sweeper_config::SweeperConfig;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use eventlog::{EventLog, Record};
 use messages::CONTRIBUTIONS;
-use serde::Deserialize;
 use store::{Due, Store, Swept};
 use tokio_util::sync::CancellationToken;
-use types::{Classify as _, Clock, ContributionId, Kind, Timestamp, metric};
+use types::{Classify as _, Clock, ContributionId, Kind, metric};
 
-use super::Validation;
 use crate::periodic::Rounds;
+use crate::state::validation::Validation;
 
 /// Submissions read and appended at a time. Each is at most a few MiB.
 const SUBMISSIONS_PER_PAGE: u32 = 16;
 /// Idempotency keys deleted at a time.
 const KEYS_PER_PRUNE: u32 = 1_000;
-/// Number of attempts after which the interval no longer doubles.
-const MOST_DOUBLINGS: u32 = 6;
-
-/// Schedule by which submissions are appended again.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Config {
-    /// Seconds between two searches for submissions that are due.
-    pub interval_seconds: u64,
-    /// Seconds without an outcome after which a submission is appended again for the first time. The interval doubles
-    /// each time, up to 64 times as long.
-    pub first_seconds: u64,
-}
-
-impl Config {
-    /// Returns the time at which a submission acknowledged at `now` is due for the first time.
-    pub fn first(&self, now: Timestamp) -> Timestamp {
-        now.plus(Duration::from_secs(self.first_seconds))
-    }
-
-    pub(super) fn next(&self, now: Timestamp, attempts: u32) -> Timestamp {
-        let doubled = 2_u32.saturating_pow(attempts.min(MOST_DOUBLINGS));
-        now.plus(Duration::from_secs(self.first_seconds).saturating_mul(doubled))
-    }
-}
 
 /// Task that appends open submissions again.
 #[derive(Debug)]
@@ -53,7 +28,7 @@ pub struct Sweeper {
     store: Store,
     log: Arc<dyn EventLog>,
     clock: Arc<dyn Clock>,
-    config: Config,
+    config: SweeperConfig,
     keys: Duration,
     validation: Validation,
 }
@@ -69,7 +44,13 @@ enum SweepError {
 
 impl Sweeper {
     /// Creates a sweeper that has not started. `keys` is the time for which idempotency keys are remembered.
-    pub fn new(store: Store, log: Arc<dyn EventLog>, clock: Arc<dyn Clock>, config: Config, keys: Duration) -> Self {
+    pub fn new(
+        store: Store,
+        log: Arc<dyn EventLog>,
+        clock: Arc<dyn Clock>,
+        config: SweeperConfig,
+        keys: Duration,
+    ) -> Self {
         Self {
             store,
             log,

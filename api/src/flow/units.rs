@@ -8,48 +8,22 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use eventlog::{EventLog, Record};
-use messages::{FORMAT, KNOWLEDGE, UnitSubmission, UnitText};
-use store::{NewUnit, Store, UnitApplied, UnitDue, UnitOutcome, UnitSwept};
+use messages::KNOWLEDGE;
+use store::{Store, UnitApplied, UnitDue, UnitOutcome, UnitSwept};
 use tokio_util::sync::CancellationToken;
-use types::trace::Origin;
 use types::unit::UnitResolution;
 use types::{Clock, Timestamp, metric};
 
 use super::sweeper::append_all;
-use super::{SweeperConfig, Validation};
 use crate::error::chain;
 use crate::periodic::Rounds;
+use crate::state::sweeper_config::SweeperConfig;
+use crate::state::validation::Validation;
 
 /// Versions read and appended at a time. Each is at most 200 KB.
 const PER_PAGE: u32 = 64;
 /// Interval at which one version is appended while a provider does not answer.
 const PROBE_INTERVAL: Duration = Duration::from_secs(30);
-
-/// Returns the message of a version.
-pub(crate) fn unit_message(
-    new: &NewUnit,
-    generation: u32,
-    origin: Option<Origin>,
-) -> Result<Record, serde_json::Error> {
-    let message = UnitSubmission {
-        format: FORMAT,
-        unit: new.id,
-        chain: new.revises.map_or(new.id, |revised| revised.chain),
-        predecessor: new.revises.map(|revised| revised.unit),
-        generation,
-        agent: new.agent,
-        operator: new.operator,
-        submitted_at: new.now,
-        text: UnitText {
-            title: new.title.clone(),
-            body: new.body.clone(),
-            category: new.category.clone(),
-            source_declaration: new.source_declaration.clone(),
-        },
-        origin,
-    };
-    message.record()
-}
 
 /// Returns an outcome as the database takes it.
 pub(super) fn outcome(outcome: messages::UnitOutcome) -> UnitOutcome {

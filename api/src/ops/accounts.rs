@@ -8,7 +8,8 @@ use std::time::Duration;
 
 pub(super) use claims::{DECISION, POLL};
 
-use crate::operation::{Limit, Operations, Subject};
+use crate::call::operation::Operations;
+use crate::call::spec::{Limit, Subject};
 
 /// Limit on registrations, of agents and of claims. A refused one counts, since its refusal reveals that a name is taken.
 pub(super) const REGISTRATIONS: Limit = Limit {

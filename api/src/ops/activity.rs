@@ -6,18 +6,17 @@
 mod atom;
 mod events;
 
-pub(crate) use events::Newest;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::{Activity, ActivityKind};
 
-use super::cut;
-use crate::answer::Reply;
-use crate::cx::Cx;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::spec::{PUBLIC, Spec};
+use crate::call::wire::When;
 use crate::error::ApiError;
-use crate::operation::{Operations, PUBLIC, Spec};
-use crate::wire::When;
+use crate::ops::paging::take_page;
 
 /// Entries on a page when the caller gives no `limit`.
 const DEFAULT_LIMIT: u32 = 50;
@@ -177,7 +176,7 @@ async fn page(cx: Cx, input: List) -> Result<Reply<Page>, ApiError> {
         }
     };
     // A client that reads forward goes on from the last entry in any case, with `after`.
-    let next_cursor = cut(&mut items, limit)
+    let next_cursor = take_page(&mut items, limit)
         .filter(|_| !is_later)
         .map(|last| last.cursor.clone());
     Ok(Reply::ok(Page { items, next_cursor }))

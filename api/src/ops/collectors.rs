@@ -10,11 +10,12 @@ use serde::Serialize;
 use store::{Collector, CollectorRun, RunOutcome};
 use types::Timestamp;
 
-use crate::answer::Reply;
-use crate::cx::Cx;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::spec::Spec;
+use crate::call::wire::{BatchReason, Nothing, When};
 use crate::error::ApiError;
-use crate::operation::{Operations, Spec};
-use crate::wire::{BatchReason, Nothing, When};
 
 /// Runs of each collector in an answer.
 const RUNS: u32 = 30;

@@ -9,14 +9,16 @@ use serde::{Deserialize, Serialize};
 use store::{CommentKind, Discussed, Edited, ItemKind, NewComment, ReportKind, Withdrawn};
 use types::{Kind, OperatorId};
 
-use super::cut;
-use super::knowledge::{COMMENTS, refused};
-use crate::answer::Reply;
-use crate::cx::Cx;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::schema::TEXT;
+use crate::call::spec::{Effect, KEY, Scope, Spec};
+use crate::call::wire::When;
 use crate::error::ApiError;
-use crate::operation::{Effect, KEY, Operations, Scope, Spec};
-use crate::schema::TEXT;
-use crate::wire::When;
+use crate::ops::knowledge::fields::COMMENTS;
+use crate::ops::paging::take_page;
+use crate::rules::text_screen;
 
 /// Comments on a page when the caller gives no `limit`.
 const DEFAULT_LIMIT: u32 = 50;
@@ -87,7 +89,7 @@ pub(in crate::ops) fn said(agent: String, note: Option<String>, text: String, at
         agent,
         note,
         text,
-        at: super::console::instant(at.instant()),
+        at: crate::ops::page_kit::instant(at.instant()),
     }
 }
 
@@ -121,7 +123,7 @@ pub(in crate::ops) async fn add(
     parent: Option<i64>,
     body: String,
 ) -> Result<Reply<Comment>, ApiError> {
-    refused::check("body", &body).await?;
+    text_screen::check("body", &body).await?;
     let new = NewComment {
         kind: item.kind,
         item: item.id,
@@ -168,7 +170,7 @@ pub(in crate::ops) async fn page(
     let limit = limit.unwrap_or(DEFAULT_LIMIT);
     let comments = cx.app.store.comments();
     let (mut found, count) = tokio::try_join!(comments.of(about, item, after, limit + 1), comments.count(about, item))?;
-    let next = cut(&mut found, limit).map(|last| last.id.to_string());
+    let next = take_page(&mut found, limit).map(|last| last.id.to_string());
     Ok(Reply::ok(Page {
         items: found.into_iter().map(|comment| Comment::of(comment, owner)).collect(),
         count,
@@ -307,8 +309,8 @@ async fn edit(cx: Cx, input: Edit) -> Result<Reply<Own>, ApiError> {
     // An edit passes the same gates as a first text, so it cannot bring in what would have been
     // refused.
     match found.kind {
-        CommentKind::Comment | CommentKind::Reply => refused::check("body", &input.body).await?,
-        _ => refused::check_of_board("body", &input.body).await?,
+        CommentKind::Comment | CommentKind::Reply => text_screen::check("body", &input.body).await?,
+        _ => text_screen::check_of_board("body", &input.body).await?,
     }
     match comments.edit(id, operator, input.body, cx.now).await? {
         Edited::Done => Own::of(&cx, id).await,

@@ -5,10 +5,9 @@ use std::time::Duration;
 use http::Method;
 
 use super::comments;
-use super::knowledge::COMMENTS;
-use crate::operation::{
-    ANYONE_OR_APP, Effect, Item, KEY, KEY_OR_APP, Limit, OPTIONAL, Operations, PUBLIC, Scope, Spec, Subject,
-};
+use crate::call::operation::Operations;
+use crate::call::spec::{ANYONE_OR_APP, Effect, Item, KEY, KEY_OR_APP, Limit, OPTIONAL, PUBLIC, Scope, Spec, Subject};
+use crate::ops::knowledge::fields::COMMENTS;
 
 mod answers;
 mod budget;

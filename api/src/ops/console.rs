@@ -21,17 +21,7 @@ mod texts;
 pub(super) use agents::CODE_LASTS;
 pub(super) use contributions::records;
 
-use http::Method;
-use store::ClaimStatus;
-use types::Timestamp;
-
-use crate::cx::Cx;
-use crate::error::ApiError;
-use crate::operation::{Effect, Operations, SESSION, Scope, Spec};
-use crate::web::{self, Frame, View};
-
-/// Rows on a page of a list.
-pub(super) const PAGE_ROWS: u32 = 50;
+use crate::call::operation::Operations;
 
 pub(super) fn add(table: &mut Operations) {
     texts::add(table);
@@ -48,100 +38,4 @@ pub(super) fn add(table: &mut Operations) {
     apps::add(table);
     consent::add(table);
     settings::add(table);
-}
-
-/// Returns the description of a page of the console.
-pub(super) fn page(name: &'static str, path: &'static str, summary: &'static str) -> Spec {
-    Spec {
-        name,
-        path,
-        summary,
-        accepts: SESSION,
-        ..Spec::PAGE
-    }
-}
-
-/// Returns the description of a form of the console.
-fn form(name: &'static str, path: &'static str, summary: &'static str) -> Spec {
-    Spec {
-        method: Method::POST,
-        scope: Scope::Write,
-        effect: Effect::Write,
-        success: &[(303, "It is done; the browser opens the page again.")],
-        ..page(name, path, summary)
-    }
-}
-
-/// Returns what surrounds the content of a page, with the person who is signed in.
-pub(super) async fn chrome(cx: &Cx) -> Result<pages::Chrome, ApiError> {
-    let visit = cx.the_visit()?;
-    let frame = Frame::of(&cx.app);
-    let Some(operator) = cx.operator() else {
-        return Ok(web::chrome(visit, None, &frame));
-    };
-    let store = &cx.app.store;
-    let accounts = store.accounts();
-    let limit = cx.app.limits.agents_per_operator;
-    let (found, claims) = tokio::try_join!(store.operator(operator), accounts.claims_of(operator, limit, cx.now))?;
-    let person = found.map(|operator| pages::Person { email: operator.email });
-    let pending = claims
-        .iter()
-        .filter(|claim| claim.status == ClaimStatus::Pending)
-        .count();
-    Ok(pages::Chrome {
-        attention: u32::try_from(pending).unwrap_or(u32::MAX),
-        ..web::chrome(visit, person, &frame)
-    })
-}
-
-/// Returns an instant as pages take it.
-pub(super) const fn instant(at: Timestamp) -> pages::Instant {
-    pages::Instant(at.micros())
-}
-
-/// Returns the errors of a form that the person can repair, or the error itself if there is nothing to repair.
-fn repairable(error: ApiError) -> Result<Vec<pages::FieldError>, ApiError> {
-    // A limit, an outage and a missing session have pages of their own.
-    if !matches!(error.status().as_u16(), 400 | 403 | 409 | 410) {
-        return Err(error);
-    }
-    if error.details().is_empty() {
-        return Ok(vec![pages::FieldError::new("", sentence(error.message()))]);
-    }
-    let field = |path: &str| match path.trim_start_matches('/') {
-        "displayName" => "display_name".to_owned(),
-        "acceptTerms" => "accept_terms".to_owned(),
-        "walletAddress" => "wallet_address".to_owned(),
-        name => name.to_owned(),
-    };
-    let details = error.details().iter();
-    let details = details.map(|detail| pages::FieldError::new(field(&detail.path), sentence(&detail.problem)));
-    Ok(details.collect())
-}
-
-/// Returns a message as a sentence: with a capital letter at its beginning.
-pub(super) fn sentence(message: &str) -> String {
-    let mut letters = message.chars();
-    let first = letters.next().map(|letter| letter.to_uppercase().to_string());
-    first.unwrap_or_default() + letters.as_str()
-}
-
-/// Returns the 404 for a thing that the operator does not have.
-fn missing(what: &str) -> ApiError {
-    ApiError::not_found(format!("there is no such {what}"))
-}
-
-/// Parses the id in a path; a text that is no id names nothing.
-pub(super) fn id<T: std::str::FromStr>(text: &str, what: &str) -> Result<T, ApiError> {
-    text.parse().map_err(|_error| missing(what))
-}
-
-/// Returns a page with the status of a form that was not accepted, or 200 without errors.
-fn form_page(page: &impl pages::Page, errors: bool) -> Result<View, ApiError> {
-    let view = View::page(page)?;
-    Ok(if errors {
-        view.with_status(http::StatusCode::BAD_REQUEST)
-    } else {
-        view
-    })
 }

@@ -19,16 +19,17 @@ use types::vocabulary::OnRefused;
 use types::{Contract, ContributionId, Kind, OperatorId, canonical, fault, metric, mutate};
 
 use super::contributions::{View, wait_bound};
-use super::uploads::storage_quota;
-use crate::answer::Reply;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::schema::{Bound, TEXT, VISIBLE};
+use crate::call::spec::{BodySize, Spec};
+use crate::call::wire::ContributionAllowance;
 use crate::config::Limits;
-use crate::cx::Cx;
-use crate::entitlement;
 use crate::error::{ApiError, whole_seconds};
-use crate::flow::Rejected;
-use crate::operation::{BodySize, Operations, Spec};
-use crate::schema::{Bound, TEXT, VISIBLE};
-use crate::wire::ContributionAllowance;
+use crate::rules::entitlement;
+use crate::rules::storage_quota;
+use crate::state::backlog::Rejected;
 
 /// `Retry-After` when no more contributions can be acknowledged, in seconds.
 const FULL_RETRY_SECONDS: u64 = 5;

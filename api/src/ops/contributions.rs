@@ -7,14 +7,15 @@ use serde::Deserialize;
 use store::Contribution;
 use types::ContributionId;
 
-use crate::answer::{Lines, Reply};
+use crate::call::answer::{Lines, Reply};
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::schema::Bound;
+use crate::call::spec::{Item, KEY, Spec};
+use crate::call::wire::VerdictLine;
 use crate::config::Limits;
-use crate::cx::Cx;
-use crate::entitlement;
 use crate::error::ApiError;
-use crate::operation::{Item, KEY, Operations, Spec};
-use crate::schema::Bound;
-use crate::wire::VerdictLine;
+use crate::rules::entitlement;
 
 mod view;
 

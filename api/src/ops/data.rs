@@ -10,16 +10,17 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use types::Version;
 
-use crate::caches::PageKey;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::rendered::{self, Rendered};
+use crate::call::room::Room;
+use crate::call::schema::Bound;
+use crate::call::spec::{Item, KEY, Spec};
 use crate::config::Limits;
-use crate::cx::Cx;
-use crate::entitlement;
 use crate::error::ApiError;
-use crate::operation::{Item, KEY, Operations, Spec};
-use crate::ops::reading::{self, MAX_EXACT_INTEGER, NO_VERSION, NOT_BOUGHT, NOT_YET};
-use crate::rendered::{self, Rendered};
-use crate::room::Room;
-use crate::schema::Bound;
+use crate::rules::entitlement;
+use crate::rules::reading::{self, MAX_EXACT_INTEGER, NO_VERSION, NOT_BOUGHT, NOT_YET};
+use crate::state::caches::PageKey;
 
 pub(super) fn add(table: &mut Operations, limits: &Limits) {
     table.add(

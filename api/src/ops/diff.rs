@@ -15,17 +15,19 @@ use serde_json::{Map, Value};
 use store::{Project, ProjectVersion};
 use types::Version;
 
-use super::reading::{self, MAX_EXACT_INTEGER, NO_VERSION, NOT_BOUGHT, NOT_YET};
-use crate::answer::Reply;
-use crate::auth;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::room::Room;
+use crate::call::schema::Bound;
+use crate::call::spec::{Item, OPTIONAL, Spec};
+use crate::call::wire::When;
 use crate::config::Limits;
-use crate::cx::Cx;
-use crate::entitlement;
 use crate::error::ApiError;
-use crate::operation::{Item, OPTIONAL, Operations, Spec};
-use crate::room::{PageSize, Room};
-use crate::schema::Bound;
-use crate::wire::When;
+use crate::rules::auth;
+use crate::rules::entitlement;
+use crate::rules::reading::{self, MAX_EXACT_INTEGER, NO_VERSION, NOT_BOUGHT, NOT_YET};
+use crate::state::page_size::PageSize;
 
 /// Contributions that one answer lists at most.
 const MAX_CONTRIBUTIONS: u32 = 500;

@@ -15,15 +15,16 @@ use types::vocabulary::OnRefused;
 use types::{Batch, Kind};
 
 use super::contribute::{EXAMPLE, contract, not_open, records_bound};
-use super::reading::{self, NOT_YET};
-use crate::answer::Reply;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::schema::TEXT;
+use crate::call::spec::{BodySize, Item, KEY, Scope, Spec};
+use crate::call::wire::{BatchReason, VerdictLine, When};
 use crate::config::Limits;
-use crate::cx::Cx;
-use crate::entitlement;
 use crate::error::ApiError;
-use crate::operation::{BodySize, Item, KEY, Operations, Scope, Spec};
-use crate::schema::TEXT;
-use crate::wire::{BatchReason, VerdictLine, When};
+use crate::rules::entitlement;
+use crate::rules::reading::{self, NOT_YET};
 
 pub(super) fn add(table: &mut Operations, limits: &Limits) {
     table.add(

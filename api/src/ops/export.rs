@@ -14,13 +14,14 @@ use serde_json::{Map, Value};
 use types::Version;
 use types::render::lines::Lines;
 
-use super::reading::{self, MAX_EXACT_INTEGER, NO_VERSION, NOT_BOUGHT, NOT_YET};
-use crate::answer::{Media, NDJSON, Streamed};
-use crate::cx::Cx;
-use crate::entitlement;
+use crate::call::answer::{Media, NDJSON, Streamed};
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::schema;
+use crate::call::spec::{Item, KEY, Spec};
 use crate::error::{ApiError, chain};
-use crate::operation::{Item, KEY, Operations, Spec};
-use crate::schema;
+use crate::rules::entitlement;
+use crate::rules::reading::{self, MAX_EXACT_INTEGER, NO_VERSION, NOT_BOUGHT, NOT_YET};
 
 /// Bytes rendered at a time, plus at most one record.
 const CHUNK_BYTES: usize = 64 << 10;

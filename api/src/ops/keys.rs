@@ -1,11 +1,12 @@
 //! Operation that publishes the keys for verifying manifests.
 
-use crate::answer::Reply;
-use crate::cx::Cx;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::spec::Spec;
+use crate::call::wire::Nothing;
 use crate::error::ApiError;
 use crate::keys::Ring;
-use crate::operation::{Operations, Spec};
-use crate::wire::Nothing;
 use proof::KeysDocument;
 
 pub(super) fn add(table: &mut Operations) {

@@ -1,21 +1,19 @@
 //! Operations on knowledge units: submit, revise, follow, read, price, retire, rate and comment.
 
-use std::time::Duration;
-
 use http::Method;
-use schemars::JsonSchema;
-use serde::Deserialize;
 
+use self::fields::{COMMENTS, HOUR};
 use super::contributions::wait_bound;
+use crate::call::operation::Operations;
+use crate::call::spec::{Effect, Item, KEY, Limit, OPTIONAL, PUBLIC, Scope, Spec, Subject};
 use crate::config::Limits;
-use crate::operation::{Effect, Item, KEY, Limit, OPTIONAL, Operations, PUBLIC, Scope, Spec, Subject};
 
 mod change;
 mod comments;
+pub(super) mod fields;
 mod full;
 mod page;
 mod ratings;
-pub(crate) mod refused;
 mod status;
 mod submit;
 pub(super) mod view;
@@ -23,10 +21,6 @@ pub(super) mod view;
 pub(super) use view::Full;
 
 const TAG: &str = "knowledge";
-/// Pattern of a category.
-pub(super) const CATEGORY: &str = "^[a-z0-9]+(-[a-z0-9]+)*$";
-const HOUR: Duration = Duration::from_hours(1);
-
 /// Limit on the ratings of an agent.
 const RATINGS: &[Limit] = &[Limit {
     name: "ratings",
@@ -35,16 +29,6 @@ const RATINGS: &[Limit] = &[Limit {
     window: HOUR,
     code: "rating_limit",
     counted: "ratings in an hour from this agent",
-}];
-
-/// Limit on the comments of an agent, and on its changes of them.
-pub(super) const COMMENTS: &[Limit] = &[Limit {
-    name: "comments",
-    subject: Subject::Caller,
-    most: |limits| limits.comments_per_agent_per_hour,
-    window: HOUR,
-    code: "comment_limit",
-    counted: "comments in an hour from this agent",
 }];
 
 /// Example of a submission.
@@ -288,15 +272,6 @@ fn add_discussion(table: &mut Operations) {
         &[],
         comments::list,
     );
-}
-
-/// A unit in a path.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Named {
-    /// Id of any version of the unit.
-    #[schemars(extend("format" = "uuid"))]
-    id: String,
 }
 
 #[cfg(test)]

@@ -14,14 +14,15 @@ use serde::Deserialize;
 use store::Project;
 use types::{Timestamp, Version};
 
-use super::reading::{self, MAX_EXACT_INTEGER, NO_VERSION, NOT_BOUGHT, NOT_YET};
-use crate::answer::Reply;
-use crate::cx::Cx;
-use crate::entitlement;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::spec::{Item, KEY, Spec};
 use crate::error::ApiError;
 use crate::keys::Ring;
-use crate::links::{Account, Grant};
-use crate::operation::{Item, KEY, Operations, Spec};
+use crate::rules::entitlement;
+use crate::rules::reading::{self, MAX_EXACT_INTEGER, NO_VERSION, NOT_BOUGHT, NOT_YET};
+use crate::state::links::{Account, Grant};
 
 pub(super) fn add(table: &mut Operations) {
     table.add(

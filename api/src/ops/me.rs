@@ -8,12 +8,13 @@ use store::{ListedProject, ProjectStatus, Visibility};
 use types::AgentId;
 
 use super::quota::{self, Quota};
-use crate::answer::Reply;
-use crate::caller::Actor;
-use crate::cx::Cx;
+use crate::call::answer::Reply;
+use crate::call::caller::Actor;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::spec::{Credential, KEY_OPERATOR_OR_APP, Scope, Spec};
+use crate::call::wire::Nothing;
 use crate::error::ApiError;
-use crate::operation::{Credential, KEY_OPERATOR_OR_APP, Operations, Scope, Spec};
-use crate::wire::Nothing;
 
 mod contributions;
 mod purchases;
@@ -242,7 +243,7 @@ async fn me(cx: Cx, _: Nothing) -> Result<Reply<Me>, ApiError> {
         scopes: [Scope::Read, Scope::Write, Scope::Spend]
             .into_iter()
             .filter(|scope| caller.scopes.allow(*scope))
-            .map(|scope| crate::auth::apps::of(scope).word())
+            .map(|scope| crate::rules::auth::apps::of(scope).word())
             .collect(),
         limits: MyLimits {
             quota: quota::of(&cx).await?,

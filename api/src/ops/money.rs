@@ -4,7 +4,8 @@
 
 use http::Method;
 
-use crate::operation::{Effect, Item, KEY, Operations, Scope, Spec};
+use crate::call::operation::Operations;
+use crate::call::spec::{Effect, Item, KEY, Scope, Spec};
 
 mod buy;
 mod credits;

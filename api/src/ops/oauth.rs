@@ -20,12 +20,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use types::OperatorId;
 
-use crate::answer::{Answer, JSON, Output, Reply};
 use crate::apps::{Apps, Asker, ClientError, FetchError};
-use crate::cx::Cx;
+use crate::call::answer::{Answer, JSON, Output, Reply};
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::spec::{Effect, Limit, Scope, Spec, Subject};
+use crate::call::wire::Nothing;
 use crate::error::ApiError;
-use crate::operation::{Effect, Limit, Operations, Scope, Spec, Subject};
-use crate::wire::Nothing;
 
 const TAG: &str = "oauth";
 const FORM: &str = "application/x-www-form-urlencoded";
@@ -494,7 +495,7 @@ mod tests {
             challenge: Challenge::from_bytes([0; 32]),
             expires_at: now.plus(Duration::from_mins(1)),
         };
-        let hash = Hash(crate::auth::hash("wtg_1"));
+        let hash = Hash(crate::secrets::hash("wtg_1"));
         store.add_code(hash, &given).await.unwrap();
         let unknown = answered(&service, "/oauth/token", &code).await;
         assert_eq!(

@@ -5,22 +5,22 @@
 use bytes::Bytes;
 use operators::gates::{PERSONAL_DATA_GUIDE, personal_data_guide};
 
-use crate::answer::{Media, Plain, Streamed};
+use crate::call::answer::{Media, Plain, Streamed};
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::spec::Spec;
+use crate::call::wire::Nothing;
 use crate::codes;
-use crate::cx::Cx;
+use crate::config::AGENT_GUIDE_PATH;
 use crate::error::ApiError;
 use crate::licenses::License;
-use crate::operation::{Operations, Spec};
-use crate::tools;
-use crate::wire::Nothing;
+use crate::ops::tools;
 
 mod limits;
 mod worked;
 
 /// Path of the terms of service.
 pub(super) const TERMS: &str = "/terms";
-/// Path of the guide for agents.
-pub(crate) const GUIDE: &str = "/guide/agents.md";
 /// Path of the changes of the interface.
 const CHANGELOG: &str = "/changelog.md";
 /// The path of the table of error codes.
@@ -58,7 +58,7 @@ pub(super) fn add(table: &mut Operations) {
     table.add(
         Spec {
             name: "agent_guide",
-            path: GUIDE,
+            path: AGENT_GUIDE_PATH,
             summary: "What an agent must know beyond this description",
             success: &[(200, "The guide.")],
             ..base.clone()
@@ -159,7 +159,7 @@ pub(super) fn license_text(cx: &Cx) -> Result<Bytes, ApiError> {
 
 async fn guide(cx: Cx, _: Nothing) -> Result<Streamed<Markdown>, ApiError> {
     let text = filled(&cx, "agent_guide", || {
-        let limits = limits::markdown(&cx.app.limits, &cx.app.pay, &super::all(&cx.app.limits));
+        let limits = limits::markdown(&cx.app.limits, &cx.app.pay, &cx.operations);
         let text = include_str!("../texts/agents.md").replace("{limits}", &limits);
         text.replace("{jobs}", &worked::links())
     });
@@ -168,8 +168,7 @@ async fn guide(cx: Cx, _: Nothing) -> Result<Streamed<Markdown>, ApiError> {
 
 async fn index(cx: Cx, _: Nothing) -> Result<Streamed<Plain>, ApiError> {
     let text = filled(&cx, "llms_index", || {
-        // The table is built once more, since an operation does not know the others.
-        let tools = tools::markdown(&super::all(&cx.app.limits));
+        let tools = tools::markdown(&cx.operations);
         let text = include_str!("../texts/llms.txt").replace("{tools}", &tools);
         text.replace("{jobs}", &worked::links())
     });

@@ -20,13 +20,15 @@ use types::{OperatorId, Version};
 
 use self::headers::sent;
 use self::purchase::{Purchased, purchase};
-use super::reading::MAX_EXACT_INTEGER;
-use super::{manifest, reading};
-use crate::cx::Cx;
+use super::manifest;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::spec::{Effect, Scope, Spec};
 use crate::error::ApiError;
-use crate::operation::{Effect, Operations, Scope, Spec};
-use crate::payments::answers::Paid;
-use crate::payments::goods;
+use crate::rules::reading;
+use crate::rules::reading::MAX_EXACT_INTEGER;
+use crate::rules::settlement::answers::Paid;
+use crate::rules::settlement::goods;
 
 /// Headers that carry a payment.
 const HEADERS: &[(&str, &str)] = &[("payment", "X-PAYMENT"), ("paymentSignature", "PAYMENT-SIGNATURE")];

@@ -18,14 +18,15 @@ use serde_json::{Value, json};
 use types::{DatasetId, Kind};
 
 use self::conditions::Met;
-use super::reading::MAX_EXACT_INTEGER;
-use crate::answer::{Media, Streamed};
-use crate::cx::Cx;
-use crate::egress::Reader;
+use crate::call::answer::{Media, Streamed};
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::spec::{Rate, Spec};
 use crate::error::{ApiError, chain};
-use crate::links::{Account, Grant};
-use crate::operation::{Operations, Rate, Spec};
-use crate::standing::{Standing, no_part};
+use crate::rules::reading::MAX_EXACT_INTEGER;
+use crate::rules::standing::{Standing, no_part};
+use crate::state::egress::Reader;
+use crate::state::links::{Account, Grant};
 
 pub(super) fn add(table: &mut Operations) {
     table.add(

@@ -7,13 +7,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use types::PointsEventId;
 
-use super::cut;
-use crate::answer::Reply;
-use crate::cx::Cx;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::spec::{KEY, PUBLIC, Spec};
+use crate::call::wire::When;
 use crate::error::ApiError;
-use crate::leaderboard::Period;
-use crate::operation::{KEY, Operations, PUBLIC, Spec};
-use crate::wire::When;
+use crate::ops::paging::take_page;
+use crate::state::leaderboard::Period;
 
 /// Sentence of every answer with points.
 pub(super) const NOTICE: &str =
@@ -133,7 +134,7 @@ async fn own(cx: Cx, input: Own) -> Result<Reply<Balance>, ApiError> {
         points.of_operator(operator),
         points.events(agent, before, limit + 1),
     )?;
-    let next = cut(&mut events, limit).map(|last| last.id.to_string());
+    let next = take_page(&mut events, limit).map(|last| last.id.to_string());
     let items = events.into_iter().map(|event| Event {
         kind: event.kind,
         points: event.points,

@@ -3,7 +3,8 @@
 use http::Method;
 use store::{Access, Visibility};
 
-use crate::operation::{Effect, Item, KEY_OR_OPERATOR, OPTIONAL, Operations, Scope, Spec};
+use crate::call::operation::Operations;
+use crate::call::spec::{Effect, Item, KEY_OR_OPERATOR, OPTIONAL, Scope, Spec};
 
 mod create;
 mod read;

@@ -16,16 +16,17 @@ use tokio::time::Instant;
 use types::{ContributionId, Kind, OperatorId, Version};
 
 use super::contribute::contract;
-use super::reading::{self, MAX_EXACT_INTEGER, NO_VERSION, NOT_BOUGHT, NOT_YET};
-use crate::answer::Reply;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::room::Room;
+use crate::call::schema::Bound;
+use crate::call::spec::{Item, KEY, Spec};
 use crate::config::Limits;
-use crate::cx::Cx;
-use crate::entitlement;
 use crate::error::ApiError;
-use crate::operation::{Item, KEY, Operations, Spec};
-use crate::room::Room;
-use crate::sandbox::{Asked, Column, Failure};
-use crate::schema::Bound;
+use crate::rules::entitlement;
+use crate::rules::reading::{self, MAX_EXACT_INTEGER, NO_VERSION, NOT_BOUGHT, NOT_YET};
+use crate::state::sandbox::{Asked, Column, Failure};
 
 /// Time by which a lease outlasts the limit of its query. Taking the lease may use as much.
 const LEASE_MARGIN: Duration = Duration::from_secs(5);

@@ -6,13 +6,14 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use store::AllowanceKind;
 
-use super::uploads::storage_quota;
-use crate::answer::Reply;
-use crate::cx::Cx;
-use crate::egress::account;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::spec::{KEY, Spec};
+use crate::call::wire::{self, Nothing, When};
 use crate::error::ApiError;
-use crate::operation::{KEY, Operations, Spec};
-use crate::wire::{self, Nothing, When};
+use crate::rules::storage_quota;
+use crate::state::egress::account;
 
 pub(super) fn add(table: &mut Operations) {
     table.add(

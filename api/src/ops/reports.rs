@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use http::Method;
 
-use crate::operation::{Effect, Limit, OPTIONAL, Operations, PUBLIC, Scope, Spec, Subject};
+use crate::call::operation::Operations;
+use crate::call::spec::{Effect, Limit, OPTIONAL, PUBLIC, Scope, Spec, Subject};
 
 pub(super) use outcome::found;
 pub(super) use send::{Sent, send};

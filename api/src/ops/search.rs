@@ -17,13 +17,14 @@ use types::unit::Judge;
 use types::vocabulary::ItemKind;
 
 use self::view::{Preview, Results};
-use super::knowledge::CATEGORY;
-use crate::answer::Reply;
-use crate::cx::Cx;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::room::Room;
+use crate::call::schema::LINE;
+use crate::call::spec::Spec;
 use crate::error::ApiError;
-use crate::operation::{Operations, Spec};
-use crate::room::Room;
-use crate::schema::LINE;
+use crate::ops::knowledge::fields::CATEGORY;
 
 /// Previews on a page where the caller gives no `limit`.
 const DEFAULT_LIMIT: u32 = 20;

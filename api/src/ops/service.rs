@@ -5,15 +5,16 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::answer::Reply;
-use crate::cx::Cx;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::rendered::{self, Rendered};
+use crate::call::spec::{Rate, Spec};
+use crate::call::wire::Nothing;
 use crate::error::ApiError;
 use crate::licenses::License;
-use crate::openapi;
-use crate::operation::{Operations, Rate, Spec};
-use crate::probes::Readiness;
-use crate::rendered::{self, Rendered};
-use crate::wire::Nothing;
+use crate::ops::openapi;
+use crate::rules::readiness::Readiness;
 
 const TAG: &str = "service";
 

@@ -7,7 +7,8 @@ mod records;
 mod report;
 mod sitemap;
 
-use crate::operation::{Operations, Spec};
+use crate::call::operation::Operations;
+use crate::call::spec::Spec;
 
 pub(super) use records::row;
 

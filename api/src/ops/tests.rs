@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use super::*;
 use http::Method;
 
-use crate::operation::{ANYBODY, Credential, Effect, Item, Operation, ParamLocation, SESSION, Scope, Surface};
+use crate::call::operation::Operation;
+use crate::call::spec::{ANYBODY, Credential, Effect, Item, ParamLocation, SESSION, Scope, Surface};
 use crate::testing;
 
 mod repeats;

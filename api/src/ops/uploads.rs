@@ -5,11 +5,11 @@
 //! A 201 is sent only after that row is durable.
 
 mod open;
-pub(crate) mod storage_quota;
+pub(crate) mod part_route;
 mod unbegun;
 
+use crate::rules::storage_quota;
 use std::io::ErrorKind;
-use std::sync::Arc;
 use std::time::Duration;
 
 use http::Method;
@@ -22,20 +22,21 @@ use store::{
 };
 use types::vocabulary::OnRefused;
 use types::{ContributionId, Kind, Timestamp, metric};
-use uploads::{PartTag, UploadLayout, UploadStore};
+use uploads::{PartTag, UploadLayout};
 
 use self::unbegun::Unbegun;
 use super::contribute::{acknowledged_in_log, allowance_spent, check_enabled, contract, known_head, no_more, not_open};
 use super::contributions::{View, left};
-use crate::answer::Reply;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::schema::{Bound, TEXT};
+use crate::call::spec::Spec;
+use crate::call::wire::{ContributionAllowance, When};
 use crate::config::Limits;
-use crate::cx::Cx;
-use crate::entitlement;
 use crate::error::{ApiError, Detail, chain};
-use crate::flow::Rejected;
-use crate::operation::{Operations, Spec};
-use crate::schema::{Bound, TEXT};
-use crate::wire::{ContributionAllowance, When};
+use crate::rules::entitlement;
+use crate::state::backlog::Rejected;
 
 const TOO_MANY_UPLOADS: &str = "Too many calls, too many open uploads (`uploads` lists them: cancel one, or wait), or the day's \
                                 allowance is used up.";
@@ -566,17 +567,6 @@ fn submission(
         first_sweep: cx.app.sweeper.first(cx.now),
     };
     Ok((new, record))
-}
-
-/// Dependencies of the upload operations.
-#[derive(Clone, Debug)]
-pub struct UploadPlane {
-    /// Store of the parts.
-    pub objects: Arc<dyn UploadStore>,
-    /// The same store, if it is on this machine's disk and the service receives the parts itself.
-    pub local: Option<uploads::LocalUploads>,
-    /// Progress of the uploads that this process ingests.
-    pub stagings: uploads::Stagings,
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use axum::body::Body;
 use http::{HeaderValue, Request, header};
 
 use super::{Got, Service};
-use crate::web::{CONSOLE, SESSION};
+use crate::call::visit::{CONSOLE, SESSION};
 
 /// Mailbox of the person.
 pub(crate) const EMAIL: &str = "ada@example.org";

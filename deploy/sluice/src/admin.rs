@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use api::auth::{Secret, SecretKind};
-use api::letters::{self, Payload};
+use api::rules::letters::{self, Payload};
+use api::secrets::{Secret, SecretKind};
 use catalog::storage::create_directory;
 use messages::{Submission, UnitAddress, UnitSubmission};
 use serde::Serialize;

@@ -16,15 +16,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use api::drain::Drain;
-use api::egress::Egress;
 use api::flow::jobs::mail::MailHandler;
-use api::flow::{AccountSweeper, Backlog, Follower, Projector, Relay, Sweeper, UploadReaper, Waiters};
-use api::letters::Letters;
-use api::limit::Durable;
-use api::payments::PaymentPlane;
-use api::usage::Usage;
-use api::{App, Apps, Process, UploadPlane};
+use api::flow::{AccountSweeper, Follower, Projector, Sweeper, UploadReaper};
+use api::rules::letters::Letters;
+use api::state::backlog::Backlog;
+use api::state::drain::Drain;
+use api::state::egress::Egress;
+use api::state::limit::Durable;
+use api::state::payment_services::PaymentPlane;
+use api::state::relay::Relay;
+use api::state::upload_services::UploadServices;
+use api::state::usage::Usage;
+use api::state::waiters::Waiters;
+use api::{App, Apps, Process};
 use axum::Router;
 use catalog::storage::DurableStore;
 use catalog::{Catalog, PartCache, Reserve};
@@ -241,7 +245,7 @@ pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
     } else {
         // A worker answers only the probes of the orchestrator.
         (
-            api::probes::of_worker(drain.clone(), log, tasks.open_files.clone()),
+            api::transport::probes::of_worker(drain.clone(), log, tasks.open_files.clone()),
             None,
         )
     };
@@ -314,7 +318,7 @@ async fn interface(
     tasks.spawn("projector", |stop| projector.run(stop));
     let (relay, relaying) = Relay::new(Arc::clone(&log));
     tasks.spawn("relay", |stop| relaying.run(stop).map(anyhow::Ok));
-    let sweeping = api::flow::SweeperConfig::from(config.sweeper.clone());
+    let sweeping = api::state::sweeper_config::SweeperConfig::from(config.sweeper.clone());
     // The sweeper also deletes idempotency keys that are older than the window.
     let keys = config.limits.idempotency_window.0;
     let validation = keep_units(&store, &log, &clock, &sweeping, tasks).await?;

@@ -2,7 +2,7 @@
 //!
 //! Invariant: no output shows the address of the Redis, because it may contain a password.
 
-use api::limit::Limiter;
+use api::state::limit::Limiter;
 
 use crate::config::Cache;
 
@@ -19,7 +19,7 @@ pub fn limiter(config: &Cache) -> anyhow::Result<Limiter> {
 fn shared(config: &Cache) -> anyhow::Result<Limiter> {
     use anyhow::Context;
 
-    let counters = api::limit::Redis::new(&config.url).context("`cache.url`")?;
+    let counters = api::state::limit::Redis::new(&config.url).context("`cache.url`")?;
     Ok(Limiter::shared(std::sync::Arc::new(counters), config.timeout.0))
 }
 

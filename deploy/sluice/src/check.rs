@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::seals;
+use api::rules::seals;
 use store::{CheckTerms, KnowledgeFault, MoneyFault, Schema, Store};
 use types::Clock;
 

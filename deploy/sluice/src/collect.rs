@@ -121,8 +121,8 @@ pub(crate) async fn assemble(loaded: &Loaded) -> anyhow::Result<Running> {
     let store = connect(config, Schema::Current).await?;
     let scheduler = scheduler(config, &server, &store, &clock, sources).await?;
     tasks.spawn("collectors", |stop| scheduler.run(stop).map(anyhow::Ok));
-    let drain = api::drain::Drain::default();
-    let router = api::probes::of_collector(drain.clone(), store.clone(), tasks.open_files.clone());
+    let drain = api::state::drain::Drain::default();
+    let router = api::transport::probes::of_collector(drain.clone(), store.clone(), tasks.open_files.clone());
     let closing = CancellationToken::new();
     let server = tokio::spawn(serve(listener, router, config.server.clone(), closing.clone()));
     Ok(Running {

@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
-use api::flow::Backlog;
 use api::periodic::Rounds;
+use api::state::backlog::Backlog;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Data;

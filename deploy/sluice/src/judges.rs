@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use api::previews::StoredPreviews;
+use api::rules::previews::StoredPreviews;
 use async_trait::async_trait;
 use bytes::Bytes;
 use catalog::storage::DurableStore;

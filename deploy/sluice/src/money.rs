@@ -146,7 +146,7 @@ async fn resolve(
         let payout = LedgerEventId::new(now).to_string();
         DisputeResolution::Refund {
             wallet: to_wallet.then(|| WalletRefund {
-                nonce: api::payments::payout_nonce(&payout).to_string(),
+                nonce: api::rules::settlement::payout_nonce(&payout).to_string(),
                 // Made once here, so the nonce of the refund is the same for each of its attempts, and
                 // the chain pays it once.
                 id: payout,

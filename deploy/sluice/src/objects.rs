@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
-use api::direct::DirectParts;
+use api::state::direct::DirectParts;
 use catalog::storage::{DurableLocal, DurableStore};
 use object_store::ObjectStore;
 use object_store::local::LocalFileSystem;
@@ -86,7 +86,7 @@ mod bucket {
     use std::sync::Arc;
     use std::time::Duration;
 
-    use api::direct::DirectParts;
+    use api::state::direct::DirectParts;
     use catalog::storage::s3::{Presigner, S3};
     use object_store::ObjectStore;
     use object_store::path::Path;

@@ -5,8 +5,8 @@
 use std::fs::{self, File};
 use std::time::Duration;
 
-use api::open_files::OpenFiles;
 use api::periodic::Rounds;
+use api::state::open_files::OpenFiles;
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio_util::sync::CancellationToken;

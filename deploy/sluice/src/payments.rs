@@ -12,7 +12,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use api::payments::{PATIENCE, PaymentPlane, StoredWallets};
+use api::rules::settlement::{PATIENCE, StoredWallets};
+use api::state::payment_services::PaymentPlane;
 use outbound::{Client, Options, Ports};
 use store::Store;
 use types::Clock;

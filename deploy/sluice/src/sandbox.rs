@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use api::sandbox::{Answered, Asked, Column, Failure};
+use api::state::sandbox::{Answered, Asked, Column, Failure};
 use async_trait::async_trait;
 use catalog::{Held, PartCache, Snapshot};
 use tokio::time::{Instant, timeout_at};
@@ -63,7 +63,7 @@ pub(crate) fn program() -> anyhow::Result<PathBuf> {
 }
 
 #[async_trait]
-impl api::sandbox::Sandbox for Sandbox {
+impl api::state::sandbox::Sandbox for Sandbox {
     async fn check(&self, sql: &str) -> Result<(), Failure> {
         sql::check(sql).await.map_err(failure)
     }

@@ -3,7 +3,7 @@
 //! Invariant: an item that a call changes is new for each call. Items that are only read are shared, because no answer
 //! can depend on who read them before.
 
-use api::operation::{ParamLocation, Spec};
+use api::call::spec::{ParamLocation, Spec};
 use reqwest::Url;
 use serde_json::{Map, Value, json};
 use tests::apps::{App, FORM, Wish, encoded};

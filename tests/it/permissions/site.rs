@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use api::Operations;
-use api::accounts::{ClaimCodeParts, ClaimCodeText};
+use api::rules::accounts::{ClaimCodeParts, ClaimCodeText};
 use oauth::{Access, Hash, Scopes, Storage as _};
 use reqwest::Method;
 use reqwest::redirect::Policy;

@@ -4,6 +4,7 @@
 //! - Each try of a job sends the same letter under the same `Message-ID`, which is the id of the job.
 //! - The reason of a failure, which goes to the log, does not name the recipient.
 
+use crate::rules::jobs::Compose;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -12,18 +13,9 @@ use mail::{Letter, Mailer};
 use store::Job;
 use types::{Classify as _, Retry};
 
-use super::{Failure, Handler};
+use super::Handler;
 use crate::error::chain;
-
-/// Writer of the letters that jobs ask for.
-#[async_trait]
-pub trait Compose: Debug + Send + Sync {
-    /// Returns the letter of a job. Returns `None` if nobody needs it any more, for example because its link has ended.
-    ///
-    /// # Errors
-    /// [`Failure`] if the letter cannot be written.
-    async fn letter(&self, job: &Job) -> Result<Option<Letter>, Failure>;
-}
+use crate::rules::jobs::Failure;
 
 /// Handler of the jobs that send a letter.
 #[derive(Debug)]
@@ -70,6 +62,7 @@ fn without(said: &str, address: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use crate::rules::jobs::Compose;
     use types::Timestamp;
 
     use super::*;

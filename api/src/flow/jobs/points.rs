@@ -5,7 +5,8 @@
 use async_trait::async_trait;
 use store::{Job, Store};
 
-use super::{Failure, Handler};
+use super::Handler;
+use crate::rules::jobs::Failure;
 
 /// Contributions looked at in one transaction.
 const PER_PAGE: u32 = 1_000;

@@ -13,9 +13,10 @@ use serde::{Deserialize, Serialize};
 use store::{FORGET_PRINTS, Job, NewJob, Store};
 use types::Clock;
 
-use super::{Failure, Handler};
+use super::Handler;
 use crate::error::chain;
 use crate::ids;
+use crate::rules::jobs::Failure;
 
 /// Handler of the job. A run looks at some thousand files, and another job goes on with the rest.
 #[derive(Debug)]

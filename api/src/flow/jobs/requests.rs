@@ -5,66 +5,24 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use search::{Filter, Mode, Query};
-use serde::{Deserialize, Serialize};
-use store::{BoardRequest, Job, NewJob, RequestKind, RequestStatus, Store};
+use store::{BoardRequest, Job, RequestKind, RequestStatus, Store};
 use types::vocabulary::ItemKind;
-use types::{Clock, OperatorId, RequestId, Timestamp};
+use types::{Clock, OperatorId};
 
-use super::{Failure, Handler};
-use crate::app::App;
+use super::Handler;
 use crate::error::{ApiError, chain};
-use crate::ids;
+use crate::rules::jobs::{self, Failure};
+use crate::state::app::App;
 
-/// Time between two looks for sellers.
-const AGAIN: Duration = Duration::from_hours(1);
 /// Looks for sellers: those of thirty days.
 const ROUNDS: u32 = 30 * 24;
 /// Items that are looked at in a round.
 const HITS: usize = 50;
 /// Category that says nothing of the item.
 const GENERAL: &str = "general";
-
-/// Input of both jobs.
-#[derive(Debug, Serialize, Deserialize)]
-struct Payload {
-    request: String,
-    #[serde(default)]
-    round: u32,
-}
-
-fn job(kind: &'static str, request: RequestId, round: u32, due_at: Timestamp, now: Timestamp) -> NewJob {
-    let payload = Payload {
-        request: request.to_string(),
-        round,
-    };
-    NewJob {
-        id: ids::new(now),
-        kind: kind.to_owned(),
-        dedupe: Some(format!("{kind}:{request}:{round}")),
-        operator: None,
-        // A text and a number have no value that JSON lacks.
-        payload: serde_json::to_string(&payload).unwrap_or_default(),
-        due_at,
-        now,
-    }
-}
-
-fn payload(job: &Job) -> Result<(RequestId, u32), Failure> {
-    // The payload of a job never changes, so another try would read the same.
-    let broken = |reason: String| Failure {
-        reason,
-        may_pass: false,
-    };
-    let payload: Payload = serde_json::from_str(&job.payload).map_err(|error| broken(chain(&error)))?;
-    let request = payload.request.parse();
-    request
-        .map(|request| (request, payload.round))
-        .map_err(|_error| broken(format!("`{}` is no id of a request", payload.request)))
-}
 
 /// Handler of the job that writes down the end of a request.
 #[derive(Debug)]
@@ -75,23 +33,18 @@ pub struct Ends {
 
 impl Ends {
     /// Kind of the job.
-    pub const KIND: &'static str = "request_ends";
+    pub const KIND: &'static str = jobs::REQUEST_ENDS;
 
     /// Creates a handler that writes the ends of requests to a store.
     pub const fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
         Self { store, clock }
-    }
-
-    /// Returns the job of a request with this deadline.
-    pub(crate) fn job(request: RequestId, deadline: Timestamp, now: Timestamp) -> NewJob {
-        job(Self::KIND, request, 0, deadline, now)
     }
 }
 
 #[async_trait]
 impl Handler for Ends {
     async fn run(&self, job: &Job) -> Result<(), Failure> {
-        let (request, _) = payload(job)?;
+        let (request, _) = jobs::of_request(job)?;
         let expired = self.store.community().expire(request, self.clock.now()).await;
         // A request that was decided before has nothing to write down.
         expired.map(drop).map_err(|error| Failure::passing(&error))
@@ -106,17 +59,11 @@ pub struct Matches {
 
 impl Matches {
     /// Kind of the job.
-    pub const KIND: &'static str = "request_matches";
+    pub const KIND: &'static str = jobs::REQUEST_MATCHES;
 
     /// Creates a handler that tells sellers of requests.
     pub const fn new(app: App) -> Self {
         Self { app }
-    }
-
-    /// Returns the job of a round.
-    pub(crate) fn job(request: RequestId, round: u32, now: Timestamp) -> NewJob {
-        let due_at = if round == 0 { now } else { now.plus(AGAIN) };
-        job(Self::KIND, request, round, due_at, now)
     }
 
     /// Returns the operators whose items match a request best, each with its best item.
@@ -174,7 +121,7 @@ impl Matches {
 #[async_trait]
 impl Handler for Matches {
     async fn run(&self, job: &Job) -> Result<(), Failure> {
-        let (id, round) = payload(job)?;
+        let (id, round) = jobs::of_request(job)?;
         let (community, now) = (self.app.store.community(), self.app.clock.now());
         let found = community
             .request(id, now)
@@ -195,7 +142,7 @@ impl Handler for Matches {
             .map_err(|error| Failure::passing(&error))?;
         // Items that appear later match too. The next round has a key of its own, so a second run adds none.
         if round < ROUNDS {
-            let next = Self::job(id, round + 1, now);
+            let next = jobs::request_matches(id, round + 1, now);
             let added = self.app.store.flow().job_add(next).await;
             added.map_err(|error| Failure::passing(&error))?;
         }

@@ -1,3 +1,4 @@
+use crate::state::sweeper_config::SweeperConfig;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use async_trait::async_trait;
@@ -30,7 +31,7 @@ async fn world(contributions: usize) -> (Service, Arc<Embedded>, TempDir, Sweepe
         },
     )
     .unwrap();
-    let config = Config {
+    let config = SweeperConfig {
         interval_seconds: 1,
         first_seconds: 30,
     };

@@ -5,13 +5,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::REGISTRATIONS;
-use crate::accounts;
-use crate::answer::Reply;
-use crate::cx::Cx;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::schema::LINE;
+use crate::call::spec::{Effect, OPERATOR, Scope, Spec};
+use crate::call::wire::When;
 use crate::error::ApiError;
-use crate::operation::{Effect, OPERATOR, Operations, Scope, Spec};
-use crate::schema::LINE;
-use crate::wire::When;
+use crate::rules::accounts;
 
 pub(super) fn add(table: &mut Operations) {
     table.add(

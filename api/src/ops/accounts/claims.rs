@@ -11,16 +11,18 @@ use store::{ClaimStatus, Claimed, CodeRefused, NewClaim, Polled};
 use types::{AgentId, ClaimId, Kind, Timestamp};
 
 use super::REGISTRATIONS;
-use crate::accounts::{self, ClaimCodeParts};
-use crate::answer::Reply;
-use crate::auth::{self, Secret, SecretKind};
-use crate::caller::Actor;
-use crate::cx::Cx;
+use crate::call::answer::Reply;
+use crate::call::caller::Actor;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::schema::{LINE, TEXT};
+use crate::call::spec::{Credential, Effect, Scope, Spec};
+use crate::call::wire::{Nothing, When};
 use crate::error::{ApiError, whole_seconds};
 use crate::names;
-use crate::operation::{Credential, Effect, Operations, Scope, Spec};
-use crate::schema::{LINE, TEXT};
-use crate::wire::{Nothing, When};
+use crate::rules::accounts::{self, ClaimCodeParts};
+use crate::rules::auth;
+use crate::secrets::{Secret, SecretKind};
 
 /// Microseconds in which the operator decides.
 pub(in crate::ops) const DECISION: i64 = 24 * 3_600_000_000;

@@ -9,12 +9,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::LinkPurpose;
 
-use crate::accounts::{self, SignUp};
-use crate::answer::Reply;
-use crate::cx::Cx;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::schema::LINE;
+use crate::call::spec::{Effect, Limit, Scope, Spec, Subject};
 use crate::error::ApiError;
-use crate::operation::{Effect, Limit, Operations, Scope, Spec, Subject};
-use crate::schema::LINE;
+use crate::rules::accounts::{self, SignUp};
 
 const HOUR: Duration = Duration::from_hours(1);
 

@@ -9,10 +9,10 @@ use serde_json::json;
 use store::ActivityKind;
 
 use super::{Entry, newest};
-use crate::answer::{Media, Streamed};
-use crate::cx::Cx;
+use crate::call::answer::{Media, Streamed};
+use crate::call::cx::Cx;
+use crate::call::wire::Nothing;
 use crate::error::ApiError;
-use crate::wire::Nothing;
 
 /// Entries of the document.
 const ENTRIES: u32 = 50;

@@ -11,16 +11,13 @@ use futures_util::stream;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use store::Store;
-use tokio::sync::Mutex;
-use types::Timestamp;
 
 use super::{CURSOR, Entry, number};
-use crate::answer::{Media, Streamed};
-use crate::app::App;
-use crate::cx::Cx;
+use crate::call::answer::{Media, Streamed};
+use crate::call::cx::Cx;
 use crate::error::{ApiError, chain};
-use crate::limit::Source;
+use crate::state::app::App;
+use crate::state::limit::Source;
 
 /// Interval at which a client is looked after.
 const TICK: Duration = Duration::from_millis(500);
@@ -30,24 +27,6 @@ const QUIET: u32 = 30;
 const BATCH: u32 = 100;
 /// Seconds for which a client follows where it does not say.
 const DEFAULT_SECONDS: u32 = 300;
-
-/// The newest number of the feed, as this process knows it.
-#[derive(Debug, Default)]
-pub(crate) struct Newest(Mutex<Option<(Timestamp, i64)>>);
-
-impl Newest {
-    /// Returns the newest number, at most half a second old.
-    async fn of(&self, store: &Store, now: Timestamp) -> Result<i64, store::Error> {
-        // Clients at the same time wait for one query.
-        let mut known = self.0.lock().await;
-        if let Some((_, seq)) = known.filter(|(at, _)| now >= *at && now.since(*at) < TICK) {
-            return Ok(seq);
-        }
-        let seq = store.feed().last().await?;
-        *known = Some((now, seq));
-        Ok(seq)
-    }
-}
 
 /// Media type of server-sent events.
 pub(super) struct Events;

@@ -9,16 +9,16 @@ use types::Kind;
 
 use super::requests::Named;
 use super::view::{Answer, Fulfilled, Request};
-use crate::answer::Reply;
-use crate::cx::Cx;
-use crate::entitlement::requests;
-use crate::entitlement::units::{self, Shown};
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::schema::TEXT;
 use crate::error::ApiError;
 use crate::ops::comments;
-use crate::ops::knowledge::refused;
 use crate::ops::projects::SLUG;
-use crate::ops::reading::MAX_EXACT_INTEGER;
-use crate::schema::TEXT;
+use crate::rules::entitlement::requests;
+use crate::rules::entitlement::units::{self, Shown};
+use crate::rules::reading::MAX_EXACT_INTEGER;
+use crate::rules::text_screen;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -51,7 +51,7 @@ pub(super) async fn answer(cx: Cx, input: Post) -> Result<Reply<Answer>, ApiErro
         return Err(ApiError::invalid("", "must have `unitId`, `dataset` or `note`"));
     }
     let link = link(&cx, &request, &input).await?;
-    refused::check_of_board("note", &note).await?;
+    text_screen::check_of_board("note", &note).await?;
     // The state comes last, so that a client mends its input once and not after the request is open again.
     if !matches!(request.status, RequestStatus::Open | RequestStatus::Answered) {
         return Err(over(request.status));

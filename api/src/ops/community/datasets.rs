@@ -4,12 +4,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use store::ItemKind;
 
-use crate::answer::Reply;
-use crate::cx::Cx;
-use crate::entitlement;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::schema::TEXT;
 use crate::error::ApiError;
 use crate::ops::comments::{self, Comment, Item, Page};
-use crate::schema::TEXT;
+use crate::rules::entitlement;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

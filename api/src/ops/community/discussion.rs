@@ -6,10 +6,10 @@ use types::OperatorId;
 use url::form_urlencoded::Serializer;
 
 use super::reviews::{self, PER_PAGE};
-use crate::cx::Cx;
+use crate::call::cx::Cx;
 use crate::error::ApiError;
 use crate::ops::comments::{Comment, note, said};
-use crate::ops::cut;
+use crate::ops::paging::take_page;
 
 /// Last page of reviews that can be asked for.
 const LAST: u32 = 1_000;
@@ -61,7 +61,7 @@ pub(in crate::ops) async fn discussion(
     let reviews = reviews::found(cx, Some((kind, item)), places.reviews).await?;
     let comments = cx.app.store.comments();
     let mut comments = comments.of(kind, item, places.comments, PER_PAGE + 1).await?;
-    let last = cut(&mut comments, PER_PAGE).map(|last| last.id);
+    let last = take_page(&mut comments, PER_PAGE).map(|last| last.id);
     let (page, last_page) = (places.reviews, reviews.pages.min(LAST.into()));
     let reviews_at = |page| places.href(page, places.comments, "h-q");
     let comments_at = |after| places.href(places.reviews, after, "h-c");

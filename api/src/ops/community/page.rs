@@ -13,12 +13,13 @@ use url::form_urlencoded::Serializer;
 
 use super::requests::{found, full};
 use super::view::{Answer, Counts, Field, FieldType, Linked, Summary};
-use crate::cx::Cx;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::schema::LINE;
+use crate::call::spec::Spec;
+use crate::call::view::View;
 use crate::error::ApiError;
-use crate::operation::{Operations, Spec};
-use crate::ops::console::{chrome, instant};
-use crate::schema::LINE;
-use crate::web::View;
+use crate::ops::page_kit::{chrome, instant};
 
 const PATH: &str = "/requests";
 /// Status that the list has where the address names none, and the word for requests of every status.

@@ -12,15 +12,16 @@ use types::{RequestId, Timestamp};
 use super::budget::Budget;
 use super::view;
 use super::view::{Answer, Counts, Field, Full, Listed, Request};
-use crate::answer::Reply;
-use crate::cx::Cx;
-use crate::entitlement::requests;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::room::Room;
+use crate::call::schema::{LINE, TEXT};
 use crate::error::ApiError;
-use crate::flow::jobs::requests::{Ends, Matches};
 use crate::ops::comments;
-use crate::ops::knowledge::{CATEGORY, refused};
-use crate::room::Room;
-use crate::schema::{LINE, TEXT};
+use crate::ops::knowledge::fields::CATEGORY;
+use crate::rules::entitlement::requests;
+use crate::rules::jobs;
+use crate::rules::text_screen;
 
 /// Category of a request that names none.
 const GENERAL: &str = "general";
@@ -65,16 +66,16 @@ pub(super) async fn post(cx: Cx, input: Post) -> Result<Reply<Request>, ApiError
         .map(|text| deadline(text, cx.now))
         .transpose()?;
     for (member, text) in [("title", &input.title), ("body", &input.body)] {
-        refused::check_of_board(member, text).await?;
+        text_screen::check_of_board(member, text).await?;
     }
     let fields = input.fields.unwrap_or_default();
     let descriptions: Vec<&str> = fields.iter().filter_map(|field| field.description.as_deref()).collect();
     if !descriptions.is_empty() {
         // One text, so that many fields cost one judgement.
-        refused::check_of_board("fields", &descriptions.join("\n")).await?;
+        text_screen::check_of_board("fields", &descriptions.join("\n")).await?;
     }
     let id = RequestId::new(cx.now);
-    let ends = deadline.map(|deadline| Ends::job(id, deadline, cx.now));
+    let ends = deadline.map(|deadline| jobs::request_ends(id, deadline, cx.now));
     let new = NewRequest {
         id,
         agent: cx.the_agent()?,
@@ -87,7 +88,7 @@ pub(super) async fn post(cx: Cx, input: Post) -> Result<Reply<Request>, ApiError
         deadline,
         fields: serde_json::to_string(&fields).map_err(ApiError::internal)?,
         // They are added in the transaction of the request, so that a crash after it loses neither.
-        jobs: ends.into_iter().chain([Matches::job(id, 0, cx.now)]).collect(),
+        jobs: ends.into_iter().chain([jobs::request_matches(id, 0, cx.now)]).collect(),
         now: cx.now,
     };
     let community = cx.app.store.community();

@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 use store::{CommentKind, Discussed, ItemKind, NewReview, Reviewed};
 use types::{Kind, OperatorId};
 
-use crate::answer::Reply;
-use crate::cx::Cx;
-use crate::entitlement::{self, units};
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::schema::TEXT;
+use crate::call::wire::When;
 use crate::error::ApiError;
 use crate::ops::comments::{self, Comment};
-use crate::ops::knowledge::refused;
 use crate::ops::projects::SLUG;
-use crate::schema::TEXT;
-use crate::wire::When;
+use crate::rules::entitlement::{self, units};
+use crate::rules::text_screen;
 
 /// Reviews on a page.
 pub(super) const PER_PAGE: u32 = 50;
@@ -144,7 +144,7 @@ pub(super) async fn review(cx: Cx, input: Post) -> Result<Reply<Review>, ApiErro
         return Err(ApiError::new(Kind::Forbidden, "not_bought", message));
     }
     // Last, because it is the most expensive of the checks.
-    refused::check_of_board("body", &input.body).await?;
+    text_screen::check_of_board("body", &input.body).await?;
     let new = NewReview {
         is_question: input.kind == Some(ReviewKind::Question),
         kind: item.kind,

@@ -10,11 +10,12 @@ use store::{Access, BoardRequest, ItemKind, RequestKind, RequestStatus};
 use types::money::MicroUsdc;
 use types::vocabulary::PaidWith;
 
-use crate::cx::Cx;
-use crate::entitlement::{self, units};
+use crate::call::cx::Cx;
+use crate::call::schema::LINE;
+use crate::call::wire::When;
 use crate::error::ApiError;
-use crate::schema::LINE;
-use crate::wire::When;
+use crate::price::dataset_price;
+use crate::rules::entitlement::units;
 
 /// Pattern of the name of a field.
 const FIELD: &str = "^[a-z_][a-z0-9_]{0,62}$";
@@ -264,7 +265,7 @@ impl Linked {
         let is_unit = link.kind == ItemKind::Unit;
         let price = match link.access {
             None => units::price_of(link.price_micro),
-            Some(Access::Paid) => entitlement::price_of(link.price_micro),
+            Some(Access::Paid) => dataset_price(link.price_micro),
             Some(Access::Public) => MicroUsdc(0),
         };
         Self {

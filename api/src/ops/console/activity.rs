@@ -7,12 +7,12 @@ use store::AuditEntry;
 use types::OperatorId;
 use types::vocabulary::ActorKind;
 
-use super::{PAGE_ROWS, chrome, instant, page};
-use crate::cx::Cx;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::view::View;
 use crate::error::ApiError;
-use crate::operation::Operations;
-use crate::ops::cut;
-use crate::web::View;
+use crate::ops::page_kit::{PAGE_ROWS, chrome, instant, page};
+use crate::ops::paging::take_page;
 
 const PATH: &str = "/console/activity";
 
@@ -32,7 +32,7 @@ async fn show(cx: Cx, input: List) -> Result<View, ApiError> {
     let operator = cx.the_operator()?;
     let flow = cx.app.store.flow();
     let mut entries = flow.audit_of(operator, input.before.as_deref(), PAGE_ROWS + 1).await?;
-    let next = cut(&mut entries, PAGE_ROWS).map(|entry| format!("{PATH}?before={}", entry.id));
+    let next = take_page(&mut entries, PAGE_ROWS).map(|entry| format!("{PATH}?before={}", entry.id));
     let jobs = flow.jobs_of(operator).await?;
     View::page(&ActivityPage {
         chrome: chrome(&cx).await?,

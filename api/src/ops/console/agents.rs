@@ -10,15 +10,16 @@ use serde::Deserialize;
 use store::{Approval, ClaimCodeAdded, ClaimStatus, NewClaimCode, Rejection};
 use types::{AgentId, ClaimCodeId, ClaimId, Kind};
 
-use super::{chrome, form, form_page, id, instant, missing, page, repairable};
-use crate::accounts::{self, ClaimCodeParts, ClaimCodeText};
-use crate::cx::Cx;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::schema::LINE;
+use crate::call::spec::{Effect, Spec};
+use crate::call::view::View;
+use crate::call::wire::Nothing;
 use crate::error::ApiError;
-use crate::operation::{Effect, Operations, Spec};
 use crate::ops::accounts::REGISTRATIONS;
-use crate::schema::LINE;
-use crate::web::View;
-use crate::wire::Nothing;
+use crate::ops::page_kit::{chrome, form, form_page, id, instant, missing, page, repairable};
+use crate::rules::accounts::{self, ClaimCodeParts, ClaimCodeText};
 
 const PATH: &str = "/console/agents";
 /// Time for which a claim code works.

@@ -7,12 +7,13 @@ use serde_json::Value;
 use store::AppConnection;
 use url::Url;
 
-use super::{chrome, form, instant, missing, page};
-use crate::cx::Cx;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::spec::{Effect, Spec};
+use crate::call::view::View;
+use crate::call::wire::Nothing;
 use crate::error::ApiError;
-use crate::operation::{Effect, Operations, Spec};
-use crate::web::View;
-use crate::wire::Nothing;
+use crate::ops::page_kit::{chrome, form, instant, missing, page};
 
 const PATH: &str = "/console/apps";
 

@@ -3,13 +3,13 @@
 use pages::console::{CollectorRow, CollectorRunRow, CollectorState, CollectorsPage};
 use store::{Collector, CollectorRun, RunOutcome};
 
-use super::{chrome, instant, page};
-use crate::cx::Cx;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::view::View;
+use crate::call::wire::Nothing;
 use crate::error::ApiError;
-use crate::operation::Operations;
 use crate::ops::collectors::{current, is_running};
-use crate::web::View;
-use crate::wire::Nothing;
+use crate::ops::page_kit::{chrome, instant, page};
 
 /// Runs of the small chart of a collector.
 const CHART_RUNS: u32 = 30;

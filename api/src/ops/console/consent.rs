@@ -20,15 +20,16 @@ use store::NewConsent;
 use types::{AgentId, OperatorId};
 use url::{Host, Origin, Url};
 
-use super::{chrome, form, form_page, id, missing, page, repairable};
-use crate::accounts;
 use crate::apps::{Asker, ClientError};
-use crate::cx::Cx;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::spec::Spec;
+use crate::call::view::View;
+use crate::call::wire::Nothing;
 use crate::error::ApiError;
-use crate::operation::{Operations, Spec};
 use crate::ops::accounts::REGISTRATIONS;
-use crate::web::View;
-use crate::wire::Nothing;
+use crate::ops::page_kit::{chrome, form, form_page, id, missing, page, repairable};
+use crate::rules::accounts;
 
 const PATH: &str = oauth::discovery::AUTHORIZE_PATH;
 /// Value of the field `agent` for an agent that is made with the consent.

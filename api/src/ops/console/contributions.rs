@@ -10,14 +10,14 @@ use store::{ContributionStatus, ListedContribution, Selection};
 use types::ContributionId;
 
 use super::overview::tallies;
-use super::{PAGE_ROWS, chrome, id, instant, missing, page};
-use crate::cx::Cx;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::view::View;
+use crate::call::wire::BatchReason;
 use crate::error::ApiError;
-use crate::operation::Operations;
 use crate::ops::contributions::stored_verdicts;
-use crate::ops::cut;
-use crate::web::View;
-use crate::wire::BatchReason;
+use crate::ops::page_kit::{PAGE_ROWS, chrome, id, instant, missing, page};
+use crate::ops::paging::take_page;
 
 const PATH: &str = "/console/contributions";
 /// Verdicts on the page of a contribution.
@@ -55,7 +55,7 @@ async fn list(cx: Cx, input: List) -> Result<View, ApiError> {
     let mut rows = console
         .contributions_of(cx.the_operator()?, selection, before, PAGE_ROWS + 1)
         .await?;
-    let next = cut(&mut rows, PAGE_ROWS).map(|row| match state {
+    let next = take_page(&mut rows, PAGE_ROWS).map(|row| match state {
         Some(state) => format!("{PATH}?state={}&before={}", state.word(), row.id),
         None => format!("{PATH}?before={}", row.id),
     });

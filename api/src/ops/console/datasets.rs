@@ -6,14 +6,15 @@ use serde::Deserialize;
 use serde_json::Value;
 use types::{Contract, Field, FieldType};
 
+use super::contributions;
 use super::overview::{add_up, tallies};
-use super::{chrome, contributions, instant, missing, page};
-use crate::cx::Cx;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::view::View;
+use crate::call::wire::Nothing;
 use crate::error::ApiError;
-use crate::operation::Operations;
 use crate::ops::contribute::contract;
-use crate::web::View;
-use crate::wire::Nothing;
+use crate::ops::page_kit::{chrome, instant, missing, page};
 
 /// Datasets on the page.
 const MAX_PROJECTS: u32 = 200;

@@ -10,16 +10,19 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use store::{LinkPurpose, LinkRefused};
 
-use super::{chrome, form_page, repairable};
-use crate::accounts::{self, SignUp};
-use crate::auth;
-use crate::cx::Cx;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::schema::LINE;
+use crate::call::spec::{ANYBODY, Effect, Scope, Spec};
+use crate::call::view::View;
+use crate::call::visit::CONSOLE;
+use crate::call::visit::{SIGN_IN, local_path};
+use crate::call::wire::Nothing;
 use crate::error::ApiError;
-use crate::operation::{ANYBODY, Effect, Operations, Scope, Spec};
 use crate::ops::accounts::operators::{RESENDS, RESENDS_TO_ONE, SIGN_UPS};
-use crate::schema::LINE;
-use crate::web::{self, CONSOLE, View};
-use crate::wire::Nothing;
+use crate::ops::page_kit::{chrome, form_page, repairable};
+use crate::rules::accounts::{self, SignUp};
+use crate::secrets;
 
 const SIGN_UP: &str = "/signup";
 const VERIFY: &str = "/verify";
@@ -60,10 +63,10 @@ pub(super) fn add(table: &mut Operations) {
         &[],
         verify_form,
     );
-    table.add(page("sign_in_page", web::SIGN_IN, "Sign in"), &[], sign_in_page);
+    table.add(page("sign_in_page", SIGN_IN, "Sign in"), &[], sign_in_page);
     let sign_in = Spec {
         limits: &[RESENDS, RESENDS_TO_ONE],
-        ..form("sign_in_link_request", web::SIGN_IN, "Ask for a link to sign in")
+        ..form("sign_in_link_request", SIGN_IN, "Ask for a link to sign in")
     };
     table.add(sign_in, &[], sign_in_form);
     table.add(
@@ -186,7 +189,7 @@ struct Token {
 /// Returns why a link does not work; nothing if it does.
 async fn refused_link(cx: &Cx, token: &str, purpose: LinkPurpose) -> Result<Option<LinkRefused>, ApiError> {
     let accounts = cx.app.store.accounts();
-    Ok(accounts.mail_link(&auth::hash(token), purpose, cx.now).await?.err())
+    Ok(accounts.mail_link(&secrets::hash(token), purpose, cx.now).await?.err())
 }
 
 async fn verify_page(cx: Cx, input: Token) -> Result<View, ApiError> {
@@ -274,7 +277,7 @@ struct Next {
 }
 
 async fn sign_in_page(cx: Cx, input: Next) -> Result<View, ApiError> {
-    let next = input.next.map(|next| web::local_path(&next).to_owned());
+    let next = input.next.map(|next| local_path(&next).to_owned());
     View::page(&pages::SignInPage {
         chrome: chrome(&cx).await?,
         email: String::new(),
@@ -387,5 +390,5 @@ struct ThemeForm {
 
 async fn theme_form(_: Cx, input: ThemeForm) -> Result<View, ApiError> {
     let back = input.return_to.unwrap_or_else(|| "/".to_owned());
-    View::see(web::local_path(&back))?.themed(&input.theme)
+    View::see(local_path(&back))?.themed(&input.theme)
 }

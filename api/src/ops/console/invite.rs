@@ -5,14 +5,15 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use store::InviteRequest;
 
-use super::{chrome, form_page, repairable};
-use crate::accounts::address;
-use crate::cx::Cx;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::schema::{LINE, TEXT};
+use crate::call::spec::{Effect, Scope, Spec};
+use crate::call::view::View;
 use crate::error::ApiError;
-use crate::operation::{Effect, Operations, Scope, Spec};
 use crate::ops::accounts::operators::SIGN_UPS;
-use crate::schema::{LINE, TEXT};
-use crate::web::View;
+use crate::ops::page_kit::{chrome, form_page, repairable};
+use crate::rules::accounts::address;
 
 const PATH: &str = "/invite";
 

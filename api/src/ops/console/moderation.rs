@@ -8,14 +8,14 @@ use serde::Deserialize;
 use store::{Decided, Report, ReportKind, ReportStatus, Takedown, Uphold};
 use types::{Kind, OperatorId, ReportId, TakedownId};
 
-use super::{PAGE_ROWS, chrome, form, id, instant, missing, page};
-use crate::cx::Cx;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::schema::TEXT;
+use crate::call::view::View;
+use crate::call::wire::Nothing;
 use crate::error::ApiError;
-use crate::letters::{self, Payload};
-use crate::operation::Operations;
-use crate::schema::TEXT;
-use crate::web::View;
-use crate::wire::Nothing;
+use crate::ops::page_kit::{PAGE_ROWS, chrome, form, id, instant, missing, page};
+use crate::rules::letters::{self, Payload};
 
 const PATH: &str = "/console/moderation";
 

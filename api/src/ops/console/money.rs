@@ -14,14 +14,14 @@ use types::money::MicroUsdc;
 use types::vocabulary::ItemKind;
 use types::{OperatorId, Timestamp};
 
-use super::{PAGE_ROWS, chrome, instant, page};
-use crate::answer::{Media, Streamed};
+use crate::call::answer::{Media, Streamed};
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::view::View;
 use crate::config::top_up_path;
-use crate::cx::Cx;
 use crate::error::ApiError;
-use crate::operation::Operations;
-use crate::payments::faucet;
-use crate::web::View;
+use crate::ops::page_kit::{PAGE_ROWS, chrome, instant, page};
+use crate::rules::settlement::faucet;
 
 const PATH: &str = "/console/money";
 /// Days of the table of shares.

@@ -7,12 +7,14 @@ use pages::console::{Attention, GateTally, OverviewPage};
 use store::{ClaimStatus, ContributionStatus, ContributionSum, Selection};
 use types::{OperatorId, Timestamp};
 
-use super::{activity, chrome, contributions, instant, missing, page};
-use crate::cx::Cx;
+use super::{activity, contributions};
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::view::View;
+use crate::call::visit::CONSOLE;
+use crate::call::wire::Nothing;
 use crate::error::ApiError;
-use crate::operation::Operations;
-use crate::web::{CONSOLE, View};
-use crate::wire::Nothing;
+use crate::ops::page_kit::{chrome, instant, missing, page};
 
 /// Days of the chart.
 const DAYS: u32 = 14;

@@ -8,19 +8,21 @@ use serde::Deserialize;
 use store::{LinkPurpose, NewToken, TokenAdded, WalletOwner};
 use types::{Kind, OperatorId, SessionId, TokenId};
 
-use super::{chrome, entry, form, form_page, id, instant, missing, page, repairable};
-use crate::accounts;
-use crate::auth::{Secret, SecretKind};
-use crate::caller::Actor;
-use crate::cx::Cx;
+use super::entry;
+use crate::call::caller::Actor;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::schema::LINE;
+use crate::call::spec::{Effect, Spec};
+use crate::call::view::View;
+use crate::call::wire::Nothing;
 use crate::error::ApiError;
-use crate::letters::{self, Payload};
-use crate::operation::{Effect, Operations, Spec};
 use crate::ops::accounts::operators::RESENDS;
+use crate::ops::page_kit::{chrome, form, form_page, id, instant, missing, page, repairable};
 use crate::ops::paid::wallet;
-use crate::schema::LINE;
-use crate::web::View;
-use crate::wire::Nothing;
+use crate::rules::accounts;
+use crate::rules::letters::{self, Payload};
+use crate::secrets::{Secret, SecretKind};
 
 const PATH: &str = "/console/settings";
 /// Time after signing in during which the payout address can be changed.

@@ -5,15 +5,16 @@
 use store::{ContributionSum, ProjectFilter};
 
 use super::overview::flow;
-use super::{chrome, instant};
-use crate::cx::Cx;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::spec::Spec;
+use crate::call::view::View;
+use crate::call::wire::Nothing;
 use crate::error::ApiError;
 use crate::licenses::License;
-use crate::operation::{Operations, Spec};
+use crate::ops::page_kit::{chrome, instant};
 use crate::ops::pages::{TERMS, built_in_terms, license_text};
 use crate::ops::site::row;
-use crate::web::View;
-use crate::wire::Nothing;
 
 /// Datasets and entries of the feed on the front page.
 const NEWEST: u32 = 8;

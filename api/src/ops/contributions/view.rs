@@ -9,10 +9,10 @@ use serde::de::DeserializeOwned;
 use store::{AllowanceKind, Contribution, ContributionStatus, OutcomeRow, Project, Resolution, Visibility};
 use types::{ContributionId, OperatorId, Timestamp};
 
-use crate::cx::Cx;
+use crate::call::cx::Cx;
+use crate::call::room::Room;
+use crate::call::wire::{BatchReason, ContributionAllowance, Validation, VerdictLine, When};
 use crate::error::ApiError;
-use crate::room::Room;
-use crate::wire::{BatchReason, ContributionAllowance, Validation, VerdictLine, When};
 
 /// Records with a verdict that an outcome shows. The others are at `verdictsUrl`.
 const MAX_SHOWN_VERDICTS: usize = 20;

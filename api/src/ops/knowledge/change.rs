@@ -5,13 +5,13 @@ use serde::{Deserialize, Serialize};
 use store::{PriceChanged, UnitRetired};
 
 use super::view::{UnitView, is_locked};
-use super::{HOUR, Named};
-use crate::answer::Reply;
-use crate::cx::Cx;
-use crate::entitlement::units;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::wire::When;
 use crate::error::{ApiError, whole_seconds};
+use crate::ops::knowledge::fields::{HOUR, Named};
 use crate::price::PriceInput;
-use crate::wire::When;
+use crate::rules::entitlement::units;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

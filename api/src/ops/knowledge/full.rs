@@ -8,10 +8,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::view::Full;
-use crate::answer::Reply;
-use crate::cx::Cx;
-use crate::entitlement::units::{self, FullRead};
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
 use crate::error::ApiError;
+use crate::rules::entitlement::units::{self, FullRead};
 
 /// Time for which a read of a unit with the price 0 may be followed by a rating.
 const PERMIT: Duration = Duration::from_hours(24);

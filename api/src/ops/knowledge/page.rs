@@ -14,16 +14,17 @@ use types::vocabulary::{ItemKind, JudgeKind, StepOutcome};
 
 use super::ratings;
 use super::view::is_locked;
-use crate::cx::Cx;
-use crate::entitlement::units::{self, FullRead, Relation, Shown};
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::spec::Spec;
+use crate::call::view::View;
+use crate::call::wire::BatchReason;
 use crate::error::ApiError;
-use crate::operation::{Operations, Spec};
 use crate::ops::community::{Places, discussion};
-use crate::ops::console::{PAGE_ROWS, chrome, id, instant, page};
-use crate::ops::cut;
-use crate::previews::preview;
-use crate::web::View;
-use crate::wire::BatchReason;
+use crate::ops::page_kit::{PAGE_ROWS, chrome, id, instant, page};
+use crate::ops::paging::take_page;
+use crate::rules::entitlement::units::{self, FullRead, Relation, Shown};
+use crate::rules::previews::preview;
 
 const LIST: &str = "/console/knowledge";
 /// Versions and ratings on a page.
@@ -87,7 +88,7 @@ async fn show(cx: Cx, input: Named) -> Result<View, ApiError> {
         knowledge.versions(chain, SHOWN),
         knowledge.ratings(chain, after, SHOWN + 1)
     )?;
-    let next = cut(&mut given.items, SHOWN).map(ratings::cursor_of);
+    let next = take_page(&mut given.items, SHOWN).map(ratings::cursor_of);
     // A discussion is closed for everybody while its item is down.
     let discussion = if is_down {
         Discussion::default()
@@ -256,7 +257,7 @@ async fn list(cx: Cx, input: List) -> Result<View, ApiError> {
     let mut found = knowledge
         .submissions_of(cx.the_operator()?, before, PAGE_ROWS + 1)
         .await?;
-    let next = cut(&mut found, PAGE_ROWS).map(|unit| format!("{LIST}?before={}", unit.id));
+    let next = take_page(&mut found, PAGE_ROWS).map(|unit| format!("{LIST}?before={}", unit.id));
     View::page(&UnitsPage {
         chrome: chrome(&cx).await?,
         rows: found

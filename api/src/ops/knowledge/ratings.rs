@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 use store::{NewRating, Rated, Rating, RatingCursor};
 use types::{Kind, Timestamp};
 
-use super::refused;
 use super::view::Ratings;
-use crate::answer::Reply;
-use crate::cx::Cx;
-use crate::entitlement::units;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::schema::TEXT;
+use crate::call::wire::When;
 use crate::error::ApiError;
-use crate::ops::cut;
-use crate::schema::TEXT;
-use crate::wire::When;
+use crate::ops::paging::take_page;
+use crate::rules::entitlement::units;
+use crate::rules::text_screen;
 
 /// Ratings on a page when the caller gives no `limit`.
 const DEFAULT_LIMIT: u32 = 50;
@@ -63,7 +63,7 @@ pub(super) async fn rate(cx: Cx, input: Rate) -> Result<Reply<Added>, ApiError> 
         return Err(own());
     }
     if let Some(comment) = &input.comment {
-        refused::check("comment", comment).await?;
+        text_screen::check("comment", comment).await?;
     }
     let new = NewRating {
         chain: unit.chain.id,
@@ -165,7 +165,7 @@ pub(super) async fn list(cx: Cx, input: List) -> Result<Reply<Page>, ApiError> {
     let (knowledge, chain) = (cx.app.store.knowledge(), unit.chain.id);
     // One more than the page has, to know if there is a next page.
     let mut found = knowledge.ratings(chain, after, limit + 1).await?;
-    let next = cut(&mut found.items, limit).map(cursor_of);
+    let next = take_page(&mut found.items, limit).map(cursor_of);
     let (count, sum) = (1_u64..)
         .zip(found.histogram)
         .fold((0, 0), |(count, sum), (value, used)| (count + used, sum + value * used));

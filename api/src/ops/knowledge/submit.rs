@@ -3,25 +3,26 @@
 //! Invariant: a 201 is sent only after the version and its outbox row are durable. Who gets no answer finds the version by
 //! the idempotency key, or without one by the 409 of a second call.
 
-use messages::KNOWLEDGE;
+use eventlog::Record;
+use messages::{FORMAT, KNOWLEDGE, UnitSubmission, UnitText};
 use operators::knowledge::normalised;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use store::{Allowance, HourlyLimit, NewUnit, Revised, UnitSubmitted};
+use types::trace::Origin;
 use types::{Timestamp, UnitId, fault, metric};
 
 use super::change::{not_latest, not_published};
 use super::view::UnitView;
-use super::{CATEGORY, HOUR};
-use crate::answer::Reply;
-use crate::cx::Cx;
-use crate::entitlement::units;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::schema::{LINE, TEXT};
 use crate::error::{ApiError, whole_seconds};
-use crate::flow::unit_message;
 use crate::licenses::License;
 use crate::ops::contribute::no_more;
+use crate::ops::knowledge::fields::{CATEGORY, HOUR};
 use crate::price::PriceInput;
-use crate::schema::{LINE, TEXT};
+use crate::rules::entitlement::units;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -237,4 +238,26 @@ fn allowance_spent(cx: &Cx) -> ApiError {
 /// answer and not from the beginning of the call.
 fn seconds_until(cx: &Cx, time: Timestamp) -> u64 {
     whole_seconds(time.since(cx.app.clock.now()))
+}
+
+/// Returns the message of a version.
+fn unit_message(new: &NewUnit, generation: u32, origin: Option<Origin>) -> Result<Record, serde_json::Error> {
+    let message = UnitSubmission {
+        format: FORMAT,
+        unit: new.id,
+        chain: new.revises.map_or(new.id, |revised| revised.chain),
+        predecessor: new.revises.map(|revised| revised.unit),
+        generation,
+        agent: new.agent,
+        operator: new.operator,
+        submitted_at: new.now,
+        text: UnitText {
+            title: new.title.clone(),
+            body: new.body.clone(),
+            category: new.category.clone(),
+            source_declaration: new.source_declaration.clone(),
+        },
+        origin,
+    };
+    message.record()
 }

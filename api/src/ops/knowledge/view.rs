@@ -8,11 +8,11 @@ use store::{Language, Unit, VersionLine};
 use types::unit::{Judge, ReviewEntry, SimilarUnit, UnitScores};
 use types::vocabulary::{JudgeKind, ReviewStep, StepOutcome};
 
-use crate::cx::Cx;
-use crate::entitlement::units::{self, Shown};
+use crate::call::cx::Cx;
+use crate::call::room::Room;
+use crate::call::wire::{Validation, When};
 use crate::error::ApiError;
-use crate::room::Room;
-use crate::wire::{Validation, When};
+use crate::rules::entitlement::units::{self, Shown};
 
 /// Versions that one answer shows.
 const MAX_VERSIONS: u32 = 200;

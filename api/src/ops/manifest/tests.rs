@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use store::{OutcomeRow, Resolution};
 use types::{DatasetId, OperatorId, Version};
 
-use crate::direct::DirectParts;
 use crate::keys;
+use crate::state::direct::DirectParts;
 use crate::testing::Service;
 
 async fn scene(more: &Value) -> (Service, String, String) {

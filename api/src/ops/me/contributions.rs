@@ -6,12 +6,12 @@ use store::{ContributionStatus, ListedContribution, Selection};
 use types::ContributionId;
 
 use super::{ListQuery, Page};
-use crate::answer::Reply;
-use crate::cx::Cx;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::wire::{BatchReason, When};
 use crate::error::ApiError;
 use crate::ops::console::records;
-use crate::ops::cut;
-use crate::wire::{BatchReason, When};
+use crate::ops::paging::take_page;
 
 /// A contribution in a list.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -48,7 +48,7 @@ pub(super) async fn list(cx: Cx, input: ListQuery) -> Result<Reply<Page<MyContri
     let mut found = console
         .contributions_of(cx.the_operator()?, Selection::All, before, limit + 1)
         .await?;
-    let next_cursor = cut(&mut found, limit).map(|last| last.id.to_string());
+    let next_cursor = take_page(&mut found, limit).map(|last| last.id.to_string());
     Ok(Reply::ok(Page {
         items: found.into_iter().map(|one| line(&cx, one)).collect(),
         next_cursor,

@@ -7,11 +7,11 @@ use types::SaleId;
 use types::vocabulary::PaidWith;
 
 use super::{ListQuery, Page};
-use crate::answer::Reply;
-use crate::cx::Cx;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::wire::When;
 use crate::error::ApiError;
-use crate::ops::cut;
-use crate::wire::When;
+use crate::ops::paging::take_page;
 
 /// A purchase in a list.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -48,7 +48,7 @@ pub(super) async fn list(cx: Cx, input: ListQuery) -> Result<Reply<Page<MyPurcha
     let (before, limit) = input.read::<SaleId>()?;
     let money = cx.app.store.money();
     let mut found = money.purchases_of(cx.the_operator()?, before, limit + 1).await?;
-    let next_cursor = cut(&mut found, limit).map(|last| last.sale.id.to_string());
+    let next_cursor = take_page(&mut found, limit).map(|last| last.sale.id.to_string());
     Ok(Reply::ok(Page {
         items: found.into_iter().map(line).collect(),
         next_cursor,

@@ -3,11 +3,11 @@
 use types::RequestId;
 
 use super::{ListQuery, Page};
-use crate::answer::Reply;
-use crate::cx::Cx;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
 use crate::error::ApiError;
 use crate::ops::community::Listed;
-use crate::ops::cut;
+use crate::ops::paging::take_page;
 
 pub(super) async fn list(cx: Cx, input: ListQuery) -> Result<Reply<Page<Listed>>, ApiError> {
     let (before, limit) = input.read::<RequestId>()?;
@@ -15,7 +15,7 @@ pub(super) async fn list(cx: Cx, input: ListQuery) -> Result<Reply<Page<Listed>>
     let mut found = community
         .requests_of(cx.the_operator()?, before, cx.now, limit + 1)
         .await?;
-    let next_cursor = cut(&mut found, limit).map(|last| last.id.to_string());
+    let next_cursor = take_page(&mut found, limit).map(|last| last.id.to_string());
     Ok(Reply::ok(Page {
         items: found.iter().map(|request| Listed::of(&cx, request)).collect(),
         next_cursor,

@@ -24,7 +24,7 @@ async fn app_of(service: &Service, agent: &Value, scopes: &str) -> String {
         resource: Resource::Mcp,
         scopes: Scopes::parse(scopes).unwrap(),
     };
-    let (code, expires_at) = (Hash(crate::auth::hash("wtg_1")), now.plus(Duration::from_hours(1)));
+    let (code, expires_at) = (Hash(crate::secrets::hash("wtg_1")), now.plus(Duration::from_hours(1)));
     let given = Code {
         grant: grant.clone(),
         redirect_uri: "https://app.invalid/callback".to_owned(),
@@ -42,7 +42,7 @@ async fn app_of(service: &Service, agent: &Value, scopes: &str) -> String {
         scopes: connection.grant.scopes,
         expires_at,
     };
-    let token = (Hash(crate::auth::hash("wta_1")), &access);
+    let token = (Hash(crate::secrets::hash("wta_1")), &access);
     let redeemed = store.redeem(code, &connection, None, token);
     assert_eq!(redeemed.await.unwrap(), Redeemed::Now);
     "wta_1".to_owned()

@@ -6,13 +6,13 @@ use store::Unit;
 use types::UnitId;
 
 use super::{ListQuery, Page};
-use crate::answer::Reply;
-use crate::cx::Cx;
-use crate::entitlement::units::{Shown, price_of};
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::wire::{BatchReason, Validation, When};
 use crate::error::ApiError;
-use crate::ops::cut;
 use crate::ops::knowledge::view::is_locked;
-use crate::wire::{BatchReason, Validation, When};
+use crate::ops::paging::take_page;
+use crate::rules::entitlement::units::{Shown, price_of};
 
 /// A version of a unit in a list, without its text.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -59,7 +59,7 @@ pub(super) async fn list(cx: Cx, input: ListQuery) -> Result<Reply<Page<MyUnit>>
     let (before, limit) = input.read::<UnitId>()?;
     let knowledge = cx.app.store.knowledge();
     let mut found = knowledge.submissions_of(cx.the_operator()?, before, limit + 1).await?;
-    let next_cursor = cut(&mut found, limit).map(|last| last.id.to_string());
+    let next_cursor = take_page(&mut found, limit).map(|last| last.id.to_string());
     Ok(Reply::ok(Page {
         items: found.into_iter().map(|unit| line(&cx, unit)).collect(),
         next_cursor,

@@ -8,11 +8,11 @@ use types::money::MicroUsdc;
 use types::vocabulary::{ItemKind, PaidWith};
 use types::{Kind, LedgerEventId, SaleId, UnitId, Version};
 
-use crate::answer::Reply;
-use crate::cx::Cx;
-use crate::entitlement;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
 use crate::error::ApiError;
-use crate::ops::reading::MAX_EXACT_INTEGER;
+use crate::rules::entitlement;
+use crate::rules::reading::MAX_EXACT_INTEGER;
 
 /// Dataset to buy with credits.
 #[derive(Debug, Deserialize, JsonSchema)]

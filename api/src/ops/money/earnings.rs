@@ -5,10 +5,10 @@ use serde::Serialize;
 use store::{Sale, SaleState};
 use types::vocabulary::ItemKind;
 
-use crate::answer::Reply;
-use crate::cx::Cx;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::wire::Nothing;
 use crate::error::ApiError;
-use crate::wire::Nothing;
 
 /// Sales that an answer lists at most, in each state.
 const LISTED: u32 = 100;

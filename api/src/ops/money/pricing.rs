@@ -7,10 +7,10 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use types::money::MicroUsdc;
 
-use crate::answer::Reply;
-use crate::cx::Cx;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::wire::Nothing;
 use crate::error::ApiError;
-use crate::wire::Nothing;
 
 /// Prices whose fee is shown.
 const EXAMPLES: [i64; 8] = [

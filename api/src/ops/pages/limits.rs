@@ -11,11 +11,12 @@ use pay::Tariff;
 use serde_json::Value;
 use types::knowledge::{AXES, MAX_TENTHS, PASS_MARK};
 
-use crate::accounts::entry;
+use crate::call::operation::{Operation, Operations};
+use crate::call::spec::{ParamLocation, Surface};
 use crate::config::Limits;
-use crate::operation::{Operation, Operations, ParamLocation, Surface};
 use crate::ops::{accounts, console};
-use crate::payments::faucet;
+use crate::rules::accounts::entry;
+use crate::rules::settlement::faucet;
 
 const DAY: u64 = 86_400;
 const HOUR: u64 = 3_600;

@@ -3,11 +3,12 @@
 //! Invariant: a program runs as it is printed, once it has the reader's key. A test does that.
 
 use super::{Markdown, filled};
-use crate::answer::Streamed;
-use crate::cx::Cx;
+use crate::call::answer::Streamed;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::spec::Spec;
+use crate::call::wire::Nothing;
 use crate::error::ApiError;
-use crate::operation::{Operations, Spec};
-use crate::wire::Nothing;
 
 /// A page about a job.
 struct Job {

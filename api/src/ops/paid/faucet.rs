@@ -8,14 +8,16 @@ use serde::{Deserialize, Serialize};
 use store::WalletGiven;
 use x402::Address;
 
-use crate::answer::Reply;
-use crate::cx::Cx;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::schema::LINE;
+use crate::call::spec::{Effect, OPTIONAL, Scope, Spec};
+use crate::call::view::View;
+use crate::call::visit::local_path;
 use crate::error::ApiError;
-use crate::operation::{Effect, OPTIONAL, Operations, Scope, Spec};
-use crate::ops::console::{chrome, sentence};
-use crate::payments::faucet;
-use crate::schema::LINE;
-use crate::web::{self, View};
+use crate::ops::page_kit::{chrome, sentence};
+use crate::rules::settlement::faucet;
 
 const PATH: &str = "/faucet";
 /// Path of the page, which is no operation of the API.
@@ -180,7 +182,7 @@ async fn page(cx: &Cx, next: Option<&str>) -> Result<pages::FaucetPage, ApiError
         most_of_person: faucet::MOST_OF_CALLER,
         network: asset.network.to_string(),
         asset: asset.address.checksum(),
-        next: next.map(|next| web::local_path(next).to_owned()),
+        next: next.map(|next| local_path(next).to_owned()),
         errors: Vec::new(),
     })
 }
@@ -205,7 +207,7 @@ async fn sent(cx: Cx, input: Filled) -> Result<View, ApiError> {
             let mut query = url::form_urlencoded::Serializer::new(String::new());
             query.append_pair("wallet", &wallet.checksum());
             if let Some(next) = input.next.as_deref().filter(|next| !next.is_empty()) {
-                query.append_pair("next", web::local_path(next));
+                query.append_pair("next", local_path(next));
             }
             View::see(&format!("{PAGE}?{}", query.finish()))
         }

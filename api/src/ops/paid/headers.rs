@@ -6,9 +6,9 @@ use types::mutate;
 use x402::Malformed;
 use x402::wire::{self, Protocol, Unfit};
 
-use crate::cx::Cx;
+use crate::call::cx::Cx;
 use crate::error::ApiError;
-use crate::payments::answers;
+use crate::rules::settlement::answers;
 
 /// Returns the header of a request with its payment, if there is one, given the headers of version 1 and of version 2.
 pub(super) fn sent(

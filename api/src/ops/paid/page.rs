@@ -6,14 +6,15 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use types::{OperatorId, Version};
 
-use crate::cx::Cx;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::spec::Spec;
+use crate::call::view::View;
 use crate::error::ApiError;
-use crate::operation::{Operations, Spec};
-use crate::ops::console::{chrome, sentence};
-use crate::ops::reading::MAX_EXACT_INTEGER;
-use crate::payments::goods::{self, Goods, Unsold};
-use crate::payments::{answers, faucet};
-use crate::web::View;
+use crate::ops::page_kit::{chrome, sentence};
+use crate::rules::reading::MAX_EXACT_INTEGER;
+use crate::rules::settlement::goods::{self, Goods, Unsold};
+use crate::rules::settlement::{answers, faucet};
 
 pub(super) fn add(table: &mut Operations) {
     let page = |name, path, summary| Spec {

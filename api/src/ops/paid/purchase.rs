@@ -12,11 +12,11 @@ use types::{fault, mutate};
 use x402::wire::{self, Protocol, Unfit};
 use x402::{Malformed, Reason, check};
 
-use crate::cx::Cx;
+use crate::call::cx::Cx;
 use crate::error::ApiError;
-use crate::payments::answers::{self, Paid};
-use crate::payments::goods::{self, Goods};
-use crate::payments::{self, Machine};
+use crate::rules::settlement::answers::{self, Paid};
+use crate::rules::settlement::goods::{self, Goods};
+use crate::rules::settlement::{self, Machine};
 
 /// Pause between looks at a payment that another call settles.
 const LOOK: Duration = Duration::from_millis(100);
@@ -36,10 +36,10 @@ pub(super) struct Purchased {
 
 impl Purchased {
     /// Returns the account that the bytes of what was bought count for.
-    pub(super) fn account(&self) -> crate::links::Account {
+    pub(super) fn account(&self) -> crate::state::links::Account {
         match self.payment.buyer {
-            Some(operator) => crate::links::Account::Operator(operator),
-            None => crate::links::Account::Wallet(format!("{}:{}", self.payment.network, self.payment.payer)),
+            Some(operator) => crate::state::links::Account::Operator(operator),
+            None => crate::state::links::Account::Wallet(format!("{}:{}", self.payment.network, self.payment.payer)),
         }
     }
 
@@ -157,7 +157,7 @@ impl Call<'_> {
         }
         // A wallet that has the item reads it with any fresh authorization, which is then not settled.
         // So the amount need not be a price.
-        let is_owned = self.owns(&payments::owner(asset, &payer)).await?;
+        let is_owned = self.owns(&settlement::owner(asset, &payer)).await?;
         if !is_owned {
             let priced = check::priced(sent, &goods.prices);
             mutate!(Bug::TakesMore => let priced = crate::faults::take_more(priced, sent, &goods.prices));
@@ -165,7 +165,7 @@ impl Call<'_> {
         }
         self.timely().map_err(refused)?;
         let requirements = self.requirements();
-        let payload = payments::kept(&sent.message, &requirements);
+        let payload = settlement::kept(&sent.message, &requirements);
         let number = |number: u64| i64::try_from(number).map_err(ApiError::internal);
         // A wallet belongs to an operator only if it proved itself.
         let buyer = owner.as_ref().filter(|owner| owner.is_proved);
@@ -257,7 +257,7 @@ impl Call<'_> {
         }
         check::priced(sent, &goods.prices).map_err(|reason| answers::refused(goods, plane, reason))?;
         self.timely().map_err(|reason| answers::refused(goods, plane, reason))?;
-        let payload = payments::kept(&sent.message, &self.requirements());
+        let payload = settlement::kept(&sent.message, &self.requirements());
         let payments = cx.app.store.payments();
         if !payments.rebind(&known.id, &payload, cx.now, LEASE).await? {
             return Err(answers::pending(plane, sent.protocol, Some(&known)));
@@ -278,7 +278,7 @@ impl Call<'_> {
             let driving = self.machine().spawn(payment.clone());
             match tokio::time::timeout_at(deadline, driving).await {
                 Ok(Ok(driven)) => {
-                    if driven? == payments::Driven::Unanswered {
+                    if driven? == Driven::Unanswered {
                         return Err(answers::silent());
                     }
                 }

@@ -8,12 +8,13 @@ use types::UnitId;
 
 use super::purchase::purchase;
 use super::{base, sent};
-use crate::cx::Cx;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::spec::Spec;
 use crate::error::ApiError;
-use crate::operation::{Operations, Spec};
 use crate::ops::knowledge::Full;
-use crate::payments::answers::Paid;
-use crate::payments::goods;
+use crate::rules::settlement::answers::Paid;
+use crate::rules::settlement::goods;
 
 pub(super) fn add(table: &mut Operations) {
     table.add(

@@ -9,12 +9,13 @@ use serde::{Deserialize, Serialize};
 use x402::Address;
 use x402::sign_in::{Statement, signer};
 
-use crate::answer::Reply;
-use crate::cx::Cx;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::spec::{Effect, OPERATOR, Scope, Spec};
+use crate::call::wire::Nothing;
 use crate::error::ApiError;
-use crate::operation::{Effect, OPERATOR, Operations, Scope, Spec};
-use crate::payments;
-use crate::wire::Nothing;
+use crate::rules::settlement;
 
 const PATH: &str = "/operators/payout-proof";
 
@@ -162,7 +163,7 @@ pub(in crate::ops) async fn prove_by(cx: &Cx, signature: &str) -> Result<(Addres
         let message = "another operator has proved this wallet, or the payout address has just changed";
         return Err(ApiError::conflict("address_taken", message));
     }
-    let owner = payments::owner(&cx.app.payments.asset, &wallet);
+    let owner = settlement::owner(&cx.app.payments.asset, &wallet);
     // Only after the proof. With a mere address, anybody could claim what a stranger's wallet has
     // bought.
     let adopted = cx.app.store.money().adopt_wallet(&owner, operator).await?;

@@ -8,13 +8,13 @@ use types::{Contract, DatasetId, Field, OperatorId, Version};
 
 use super::view::{Details, SchemaDef};
 use super::{SLUG, TAG_PATTERN, can_have_price};
-use crate::answer::Reply;
-use crate::cx::Cx;
-use crate::entitlement;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::schema::{LINE, TEXT};
 use crate::error::ApiError;
 use crate::licenses::License;
 use crate::price::PriceInput;
-use crate::schema::{LINE, TEXT};
+use crate::rules::entitlement;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

@@ -7,15 +7,15 @@ use serde_json::{Map, Value};
 use store::{Project, ProjectCursor, ProjectFilter, Store};
 
 use super::view::{Details, Full, Summary, VersionEntry};
-use crate::answer::Reply;
-use crate::caches::ProjectView;
-use crate::cx::Cx;
-use crate::entitlement;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::rendered::{self, Rendered};
+use crate::call::room::Room;
+use crate::call::schema::LINE;
 use crate::error::ApiError;
-use crate::ops::cut;
-use crate::rendered::{self, Rendered};
-use crate::room::Room;
-use crate::schema::LINE;
+use crate::ops::paging::take_page;
+use crate::rules::entitlement;
+use crate::state::caches::ProjectView;
 
 /// Versions and contributors that one answer shows.
 const MAX_LISTED: u32 = 100;
@@ -74,7 +74,7 @@ pub(super) async fn list(cx: Cx, input: List) -> Result<Reply<Page>, ApiError> {
     let store = &cx.app.store;
     // The page and the count are independent of each other, so they are read at the same time.
     let (mut projects, total) = tokio::try_join!(store.projects(&filter), store.project_count(&filter))?;
-    let mut next = cut(&mut projects, limit).map(ProjectCursor::from);
+    let mut next = take_page(&mut projects, limit).map(ProjectCursor::from);
     let mut items = Vec::with_capacity(projects.len());
     let (mut room, mut last) = (Room::of(&cx), None);
     for project in projects {

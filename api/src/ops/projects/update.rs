@@ -8,12 +8,12 @@ use store::{ProjectChanges, ProjectStatus, ProjectUpdated};
 
 use super::view::Details;
 use super::{TAG_PATTERN, can_have_price};
-use crate::answer::Reply;
-use crate::cx::Cx;
-use crate::entitlement;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::schema::{LINE, TEXT};
 use crate::error::{ApiError, whole_seconds};
 use crate::price::PriceInput;
-use crate::schema::{LINE, TEXT};
+use crate::rules::entitlement;
 
 const HOUR: Duration = Duration::from_hours(1);
 

@@ -8,11 +8,11 @@ use serde_json::Value;
 use store::{Access, Contributor, Project, ProjectStatus, ProjectSummary, ProjectVersion, Visibility};
 use types::FieldType;
 
-use crate::cx::Cx;
-use crate::entitlement;
+use crate::call::cx::Cx;
+use crate::call::room::Room;
+use crate::call::wire::When;
 use crate::error::ApiError;
-use crate::room::Room;
-use crate::wire::When;
+use crate::price::dataset_price;
 
 /// A project in a list.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -55,7 +55,7 @@ pub(super) struct Summary {
 impl From<ProjectSummary> for Summary {
     fn from(project: ProjectSummary) -> Self {
         // A public project has no price, even if the database has one.
-        let price = (project.access == Access::Paid).then(|| entitlement::price_of(project.price_micro));
+        let price = (project.access == Access::Paid).then(|| dataset_price(project.price_micro));
         Self {
             id: project.id.to_string(),
             slug: project.slug,

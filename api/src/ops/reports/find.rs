@@ -2,10 +2,10 @@
 
 use store::ReportKind;
 
-use crate::app::App;
-use crate::cx::Cx;
-use crate::entitlement::units;
+use crate::call::cx::Cx;
 use crate::error::ApiError;
+use crate::rules::entitlement::units;
+use crate::state::app::App;
 
 /// Returns the 404 for an item that does not exist, or that the caller may not see.
 pub(super) fn no_item() -> ApiError {

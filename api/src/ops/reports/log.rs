@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use store::{ReportKind, ReportReason, Takedown};
 use types::TakedownId;
 
-use crate::answer::Reply;
-use crate::cx::Cx;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::wire::When;
 use crate::error::ApiError;
-use crate::ops::cut;
-use crate::wire::When;
+use crate::ops::paging::take_page;
 
 /// Takedowns on a page when the caller gives no `limit`.
 const DEFAULT_LIMIT: u32 = 50;
@@ -75,7 +75,7 @@ pub(super) async fn log(cx: Cx, input: List) -> Result<Reply<Page>, ApiError> {
     let limit = input.limit.unwrap_or(DEFAULT_LIMIT);
     // The rows name their items; `Logged` is what keeps them out of the answer.
     let mut found = cx.app.store.moderation().takedowns(None, before, limit + 1).await?;
-    let next_cursor = cut(&mut found, limit).map(|last| last.id.to_string());
+    let next_cursor = take_page(&mut found, limit).map(|last| last.id.to_string());
     Ok(Reply::ok(Page {
         items: found.into_iter().map(Logged::from).collect(),
         next_cursor,

@@ -6,8 +6,8 @@ use store::{Report, Takedown};
 use types::ReportId;
 
 use super::send::Shown;
-use crate::answer::Reply;
-use crate::cx::Cx;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
 use crate::error::ApiError;
 
 /// Report whose outcome is asked.

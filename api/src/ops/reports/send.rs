@@ -7,13 +7,13 @@ use store::{NewReport, Report, ReportKind, ReportReason, ReportStatus, Reported}
 use types::ReportId;
 
 use super::find;
-use crate::answer::Reply;
-use crate::cx::Cx;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::schema::{LINE, TEXT};
+use crate::call::wire::When;
 use crate::error::ApiError;
-use crate::letters::{self, Payload};
-use crate::limit::Source;
-use crate::schema::{LINE, TEXT};
-use crate::wire::When;
+use crate::rules::letters::{self, Payload};
+use crate::state::limit::Source;
 
 /// Report of an item to moderators.
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -5,7 +5,7 @@ use types::unit::{Judge, UnitResolution, UnitScores};
 use types::vocabulary::JudgeKind;
 use types::{Clock as _, TakedownId, UnitId};
 
-use crate::letters::{self, Payload};
+use crate::rules::letters::{self, Payload};
 use crate::testing::{Got, Service, config, limits};
 
 /// A service with a paid dataset and a published unit of one operator, and an agent of another.
@@ -289,7 +289,7 @@ async fn a_buyer_keeps_a_dataset_for_spam_and_not_for_copyright() {
     let world = World::start().await;
     let service = &world.service;
     let operator = {
-        let hash = crate::auth::hash(&world.other);
+        let hash = crate::secrets::hash(&world.other);
         let principal = service.app.store.accounts().principal(&hash, service.clock.now()).await;
         principal.unwrap().unwrap().operator()
     };
@@ -337,7 +337,7 @@ async fn a_buyer_keeps_a_dataset_for_spam_and_not_for_copyright() {
 async fn a_later_version_is_missing_for_the_buyer_of_an_earlier_one() {
     let world = World::start().await;
     let service = &world.service;
-    let hash = crate::auth::hash(&world.other);
+    let hash = crate::secrets::hash(&world.other);
     let principal = service.app.store.accounts().principal(&hash, service.clock.now()).await;
     service.granted(principal.unwrap().unwrap().operator(), 1_000_000).await;
     let other = Some(world.other.as_str());

@@ -11,11 +11,12 @@ use url::form_urlencoded::Serializer;
 
 use super::view::{Count, DatasetPreview, Preview, UnitPreview};
 use super::{Search, answer};
-use crate::cx::Cx;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::spec::Spec;
+use crate::call::view::View;
 use crate::error::ApiError;
-use crate::operation::{Operations, Spec};
-use crate::ops::console::{chrome, instant};
-use crate::web::View;
+use crate::ops::page_kit::{chrome, instant};
 
 const PATH: &str = "/find";
 /// The ways of searching, with their names.

@@ -13,7 +13,7 @@ async fn scene() -> (Service, String, (types::AgentId, OperatorId)) {
     let service = Service::start().await;
     let token = service.operator().await;
     let key = service.agent(&token, "writer").await;
-    let principal = service.app.principal(crate::auth::hash(&key)).await.unwrap();
+    let principal = service.app.principal(crate::secrets::hash(&key)).await.unwrap();
     let author = match principal.as_deref() {
         Some(store::Principal::Agent { agent, operator, .. }) => (*agent, *operator),
         other => panic!("{other:?}"),

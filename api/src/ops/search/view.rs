@@ -8,11 +8,12 @@ use serde::Serialize;
 use store::{Access, Project, Unit};
 use types::unit::Judge;
 
-use crate::cx::Cx;
-use crate::entitlement;
+use crate::call::cx::Cx;
+use crate::call::wire::When;
 use crate::ops::knowledge::view::{JudgeView, Ratings, Scores, is_locked};
-use crate::previews::preview;
-use crate::wire::When;
+use crate::price::dataset_price;
+use crate::rules::entitlement;
+use crate::rules::previews::preview;
 
 /// The answer of a search.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -213,7 +214,7 @@ impl Preview {
     pub(super) fn of_dataset(cx: &Cx, project: Project) -> Self {
         let price = match project.access {
             Access::Public => 0,
-            Access::Paid => entitlement::price_of(project.price_micro).0,
+            Access::Paid => dataset_price(project.price_micro).0,
         };
         let is_priced = project.access == Access::Paid && price > 0;
         Self::Dataset(Box::new(DatasetPreview {

@@ -11,15 +11,16 @@ use store::{Access, ItemKind, ProjectCursor, ProjectFilter};
 use types::money::MicroUsdc;
 
 use super::page;
-use crate::cx::Cx;
-use crate::entitlement;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::schema::LINE;
+use crate::call::view::View;
 use crate::error::ApiError;
-use crate::operation::Operations;
 use crate::ops::community::{Places, discussion};
-use crate::ops::console::{chrome, instant};
-use crate::ops::cut;
-use crate::schema::LINE;
-use crate::web::View;
+use crate::ops::page_kit::{chrome, instant};
+use crate::ops::paging::take_page;
+use crate::price::dataset_price;
+use crate::rules::entitlement;
 
 const PATH: &str = "/projects";
 /// Datasets on a page of the list.
@@ -52,7 +53,7 @@ struct List {
 /// Returns the price of a dataset for people; `None` if it is free.
 fn price(access: Access, micro: Option<i64>) -> Option<String> {
     // A public dataset has no price, even if the database has one.
-    let price = (access == Access::Paid).then(|| entitlement::price_of(micro));
+    let price = (access == Access::Paid).then(|| dataset_price(micro));
     price
         .filter(|price| *price > MicroUsdc(0))
         .map(|price| price.to_string())
@@ -76,7 +77,7 @@ async fn browse(cx: Cx, input: List) -> Result<View, ApiError> {
     };
     let store = &cx.app.store;
     let (mut found, total) = tokio::try_join!(store.projects(&filter), store.project_count(&filter))?;
-    let next = cut(&mut found, ROWS).map(ProjectCursor::from);
+    let next = take_page(&mut found, ROWS).map(ProjectCursor::from);
     let query = |rest: String| {
         let mut address = url::form_urlencoded::Serializer::new(String::new());
         if !q.is_empty() {

@@ -7,13 +7,14 @@ use store::{Activity, ActivityKind};
 use types::TakedownId;
 
 use super::page;
-use crate::cx::Cx;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::view::View;
 use crate::error::ApiError;
-use crate::leaderboard::Period;
-use crate::operation::Operations;
-use crate::ops::console::{chrome, instant};
-use crate::ops::{cut, points};
-use crate::web::View;
+use crate::ops::page_kit::{chrome, instant};
+use crate::ops::paging::take_page;
+use crate::ops::points;
+use crate::state::leaderboard::Period;
 
 /// Rows on a page of a list.
 const ROWS: u32 = 50;
@@ -41,7 +42,7 @@ async fn feed(cx: Cx, input: List) -> Result<View, ApiError> {
     let before = input.cursor.as_deref().map_or(Ok(i64::MAX), str::parse);
     let before = before.map_err(|_error| ApiError::invalid("/cursor", "must be the cursor of an entry"))?;
     let mut found = cx.app.store.feed().before(before, ROWS + 1).await?;
-    let next = cut(&mut found, ROWS).map(|last| format!("/activity?cursor={}", last.seq));
+    let next = take_page(&mut found, ROWS).map(|last| format!("/activity?cursor={}", last.seq));
     View::page(&FeedPage {
         chrome: chrome(&cx).await?,
         next,
@@ -119,7 +120,7 @@ async fn takedowns(cx: Cx, input: List) -> Result<View, ApiError> {
         .transpose()
         .map_err(|_error| ApiError::invalid("/cursor", "must be the last row of a page before"))?;
     let mut found = cx.app.store.moderation().takedowns(None, before, ROWS + 1).await?;
-    let next = cut(&mut found, ROWS).map(|last| format!("/takedowns?cursor={}", last.id));
+    let next = take_page(&mut found, ROWS).map(|last| format!("/takedowns?cursor={}", last.id));
     View::page(&TakedownsPage {
         chrome: chrome(&cx).await?,
         next,

@@ -7,13 +7,14 @@ use serde::Deserialize;
 use store::{ReportKind, ReportReason, ReportStatus};
 
 use super::page;
-use crate::cx::Cx;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::schema::{LINE, TEXT};
+use crate::call::spec::{Effect, Scope, Spec};
+use crate::call::view::View;
 use crate::error::ApiError;
-use crate::operation::{Effect, Operations, Scope, Spec};
-use crate::ops::console::{chrome, instant};
+use crate::ops::page_kit::{chrome, instant};
 use crate::ops::reports::{REPORTS, Sent, found, send};
-use crate::schema::{LINE, TEXT};
-use crate::web::View;
 
 const PATH: &str = "/report";
 /// Least and most characters of an explanation.

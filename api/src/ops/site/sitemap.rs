@@ -9,11 +9,12 @@ use bytes::Bytes;
 use store::{ProjectCursor, ProjectFilter, RequestFilter};
 use types::Timestamp;
 
-use crate::answer::{Media, Plain, Streamed};
-use crate::cx::Cx;
+use crate::call::answer::{Media, Plain, Streamed};
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::spec::Spec;
+use crate::call::wire::Nothing;
 use crate::error::ApiError;
-use crate::operation::{Operations, Spec};
-use crate::wire::Nothing;
 
 /// Pages that are always there.
 const PAGES: [&str; 9] = [

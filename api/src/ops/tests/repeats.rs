@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use http::Request;
 use serde_json::{Value, json};
 
-use crate::operation::{Effect, Surface};
+use crate::call::spec::{Effect, Surface};
 use crate::ops::knowledge::tests::World;
 use crate::testing::Got;
 

@@ -9,12 +9,13 @@ use serde_json::{Value, json};
 use store::{Compression, OpenUpload, UploadAbandoned};
 use types::Timestamp;
 
-use crate::answer::Reply;
-use crate::cx::Cx;
-use crate::entitlement;
+use crate::call::answer::Reply;
+use crate::call::cx::Cx;
+use crate::call::operation::Operations;
+use crate::call::spec::{Item, KEY, Spec};
+use crate::call::wire::When;
 use crate::error::ApiError;
-use crate::operation::{Item, KEY, Operations, Spec};
-use crate::wire::When;
+use crate::rules::entitlement;
 
 pub(super) fn add(table: &mut Operations) {
     table.add(

@@ -6,7 +6,7 @@
 use store::Store;
 use types::ContributionId;
 
-use crate::cx::Cx;
+use crate::call::cx::Cx;
 
 /// Guard that abandons an upload when it is dropped before [`settle`](Self::settle).
 pub(super) struct Unbegun {

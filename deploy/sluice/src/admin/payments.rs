@@ -7,7 +7,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use api::payments::{Payouts, Reconciler, faucet};
+use api::flow::Payouts;
+use api::flow::Reconciler;
+use api::rules::settlement::faucet;
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::Request;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use api::letters::{self, Payload};
+use api::rules::letters::{self, Payload};
 use serde_json::{Value, json};
 use store::{Decided, Report, ReportStatus, Store, Takedown, Uphold};
 use types::{Clock, ReportId, TakedownId};

@@ -7,13 +7,15 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use api::App;
+use api::flow::Payouts;
+use api::flow::Reconciler;
 use api::flow::jobs::JobRunner;
 use api::flow::jobs::mail::MailHandler;
 use api::flow::jobs::points::BatchPoints;
 use api::flow::jobs::prints::ForgetPrints;
 use api::flow::jobs::requests::{Ends, Matches};
-use api::flow::{MoneyKeeper, Summaries, UnitSweeper, Validation};
-use api::payments::{Payouts, Reconciler};
+use api::flow::{MoneyKeeper, Summaries, UnitSweeper};
+use api::state::validation::Validation;
 use catalog::Catalog;
 use eventlog::EventLog;
 use futures_util::FutureExt;
@@ -30,7 +32,7 @@ pub(super) async fn keep_units(
     store: &Store,
     log: &Arc<dyn EventLog>,
     clock: &Arc<dyn Clock>,
-    sweeping: &api::flow::SweeperConfig,
+    sweeping: &api::state::sweeper_config::SweeperConfig,
     tasks: &mut Tasks,
 ) -> anyhow::Result<Validation> {
     let validation = Validation::default();
@@ -99,7 +101,7 @@ pub(super) fn run_jobs(app: &App, letters: MailHandler, tasks: &mut Tasks) {
     let (store, clock) = (app.store.clone(), Arc::clone(&app.clock));
     let forget_prints = ForgetPrints::new(store.clone(), app.catalog.clone(), Arc::clone(&clock));
     let jobs = JobRunner::new(store.clone(), Arc::clone(&clock))
-        .with(api::letters::KIND, Arc::new(letters))
+        .with(api::rules::letters::KIND, Arc::new(letters))
         .with(BatchPoints::KIND, Arc::new(BatchPoints::new(store.clone())))
         .with(ForgetPrints::KIND, Arc::new(forget_prints))
         .with(Ends::KIND, Arc::new(Ends::new(store, clock)))

@@ -4,7 +4,7 @@
 
 use std::net::SocketAddr;
 
-use api::open_files::OpenFiles;
+use api::state::open_files::OpenFiles;
 use futures_util::FutureExt;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;

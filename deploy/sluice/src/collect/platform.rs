@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use anyhow::bail;
-use api::auth::{Secret, SecretKind};
+use api::secrets::{Secret, SecretKind};
 use data_encoding::BASE64URL_NOPAD;
 use sha2::{Digest as _, Sha256};
 use store::{AgentCreated, NewAgent, NewOperator, OperatorCreated, Store};

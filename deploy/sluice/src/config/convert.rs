@@ -182,7 +182,7 @@ impl Compaction {
     }
 }
 
-impl From<Sweeper> for api::flow::SweeperConfig {
+impl From<Sweeper> for api::state::sweeper_config::SweeperConfig {
     fn from(sweeper: Sweeper) -> Self {
         Self {
             interval_seconds: sweeper.every.0.as_secs(),

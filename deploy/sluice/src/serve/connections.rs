@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use api::limit::Source;
+use api::state::limit::Source;
 use hyper::HeaderMap;
 use parking_lot::Mutex;
 use tokio::sync::Notify;

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use store::{Approval, ClaimCodeAdded, NewClaimCode};
 use types::{ClaimCodeId, ClaimId, OperatorId};
 
-use crate::accounts::{ClaimCodeParts, ClaimCodeText};
+use crate::rules::accounts::{ClaimCodeParts, ClaimCodeText};
 use crate::testing::{Got, Service};
 
 const HOUR: Duration = Duration::from_hours(1);
@@ -29,7 +29,7 @@ async fn code(service: &Service, operator: OperatorId) -> String {
 
 async fn operator(service: &Service) -> OperatorId {
     let token = service.operator().await;
-    let hash = crate::auth::hash(&token);
+    let hash = crate::secrets::hash(&token);
     let owner = service
         .app
         .store

@@ -3,7 +3,7 @@ use std::time::Duration;
 use mail::Letter;
 use serde_json::{Value, json};
 
-use crate::letters;
+use crate::rules::letters;
 use crate::testing::{Got, Service, config, limits};
 
 const HOUR: Duration = Duration::from_hours(1);

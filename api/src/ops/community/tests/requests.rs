@@ -157,7 +157,7 @@ async fn a_purchase_by_the_proved_payout_wallet_is_the_requesters() {
     let accounts = store.accounts();
     service.paid_out_at(board.buyer, &wallet, Duration::ZERO).await;
     assert!(accounts.payout_prove(board.buyer, &wallet, now).await.unwrap());
-    let owner = crate::payments::owner(&asset(), &key(1).address());
+    let owner = crate::rules::settlement::owner(&asset(), &key(1).address());
     assert_eq!(store.money().adopt_wallet(&owner, board.buyer).await.unwrap(), 1);
     assert_eq!(bought().await, "x402");
     let made = board.asks("/community/reviews", &review).await;

@@ -552,7 +552,7 @@ async fn newcomer(world: &World, made: &Cell<u32>) -> Agent {
     let token = service.operator().await;
     let name = fresh(made, "gauge");
     let key = service.agent(&token, &name).await;
-    let hash = crate::auth::hash(&key);
+    let hash = crate::secrets::hash(&key);
     let principal = service.app.store.accounts().principal(&hash, service.clock.now()).await;
     let operator = principal.unwrap().unwrap().operator();
     Agent {

@@ -1,0 +1,302 @@
+//! Answers of operations, independent of the transport.
+//!
+//! Invariant: the schema that is published for an answer is generated from the type that is serialized.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use futures_util::stream::{self, BoxStream};
+use http::StatusCode;
+use http::header::{HeaderName, HeaderValue};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::call::schema;
+use crate::error::ApiError;
+use crate::state::holder_limit::{HolderPermit, holding};
+
+/// Media types that shrink, beside text. All others, such as Parquet and fonts, are compressed already.
+const MEDIA_TYPES: [&str; 5] = [
+    "application/json",
+    "application/x-ndjson",
+    "application/xml",
+    "application/vnd.apache.arrow.stream",
+    "image/svg+xml",
+];
+/// Media type of events, whose pieces are sent as they happen and must not be held back.
+const EVENT_STREAM: &str = "text/event-stream";
+
+/// Media type of JSON (RFC 8259).
+pub const JSON: &str = "application/json";
+/// Media type of a page (RFC 7992 names it, the WHATWG HTML standard defines it).
+pub const HTML: &str = "text/html; charset=utf-8";
+/// Media type of a form that a browser sends.
+pub const FORM: &str = "application/x-www-form-urlencoded";
+/// Media type of newline-delimited JSON. It names its encoding, since a program that knows only the type would guess one.
+pub const NDJSON: &str = "application/x-ndjson; charset=utf-8";
+/// Lines of an NDJSON answer that are serialized at a time.
+const LINES_AT_ONCE: usize = 256;
+
+/// Size in bytes up to which an answer holds no permit while it waits to be sent.
+const MAX_UNLIMITED_BYTES: usize = 64 << 10;
+
+/// Answer of an operation, ready for a transport.
+pub enum Output {
+    /// A body that is whole in memory: a JSON value or a page.
+    Whole {
+        /// Status of the answer.
+        status: StatusCode,
+        /// Headers beyond those every answer has.
+        headers: Vec<(HeaderName, HeaderValue)>,
+        /// Media type of the body.
+        content_type: &'static str,
+        /// Text of the body.
+        body: Bytes,
+    },
+    /// A body that is produced while it is sent.
+    Stream {
+        /// Status of the answer.
+        status: StatusCode,
+        /// Headers beyond those every answer has.
+        headers: Vec<(HeaderName, HeaderValue)>,
+        /// Media type of the body.
+        content_type: &'static str,
+        /// Pieces of the body, in order.
+        body: BoxStream<'static, Result<Bytes, std::io::Error>>,
+    },
+}
+
+impl Output {
+    /// Returns the status of the answer.
+    pub const fn status(&self) -> StatusCode {
+        match self {
+            Self::Whole { status, .. } | Self::Stream { status, .. } => *status,
+        }
+    }
+
+    /// Attaches a permit to the body, released when the body has been sent. Small and streamed answers need none and
+    /// release it at once.
+    pub(crate) fn holding(self, permit: HolderPermit) -> Self {
+        match self {
+            // A small answer costs little memory while it waits, so its permit is released at once.
+            Self::Whole {
+                status,
+                headers,
+                content_type,
+                body,
+            } if body.len() > MAX_UNLIMITED_BYTES => Self::Whole {
+                status,
+                headers,
+                content_type,
+                body: holding(body, permit),
+            },
+            other => other,
+        }
+    }
+}
+
+impl fmt::Debug for Output {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Output")
+            .field("status", &self.status())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Return type of the functions in the table.
+pub trait Answer: Send + 'static {
+    /// Media type of the body.
+    const CONTENT_TYPE: &'static str;
+    /// Returns the schema of the body: of the whole for JSON, of one line for NDJSON.
+    fn schema() -> Value;
+    /// Returns the same schema with its types by name, as [`schema::named_output`] does.
+    fn named() -> Value {
+        Self::schema()
+    }
+    /// Serializes the answer for a transport.
+    fn into_output(self) -> Result<Output, ApiError>;
+}
+
+/// A JSON answer with a status.
+#[derive(Debug)]
+pub struct Reply<T> {
+    /// Status of the answer.
+    pub status: StatusCode,
+    /// Body, to be serialized as JSON.
+    pub body: T,
+}
+
+impl<T> Reply<T> {
+    /// Creates an answer with status 200.
+    pub const fn ok(body: T) -> Self {
+        Self {
+            status: StatusCode::OK,
+            body,
+        }
+    }
+
+    /// Creates an answer with status 201.
+    pub const fn created(body: T) -> Self {
+        Self {
+            status: StatusCode::CREATED,
+            body,
+        }
+    }
+}
+
+impl<T: Serialize + JsonSchema + Send + 'static> Answer for Reply<T> {
+    const CONTENT_TYPE: &'static str = JSON;
+
+    fn schema() -> Value {
+        schema::of_output::<T>()
+    }
+
+    fn named() -> Value {
+        schema::named_output::<T>()
+    }
+
+    fn into_output(self) -> Result<Output, ApiError> {
+        // A JSON answer is whole in memory. Operations with long results stream them instead.
+        let body = serde_json::to_vec(&self.body).map_err(|error| ApiError::internal(format!("answer: {error}")))?;
+        Ok(Output::Whole {
+            status: self.status,
+            headers: Vec::new(),
+            content_type: JSON,
+            body: body.into(),
+        })
+    }
+}
+
+/// An NDJSON answer: one JSON value per line.
+#[derive(Debug)]
+pub struct Lines<T>(pub Vec<T>);
+
+impl<T: Serialize + JsonSchema + Send + Sync + 'static> Answer for Lines<T> {
+    const CONTENT_TYPE: &'static str = NDJSON;
+
+    fn schema() -> Value {
+        schema::of_output::<T>()
+    }
+
+    fn named() -> Value {
+        schema::named_output::<T>()
+    }
+
+    fn into_output(self) -> Result<Output, ApiError> {
+        // Lines are grouped, so that many short ones are not sent in as many pieces.
+        let chunks = stream::iter(self.0).chunks(LINES_AT_ONCE);
+        let body = chunks.map(|lines| {
+            let mut text = Vec::new();
+            for line in &lines {
+                serde_json::to_writer(&mut text, line)?;
+                text.push(b'\n');
+            }
+            Ok(Bytes::from(text))
+        });
+        Ok(Output::Stream {
+            status: StatusCode::OK,
+            headers: Vec::new(),
+            content_type: NDJSON,
+            body: body.boxed(),
+        })
+    }
+}
+
+/// Kind of a body that is produced while it is sent.
+pub trait Media: Send + 'static {
+    /// Media type of the body.
+    const TYPE: &'static str;
+    /// Returns the schema of the body: of one line for NDJSON, a string for text.
+    fn schema() -> Value {
+        json!({"type": "string"})
+    }
+}
+
+/// Media type of plain text (RFC 2046 section 4.1).
+pub(crate) struct Plain;
+
+impl Media for Plain {
+    const TYPE: &'static str = "text/plain; charset=utf-8";
+}
+
+/// Answer of another media type than JSON, whole in memory or produced while it is sent.
+pub struct Streamed<M> {
+    /// Status of the answer.
+    pub status: StatusCode,
+    /// Headers beyond those every answer has.
+    pub headers: Vec<(HeaderName, HeaderValue)>,
+    body: Body,
+    media: PhantomData<M>,
+}
+
+enum Body {
+    Whole(Bytes),
+    /// Pieces, in order.
+    Pieces(BoxStream<'static, Result<Bytes, std::io::Error>>),
+}
+
+impl<M> Streamed<M> {
+    /// Creates an answer with status 200, given the pieces of its body in order. An error among them aborts the
+    /// connection, so that the client cannot take a part for the whole.
+    pub fn ok(pieces: BoxStream<'static, Result<Bytes, std::io::Error>>) -> Self {
+        Self::of(Body::Pieces(pieces))
+    }
+
+    /// Creates an answer with status 200 whose body is whole in memory.
+    pub fn whole(body: impl Into<Bytes>) -> Self {
+        Self::of(Body::Whole(body.into()))
+    }
+
+    const fn of(body: Body) -> Self {
+        Self {
+            status: StatusCode::OK,
+            headers: Vec::new(),
+            body,
+            media: PhantomData,
+        }
+    }
+}
+
+impl<M> fmt::Debug for Streamed<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Streamed")
+            .field("status", &self.status)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<M: Media> Answer for Streamed<M> {
+    const CONTENT_TYPE: &'static str = M::TYPE;
+
+    fn schema() -> Value {
+        M::schema()
+    }
+
+    fn into_output(self) -> Result<Output, ApiError> {
+        Ok(match self.body {
+            Body::Whole(body) => Output::Whole {
+                status: self.status,
+                headers: self.headers,
+                content_type: M::TYPE,
+                body,
+            },
+            Body::Pieces(body) => Output::Stream {
+                status: self.status,
+                headers: self.headers,
+                content_type: M::TYPE,
+                body,
+            },
+        })
+    }
+}
+
+/// Returns true for a media type that compression makes smaller.
+pub(crate) fn shrinks(media_type: &str) -> bool {
+    let media_type = media_type.split(';').next().unwrap_or_default().trim();
+    media_type.starts_with("text/") && media_type != EVENT_STREAM
+        || media_type.ends_with("+xml")
+        || MEDIA_TYPES.contains(&media_type)
+}

@@ -1,0 +1,195 @@
+//! Table of operations: what each takes, answers and does.
+//!
+//! Invariant: an operation is in the table once. A transport reads the table and carries values; it holds no policy.
+
+use crate::call::repeats;
+use crate::call::spec::ParamLocation;
+use crate::call::spec::Spec;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use crate::call::answer::{Answer, Output};
+use crate::call::cx::Cx;
+use crate::call::meters::Meters;
+use crate::call::schema::{Bound, InputSchema};
+use crate::error::ApiError;
+
+/// Input of a call, as a transport read it.
+#[derive(Debug)]
+pub struct Input {
+    /// Members from the path, the query, the headers and the body.
+    pub members: Map<String, Value>,
+    /// Body as it arrived, if [`Spec::raw_body_member`] replaced a member of it by an outline, or for [`Spec::opaque`].
+    pub body: Option<Bytes>,
+    /// Violation for which the rest of the request was not read; the members of the path are there.
+    pub refused: Option<ApiError>,
+    /// Token of the session, as a form carries it.
+    pub form_token: Option<String>,
+}
+
+impl From<Map<String, Value>> for Input {
+    fn from(members: Map<String, Value>) -> Self {
+        Self {
+            members,
+            body: None,
+            refused: None,
+            form_token: None,
+        }
+    }
+}
+
+type Handler = dyn Fn(Cx, Value) -> BoxFuture<'static, Result<Output, ApiError>> + Send + Sync;
+/// Answers for what an earlier call with the same input made, by its name.
+type Replay = dyn Fn(Cx, Value, String) -> BoxFuture<'static, Result<Output, ApiError>> + Send + Sync;
+
+/// Returns a function of the table as one that takes any input.
+fn handler<I, O, F, Fut>(function: F) -> Box<Handler>
+where
+    I: DeserializeOwned + Send + 'static,
+    O: Answer,
+    F: Fn(Cx, I) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<O, ApiError>> + Send + 'static,
+{
+    let function = Arc::new(function);
+    Box::new(move |cx, input| {
+        let function = Arc::clone(&function);
+        async move { function(cx, read(input)?).await?.into_output() }.boxed()
+    })
+}
+
+/// Reads an input that its schema has accepted.
+fn read<I: DeserializeOwned>(input: Value) -> Result<I, ApiError> {
+    // A value that the type still refuses, such as a number that overflows it, is an error of the caller, so it is no
+    // internal error.
+    serde_json::from_value(input).map_err(|error| ApiError::invalid("", format!("is out of range: {error}")))
+}
+
+/// One entry of the table: an operation with its schemas and its function.
+pub struct Operation {
+    /// Description of the operation.
+    pub spec: Spec,
+    /// JSON schema of the input.
+    pub input: InputSchema,
+    /// JSON schema of the answer.
+    pub output: Value,
+    /// Generates that schema with its types by name.
+    pub named_output: fn() -> Value,
+    /// Media type of the answer.
+    pub content_type: &'static str,
+    pub(crate) call: Box<Handler>,
+    pub(crate) replay: Option<Box<Replay>>,
+    pub(crate) meters: Meters,
+}
+
+impl Operation {
+    /// Returns true if the operation makes something, and takes an idempotency key for that.
+    pub const fn takes_key(&self) -> bool {
+        self.replay.is_some()
+    }
+
+    /// Returns true if a member of the input is in the body.
+    pub fn has_body(&self) -> bool {
+        self.input
+            .properties()
+            .any(|(name, _)| self.spec.location_of(name) == ParamLocation::Body)
+    }
+}
+
+impl fmt::Debug for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Operation")
+            .field("spec", &self.spec)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The table of operations, in reading order.
+#[derive(Debug, Default)]
+pub struct Operations {
+    entries: Vec<Arc<Operation>>,
+    by_name: HashMap<&'static str, usize>,
+}
+
+impl Operations {
+    /// Adds an operation: the only place where a name, a route, a permission and a function meet. `bounds` puts limits
+    /// of the configuration into the input schema. A name that is taken replaces its operation.
+    pub fn add<I, O, F, Fut>(&mut self, spec: Spec, bounds: &[Bound], function: F)
+    where
+        I: DeserializeOwned + JsonSchema + Send + 'static,
+        O: Answer,
+        F: Fn(Cx, I) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<O, ApiError>> + Send + 'static,
+    {
+        self.insert(Operation {
+            spec,
+            input: InputSchema::of::<I>(bounds),
+            output: O::schema(),
+            named_output: O::named,
+            content_type: O::CONTENT_TYPE,
+            call: handler(function),
+            replay: None,
+            meters: Meters::default(),
+        });
+    }
+
+    /// Adds an operation that makes something, and takes the header `Idempotency-Key`. `replay` answers for what an
+    /// earlier call with the key and the same input made, as it is now; the store gave it the name.
+    pub fn add_making<I, O, F, Fut, R, Replaying>(&mut self, spec: Spec, bounds: &[Bound], function: F, replay: R)
+    where
+        I: DeserializeOwned + JsonSchema + Send + 'static,
+        O: Answer,
+        F: Fn(Cx, I) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<O, ApiError>> + Send + 'static,
+        R: Fn(Cx, I, String) -> Replaying + Send + Sync + 'static,
+        Replaying: Future<Output = Result<O, ApiError>> + Send + 'static,
+    {
+        let replay = Arc::new(replay);
+        let replay: Box<Replay> = Box::new(move |cx, input, made| {
+            let replay = Arc::clone(&replay);
+            async move { repeats::marked(replay(cx, read(input)?, made).await?.into_output()?) }.boxed()
+        });
+        self.insert(Operation {
+            spec: Spec {
+                headers: repeats::HEADERS,
+                ..spec
+            },
+            input: InputSchema::with::<I>(bounds, Some(repeats::member())),
+            output: repeats::marked_schema(O::schema()),
+            named_output: || repeats::marked_named(O::named()),
+            content_type: O::CONTENT_TYPE,
+            call: handler(function),
+            replay: Some(replay),
+            meters: Meters::default(),
+        });
+    }
+
+    fn insert(&mut self, operation: Operation) {
+        let name = operation.spec.name;
+        let operation = Arc::new(operation);
+        // The replacement keeps the position, so that the published description stays in reading order.
+        if let Some(&index) = self.by_name.get(name) {
+            self.entries[index] = operation;
+        } else {
+            self.by_name.insert(name, self.entries.len());
+            self.entries.push(operation);
+        }
+    }
+
+    /// Iterates over every operation in reading order.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Operation>> {
+        self.entries.iter()
+    }
+
+    /// Returns the operation of this name.
+    pub fn get(&self, name: &str) -> Option<&Arc<Operation>> {
+        self.by_name.get(name).map(|&index| &self.entries[index])
+    }
+}

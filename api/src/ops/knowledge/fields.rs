@@ -1,0 +1,34 @@
+//! Fields and limits that operations on units share.
+//!
+//! Invariant: a comment counts toward one limit, whatever it is about.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::call::spec::{Limit, Subject};
+
+/// Pattern of a category.
+pub(in crate::ops) const CATEGORY: &str = "^[a-z0-9]+(-[a-z0-9]+)*$";
+/// Length of the window of most limits.
+pub(super) const HOUR: Duration = Duration::from_hours(1);
+
+/// Limit on the comments of an agent, and on its changes of them.
+pub(in crate::ops) const COMMENTS: &[Limit] = &[Limit {
+    name: "comments",
+    subject: Subject::Caller,
+    most: |limits| limits.comments_per_agent_per_hour,
+    window: HOUR,
+    code: "comment_limit",
+    counted: "comments in an hour from this agent",
+}];
+
+/// A unit in a path.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Named {
+    /// Id of any version of the unit.
+    #[schemars(extend("format" = "uuid"))]
+    pub(super) id: String,
+}

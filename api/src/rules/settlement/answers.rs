@@ -1,0 +1,243 @@
+//! Answers of the paths under `/paid`: challenges, receipts, and refusals with the headers that clients act on.
+//!
+//! Invariant: only an answer after which a new payment is right has the header `PAYMENT-REQUIRED`: clients sign again
+//! when they see it.
+
+use http::StatusCode;
+use http::header::{HeaderName, HeaderValue};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+use store::Payment;
+use types::Kind;
+use x402::Reason;
+use x402::wire::{self, Protocol, Receipt};
+
+use super::goods::Goods;
+use crate::call::answer::{Answer, JSON, Output};
+use crate::call::schema;
+use crate::error::ApiError;
+use crate::state::payment_services::PaymentPlane;
+
+/// Header of a challenge in version 2.
+pub(crate) const REQUIRED: HeaderName = HeaderName::from_static("payment-required");
+/// Headers of a receipt in version 2 and version 1.
+const RESPONSE: HeaderName = HeaderName::from_static("payment-response");
+const RESPONSE_V1: HeaderName = HeaderName::from_static("x-payment-response");
+/// Seconds after which a payment that is not known is worth another look.
+const PENDING_SECONDS: u64 = 2;
+/// Seconds after which a facilitator that did not answer is asked again.
+const SILENT_SECONDS: u64 = 5;
+/// Seconds after which a body that could not be made is asked for again.
+const NOT_READY_SECONDS: u64 = 2;
+
+/// A JSON answer with headers.
+#[derive(Debug)]
+pub(crate) struct Paid<T> {
+    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
+    pub(crate) body: T,
+}
+
+impl<T: Serialize + JsonSchema + Send + 'static> Answer for Paid<T> {
+    const CONTENT_TYPE: &'static str = JSON;
+
+    fn schema() -> Value {
+        schema::of_output::<T>()
+    }
+
+    fn named() -> Value {
+        schema::named_output::<T>()
+    }
+
+    fn into_output(self) -> Result<Output, ApiError> {
+        let body = serde_json::to_vec(&self.body).map_err(|error| ApiError::internal(format!("answer: {error}")))?;
+        Ok(Output::Whole {
+            status: StatusCode::OK,
+            headers: self.headers,
+            content_type: JSON,
+            body: body.into(),
+        })
+    }
+}
+
+fn value(message: &Value) -> Result<HeaderValue, ApiError> {
+    HeaderValue::from_str(&wire::header(message)).map_err(ApiError::internal)
+}
+
+/// Adds the challenge for both versions: the header is of version 2, the body of version 1.
+fn challenged(error: ApiError, goods: &Goods, plane: &PaymentPlane, why: &str) -> Result<ApiError, ApiError> {
+    let asset = &plane.asset;
+    // Clients of version 1 read the body only. Where that version is off, they find an empty list and
+    // sign nothing.
+    let v1 = Value::from_iter(plane.has_v1.then(|| goods.offer.v1(asset)));
+    let mut error = error
+        .header(REQUIRED, value(&goods.offer.challenge(asset, why))?)
+        .field("x402Version", 1)
+        .field("accepts", v1)
+        .field("price", goods.price.to_string())
+        .field("priceMicro", goods.price.0)
+        .field("pay", goods.offer.url.clone());
+    if let Some(buy) = &goods.buy {
+        // An agent may have a key beside its wallet, and prepaid credits need no signature.
+        error = error.field("credits", serde_json::json!({"buy": buy}));
+    }
+    Ok(error)
+}
+
+/// Returns the challenge: there is no payment, or one that is not taken for this reason.
+pub(crate) fn required(goods: &Goods, plane: &PaymentPlane, reason: Option<&str>) -> ApiError {
+    demanded(goods, plane, reason, goods.message.clone())
+}
+
+fn demanded(goods: &Goods, plane: &PaymentPlane, reason: Option<&str>, message: String) -> ApiError {
+    let error = ApiError::new(Kind::PaymentRequired, "payment_required", message);
+    let made = match reason {
+        None => challenged(error, goods, plane, "PAYMENT-SIGNATURE header is required"),
+        Some(reason) => challenged(error.field("reason", reason), goods, plane, reason),
+    };
+    made.unwrap_or_else(|error| error)
+}
+
+/// Returns the challenge after a payment that is not taken.
+pub(crate) fn refused(goods: &Goods, plane: &PaymentPlane, reason: Reason) -> ApiError {
+    let message = format!("{}; the payment was not taken: {}", goods.message, reason.rule());
+    demanded(goods, plane, Some(reason.word()), message)
+}
+
+/// Returns the header that says what became of a payment. Without a reason it is a success.
+pub(crate) fn receipt(
+    protocol: Protocol,
+    payment: &Payment,
+    plane: &PaymentPlane,
+    transaction: Option<&str>,
+    error: Option<&str>,
+) -> Result<(HeaderName, HeaderValue), ApiError> {
+    let is_free = payment.state == store::PaymentState::NotNeeded;
+    let receipt = Receipt {
+        protocol,
+        payer: payment.payer.parse().map_err(ApiError::internal)?,
+        transaction,
+        // A wallet that had bought before is not charged, although its payment names an amount.
+        amount: if is_free { 0 } else { super::natural(payment.amount) },
+        error,
+    };
+    let name = match protocol {
+        Protocol::V1 => RESPONSE_V1,
+        Protocol::V2 => RESPONSE,
+    };
+    Ok((name, value(&receipt.message(&plane.asset))?))
+}
+
+fn with(error: ApiError, header: Result<(HeaderName, HeaderValue), ApiError>) -> ApiError {
+    match header {
+        Ok((name, value)) => error.header(name, value),
+        Err(broken) => broken,
+    }
+}
+
+/// Returns the answer to a payment that moved nothing, which is proved.
+pub(crate) fn failed(goods: &Goods, plane: &PaymentPlane, protocol: Protocol, payment: &Payment) -> ApiError {
+    let reason = payment.reason.as_deref().unwrap_or("settlement_failed");
+    let error = ApiError::new(
+        Kind::PaymentRequired,
+        "payment_failed",
+        "the payment was not settled and nothing was charged; sign a new one",
+    );
+    let error = match challenged(error.field("reason", reason), goods, plane, reason) {
+        Ok(error) => error,
+        Err(broken) => return broken,
+    };
+    with(error, receipt(protocol, payment, plane, None, Some(reason)))
+}
+
+/// Returns the answer to a payment whose settlement is not known.
+pub(crate) fn pending(plane: &PaymentPlane, protocol: Protocol, payment: Option<&Payment>) -> ApiError {
+    let message = "it is not known yet if the payment was settled; send the same payment again, do not sign a new one";
+    // Without a challenge: a client that signs anew while the first payment may still settle would pay
+    // twice.
+    let error = later(message, PENDING_SECONDS).code("settlement_pending");
+    match payment {
+        Some(payment) => with(
+            error,
+            receipt(
+                protocol,
+                payment,
+                plane,
+                payment.transaction.as_deref(),
+                Some("settlement_pending"),
+            ),
+        ),
+        None => error,
+    }
+}
+
+/// Returns the answer while the facilitator is silent.
+pub(crate) fn silent() -> ApiError {
+    let message = "the payment could not be checked and nothing was sent; send the same payment again";
+    later(message, SILENT_SECONDS).code("facilitator_unavailable")
+}
+
+/// Returns the answer to a payment that is settled while its body cannot be made.
+pub(crate) fn not_ready(cause: &ApiError, header: (HeaderName, HeaderValue)) -> ApiError {
+    let message = "the payment is settled and what it paid for cannot be read now; send the same payment again";
+    later(message, NOT_READY_SECONDS)
+        .code("paid_not_ready")
+        .header(header.0, header.1)
+        .context(cause.reason())
+}
+
+fn later(message: &str, seconds: u64) -> ApiError {
+    ApiError::new(Kind::Unavailable, "unavailable", message).retry_after(seconds)
+}
+
+/// Returns the answer to an authorization that pays for something else.
+pub(crate) fn used_elsewhere() -> ApiError {
+    ApiError::conflict(
+        "authorization_used",
+        "this authorization was sent for something else; sign a new one",
+    )
+}
+
+/// Returns the answer to an authorization whose answer is not given any more.
+pub(crate) fn used(header: (HeaderName, HeaderValue)) -> ApiError {
+    // The receipt stays, so that a client which lost the first answer has the proof of its payment.
+    let message = "this payment was settled before, and its answer is not given again; sign a new payment with the same \
+                   wallet, which is not charged for what it has bought";
+    ApiError::conflict("payment_used", message).header(header.0, header.1)
+}
+
+/// Returns the answer to a header that is no payment.
+pub(crate) fn malformed(field: &str, problem: &str) -> ApiError {
+    ApiError::new(
+        Kind::Invalid,
+        "malformed_payment",
+        format!("`{field}` of the payment {problem}"),
+    )
+    .field("field", field)
+}
+
+/// Returns the member of the input that carries a payment which came as a message, in the form of its header.
+pub(crate) fn sent(message: &Value) -> (String, Value) {
+    let member = match message["x402Version"].as_u64() {
+        Some(1) => "payment",
+        _ => "paymentSignature",
+    };
+    (member.to_owned(), Value::from(vec![wire::header(message)]))
+}
+
+/// Returns the message of a header among these.
+fn message_of(headers: &[(HeaderName, HeaderValue)], names: &[HeaderName]) -> Option<Value> {
+    let (_, value) = headers.iter().find(|(name, _)| names.contains(name))?;
+    let text = data_encoding::BASE64.decode(value.as_bytes()).ok()?;
+    serde_json::from_slice(&text).ok()
+}
+
+/// Returns the terms of a challenge, as the message that its header carries.
+pub(crate) fn terms_of(headers: &[(HeaderName, HeaderValue)]) -> Option<Value> {
+    message_of(headers, &[REQUIRED])
+}
+
+/// Returns the receipt of a payment, as the message that its header carries.
+pub(crate) fn receipt_of(headers: &[(HeaderName, HeaderValue)]) -> Option<Value> {
+    message_of(headers, &[RESPONSE, RESPONSE_V1])
+}

@@ -1,0 +1,96 @@
+//! Check of signed addresses, which act for an account without a credential: its operator is not suspended, and the
+//! dataset is not taken down.
+//!
+//! Invariant: the database is asked when a transfer begins and once a second while it continues, so a suspension or a
+//! takedown takes effect within a second, on every replica. A transfer that has begun continues while the database does
+//! not answer: nobody decides on either then.
+
+use std::time::Duration;
+
+use store::Store;
+use types::{DatasetId, Kind, OperatorId, Timestamp};
+
+use crate::error::ApiError;
+use crate::state::links::Account;
+
+/// Time for which an answer of the database counts.
+const CACHE_LIFETIME: Duration = Duration::from_secs(1);
+
+/// Account on whose behalf a transfer runs.
+#[derive(Debug)]
+pub(crate) struct Standing {
+    store: Store,
+    /// Operator of the account; a wallet has none.
+    operator: Option<OperatorId>,
+    /// Dataset that is read, with the account as the database names it.
+    read: Option<(DatasetId, String)>,
+    /// Time of the next check in the database.
+    next: Timestamp,
+}
+
+impl Standing {
+    /// Creates a check that has not been made yet.
+    pub(crate) fn of(store: &Store, operator: OperatorId) -> Self {
+        Self {
+            store: store.clone(),
+            operator: Some(operator),
+            read: None,
+            next: Timestamp::default(),
+        }
+    }
+
+    /// Creates the check of an address of a part of a dataset.
+    pub(crate) fn reading(store: &Store, account: &Account, dataset: DatasetId) -> Self {
+        let owner = match account {
+            Account::Operator(operator) => format!("op:{operator}"),
+            Account::Wallet(_) => account.to_string(),
+        };
+        Self {
+            store: store.clone(),
+            operator: account.operator(),
+            read: Some((dataset, owner)),
+            next: Timestamp::default(),
+        }
+    }
+
+    /// Fails with 403 if the operator is suspended or does not exist, and with the 404 of a missing part if the dataset
+    /// is taken down for the account.
+    pub(crate) async fn check(&mut self, now: Timestamp) -> Result<(), ApiError> {
+        if let Some(operator) = self.operator {
+            let operator = self.store.operator(operator).await?;
+            // A deleted operator is treated like a suspended one.
+            if operator.is_none_or(|operator| operator.suspended.is_some()) {
+                let message = "the account of the operator that this address was handed out to is suspended";
+                return Err(ApiError::new(Kind::Forbidden, "account_suspended", message));
+            }
+        }
+        if let Some((dataset, owner)) = &self.read
+            && self.store.moderation().parts_are_hidden(*dataset, owner).await?
+        {
+            return Err(no_part());
+        }
+        self.next = now.plus(CACHE_LIFETIME);
+        Ok(())
+    }
+
+    /// Repeats the check during a transfer, at most once a second. An unavailable database does not end the transfer.
+    pub(crate) async fn check_again(&mut self, now: Timestamp) -> Result<(), ApiError> {
+        if now < self.next {
+            return Ok(());
+        }
+        match self.check(now).await {
+            // An outage of the database would otherwise end every long transfer. A suspension takes effect a second after
+            // the outage.
+            Err(error) if error.kind() == Kind::Unavailable => {
+                self.next = now.plus(CACHE_LIFETIME);
+                Ok(())
+            }
+            checked => checked,
+        }
+    }
+}
+
+/// Returns the 404 for a part that does not exist, or that the account may not know of.
+pub(crate) fn no_part() -> ApiError {
+    ApiError::not_found("the part does not exist any more")
+}

@@ -1,0 +1,201 @@
+//! Handles to the parts of the service that operations use.
+//!
+//! Invariant: a process has one [`Process`], which all clones of its [`App`] share, so no counter exists twice.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use catalog::Catalog;
+use operators::knowledge::Embedder;
+use operators::screen::Screener;
+use pay::Tariff;
+use store::Store;
+use tokio::sync::Semaphore;
+use types::Clock;
+use types::trace::Propagator;
+
+use crate::apps::Apps;
+use crate::config::{Config, Limits};
+use crate::ids::RequestIds;
+use crate::state::backlog::Backlog;
+use crate::state::bodies::Bodies;
+use crate::state::caches::Caches;
+use crate::state::direct::{DirectParts, PresignedEgress};
+use crate::state::drain::Drain;
+use crate::state::egress::Egress;
+use crate::state::entitlement_cache::Entitlements;
+use crate::state::feed_head::FeedHead;
+use crate::state::holder_limit::HolderLimit;
+use crate::state::kept::Kept;
+use crate::state::leaderboard::Leaderboard;
+use crate::state::limit::{Limiter, Rule, Source};
+use crate::state::links::Links;
+use crate::state::open_files::OpenFiles;
+use crate::state::payment_services::PaymentPlane;
+use crate::state::readers::Readers;
+use crate::state::relay::Relay;
+use crate::state::sandbox::Sandbox;
+use crate::state::search::Searching;
+use crate::state::storage_cache::StorageUsageCache;
+use crate::state::sweeper_config::SweeperConfig;
+use crate::state::upload_services::UploadServices;
+use crate::state::usage::Usage;
+use crate::state::validation::Validation;
+use crate::state::waiters::Waiters;
+
+const MINUTE: Duration = Duration::from_mins(1);
+/// Dry runs judged at the same time in this process.
+const DRY_RUNS: usize = 2;
+/// Answers, exports and parts of one operator at the same time, each counted for itself. Further ones wait.
+const MAX_CONCURRENT_PER_OPERATOR: usize = 8;
+/// Answers with events of the feed to one address at the same time.
+const FOLLOWERS: usize = 8;
+/// Disk operations (writes and renames of parts) at the same time. Further ones wait, and so do their senders.
+const PART_WRITES: usize = 16;
+
+/// Dependencies of the operations. Clones are cheap and share all state.
+#[derive(Clone, Debug)]
+pub struct App {
+    /// Database of the marketplace plane.
+    pub store: Store,
+    /// Reads the versions of the tables.
+    pub catalog: Catalog,
+    /// Appends a submission to the log right after its transaction was committed.
+    pub relay: Relay,
+    /// Registry of the requests that wait for an outcome.
+    pub waiters: Waiters,
+    /// Judges the records of public projects by a model, in dry runs.
+    pub screener: Arc<dyn Screener>,
+    /// Source of time for every operation.
+    pub clock: Arc<dyn Clock>,
+    /// Writes the trace context into messages, so that traces cross processes.
+    pub propagator: Arc<dyn Propagator>,
+    /// Runs SQL queries, in this process or in another.
+    pub sandbox: Arc<dyn Sandbox>,
+    /// Counts the bytes sent to each operator.
+    pub egress: Egress,
+    /// Counts uses of the service by kind and UTC day, such as searches.
+    pub usage: Usage,
+    /// Storage of the parts of uploads, and their progress.
+    pub uploads: UploadServices,
+    /// Schedule by which the sweeper appends open contributions again.
+    pub sweeper: Arc<SweeperConfig>,
+    /// Count of the acknowledged contributions without an outcome. A background task refreshes it from the database.
+    pub backlog: Backlog,
+    /// State of the reviews of units. A background task reads it from the database.
+    pub validation: Validation,
+    /// Authorization server for apps.
+    pub apps: Apps,
+    /// Public address, proxies, terms and sign-up.
+    pub config: Arc<Config>,
+    /// Limits on sizes, rates and times.
+    pub limits: Arc<Limits>,
+    /// Prices, fee and free figures of the platform.
+    pub pay: Arc<Tariff>,
+    /// Money that is taken by x402, and who settles it.
+    pub payments: Arc<PaymentPlane>,
+    /// Set while the replica shuts down: `/drainz` then answers 503, so that load balancers send no new calls.
+    pub drain: Drain,
+    /// Counts calls per address, for the limits.
+    pub limiter: Arc<Limiter>,
+    /// Signs addresses of parts at the bucket. `None` where this service serves the parts.
+    pub direct: Option<Arc<dyn DirectParts>>,
+    /// Counters and permits that belong to this process alone.
+    pub process: Arc<Process>,
+}
+
+/// Counters, limits and permits of one process, which it shares with no other replica.
+#[derive(Debug)]
+pub struct Process {
+    /// Limit on calls per address and minute.
+    pub(crate) calls: Rule,
+    /// Source of the ids of requests.
+    pub(crate) request_ids: RequestIds,
+    /// Rows, pages and texts that are answered again without a look-up.
+    pub(crate) caches: Caches,
+    /// Purchases of operators, which are remembered for a minute.
+    pub(crate) entitlements: Entitlements,
+    /// Sizes of what operators store.
+    pub(crate) storage: StorageUsageCache,
+    /// Memory reserved for the bodies of requests, per operator or address and in total.
+    pub(crate) bodies: Arc<Bodies>,
+    /// Permits for dry runs. They are few, so that dry runs never take every core from the merges.
+    pub(crate) dry_runs: Arc<Semaphore>,
+    /// Permits of each operator for answers that count as egress and are whole in memory. A permit is returned when its
+    /// answer has been sent.
+    pub(crate) answers: HolderLimit,
+    /// Permits of each operator for exports.
+    pub(crate) exports: HolderLimit,
+    /// Permits of each operator for the receipt of parts.
+    pub(crate) parts: HolderLimit,
+    /// Permits for disk operations (writes and renames of parts).
+    pub(crate) part_writes: Semaphore,
+    /// Rankings of agents by points.
+    pub(crate) leaderboard: Leaderboard,
+    /// Operators that read datasets of others.
+    pub readers: Readers,
+    /// Map of the site, as XML.
+    pub(crate) site_map: Kept<Bytes>,
+    /// Newest number of the public feed.
+    pub(crate) newest: FeedHead,
+    /// Permits of each address to follow the feed.
+    pub(crate) followers: HolderLimit<Source>,
+    /// Index of the search.
+    pub searching: Searching,
+    /// Signs the addresses of parts that this service serves.
+    pub(crate) links: Links,
+    /// State of the open files, for the probes.
+    pub(crate) open_files: OpenFiles,
+    /// The addresses at the bucket that were handed out lately, so that egress is counted once for each.
+    pub(crate) presigned_egress: PresignedEgress,
+}
+
+impl Process {
+    /// Creates them for the given limits. All counters start at zero and all permits are free.
+    pub fn new(limits: &Limits) -> Self {
+        Self {
+            calls: Rule {
+                // The names are part of the keys of the shared counters, so all replicas must use the same.
+                name: "calls",
+                limit: limits.calls_per_ip_per_minute,
+                window: MINUTE,
+            },
+            request_ids: RequestIds::default(),
+            caches: Caches::new(limits.remembered_bytes),
+            entitlements: Entitlements::default(),
+            storage: StorageUsageCache::default(),
+            bodies: Arc::new(Bodies::new(limits.operator_body_bytes, limits.bodies_bytes)),
+            // Shared by all callers: the processor is the resource here, and not the share of an operator.
+            dry_runs: Arc::new(Semaphore::new(DRY_RUNS)),
+            answers: HolderLimit::new(MAX_CONCURRENT_PER_OPERATOR),
+            exports: HolderLimit::new(MAX_CONCURRENT_PER_OPERATOR),
+            parts: HolderLimit::new(MAX_CONCURRENT_PER_OPERATOR),
+            part_writes: Semaphore::new(PART_WRITES),
+            leaderboard: Leaderboard::default(),
+            readers: Readers::default(),
+            site_map: Kept::default(),
+            newest: FeedHead::default(),
+            followers: HolderLimit::new(FOLLOWERS),
+            searching: Searching::default(),
+            links: Links::default(),
+            open_files: OpenFiles::default(),
+            presigned_egress: PresignedEgress::default(),
+        }
+    }
+
+    /// Returns them with the state of the open files that a task keeps.
+    #[must_use]
+    pub fn with_open_files(self, open_files: OpenFiles) -> Self {
+        Self { open_files, ..self }
+    }
+
+    /// Returns them with a maker of vectors for the search.
+    #[must_use]
+    pub fn with_embedder(self, embedder: Option<Arc<dyn Embedder>>) -> Self {
+        Self {
+            searching: Searching::new(embedder),
+            ..self
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! What this process remembers, so that most reads ask no database and render nothing.
+//!
+//! | Memory | Until |
+//! |-|-|
+//! | owners of credentials, projects, their answers | half a second is over, or this process changes them ([`fresh`]) |
+//! | pages of records | the memory is full: a page never changes, since its key has the content root |
+//! | texts about the service | the process ends: they depend on its configuration only |
+//!
+//! Invariants:
+//! - Nothing here decides on access. Callers ask `entitlement` and `auth` each time, with what is remembered.
+//! - A project that is private is remembered for its operator alone, so it takes the same time for everybody else as a
+//!   slug that names nothing.
+
+mod bounded;
+mod fresh;
+mod lookups;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use catalog::Root;
+use parking_lot::{Mutex, RwLock};
+use store::{Principal, Project, Store};
+use types::{DatasetId, OperatorId, Version};
+
+use self::bounded::Bounded;
+use self::fresh::{Fresh, Remembered};
+use crate::state::page_size::PageSize;
+
+/// Slug of a project, and the operator that alone may see it; `None` for a public one.
+type Name = (String, Option<OperatorId>);
+
+/// A project as `GET /projects/{slug}` answers it.
+#[derive(Debug)]
+pub(crate) struct ProjectView {
+    /// The project, by which access is decided.
+    pub(crate) project: Project,
+    /// The answer.
+    pub(crate) body: Bytes,
+}
+
+/// Key of a page of records. The content root is part of it, because an accepted loss of history frees the numbers of
+/// versions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct PageKey {
+    pub(crate) dataset: DatasetId,
+    pub(crate) version: Version,
+    pub(crate) root: Root,
+    pub(crate) offset: u64,
+    pub(crate) limit: u32,
+    pub(crate) size: PageSize,
+}
+
+/// What a process remembers.
+pub(crate) struct Caches {
+    principals: Fresh<[u8; 32], Arc<Principal>>,
+    projects: Fresh<Name, Arc<Project>>,
+    views: Fresh<Name, Arc<ProjectView>>,
+    pages: Mutex<Bounded<PageKey, Bytes>>,
+    texts: RwLock<HashMap<&'static str, Bytes>>,
+}
+
+impl Remembered for Arc<Principal> {
+    fn project(&self) -> Option<DatasetId> {
+        None
+    }
+
+    fn bytes(&self) -> usize {
+        let name = match &**self {
+            Principal::Agent { name, .. } => name.len(),
+            Principal::Operator { .. } | Principal::Claimed { .. } => 0,
+        };
+        size_of::<Principal>() + name
+    }
+}
+
+impl Remembered for Arc<Project> {
+    fn project(&self) -> Option<DatasetId> {
+        Some(self.id)
+    }
+
+    fn bytes(&self) -> usize {
+        project_bytes(self)
+    }
+}
+
+impl Remembered for Arc<ProjectView> {
+    fn project(&self) -> Option<DatasetId> {
+        Some(self.project.id)
+    }
+
+    fn bytes(&self) -> usize {
+        project_bytes(&self.project) + self.body.len()
+    }
+}
+
+/// Returns the memory that a project takes, with its name as a key. Its short texts are counted as a constant.
+fn project_bytes(project: &Project) -> usize {
+    const SHORT: usize = 512;
+    size_of::<Project>() + SHORT + project.readme.len() + project.contract_json.len() + project.title.len()
+}
+
+impl Caches {
+    /// Creates empty ones that take at most `most` bytes together; with 0 the database is asked each time.
+    pub(crate) fn new(most: usize) -> Self {
+        Self {
+            // Pages are the most expensive to make, and an answer with versions is larger than the row it is made
+            // from.
+            principals: Fresh::new(most / 8),
+            projects: Fresh::new(most / 8),
+            views: Fresh::new(most / 4),
+            pages: Mutex::new(Bounded::new(most / 2)),
+            texts: RwLock::default(),
+        }
+    }
+
+    /// Returns the page of this key.
+    pub(crate) fn page(&self, key: &PageKey) -> Option<Bytes> {
+        self.pages.lock().get(key)
+    }
+
+    /// Remembers a page.
+    pub(crate) fn remember_page(&self, key: PageKey, page: &Bytes) {
+        let bytes = page.len() + size_of::<(PageKey, Bytes)>();
+        self.pages.lock().insert(key, page.clone(), bytes);
+    }
+
+    /// Returns the text of this name, which `make` returns the first time.
+    pub(crate) fn text<E>(&self, name: &'static str, make: impl FnOnce() -> Result<Bytes, E>) -> Result<Bytes, E> {
+        // The guard of the first look-up is gone before the lock is taken for writing.
+        let known = self.texts.read().get(name).cloned();
+        if let Some(text) = known {
+            return Ok(text);
+        }
+        // Two calls at the start may both make it. The texts are equal, and no lock is held meanwhile.
+        let text = make()?;
+        self.texts.write().insert(name, text.clone());
+        Ok(text)
+    }
+}
+
+/// Shows nothing of what is remembered.
+impl fmt::Debug for Caches {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Caches")
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,286 @@
+//! The index of the search of this replica, and the task that keeps it at the database.
+//!
+//! Invariant: the index only proposes. What an answer shows is read from the database when it answers, so a unit that is
+//! retired, superseded or taken down is in no answer, however old the index is.
+
+mod model;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use operators::knowledge::Embedder;
+use parking_lot::RwLock;
+use search::{Document, Facts, Index, Key, Price};
+use store::{Project, Store, Unit};
+use tokio_util::sync::CancellationToken;
+use types::unit::Judge;
+use types::vocabulary::{Access, ItemKind};
+use types::{DatasetId, UnitId};
+
+use self::model::Model;
+use crate::error::ApiError;
+use crate::periodic::Rounds;
+use crate::price::dataset_price;
+
+/// Interval at which changes are read.
+const FOLLOW_INTERVAL: Duration = Duration::from_millis(250);
+/// Changes and documents read at a time.
+const READ: u32 = 1_000;
+
+/// The index of this process. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct Searching {
+    current: Arc<RwLock<Option<Current>>>,
+    model: Option<Arc<Model>>,
+}
+
+/// An index, and the last change and the last merge that it contains.
+#[derive(Clone, Debug)]
+struct Current {
+    index: Arc<Index>,
+    seq: i64,
+    /// Number in the feed.
+    merge: i64,
+}
+
+/// The index could not be brought to the present.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Failure of the database.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// Failure of the index.
+    #[error(transparent)]
+    Index(#[from] search::Error),
+    /// A task was stopped.
+    #[error("the task was stopped")]
+    Stopped(#[from] tokio::task::JoinError),
+}
+
+impl Searching {
+    /// Creates a search that has not read anything. Without an embedder, meanings are compared by hashed words.
+    pub fn new(embedder: Option<Arc<dyn Embedder>>) -> Self {
+        Self {
+            current: Arc::default(),
+            model: embedder.map(|embedder| Arc::new(Model::new(embedder))),
+        }
+    }
+
+    /// Returns the vector of a query by the model, with the name of the model; `None` where hashed words are used.
+    pub(crate) async fn vector(&self, text: &str) -> Option<(Vec<f32>, Judge)> {
+        let model = self.model.as_ref()?;
+        let vector = model.query(text).await?;
+        Some((vector, model.judge()))
+    }
+
+    /// Gives documents the vectors of the model that are missing.
+    pub(crate) async fn fill(&self, store: &Store) -> Result<(), Error> {
+        let index = self.current.read().as_ref().map(|current| Arc::clone(&current.index));
+        match (&self.model, index) {
+            (Some(model), Some(index)) => model.fill(store, &index).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the index.
+    ///
+    /// # Errors
+    /// 503 while it is being built for the first time.
+    pub(crate) fn index(&self) -> Result<Arc<Index>, ApiError> {
+        let current = self.current.read();
+        let index = current.as_ref().map(|current| Arc::clone(&current.index));
+        index.ok_or_else(|| ApiError::unavailable("the index of the search is not built yet").code("search_not_ready"))
+    }
+
+    /// Reads the changes since the last call into the index; the first call builds it.
+    pub async fn refresh(&self, store: &Store) -> Result<(), Error> {
+        let current = self.current.read().clone();
+        // The old index answers until the new one is built.
+        // Slots are never used again, so an index with much change is built anew while the old one
+        // answers.
+        let Some(current) = current.filter(|current| !current.index.is_mostly_dead()) else {
+            let built = build(store, self.model.as_ref().map(|model| model.dimensions())).await?;
+            *self.current.write() = Some(built);
+            return Ok(());
+        };
+        // Kept apart until the commit: after a failure the same changes are read again.
+        let mut seq = current.seq;
+        loop {
+            let changes = store.searching().changes_after(seq, READ).await?;
+            let Some(last) = changes.last() else { break };
+            seq = last.seq;
+            let mut units = Vec::new();
+            let mut datasets = Vec::new();
+            for change in changes {
+                // The old text goes at once; what is still shown is added below.
+                current.index.remove(&Key {
+                    kind: change.kind,
+                    id: change.item.clone(),
+                });
+                match change.kind {
+                    ItemKind::Unit => units.push(change.item),
+                    ItemKind::Dataset => datasets.push(change.item),
+                }
+            }
+            let searching = store.searching();
+            let (units, datasets) = tokio::try_join!(searching.units(&units), searching.datasets(&datasets))?;
+            let documents = units.iter().map(unit).chain(datasets.iter().map(dataset)).collect();
+            put(&current.index, documents).await?;
+        }
+        // A merge changes no word, only the time by which a dataset is ordered and filtered, so nothing is indexed anew.
+        let mut merge = current.merge;
+        loop {
+            let merges = store.feed().merges_after(merge, READ).await?;
+            if merges.seq == merge {
+                break;
+            }
+            merge = merges.seq;
+            for (id, at) in merges.of {
+                let kind = ItemKind::Dataset;
+                current.index.set_time(&Key { kind, id }, at);
+            }
+        }
+        if seq != current.seq {
+            let index = Arc::clone(&current.index);
+            tokio::task::spawn_blocking(move || index.commit()).await??;
+        }
+        if (seq, merge) != (current.seq, current.merge) {
+            *self.current.write() = Some(Current { seq, merge, ..current });
+        }
+        Ok(())
+    }
+
+    /// Keeps the index at the database until `stop`.
+    pub async fn run(self, store: Store, stop: CancellationToken) {
+        tokio::join!(self.follow(&store, &stop), self.keep_filled(&store, &stop));
+    }
+
+    /// Makes vectors beside the index, which must not wait for a model.
+    async fn keep_filled(&self, store: &Store, stop: &CancellationToken) {
+        if self.model.is_none() {
+            return;
+        }
+        let filling = async {
+            let mut rounds = Rounds::every(FOLLOW_INTERVAL, stop);
+            while rounds.next().await {
+                if let Err(error) = self.fill(store).await {
+                    tracing::warn!(
+                        error = &error as &dyn std::error::Error,
+                        "cannot give documents of the search their vectors; trying again"
+                    );
+                }
+            }
+        };
+        stop.run_until_cancelled(filling).await;
+    }
+
+    async fn follow(&self, store: &Store, stop: &CancellationToken) {
+        let mut rounds = Rounds::every(FOLLOW_INTERVAL, stop);
+        while rounds.next().await {
+            if let Err(error) = self.refresh(store).await {
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "cannot read changes into the index of the search; trying again"
+                );
+                // A failed change may be half applied.
+                if matches!(error, Error::Index(_)) {
+                    *self.current.write() = None;
+                }
+            }
+        }
+    }
+}
+
+/// Builds an index of everything that is shown.
+async fn build(store: &Store, dimensions: Option<usize>) -> Result<Current, Error> {
+    let searching = store.searching();
+    // Read first, so that a change during the build is read again.
+    let seq = searching.last_change().await?;
+    let merge = store.feed().last().await?;
+    let index = Arc::new(tokio::task::spawn_blocking(move || Index::with_model(dimensions)).await??);
+    let mut after: Option<UnitId> = None;
+    loop {
+        let units = searching.units_after(after, READ).await?;
+        let Some(last) = units.last() else { break };
+        after = Some(last.chain.id);
+        put(&index, units.iter().map(unit).collect()).await?;
+    }
+    let mut after: Option<DatasetId> = None;
+    loop {
+        let datasets = searching.datasets_after(after, READ).await?;
+        let Some(last) = datasets.last() else { break };
+        after = Some(last.id);
+        put(&index, datasets.iter().map(dataset).collect()).await?;
+    }
+    let committing = Arc::clone(&index);
+    tokio::task::spawn_blocking(move || committing.commit()).await??;
+    Ok(Current { index, seq, merge })
+}
+
+async fn put(index: &Arc<Index>, documents: Vec<Document>) -> Result<(), Error> {
+    if documents.is_empty() {
+        return Ok(());
+    }
+    let index = Arc::clone(index);
+    tokio::task::spawn_blocking(move || index.put_all(&documents)).await??;
+    Ok(())
+}
+
+fn unit(unit: &Unit) -> Document {
+    let price = match unit.chain.price_micro {
+        Some(0) => Price::Free,
+        None => Price::WithKey,
+        Some(_) => Price::Priced,
+    };
+    Document {
+        key: Key {
+            kind: ItemKind::Unit,
+            id: unit.chain.id.to_string(),
+        },
+        title: unit.title.clone(),
+        terms: vec![unit.category.clone()],
+        body: unit.body.clone(),
+        source: unit.source_declaration.clone(),
+        facts: Facts {
+            category: Some(unit.category.clone()),
+            license: unit.chain.license.clone(),
+            language: Some(unit.language),
+            price,
+            trial_sale: unit.chain.trial_sale,
+            published_at: unit.published_at.unwrap_or(unit.submitted_at),
+            score: unit.scores.as_ref().map_or(0, |(scores, _)| u32::from(scores.total)),
+        },
+    }
+}
+
+fn dataset(project: &Project) -> Document {
+    let price = match project.access {
+        // Records of a public dataset need a key, though they cost nothing.
+        Access::Public => Price::WithKey,
+        Access::Paid if dataset_price(project.price_micro).0 == 0 => Price::Free,
+        Access::Paid => Price::Priced,
+    };
+    let fields = serde_json::from_str::<serde_json::Value>(&project.contract_json).ok();
+    let names = fields.as_ref().and_then(|contract| contract["fields"].as_array());
+    let names = names.into_iter().flatten().filter_map(|field| field["name"].as_str());
+    let terms = project.tags.iter().cloned().chain([project.slug.clone()]);
+    Document {
+        key: Key {
+            kind: ItemKind::Dataset,
+            id: project.id.to_string(),
+        },
+        title: project.title.clone(),
+        terms: terms.chain(names.map(str::to_owned)).collect(),
+        body: project.readme.clone(),
+        source: String::new(),
+        facts: Facts {
+            category: None,
+            license: project.license.clone(),
+            language: None,
+            price,
+            trial_sale: project.trial_sale,
+            published_at: project.updated_at,
+            score: 0,
+        },
+    }
+}

@@ -1,0 +1,302 @@
+//! Input of an operation: path, query, headers and body as one object.
+//!
+//! Invariant: a member has one place in a request. In any other place it is refused, so a body cannot override the
+//! path.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use axum::RequestPartsExt as _;
+use axum::body::{Body, HttpBody as _};
+use axum::extract::{Query, RawPathParams};
+use bytes::Bytes;
+use http::header::{self, HeaderMap, HeaderValue};
+use http::request::Parts;
+use serde_json::{Map, Value};
+use types::json::LostDigits;
+
+use super::{body, takes_body};
+use crate::call::answer::FORM;
+use crate::call::operation::{Input, Operation};
+use crate::call::schema::{coerce, takes, whole};
+use crate::call::spec::{ParamLocation, Surface};
+use crate::config::Limits;
+use crate::error::{ApiError, Detail};
+use crate::state::bodies::Reservation;
+
+/// Field of every form that carries the token of the session.
+const FORM_TOKEN: &str = "form_token";
+
+/// Reads the input of `operation`, its body into the reservation. Fails if the path is no text; any other violation is
+/// in the input.
+pub(super) async fn read(
+    operation: &Operation,
+    parts: &mut Parts,
+    body: &mut Body,
+    limits: &Limits,
+    reservation: Reservation,
+) -> Result<Input, ApiError> {
+    let mut reader = Reader {
+        operation,
+        input: Map::new(),
+        raw_body: None,
+        form_token: None,
+        details: Vec::new(),
+    };
+    reader.path(parts).await?;
+    // The path names the item. Its visibility decides if the caller learns of a violation in the rest.
+    let refused = match reader.rest(parts, body, limits, reservation).await {
+        Err(error) => Some(error),
+        // All violations are collected, so that a caller can repair them in one step.
+        Ok(()) if reader.details.is_empty() => None,
+        Ok(()) => Some(ApiError::invalid_all(reader.details)),
+    };
+    Ok(Input {
+        members: reader.input,
+        body: reader.raw_body,
+        refused,
+        form_token: reader.form_token,
+    })
+}
+
+struct Reader<'a> {
+    operation: &'a Operation,
+    input: Map<String, Value>,
+    /// The body, if the input contains an outline of it.
+    raw_body: Option<Bytes>,
+    /// Token of the session, if a form carries one.
+    form_token: Option<String>,
+    details: Vec<Detail>,
+}
+
+impl Reader<'_> {
+    async fn path(&mut self, parts: &mut Parts) -> Result<(), ApiError> {
+        if !self.operation.spec.path.contains('{') {
+            return Ok(());
+        }
+        // A path that is not valid text names nothing, so the answer is 404.
+        let segments: RawPathParams = parts
+            .extract()
+            .await
+            .map_err(|_rejection| ApiError::not_found("there is nothing at this path"))?;
+        for (name, text) in &segments {
+            self.put_text(name, text);
+        }
+        Ok(())
+    }
+
+    /// Reads what follows the path. A body is read only if the operation has one.
+    async fn rest(
+        &mut self,
+        parts: &Parts,
+        body: &mut Body,
+        limits: &Limits,
+        reservation: Reservation,
+    ) -> Result<(), ApiError> {
+        if !self.operation.spec.opaque {
+            self.query(parts)?;
+        }
+        self.headers(&parts.headers);
+        let spec = &self.operation.spec;
+        // The form of a page without members still carries the token of its session.
+        let is_form = spec.takes == [FORM];
+        if !takes_body(&parts.method) || !(self.operation.has_body() || is_form) {
+            return Ok(());
+        }
+        // A request without a body needs no media type.
+        if !body.is_end_stream() {
+            media_type(&parts.headers, spec.takes)?;
+        }
+        let limit = spec.body.limit(limits);
+        let patience = Duration::from_secs(limits.body_patience_seconds.into());
+        let bytes = body::read(&parts.headers, body, limit, reservation, patience).await?;
+        self.body(&parts.headers, &bytes)
+    }
+
+    fn query(&mut self, parts: &Parts) -> Result<(), ApiError> {
+        let Query(pairs) = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri)
+            .map_err(|_rejection| ApiError::invalid("", "has a query that is not URL-encoded"))?;
+        let spec = &self.operation.spec;
+        let mut seen = HashSet::new();
+        for (name, text) in &pairs {
+            let is_known = self.operation.input.property(name).is_some();
+            // Links to pages and documents grow parameters on the way that mean nothing to this service.
+            if !is_known && (spec.lenient || spec.surface == Surface::Page) {
+                continue;
+            }
+            // Repeated parameters are refused, since readers disagree on which of them counts.
+            if !seen.insert(name) {
+                self.refuse(name, "must be given once");
+            } else if !is_known {
+                self.refuse(name, "is not a known query parameter");
+            } else if self.operation.spec.location_of(name) == ParamLocation::Query {
+                self.put_text(name, text);
+            } else {
+                self.refuse(name, "is not a query parameter");
+            }
+        }
+        Ok(())
+    }
+
+    fn headers(&mut self, headers: &HeaderMap) {
+        for (name, header) in self.operation.spec.headers {
+            let values = headers.get_all(*header).iter().map(HeaderValue::to_str);
+            let Ok(values) = values.collect::<Result<Vec<_>, _>>() else {
+                self.refuse(name, "must have visible ASCII characters only");
+                continue;
+            };
+            let schema = self.operation.input.property(name);
+            match *values {
+                [] => {}
+                // A list may be given in several headers (RFC 9110 section 5.3).
+                _ if schema.is_some_and(|schema| takes(schema, "array")) => {
+                    self.input.insert((*name).to_owned(), values.into());
+                }
+                [text] => self.put_text(name, text),
+                _ => self.refuse(name, "must be given once"),
+            }
+        }
+    }
+
+    fn body(&mut self, headers: &HeaderMap, bytes: &Bytes) -> Result<(), ApiError> {
+        if headers
+            .get(header::CONTENT_ENCODING)
+            .is_some_and(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity"))
+        {
+            // A compressed body could exceed every limit after decompression.
+            return Err(ApiError::invalid("", "must have a body without Content-Encoding"));
+        }
+        if self.operation.spec.opaque {
+            self.raw_body = Some(bytes.clone());
+            return Ok(());
+        }
+        // A body of white space counts as none. The schema then reports the members that are missing.
+        if bytes.iter().all(u8::is_ascii_whitespace) {
+            return Ok(());
+        }
+        if self.operation.spec.takes == [FORM] {
+            return self.form(bytes);
+        }
+        let outline = self.operation.spec.raw_body_member;
+        let outline = outline.and_then(|member| types::json::outline(bytes, member));
+        let members = if let Some(outline) = outline {
+            self.raw_body = Some(bytes.clone());
+            outline
+        } else {
+            match types::json::parse(bytes).map_err(malformed)? {
+                Value::Object(members) => members,
+                _ => return Err(ApiError::invalid("", "must have a JSON object as its body")),
+            }
+        };
+        check_digits(self.operation, bytes)?;
+        for (name, value) in members {
+            match self.operation.spec.location_of(&name) {
+                ParamLocation::Body => {
+                    let value = match self.operation.input.property(&name) {
+                        Some(schema) => whole(schema, value),
+                        None => value,
+                    };
+                    self.input.insert(name, value);
+                }
+                ParamLocation::Path => self.refuse(&name, "is in the path and must not be in the body"),
+                ParamLocation::Query => self.refuse(&name, "is a query parameter and must not be in the body"),
+                ParamLocation::Header(header) => {
+                    self.refuse(&name, format!("is the header {header} and must not be in the body"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a body that a browser's form made.
+    fn form(&mut self, bytes: &Bytes) -> Result<(), ApiError> {
+        let pairs: Vec<(String, String)> = serde_urlencoded::from_bytes(bytes)
+            .map_err(|_malformed| ApiError::invalid("", "must have a URL-encoded form as its body"))?;
+        let mut seen = HashSet::new();
+        for (name, text) in &pairs {
+            let schema = self.operation.input.property(name);
+            // A group of checkboxes sends its name once for each that is checked.
+            let is_list = schema.is_some_and(|schema| takes(schema, "array"));
+            if !seen.insert(name) && !is_list {
+                self.refuse(name, "must be given once");
+            } else if name == FORM_TOKEN {
+                self.form_token = Some(text.clone());
+            } else if self.operation.spec.location_of(name) != ParamLocation::Body {
+                self.refuse(name, "is not a field of the form");
+            } else if is_list {
+                let list = self
+                    .input
+                    .entry(name.as_str())
+                    .or_insert_with(|| Value::Array(Vec::new()));
+                if let Value::Array(items) = list {
+                    items.push(text.as_str().into());
+                }
+            } else {
+                self.put_text(name, text);
+            }
+        }
+        Ok(())
+    }
+
+    fn put_text(&mut self, name: &str, text: &str) {
+        let value = match self.operation.input.property(name) {
+            Some(schema) => coerce(schema, text),
+            None => Value::String(text.to_owned()),
+        };
+        self.input.insert(name.to_owned(), value);
+    }
+
+    fn refuse(&mut self, name: &str, problem: impl Into<String>) {
+        let mut path = String::new();
+        types::json::push_pointer(&mut path, name);
+        self.details.push(Detail {
+            path,
+            problem: problem.into(),
+        });
+    }
+}
+
+/// Refuses a body, which is strict JSON, with numbers of which a double drops digits, if the operation says so.
+pub(super) fn check_digits(operation: &Operation, body: &[u8]) -> Result<(), ApiError> {
+    if !operation.spec.keeps_digits {
+        return Ok(());
+    }
+    let lost = types::json::check_digits(body);
+    if lost.is_empty() {
+        return Ok(());
+    }
+    let details = lost.into_iter().map(|lost| Detail {
+        problem: format!("must be {}, found {}", LostDigits::EXPECTED, lost.found()),
+        path: lost.path,
+    });
+    Err(ApiError::invalid_all(details.collect()).code("digits"))
+}
+
+/// Returns the 400 for a body that is not strict JSON.
+pub(super) fn malformed(error: types::json::JsonError) -> ApiError {
+    ApiError::invalid(error.path, format!("is not strict JSON: {}", error.problem)).code("malformed_json")
+}
+
+/// Refuses a body of a media type that the operation does not accept, or in an encoding other than UTF-8. A body
+/// without a type is taken for one of the first accepted type (RFC 9110 section 8.3).
+pub(super) fn media_type(headers: &HeaderMap, takes: &[&str]) -> Result<(), ApiError> {
+    let Some(given) = headers.get(header::CONTENT_TYPE) else {
+        return Ok(());
+    };
+    let mut parts = given.to_str().unwrap_or_default().split(';').map(str::trim);
+    let essence = parts.next().unwrap_or_default();
+    let is_text = parts.all(|parameter| match parameter.split_once('=') {
+        Some((name, value)) if name.eq_ignore_ascii_case("charset") => {
+            value.trim_matches('"').eq_ignore_ascii_case("utf-8")
+        }
+        _ => true,
+    });
+    if is_text && takes.iter().any(|taken| taken.eq_ignore_ascii_case(essence)) {
+        return Ok(());
+    }
+    let taken: Vec<_> = takes.iter().map(|taken| format!("`Content-Type: {taken}`")).collect();
+    Err(ApiError::invalid(
+        "",
+        format!("must have a body in UTF-8, sent with {}", taken.join(" or ")),
+    ))
+}

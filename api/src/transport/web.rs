@@ -1,0 +1,75 @@
+//! Browsers at the transport: the headers of pages, and pages for requests that failed.
+//!
+//! Invariant: no other site can frame a page.
+
+use http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use http::{Method, StatusCode};
+
+use crate::call::view::{Frame, View, chrome};
+use crate::call::visit::{CONSOLE, Visit, sign_in};
+use crate::error::ApiError;
+
+/// Code of the refusal that leads a browser to the sign-in page.
+const NOT_SIGNED_IN: &str = "not_signed_in";
+
+/// Returns true if the client wants a page rather than JSON or text.
+pub(crate) fn prefers_page(headers: &HeaderMap) -> bool {
+    // Browsers name HTML; programs that name JSON, or take anything, get JSON.
+    headers
+        .get(header::ACCEPT)
+        .and_then(|accept| accept.to_str().ok())
+        .is_some_and(|accept| {
+            let accept = accept.to_ascii_lowercase();
+            accept.contains("text/html") && !accept.contains("application/json")
+        })
+}
+
+/// Adds the headers that every page has, where the page has none of its own.
+pub(crate) fn protect(headers: &mut HeaderMap) {
+    let common = [
+        (header::CONTENT_SECURITY_POLICY, pages::CONTENT_SECURITY_POLICY),
+        (header::X_FRAME_OPTIONS, "DENY"),
+        // Pages have tokens in their addresses, which no other site may see. Browsers then still name this service as
+        // the origin of its own forms.
+        (header::REFERRER_POLICY, "same-origin"),
+        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    ];
+    for (name, value) in common {
+        headers.entry(name).or_insert(HeaderValue::from_static(value));
+    }
+}
+
+/// Returns the answer to a browser whose request failed: the sign-in page if that is what is missing, otherwise a page
+/// that says what happened.
+pub(crate) fn refusal(error: &ApiError, visit: &Visit, method: &Method, request_id: &str, frame: &Frame) -> View {
+    if error.machine_code() == NOT_SIGNED_IN {
+        // A form cannot be repeated by a redirect, so its sender begins at the console.
+        let next = if method == Method::GET {
+            visit.path.as_str()
+        } else {
+            CONSOLE
+        };
+        if let Ok(view) = View::see(&sign_in(next)) {
+            return view;
+        }
+    }
+    let body = error.body(request_id);
+    let page = pages::ErrorPage {
+        chrome: chrome(visit, None, frame),
+        status: error.status().as_u16(),
+        title: String::new(),
+        message: error.message().to_owned(),
+        what_next: body["hint"].as_str().unwrap_or_default().to_owned(),
+        // The body says when in seconds.
+        retry_at: body["retryAfter"]
+            .as_i64()
+            .map(|seconds| pages::Instant(frame.now.micros().saturating_add(seconds.saturating_mul(1_000_000)))),
+        request_id: request_id.to_owned(),
+        json: serde_json::to_string_pretty(&body).unwrap_or_default(),
+    };
+    let view = View::page(&page).unwrap_or_else(|_unrendered| View::empty(StatusCode::INTERNAL_SERVER_ERROR));
+    view.of_error(error)
+}
+
+#[cfg(test)]
+mod tests;
