@@ -3,6 +3,7 @@
 //! Invariant: a new edge between packages, or a new owner of an outside package, is a visible change of a list here.
 
 mod comments;
+mod doors;
 mod mutations;
 
 use std::collections::{BTreeMap, BTreeSet};
