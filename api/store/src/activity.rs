@@ -5,11 +5,11 @@
 //! - An entry is shown only while anybody may see its item.
 
 use sqlx::AnyConnection;
-use sqlx::any::AnyRow;
 use types::vocabulary::ActivityKind;
 use types::{AgentId, Timestamp};
 
-use crate::row::Columns;
+use crate::query::sql;
+use crate::row::{Columns, row};
 use crate::service_state;
 use crate::{Error, Store};
 
@@ -36,25 +36,27 @@ pub(crate) struct NewActivity {
     pub(crate) at: Timestamp,
 }
 
-/// An entry as shown.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Activity {
-    /// Number of the entry.
-    pub seq: i64,
-    /// Kind of the entry.
-    pub kind: ActivityKind,
-    /// Slug of the dataset, or id of the unit or request.
-    pub item: String,
-    /// Title of the item.
-    pub title: String,
-    /// Version of the dataset, or id of the unit's version; empty for none.
-    pub subject: String,
-    /// Records that a version added.
-    pub records: Option<u64>,
-    /// Name of the agent, unless a person acted or the agent is taken down.
-    pub agent: Option<String>,
-    /// Time of the event.
-    pub at: Timestamp,
+row! {
+    /// An entry as shown.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Activity {
+        /// Number of the entry.
+        pub seq: i64,
+        /// Kind of the entry.
+        pub kind: ActivityKind,
+        /// Slug of the dataset, or id of the unit or request.
+        pub item: String,
+        /// Title of the item.
+        pub title: String,
+        /// Version of the dataset, or id of the unit's version; empty for none.
+        pub subject: String,
+        /// Records that a version added.
+        pub records: Option<u64> = "accepted",
+        /// Name of the agent, unless a person acted or the agent is taken down.
+        pub agent: Option<String> = "agent_name",
+        /// Time of the event.
+        pub at: Timestamp,
+    }
 }
 
 /// Merges among entries of the feed.
@@ -105,21 +107,21 @@ impl Feed<'_> {
         self.0
             .read(async {
                 // The time is the project's, because an outcome that was late is not the last merge.
-                let rows = sqlx::query(
+                let rows = sql!(
                     "SELECT activity.seq AS seq, activity.item_id AS item_id, projects.updated_at AS updated_at
                      FROM activity
                      LEFT JOIN projects ON activity.kind = 'version' AND projects.id = activity.item_id
                      WHERE activity.seq > $1 ORDER BY activity.seq LIMIT $2",
+                    seq,
+                    limit
                 )
-                .bind(seq)
-                .bind(i64::from(limit))
-                .fetch_all(self.0.readers())
+                .rows(&mut self.0.readers())
                 .await?;
                 let mut merges = Merges { seq, of: Vec::new() };
                 for row in &rows {
-                    merges.seq = row.value("seq")?;
-                    if let Some(at) = row.time_optional("updated_at")? {
-                        merges.of.push((row.value("item_id")?, at));
+                    merges.seq = row.get("seq")?;
+                    if let Some(at) = row.get("updated_at")? {
+                        merges.of.push((row.get("item_id")?, at));
                     }
                 }
                 Ok(merges)
@@ -131,28 +133,17 @@ impl Feed<'_> {
     pub async fn last(&self) -> Result<i64, Error> {
         self.0
             .read(async {
-                sqlx::query("SELECT value FROM counters WHERE name = 'activity'")
-                    .fetch_one(self.0.readers())
+                sql!("SELECT value FROM counters WHERE name = 'activity'")
+                    .row(&mut self.0.readers())
                     .await?
-                    .value("value")
+                    .get("value")
             })
             .await
     }
 
     async fn shown(&self, condition: &'static str, seq: i64, limit: u32) -> Result<Vec<Activity>, Error> {
         let text = format!("{SHOWN} AND {condition} LIMIT $2");
-        self.0
-            .read(async {
-                sqlx::query(sqlx::AssertSqlSafe(text))
-                    .bind(seq)
-                    .bind(i64::from(limit))
-                    .fetch_all(self.0.readers())
-                    .await?
-                    .iter()
-                    .map(activity)
-                    .collect()
-            })
-            .await
+        self.0.all(sql!(sqlx::AssertSqlSafe(text), seq, limit)).await
     }
 }
 
@@ -161,27 +152,16 @@ pub(crate) async fn note(cx: &mut AnyConnection, new: &NewActivity) -> Result<()
     // The counter's row is locked until the commit, so entries become visible in the order of their
     // numbers and a reader that remembers a number misses none.
     let seq = service_state::next(cx, "activity").await?;
-    sqlx::query("INSERT INTO activity (seq, kind, item_id, subject, agent_id, at) VALUES ($1, $2, $3, $4, $5, $6)")
-        .bind(seq)
-        .bind(new.kind.as_str())
-        .bind(new.item.as_str())
-        .bind(new.subject.as_str())
-        .bind(new.agent.map(|agent| agent.to_string()))
-        .bind(new.at.micros())
-        .execute(cx)
-        .await?;
+    sql!(
+        "INSERT INTO activity (seq, kind, item_id, subject, agent_id, at) VALUES ($1, $2, $3, $4, $5, $6)",
+        seq,
+        new.kind,
+        new.item.as_str(),
+        new.subject.as_str(),
+        new.agent,
+        new.at
+    )
+    .run(cx)
+    .await?;
     Ok(())
-}
-
-fn activity(row: &AnyRow) -> Result<Activity, Error> {
-    Ok(Activity {
-        seq: row.value("seq")?,
-        kind: row.parsed("kind")?,
-        item: row.value("item")?,
-        title: row.value("title")?,
-        subject: row.value("subject")?,
-        records: row.number_optional("accepted")?,
-        agent: row.value("agent_name")?,
-        at: row.time("at")?,
-    })
 }

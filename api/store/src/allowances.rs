@@ -7,6 +7,7 @@ use sqlx::AnyConnection;
 use types::OperatorId;
 use types::vocabulary::AllowanceKind;
 
+use crate::query::sql;
 use crate::row::Columns;
 use crate::{Error, Store};
 
@@ -23,13 +24,15 @@ impl Store {
     /// Returns the use of an operator's allowance on a UTC day counted from 1970-01-01.
     pub async fn allowance_used(&self, operator: OperatorId, kind: AllowanceKind, day: i64) -> Result<u32, Error> {
         self.read(async {
-            sqlx::query("SELECT used FROM allowances WHERE operator_id = $1 AND kind = $2 AND day = $3")
-                .bind(operator.to_string())
-                .bind(kind.as_str())
-                .bind(day)
-                .fetch_optional(self.readers())
-                .await?
-                .map_or(Ok(0), |row| row.number("used"))
+            sql!(
+                "SELECT used FROM allowances WHERE operator_id = $1 AND kind = $2 AND day = $3",
+                operator,
+                kind,
+                day
+            )
+            .row_if_any(&mut self.readers())
+            .await?
+            .map_or(Ok(0), |row| row.get("used"))
         })
         .await
     }
@@ -48,18 +51,18 @@ pub(crate) async fn spend(
     }
     // Count and limit are one statement on the locked row: read first, two calls would both find room
     // for one.
-    let used = sqlx::query(
+    let used = sql!(
         "INSERT INTO allowances (operator_id, kind, day, used) VALUES ($1, $2, $3, 1)
          ON CONFLICT (operator_id, kind, day) DO UPDATE SET used = allowances.used + 1 WHERE allowances.used < $4
          RETURNING used",
+        operator,
+        kind,
+        allowance.day,
+        allowance.limit
     )
-    .bind(operator.to_string())
-    .bind(kind.as_str())
-    .bind(allowance.day)
-    .bind(i64::from(allowance.limit))
-    .fetch_optional(cx)
+    .row_if_any(cx)
     .await?;
-    used.map(|row| row.number("used")).transpose()
+    used.map(|row| row.get("used")).transpose()
 }
 
 /// Locks the row of a day until the transaction ends.
@@ -69,14 +72,14 @@ pub(crate) async fn lock(
     kind: AllowanceKind,
     day: i64,
 ) -> Result<(), Error> {
-    sqlx::query(
+    sql!(
         "INSERT INTO allowances (operator_id, kind, day, used) VALUES ($1, $2, $3, 0)
          ON CONFLICT (operator_id, kind, day) DO UPDATE SET used = allowances.used",
+        operator,
+        kind,
+        day
     )
-    .bind(operator.to_string())
-    .bind(kind.as_str())
-    .bind(day)
-    .execute(cx)
+    .run(cx)
     .await?;
     Ok(())
 }
@@ -89,12 +92,14 @@ pub(crate) async fn give_back(
     day: i64,
 ) -> Result<(), Error> {
     // To the day of the submission and not to today's, whose limit the call never used.
-    sqlx::query("UPDATE allowances SET used = used - 1 WHERE operator_id = $1 AND kind = $2 AND day = $3 AND used > 0")
-        .bind(operator.to_owned())
-        .bind(kind.as_str())
-        .bind(day)
-        .execute(cx)
-        .await?;
+    sql!(
+        "UPDATE allowances SET used = used - 1 WHERE operator_id = $1 AND kind = $2 AND day = $3 AND used > 0",
+        operator,
+        kind,
+        day
+    )
+    .run(cx)
+    .await?;
     Ok(())
 }
 
@@ -105,14 +110,14 @@ pub(crate) async fn take_back(
     kind: AllowanceKind,
     day: i64,
 ) -> Result<(), Error> {
-    sqlx::query(
+    sql!(
         "INSERT INTO allowances (operator_id, kind, day, used) VALUES ($1, $2, $3, 1)
          ON CONFLICT (operator_id, kind, day) DO UPDATE SET used = allowances.used + 1",
+        operator,
+        kind,
+        day
     )
-    .bind(operator.to_owned())
-    .bind(kind.as_str())
-    .bind(day)
-    .execute(cx)
+    .run(cx)
     .await?;
     Ok(())
 }

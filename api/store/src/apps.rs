@@ -19,6 +19,7 @@ use types::{AgentId, OperatorId, Timestamp};
 
 pub use connections::{AppConnection, ConnectedApp};
 
+use crate::query::{sql, tx};
 use crate::writer::Change;
 use crate::{Error, Store};
 
@@ -44,34 +45,32 @@ impl OAuth<'_> {
     /// Returns the number of rows.
     pub async fn prune(&self, now: Timestamp, kept: Timestamp, remembered: Timestamp) -> Result<u64, Error> {
         self.0
-            .write_aside(move |cx| {
-                Box::pin(async move {
-                    // Rows that refer to a connection go before it.
-                    const GONE: &str = "SELECT id FROM oauth_connections WHERE ends_at <= $1 OR ended_at <= $1";
-                    let of_gone = |table: &str| format!("DELETE FROM {table} WHERE connection_id IN ({GONE})");
-                    let mut removed = 0;
-                    for (statement, until) in [
-                        (of_gone("oauth_codes"), kept),
-                        (of_gone("oauth_refresh_tokens"), kept),
-                        (of_gone("oauth_access_tokens"), kept),
-                        (
-                            "DELETE FROM oauth_connections WHERE ends_at <= $1 OR ended_at <= $1".to_owned(),
-                            remembered.min(kept),
-                        ),
-                        (
-                            "DELETE FROM oauth_codes WHERE connection_id IS NULL AND expires_at <= $1".to_owned(),
-                            now,
-                        ),
-                        ("DELETE FROM oauth_access_tokens WHERE expires_at <= $1".to_owned(), now),
-                        ("DELETE FROM oauth_assertions WHERE until_at <= $1".to_owned(), now),
-                    ] {
-                        // The texts are those above.
-                        let statement = sqlx::query(sqlx::AssertSqlSafe(statement));
-                        removed += statement.bind(until.micros()).execute(&mut *cx).await?.rows_affected();
-                    }
-                    Ok(Change::Keep(removed))
-                })
-            })
+            .write_aside(tx!(async move |cx| {
+                // Rows that refer to a connection go before it.
+                const GONE: &str = "SELECT id FROM oauth_connections WHERE ends_at <= $1 OR ended_at <= $1";
+                let of_gone = |table: &str| format!("DELETE FROM {table} WHERE connection_id IN ({GONE})");
+                let mut removed = 0;
+                for (statement, until) in [
+                    (of_gone("oauth_codes"), kept),
+                    (of_gone("oauth_refresh_tokens"), kept),
+                    (of_gone("oauth_access_tokens"), kept),
+                    (
+                        "DELETE FROM oauth_connections WHERE ends_at <= $1 OR ended_at <= $1".to_owned(),
+                        remembered.min(kept),
+                    ),
+                    (
+                        "DELETE FROM oauth_codes WHERE connection_id IS NULL AND expires_at <= $1".to_owned(),
+                        now,
+                    ),
+                    ("DELETE FROM oauth_access_tokens WHERE expires_at <= $1".to_owned(), now),
+                    ("DELETE FROM oauth_assertions WHERE until_at <= $1".to_owned(), now),
+                ] {
+                    // The texts are those above.
+                    let statement = sql!(sqlx::AssertSqlSafe(statement));
+                    removed += statement.with(until).run(cx).await?;
+                }
+                Ok(Change::Keep(removed))
+            }))
             .await
     }
 
@@ -86,28 +85,26 @@ impl OAuth<'_> {
         most: u32,
     ) -> Result<u64, Error> {
         self.0
-            .write_aside(move |cx| {
-                Box::pin(async move {
-                    let removed = sqlx::query(
-                        "DELETE FROM oauth_clients WHERE id IN (
-                             SELECT id FROM oauth_clients
-                             WHERE (registered_at <= $1
-                                    OR registered_at <= $3 AND registered_at <= (
-                                        SELECT registered_at FROM oauth_clients
-                                        ORDER BY registered_at DESC LIMIT 1 OFFSET $4))
-                               AND id NOT IN (SELECT client_id FROM oauth_connections)
-                               AND id NOT IN (SELECT client_id FROM oauth_codes)
-                             ORDER BY registered_at LIMIT $2)",
-                    )
-                    .bind(unused_since.micros())
-                    .bind(i64::from(most))
-                    .bind(crowded_since.micros())
-                    .bind(i64::from(newest))
-                    .execute(cx)
-                    .await?;
-                    Ok(Change::Keep(removed.rows_affected()))
-                })
-            })
+            .write_aside(tx!(async move |cx| {
+                let removed = sql!(
+                    "DELETE FROM oauth_clients WHERE id IN (
+                     SELECT id FROM oauth_clients
+                     WHERE (registered_at <= $1
+                            OR registered_at <= $3 AND registered_at <= (
+                                SELECT registered_at FROM oauth_clients
+                                ORDER BY registered_at DESC LIMIT 1 OFFSET $4))
+                       AND id NOT IN (SELECT client_id FROM oauth_connections)
+                       AND id NOT IN (SELECT client_id FROM oauth_codes)
+                     ORDER BY registered_at LIMIT $2)",
+                    unused_since,
+                    most,
+                    crowded_since,
+                    newest
+                )
+                .run(cx)
+                .await?;
+                Ok(Change::Keep(removed))
+            }))
             .await
     }
 }
@@ -126,8 +123,8 @@ pub(crate) async fn end_all(cx: &mut AnyConnection, of: Of, now: Timestamp) -> R
             id.to_string(),
         ),
     };
-    sqlx::query(codes).bind(id.clone()).execute(&mut *cx).await?;
-    sqlx::query(connections).bind(id).bind(now.micros()).execute(cx).await?;
+    sql!(codes, id.clone()).run(cx).await?;
+    sql!(connections, id, now).run(cx).await?;
     Ok(())
 }
 

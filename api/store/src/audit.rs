@@ -6,28 +6,31 @@ use sqlx::AnyConnection;
 use types::vocabulary::ActorKind;
 use types::{OperatorId, Timestamp};
 
-use crate::row::{Columns, replace_nul, texts};
+use crate::query::{sql, text};
+use crate::row::{Row as _, replace_nul, row, texts};
 use crate::{Error, Flow};
 
-/// Row of the audit trail.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AuditEntry {
-    /// Id of the row, a version 7 UUID.
-    pub id: String,
-    /// Time of the call.
-    pub at: Timestamp,
-    /// Operator of the caller, which may read the row.
-    pub operator: Option<OperatorId>,
-    /// Kind of the caller.
-    pub actor_kind: ActorKind,
-    /// Id of the agent, if an agent acted.
-    pub actor: Option<String>,
-    /// Name of the operation.
-    pub operation: String,
-    /// Thing that was changed, as the call named it.
-    pub subject: Option<String>,
-    /// Id of the request.
-    pub request_id: String,
+row! {
+    /// Row of the audit trail.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct AuditEntry {
+        /// Id of the row, a version 7 UUID.
+        pub id: String,
+        /// Time of the call.
+        pub at: Timestamp,
+        /// Operator of the caller, which may read the row.
+        pub operator: Option<OperatorId> = "operator_id",
+        /// Kind of the caller.
+        pub actor_kind: ActorKind,
+        /// Id of the agent, if an agent acted.
+        pub actor: Option<String>,
+        /// Name of the operation.
+        pub operation: String,
+        /// Thing that was changed, as the call named it.
+        pub subject: Option<String>,
+        /// Id of the request.
+        pub request_id: String,
+    }
 }
 
 impl Flow<'_> {
@@ -42,29 +45,19 @@ impl Flow<'_> {
             .read(async {
                 // Ids begin with their time (RFC 9562 section 5.7), so the order of the ids is that of
                 // the calls.
-                let rows = sqlx::query(
-                    "SELECT id, at, operator_id, actor_kind, actor, operation, subject, request_id FROM audit
-                     WHERE operator_id = $1 AND ($2 = '' OR id < $2) ORDER BY id DESC LIMIT $3",
+                sql!(
+                    text!(
+                        "SELECT ",
+                        AuditEntry::COLUMNS,
+                        " FROM audit
+                         WHERE operator_id = $1 AND ($2 = '' OR id < $2) ORDER BY id DESC LIMIT $3"
+                    ),
+                    operator,
+                    before.unwrap_or_default(),
+                    limit
                 )
-                .bind(operator.to_string())
-                .bind(before.unwrap_or_default())
-                .bind(i64::from(limit))
-                .fetch_all(self.0.readers())
-                .await?;
-                rows.iter()
-                    .map(|row| {
-                        Ok(AuditEntry {
-                            id: row.value("id")?,
-                            at: row.time("at")?,
-                            operator: row.parsed_optional("operator_id")?,
-                            actor_kind: row.parsed("actor_kind")?,
-                            actor: row.value("actor")?,
-                            operation: row.value("operation")?,
-                            subject: row.value("subject")?,
-                            request_id: row.value("request_id")?,
-                        })
-                    })
-                    .collect()
+                .all(&mut self.0.readers())
+                .await
             })
             .await
     }
@@ -75,25 +68,23 @@ pub(crate) async fn insert(cx: &mut AnyConnection, entry: &AuditEntry) -> Result
     // The subject is what the call named, which may be any text, so its NUL characters are replaced;
     // these two are words of the service, where one would be a defect.
     texts(&[("operation", &entry.operation), ("request_id", &entry.request_id)])?;
-    sqlx::query(
+    sql!(
         "INSERT INTO audit (id, at, operator_id, actor_kind, actor, operation, subject, request_id)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
          ON CONFLICT (id) DO NOTHING",
-    )
-    .bind(entry.id.clone())
-    .bind(entry.at.micros())
-    .bind(entry.operator.map(|operator| operator.to_string()))
-    .bind(entry.actor_kind.as_str())
-    .bind(entry.actor.clone())
-    .bind(entry.operation.clone())
-    .bind(
+        entry.id.clone(),
+        entry.at,
+        entry.operator,
+        entry.actor_kind,
+        entry.actor.clone(),
+        entry.operation.clone(),
         entry
             .subject
             .as_deref()
             .map(|subject| replace_nul(subject).into_owned()),
+        entry.request_id.clone()
     )
-    .bind(entry.request_id.clone())
-    .execute(cx)
+    .run(cx)
     .await?;
     Ok(())
 }

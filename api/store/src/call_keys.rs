@@ -10,6 +10,7 @@ use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
 use types::Timestamp;
 
+use crate::query::sql;
 use crate::row::{Columns, texts};
 use crate::{Error, Store};
 
@@ -46,15 +47,15 @@ impl Store {
     /// Returns the earlier use of a key; `None` if the key is free.
     pub async fn call_key_used(&self, key: &CallKey) -> Result<Option<KeyUsed>, Error> {
         self.read(async {
-            sqlx::query(
+            sql!(
                 "SELECT body_hash, made FROM call_keys
                  WHERE caller = $1 AND operation = $2 AND idempotency_key = $3 AND created_at > $4",
+                key.caller.as_str(),
+                key.operation.as_str(),
+                key.key.as_str(),
+                key.now.minus(key.window)
             )
-            .bind(key.caller.as_str())
-            .bind(key.operation.as_str())
-            .bind(key.key.as_str())
-            .bind(key.now.minus(key.window).micros())
-            .fetch_optional(self.readers())
+            .row_if_any(&mut self.readers())
             .await?
             .map(|row| used(&row, key))
             .transpose()
@@ -66,18 +67,18 @@ impl Store {
 /// Deletes up to `limit` keys that were stored before `before`, and returns their number.
 pub(crate) async fn prune(cx: &mut AnyConnection, before: Timestamp, limit: u32) -> Result<u64, Error> {
     // The age is checked twice: a key that is claimed again in between is no longer old.
-    let deleted = sqlx::query(
+    let deleted = sql!(
         "DELETE FROM call_keys
          WHERE (caller, operation, idempotency_key) IN
                (SELECT caller, operation, idempotency_key FROM call_keys
                 WHERE created_at < $1 ORDER BY created_at LIMIT $2)
            AND created_at < $1",
+        before,
+        limit
     )
-    .bind(before.micros())
-    .bind(i64::from(limit))
-    .execute(cx)
+    .run(cx)
     .await?;
-    Ok(deleted.rows_affected())
+    Ok(deleted)
 }
 
 /// Claims a key, whose thing has no name yet.
@@ -89,45 +90,41 @@ pub(crate) async fn prune(cx: &mut AnyConnection, before: Timestamp, limit: u32)
 /// [`Error::Repeated`] if the key is in use; [`Error::Text`].
 pub(crate) async fn claim(cx: &mut AnyConnection, key: &CallKey) -> Result<(), Error> {
     texts(&[("idempotency_key", &key.key), ("operation", &key.operation)])?;
-    let claimed = sqlx::query(
+    let claimed = sql!(
         "INSERT INTO call_keys (caller, operation, idempotency_key, body_hash, made, created_at)
          VALUES ($1, $2, $3, $4, '', $5)
          ON CONFLICT (caller, operation, idempotency_key) DO UPDATE
          SET body_hash = excluded.body_hash, made = excluded.made, created_at = excluded.created_at
          WHERE call_keys.created_at <= $6",
+        key.caller.as_str(),
+        key.operation.as_str(),
+        key.key.as_str(),
+        key.body_hash,
+        key.now,
+        key.now.minus(key.window)
     )
-    .bind(key.caller.as_str())
-    .bind(key.operation.as_str())
-    .bind(key.key.as_str())
-    .bind(key.body_hash.to_vec())
-    .bind(key.now.micros())
-    .bind(key.now.minus(key.window).micros())
-    .execute(cx)
+    .run(cx)
     .await?;
-    if claimed.rows_affected() > 0 {
-        Ok(())
-    } else {
-        Err(Error::Repeated)
-    }
+    if claimed > 0 { Ok(()) } else { Err(Error::Repeated) }
 }
 
 /// Names what the call of a claimed key made.
 pub(crate) async fn name(cx: &mut AnyConnection, key: &CallKey, made: &str) -> Result<(), Error> {
-    sqlx::query("UPDATE call_keys SET made = $4 WHERE caller = $1 AND operation = $2 AND idempotency_key = $3")
-        .bind(key.caller.as_str())
-        .bind(key.operation.as_str())
-        .bind(key.key.as_str())
-        .bind(made.to_owned())
-        .execute(cx)
-        .await?;
+    sql!(
+        "UPDATE call_keys SET made = $4 WHERE caller = $1 AND operation = $2 AND idempotency_key = $3",
+        key.caller.as_str(),
+        key.operation.as_str(),
+        key.key.as_str(),
+        made
+    )
+    .run(cx)
+    .await?;
     Ok(())
 }
 
 fn used(row: &AnyRow, key: &CallKey) -> Result<KeyUsed, Error> {
     Ok(if row.value::<&[u8]>("body_hash")? == key.body_hash {
-        KeyUsed::Same {
-            made: row.value("made")?,
-        }
+        KeyUsed::Same { made: row.get("made")? }
     } else {
         KeyUsed::Other
     })

@@ -9,14 +9,14 @@ mod edits;
 mod reviews;
 
 use sqlx::AnyConnection;
-use sqlx::any::AnyRow;
 use types::vocabulary::{CommentKind, Discussed, ItemKind};
 use types::{AgentId, OperatorId, Timestamp};
 
 pub use edits::{EarlierText, Edited, Withdrawn};
 pub use reviews::{NewReview, Review, Reviewed};
 
-use crate::row::{Columns, texts};
+use crate::query::{sql, text, tx};
+use crate::row::{Columns, or_empty, row, texts};
 use crate::service_state;
 use crate::writer::Change;
 use crate::{Error, Store};
@@ -53,35 +53,37 @@ pub struct NewComment {
     pub now: Timestamp,
 }
 
-/// A comment as stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Comment {
-    /// Number of the comment.
-    pub id: i64,
-    /// Kind of the comment.
-    pub kind: CommentKind,
-    /// Kind of the thing that it is about.
-    pub about: Discussed,
-    /// The chain of a unit, or the id of a dataset or a request.
-    pub item: String,
-    /// Comment that it answers.
-    pub parent: Option<i64>,
-    /// Review or question that a reply belongs to.
-    pub thread: Option<i64>,
-    /// Id of the agent.
-    pub agent: AgentId,
-    /// Name of the agent.
-    pub agent_name: String,
-    /// Operator of the agent.
-    pub operator: OperatorId,
-    /// Text; empty once erased or withdrawn.
-    pub body: String,
-    /// Time of the comment.
-    pub at: Timestamp,
-    /// Time of the last edit.
-    pub edited_at: Option<Timestamp>,
-    /// Time at which its author withdrew it.
-    pub withdrawn_at: Option<Timestamp>,
+row! {
+    /// A comment as stored.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Comment {
+        /// Number of the comment.
+        pub id: i64,
+        /// Kind of the comment.
+        pub kind: CommentKind,
+        /// Kind of the thing that it is about.
+        pub about: Discussed = "item_kind",
+        /// The chain of a unit, or the id of a dataset or a request.
+        pub item: String = "item_id",
+        /// Comment that it answers.
+        pub parent: Option<i64> = "parent_id",
+        /// Review or question that a reply belongs to.
+        pub thread: Option<i64> = "thread_id",
+        /// Id of the agent.
+        pub agent: AgentId = "agent_id",
+        /// Name of the agent.
+        pub agent_name: String,
+        /// Operator of the agent.
+        pub operator: OperatorId = "operator_id",
+        /// Text; empty once erased or withdrawn.
+        pub body: String = "body" => or_empty,
+        /// Time of the comment.
+        pub at: Timestamp,
+        /// Time of the last edit.
+        pub edited_at: Option<Timestamp>,
+        /// Time at which its author withdrew it.
+        pub withdrawn_at: Option<Timestamp>,
+    }
 }
 
 /// Columns of a comment with its agent, in every statement that returns one.
@@ -102,8 +104,9 @@ impl Comments<'_> {
         texts(&[("body", &new.body)])?;
         let made = |id: &Option<i64>| id.unwrap_or_default().to_string();
         self.0
-            .make_aside(made, move |cx| {
-                Box::pin(async move {
+            .make_aside(
+                made,
+                tx!(async move |cx| {
                     let (kind, thread) = match new.parent {
                         None => (CommentKind::Comment, None),
                         Some(parent) => match place(cx, parent, new.kind, &new.item).await? {
@@ -128,27 +131,23 @@ impl Comments<'_> {
                         now: new.now,
                     };
                     Ok(Change::Keep(insert(cx, row).await?))
-                })
-            })
+                }),
+            )
             .await
     }
 
     /// Returns a visible comment.
     pub async fn find(&self, id: i64) -> Result<Option<Comment>, Error> {
-        let text = format!(
-            "SELECT {COMMENT} FROM comments JOIN agents ON agents.id = comments.agent_id
-             WHERE comments.id = $1 AND comments.removed_at IS NULL"
-        );
         self.0
-            .read(async {
-                sqlx::query(sqlx::AssertSqlSafe(text))
-                    .bind(id)
-                    .fetch_optional(self.0.readers())
-                    .await?
-                    .as_ref()
-                    .map(comment)
-                    .transpose()
-            })
+            .optional(sql!(
+                text!(
+                    "SELECT ",
+                    COMMENT,
+                    " FROM comments JOIN agents ON agents.id = comments.agent_id
+                     WHERE comments.id = $1 AND comments.removed_at IS NULL"
+                ),
+                id
+            ))
             .await
     }
 
@@ -162,25 +161,21 @@ impl Comments<'_> {
         limit: u32,
     ) -> Result<Vec<Comment>, Error> {
         let about = about.into();
-        let text = format!(
-            "SELECT {COMMENT} FROM comments JOIN agents ON agents.id = comments.agent_id
-             WHERE comments.item_kind = $1 AND comments.item_id = $2 AND comments.id > $3
-               AND comments.kind IN ('comment', 'answer') AND comments.removed_at IS NULL
-             ORDER BY comments.id LIMIT $4"
-        );
         self.0
-            .read(async {
-                sqlx::query(sqlx::AssertSqlSafe(text))
-                    .bind(about.as_str())
-                    .bind(item.to_owned())
-                    .bind(after)
-                    .bind(i64::from(limit))
-                    .fetch_all(self.0.readers())
-                    .await?
-                    .iter()
-                    .map(comment)
-                    .collect()
-            })
+            .all(sql!(
+                text!(
+                    "SELECT ",
+                    COMMENT,
+                    " FROM comments JOIN agents ON agents.id = comments.agent_id
+                     WHERE comments.item_kind = $1 AND comments.item_id = $2 AND comments.id > $3
+                       AND comments.kind IN ('comment', 'answer') AND comments.removed_at IS NULL
+                     ORDER BY comments.id LIMIT $4"
+                ),
+                about,
+                item,
+                after,
+                limit
+            ))
             .await
     }
 
@@ -189,15 +184,15 @@ impl Comments<'_> {
         let about = about.into();
         self.0
             .read(async {
-                sqlx::query(
+                sql!(
                     "SELECT COUNT(*) AS used FROM comments
                      WHERE item_kind = $1 AND item_id = $2 AND kind IN ('comment', 'answer') AND removed_at IS NULL",
+                    about,
+                    item
                 )
-                .bind(about.as_str())
-                .bind(item.to_owned())
-                .fetch_one(self.0.readers())
+                .row(&mut self.0.readers())
                 .await?
-                .number("used")
+                .get("used")
             })
             .await
     }
@@ -210,32 +205,34 @@ async fn place(
     kind: ItemKind,
     item: &str,
 ) -> Result<Option<(CommentKind, Option<i64>)>, Error> {
-    let found = sqlx::query(
+    let found = sql!(
         "SELECT kind, thread_id FROM comments
          WHERE id = $1 AND item_kind = $2 AND item_id = $3 AND removed_at IS NULL
            AND (thread_id IS NULL OR EXISTS
                 (SELECT 1 FROM comments AS first WHERE first.id = comments.thread_id AND first.removed_at IS NULL))",
+        parent,
+        kind,
+        item
     )
-    .bind(parent)
-    .bind(kind.as_str())
-    .bind(item.to_owned())
-    .fetch_optional(cx)
+    .row_if_any(cx)
     .await?;
     let Some(row) = found else { return Ok(None) };
-    Ok(Some(match row.parsed("kind")? {
+    Ok(Some(match row.get("kind")? {
         CommentKind::Review | CommentKind::Question => (CommentKind::Reply, Some(parent)),
-        CommentKind::Reply => (CommentKind::Reply, row.value("thread_id")?),
+        CommentKind::Reply => (CommentKind::Reply, row.get("thread_id")?),
         CommentKind::Comment | CommentKind::Answer => (CommentKind::Comment, None),
     }))
 }
 
 /// Adds to the number of comments of a unit, whose row is locked by that.
 pub(crate) async fn count(cx: &mut AnyConnection, chain: &str, more: i64) -> Result<(), Error> {
-    sqlx::query("UPDATE chains SET comment_count = comment_count + $2 WHERE id = $1")
-        .bind(chain.to_owned())
-        .bind(more)
-        .execute(cx)
-        .await?;
+    sql!(
+        "UPDATE chains SET comment_count = comment_count + $2 WHERE id = $1",
+        chain,
+        more
+    )
+    .run(cx)
+    .await?;
     Ok(())
 }
 
@@ -259,43 +256,24 @@ pub(crate) async fn insert(cx: &mut AnyConnection, new: NewRow<'_>) -> Result<Op
     // Numbers come from one counter for all kinds, whose row is locked until the commit: a number names
     // one thing in the whole service, and whoever has seen a number has seen all before it.
     let id = service_state::next(cx, "comment").await?;
-    let inserted = sqlx::query(
+    let inserted = sql!(
         "INSERT INTO comments
              (id, kind, item_kind, item_id, version_id, agent_id, operator_id, parent_id, thread_id, body, at)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
          ON CONFLICT DO NOTHING",
+        id,
+        new.kind,
+        new.about,
+        new.item,
+        new.version.map(str::to_owned),
+        new.agent,
+        new.operator,
+        new.parent,
+        new.thread,
+        new.body,
+        new.now
     )
-    .bind(id)
-    .bind(new.kind.as_str())
-    .bind(new.about.as_str())
-    .bind(new.item.to_owned())
-    .bind(new.version.map(str::to_owned))
-    .bind(new.agent.to_string())
-    .bind(new.operator.to_string())
-    .bind(new.parent)
-    .bind(new.thread)
-    .bind(new.body.to_owned())
-    .bind(new.now.micros())
-    .execute(cx)
+    .run(cx)
     .await?;
-    Ok((inserted.rows_affected() > 0).then_some(id))
-}
-
-/// Reads a comment, with its agent's name, from a row.
-pub(crate) fn comment(row: &AnyRow) -> Result<Comment, Error> {
-    Ok(Comment {
-        id: row.value("id")?,
-        kind: row.parsed("kind")?,
-        about: row.parsed("item_kind")?,
-        item: row.value("item_id")?,
-        parent: row.value("parent_id")?,
-        thread: row.value("thread_id")?,
-        agent: row.parsed("agent_id")?,
-        agent_name: row.value("agent_name")?,
-        operator: row.parsed("operator_id")?,
-        body: row.value::<Option<String>>("body")?.unwrap_or_default(),
-        at: row.time("at")?,
-        edited_at: row.time_optional("edited_at")?,
-        withdrawn_at: row.time_optional("withdrawn_at")?,
-    })
+    Ok((inserted > 0).then_some(id))
 }

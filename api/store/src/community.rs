@@ -22,7 +22,8 @@ pub use matches::RequestMatch;
 use crate::activity::{self, NewActivity};
 use crate::jobs::{self, NewJob};
 use crate::projects::find::fold;
-use crate::row::{Columns, texts};
+use crate::query::{sql, text, tx};
+use crate::row::{Columns, Row as _, row, texts};
 use crate::writer::Change;
 use crate::{Error, Store};
 
@@ -116,16 +117,18 @@ const REQUEST: &str = "requests.id AS id, requests.agent_id AS agent_id,
                        AND comments.item_id = requests.id AND comments.removed_at IS NOT NULL) AS answer_count,
        requests.created_at AS created_at, decided_at, chosen_answer";
 
-/// A request whose row is locked.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Locked {
-    pub(crate) operator: OperatorId,
-    pub(crate) status: RequestStatus,
-    pub(crate) deadline: Option<Timestamp>,
-    pub(crate) chosen: Option<i64>,
+row! {
+    /// A request whose row is locked.
+    #[derive(Clone, Copy, Debug)]
+    pub(crate) struct LockedRequest {
+        pub(crate) operator: OperatorId = "operator_id",
+        pub(crate) status: RequestStatus,
+        pub(crate) deadline: Option<Timestamp>,
+        pub(crate) chosen: Option<i64> = "chosen_answer",
+    }
 }
 
-impl Locked {
+impl LockedRequest {
     /// Returns the status at an instant.
     const fn status_at(&self, now: Timestamp) -> RequestStatus {
         shown(self.status, self.deadline, now)
@@ -142,27 +145,28 @@ impl Community<'_> {
         let id = new.id.to_string();
         let made = move |(): &()| id;
         self.0
-            .make_aside(made, move |cx| {
-                Box::pin(async move {
-                    sqlx::query(
+            .make_aside(
+                made,
+                tx!(async move |cx| {
+                    sql!(
                         "INSERT INTO requests
                              (id, operator_id, agent_id, title, body, folded, kind, category, budget_micro, deadline,
                               fields, status, answer_count, created_at)
                          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'open', 0, $12)",
+                        new.id,
+                        new.operator,
+                        new.agent,
+                        new.title.clone(),
+                        new.body.clone(),
+                        fold(&format!("{}\n{}", new.title, new.body)),
+                        new.kind,
+                        new.category,
+                        new.budget_micro,
+                        new.deadline,
+                        new.fields,
+                        new.now
                     )
-                    .bind(new.id.to_string())
-                    .bind(new.operator.to_string())
-                    .bind(new.agent.to_string())
-                    .bind(new.title.clone())
-                    .bind(new.body.clone())
-                    .bind(fold(&format!("{}\n{}", new.title, new.body)))
-                    .bind(new.kind.as_str())
-                    .bind(new.category)
-                    .bind(new.budget_micro)
-                    .bind(new.deadline.map(Timestamp::micros))
-                    .bind(new.fields)
-                    .bind(new.now.micros())
-                    .execute(&mut *cx)
+                    .run(cx)
                     .await?;
                     // The deadline's job is in the transaction of the request, so no request with a
                     // deadline lacks its end.
@@ -178,25 +182,28 @@ impl Community<'_> {
                     };
                     activity::note(cx, &posted).await?;
                     Ok(Change::Keep(()))
-                })
-            })
+                }),
+            )
             .await
     }
 
     /// Returns a request as it is at `now`; `None` if there is none that is visible.
     pub async fn request(&self, id: RequestId, now: Timestamp) -> Result<Option<BoardRequest>, Error> {
-        let text = format!(
-            "SELECT {REQUEST} FROM requests JOIN agents ON agents.id = requests.agent_id
-             WHERE requests.id = $1 AND requests.removed_at IS NULL"
-        );
         self.0
             .read(async {
-                sqlx::query(sqlx::AssertSqlSafe(text))
-                    .bind(id.to_string())
-                    .fetch_optional(self.0.readers())
-                    .await?
-                    .map(|row| request(&row, now))
-                    .transpose()
+                sql!(
+                    text!(
+                        "SELECT ",
+                        REQUEST,
+                        " FROM requests JOIN agents ON agents.id = requests.agent_id
+                         WHERE requests.id = $1 AND requests.removed_at IS NULL"
+                    ),
+                    id
+                )
+                .row_if_any(&mut self.0.readers())
+                .await?
+                .map(|row| request(&row, now))
+                .transpose()
             })
             .await
     }
@@ -205,47 +212,37 @@ impl Community<'_> {
     /// decided.
     pub async fn expire(&self, id: RequestId, now: Timestamp) -> Result<bool, Error> {
         self.0
-            .write_aside(move |cx| {
-                Box::pin(async move {
-                    // The time of the end is the deadline and not that of the job, which may run late.
-                    let expired = sqlx::query(
-                        "UPDATE requests SET status = 'expired', decided_at = deadline
-                         WHERE id = $1 AND status IN ('open', 'answered') AND deadline <= $2",
-                    )
-                    .bind(id.to_string())
-                    .bind(now.micros())
-                    .execute(cx)
-                    .await?;
-                    Ok(if expired.rows_affected() > 0 {
-                        Change::Keep(true)
-                    } else {
-                        Change::Undo(false)
-                    })
+            .write_aside(tx!(async move |cx| {
+                // The time of the end is the deadline and not that of the job, which may run late.
+                let expired = sql!(
+                    "UPDATE requests SET status = 'expired', decided_at = deadline
+                     WHERE id = $1 AND status IN ('open', 'answered') AND deadline <= $2",
+                    id,
+                    now
+                )
+                .run(cx)
+                .await?;
+                Ok(if expired > 0 {
+                    Change::Keep(true)
+                } else {
+                    Change::Undo(false)
                 })
-            })
+            }))
             .await
     }
 }
 
 /// Locks a visible request until the transaction ends and returns it.
-pub(crate) async fn lock(cx: &mut AnyConnection, id: &str) -> Result<Option<Locked>, Error> {
+pub(crate) async fn lock(cx: &mut AnyConnection, id: &str) -> Result<Option<LockedRequest>, Error> {
     // A write that changes nothing takes the row's lock on both engines. Answers, choice and closing
     // all begin with it, so they follow each other.
-    let locked = sqlx::query(
+    let locked = sql!(text!(
         "UPDATE requests SET id = id WHERE id = $1 AND removed_at IS NULL
-         RETURNING operator_id, status, deadline, chosen_answer",
-    );
-    let locked = locked.bind(id.to_owned()).fetch_optional(cx).await?;
-    locked
-        .map(|row| {
-            Ok(Locked {
-                operator: row.parsed("operator_id")?,
-                status: row.parsed("status")?,
-                deadline: row.time_optional("deadline")?,
-                chosen: row.value("chosen_answer")?,
-            })
-        })
-        .transpose()
+         RETURNING ",
+        LockedRequest::COLUMNS
+    ));
+    let locked = locked.with(id).row_if_any(cx).await?;
+    locked.map(|row| LockedRequest::of(&row)).transpose()
 }
 
 /// Returns true if a request is neither decided nor over.
@@ -261,30 +258,30 @@ const fn shown(status: RequestStatus, deadline: Option<Timestamp>, now: Timestam
 }
 
 fn request(row: &AnyRow, now: Timestamp) -> Result<BoardRequest, Error> {
-    let (stored, deadline) = (row.parsed("status")?, row.time_optional("deadline")?);
+    let (stored, deadline) = (row.get("status")?, row.get("deadline")?);
     let status = shown(stored, deadline, now);
-    let decided_at = row.time_optional("decided_at")?;
+    let decided_at = row.get("decided_at")?;
     Ok(BoardRequest {
-        id: row.parsed("id")?,
-        agent: row.parsed("agent_id")?,
-        agent_name: row.value("agent_name")?,
-        operator: row.parsed("operator_id")?,
-        operator_name: row.value("operator_name")?,
-        title: row.value("title")?,
-        body: row.value("body")?,
-        kind: row.parsed("kind")?,
-        category: row.value("category")?,
-        budget_micro: row.value("budget_micro")?,
+        id: row.get("id")?,
+        agent: row.get("agent_id")?,
+        agent_name: row.get("agent_name")?,
+        operator: row.get("operator_id")?,
+        operator_name: row.get("operator_name")?,
+        title: row.get("title")?,
+        body: row.get("body")?,
+        kind: row.get("kind")?,
+        category: row.get("category")?,
+        budget_micro: row.get("budget_micro")?,
         deadline,
-        fields: row.value("fields")?,
+        fields: row.get("fields")?,
         status,
-        answer_count: row.number("answer_count")?,
-        created_at: row.time("created_at")?,
+        answer_count: row.get("answer_count")?,
+        created_at: row.get("created_at")?,
         decided_at: if status == RequestStatus::Expired {
             deadline
         } else {
             decided_at
         },
-        chosen: row.value("chosen_answer")?,
+        chosen: row.get("chosen_answer")?,
     })
 }

@@ -71,7 +71,7 @@ macro_rules! store_suite {
                 the_first_decision_about_a_claim_stays, a_rotated_key_ends_when_it_was_said_to,
                 a_revoked_token_is_unknown, a_payout_address_changes_at_its_instant,
                 a_status_is_given_once_per_interval;
-            projects: a_project_is_found_as_it_was_created, a_slug_is_never_freed, archiving_makes_room_for_another,
+            projects: a_project_is_found_as_it_was_created, a_number_out_of_range_names_its_column, a_slug_is_never_freed, archiving_makes_room_for_another,
                 private_projects_are_listed_for_their_operator_only, a_search_takes_its_text_literally,
                 a_search_ignores_case_beyond_ascii, pages_neither_repeat_nor_skip, archived_is_final,
                 a_price_changes_once_per_window, a_refused_change_changes_nothing,

@@ -5,11 +5,11 @@
 
 use std::time::Duration;
 
-use sqlx::any::AnyRow;
 use types::vocabulary::{Access, ContributionStatus, ProjectStatus, UploadStatus, Visibility};
 use types::{ContributionId, DatasetId, OperatorId, Timestamp, Version};
 
-use crate::row::Columns;
+use crate::query::sql;
+use crate::row::{Columns, row};
 use crate::{Error, Store};
 
 /// Access to the lists of the console, see [`Store::console`].
@@ -33,79 +33,85 @@ pub enum Selection {
     Dead,
 }
 
-/// Contribution as a list shows it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ListedContribution {
-    /// Id of the contribution.
-    pub id: ContributionId,
-    /// Slug of the project that receives the records.
-    pub slug: String,
-    /// Name of the agent that made the contribution.
-    pub agent_name: String,
-    /// Number of submitted records; 0 for an upload that is not decided.
-    pub rows: u32,
-    /// Number of its records in the version; set when merged.
-    pub accepted: Option<u64>,
-    /// Time of the acknowledgement.
-    pub submitted_at: Timestamp,
-    /// Status of the contribution.
-    pub status: ContributionStatus,
-    /// Version with its new records; set when merged.
-    pub version: Option<Version>,
-    /// Machine-readable reason; set when rejected.
-    pub reject_code: Option<String>,
-    /// Sentence for the contributor; set when rejected.
-    pub reject_message: Option<String>,
-    /// Reason of the hold; set when waiting.
-    pub waiting_reason: Option<String>,
-    /// Time of the next judgement; set when waiting and known.
-    pub resumes_after: Option<Timestamp>,
-    /// Tallies of the gates as JSON; set with a terminal status.
-    pub tallies: Option<String>,
+row! {
+    /// Contribution as a list shows it.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct ListedContribution {
+        /// Id of the contribution.
+        pub id: ContributionId,
+        /// Slug of the project that receives the records.
+        pub slug: String,
+        /// Name of the agent that made the contribution.
+        pub agent_name: String,
+        /// Number of submitted records; 0 for an upload that is not decided.
+        pub rows: u32 = "row_count",
+        /// Number of its records in the version; set when merged.
+        pub accepted: Option<u64>,
+        /// Time of the acknowledgement.
+        pub submitted_at: Timestamp,
+        /// Status of the contribution.
+        pub status: ContributionStatus,
+        /// Version with its new records; set when merged.
+        pub version: Option<Version>,
+        /// Machine-readable reason; set when rejected.
+        pub reject_code: Option<String>,
+        /// Sentence for the contributor; set when rejected.
+        pub reject_message: Option<String>,
+        /// Reason of the hold; set when waiting.
+        pub waiting_reason: Option<String>,
+        /// Time of the next judgement; set when waiting and known.
+        pub resumes_after: Option<Timestamp>,
+        /// Tallies of the gates as JSON; set with a terminal status.
+        pub tallies: Option<String>,
+    }
 }
 
-/// Project of an operator as a list shows it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ListedProject {
-    /// Id of the project.
-    pub id: DatasetId,
-    /// Slug of the project.
-    pub slug: String,
-    /// Title of the project.
-    pub title: String,
-    /// Status, which decides whether contributions are accepted.
-    pub status: ProjectStatus,
-    /// Visibility of the project.
-    pub visibility: Visibility,
-    /// Access to the records.
-    pub access: Access,
-    /// Latest version with a recorded outcome.
-    pub version: Version,
-    /// Number of records of that version.
-    pub record_count: u64,
-    /// Time of that version, if there is one.
-    pub merged_at: Option<Timestamp>,
-    /// Contributions without an outcome, at most 1,000.
-    pub open: u64,
+row! {
+    /// Project of an operator as a list shows it.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct ListedProject {
+        /// Id of the project.
+        pub id: DatasetId,
+        /// Slug of the project.
+        pub slug: String,
+        /// Title of the project.
+        pub title: String,
+        /// Status, which decides whether contributions are accepted.
+        pub status: ProjectStatus,
+        /// Visibility of the project.
+        pub visibility: Visibility,
+        /// Access to the records.
+        pub access: Access,
+        /// Latest version with a recorded outcome.
+        pub version: Version,
+        /// Number of records of that version.
+        pub record_count: u64,
+        /// Time of that version, if there is one.
+        pub merged_at: Option<Timestamp>,
+        /// Contributions without an outcome, at most 1,000.
+        pub open: u64 = "pending",
+    }
 }
 
-/// Upload as a list shows it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ListedUpload {
-    /// Id of the upload.
-    pub id: ContributionId,
-    /// Name of the agent that began it.
-    pub agent_name: String,
-    /// Total size of the parts in bytes.
-    pub bytes: u64,
-    /// Number of parts.
-    pub parts: u32,
-    /// Status of the upload.
-    pub status: UploadStatus,
-    /// Time when it was begun.
-    pub created_at: Timestamp,
-    /// Time until which it may be completed.
-    pub expires_at: Timestamp,
+row! {
+    /// Upload as a list shows it.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct ListedUpload {
+        /// Id of the upload.
+        pub id: ContributionId,
+        /// Name of the agent that began it.
+        pub agent_name: String,
+        /// Total size of the parts in bytes.
+        pub bytes: u64 = "byte_count",
+        /// Number of parts.
+        pub parts: u32 = "part_count",
+        /// Status of the upload.
+        pub status: UploadStatus,
+        /// Time when it was begun.
+        pub created_at: Timestamp,
+        /// Time until which it may be completed.
+        pub expires_at: Timestamp,
+    }
 }
 
 /// Contributions of one UTC day.
@@ -121,17 +127,19 @@ pub struct Day {
     pub open: u64,
 }
 
-/// Contributions with the same status and tallies, added up.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ContributionSum {
-    /// Status of each.
-    pub status: ContributionStatus,
-    /// Tallies of the gates as JSON; set with a terminal status.
-    pub tallies: Option<String>,
-    /// Number of contributions.
-    pub count: u64,
-    /// Number of their submitted records together; an upload that is not decided has 0.
-    pub rows: u64,
+row! {
+    /// Contributions with the same status and tallies, added up.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct ContributionSum {
+        /// Status of each.
+        pub status: ContributionStatus,
+        /// Tallies of the gates as JSON; set with a terminal status.
+        pub tallies: Option<String>,
+        /// Number of contributions.
+        pub count: u64 = "counted",
+        /// Number of their submitted records together; an upload that is not decided has 0.
+        pub rows: u64 = "row_count",
+    }
 }
 
 impl From<&ListedContribution> for ContributionSum {
@@ -194,18 +202,7 @@ impl Console<'_> {
              WHERE projects.operator_id = $1 {clause}
              ORDER BY projects.updated_at DESC, projects.id DESC LIMIT $2"
         );
-        self.0
-            .read(async {
-                sqlx::query(sqlx::AssertSqlSafe(text))
-                    .bind(operator.to_string())
-                    .bind(i64::from(limit))
-                    .fetch_all(self.0.readers())
-                    .await?
-                    .iter()
-                    .map(project)
-                    .collect()
-            })
-            .await
+        self.0.all(sql!(sqlx::AssertSqlSafe(text), operator, limit)).await
     }
 
     /// Returns contributions of the operator's agents, newest first: those before `before`, or the newest.
@@ -267,17 +264,12 @@ impl Console<'_> {
         limit: u32,
     ) -> Result<Vec<ListedContribution>, Error> {
         self.0
-            .read(async {
-                sqlx::query(sqlx::AssertSqlSafe(text))
-                    .bind(owner)
-                    .bind(before.map(|id| id.to_string()).unwrap_or_default())
-                    .bind(i64::from(limit))
-                    .fetch_all(self.0.readers())
-                    .await?
-                    .iter()
-                    .map(listed)
-                    .collect()
-            })
+            .all(sql!(
+                sqlx::AssertSqlSafe(text),
+                owner,
+                before.map(|id| id.to_string()).unwrap_or_default(),
+                limit
+            ))
             .await
     }
 
@@ -287,20 +279,20 @@ impl Console<'_> {
         let first = Timestamp::of_day(now.day() + 1 - i64::from(days));
         self.0
             .read(async {
-                let rows = sqlx::query(
+                let rows = sql!(
                     "SELECT submitted_at / 86400000000 AS day, status, COUNT(*) AS counted FROM contributions
                      WHERE operator_id = $1 AND id >= $2 AND submitted_at >= $3
                      GROUP BY submitted_at / 86400000000, status ORDER BY day",
+                    operator,
+                    // Ids begin with their time, so the index leads to the first of the days.
+                    earliest(first).to_string(),
+                    first,
                 )
-                .bind(operator.to_string())
-                // Ids begin with their time, so the index leads to the first of the days.
-                .bind(earliest(first).to_string())
-                .bind(first.micros())
-                .fetch_all(self.0.readers())
+                .rows(&mut self.0.readers())
                 .await?;
                 let mut days: Vec<Day> = Vec::new();
                 for row in &rows {
-                    let number: i64 = row.value("day")?;
+                    let number: i64 = row.get("day")?;
                     if days.last().is_none_or(|day| day.number != number) {
                         days.push(Day {
                             number,
@@ -310,8 +302,8 @@ impl Console<'_> {
                         });
                     }
                     let Some(day) = days.last_mut() else { continue };
-                    let counted: u64 = row.number("counted")?;
-                    match row.parsed("status")? {
+                    let counted: u64 = row.get("counted")?;
+                    match row.get("status")? {
                         ContributionStatus::Merged => day.merged += counted,
                         ContributionStatus::Rejected => day.rejected += counted,
                         ContributionStatus::Submitted | ContributionStatus::Waiting => day.open += counted,
@@ -333,27 +325,17 @@ impl Console<'_> {
         self.0
             .read(async {
                 // Most batches of an agent are alike, so that thousands of them are a few rows.
-                sqlx::query(
+                sql!(
                     "SELECT status, tallies, COUNT(*) AS counted, CAST(SUM(row_count) AS BIGINT) AS row_count
                      FROM contributions WHERE operator_id = $1 AND id >= $2 AND submitted_at >= $3
                      GROUP BY status, tallies ORDER BY counted DESC, status, tallies LIMIT $4",
+                    operator,
+                    earliest(since).to_string(),
+                    since,
+                    limit
                 )
-                .bind(operator.to_string())
-                .bind(earliest(since).to_string())
-                .bind(since.micros())
-                .bind(i64::from(limit))
-                .fetch_all(self.0.readers())
-                .await?
-                .iter()
-                .map(|row| {
-                    Ok(ContributionSum {
-                        status: row.parsed("status")?,
-                        tallies: row.value("tallies")?,
-                        count: row.number("counted")?,
-                        rows: row.number("row_count")?,
-                    })
-                })
-                .collect()
+                .all(&mut self.0.readers())
+                .await
             })
             .await
     }
@@ -362,14 +344,14 @@ impl Console<'_> {
     pub async fn public_totals(&self) -> Result<(u64, u64), Error> {
         self.0
             .read(async {
-                let row = sqlx::query(
+                let row = sql!(
                     "SELECT CAST(COALESCE(SUM(record_count), 0) AS BIGINT) AS records,
                             CAST(COALESCE(SUM(version), 0) AS BIGINT) AS versions
-                     FROM projects WHERE visibility = 'public' AND taken_down_at IS NULL",
+                     FROM projects WHERE visibility = 'public' AND taken_down_at IS NULL"
                 )
-                .fetch_one(self.0.readers())
+                .row(&mut self.0.readers())
                 .await?;
-                Ok((row.number("records")?, row.number("versions")?))
+                Ok((row.get("records")?, row.get("versions")?))
             })
             .await
     }
@@ -377,21 +359,14 @@ impl Console<'_> {
     /// Returns uploads to a project, newest first.
     pub async fn uploads_to(&self, project: DatasetId, limit: u32) -> Result<Vec<ListedUpload>, Error> {
         self.0
-            .read(async {
-                sqlx::query(
-                    "SELECT uploads.id AS id, agents.name AS agent_name, byte_count, part_count, status,
-                            uploads.created_at AS created_at, expires_at
-                     FROM uploads JOIN agents ON agents.id = uploads.agent_id
-                     WHERE uploads.project_id = $1 ORDER BY uploads.id DESC LIMIT $2",
-                )
-                .bind(project.to_string())
-                .bind(i64::from(limit))
-                .fetch_all(self.0.readers())
-                .await?
-                .iter()
-                .map(upload)
-                .collect()
-            })
+            .all(sql!(
+                "SELECT uploads.id AS id, agents.name AS agent_name, byte_count, part_count, status,
+                        uploads.created_at AS created_at, expires_at
+                 FROM uploads JOIN agents ON agents.id = uploads.agent_id
+                 WHERE uploads.project_id = $1 ORDER BY uploads.id DESC LIMIT $2",
+                project,
+                limit
+            ))
             .await
     }
 }
@@ -405,49 +380,4 @@ fn earliest(at: Timestamp) -> ContributionId {
     // A version 7 id begins with 48 bits of milliseconds (RFC 9562 section 5.7).
     bytes[..6].copy_from_slice(&millis.to_be_bytes()[2..]);
     ContributionId::from_bytes(bytes)
-}
-
-fn project(row: &AnyRow) -> Result<ListedProject, Error> {
-    Ok(ListedProject {
-        id: row.parsed("id")?,
-        slug: row.value("slug")?,
-        title: row.value("title")?,
-        status: row.parsed("status")?,
-        visibility: row.parsed("visibility")?,
-        access: row.parsed("access")?,
-        version: Version(row.number("version")?),
-        record_count: row.number("record_count")?,
-        merged_at: row.time_optional("merged_at")?,
-        open: row.number("pending")?,
-    })
-}
-
-fn listed(row: &AnyRow) -> Result<ListedContribution, Error> {
-    Ok(ListedContribution {
-        id: row.parsed("id")?,
-        slug: row.value("slug")?,
-        agent_name: row.value("agent_name")?,
-        rows: row.number("row_count")?,
-        accepted: row.number_optional("accepted")?,
-        submitted_at: row.time("submitted_at")?,
-        status: row.parsed("status")?,
-        version: row.number_optional("version")?.map(Version),
-        reject_code: row.value("reject_code")?,
-        reject_message: row.value("reject_message")?,
-        waiting_reason: row.value("waiting_reason")?,
-        resumes_after: row.time_optional("resumes_after")?,
-        tallies: row.value("tallies")?,
-    })
-}
-
-fn upload(row: &AnyRow) -> Result<ListedUpload, Error> {
-    Ok(ListedUpload {
-        id: row.parsed("id")?,
-        agent_name: row.value("agent_name")?,
-        bytes: row.number("byte_count")?,
-        parts: row.number("part_count")?,
-        status: row.parsed("status")?,
-        created_at: row.time("created_at")?,
-        expires_at: row.time("expires_at")?,
-    })
 }

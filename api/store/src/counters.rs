@@ -6,7 +6,8 @@
 use sqlx::AnyConnection;
 use types::Timestamp;
 
-use crate::row::Columns;
+use crate::query::{sql, text, tx};
+use crate::row::{Row as _, row};
 use crate::writer::Change;
 use crate::{Error, Store};
 
@@ -25,13 +26,15 @@ pub struct Event {
     pub count: u32,
 }
 
-/// Events counted so far.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Counted {
-    /// Number of events in the window.
-    pub used: u32,
-    /// Number of events in the window before.
-    pub before: u32,
+row! {
+    /// Events counted so far.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Counted {
+        /// Number of events in the window.
+        pub used: u32,
+        /// Number of events in the window before.
+        pub before: u32 = "used_before",
+    }
 }
 
 impl Store {
@@ -41,37 +44,31 @@ impl Store {
     where
         F: Fn(Counted) -> bool + Clone + Send + 'static,
     {
-        self.write_aside(move |cx| {
-            Box::pin(async move {
-                let counted = counted(cx, &event).await?;
-                // A refused event is not counted: otherwise a caller that goes on trying would never be
-                // admitted again.
-                if !admit(counted) {
-                    return Ok(Change::Undo(counted));
-                }
-                count(cx, &event).await?;
-                Ok(Change::Keep(counted))
-            })
-        })
+        self.write_aside(tx!(async move |cx| {
+            let counted = counted(cx, &event).await?;
+            // A refused event is not counted: otherwise a caller that goes on trying would never be
+            // admitted again.
+            if !admit(counted) {
+                return Ok(Change::Undo(counted));
+            }
+            count(cx, &event).await?;
+            Ok(Change::Keep(counted))
+        }))
         .await
     }
 
     /// Deletes the counts that no longer matter at `now`, and returns their number.
     pub async fn counters_prune(&self, now: Timestamp) -> Result<u64, Error> {
-        self.write_aside(move |cx| {
-            Box::pin(async move {
-                let deleted = sqlx::query("DELETE FROM limit_counters WHERE ends_at <= $1")
-                    .bind(now.micros())
-                    .execute(cx)
-                    .await?
-                    .rows_affected();
-                Ok(if deleted == 0 {
-                    Change::Undo(deleted)
-                } else {
-                    Change::Keep(deleted)
-                })
+        self.write_aside(tx!(async move |cx| {
+            let deleted = sql!("DELETE FROM limit_counters WHERE ends_at <= $1", now)
+                .run(cx)
+                .await?;
+            Ok(if deleted == 0 {
+                Change::Undo(deleted)
+            } else {
+                Change::Keep(deleted)
             })
-        })
+        }))
         .await
     }
 }
@@ -80,46 +77,47 @@ impl Store {
 pub(crate) async fn counted(cx: &mut AnyConnection, event: &Event) -> Result<Counted, Error> {
     // The row is locked by writing it. Windows that are over become the one before, or nothing. A clock
     // that was set back by more than a window begins anew.
-    let row = sqlx::query(
-        "INSERT INTO limit_counters (rule, subject, number, used, used_before, ends_at)
-         VALUES ($1, $2, $3, 0, 0, $4)
-         ON CONFLICT (rule, subject) DO UPDATE SET
-             used_before = CASE
-                 WHEN limit_counters.number IN (excluded.number, excluded.number + 1)
-                     THEN limit_counters.used_before
-                 WHEN limit_counters.number = excluded.number - 1 THEN limit_counters.used
-                 ELSE 0 END,
-             used = CASE
-                 WHEN limit_counters.number IN (excluded.number, excluded.number + 1)
-                     THEN limit_counters.used
-                 ELSE 0 END,
-             ends_at = CASE
-                 WHEN limit_counters.number = excluded.number + 1 THEN limit_counters.ends_at
-                 ELSE excluded.ends_at END,
-             number = CASE
-                 WHEN limit_counters.number = excluded.number + 1 THEN limit_counters.number
-                 ELSE excluded.number END
-         RETURNING used, used_before",
+    sql!(
+        text!(
+            "INSERT INTO limit_counters (rule, subject, number, used, used_before, ends_at)
+             VALUES ($1, $2, $3, 0, 0, $4)
+             ON CONFLICT (rule, subject) DO UPDATE SET
+                 used_before = CASE
+                     WHEN limit_counters.number IN (excluded.number, excluded.number + 1)
+                         THEN limit_counters.used_before
+                     WHEN limit_counters.number = excluded.number - 1 THEN limit_counters.used
+                     ELSE 0 END,
+                 used = CASE
+                     WHEN limit_counters.number IN (excluded.number, excluded.number + 1)
+                         THEN limit_counters.used
+                     ELSE 0 END,
+                 ends_at = CASE
+                     WHEN limit_counters.number = excluded.number + 1 THEN limit_counters.ends_at
+                     ELSE excluded.ends_at END,
+                 number = CASE
+                     WHEN limit_counters.number = excluded.number + 1 THEN limit_counters.number
+                     ELSE excluded.number END
+             RETURNING ",
+            Counted::COLUMNS
+        ),
+        event.rule,
+        event.subject.clone(),
+        event.window,
+        event.ends_at
     )
-    .bind(event.rule)
-    .bind(event.subject.clone())
-    .bind(event.window)
-    .bind(event.ends_at.micros())
-    .fetch_one(cx)
-    .await?;
-    Ok(Counted {
-        used: row.number("used")?,
-        before: row.number("used_before")?,
-    })
+    .one(cx)
+    .await
 }
 
 /// Adds an event to its count, whose row [`counted`] has locked.
 pub(crate) async fn count(cx: &mut AnyConnection, event: &Event) -> Result<(), Error> {
-    sqlx::query("UPDATE limit_counters SET used = used + $3 WHERE rule = $1 AND subject = $2")
-        .bind(event.rule)
-        .bind(event.subject.clone())
-        .bind(i64::from(event.count))
-        .execute(cx)
-        .await?;
+    sql!(
+        "UPDATE limit_counters SET used = used + $3 WHERE rule = $1 AND subject = $2",
+        event.rule,
+        event.subject.clone(),
+        event.count
+    )
+    .run(cx)
+    .await?;
     Ok(())
 }

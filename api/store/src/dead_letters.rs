@@ -4,7 +4,6 @@
 //! under a new generation, so a late outcome of the old one cannot close it.
 
 use sqlx::AnyConnection;
-use sqlx::any::AnyRow;
 use types::vocabulary::ContributionStatus;
 use types::{ContributionId, Timestamp, UnitId};
 
@@ -13,7 +12,8 @@ mod units;
 pub use units::UnitReplay;
 
 use crate::contributions::outbox;
-use crate::row::{Columns, bigint, replace_nul};
+use crate::query::{sql, text, tx};
+use crate::row::{Columns, Row as _, bigint, replace_nul, row};
 use crate::writer::Change;
 use crate::{Error, Store};
 
@@ -49,27 +49,29 @@ pub enum DeadLetterAdded {
     Known,
 }
 
-/// A dead letter as listed, without its payload.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DeadLetterEntry {
-    /// Id of the dead letter.
-    pub id: String,
-    /// Topic of the message.
-    pub topic: String,
-    /// Partition within the topic.
-    pub partition: u32,
-    /// Offset within the partition.
-    pub offset: u64,
-    /// Contribution of the message, if it could be determined.
-    pub contribution: Option<ContributionId>,
-    /// Version of a knowledge unit, if the message is of one.
-    pub unit: Option<UnitId>,
-    /// Reason that processing failed.
-    pub reason: String,
-    /// Time when it was stored.
-    pub created_at: Timestamp,
-    /// Time of the replay, if any.
-    pub replayed_at: Option<Timestamp>,
+row! {
+    /// A dead letter as listed, without its payload.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct DeadLetterEntry {
+        /// Id of the dead letter.
+        pub id: String,
+        /// Topic of the message.
+        pub topic: String,
+        /// Partition within the topic.
+        pub partition: u32 = "log_partition",
+        /// Offset within the partition.
+        pub offset: u64 = "log_offset",
+        /// Contribution of the message, if it could be determined.
+        pub contribution: Option<ContributionId> = "contribution_id",
+        /// Version of a knowledge unit, if the message is of one.
+        pub unit: Option<UnitId> = "unit_id",
+        /// Reason that processing failed.
+        pub reason: String,
+        /// Time when it was stored.
+        pub created_at: Timestamp,
+        /// Time of the replay, if any.
+        pub replayed_at: Option<Timestamp>,
+    }
 }
 
 /// The result of [`Store::dead_letter_replay`].
@@ -117,54 +119,47 @@ impl Store {
     /// [`Error::Refused`] if the id belongs to another message.
     pub async fn dead_letter_add(&self, letter: DeadLetter) -> Result<DeadLetterAdded, Error> {
         let offset = bigint("log_offset", letter.offset)?;
-        self.write_aside(move |cx| {
-            Box::pin(async move {
-                let inserted = sqlx::query(
-                    "INSERT INTO dead_letters
-                         (id, topic, log_partition, log_offset, payload_hash, contribution_id, reason, created_at,
-                          payload, unit_id)
-                     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
-                     ON CONFLICT (topic, log_partition, log_offset, payload_hash) DO NOTHING",
-                )
-                .bind(letter.id)
-                .bind(letter.topic)
-                .bind(i64::from(letter.partition))
-                .bind(offset)
+        self.write_aside(tx!(async move |cx| {
+            let inserted = sql!(
+                "INSERT INTO dead_letters
+                     (id, topic, log_partition, log_offset, payload_hash, contribution_id, reason, created_at,
+                      payload, unit_id)
+                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+                 ON CONFLICT (topic, log_partition, log_offset, payload_hash) DO NOTHING",
+                letter.id,
+                letter.topic,
+                letter.partition,
+                offset,
                 // The hash is part of the key, because the same offset of a recreated topic may
                 // hold another message.
-                .bind(blake3::hash(&letter.payload).as_bytes().to_vec())
-                .bind(letter.contribution.map(|id| id.to_string()))
-                .bind(replace_nul(&letter.reason).as_ref())
-                .bind(letter.now.micros())
-                .bind(letter.payload)
-                .bind(letter.unit.map(|id| id.to_string()))
-                .execute(&mut *cx)
-                .await?;
-                Ok(Change::Keep(match inserted.rows_affected() {
-                    0 => DeadLetterAdded::Known,
-                    _ => DeadLetterAdded::Added,
-                }))
-            })
-        })
+                blake3::hash(&letter.payload).as_bytes(),
+                letter.contribution,
+                replace_nul(&letter.reason),
+                letter.now,
+                letter.payload,
+                letter.unit,
+            )
+            .run(cx)
+            .await?;
+            Ok(Change::Keep(match inserted {
+                0 => DeadLetterAdded::Known,
+                _ => DeadLetterAdded::Added,
+            }))
+        }))
         .await
     }
 
     /// Returns a page of the dead letters by id, including replayed ones: those after `after`, or the first.
     pub async fn dead_letters(&self, limit: u32, after: Option<&str>) -> Result<Vec<DeadLetterEntry>, Error> {
-        self.read(async {
-            sqlx::query(
-                "SELECT id, topic, log_partition, log_offset, contribution_id, unit_id, reason, created_at,
-                        replayed_at
-                 FROM dead_letters WHERE id > $1 ORDER BY id LIMIT $2",
-            )
-            .bind(after.unwrap_or_default())
-            .bind(i64::from(limit))
-            .fetch_all(self.readers())
-            .await?
-            .iter()
-            .map(entry)
-            .collect()
-        })
+        self.all(sql!(
+            text!(
+                "SELECT ",
+                DeadLetterEntry::COLUMNS,
+                " FROM dead_letters WHERE id > $1 ORDER BY id LIMIT $2"
+            ),
+            after.unwrap_or_default(),
+            limit
+        ))
         .await
     }
 
@@ -179,35 +174,33 @@ impl Store {
         renew: impl FnOnce(&[u8], u32) -> Option<Vec<u8>> + Clone + Send + 'static,
         now: Timestamp,
     ) -> Result<Replay, Error> {
-        self.write(move |cx| {
-            Box::pin(async move {
-                let taken = sqlx::query(
-                    "UPDATE dead_letters SET replayed_at = $2 WHERE id = $1 AND replayed_at IS NULL
-                     RETURNING contribution_id, unit_id, payload",
-                )
-                .bind(id.as_str())
-                .bind(now.micros())
-                .fetch_optional(&mut *cx)
-                .await?;
-                // The letter is marked as replayed first, so that only one of two concurrent
-                // replays continues.
-                let Some(letter) = taken else {
-                    let known = exists(cx, &id).await?;
-                    return Ok(Change::Undo(if known {
-                        Replay::AlreadyReplayed
-                    } else {
-                        Replay::Unknown
-                    }));
-                };
-                if let Some(unit) = letter.parsed_optional("unit_id")? {
-                    return units::reopen(cx, &id, unit, letter.value("payload")?, renew, now).await;
-                }
-                let Some(contribution) = letter.parsed_optional("contribution_id")? else {
-                    return Ok(Change::Undo(Replay::NoContribution));
-                };
-                reopen(cx, &id, contribution, letter.value("payload")?, renew, now).await
-            })
-        })
+        self.write(tx!(async move |cx| {
+            let taken = sql!(
+                "UPDATE dead_letters SET replayed_at = $2 WHERE id = $1 AND replayed_at IS NULL
+                 RETURNING contribution_id, unit_id, payload",
+                id.as_str(),
+                now
+            )
+            .row_if_any(cx)
+            .await?;
+            // The letter is marked as replayed first, so that only one of two concurrent
+            // replays continues.
+            let Some(letter) = taken else {
+                let known = exists(cx, &id).await?;
+                return Ok(Change::Undo(if known {
+                    Replay::AlreadyReplayed
+                } else {
+                    Replay::Unknown
+                }));
+            };
+            if let Some(unit) = letter.get("unit_id")? {
+                return units::reopen(cx, &id, unit, letter.value("payload")?, renew, now).await;
+            }
+            let Some(contribution) = letter.get("contribution_id")? else {
+                return Ok(Change::Undo(Replay::NoContribution));
+            };
+            reopen(cx, &id, contribution, letter.value("payload")?, renew, now).await
+        }))
         .await
     }
 }
@@ -222,28 +215,27 @@ async fn reopen(
 ) -> Result<Change<Replay>, Error> {
     // Writing the row locks it: an outcome that is being applied is waited for, and the status
     // read below stays valid.
-    sqlx::query("UPDATE contributions SET status = status WHERE id = $1")
-        .bind(contribution.to_string())
-        .execute(&mut *cx)
+    sql!("UPDATE contributions SET status = status WHERE id = $1", contribution)
+        .run(cx)
         .await?;
-    let reopened = sqlx::query(
+    let reopened = sql!(
         "UPDATE contributions
          SET generation = generation + 1, status = 'submitted', decided_at = NULL, reject_code = NULL,
              reject_message = NULL, tallies = NULL, verdicts = NULL
          WHERE id = $1 AND status = 'rejected' AND reject_code = $2
          RETURNING generation, project_id",
+        contribution,
+        UNPROCESSABLE
     )
-    .bind(contribution.to_string())
-    .bind(UNPROCESSABLE)
-    .fetch_optional(&mut *cx)
+    .row_if_any(cx)
     .await?;
     if let Some(row) = reopened {
-        let generation = row.number("generation")?;
+        let generation = row.get("generation")?;
         // Undoing the change restores the rejection and the letter.
         let Some(submission) = renew(payload, generation) else {
             return Ok(Change::Undo(Replay::Unreadable));
         };
-        outbox::insert(cx, contribution, row.parsed("project_id")?, submission, now).await?;
+        outbox::insert(cx, contribution, row.get("project_id")?, submission, now).await?;
         return Ok(Change::Keep(Replay::Reopened {
             contribution,
             generation,
@@ -252,44 +244,27 @@ async fn reopen(
     if outbox::reschedule(cx, contribution, now).await? {
         // Its rejection may still be on its way, and the letter will be needed to reopen it
         // then.
-        sqlx::query("UPDATE dead_letters SET replayed_at = NULL WHERE id = $1")
-            .bind(letter)
-            .execute(&mut *cx)
+        sql!("UPDATE dead_letters SET replayed_at = NULL WHERE id = $1", letter)
+            .run(cx)
             .await?;
         return Ok(Change::Keep(Replay::Requeued { contribution }));
     }
     // Neither reopened nor open: the contribution was decided in another way.
-    let decided = sqlx::query("SELECT status FROM contributions WHERE id = $1")
-        .bind(contribution.to_string())
-        .fetch_optional(&mut *cx)
+    let decided = sql!("SELECT status FROM contributions WHERE id = $1", contribution)
+        .row_if_any(cx)
         .await?;
     Ok(Change::Undo(match decided {
         Some(row) => Replay::Decided {
             contribution,
-            status: row.parsed("status")?,
+            status: row.get("status")?,
         },
         None => Replay::NoContribution,
     }))
 }
 
 async fn exists(cx: &mut AnyConnection, id: &str) -> Result<bool, Error> {
-    let row = sqlx::query("SELECT id FROM dead_letters WHERE id = $1")
-        .bind(id)
-        .fetch_optional(cx)
+    let row = sql!("SELECT id FROM dead_letters WHERE id = $1", id)
+        .row_if_any(cx)
         .await?;
     Ok(row.is_some())
-}
-
-fn entry(row: &AnyRow) -> Result<DeadLetterEntry, Error> {
-    Ok(DeadLetterEntry {
-        id: row.value("id")?,
-        topic: row.value("topic")?,
-        partition: row.number("log_partition")?,
-        offset: row.number("log_offset")?,
-        contribution: row.parsed_optional("contribution_id")?,
-        unit: row.parsed_optional("unit_id")?,
-        reason: row.value("reason")?,
-        created_at: row.time("created_at")?,
-        replayed_at: row.time_optional("replayed_at")?,
-    })
 }

@@ -8,10 +8,10 @@
 use std::time::Duration;
 
 use sqlx::AnyConnection;
-use sqlx::any::AnyRow;
 use types::{OperatorId, Timestamp};
 
-use crate::row::{Columns, replace_nul, texts};
+use crate::query::{sql, text, tx};
+use crate::row::{Columns, Row as _, replace_nul, row, texts};
 use crate::writer::Change;
 use crate::{Error, Store};
 
@@ -34,27 +34,29 @@ pub struct NewJob {
     pub now: Timestamp,
 }
 
-/// Job as stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Job {
-    /// Id of the job.
-    pub id: String,
-    /// Kind of the work.
-    pub kind: String,
-    /// Operator that may see the job.
-    pub operator: Option<OperatorId>,
-    /// Input of the handler.
-    pub payload: String,
-    /// Instant from which the job is done, or tried again.
-    pub due_at: Timestamp,
-    /// Number of leases so far.
-    pub attempts: u32,
-    /// Error of the last try that failed.
-    pub last_error: Option<String>,
-    /// Time of the creation.
-    pub created_at: Timestamp,
-    /// Time at which the job was given up.
-    pub failed_at: Option<Timestamp>,
+row! {
+    /// Job as stored.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Job {
+        /// Id of the job.
+        pub id: String,
+        /// Kind of the work.
+        pub kind: String,
+        /// Operator that may see the job.
+        pub operator: Option<OperatorId> = "operator_id",
+        /// Input of the handler.
+        pub payload: String,
+        /// Instant from which the job is done, or tried again.
+        pub due_at: Timestamp,
+        /// Number of leases so far.
+        pub attempts: u32,
+        /// Error of the last try that failed.
+        pub last_error: Option<String>,
+        /// Time of the creation.
+        pub created_at: Timestamp,
+        /// Time at which the job was given up.
+        pub failed_at: Option<Timestamp>,
+    }
 }
 
 /// The part of the database about work that flows from one place to another.
@@ -68,13 +70,6 @@ impl Store {
     }
 }
 
-/// Columns of a job, in every statement that returns one.
-macro_rules! job_columns {
-    () => {
-        "id, kind, operator_id, payload, due_at, attempts, last_error, created_at, failed_at"
-    };
-}
-
 impl Flow<'_> {
     /// Adds a job, unless there is one with the same `dedupe`. Returns false in that case.
     ///
@@ -84,7 +79,7 @@ impl Flow<'_> {
         texts(&[("payload", &job.payload)])?;
         self.0
             // Nobody remembers jobs, so what callers remember of other rows stays good.
-            .write_aside(move |cx| Box::pin(async move { Ok(Change::Keep(insert(cx, &job).await?)) }))
+            .write_aside(tx!(async move |cx| { Ok(Change::Keep(insert(cx, &job).await?)) }))
             .await
     }
 
@@ -95,41 +90,41 @@ impl Flow<'_> {
             .micros()
             .saturating_add(i64::try_from(lease.as_micros()).unwrap_or(i64::MAX));
         self.0
-            .write_aside(move |cx| {
-                Box::pin(async move {
-                    let due = sqlx::query(
-                        "SELECT id FROM jobs
-                         WHERE failed_at IS NULL AND due_at <= $1 AND (leased_until IS NULL OR leased_until <= $1)
-                         ORDER BY due_at, id LIMIT $2",
-                    )
-                    .bind(now.micros())
-                    .bind(i64::from(limit))
-                    .fetch_all(&mut *cx)
-                    .await?;
-                    let mut leased = Vec::with_capacity(due.len());
-                    for row in due {
-                        // The condition is evaluated again on the locked row: another worker may have been faster.
-                        let taken = sqlx::query(concat!(
+            .write_aside(tx!(async move |cx| {
+                let due = sql!(
+                    "SELECT id FROM jobs
+                     WHERE failed_at IS NULL AND due_at <= $1 AND (leased_until IS NULL OR leased_until <= $1)
+                     ORDER BY due_at, id LIMIT $2",
+                    now,
+                    limit
+                )
+                .rows(cx)
+                .await?;
+                let mut leased = Vec::with_capacity(due.len());
+                for row in due {
+                    // The condition is evaluated again on the locked row: another worker may have been faster.
+                    let taken = sql!(
+                        text!(
                             "UPDATE jobs SET leased_until = $2, attempts = attempts + 1
                              WHERE id = $1 AND failed_at IS NULL AND (leased_until IS NULL OR leased_until <= $3)
                              RETURNING ",
-                            job_columns!()
-                        ))
-                        .bind(row.value::<String>("id")?)
-                        .bind(until)
-                        .bind(now.micros())
-                        .fetch_optional(&mut *cx)
-                        .await?;
-                        leased.extend(taken.as_ref().map(job).transpose()?);
-                    }
-                    // Without a job there is nothing to commit.
-                    Ok(if leased.is_empty() {
-                        Change::Undo(leased)
-                    } else {
-                        Change::Keep(leased)
-                    })
+                            Job::COLUMNS
+                        ),
+                        row.get::<String>("id")?,
+                        until,
+                        now
+                    )
+                    .row_if_any(cx)
+                    .await?;
+                    leased.extend(taken.as_ref().map(Job::of).transpose()?);
+                }
+                // Without a job there is nothing to commit.
+                Ok(if leased.is_empty() {
+                    Change::Undo(leased)
+                } else {
+                    Change::Keep(leased)
                 })
-            })
+            }))
             .await
     }
 
@@ -137,16 +132,11 @@ impl Flow<'_> {
     pub async fn job_done(&self, id: &str) -> Result<(), Error> {
         let id = id.to_owned();
         self.0
-            .write_aside(move |cx| {
-                Box::pin(async move {
-                    // A job that is done leaves no row: what it did has rows of its own.
-                    sqlx::query("DELETE FROM jobs WHERE id = $1")
-                        .bind(id)
-                        .execute(cx)
-                        .await?;
-                    Ok(Change::Keep(()))
-                })
-            })
+            .write_aside(tx!(async move |cx| {
+                // A job that is done leaves no row: what it did has rows of its own.
+                sql!("DELETE FROM jobs WHERE id = $1", id).run(cx).await?;
+                Ok(Change::Keep(()))
+            }))
             .await
     }
 
@@ -154,18 +144,18 @@ impl Flow<'_> {
     pub async fn job_retry(&self, id: &str, error: &str, next_due: Timestamp) -> Result<(), Error> {
         let (id, error) = (id.to_owned(), replace_nul(error).into_owned());
         self.0
-            .write_aside(move |cx| {
-                Box::pin(async move {
-                    // The lease ends here, or the job would wait for its end even if it is due before.
-                    sqlx::query("UPDATE jobs SET last_error = $2, due_at = $3, leased_until = NULL WHERE id = $1")
-                        .bind(id)
-                        .bind(error)
-                        .bind(next_due.micros())
-                        .execute(cx)
-                        .await?;
-                    Ok(Change::Keep(()))
-                })
-            })
+            .write_aside(tx!(async move |cx| {
+                // The lease ends here, or the job would wait for its end even if it is due before.
+                sql!(
+                    "UPDATE jobs SET last_error = $2, due_at = $3, leased_until = NULL WHERE id = $1",
+                    id,
+                    error,
+                    next_due
+                )
+                .run(cx)
+                .await?;
+                Ok(Change::Keep(()))
+            }))
             .await
     }
 
@@ -173,50 +163,42 @@ impl Flow<'_> {
     pub async fn job_fail(&self, id: &str, error: &str, now: Timestamp) -> Result<(), Error> {
         let (id, error) = (id.to_owned(), replace_nul(error).into_owned());
         self.0
-            .write_aside(move |cx| {
-                Box::pin(async move {
-                    sqlx::query("UPDATE jobs SET last_error = $2, failed_at = $3, leased_until = NULL WHERE id = $1")
-                        .bind(id)
-                        .bind(error)
-                        .bind(now.micros())
-                        .execute(cx)
-                        .await?;
-                    Ok(Change::Keep(()))
-                })
-            })
+            .write_aside(tx!(async move |cx| {
+                sql!(
+                    "UPDATE jobs SET last_error = $2, failed_at = $3, leased_until = NULL WHERE id = $1",
+                    id,
+                    error,
+                    now
+                )
+                .run(cx)
+                .await?;
+                Ok(Change::Keep(()))
+            }))
             .await
     }
 
     /// Returns the jobs that an operator may see, newest first.
     pub async fn jobs_of(&self, operator: OperatorId) -> Result<Vec<Job>, Error> {
         self.0
-            .read(async {
-                let rows = sqlx::query(concat!(
+            .all(sql!(
+                text!(
                     "SELECT ",
-                    job_columns!(),
+                    Job::COLUMNS,
                     " FROM jobs WHERE operator_id = $1 ORDER BY created_at DESC, id DESC LIMIT 100"
-                ))
-                .bind(operator.to_string())
-                .fetch_all(self.0.readers())
-                .await?;
-                rows.iter().map(job).collect()
-            })
+                ),
+                operator
+            ))
             .await
     }
 
     /// Returns the jobs that were given up, newest first.
     pub async fn jobs_failed(&self) -> Result<Vec<Job>, Error> {
         self.0
-            .read(async {
-                let rows = sqlx::query(concat!(
-                    "SELECT ",
-                    job_columns!(),
-                    " FROM jobs WHERE failed_at IS NOT NULL ORDER BY failed_at DESC, id DESC LIMIT 100"
-                ))
-                .fetch_all(self.0.readers())
-                .await?;
-                rows.iter().map(job).collect()
-            })
+            .all(sql!(text!(
+                "SELECT ",
+                Job::COLUMNS,
+                " FROM jobs WHERE failed_at IS NOT NULL ORDER BY failed_at DESC, id DESC LIMIT 100"
+            )))
             .await
     }
 }
@@ -224,33 +206,19 @@ impl Flow<'_> {
 /// Adds a job, unless there is one with the same `dedupe`. For use in the transaction of a change.
 pub(crate) async fn insert(cx: &mut AnyConnection, job: &NewJob) -> Result<bool, Error> {
     // A job without a word for `dedupe` never conflicts, since null equals nothing in a unique index.
-    let added = sqlx::query(
+    let added = sql!(
         "INSERT INTO jobs (id, kind, dedupe, operator_id, payload, due_at, attempts, created_at)
          VALUES ($1, $2, $3, $4, $5, $6, 0, $7)
          ON CONFLICT (dedupe) DO NOTHING",
+        job.id.clone(),
+        job.kind.clone(),
+        job.dedupe.clone(),
+        job.operator,
+        job.payload.clone(),
+        job.due_at,
+        job.now
     )
-    .bind(job.id.clone())
-    .bind(job.kind.clone())
-    .bind(job.dedupe.clone())
-    .bind(job.operator.map(|operator| operator.to_string()))
-    .bind(job.payload.clone())
-    .bind(job.due_at.micros())
-    .bind(job.now.micros())
-    .execute(cx)
+    .run(cx)
     .await?;
-    Ok(added.rows_affected() > 0)
-}
-
-fn job(row: &AnyRow) -> Result<Job, Error> {
-    Ok(Job {
-        id: row.value("id")?,
-        kind: row.value("kind")?,
-        operator: row.parsed_optional("operator_id")?,
-        payload: row.value("payload")?,
-        due_at: row.time("due_at")?,
-        attempts: row.number("attempts")?,
-        last_error: row.value("last_error")?,
-        created_at: row.time("created_at")?,
-        failed_at: row.time_optional("failed_at")?,
-    })
+    Ok(added > 0)
 }

@@ -36,6 +36,7 @@ pub use ratings::{NewRating, Rated, Rating, RatingCursor, Ratings};
 pub use reads::Standing;
 pub use submit::{HourlyLimit, NewUnit, Revised, UnitSubmitted};
 
+use crate::query::{sql, text};
 use crate::row::{Columns, json};
 use crate::{Error, Store};
 
@@ -152,12 +153,10 @@ pub(crate) const UNIT: &str = "SELECT units.id AS id, chain_id, predecessor, num
 impl Knowledge<'_> {
     /// Returns a version with its chain. The caller decides who may see it.
     pub async fn unit(&self, id: UnitId) -> Result<Option<Unit>, Error> {
-        let text = format!("{UNIT} WHERE units.id = $1");
         self.0
             .read(async {
-                sqlx::query(sqlx::AssertSqlSafe(text))
-                    .bind(id.to_string())
-                    .fetch_optional(self.0.readers())
+                sql!(text!(UNIT, " WHERE units.id = $1"), id)
+                    .row_if_any(&mut self.0.readers())
                     .await?
                     .map(|row| unit(&row))
                     .transpose()
@@ -168,41 +167,41 @@ impl Knowledge<'_> {
 
 pub(crate) fn unit(row: &AnyRow) -> Result<Unit, Error> {
     Ok(Unit {
-        id: row.parsed("id")?,
+        id: row.get("id")?,
         chain: chain(row, "chain_id")?,
-        predecessor: row.parsed_optional("predecessor")?,
-        number: row.number_optional("number")?,
-        agent: row.parsed("agent_id")?,
-        agent_name: row.value("agent_name")?,
-        action: row.parsed("action")?,
-        title: row.value("title")?,
-        body: row.value("body")?,
-        category: row.value("category")?,
-        source_declaration: row.value("source_declaration")?,
-        status: row.parsed("status")?,
-        generation: row.number("generation")?,
-        submitted_at: row.time("submitted_at")?,
-        decided_at: row.time_optional("decided_at")?,
-        published_at: row.time_optional("published_at")?,
-        waiting_reason: row.value("waiting_reason")?,
-        resumes_after: row.time_optional("resumes_after")?,
-        reject_code: row.value("reject_code")?,
-        reject_message: row.value("reject_message")?,
+        predecessor: row.get("predecessor")?,
+        number: row.get("number")?,
+        agent: row.get("agent_id")?,
+        agent_name: row.get("agent_name")?,
+        action: row.get("action")?,
+        title: row.get("title")?,
+        body: row.get("body")?,
+        category: row.get("category")?,
+        source_declaration: row.get("source_declaration")?,
+        status: row.get("status")?,
+        generation: row.get("generation")?,
+        submitted_at: row.get("submitted_at")?,
+        decided_at: row.get("decided_at")?,
+        published_at: row.get("published_at")?,
+        waiting_reason: row.get("waiting_reason")?,
+        resumes_after: row.get("resumes_after")?,
+        reject_code: row.get("reject_code")?,
+        reject_message: row.get("reject_message")?,
         scores: scores(row)?,
-        language: row.parsed("language")?,
-        length: row.number("length")?,
+        language: row.get("language")?,
+        length: row.get("length")?,
     })
 }
 
 fn scores(row: &AnyRow) -> Result<Option<(UnitScores, Judge)>, Error> {
-    let Some(total) = row.number_optional("total")? else {
+    let Some(total) = row.get("total")? else {
         return Ok(None);
     };
     let scores = UnitScores {
-        accuracy: row.number("accuracy")?,
-        novelty: row.number("novelty")?,
-        reproducibility: row.number("reproducibility")?,
-        specificity: row.number("specificity")?,
+        accuracy: row.get("accuracy")?,
+        novelty: row.get("novelty")?,
+        reproducibility: row.get("reproducibility")?,
+        specificity: row.get("specificity")?,
         total,
     };
     Ok(Some((scores, json("judge", row.value("judge")?)?)))
@@ -211,24 +210,24 @@ fn scores(row: &AnyRow) -> Result<Option<(UnitScores, Judge)>, Error> {
 pub(crate) fn chain(row: &AnyRow, id: &'static str) -> Result<Chain, Error> {
     Ok(Chain {
         id: row.parsed(id)?,
-        operator: row.parsed("operator_id")?,
-        price_micro: row.value("price_micro")?,
-        price_changed_at: row.time_optional("price_changed_at")?,
-        trial_sale: row.flag("trial_sale")?,
-        license: row.value("license")?,
-        latest: row.parsed_optional("latest_unit")?,
-        versions: row.number("versions")?,
-        best_score: row.number("best_score")?,
-        retired_at: row.time_optional("retired_at")?,
+        operator: row.get("operator_id")?,
+        price_micro: row.get("price_micro")?,
+        price_changed_at: row.get("price_changed_at")?,
+        trial_sale: row.get("trial_sale")?,
+        license: row.get("license")?,
+        latest: row.get("latest_unit")?,
+        versions: row.get("versions")?,
+        best_score: row.get("best_score")?,
+        retired_at: row.get("retired_at")?,
         taken_down: row
-            .time_optional("taken_down_at")?
-            .zip(row.parsed_optional("taken_down_reason")?),
-        erased_at: row.time_optional("erased_at")?,
-        readers: row.number("readers")?,
-        rating_count: row.number("rating_count")?,
-        rating_sum: row.number("rating_sum")?,
-        comment_count: row.number("comment_count")?,
-        sold_count: row.number("sold_count")?,
+            .get::<Option<Timestamp>>("taken_down_at")?
+            .zip(row.get("taken_down_reason")?),
+        erased_at: row.get("erased_at")?,
+        readers: row.get("readers")?,
+        rating_count: row.get("rating_count")?,
+        rating_sum: row.get("rating_sum")?,
+        comment_count: row.get("comment_count")?,
+        sold_count: row.get("sold_count")?,
     })
 }
 
@@ -236,14 +235,14 @@ pub(crate) fn chain(row: &AnyRow, id: &'static str) -> Result<Chain, Error> {
 pub(crate) async fn lock(cx: &mut sqlx::AnyConnection, id: UnitId) -> Result<Option<Chain>, Error> {
     // A write that changes nothing locks the row on both engines. Every change of a unit begins with
     // it, so two never wait for each other's rows in a circle.
-    sqlx::query(
+    sql!(
         "UPDATE chains SET id = id WHERE id = $1
          RETURNING id, operator_id, price_micro, price_changed_at, trial_sale, license, latest_unit, versions,
                    best_score, retired_at, taken_down_at, taken_down_reason, erased_at, readers, rating_count,
                    rating_sum, comment_count, sold_count",
+        id
     )
-    .bind(id.to_string())
-    .fetch_optional(cx)
+    .row_if_any(cx)
     .await?
     .map(|row| chain(&row, "id"))
     .transpose()

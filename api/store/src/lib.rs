@@ -8,6 +8,8 @@
 //! flags are 0 or 1, times microseconds, money micro-USDC, JSON text; sums are cast; placeholders are `$n`; ids and
 //! times come from the caller. Differences between the engines are in `engine` and in one folder of migrations each.
 //!
+//! `query` has the macros for statements and changes, `row` the one for types of rows.
+//!
 //! A transaction locks a row before it decides on its content by writing it (`UPDATE … RETURNING`), which works on
 //! every engine. Uniqueness is decided by `ON CONFLICT`, limits by a conditional update or under such a lock.
 
@@ -39,6 +41,7 @@ mod outcomes;
 mod payments;
 mod points;
 mod projects;
+mod query;
 mod reading;
 mod row;
 mod scrub;

@@ -14,7 +14,8 @@ use types::{AgentId, ContributionId, DatasetId, Timestamp, Version};
 
 use crate::collectors;
 use crate::contributions::outbox;
-use crate::row::{Columns, bigint, texts};
+use crate::query::{sql, text, tx};
+use crate::row::{Columns, Row as _, bigint, row, texts};
 use crate::writer::Change;
 use crate::{Error, Store, service_state};
 
@@ -33,19 +34,21 @@ pub struct NewLoss {
     pub now: Timestamp,
 }
 
-/// A loss that was accepted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Loss {
-    /// The number of the loss within the project, from 1.
-    pub number: u64,
-    /// The last version that the table still had.
-    pub kept: Version,
-    /// The latest version that the table was known to have.
-    pub version: Version,
-    /// The reason of the administrator.
-    pub reason: String,
-    /// The time at which it was accepted.
-    pub accepted_at: Timestamp,
+row! {
+    /// A loss that was accepted.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Loss {
+        /// The number of the loss within the project, from 1.
+        pub number: u64,
+        /// The last version that the table still had.
+        pub kept: Version,
+        /// The latest version that the table was known to have.
+        pub version: Version,
+        /// The reason of the administrator.
+        pub reason: String,
+        /// The time at which it was accepted.
+        pub accepted_at: Timestamp,
+    }
 }
 
 /// The result of [`Store::loss_accept`].
@@ -65,13 +68,15 @@ pub enum LossAccepted {
     Stale,
 }
 
-/// A lost version.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LostVersion {
-    /// The number, which a later version may have again.
-    pub version: Version,
-    /// The content root, 64 hexadecimal digits.
-    pub root: String,
+row! {
+    /// A lost version.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct LostVersion {
+        /// The number, which a later version may have again.
+        pub version: Version,
+        /// The content root, 64 hexadecimal digits.
+        pub root: String,
+    }
 }
 
 /// A merged contribution whose version is in the table after the last version that both agree about.
@@ -94,51 +99,33 @@ impl Store {
     /// [`Error::Missing`] if the project does not exist; [`Error::Text`].
     pub async fn loss_accept(&self, new: NewLoss) -> Result<LossAccepted, Error> {
         texts(&[("reason", &new.reason)])?;
-        self.write(move |cx| Box::pin(async move { accept(cx, new).await }))
-            .await
+        self.write(tx!(async move |cx| { accept(cx, new).await })).await
     }
 
     /// Returns the accepted losses of a project, oldest first.
     pub async fn losses(&self, project: DatasetId) -> Result<Vec<Loss>, Error> {
-        self.read(async {
-            sqlx::query(
-                "SELECT number, kept, version, reason, accepted_at FROM losses
-                 WHERE project_id = $1 ORDER BY number",
-            )
-            .bind(project.to_string())
-            .fetch_all(self.readers())
-            .await?
-            .iter()
-            .map(|row| {
-                Ok(Loss {
-                    number: row.number("number")?,
-                    kept: Version(row.number("kept")?),
-                    version: Version(row.number("version")?),
-                    reason: row.value("reason")?,
-                    accepted_at: row.time("accepted_at")?,
-                })
-            })
-            .collect()
-        })
+        self.all(sql!(
+            text!(
+                "SELECT ",
+                Loss::COLUMNS,
+                " FROM losses
+                 WHERE project_id = $1 ORDER BY number"
+            ),
+            project
+        ))
         .await
     }
 
     /// Returns every lost version of a project, by loss and version.
     pub async fn lost_versions(&self, project: DatasetId) -> Result<Vec<LostVersion>, Error> {
-        self.read(async {
-            sqlx::query("SELECT version, root FROM lost_versions WHERE project_id = $1 ORDER BY loss, version")
-                .bind(project.to_string())
-                .fetch_all(self.readers())
-                .await?
-                .iter()
-                .map(|row| {
-                    Ok(LostVersion {
-                        version: Version(row.number("version")?),
-                        root: row.value("root")?,
-                    })
-                })
-                .collect()
-        })
+        self.all(sql!(
+            text!(
+                "SELECT ",
+                LostVersion::COLUMNS,
+                " FROM lost_versions WHERE project_id = $1 ORDER BY loss, version"
+            ),
+            project
+        ))
         .await
     }
 }
@@ -146,15 +133,17 @@ impl Store {
 async fn accept(cx: &mut AnyConnection, new: NewLoss) -> Result<Change<LossAccepted>, Error> {
     let project = new.project.to_string();
     // Writing the row locks it, so outcomes that are applied meanwhile wait.
-    let known = sqlx::query("UPDATE projects SET version = version WHERE id = $1 RETURNING version")
-        .bind(project.as_str())
-        .fetch_optional(&mut *cx)
-        .await?
-        .ok_or_else(|| Error::Missing {
-            what: "project",
-            id: project.clone(),
-        })?
-        .value::<i64>("version")?;
+    let known = sql!(
+        "UPDATE projects SET version = version WHERE id = $1 RETURNING version",
+        project.as_str()
+    )
+    .row_if_any(cx)
+    .await?
+    .ok_or_else(|| Error::Missing {
+        what: "project",
+        id: project.clone(),
+    })?
+    .get::<i64>("version")?;
     // A version that was merged after the table was read is not in the roots, and must not be taken for lost.
     if known != bigint("expected", new.expected.0)? {
         return Ok(Change::Undo(LossAccepted::Stale));
@@ -164,21 +153,22 @@ async fn accept(cx: &mut AnyConnection, new: NewLoss) -> Result<Change<LossAccep
     if known <= kept {
         return Ok(Change::Undo(LossAccepted::NothingLost));
     }
-    let number: i64 =
-        sqlx::query_scalar("SELECT CAST(COALESCE(MAX(number), 0) + 1 AS BIGINT) FROM losses WHERE project_id = $1")
-            .bind(project.as_str())
-            .fetch_one(&mut *cx)
-            .await?;
-    sqlx::query(
-        "INSERT INTO losses (project_id, number, kept, version, reason, accepted_at) VALUES ($1, $2, $3, $4, $5, $6)",
+    let number: i64 = sql!(
+        "SELECT CAST(COALESCE(MAX(number), 0) + 1 AS BIGINT) FROM losses WHERE project_id = $1",
+        project.as_str()
     )
-    .bind(project.as_str())
-    .bind(number)
-    .bind(kept)
-    .bind(known)
-    .bind(new.reason.as_str())
-    .bind(new.now.micros())
-    .execute(&mut *cx)
+    .scalar(cx)
+    .await?;
+    sql!(
+        "INSERT INTO losses (project_id, number, kept, version, reason, accepted_at) VALUES ($1, $2, $3, $4, $5, $6)",
+        project.as_str(),
+        number,
+        kept,
+        known,
+        new.reason.as_str(),
+        new.now
+    )
+    .run(cx)
     .await?;
     // Contributions that the table has are read before their versions are removed.
     let present = present(cx, &project, kept, &new.roots).await?;
@@ -186,7 +176,7 @@ async fn accept(cx: &mut AnyConnection, new: NewLoss) -> Result<Change<LossAccep
     for present in &present {
         bring_back(cx, &project, present).await?;
     }
-    sqlx::query(
+    sql!(
         "UPDATE projects
          SET version = (SELECT CAST(COALESCE(MAX(versions.version), 0) AS BIGINT) FROM versions
                         WHERE versions.project_id = projects.id),
@@ -195,9 +185,9 @@ async fn accept(cx: &mut AnyConnection, new: NewLoss) -> Result<Change<LossAccep
              updated_at = COALESCE((SELECT MAX(versions.created_at) FROM versions
                                     WHERE versions.project_id = projects.id), created_at)
          WHERE id = $1",
+        project.as_str()
     )
-    .bind(project.as_str())
-    .execute(&mut *cx)
+    .run(cx)
     .await?;
     // Workers may have waited for this decision, so open submissions do not wait for the next sweep.
     outbox::hurry(cx, new.project, new.now).await?;
@@ -217,13 +207,15 @@ async fn accept(cx: &mut AnyConnection, new: NewLoss) -> Result<Change<LossAccep
 
 /// Returns the last version whose root is the same in the database and in the table; 0 if there is none.
 async fn kept(cx: &mut AnyConnection, project: &str, roots: &[String]) -> Result<i64, Error> {
-    let rows = sqlx::query("SELECT version, root FROM versions WHERE project_id = $1 ORDER BY version DESC")
-        .bind(project)
-        .fetch_all(cx)
-        .await?;
+    let rows = sql!(
+        "SELECT version, root FROM versions WHERE project_id = $1 ORDER BY version DESC",
+        project
+    )
+    .rows(cx)
+    .await?;
     // Versions are compared from the latest down, so the first match is the longest common history.
     for row in &rows {
-        let version: i64 = row.value("version")?;
+        let version: i64 = row.get("version")?;
         if root_at(roots, version) == Some(row.value::<&str>("root")?) {
             return Ok(version);
         }
@@ -239,28 +231,28 @@ fn root_at(roots: &[String], version: i64) -> Option<&str> {
 
 /// Returns the merged contributions whose versions after `kept` are in the table.
 async fn present(cx: &mut AnyConnection, project: &str, kept: i64, roots: &[String]) -> Result<Vec<Present>, Error> {
-    let rows = sqlx::query(
+    let rows = sql!(
         "SELECT id, agent_id, version, accepted, record_count, root, decided_at FROM contributions
          WHERE project_id = $1 AND status = 'merged' AND version > $2 AND loss IS NULL ORDER BY version",
+        project,
+        kept
     )
-    .bind(project)
-    .bind(kept)
-    .fetch_all(cx)
+    .rows(cx)
     .await?;
     let mut by_version: HashMap<i64, Present> = HashMap::new();
     for row in &rows {
-        let version = row.value("version")?;
+        let version = row.get("version")?;
         let root: &str = row.value("root")?;
         // Equal roots mean the same records in the same order, so the table has the contribution's version.
         if root_at(roots, version) == Some(root) {
             let present = Present {
-                contribution: row.parsed("id")?,
-                agent: row.parsed("agent_id")?,
+                contribution: row.get("id")?,
+                agent: row.get("agent_id")?,
                 version,
-                accepted: row.value("accepted")?,
-                record_count: row.value("record_count")?,
+                accepted: row.get("accepted")?,
+                record_count: row.get("record_count")?,
                 root: root.to_owned(),
-                at: row.value("decided_at")?,
+                at: row.get("decided_at")?,
             };
             by_version.insert(version, present);
         }
@@ -271,74 +263,79 @@ async fn present(cx: &mut AnyConnection, project: &str, kept: i64, roots: &[Stri
 /// Moves every version after `kept` to the lost ones and marks their contributions. Returns the number of marked
 /// contributions.
 async fn take_away(cx: &mut AnyConnection, project: &str, kept: i64, number: i64) -> Result<u64, Error> {
-    sqlx::query(
+    sql!(
         "INSERT INTO lost_versions
              (project_id, loss, version, contribution_id, agent_id, accepted, record_count, root, created_at)
          SELECT project_id, $3, version, contribution_id, agent_id, accepted, record_count, root, created_at
          FROM versions WHERE project_id = $1 AND version > $2",
+        project,
+        kept,
+        number
     )
-    .bind(project)
-    .bind(kept)
-    .bind(number)
-    .execute(&mut *cx)
+    .run(cx)
     .await?;
-    let marked = sqlx::query(
+    let marked = sql!(
         "UPDATE contributions SET loss = $3
          WHERE project_id = $1 AND status = 'merged' AND version > $2 AND loss IS NULL",
+        project,
+        kept,
+        number
     )
-    .bind(project)
-    .bind(kept)
-    .bind(number)
-    .execute(&mut *cx)
+    .run(cx)
     .await?;
-    sqlx::query("DELETE FROM versions WHERE project_id = $1 AND version > $2")
-        .bind(project)
-        .bind(kept)
-        .execute(&mut *cx)
-        .await?;
+    sql!(
+        "DELETE FROM versions WHERE project_id = $1 AND version > $2",
+        project,
+        kept
+    )
+    .run(cx)
+    .await?;
     // Their numbers are used again.
-    sqlx::query("DELETE FROM summaries WHERE project_id = $1 AND version > $2")
-        .bind(project)
-        .bind(kept)
-        .execute(&mut *cx)
-        .await?;
+    sql!(
+        "DELETE FROM summaries WHERE project_id = $1 AND version > $2",
+        project,
+        kept
+    )
+    .run(cx)
+    .await?;
     // The sums are computed again, because a removed version does not say what else its agent contributed.
-    sqlx::query("DELETE FROM contributors WHERE project_id = $1")
-        .bind(project)
-        .execute(&mut *cx)
+    sql!("DELETE FROM contributors WHERE project_id = $1", project)
+        .run(cx)
         .await?;
-    sqlx::query(
+    sql!(
         "INSERT INTO contributors (project_id, agent_id, contributions, accepted)
          SELECT project_id, agent_id, COUNT(*), CAST(SUM(accepted) AS BIGINT) FROM versions
          WHERE project_id = $1 GROUP BY project_id, agent_id",
+        project
     )
-    .bind(project)
-    .execute(cx)
+    .run(cx)
     .await?;
-    Ok(marked.rows_affected())
+    Ok(marked)
 }
 
 /// Restores the version of a contribution that the table has.
 async fn bring_back(cx: &mut AnyConnection, project: &str, present: &Present) -> Result<(), Error> {
-    sqlx::query("UPDATE contributions SET loss = NULL WHERE id = $1")
-        .bind(present.contribution.to_string())
-        .execute(&mut *cx)
-        .await?;
+    sql!(
+        "UPDATE contributions SET loss = NULL WHERE id = $1",
+        present.contribution
+    )
+    .run(cx)
+    .await?;
     // A trigger on `versions` adds the contribution to the sums of its agent.
-    sqlx::query(
+    sql!(
         "INSERT INTO versions
              (project_id, version, contribution_id, agent_id, accepted, record_count, root, created_at)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+        project,
+        present.version,
+        present.contribution,
+        present.agent,
+        present.accepted,
+        present.record_count,
+        present.root.as_str(),
+        present.at
     )
-    .bind(project)
-    .bind(present.version)
-    .bind(present.contribution.to_string())
-    .bind(present.agent.to_string())
-    .bind(present.accepted)
-    .bind(present.record_count)
-    .bind(present.root.as_str())
-    .bind(present.at)
-    .execute(cx)
+    .run(cx)
     .await?;
     Ok(())
 }

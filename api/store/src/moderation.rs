@@ -13,6 +13,7 @@ pub use reports::{ReportCount, SAME as SAME_REPORT};
 use types::vocabulary::{ReportKind, ReportReason, ReportStatus};
 use types::{AgentId, OperatorId, ReportId, TakedownId, Timestamp};
 
+use crate::row::row;
 use crate::{Mail, Store};
 
 /// The part of the database about reports and takedowns.
@@ -78,33 +79,35 @@ pub enum Reported {
     Before(Report),
 }
 
-/// A report as stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Report {
-    /// Id of the report.
-    pub id: ReportId,
-    /// Kind of the item.
-    pub kind: ReportKind,
-    /// Id of the item.
-    pub item: String,
-    /// The item as the reporter named it.
-    pub named: String,
-    /// Reason that the reporter chose.
-    pub reason: ReportReason,
-    /// Explanation of the reporter.
-    pub detail: String,
-    /// Agent that reported; `None` for one without a key.
-    pub agent: Option<AgentId>,
-    /// E-mail address that the reporter left.
-    pub email: Option<String>,
-    /// State of the report: open, upheld or dismissed.
-    pub status: ReportStatus,
-    /// Time of the report.
-    pub created_at: Timestamp,
-    /// Time of the decision.
-    pub decided_at: Option<Timestamp>,
-    /// Takedown that the decision made.
-    pub takedown: Option<TakedownId>,
+row! {
+    /// A report as stored.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Report {
+        /// Id of the report.
+        pub id: ReportId,
+        /// Kind of the item.
+        pub kind: ReportKind,
+        /// Id of the item.
+        pub item: String = "item_id",
+        /// The item as the reporter named it.
+        pub named: String,
+        /// Reason that the reporter chose.
+        pub reason: ReportReason,
+        /// Explanation of the reporter.
+        pub detail: String,
+        /// Agent that reported; `None` for one without a key.
+        pub agent: Option<AgentId> = "agent_id",
+        /// E-mail address that the reporter left.
+        pub email: Option<String>,
+        /// State of the report: open, upheld or dismissed.
+        pub status: ReportStatus,
+        /// Time of the report.
+        pub created_at: Timestamp,
+        /// Time of the decision.
+        pub decided_at: Option<Timestamp>,
+        /// Takedown that the decision made.
+        pub takedown: Option<TakedownId> = "takedown_id",
+    }
 }
 
 /// A takedown as stored.

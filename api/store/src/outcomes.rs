@@ -16,6 +16,7 @@ use types::{AgentId, ContributionId, DatasetId, Resolution, Timestamp, fault};
 use crate::activity::{self, NewActivity};
 use crate::contributions::outbox;
 use crate::points;
+use crate::query::{sql, tx};
 use crate::row::{Columns, bigint, replace_nul};
 use crate::stamps::Touched;
 use crate::writer::Change;
@@ -60,8 +61,9 @@ impl Store {
         let waiting_retry = self.options().waiting_retry;
         let merged = |(_, merged): &(Vec<Applied>, Vec<DatasetId>)| Touched::Projects(merged.clone());
         let (applied, _) = self
-            .write_touching(merged, move |cx| {
-                Box::pin(async move {
+            .write_touching(
+                merged,
+                tx!(async move |cx| {
                     let (mut applied, mut merged) = (Vec::with_capacity(outcomes.len()), Vec::new());
                     for outcome in &outcomes {
                         let effect = apply(cx, outcome, waiting_retry).await?;
@@ -80,8 +82,8 @@ impl Store {
                         }
                     }
                     Ok(Change::Keep((applied, projects)))
-                })
-            })
+                }),
+            )
             .await?;
         fault::point("project.commit");
         Ok(applied)
@@ -112,32 +114,32 @@ async fn apply(cx: &mut AnyConnection, outcome: &OutcomeRow, waiting_retry: Dura
                 record_count: bigint("record_count", *record_count)?,
                 root,
             };
-            let closed = sqlx::query(
+            let closed = sql!(
                 "UPDATE contributions
                  SET status = 'merged', decided_at = $2, tallies = $3, verdicts = $4, version = $5, accepted = $6,
                      record_count = $7, root = $8, waiting_reason = NULL, resumes_after = NULL, reject_code = NULL,
                      reject_message = NULL, loss = NULL
                  WHERE id = $1 AND (status <> 'merged' OR (loss IS NOT NULL AND (root <> $8 OR decided_at <> $2)))
                  RETURNING project_id, agent_id, operator_id",
+                outcome.id,
+                outcome.at,
+                outcome.tallies.as_str(),
+                outcome.verdicts.as_str(),
+                merge.version,
+                merge.accepted,
+                merge.record_count,
+                root.as_str()
             )
-            .bind(outcome.id.to_string())
-            .bind(outcome.at.micros())
-            .bind(outcome.tallies.as_str())
-            .bind(outcome.verdicts.as_str())
-            .bind(merge.version)
-            .bind(merge.accepted)
-            .bind(merge.record_count)
-            .bind(root.as_str())
-            .fetch_optional(&mut *cx)
+            .row_if_any(cx)
             .await?;
             // The contribution is unknown, or merged already.
             let Some(row) = closed else { return Ok(Effect::None) };
-            let project: DatasetId = row.parsed("project_id")?;
-            let agent = row.parsed("agent_id")?;
+            let project: DatasetId = row.get("project_id")?;
+            let agent = row.get("agent_id")?;
             let is_public = version_add(cx, project, agent, outcome, &merge).await?;
             let batch = points::Batch {
                 id: outcome.id,
-                agent: (agent, row.parsed("operator_id")?),
+                agent: (agent, row.get("operator_id")?),
                 project: project.to_string(),
                 accepted: *accepted,
                 at: outcome.at,
@@ -156,40 +158,40 @@ async fn apply(cx: &mut AnyConnection, outcome: &OutcomeRow, waiting_retry: Dura
             Ok(Effect::Merged((project, new)))
         }
         Resolution::Rejected { code, message } => {
-            let closed = sqlx::query(
+            let closed = sql!(
                 "UPDATE contributions
                  SET status = 'rejected', decided_at = $3, tallies = $4, verdicts = $5, reject_code = $6,
                      reject_message = $7, waiting_reason = NULL, resumes_after = NULL
                  WHERE id = $1 AND generation = $2 AND status IN ('submitted', 'waiting')",
+                outcome.id,
+                outcome.generation,
+                outcome.at,
+                outcome.tallies.as_str(),
+                outcome.verdicts.as_str(),
+                replace_nul(code),
+                replace_nul(message)
             )
-            .bind(outcome.id.to_string())
-            .bind(i64::from(outcome.generation))
-            .bind(outcome.at.micros())
-            .bind(outcome.tallies.as_str())
-            .bind(outcome.verdicts.as_str())
-            .bind(replace_nul(code).as_ref())
-            .bind(replace_nul(message).as_ref())
-            .execute(&mut *cx)
+            .run(cx)
             .await?;
             // Closed already, of another generation, or unknown.
-            if closed.rows_affected() == 0 {
+            if closed == 0 {
                 return Ok(Effect::None);
             }
             outbox::remove(cx, outcome.id).await?;
             Ok(Effect::Noted)
         }
         Resolution::Waiting { reason, resumes_after } => {
-            let updated = sqlx::query(
+            let updated = sql!(
                 "UPDATE contributions SET status = 'waiting', waiting_reason = $3, resumes_after = $4
                  WHERE id = $1 AND generation = $2 AND status IN ('submitted', 'waiting')",
+                outcome.id,
+                outcome.generation,
+                replace_nul(reason),
+                *resumes_after
             )
-            .bind(outcome.id.to_string())
-            .bind(i64::from(outcome.generation))
-            .bind(replace_nul(reason).as_ref())
-            .bind(resumes_after.map(Timestamp::micros))
-            .execute(&mut *cx)
+            .run(cx)
             .await?;
-            if updated.rows_affected() == 0 {
+            if updated == 0 {
                 return Ok(Effect::None);
             }
             // Without a time in the outcome, the sweeper tries again after a fixed time.
@@ -215,23 +217,23 @@ async fn version_add(
     outcome: &OutcomeRow,
     merge: &Merge<'_>,
 ) -> Result<bool, Error> {
-    let inserted = sqlx::query(
+    let inserted = sql!(
         "INSERT INTO versions
              (project_id, version, contribution_id, agent_id, accepted, record_count, root, created_at)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
          ON CONFLICT (project_id, version) DO NOTHING",
+        project,
+        merge.version,
+        outcome.id,
+        agent,
+        merge.accepted,
+        merge.record_count,
+        merge.root,
+        outcome.at
     )
-    .bind(project.to_string())
-    .bind(merge.version)
-    .bind(outcome.id.to_string())
-    .bind(agent.to_string())
-    .bind(merge.accepted)
-    .bind(merge.record_count)
-    .bind(merge.root)
-    .bind(outcome.at.micros())
-    .execute(&mut *cx)
+    .run(cx)
     .await?;
-    if inserted.rows_affected() == 0 {
+    if inserted == 0 {
         // An error would be repeated at every attempt, and every later outcome would wait for
         // ever. The contribution now names a version that belongs to another one, which the
         // checker reports.
@@ -243,19 +245,20 @@ async fn version_add(
         );
     }
     // Outcomes may arrive out of order, so the version only moves up.
-    sqlx::query("UPDATE projects SET version = $2, record_count = $3, updated_at = $4 WHERE id = $1 AND version < $2")
-        .bind(project.to_string())
-        .bind(merge.version)
-        .bind(merge.record_count)
-        .bind(outcome.at.micros())
-        .execute(&mut *cx)
-        .await?;
-    if inserted.rows_affected() == 0 {
+    sql!(
+        "UPDATE projects SET version = $2, record_count = $3, updated_at = $4 WHERE id = $1 AND version < $2",
+        project,
+        merge.version,
+        merge.record_count,
+        outcome.at
+    )
+    .run(cx)
+    .await?;
+    if inserted == 0 {
         return Ok(false);
     }
-    let row = sqlx::query("SELECT visibility FROM projects WHERE id = $1")
-        .bind(project.to_string())
-        .fetch_one(cx)
+    let row = sql!("SELECT visibility FROM projects WHERE id = $1", project)
+        .row(cx)
         .await?;
-    Ok(row.parsed::<Visibility>("visibility")? == Visibility::Public)
+    Ok(row.get::<Visibility>("visibility")? == Visibility::Public)
 }

@@ -17,13 +17,13 @@ mod wallets;
 use std::time::Duration;
 
 use sqlx::AnyConnection;
-use sqlx::any::AnyRow;
 use types::Timestamp;
 
 pub use model::{Bound, Doubtful, NewPayment, PaidFor, Payment, PaymentBound, PaymentState};
 pub use wallets::{WalletGift, WalletGiven, WalletMoved, WalletSpent, WalletTransfer, Wallets};
 
-use crate::row::{Columns, texts};
+use crate::query::{sql, text, tx};
+use crate::row::{Columns, Row as _, texts};
 use crate::writer::Change;
 use crate::{Error, Store};
 
@@ -38,15 +38,6 @@ impl Store {
     }
 }
 
-/// Columns of a payment, in every statement that returns one.
-macro_rules! payment_columns {
-    () => {
-        "id, payer, nonce, network, asset, x402_version, item_kind, item_id, version, unit_version, amount, pay_to,
-         valid_after, valid_before, payload, client_net, buyer_operator, state, attempts, lease_until,
-         transaction_hash, reason, bound_at, settled_at, sale_id"
-    };
-}
-
 impl Payments<'_> {
     /// Binds an authorization to a thing, unless it is known. An open payment of the same wallet and item that was
     /// never sent and whose lease is over is abandoned.
@@ -55,80 +46,66 @@ impl Payments<'_> {
     /// [`Error::Text`].
     pub async fn bind(&self, new: NewPayment) -> Result<PaymentBound, Error> {
         texts(&[("payload", &new.payload), ("item_id", &new.bound.id)])?;
-        self.0
-            .write_aside(move |cx| Box::pin(async move { bind(cx, &new).await }))
-            .await
+        self.0.write_aside(tx!(async move |cx| { bind(cx, &new).await })).await
     }
 
     /// Returns the payment of an authorization.
     pub async fn of(&self, network: &str, asset: &str, payer: &str, nonce: &str) -> Result<Option<Payment>, Error> {
         self.0
-            .read(async {
-                let row = sqlx::query(concat!(
+            .optional(sql!(
+                text!(
                     "SELECT ",
-                    payment_columns!(),
+                    Payment::COLUMNS,
                     " FROM payments WHERE network = $1 AND asset = $2 AND payer = $3 AND nonce = $4"
-                ))
-                .bind(network)
-                .bind(asset)
-                .bind(payer)
-                .bind(nonce)
-                .fetch_optional(self.0.readers())
-                .await?;
-                row.as_ref().map(payment).transpose()
-            })
+                ),
+                network,
+                asset,
+                payer,
+                nonce
+            ))
             .await
     }
 
     /// Returns the payment with this id.
     pub async fn get(&self, id: &str) -> Result<Option<Payment>, Error> {
         self.0
-            .read(async {
-                let row = sqlx::query(concat!("SELECT ", payment_columns!(), " FROM payments WHERE id = $1"))
-                    .bind(id)
-                    .fetch_optional(self.0.readers())
-                    .await?;
-                row.as_ref().map(payment).transpose()
-            })
+            .optional(sql!(
+                text!("SELECT ", Payment::COLUMNS, " FROM payments WHERE id = $1"),
+                id
+            ))
             .await
     }
 
     /// Returns the settled payment by which a wallet bought a thing first.
     pub async fn first_of(&self, network: &str, payer: &str, bound: &Bound) -> Result<Option<Payment>, Error> {
         self.0
-            .read(async {
-                let row = sqlx::query(concat!(
+            .optional(sql!(
+                text!(
                     "SELECT ",
-                    payment_columns!(),
+                    Payment::COLUMNS,
                     " FROM payments WHERE network = $1 AND payer = $2 AND item_kind = $3 AND item_id = $4
-                       AND state = 'settled' ORDER BY settled_at LIMIT 1"
-                ))
-                .bind(network)
-                .bind(payer)
-                .bind(bound.kind.as_str())
-                .bind(&bound.id)
-                .fetch_optional(self.0.readers())
-                .await?;
-                row.as_ref().map(payment).transpose()
-            })
+                     AND state = 'settled' ORDER BY settled_at LIMIT 1"
+                ),
+                network,
+                payer,
+                bound.kind,
+                &bound.id
+            ))
             .await
     }
 
     /// Returns the payments in a state, newest first.
     pub async fn listed(&self, state: Option<PaymentState>, limit: u32) -> Result<Vec<Payment>, Error> {
         self.0
-            .read(async {
-                let rows = sqlx::query(concat!(
+            .all(sql!(
+                text!(
                     "SELECT ",
-                    payment_columns!(),
+                    Payment::COLUMNS,
                     " FROM payments WHERE state = $1 OR $1 = '' ORDER BY bound_at DESC, id LIMIT $2"
-                ))
-                .bind(state.map_or("", PaymentState::as_str))
-                .bind(i64::from(limit))
-                .fetch_all(self.0.readers())
-                .await?;
-                rows.iter().map(payment).collect()
-            })
+                ),
+                state.map_or("", PaymentState::as_str),
+                limit
+            ))
             .await
     }
 
@@ -147,27 +124,25 @@ impl Payments<'_> {
     pub async fn rebind(&self, id: &str, payload: &str, now: Timestamp, lease: Duration) -> Result<bool, Error> {
         let (id, payload) = (id.to_owned(), payload.to_owned());
         self.0
-            .write_aside(move |cx| {
-                Box::pin(async move {
-                    // Another open payment is looked for in the statement, because a violated index
-                    // would end the whole transaction on PostgreSQL.
-                    let changed = sqlx::query(
-                        "UPDATE payments SET state = 'bound', payload = $2, reason = NULL, lease_until = $3, bound_at = $4
-                         WHERE id = $1 AND state IN ('refused', 'abandoned') AND NOT EXISTS (
-                             SELECT 1 FROM payments AS other
-                             WHERE other.network = payments.network AND other.payer = payments.payer
-                               AND other.item_kind = payments.item_kind AND other.item_id = payments.item_id
-                               AND other.item_kind <> 'pack' AND other.state IN ('bound', 'settling', 'unknown'))",
-                    )
-                    .bind(id)
-                    .bind(payload)
-                    .bind(now.plus(lease).micros())
-                    .bind(now.micros())
-                    .execute(cx)
-                    .await?;
-                    Ok(Change::Keep(changed.rows_affected() > 0))
-                })
-            })
+            .write_aside(tx!(async move |cx| {
+                // Another open payment is looked for in the statement, because a violated index
+                // would end the whole transaction on PostgreSQL.
+                let changed = sql!(
+                    "UPDATE payments SET state = 'bound', payload = $2, reason = NULL, lease_until = $3, bound_at = $4
+                     WHERE id = $1 AND state IN ('refused', 'abandoned') AND NOT EXISTS (
+                         SELECT 1 FROM payments AS other
+                         WHERE other.network = payments.network AND other.payer = payments.payer
+                           AND other.item_kind = payments.item_kind AND other.item_id = payments.item_id
+                           AND other.item_kind <> 'pack' AND other.state IN ('bound', 'settling', 'unknown'))",
+                    id,
+                    payload,
+                    now.plus(lease),
+                    now
+                )
+                .run(cx)
+                .await?;
+                Ok(Change::Keep(changed > 0))
+            }))
             .await
     }
 
@@ -197,20 +172,17 @@ impl Payments<'_> {
     /// process that could own one has ended.
     pub async fn orphan(&self, now: Timestamp) -> Result<u64, Error> {
         self.0
-            .write_aside(move |cx| {
-                Box::pin(async move {
-                    let orphaned = sqlx::query(
-                        "UPDATE payments SET lease_until = $1,
-                             next_try_at = CASE WHEN state = 'settling' THEN $1 ELSE next_try_at END
-                         WHERE state IN ('bound', 'settling') AND lease_until > $1",
-                    )
-                    .bind(now.micros())
-                    .execute(cx)
-                    .await?
-                    .rows_affected();
-                    Ok(Change::Keep(orphaned))
-                })
-            })
+            .write_aside(tx!(async move |cx| {
+                let orphaned = sql!(
+                    "UPDATE payments SET lease_until = $1,
+                         next_try_at = CASE WHEN state = 'settling' THEN $1 ELSE next_try_at END
+                     WHERE state IN ('bound', 'settling') AND lease_until > $1",
+                    now
+                )
+                .run(cx)
+                .await?;
+                Ok(Change::Keep(orphaned))
+            }))
             .await
     }
 
@@ -230,22 +202,20 @@ impl Payments<'_> {
     pub async fn doubt(&self, id: &str, doubt: Doubtful) -> Result<bool, Error> {
         let id = id.to_owned();
         self.0
-            .write_aside(move |cx| {
-                Box::pin(async move {
-                    let changed = sqlx::query(
-                        "UPDATE payments SET state = 'unknown', reason = $2,
-                             transaction_hash = COALESCE($3, transaction_hash), next_try_at = $4
-                         WHERE id = $1 AND state IN ('settling', 'unknown')",
-                    )
-                    .bind(id)
-                    .bind(doubt.reason)
-                    .bind(doubt.transaction)
-                    .bind(doubt.next_try_at.micros())
-                    .execute(cx)
-                    .await?;
-                    Ok(Change::Keep(changed.rows_affected() > 0))
-                })
-            })
+            .write_aside(tx!(async move |cx| {
+                let changed = sql!(
+                    "UPDATE payments SET state = 'unknown', reason = $2,
+                         transaction_hash = COALESCE($3, transaction_hash), next_try_at = $4
+                     WHERE id = $1 AND state IN ('settling', 'unknown')",
+                    id,
+                    doubt.reason,
+                    doubt.transaction,
+                    doubt.next_try_at
+                )
+                .run(cx)
+                .await?;
+                Ok(Change::Keep(changed > 0))
+            }))
             .await
     }
 
@@ -254,21 +224,19 @@ impl Payments<'_> {
     pub async fn fail(&self, id: &str, attempts: i64, reason: &str, look_at: Timestamp) -> Result<bool, Error> {
         let (id, reason) = (id.to_owned(), reason.to_owned());
         self.0
-            .write_aside(move |cx| {
-                Box::pin(async move {
-                    let changed = sqlx::query(
-                        "UPDATE payments SET state = 'failed', reason = $2, payload = NULL, next_try_at = $3
-                         WHERE id = $1 AND attempts = $4 AND state IN ('settling', 'unknown')",
-                    )
-                    .bind(id)
-                    .bind(reason)
-                    .bind(look_at.micros())
-                    .bind(attempts)
-                    .execute(cx)
-                    .await?;
-                    Ok(Change::Keep(changed.rows_affected() > 0))
-                })
-            })
+            .write_aside(tx!(async move |cx| {
+                let changed = sql!(
+                    "UPDATE payments SET state = 'failed', reason = $2, payload = NULL, next_try_at = $3
+                     WHERE id = $1 AND attempts = $4 AND state IN ('settling', 'unknown')",
+                    id,
+                    reason,
+                    look_at,
+                    attempts
+                )
+                .run(cx)
+                .await?;
+                Ok(Change::Keep(changed > 0))
+            }))
             .await
     }
 
@@ -286,42 +254,42 @@ impl Payments<'_> {
     /// failed ones that are looked at once more. Nobody else gets them before `until`.
     pub async fn due(&self, now: Timestamp, until: Timestamp, limit: u32) -> Result<Vec<Payment>, Error> {
         self.0
-            .write_aside(move |cx| {
-                Box::pin(async move {
-                    // Failed rows are looked at as well until the chain proves that their authorization
-                    // can no longer be used.
-                    let due = sqlx::query(
-                        "SELECT id FROM payments WHERE state IN ('settling', 'unknown', 'failed') AND next_try_at <= $1
-                         ORDER BY next_try_at, id LIMIT $2",
-                    )
-                    .bind(now.micros())
-                    .bind(i64::from(limit))
-                    .fetch_all(&mut *cx)
-                    .await?;
-                    if due.is_empty() {
-                        return Ok(Change::Undo(Vec::new()));
-                    }
-                    let mut taken = Vec::with_capacity(due.len());
-                    for row in due {
-                        // A settling payment whose lease is over was sent, for all that anybody knows.
-                        let row = sqlx::query(concat!(
+            .write_aside(tx!(async move |cx| {
+                // Failed rows are looked at as well until the chain proves that their authorization
+                // can no longer be used.
+                let due = sql!(
+                    "SELECT id FROM payments WHERE state IN ('settling', 'unknown', 'failed') AND next_try_at <= $1
+                     ORDER BY next_try_at, id LIMIT $2",
+                    now,
+                    limit
+                )
+                .rows(cx)
+                .await?;
+                if due.is_empty() {
+                    return Ok(Change::Undo(Vec::new()));
+                }
+                let mut taken = Vec::with_capacity(due.len());
+                for row in due {
+                    // A settling payment whose lease is over was sent, for all that anybody knows.
+                    let row = sql!(
+                        text!(
                             "UPDATE payments SET next_try_at = $3,
                                  attempts = attempts + CASE WHEN state = 'failed' THEN 0 ELSE 1 END,
                                  state = CASE WHEN state = 'settling' THEN 'unknown' ELSE state END
                              WHERE id = $1 AND state IN ('settling', 'unknown', 'failed') AND next_try_at <= $2
                              RETURNING ",
-                            payment_columns!()
-                        ))
-                        .bind(row.value::<String>("id")?)
-                        .bind(now.micros())
-                        .bind(until.micros())
-                        .fetch_optional(&mut *cx)
-                        .await?;
-                        taken.extend(row.as_ref().map(payment).transpose()?);
-                    }
-                    Ok(Change::Keep(taken))
-                })
-            })
+                            Payment::COLUMNS
+                        ),
+                        row.get::<String>("id")?,
+                        now,
+                        until
+                    )
+                    .row_if_any(cx)
+                    .await?;
+                    taken.extend(row.as_ref().map(Payment::of).transpose()?);
+                }
+                Ok(Change::Keep(taken))
+            }))
             .await
     }
 
@@ -329,54 +297,47 @@ impl Payments<'_> {
     /// looked for at `now`.
     pub async fn sweep(&self, valid_before: i64, now: Timestamp) -> Result<u64, Error> {
         self.0
-            .write_aside(move |cx| {
-                Box::pin(async move {
-                    // Without the note the check could not tell a payment that nobody looks at from one that
-                    // waits while the service is stopped.
-                    sqlx::query(
-                        "INSERT INTO service_state (name, value, generation, at) VALUES ('payments', '{}', 0, $1)
-                         ON CONFLICT (name) DO UPDATE SET at = excluded.at",
-                    )
-                    .bind(now.micros())
-                    .execute(&mut *cx)
-                    .await?;
-                    // Only rows that were never sent: any other may still move money, and the row is
-                    // what it would be found by.
-                    let deleted = sqlx::query(
-                        "DELETE FROM payments WHERE state IN ('bound', 'refused', 'abandoned') AND attempts = 0
-                             AND valid_before < $1",
-                    )
-                    .bind(valid_before)
-                    .execute(cx)
-                    .await?
-                    .rows_affected();
-                    Ok(Change::Keep(deleted))
-                })
-            })
+            .write_aside(tx!(async move |cx| {
+                // Without the note the check could not tell a payment that nobody looks at from one that
+                // waits while the service is stopped.
+                sql!(
+                    "INSERT INTO service_state (name, value, generation, at) VALUES ('payments', '{}', 0, $1)
+                     ON CONFLICT (name) DO UPDATE SET at = excluded.at",
+                    now
+                )
+                .run(cx)
+                .await?;
+                // Only rows that were never sent: any other may still move money, and the row is
+                // what it would be found by.
+                let deleted = sql!(
+                    "DELETE FROM payments WHERE state IN ('bound', 'refused', 'abandoned') AND attempts = 0
+                     AND valid_before < $1",
+                    valid_before
+                )
+                .run(cx)
+                .await?;
+                Ok(Change::Keep(deleted))
+            }))
             .await
     }
 
     async fn step(&self, statement: &'static str, id: &str, text: &str) -> Result<bool, Error> {
         let (id, text) = (id.to_owned(), text.to_owned());
         self.0
-            .write_aside(move |cx| {
-                Box::pin(async move {
-                    let changed = sqlx::query(statement).bind(id).bind(text).execute(cx).await?;
-                    Ok(Change::Keep(changed.rows_affected() > 0))
-                })
-            })
+            .write_aside(tx!(async move |cx| {
+                let changed = sql!(statement, id, text).run(cx).await?;
+                Ok(Change::Keep(changed > 0))
+            }))
             .await
     }
 
     async fn timed(&self, statement: &'static str, id: &str, at: Timestamp) -> Result<bool, Error> {
         let id = id.to_owned();
         self.0
-            .write_aside(move |cx| {
-                Box::pin(async move {
-                    let changed = sqlx::query(statement).bind(id).bind(at.micros()).execute(cx).await?;
-                    Ok(Change::Keep(changed.rows_affected() > 0))
-                })
-            })
+            .write_aside(tx!(async move |cx| {
+                let changed = sql!(statement, id, at).run(cx).await?;
+                Ok(Change::Keep(changed > 0))
+            }))
             .await
     }
 }
@@ -387,17 +348,17 @@ async fn bind(cx: &mut AnyConnection, new: &NewPayment) -> Result<Change<Payment
     if let Some(known) = known(cx, new).await? {
         return Ok(Change::Undo(PaymentBound::Known(Box::new(known))));
     }
-    sqlx::query(
+    sql!(
         "UPDATE payments SET state = 'abandoned', payload = NULL
          WHERE network = $1 AND payer = $2 AND item_kind = $3 AND item_id = $4 AND item_kind <> 'pack'
            AND state = 'bound' AND lease_until <= $5",
+        new.network.clone(),
+        new.payer.clone(),
+        new.bound.kind,
+        new.bound.id.clone(),
+        new.now
     )
-    .bind(new.network.clone())
-    .bind(new.payer.clone())
-    .bind(new.bound.kind.as_str())
-    .bind(new.bound.id.clone())
-    .bind(new.now.micros())
-    .execute(&mut *cx)
+    .run(cx)
     .await?;
     let state = if new.is_owned {
         PaymentState::NotNeeded
@@ -405,38 +366,38 @@ async fn bind(cx: &mut AnyConnection, new: &NewPayment) -> Result<Change<Payment
         PaymentState::Bound
     };
     // Two unique keys decide: one row per authorization, and one open payment of a wallet for an item.
-    let inserted = sqlx::query(
+    let inserted = sql!(
         "INSERT INTO payments (id, network, asset, payer, nonce, x402_version, item_kind, item_id, version,
              unit_version, amount, pay_to, valid_after, valid_before, payload_hash, payload, has_secret, client_net,
              buyer_operator, state, attempts, lease_until, next_try_at, bound_at)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, 0, $17, $18, $19, 0, $20, $20,
              $21)
          ON CONFLICT DO NOTHING",
+        new.id.clone(),
+        new.network.clone(),
+        new.asset.clone(),
+        new.payer.clone(),
+        new.nonce.clone(),
+        new.protocol,
+        new.bound.kind,
+        new.bound.id.clone(),
+        new.bound.version,
+        new.bound.unit_version.clone(),
+        new.amount,
+        new.pay_to.clone(),
+        new.valid_after,
+        new.valid_before,
+        new.payload_hash,
+        (!new.is_owned).then(|| new.payload.clone()),
+        new.client_net.clone(),
+        new.buyer,
+        state,
+        new.now.plus(new.lease),
+        new.now
     )
-    .bind(new.id.clone())
-    .bind(new.network.clone())
-    .bind(new.asset.clone())
-    .bind(new.payer.clone())
-    .bind(new.nonce.clone())
-    .bind(new.protocol)
-    .bind(new.bound.kind.as_str())
-    .bind(new.bound.id.clone())
-    .bind(new.bound.version)
-    .bind(new.bound.unit_version.clone())
-    .bind(new.amount)
-    .bind(new.pay_to.clone())
-    .bind(new.valid_after)
-    .bind(new.valid_before)
-    .bind(new.payload_hash.to_vec())
-    .bind((!new.is_owned).then(|| new.payload.clone()))
-    .bind(new.client_net.clone())
-    .bind(new.buyer.map(|buyer| buyer.to_string()))
-    .bind(state.as_str())
-    .bind(new.now.plus(new.lease).micros())
-    .bind(new.now.micros())
-    .execute(&mut *cx)
+    .run(cx)
     .await?;
-    if inserted.rows_affected() > 0 {
+    if inserted > 0 {
         return Ok(Change::Keep(PaymentBound::New));
     }
     // One of two rules refused the row: another transaction bound the authorization, or the item for this wallet.
@@ -447,49 +408,17 @@ async fn bind(cx: &mut AnyConnection, new: &NewPayment) -> Result<Change<Payment
 }
 
 async fn known(cx: &mut AnyConnection, new: &NewPayment) -> Result<Option<Payment>, Error> {
-    let row = sqlx::query(concat!(
-        "SELECT ",
-        payment_columns!(),
-        " FROM payments WHERE network = $1 AND asset = $2 AND payer = $3 AND nonce = $4"
-    ))
-    .bind(new.network.clone())
-    .bind(new.asset.clone())
-    .bind(new.payer.clone())
-    .bind(new.nonce.clone())
-    .fetch_optional(cx)
-    .await?;
-    row.as_ref().map(payment).transpose()
-}
-
-/// Reads a payment from its row.
-fn payment(row: &AnyRow) -> Result<Payment, Error> {
-    Ok(Payment {
-        id: row.value("id")?,
-        payer: row.value("payer")?,
-        nonce: row.value("nonce")?,
-        network: row.value("network")?,
-        asset: row.value("asset")?,
-        protocol: row.value("x402_version")?,
-        bound: Bound {
-            kind: row.parsed("item_kind")?,
-            id: row.value("item_id")?,
-            version: row.value("version")?,
-            unit_version: row.value("unit_version")?,
-        },
-        amount: row.value("amount")?,
-        pay_to: row.value("pay_to")?,
-        valid_after: row.value("valid_after")?,
-        valid_before: row.value("valid_before")?,
-        payload: row.value("payload")?,
-        client_net: row.value("client_net")?,
-        buyer: row.parsed_optional("buyer_operator")?,
-        state: row.parsed("state")?,
-        attempts: row.value("attempts")?,
-        lease_until: row.time("lease_until")?,
-        transaction: row.value("transaction_hash")?,
-        reason: row.value("reason")?,
-        bound_at: row.time("bound_at")?,
-        settled_at: row.time_optional("settled_at")?,
-        sale_id: row.value("sale_id")?,
-    })
+    sql!(
+        text!(
+            "SELECT ",
+            Payment::COLUMNS,
+            " FROM payments WHERE network = $1 AND asset = $2 AND payer = $3 AND nonce = $4"
+        ),
+        new.network.clone(),
+        new.asset.clone(),
+        new.payer.clone(),
+        new.nonce.clone()
+    )
+    .optional(cx)
+    .await
 }

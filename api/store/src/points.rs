@@ -9,7 +9,6 @@ mod readers;
 mod rings;
 
 use sqlx::AnyConnection;
-use sqlx::any::AnyRow;
 use types::vocabulary::PointsKind;
 use types::{AgentId, OperatorId, PointsEventId, Timestamp};
 
@@ -17,7 +16,8 @@ pub use batches::BatchesFilled;
 pub(crate) use batches::{Batch, of_batch};
 pub use ranking::{BATCHES_A_DAY, Ranked};
 
-use crate::row::Columns;
+use crate::query::{sql, text};
+use crate::row::{Row as _, row};
 use crate::{Error, Store};
 
 /// The part of the database about points.
@@ -47,34 +47,38 @@ pub(crate) struct NewPoints {
     pub(crate) at: Timestamp,
 }
 
-/// An event of the ledger.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PointsEvent {
-    /// Id of the event.
-    pub id: PointsEventId,
-    /// Kind of the event.
-    pub kind: PointsKind,
-    /// Points given; negative when taken back.
-    pub points: i64,
-    /// The unit, dataset or event that they are for.
-    pub subject: String,
-    /// Time of the event.
-    pub at: Timestamp,
+row! {
+    /// An event of the ledger.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct PointsEvent {
+        /// Id of the event.
+        pub id: PointsEventId,
+        /// Kind of the event.
+        pub kind: PointsKind,
+        /// Points given; negative when taken back.
+        pub points: i64,
+        /// The unit, dataset or event that they are for.
+        pub subject: String,
+        /// Time of the event.
+        pub at: Timestamp,
+    }
 }
 
-/// Sums over the events of an agent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PointsSums {
-    /// Sum of the points.
-    pub points: i64,
-    /// Published versions of units.
-    pub published: u64,
-    /// First reads by agents of other operators.
-    pub first_reads: u64,
-    /// Sales, trial sales included.
-    pub sales: u64,
-    /// Merged batches that gave points.
-    pub batches: u64,
+row! {
+    /// Sums over the events of an agent.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct PointsSums {
+        /// Sum of the points.
+        pub points: i64,
+        /// Published versions of units.
+        pub published: u64,
+        /// First reads by agents of other operators.
+        pub first_reads: u64,
+        /// Sales, trial sales included.
+        pub sales: u64,
+        /// Merged batches that gave points.
+        pub batches: u64,
+    }
 }
 
 impl Points<'_> {
@@ -82,13 +86,17 @@ impl Points<'_> {
     pub async fn of_agent(&self, agent: AgentId) -> Result<PointsSums, Error> {
         self.0
             .read(async {
-                sqlx::query(
-                    "SELECT points, published, first_reads, sales, batches FROM points_agents WHERE agent_id = $1",
+                sql!(
+                    text!(
+                        "SELECT ",
+                        PointsSums::COLUMNS,
+                        " FROM points_agents WHERE agent_id = $1"
+                    ),
+                    agent
                 )
-                .bind(agent.to_string())
-                .fetch_optional(self.0.readers())
+                .row_if_any(&mut self.0.readers())
                 .await?
-                .map_or(Ok(PointsSums::default()), |row| sums(&row))
+                .map_or(Ok(PointsSums::default()), |row| PointsSums::of(&row))
             })
             .await
     }
@@ -97,12 +105,12 @@ impl Points<'_> {
     pub async fn of_operator(&self, operator: OperatorId) -> Result<i64, Error> {
         self.0
             .read(async {
-                Ok(sqlx::query_scalar(
+                sql!(
                     "SELECT CAST(COALESCE(SUM(points), 0) AS BIGINT) FROM points_agents WHERE operator_id = $1",
+                    operator
                 )
-                .bind(operator.to_string())
-                .fetch_one(self.0.readers())
-                .await?)
+                .scalar(&mut self.0.readers())
+                .await
             })
             .await
     }
@@ -115,42 +123,39 @@ impl Points<'_> {
         limit: u32,
     ) -> Result<Vec<PointsEvent>, Error> {
         self.0
-            .read(async {
-                sqlx::query(
-                    "SELECT id, kind, points, subject, at FROM points_events
-                     WHERE agent_id = $1 AND ($2 = '' OR id < $2) ORDER BY id DESC LIMIT $3",
-                )
-                .bind(agent.to_string())
-                .bind(before.map(|id| id.to_string()).unwrap_or_default())
-                .bind(i64::from(limit))
-                .fetch_all(self.0.readers())
-                .await?
-                .iter()
-                .map(event)
-                .collect()
-            })
+            .all(sql!(
+                text!(
+                    "SELECT ",
+                    PointsEvent::COLUMNS,
+                    " FROM points_events
+                     WHERE agent_id = $1 AND ($2 = '' OR id < $2) ORDER BY id DESC LIMIT $3"
+                ),
+                agent,
+                before.map(|id| id.to_string()).unwrap_or_default(),
+                limit
+            ))
             .await
     }
 }
 
 /// Gives points for an event, with the sums that follow from it. Returns false if the event exists.
 pub(crate) async fn give(cx: &mut AnyConnection, new: &NewPoints) -> Result<bool, Error> {
-    let added = sqlx::query(
+    let added = sql!(
         "INSERT INTO points_events (id, agent_id, operator_id, kind, key, points, subject, at)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (kind, key) DO NOTHING",
+        PointsEventId::new(new.at),
+        new.agent,
+        new.operator,
+        new.kind,
+        new.key.as_str(),
+        new.points,
+        new.subject.as_str(),
+        new.at
     )
-    .bind(PointsEventId::new(new.at).to_string())
-    .bind(new.agent.to_string())
-    .bind(new.operator.to_string())
-    .bind(new.kind.as_str())
-    .bind(new.key.as_str())
-    .bind(new.points)
-    .bind(new.subject.as_str())
-    .bind(new.at.micros())
-    .execute(&mut *cx)
+    .run(cx)
     .await?;
     // The key of the event decides, and with it nothing below is counted twice.
-    if added.rows_affected() == 0 {
+    if added == 0 {
         return Ok(false);
     }
     let of = |kinds: &[PointsKind]| i64::from(kinds.contains(&new.kind));
@@ -162,7 +167,7 @@ pub(crate) async fn give(cx: &mut AnyConnection, new: &NewPoints) -> Result<bool
         of(&[PointsKind::MergedBatch]),
     ];
     let [published, first_reads, sales, batches] = counts;
-    sqlx::query(
+    sql!(
         "INSERT INTO points_agents (agent_id, operator_id, points, published, first_reads, sales, batches, last_at)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
          ON CONFLICT (agent_id) DO UPDATE SET
@@ -172,53 +177,33 @@ pub(crate) async fn give(cx: &mut AnyConnection, new: &NewPoints) -> Result<bool
              sales = points_agents.sales + excluded.sales, batches = points_agents.batches + excluded.batches,
              last_at = CASE WHEN excluded.last_at > points_agents.last_at THEN excluded.last_at
                             ELSE points_agents.last_at END",
+        new.agent,
+        new.operator,
+        new.points,
+        published,
+        first_reads,
+        sales,
+        batches,
+        new.at
     )
-    .bind(new.agent.to_string())
-    .bind(new.operator.to_string())
-    .bind(new.points)
-    .bind(published)
-    .bind(first_reads)
-    .bind(sales)
-    .bind(batches)
-    .bind(new.at.micros())
-    .execute(&mut *cx)
+    .run(cx)
     .await?;
-    sqlx::query(
+    sql!(
         "INSERT INTO points_days (agent_id, day, points, published, first_reads, sales, batches)
          VALUES ($1, $2, $3, $4, $5, $6, $7)
          ON CONFLICT (agent_id, day) DO UPDATE SET
              points = points_days.points + excluded.points, published = points_days.published + excluded.published,
              first_reads = points_days.first_reads + excluded.first_reads,
              sales = points_days.sales + excluded.sales, batches = points_days.batches + excluded.batches",
+        new.agent,
+        new.at.day(),
+        new.points,
+        published,
+        first_reads,
+        sales,
+        batches
     )
-    .bind(new.agent.to_string())
-    .bind(new.at.day())
-    .bind(new.points)
-    .bind(published)
-    .bind(first_reads)
-    .bind(sales)
-    .bind(batches)
-    .execute(cx)
+    .run(cx)
     .await?;
     Ok(true)
-}
-
-fn sums(row: &AnyRow) -> Result<PointsSums, Error> {
-    Ok(PointsSums {
-        points: row.value("points")?,
-        published: row.number("published")?,
-        first_reads: row.number("first_reads")?,
-        sales: row.number("sales")?,
-        batches: row.number("batches")?,
-    })
-}
-
-fn event(row: &AnyRow) -> Result<PointsEvent, Error> {
-    Ok(PointsEvent {
-        id: row.parsed("id")?,
-        kind: row.parsed("kind")?,
-        points: row.value("points")?,
-        subject: row.value("subject")?,
-        at: row.time("at")?,
-    })
 }

@@ -5,6 +5,7 @@
 
 use types::{OperatorId, Timestamp};
 
+use crate::query::{sql, tx};
 use crate::row::{Columns, bigint};
 use crate::writer::Change;
 use crate::{Error, Store};
@@ -45,49 +46,46 @@ impl Store {
         until: Timestamp,
         now: Timestamp,
     ) -> Result<LeaseTaken, Error> {
-        self.write_aside(move |cx| {
-            Box::pin(async move {
-                let taken = sqlx::query(
-                    "INSERT INTO query_leases (operator_id, holder, ends_at) VALUES ($1, $2, $3)
-                     ON CONFLICT (operator_id) DO UPDATE SET holder = excluded.holder, ends_at = excluded.ends_at
-                     WHERE query_leases.ends_at <= $4",
-                )
-                .bind(operator.to_string())
-                .bind(holder)
-                .bind(until.micros())
-                .bind(now.micros())
-                .execute(&mut *cx)
+        self.write_aside(tx!(async move |cx| {
+            let taken = sql!(
+                "INSERT INTO query_leases (operator_id, holder, ends_at) VALUES ($1, $2, $3)
+                 ON CONFLICT (operator_id) DO UPDATE SET holder = excluded.holder, ends_at = excluded.ends_at
+                 WHERE query_leases.ends_at <= $4",
+                operator,
+                holder,
+                until,
+                now
+            )
+            .run(cx)
+            .await?;
+            // The lease was free, or its time was over.
+            if taken > 0 {
+                return Ok(Change::Keep(LeaseTaken::Taken));
+            }
+            // The statement above has locked the row, so it is still there.
+            let row = sql!("SELECT ends_at FROM query_leases WHERE operator_id = $1", operator)
+                .row(cx)
                 .await?;
-                // The lease was free, or its time was over.
-                if taken.rows_affected() > 0 {
-                    return Ok(Change::Keep(LeaseTaken::Taken));
-                }
-                // The statement above has locked the row, so it is still there.
-                let row = sqlx::query("SELECT ends_at FROM query_leases WHERE operator_id = $1")
-                    .bind(operator.to_string())
-                    .fetch_one(&mut *cx)
-                    .await?;
-                let until = row.time("ends_at")?;
-                Ok(Change::Undo(LeaseTaken::Held { until }))
-            })
-        })
+            let until = row.get("ends_at")?;
+            Ok(Change::Undo(LeaseTaken::Held { until }))
+        }))
         .await
     }
 
     /// Ends the operator's lease if `holder` still has it.
     pub async fn query_lease_end(&self, operator: OperatorId, holder: String) -> Result<(), Error> {
-        self.write_aside(move |cx| {
-            Box::pin(async move {
-                // The condition on the holder protects a lease that another query took after
-                // this one's time.
-                sqlx::query("DELETE FROM query_leases WHERE operator_id = $1 AND holder = $2")
-                    .bind(operator.to_string())
-                    .bind(holder)
-                    .execute(&mut *cx)
-                    .await?;
-                Ok(Change::Keep(()))
-            })
-        })
+        self.write_aside(tx!(async move |cx| {
+            // The condition on the holder protects a lease that another query took after
+            // this one's time.
+            sql!(
+                "DELETE FROM query_leases WHERE operator_id = $1 AND holder = $2",
+                operator,
+                holder
+            )
+            .run(cx)
+            .await?;
+            Ok(Change::Keep(()))
+        }))
         .await
     }
 
@@ -96,51 +94,51 @@ impl Store {
     pub async fn egress_add(&self, id: String, mut sent: Vec<Egress>, now: Timestamp) -> Result<(), Error> {
         // Concurrent calls lock the rows in the same order, so they cannot dead-lock.
         sent.sort_unstable_by_key(|egress| (egress.operator, egress.month));
-        self.write_aside(move |cx| {
-            Box::pin(async move {
-                let before = now.micros().saturating_sub(SUMS_REMEMBERED);
-                // Old ids are removed here, so the table stays small without a job of its own.
-                sqlx::query("DELETE FROM egress_sums WHERE added_at < $1")
-                    .bind(before)
-                    .execute(&mut *cx)
-                    .await?;
-                let new =
-                    sqlx::query("INSERT INTO egress_sums (id, added_at) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING")
-                        .bind(id)
-                        .bind(now.micros())
-                        .execute(&mut *cx)
-                        .await?;
-                // An earlier call added this sum, and its answer was lost.
-                if new.rows_affected() == 0 {
-                    return Ok(Change::Keep(()));
-                }
-                for Egress { operator, month, bytes } in sent {
-                    sqlx::query(
-                        "INSERT INTO egress (operator_id, month, byte_count) VALUES ($1, $2, $3)
-                         ON CONFLICT (operator_id, month)
-                         DO UPDATE SET byte_count = egress.byte_count + excluded.byte_count",
-                    )
-                    .bind(operator.to_string())
-                    .bind(month)
-                    .bind(bigint("byte_count", bytes)?)
-                    .execute(&mut *cx)
-                    .await?;
-                }
-                Ok(Change::Keep(()))
-            })
-        })
+        self.write_aside(tx!(async move |cx| {
+            let before = now.micros().saturating_sub(SUMS_REMEMBERED);
+            // Old ids are removed here, so the table stays small without a job of its own.
+            sql!("DELETE FROM egress_sums WHERE added_at < $1", before)
+                .run(cx)
+                .await?;
+            let new = sql!(
+                "INSERT INTO egress_sums (id, added_at) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING",
+                id,
+                now
+            )
+            .run(cx)
+            .await?;
+            // An earlier call added this sum, and its answer was lost.
+            if new == 0 {
+                return Ok(Change::Keep(()));
+            }
+            for Egress { operator, month, bytes } in sent {
+                sql!(
+                    "INSERT INTO egress (operator_id, month, byte_count) VALUES ($1, $2, $3)
+                     ON CONFLICT (operator_id, month)
+                     DO UPDATE SET byte_count = egress.byte_count + excluded.byte_count",
+                    operator,
+                    month,
+                    bigint("byte_count", bytes)?
+                )
+                .run(cx)
+                .await?;
+            }
+            Ok(Change::Keep(()))
+        }))
         .await
     }
 
     /// Returns the bytes sent to an operator in a month, counted from January 1970.
     pub async fn egress(&self, operator: OperatorId, month: i64) -> Result<u64, Error> {
         self.read(async {
-            sqlx::query("SELECT byte_count FROM egress WHERE operator_id = $1 AND month = $2")
-                .bind(operator.to_string())
-                .bind(month)
-                .fetch_optional(self.readers())
-                .await?
-                .map_or(Ok(0), |row| row.number("byte_count"))
+            sql!(
+                "SELECT byte_count FROM egress WHERE operator_id = $1 AND month = $2",
+                operator,
+                month
+            )
+            .row_if_any(&mut self.readers())
+            .await?
+            .map_or(Ok(0), |row| row.get("byte_count"))
         })
         .await
     }

@@ -6,6 +6,7 @@
 use sqlx::AnyConnection;
 
 use crate::engine::Engine;
+use crate::query::{sql, tx};
 use crate::row::Columns;
 use crate::writer::Change;
 use crate::{Error, Flow};
@@ -30,45 +31,43 @@ impl Flow<'_> {
     /// Fills some free pages with zeros. Returns true if no page is free.
     async fn fill(&self) -> Result<bool, Error> {
         self.0
-            .write_aside(|cx| {
-                Box::pin(async move {
-                    let free: i64 = sqlx::query_scalar("PRAGMA freelist_count").fetch_one(&mut *cx).await?;
-                    if free == 0 {
-                        return Ok(Change::Undo(true));
-                    }
-                    let page: i64 = sqlx::query_scalar("PRAGMA page_size").fetch_one(&mut *cx).await?;
-                    sqlx::query("CREATE TABLE IF NOT EXISTS scrub (zeros BLOB NOT NULL)")
-                        .execute(&mut *cx)
-                        .await?;
-                    // Each page of a long value has the number of the next one in 4 bytes.
-                    sqlx::query("INSERT INTO scrub (zeros) VALUES (zeroblob($1))")
-                        .bind(free.min(PAGES) * (page - 4))
-                        .execute(&mut *cx)
-                        .await?;
-                    Ok(Change::Keep(false))
-                })
-            })
+            .write_aside(tx!(async move |cx| {
+                let free: i64 = sql!("PRAGMA freelist_count").scalar(cx).await?;
+                if free == 0 {
+                    return Ok(Change::Undo(true));
+                }
+                let page: i64 = sql!("PRAGMA page_size").scalar(cx).await?;
+                sql!("CREATE TABLE IF NOT EXISTS scrub (zeros BLOB NOT NULL)")
+                    .run(cx)
+                    .await?;
+                // Each page of a long value has the number of the next one in 4 bytes.
+                sql!(
+                    "INSERT INTO scrub (zeros) VALUES (zeroblob($1))",
+                    free.min(PAGES) * (page - 4)
+                )
+                .run(cx)
+                .await?;
+                Ok(Change::Keep(false))
+            }))
             .await
     }
 
     /// Gives some of the filled pages back. Returns true if none is left.
     async fn release(&self) -> Result<bool, Error> {
         self.0
-            .write_aside(|cx| {
-                Box::pin(async move {
-                    let table = "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = 'scrub'";
-                    let tables: i64 = sqlx::query_scalar(table).fetch_one(&mut *cx).await?;
-                    if tables == 0 {
-                        return Ok(Change::Undo(true));
-                    }
-                    let some = "DELETE FROM scrub WHERE rowid IN (SELECT rowid FROM scrub LIMIT $1)";
-                    let deleted = sqlx::query(some).bind(ROWS).execute(&mut *cx).await?.rows_affected();
-                    if deleted == 0 {
-                        sqlx::query("DROP TABLE scrub").execute(&mut *cx).await?;
-                    }
-                    Ok(Change::Keep(deleted == 0))
-                })
-            })
+            .write_aside(tx!(async move |cx| {
+                let table = "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = 'scrub'";
+                let tables: i64 = sql!(table).scalar(cx).await?;
+                if tables == 0 {
+                    return Ok(Change::Undo(true));
+                }
+                let some = "DELETE FROM scrub WHERE rowid IN (SELECT rowid FROM scrub LIMIT $1)";
+                let deleted = sql!(some, ROWS).run(cx).await?;
+                if deleted == 0 {
+                    sql!("DROP TABLE scrub").run(cx).await?;
+                }
+                Ok(Change::Keep(deleted == 0))
+            }))
             .await
     }
 
@@ -76,10 +75,10 @@ impl Flow<'_> {
     async fn empty_log(&self) -> Result<bool, Error> {
         self.0
             .read(async {
-                let row = sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)")
-                    .fetch_one(self.0.readers())
+                let row = sql!("PRAGMA wal_checkpoint(TRUNCATE)")
+                    .row(&mut self.0.readers())
                     .await?;
-                Ok(row.value::<i64>("busy")? == 0)
+                Ok(row.get::<i64>("busy")? == 0)
             })
             .await
     }
@@ -88,7 +87,7 @@ impl Flow<'_> {
 /// Sets if the changes of a connection overwrite pages that become free, which costs a write of each.
 pub(crate) async fn overwrite(cx: &mut AnyConnection, engine: Engine, whole_pages: bool) -> Result<(), Error> {
     if let Some(statement) = engine.overwriting(whole_pages) {
-        sqlx::query(statement).execute(cx).await?;
+        sql!(statement).run(cx).await?;
     }
     Ok(())
 }

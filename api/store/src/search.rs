@@ -8,8 +8,9 @@ use types::vocabulary::ItemKind;
 use types::{DatasetId, Timestamp, UnitId};
 
 use crate::knowledge::{UNIT, Unit, unit};
-use crate::projects::{PROJECT, Project, project};
-use crate::row::Columns;
+use crate::projects::{PROJECT, Project};
+use crate::query::{sql, text};
+use crate::row::{Columns, Row as _, row};
 use crate::{Error, Store};
 
 /// The condition on a version that a search may show.
@@ -24,24 +25,28 @@ pub(crate) const SHOWN_DATASET: &str = "projects.visibility = 'public' AND proje
 #[derive(Clone, Copy, Debug)]
 pub struct Searching<'s>(&'s Store);
 
-/// A note that an item must be read again.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SearchChange {
-    /// Place among the changes, in the order of commits.
-    pub seq: i64,
-    /// Kind of the item.
-    pub kind: ItemKind,
-    /// The chain of a unit, or the id of a dataset.
-    pub item: String,
+row! {
+    /// A note that an item must be read again.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct SearchChange {
+        /// Place among the changes, in the order of commits.
+        pub seq: i64,
+        /// Kind of the item.
+        pub kind: ItemKind,
+        /// The chain of a unit, or the id of a dataset.
+        pub item: String = "item_id",
+    }
 }
 
-/// A shown unit in a list of many, without its text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ShownUnit {
-    /// Id of the latest version.
-    pub id: UnitId,
-    /// Publication of the version.
-    pub published_at: Timestamp,
+row! {
+    /// A shown unit in a list of many, without its text.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct ShownUnit {
+        /// Id of the latest version.
+        pub id: UnitId,
+        /// Publication of the version.
+        pub published_at: Timestamp,
+    }
 }
 
 impl Store {
@@ -60,10 +65,10 @@ impl Searching<'_> {
     pub async fn last_change(&self) -> Result<i64, Error> {
         self.0
             .read(async {
-                sqlx::query("SELECT value FROM counters WHERE name = 'search'")
-                    .fetch_one(self.0.readers())
+                sql!("SELECT value FROM counters WHERE name = 'search'")
+                    .row(&mut self.0.readers())
                     .await?
-                    .value("value")
+                    .get("value")
             })
             .await
     }
@@ -74,20 +79,17 @@ impl Searching<'_> {
             .read(async {
                 // Numbers become visible in their order, so the last one of a page is where the next
                 // begins.
-                sqlx::query("SELECT seq, kind, item_id FROM search_changes WHERE seq > $1 ORDER BY seq LIMIT $2")
-                    .bind(seq)
-                    .bind(i64::from(limit))
-                    .fetch_all(self.0.readers())
-                    .await?
-                    .iter()
-                    .map(|row| {
-                        Ok(SearchChange {
-                            seq: row.value("seq")?,
-                            kind: row.parsed("kind")?,
-                            item: row.value("item_id")?,
-                        })
-                    })
-                    .collect()
+                sql!(
+                    text!(
+                        "SELECT ",
+                        SearchChange::COLUMNS,
+                        " FROM search_changes WHERE seq > $1 ORDER BY seq LIMIT $2"
+                    ),
+                    seq,
+                    limit
+                )
+                .all(&mut self.0.readers())
+                .await
             })
             .await
     }
@@ -101,32 +103,23 @@ impl Searching<'_> {
 
     /// Returns the shown units that were published before one, newest first, or the newest ones.
     pub async fn units_before(&self, before: Option<ShownUnit>, limit: u32) -> Result<Vec<ShownUnit>, Error> {
-        let text = format!(
-            "SELECT units.id AS id, units.published_at AS published_at
-             FROM units JOIN chains ON chains.id = units.chain_id
-             WHERE {SHOWN_UNIT} AND (units.published_at < $1 OR (units.published_at = $1 AND units.id < $2))
-             ORDER BY units.published_at DESC, units.id DESC LIMIT $3"
-        );
         let (at, id) = before.map_or((i64::MAX, String::new()), |unit| {
             (unit.published_at.micros(), unit.id.to_string())
         });
         self.0
-            .read(async {
-                sqlx::query(sqlx::AssertSqlSafe(text))
-                    .bind(at)
-                    .bind(id)
-                    .bind(i64::from(limit))
-                    .fetch_all(self.0.readers())
-                    .await?
-                    .iter()
-                    .map(|row| {
-                        Ok(ShownUnit {
-                            id: row.parsed("id")?,
-                            published_at: row.time("published_at")?,
-                        })
-                    })
-                    .collect()
-            })
+            .all(sql!(
+                text!(
+                    "SELECT units.id AS id, units.published_at AS published_at
+                     FROM units JOIN chains ON chains.id = units.chain_id
+                     WHERE ",
+                    SHOWN_UNIT,
+                    " AND (units.published_at < $1 OR (units.published_at = $1 AND units.id < $2))
+                     ORDER BY units.published_at DESC, units.id DESC LIMIT $3"
+                ),
+                at,
+                id,
+                limit
+            ))
             .await
     }
 
@@ -141,14 +134,14 @@ impl Searching<'_> {
     pub async fn datasets_after(&self, id: Option<DatasetId>, limit: u32) -> Result<Vec<Project>, Error> {
         let text = format!("{PROJECT} WHERE {SHOWN_DATASET} AND projects.id > $1 ORDER BY projects.id LIMIT {limit}");
         let after = id.map(|id| id.to_string()).unwrap_or_default();
-        self.rows(text, &[after], project).await
+        self.rows(text, &[after], Project::of).await
     }
 
     /// Returns the shown datasets among ids, in no order.
     pub async fn datasets(&self, ids: &[String]) -> Result<Vec<Project>, Error> {
         let places = places(ids.len());
         let text = format!("{PROJECT} WHERE {SHOWN_DATASET} AND projects.id IN ({places})");
-        self.rows(text, ids, project).await
+        self.rows(text, ids, Project::of).await
     }
 
     /// Runs a statement with these parameters; none without any.
@@ -164,11 +157,11 @@ impl Searching<'_> {
         }
         self.0
             .read(async {
-                let mut query = sqlx::query(sqlx::AssertSqlSafe(text));
+                let mut query = sql!(sqlx::AssertSqlSafe(text));
                 for parameter in parameters {
-                    query = query.bind(parameter.clone());
+                    query = query.with(parameter.clone());
                 }
-                query.fetch_all(self.0.readers()).await?.iter().map(read).collect()
+                query.rows(&mut self.0.readers()).await?.iter().map(read).collect()
             })
             .await
     }

@@ -8,7 +8,8 @@ use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
 use types::Timestamp;
 
-use crate::row::{Columns, bytes};
+use crate::query::{sql, text, tx};
+use crate::row::{Columns, Row as _, pair, row};
 use crate::writer::Change;
 use crate::{Error, Store};
 
@@ -43,23 +44,25 @@ pub struct KeyEndorsement {
     pub value: [u8; 64],
 }
 
-/// A service key as stored.
-#[derive(Clone, PartialEq, Eq)]
-pub struct ServiceKey {
-    /// Name of the key.
-    pub key_id: String,
-    /// Public half of the key.
-    pub public_key: [u8; 32],
-    /// Secret half of the key.
-    pub secret: [u8; 32],
-    /// Creation time of the key.
-    pub created_at: Timestamp,
-    /// Time until which its signatures count, once another key has replaced it.
-    pub retired_at: Option<Timestamp>,
-    /// Time and reason of the revocation, if revoked. None of its signatures count from then on.
-    pub revoked: Option<(Timestamp, String)>,
-    /// Signature by the previous key; `None` for the first key.
-    pub endorsement: Option<KeyEndorsement>,
+row! {
+    /// A service key as stored.
+    #[derive(Clone, PartialEq, Eq)]
+    pub struct ServiceKey {
+        /// Name of the key.
+        pub key_id: String,
+        /// Public half of the key.
+        pub public_key: [u8; 32],
+        /// Secret half of the key.
+        pub secret: [u8; 32],
+        /// Creation time of the key.
+        pub created_at: Timestamp,
+        /// Time until which its signatures count, once another key has replaced it.
+        pub retired_at: Option<Timestamp>,
+        /// Time and reason of the revocation, if revoked. None of its signatures count from then on.
+        pub revoked: Option<(Timestamp, String)> = "revoked_at, reason" => pair,
+        /// Signature by the previous key; `None` for the first key.
+        pub endorsement: Option<KeyEndorsement> = "endorsed_by, endorsement" => endorsement,
+    }
 }
 
 /// Shows everything but the secret.
@@ -103,17 +106,11 @@ pub enum KeyRevoked {
 impl Store {
     /// Returns every key, oldest first; the last is the current one.
     pub async fn service_keys(&self) -> Result<Vec<ServiceKey>, Error> {
-        self.read(async {
-            sqlx::query(
-                "SELECT key_id, public_key, secret, created_at, retired_at, revoked_at, reason, endorsed_by, endorsement
-                 FROM service_keys ORDER BY number",
-            )
-            .fetch_all(self.readers())
-            .await?
-            .iter()
-            .map(service_key)
-            .collect()
-        })
+        self.all(sql!(text!(
+            "SELECT ",
+            ServiceKey::COLUMNS,
+            " FROM service_keys ORDER BY number"
+        )))
         .await
     }
 
@@ -125,19 +122,17 @@ impl Store {
         new: NewServiceKey,
         retired_at: Timestamp,
     ) -> Result<KeyAdded, Error> {
-        self.write(move |cx| {
-            Box::pin(async move {
-                let newest = newest(cx).await?;
-                if newest.as_ref().map(|(_, id)| id) != current.as_ref() {
-                    return Ok(Change::Undo(KeyAdded::Raced));
-                }
-                if succeed(cx, newest, new, retired_at).await? {
-                    Ok(Change::Keep(KeyAdded::Added))
-                } else {
-                    Ok(Change::Undo(KeyAdded::Raced))
-                }
-            })
-        })
+        self.write(tx!(async move |cx| {
+            let newest = newest(cx).await?;
+            if newest.as_ref().map(|(_, id)| id) != current.as_ref() {
+                return Ok(Change::Undo(KeyAdded::Raced));
+            }
+            if succeed(cx, newest, new, retired_at).await? {
+                Ok(Change::Keep(KeyAdded::Added))
+            } else {
+                Ok(Change::Undo(KeyAdded::Raced))
+            }
+        }))
         .await
     }
 
@@ -150,78 +145,69 @@ impl Store {
         at: Timestamp,
         successor: Option<NewServiceKey>,
     ) -> Result<KeyRevoked, Error> {
-        self.write(move |cx| {
-            Box::pin(async move {
-                let newest = newest(cx).await?;
-                // Compared under the lock on the keys, so the current key stays the same until
-                // the commit.
-                let is_current = newest.as_ref().is_some_and(|(_, id)| *id == key_id);
-                let revoked = sqlx::query(
-                    "UPDATE service_keys SET revoked_at = $2, reason = $3, retired_at = COALESCE(retired_at, $2)
-                     WHERE key_id = $1 AND revoked_at IS NULL",
-                )
-                .bind(key_id.as_str())
-                .bind(at.micros())
-                .bind(reason)
-                .execute(&mut *cx)
-                .await?;
-                // The key does not exist, or was revoked before.
-                if revoked.rows_affected() == 0 {
-                    let known = sqlx::query("SELECT key_id FROM service_keys WHERE key_id = $1")
-                        .bind(key_id.as_str())
-                        .fetch_optional(&mut *cx)
-                        .await?;
-                    let before = known.map_or(KeyRevoked::Unknown, |_| KeyRevoked::Before);
-                    return Ok(Change::Undo(before));
-                }
-                match successor {
-                    // An old key needs no successor.
-                    _ if !is_current => Ok(Change::Keep(KeyRevoked::Revoked)),
-                    Some(new) if new.endorsement.as_ref().is_some_and(|by| by.by == key_id) => {
-                        if succeed(cx, newest, new, at).await? {
-                            Ok(Change::Keep(KeyRevoked::Replaced))
-                        } else {
-                            Ok(Change::Undo(KeyRevoked::Current))
-                        }
+        self.write(tx!(async move |cx| {
+            let newest = newest(cx).await?;
+            // Compared under the lock on the keys, so the current key stays the same until
+            // the commit.
+            let is_current = newest.as_ref().is_some_and(|(_, id)| *id == key_id);
+            let revoked = sql!(
+                "UPDATE service_keys SET revoked_at = $2, reason = $3, retired_at = COALESCE(retired_at, $2)
+                 WHERE key_id = $1 AND revoked_at IS NULL",
+                key_id.as_str(),
+                at,
+                reason
+            )
+            .run(cx)
+            .await?;
+            // The key does not exist, or was revoked before.
+            if revoked == 0 {
+                let known = sql!("SELECT key_id FROM service_keys WHERE key_id = $1", key_id.as_str())
+                    .row_if_any(cx)
+                    .await?;
+                let before = known.map_or(KeyRevoked::Unknown, |_| KeyRevoked::Before);
+                return Ok(Change::Undo(before));
+            }
+            match successor {
+                // An old key needs no successor.
+                _ if !is_current => Ok(Change::Keep(KeyRevoked::Revoked)),
+                Some(new) if new.endorsement.as_ref().is_some_and(|by| by.by == key_id) => {
+                    if succeed(cx, newest, new, at).await? {
+                        Ok(Change::Keep(KeyRevoked::Replaced))
+                    } else {
+                        Ok(Change::Undo(KeyRevoked::Current))
                     }
-                    _ => Ok(Change::Undo(KeyRevoked::Current)),
                 }
-            })
-        })
+                _ => Ok(Change::Undo(KeyRevoked::Current)),
+            }
+        }))
         .await
     }
 
     /// Returns the secret of this name, if there is one.
     pub async fn known_secret(&self, name: &'static str) -> Result<Option<[u8; 32]>, Error> {
         self.read(async {
-            let row = sqlx::query("SELECT value FROM secrets WHERE name = $1")
-                .bind(name)
-                .fetch_optional(self.readers())
+            let row = sql!("SELECT value FROM secrets WHERE name = $1", name)
+                .row_if_any(&mut self.readers())
                 .await?;
-            row.map(|row| bytes("value", row.value("value")?)).transpose()
+            row.map(|row| row.get("value")).transpose()
         })
         .await
     }
 
     /// Returns the secret of this name. If there is none, stores `fresh` as the secret first.
     pub async fn secret(&self, name: &'static str, fresh: [u8; 32], now: Timestamp) -> Result<[u8; 32], Error> {
-        self.write(move |cx| {
-            Box::pin(async move {
-                sqlx::query(
-                    "INSERT INTO secrets (name, value, created_at) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING",
-                )
-                .bind(name)
-                .bind(fresh.to_vec())
-                .bind(now.micros())
-                .execute(&mut *cx)
-                .await?;
-                let row = sqlx::query("SELECT value FROM secrets WHERE name = $1")
-                    .bind(name)
-                    .fetch_one(&mut *cx)
-                    .await?;
-                Ok(Change::Keep(bytes("value", row.value("value")?)?))
-            })
-        })
+        self.write(tx!(async move |cx| {
+            sql!(
+                "INSERT INTO secrets (name, value, created_at) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING",
+                name,
+                fresh,
+                now
+            )
+            .run(cx)
+            .await?;
+            let row = sql!("SELECT value FROM secrets WHERE name = $1", name).row(cx).await?;
+            Ok(Change::Keep(row.get("value")?))
+        }))
         .await
     }
 }
@@ -231,13 +217,13 @@ impl Store {
 /// The lock is on the row of the first key, which all transactions agree on; the row of the current key may be that of
 /// another key by the time it is locked.
 async fn newest(cx: &mut AnyConnection) -> Result<Option<(i64, String)>, Error> {
-    sqlx::query("UPDATE service_keys SET key_id = key_id WHERE number = 1")
-        .execute(&mut *cx)
+    sql!("UPDATE service_keys SET key_id = key_id WHERE number = 1")
+        .run(cx)
         .await?;
-    sqlx::query("SELECT number, key_id FROM service_keys ORDER BY number DESC LIMIT 1")
-        .fetch_optional(cx)
+    sql!("SELECT number, key_id FROM service_keys ORDER BY number DESC LIMIT 1")
+        .row_if_any(cx)
         .await?
-        .map(|row| Ok((row.value("number")?, row.value("key_id")?)))
+        .map(|row| Ok((row.get("number")?, row.get("key_id")?)))
         .transpose()
 }
 
@@ -251,47 +237,35 @@ async fn succeed(
 ) -> Result<bool, Error> {
     // Numbers begin at 1, so the update below matches nothing for the first key.
     let number = newest.map_or(0, |(number, _)| number);
-    sqlx::query("UPDATE service_keys SET retired_at = COALESCE(retired_at, $2) WHERE number = $1")
-        .bind(number)
-        .bind(retired_at.micros())
-        .execute(&mut *cx)
-        .await?;
+    sql!(
+        "UPDATE service_keys SET retired_at = COALESCE(retired_at, $2) WHERE number = $1",
+        number,
+        retired_at
+    )
+    .run(cx)
+    .await?;
     let (by, value) = new
         .endorsement
         .map(|endorsement| (endorsement.by, endorsement.value.to_vec()))
         .unzip();
-    let added = sqlx::query(
+    let added = sql!(
         "INSERT INTO service_keys (number, key_id, public_key, secret, created_at, endorsed_by, endorsement)
          VALUES ($1, $2, $3, $4, $5, $6, $7)
          ON CONFLICT (number) DO NOTHING",
+        number + 1,
+        new.key_id,
+        new.public_key,
+        new.secret,
+        new.created_at,
+        by,
+        value
     )
-    .bind(number + 1)
-    .bind(new.key_id)
-    .bind(new.public_key.to_vec())
-    .bind(new.secret.to_vec())
-    .bind(new.created_at.micros())
-    .bind(by)
-    .bind(value)
-    .execute(&mut *cx)
+    .run(cx)
     .await?;
-    Ok(added.rows_affected() > 0)
+    Ok(added > 0)
 }
 
-fn service_key(row: &AnyRow) -> Result<ServiceKey, Error> {
-    let endorsement = match row.value::<Option<String>>("endorsed_by")? {
-        Some(by) => Some(KeyEndorsement {
-            by,
-            value: bytes("endorsement", row.value("endorsement")?)?,
-        }),
-        None => None,
-    };
-    Ok(ServiceKey {
-        key_id: row.value("key_id")?,
-        public_key: bytes("public_key", row.value("public_key")?)?,
-        secret: bytes("secret", row.value("secret")?)?,
-        created_at: row.time("created_at")?,
-        retired_at: row.time_optional("retired_at")?,
-        revoked: row.time_optional("revoked_at")?.zip(row.value("reason")?),
-        endorsement,
-    })
+fn endorsement(row: &AnyRow, _: &'static str) -> Result<Option<KeyEndorsement>, Error> {
+    let endorsement = pair(row, "endorsed_by, endorsement")?;
+    Ok(endorsement.map(|(by, value)| KeyEndorsement { by, value }))
 }

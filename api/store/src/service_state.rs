@@ -8,6 +8,7 @@ use sqlx::AnyConnection;
 use types::Timestamp;
 use types::vocabulary::ItemKind;
 
+use crate::query::{sql, tx};
 use crate::row::{Columns, json, json_text};
 use crate::writer::Change;
 use crate::{Error, Store};
@@ -63,11 +64,13 @@ impl Store {
     /// Returns the state of the review, and the number of its changes.
     pub async fn validation(&self) -> Result<(ValidationState, u64), Error> {
         self.read(async {
-            let row = sqlx::query("SELECT value, generation FROM service_state WHERE name = $1")
-                .bind(VALIDATION)
-                .fetch_one(self.readers())
-                .await?;
-            Ok((json("value", row.value("value")?)?, row.number("generation")?))
+            let row = sql!(
+                "SELECT value, generation FROM service_state WHERE name = $1",
+                VALIDATION
+            )
+            .row(&mut self.readers())
+            .await?;
+            Ok((json("value", row.value("value")?)?, row.get("generation")?))
         })
         .await
     }
@@ -75,49 +78,45 @@ impl Store {
     /// Pauses the review, or ends its pause. Returns false if it was so before. When a pause ends, what waits for its
     /// end is due at once.
     pub async fn validation_pause(&self, paused: bool, now: Timestamp) -> Result<bool, Error> {
-        self.write_aside(move |cx| {
-            Box::pin(async move {
-                let before = validation_lock(cx).await?;
-                // Without a change the generation must not rise, which would make every process read
-                // the state again.
-                if before.paused == paused {
-                    return Ok(Change::Undo(false));
+        self.write_aside(tx!(async move |cx| {
+            let before = validation_lock(cx).await?;
+            // Without a change the generation must not rise, which would make every process read
+            // the state again.
+            if before.paused == paused {
+                return Ok(Change::Undo(false));
+            }
+            validation_set(cx, &ValidationState { paused, ..before }, now).await?;
+            // Units that waited for the pause are due at once; without this they would go on only at their
+            // next sweep.
+            if !paused {
+                for due in [
+                    "UPDATE unit_outbox SET attempts = 0, next_sweep = $1 WHERE unit_id IN
+                     (SELECT id FROM units WHERE status = 'waiting' AND waiting_reason = 'paused')",
+                    "UPDATE outbox SET attempts = 0, next_sweep = $1 WHERE contribution_id IN
+                     (SELECT id FROM contributions WHERE status = 'waiting' AND waiting_reason = 'paused')",
+                ] {
+                    sql!(due, now).run(cx).await?;
                 }
-                validation_set(cx, &ValidationState { paused, ..before }, now).await?;
-                // Units that waited for the pause are due at once; without this they would go on only at their
-                // next sweep.
-                if !paused {
-                    for due in [
-                        "UPDATE unit_outbox SET attempts = 0, next_sweep = $1 WHERE unit_id IN
-                             (SELECT id FROM units WHERE status = 'waiting' AND waiting_reason = 'paused')",
-                        "UPDATE outbox SET attempts = 0, next_sweep = $1 WHERE contribution_id IN
-                             (SELECT id FROM contributions WHERE status = 'waiting' AND waiting_reason = 'paused')",
-                    ] {
-                        sqlx::query(due).bind(now.micros()).execute(&mut *cx).await?;
-                    }
-                }
-                Ok(Change::Keep(true))
-            })
-        })
+            }
+            Ok(Change::Keep(true))
+        }))
         .await
     }
 
     /// Returns true if nobody sent a version in the last `interval` to see if the hold is over, and notes that one is
     /// sent now.
     pub async fn validation_probe(&self, now: Timestamp, interval: std::time::Duration) -> Result<bool, Error> {
-        self.write_aside(move |cx| {
-            Box::pin(async move {
-                let before = validation_lock(cx).await?;
-                // One process probes for all: with many replicas, a provider that is down would be
-                // asked by each.
-                if before.probed_at.is_some_and(|at| at.plus(interval) > now) {
-                    return Ok(Change::Undo(false));
-                }
-                let probed_at = Some(now);
-                validation_set(cx, &ValidationState { probed_at, ..before }, now).await?;
-                Ok(Change::Keep(true))
-            })
-        })
+        self.write_aside(tx!(async move |cx| {
+            let before = validation_lock(cx).await?;
+            // One process probes for all: with many replicas, a provider that is down would be
+            // asked by each.
+            if before.probed_at.is_some_and(|at| at.plus(interval) > now) {
+                return Ok(Change::Undo(false));
+            }
+            let probed_at = Some(now);
+            validation_set(cx, &ValidationState { probed_at, ..before }, now).await?;
+            Ok(Change::Keep(true))
+        }))
         .await
     }
 }
@@ -126,10 +125,12 @@ impl Store {
 pub(crate) async fn validation_lock(cx: &mut AnyConnection) -> Result<ValidationState, Error> {
     // A write that changes nothing locks the row on both engines, so two changes of the state follow
     // each other.
-    let row = sqlx::query("UPDATE service_state SET name = name WHERE name = $1 RETURNING value")
-        .bind(VALIDATION)
-        .fetch_one(cx)
-        .await?;
+    let row = sql!(
+        "UPDATE service_state SET name = name WHERE name = $1 RETURNING value",
+        VALIDATION
+    )
+    .row(cx)
+    .await?;
     json("value", row.value("value")?)
 }
 
@@ -140,12 +141,14 @@ pub(crate) async fn validation_set(
     now: Timestamp,
 ) -> Result<(), Error> {
     let value = json_text("value", state)?;
-    sqlx::query("UPDATE service_state SET value = $2, generation = generation + 1, at = $3 WHERE name = $1")
-        .bind(VALIDATION)
-        .bind(value)
-        .bind(now.micros())
-        .execute(cx)
-        .await?;
+    sql!(
+        "UPDATE service_state SET value = $2, generation = generation + 1, at = $3 WHERE name = $1",
+        VALIDATION,
+        value,
+        now
+    )
+    .run(cx)
+    .await?;
     Ok(())
 }
 
@@ -153,11 +156,13 @@ pub(crate) async fn validation_set(
 pub(crate) async fn next(cx: &mut AnyConnection, counter: &'static str) -> Result<i64, Error> {
     // The row is locked until the commit. A sequence would be faster, and its numbers would become
     // visible out of order: a reader could pass one that commits later.
-    sqlx::query("UPDATE counters SET value = value + 1 WHERE name = $1 RETURNING value")
-        .bind(counter)
-        .fetch_one(cx)
-        .await?
-        .value("value")
+    sql!(
+        "UPDATE counters SET value = value + 1 WHERE name = $1 RETURNING value",
+        counter
+    )
+    .row(cx)
+    .await?
+    .get("value")
 }
 
 /// Notes that an index of the search must read an item again. The last statement of a transaction, because it makes
@@ -169,12 +174,14 @@ pub(crate) async fn search_changed(
     now: Timestamp,
 ) -> Result<(), Error> {
     let seq = next(cx, "search").await?;
-    sqlx::query("INSERT INTO search_changes (seq, kind, item_id, at) VALUES ($1, $2, $3, $4)")
-        .bind(seq)
-        .bind(kind.as_str())
-        .bind(item.to_owned())
-        .bind(now.micros())
-        .execute(cx)
-        .await?;
+    sql!(
+        "INSERT INTO search_changes (seq, kind, item_id, at) VALUES ($1, $2, $3, $4)",
+        seq,
+        kind,
+        item,
+        now
+    )
+    .run(cx)
+    .await?;
     Ok(())
 }

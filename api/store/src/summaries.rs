@@ -6,10 +6,10 @@
 
 use std::time::Duration;
 
-use sqlx::any::AnyRow;
 use types::{DatasetId, Timestamp, Version};
 
-use crate::row::{Columns, bigint, texts};
+use crate::query::{sql, text, tx};
+use crate::row::{Columns, bigint, row, texts};
 use crate::search::SHOWN_DATASET;
 use crate::stamps::Touched;
 use crate::writer::Change;
@@ -41,17 +41,19 @@ pub struct SummaryLimits {
     pub failures: u32,
 }
 
-/// The summary of a version.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Summary {
-    /// Number of the version.
-    pub version: Version,
-    /// Text of the summary.
-    pub text: String,
-    /// Name of the model that wrote it.
-    pub model: String,
-    /// Time of the writing.
-    pub at: Timestamp,
+row! {
+    /// The summary of a version.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Summary {
+        /// Number of the version.
+        pub version: Version,
+        /// Text of the summary.
+        pub text: String = "summary",
+        /// Name of the model that wrote it.
+        pub model: String,
+        /// Time of the writing.
+        pub at: Timestamp = "written_at",
+    }
 }
 
 impl Store {
@@ -71,32 +73,30 @@ impl Summaries<'_> {
         let until = now.plus(limits.lease);
         let number = bigint("version", version.0)?;
         self.0
-            .write_aside(move |cx| {
-                Box::pin(async move {
-                    // The condition is evaluated again on the locked row: another process may have been faster.
-                    let taken = sqlx::query(
-                        "INSERT INTO summaries (project_id, version, failures, due_at) VALUES ($1, $2, 0, $3)
-                         ON CONFLICT (project_id, version) DO UPDATE SET due_at = excluded.due_at
-                         WHERE summaries.summary IS NULL AND summaries.due_at <= $4",
-                    )
-                    .bind(project.to_string())
-                    .bind(number)
-                    .bind(until.micros())
-                    .bind(now.micros())
-                    .execute(cx)
-                    .await?;
-                    let lease = SummaryLease {
-                        project,
-                        version,
-                        until,
-                    };
-                    Ok(if taken.rows_affected() > 0 {
-                        Change::Keep(Some(lease))
-                    } else {
-                        Change::Undo(None)
-                    })
+            .write_aside(tx!(async move |cx| {
+                // The condition is evaluated again on the locked row: another process may have been faster.
+                let taken = sql!(
+                    "INSERT INTO summaries (project_id, version, failures, due_at) VALUES ($1, $2, 0, $3)
+                     ON CONFLICT (project_id, version) DO UPDATE SET due_at = excluded.due_at
+                     WHERE summaries.summary IS NULL AND summaries.due_at <= $4",
+                    project,
+                    number,
+                    until,
+                    now
+                )
+                .run(cx)
+                .await?;
+                let lease = SummaryLease {
+                    project,
+                    version,
+                    until,
+                };
+                Ok(if taken > 0 {
+                    Change::Keep(Some(lease))
+                } else {
+                    Change::Undo(None)
                 })
-            })
+            }))
             .await
     }
 
@@ -105,28 +105,30 @@ impl Summaries<'_> {
         // `earlier` is any other version that was written or tried in the last interval. It bounds what a dataset that
         // merges every second costs. A version that was tried before sorts behind those that never were, so one that
         // always fails delays nobody.
-        let text = format!(
-            "SELECT projects.id AS id, projects.version AS version
-             FROM projects LEFT JOIN summaries
-                  ON summaries.project_id = projects.id AND summaries.version = projects.version
-             WHERE {SHOWN_DATASET} AND projects.version > 0
-               AND (summaries.project_id IS NULL
-                    OR (summaries.summary IS NULL AND summaries.due_at <= $1 AND summaries.failures < $2))
-               AND NOT EXISTS (SELECT 1 FROM summaries AS earlier
-                               WHERE earlier.project_id = projects.id AND earlier.version <> projects.version
-                                 AND earlier.due_at > $3)
-             ORDER BY COALESCE(summaries.due_at, 0), projects.id LIMIT 1"
-        );
         self.0
             .read(async {
-                let row = sqlx::query(sqlx::AssertSqlSafe(text))
-                    .bind(now.micros())
-                    .bind(i64::from(limits.failures))
-                    .bind(now.minus(limits.every).micros())
-                    .fetch_optional(self.0.readers())
-                    .await?;
-                row.map(|row| Ok((row.parsed("id")?, Version(row.number("version")?))))
-                    .transpose()
+                let row = sql!(
+                    text!(
+                        "SELECT projects.id AS id, projects.version AS version
+                         FROM projects LEFT JOIN summaries
+                              ON summaries.project_id = projects.id AND summaries.version = projects.version
+                         WHERE ",
+                        SHOWN_DATASET,
+                        " AND projects.version > 0
+                           AND (summaries.project_id IS NULL
+                                OR (summaries.summary IS NULL AND summaries.due_at <= $1 AND summaries.failures < $2))
+                           AND NOT EXISTS (SELECT 1 FROM summaries AS earlier
+                                           WHERE earlier.project_id = projects.id AND earlier.version <> projects.version
+                                             AND earlier.due_at > $3)
+                         ORDER BY COALESCE(summaries.due_at, 0), projects.id LIMIT 1"
+                    ),
+                    now,
+                    limits.failures,
+                    now.minus(limits.every)
+                )
+                .row_if_any(&mut self.0.readers())
+                .await?;
+                row.map(|row| Ok((row.get("id")?, row.get("version")?))).transpose()
             })
             .await
     }
@@ -140,31 +142,35 @@ impl Summaries<'_> {
         let (text, model, number) = (text.to_owned(), model.to_owned(), bigint("version", lease.version.0)?);
         // `due_at` is the lease: if it is another one, a second process took the version meanwhile. The dataset is looked
         // at again, because it may have become private or been taken down while the model wrote.
-        let statement = format!(
-            "UPDATE summaries SET summary = $4, model = $5, written_at = $6, due_at = $6
-             WHERE project_id = $1 AND version = $2 AND due_at = $3 AND summary IS NULL
-               AND EXISTS (SELECT 1 FROM projects WHERE projects.id = $1 AND {SHOWN_DATASET})"
-        );
         let touched = move |_: &bool| Touched::Projects(vec![lease.project]);
         self.0
-            .write_touching(touched, move |cx| {
-                Box::pin(async move {
-                    let written = sqlx::query(sqlx::AssertSqlSafe(statement))
-                        .bind(lease.project.to_string())
-                        .bind(number)
-                        .bind(lease.until.micros())
-                        .bind(text)
-                        .bind(model)
-                        .bind(now.micros())
-                        .execute(cx)
-                        .await?;
-                    Ok(if written.rows_affected() > 0 {
+            .write_touching(
+                touched,
+                tx!(async move |cx| {
+                    let written = sql!(
+                        text!(
+                            "UPDATE summaries SET summary = $4, model = $5, written_at = $6, due_at = $6
+                             WHERE project_id = $1 AND version = $2 AND due_at = $3 AND summary IS NULL
+                               AND EXISTS (SELECT 1 FROM projects WHERE projects.id = $1 AND ",
+                            SHOWN_DATASET,
+                            ")"
+                        ),
+                        lease.project,
+                        number,
+                        lease.until,
+                        text,
+                        model,
+                        now
+                    )
+                    .run(cx)
+                    .await?;
+                    Ok(if written > 0 {
                         Change::Keep(true)
                     } else {
                         Change::Undo(false)
                     })
-                })
-            })
+                }),
+            )
             .await
     }
 
@@ -182,54 +188,36 @@ impl Summaries<'_> {
     async fn end(&self, lease: SummaryLease, failures: i64, next: Timestamp) -> Result<(), Error> {
         let number = bigint("version", lease.version.0)?;
         self.0
-            .write_aside(move |cx| {
-                Box::pin(async move {
-                    sqlx::query(
-                        "UPDATE summaries SET failures = failures + $4, due_at = $5
-                         WHERE project_id = $1 AND version = $2 AND due_at = $3 AND summary IS NULL",
-                    )
-                    .bind(lease.project.to_string())
-                    .bind(number)
-                    .bind(lease.until.micros())
-                    .bind(failures)
-                    .bind(next.micros())
-                    .execute(cx)
-                    .await?;
-                    Ok(Change::Keep(()))
-                })
-            })
+            .write_aside(tx!(async move |cx| {
+                sql!(
+                    "UPDATE summaries SET failures = failures + $4, due_at = $5
+                     WHERE project_id = $1 AND version = $2 AND due_at = $3 AND summary IS NULL",
+                    lease.project,
+                    number,
+                    lease.until,
+                    failures,
+                    next
+                )
+                .run(cx)
+                .await?;
+                Ok(Change::Keep(()))
+            }))
             .await
     }
 
     /// Returns the summaries of a dataset that anybody may see, newest version first.
     pub async fn of(&self, project: DatasetId, limit: u32) -> Result<Vec<Summary>, Error> {
         self.0
-            .read(async {
-                sqlx::query(
-                    "SELECT summaries.version AS version, summaries.summary AS summary, summaries.model AS model,
-                            summaries.written_at AS written_at
-                     FROM summaries JOIN projects ON projects.id = summaries.project_id
-                     WHERE summaries.project_id = $1 AND summaries.summary IS NOT NULL
-                       AND projects.visibility = 'public' AND projects.taken_down_at IS NULL
-                     ORDER BY summaries.version DESC LIMIT $2",
-                )
-                .bind(project.to_string())
-                .bind(i64::from(limit))
-                .fetch_all(self.0.readers())
-                .await?
-                .iter()
-                .map(summary)
-                .collect()
-            })
+            .all(sql!(
+                "SELECT summaries.version AS version, summaries.summary AS summary, summaries.model AS model,
+                        summaries.written_at AS written_at
+                 FROM summaries JOIN projects ON projects.id = summaries.project_id
+                 WHERE summaries.project_id = $1 AND summaries.summary IS NOT NULL
+                   AND projects.visibility = 'public' AND projects.taken_down_at IS NULL
+                 ORDER BY summaries.version DESC LIMIT $2",
+                project,
+                limit
+            ))
             .await
     }
-}
-
-fn summary(row: &AnyRow) -> Result<Summary, Error> {
-    Ok(Summary {
-        version: Version(row.number("version")?),
-        text: row.value("summary")?,
-        model: row.value("model")?,
-        at: row.time("written_at")?,
-    })
 }

@@ -12,39 +12,42 @@ use types::{AgentId, ContributionId, DatasetId, OperatorId, Timestamp, Version, 
 
 use crate::allowances;
 use crate::contributions::{outbox, submit};
-use crate::row::{Columns, bigint, texts};
+use crate::query::{sql, text, tx};
+use crate::row::{Columns, Row as _, bigint, nested, row, texts};
 use crate::writer::Change;
 use crate::{Allowance, Error, NewContribution, Store, accounts};
 
-/// An upload as stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Upload {
-    /// Id of the upload, and of its contribution once it is completed.
-    pub id: ContributionId,
-    /// Project that receives the records.
-    pub project: DatasetId,
-    /// Agent that began the upload.
-    pub agent: AgentId,
-    /// Operator that the agent acts for.
-    pub operator: OperatorId,
-    /// Declared source of the records.
-    pub source_declaration: Option<String>,
-    /// Total size of the parts in bytes.
-    pub bytes: u64,
-    /// Number of parts of the upload.
-    pub parts: u32,
-    /// Size in bytes of every part but the last.
-    pub part_size: u64,
-    /// Compression of the uploaded bytes.
-    pub compression: Compression,
-    /// Status of the upload. An open upload past `expires_at` counts as expired all the same.
-    pub status: UploadStatus,
-    /// Time when it was begun.
-    pub created_at: Timestamp,
-    /// Time until which it may be completed.
-    pub expires_at: Timestamp,
-    /// `ETag`s of the parts as JSON; set when completed.
-    pub etags: Option<String>,
+row! {
+    /// An upload as stored.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Upload {
+        /// Id of the upload, and of its contribution once it is completed.
+        pub id: ContributionId,
+        /// Project that receives the records.
+        pub project: DatasetId = "project_id",
+        /// Agent that began the upload.
+        pub agent: AgentId = "agent_id",
+        /// Operator that the agent acts for.
+        pub operator: OperatorId = "operator_id",
+        /// Declared source of the records.
+        pub source_declaration: Option<String>,
+        /// Total size of the parts in bytes.
+        pub bytes: u64 = "byte_count",
+        /// Number of parts of the upload.
+        pub parts: u32 = "part_count",
+        /// Size in bytes of every part but the last.
+        pub part_size: u64,
+        /// Compression of the uploaded bytes.
+        pub compression: Compression,
+        /// Status of the upload. An open upload past `expires_at` counts as expired all the same.
+        pub status: UploadStatus,
+        /// Time when it was begun.
+        pub created_at: Timestamp,
+        /// Time until which it may be completed.
+        pub expires_at: Timestamp,
+        /// `ETag`s of the parts as JSON; set when completed.
+        pub etags: Option<String>,
+    }
 }
 
 /// Columns of an expired upload that [`give_back`] needs.
@@ -127,15 +130,17 @@ pub enum UploadAbandoned {
     Completed,
 }
 
-/// An open upload, with the names that people know.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OpenUpload {
-    /// The upload itself.
-    pub upload: Upload,
-    /// Slug of its project.
-    pub slug: String,
-    /// Name of the agent that began it.
-    pub agent: String,
+row! {
+    /// An open upload, with the names that people know.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct OpenUpload {
+        /// The upload itself.
+        pub upload: Upload = Upload::COLUMNS => nested,
+        /// Slug of its project.
+        pub slug: String,
+        /// Name of the agent that began it.
+        pub agent: String,
+    }
 }
 
 impl Store {
@@ -150,133 +155,103 @@ impl Store {
             new.source_declaration.as_deref().unwrap_or_default(),
         )])?;
         let (bytes, part_size) = (bigint("byte_count", new.bytes)?, bigint("part_size", new.part_size)?);
-        self.write_aside(move |cx| {
-            Box::pin(async move {
-                let status = submit::project_status(cx, new.project).await?;
-                // Nothing is locked yet, so a refused upload costs other changes nothing.
-                if status != ProjectStatus::Open {
-                    return Ok(Change::Undo(UploadCreated::NotOpen { status }));
-                }
-                // The lock makes the counts below exact.
-                accounts::lock(cx, new.operator).await?;
-                if let Some(refused) = beyond(cx, &new, bounds).await? {
-                    return Ok(Change::Undo(refused));
-                }
-                if let Some(allowance) = bounds.allowance
-                    && allowances::spend(cx, new.operator, AllowanceKind::Contribution, allowance)
-                        .await?
-                        .is_none()
-                {
-                    return Ok(Change::Undo(UploadCreated::AllowanceSpent));
-                }
-                sqlx::query(
-                    "INSERT INTO uploads
-                         (id, project_id, agent_id, operator_id, source_declaration, byte_count, part_count, part_size,
-                          compression, status, created_at, expires_at)
-                     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'open', $10, $11)",
-                )
-                .bind(new.id.to_string())
-                .bind(new.project.to_string())
-                .bind(new.agent.to_string())
-                .bind(new.operator.to_string())
-                .bind(new.source_declaration)
-                .bind(bytes)
-                .bind(i64::from(new.parts))
-                .bind(part_size)
-                .bind(new.compression.as_str())
-                .bind(new.created_at.micros())
-                .bind(new.expires_at.micros())
-                .execute(&mut *cx)
-                .await?;
-                Ok(Change::Keep(UploadCreated::Created))
-            })
-        })
+        self.write_aside(tx!(async move |cx| {
+            let status = submit::project_status(cx, new.project).await?;
+            // Nothing is locked yet, so a refused upload costs other changes nothing.
+            if status != ProjectStatus::Open {
+                return Ok(Change::Undo(UploadCreated::NotOpen { status }));
+            }
+            // The lock makes the counts below exact.
+            accounts::lock(cx, new.operator).await?;
+            if let Some(refused) = beyond(cx, &new, bounds).await? {
+                return Ok(Change::Undo(refused));
+            }
+            if let Some(allowance) = bounds.allowance
+                && allowances::spend(cx, new.operator, AllowanceKind::Contribution, allowance)
+                    .await?
+                    .is_none()
+            {
+                return Ok(Change::Undo(UploadCreated::AllowanceSpent));
+            }
+            sql!(
+                "INSERT INTO uploads
+                     (id, project_id, agent_id, operator_id, source_declaration, byte_count, part_count, part_size,
+                      compression, status, created_at, expires_at)
+                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'open', $10, $11)",
+                new.id,
+                new.project,
+                new.agent,
+                new.operator,
+                new.source_declaration,
+                bytes,
+                new.parts,
+                part_size,
+                new.compression,
+                new.created_at,
+                new.expires_at
+            )
+            .run(cx)
+            .await?;
+            Ok(Change::Keep(UploadCreated::Created))
+        }))
         .await
     }
 
     /// Returns the upload with this id. The caller decides who may see it.
     pub async fn upload(&self, id: ContributionId) -> Result<Option<Upload>, Error> {
-        self.read(async {
-            sqlx::query(
-                "SELECT id, project_id, agent_id, operator_id, source_declaration, byte_count, part_count, part_size,
-                        compression, status, created_at, expires_at, etags
-                 FROM uploads WHERE id = $1",
-            )
-            .bind(id.to_string())
-            .fetch_optional(self.readers())
-            .await?
-            .map(|row| upload(&row))
-            .transpose()
-        })
+        self.optional(sql!(
+            text!("SELECT ", Upload::COLUMNS, " FROM uploads WHERE id = $1"),
+            id
+        ))
         .await
     }
 
     /// Returns the open uploads of an operator, oldest first. There are at most as many as [`UploadBounds::open`] allows.
     pub async fn uploads_open(&self, operator: OperatorId, now: Timestamp) -> Result<Vec<OpenUpload>, Error> {
-        self.read(async {
-            sqlx::query(
-                "SELECT uploads.*, projects.slug AS slug, agents.name AS agent
-                 FROM uploads
-                 JOIN projects ON projects.id = uploads.project_id
-                 JOIN agents ON agents.id = uploads.agent_id
-                 WHERE uploads.operator_id = $1 AND uploads.status = 'open' AND uploads.expires_at > $2
-                 ORDER BY uploads.created_at, uploads.id",
-            )
-            .bind(operator.to_string())
-            .bind(now.micros())
-            .fetch_all(self.readers())
-            .await?
-            .iter()
-            .map(|row| {
-                Ok(OpenUpload {
-                    upload: upload(row)?,
-                    slug: row.value("slug")?,
-                    agent: row.value("agent")?,
-                })
-            })
-            .collect()
-        })
+        self.all(sql!(
+            "SELECT uploads.*, projects.slug AS slug, agents.name AS agent
+             FROM uploads
+             JOIN projects ON projects.id = uploads.project_id
+             JOIN agents ON agents.id = uploads.agent_id
+             WHERE uploads.operator_id = $1 AND uploads.status = 'open' AND uploads.expires_at > $2
+             ORDER BY uploads.created_at, uploads.id",
+            operator,
+            now
+        ))
         .await
     }
 
     /// Returns the bytes that an operator's uploads hold.
     pub async fn upload_bytes_held(&self, operator: OperatorId) -> Result<u64, Error> {
-        self.read(async {
-            sqlx::query(HELD)
-                .bind(operator.to_string())
-                .fetch_one(self.readers())
-                .await?
-                .number("held")
-        })
-        .await
+        self.read(async { sql!(HELD, operator).row(&mut self.readers()).await?.get("held") })
+            .await
     }
 
     /// Expires an open upload before its time, and gives back the allowance that it used.
     pub async fn upload_abandon(&self, id: ContributionId) -> Result<UploadAbandoned, Error> {
-        self.write_aside(move |cx| {
-            Box::pin(async move {
-                let expired = sqlx::query(concat!(
+        self.write_aside(tx!(async move |cx| {
+            let expired = sql!(
+                concat!(
                     "UPDATE uploads SET status = 'expired' WHERE id = $1 AND status = 'open' RETURNING ",
                     expired_columns!()
-                ))
-                .bind(id.to_string())
-                .fetch_optional(&mut *cx)
+                ),
+                id
+            )
+            .row_if_any(cx)
+            .await?;
+            // Nothing is given back unless this call expired the upload.
+            if let Some(upload) = expired {
+                give_back(cx, &upload).await?;
+                return Ok(Change::Keep(UploadAbandoned::Abandoned));
+            }
+            let status: Option<String> = sql!("SELECT status FROM uploads WHERE id = $1", id)
+                .scalar_if_any(cx)
                 .await?;
-                // Nothing is given back unless this call expired the upload.
-                if let Some(upload) = expired {
-                    give_back(cx, &upload).await?;
-                    return Ok(Change::Keep(UploadAbandoned::Abandoned));
-                }
-                let status: Option<String> = sqlx::query_scalar("SELECT status FROM uploads WHERE id = $1")
-                    .bind(id.to_string())
-                    .fetch_optional(&mut *cx)
-                    .await?;
-                Ok(Change::Undo(match status.as_deref() {
-                    Some("completed") => UploadAbandoned::Completed,
-                    _ => UploadAbandoned::Before,
-                }))
-            })
-        })
+            Ok(Change::Undo(match status.as_deref() {
+                Some("completed") => UploadAbandoned::Completed,
+                _ => UploadAbandoned::Before,
+            }))
+        }))
         .await
     }
 
@@ -287,41 +262,38 @@ impl Store {
     /// [`Error::Missing`] if the upload or the project does not exist.
     pub async fn upload_complete(&self, etags: String, new: NewContribution) -> Result<UploadCompleted, Error> {
         let outcome = self
-            .write_aside(move |cx| {
-                Box::pin(async move {
-                    let completed = sqlx::query(
-                        "UPDATE uploads SET status = 'completed', etags = $2
-                         WHERE id = $1 AND status = 'open' AND expires_at > $3",
-                    )
-                    .bind(new.id.to_string())
-                    .bind(etags)
-                    .bind(new.now.micros())
-                    .execute(&mut *cx)
-                    .await?;
-                    // The status tells a repeated completion from one that came too late.
-                    if completed.rows_affected() == 0 {
-                        let status: Option<String> = sqlx::query_scalar("SELECT status FROM uploads WHERE id = $1")
-                            .bind(new.id.to_string())
-                            .fetch_optional(&mut *cx)
-                            .await?;
-                        return match status.as_deref() {
-                            Some("completed") => Ok(Change::Undo(UploadCompleted::Before)),
-                            Some(_) => Ok(Change::Undo(UploadCompleted::Expired)),
-                            None => Err(Error::Missing {
-                                what: "upload",
-                                id: new.id.to_string(),
-                            }),
-                        };
-                    }
-                    if !submit::insert(cx, &new).await? {
-                        let status = submit::project_status(cx, new.project).await?;
-                        return Ok(Change::Undo(UploadCompleted::NotOpen { status }));
-                    }
-                    outbox::insert(cx, new.id, new.project, new.submission, new.first_sweep).await?;
-                    fault::point("upload.rows");
-                    Ok(Change::Keep(UploadCompleted::Completed))
-                })
-            })
+            .write_aside(tx!(async move |cx| {
+                let completed = sql!(
+                    "UPDATE uploads SET status = 'completed', etags = $2
+                     WHERE id = $1 AND status = 'open' AND expires_at > $3",
+                    new.id,
+                    etags,
+                    new.now
+                )
+                .run(cx)
+                .await?;
+                // The status tells a repeated completion from one that came too late.
+                if completed == 0 {
+                    let status: Option<String> = sql!("SELECT status FROM uploads WHERE id = $1", new.id)
+                        .scalar_if_any(cx)
+                        .await?;
+                    return match status.as_deref() {
+                        Some("completed") => Ok(Change::Undo(UploadCompleted::Before)),
+                        Some(_) => Ok(Change::Undo(UploadCompleted::Expired)),
+                        None => Err(Error::Missing {
+                            what: "upload",
+                            id: new.id.to_string(),
+                        }),
+                    };
+                }
+                if !submit::insert(cx, &new).await? {
+                    let status = submit::project_status(cx, new.project).await?;
+                    return Ok(Change::Undo(UploadCompleted::NotOpen { status }));
+                }
+                outbox::insert(cx, new.id, new.project, new.submission, new.first_sweep).await?;
+                fault::point("upload.rows");
+                Ok(Change::Keep(UploadCompleted::Completed))
+            }))
             .await?;
         if outcome == UploadCompleted::Completed {
             fault::point("upload.commit");
@@ -343,27 +315,25 @@ impl Store {
         // first.
         let overdue: i64 = self
             .read(async {
-                Ok(
-                    // The condition on `freed_at` holds for every open upload; it lets the
-                    // query use the index.
-                    sqlx::query_scalar(
-                        "SELECT COUNT(*) FROM uploads
-                         WHERE freed_at IS NULL AND status = 'open'
-                           AND (expires_at <= $1 OR EXISTS
-                                (SELECT 1 FROM operators
-                                 WHERE operators.id = uploads.operator_id AND suspended_at IS NOT NULL))",
-                    )
-                    .bind(now.micros())
-                    .fetch_one(self.readers())
-                    .await?,
+                // The condition on `freed_at` holds for every open upload; it lets the
+                // query use the index.
+                sql!(
+                    "SELECT COUNT(*) FROM uploads
+                     WHERE freed_at IS NULL AND status = 'open'
+                       AND (expires_at <= $1 OR EXISTS
+                            (SELECT 1 FROM operators
+                             WHERE operators.id = uploads.operator_id AND suspended_at IS NOT NULL))",
+                    now
                 )
+                .scalar(&mut self.readers())
+                .await
             })
             .await?;
         // The update repeats the condition, so an upload completed in between is left alone.
         if overdue > 0 {
-            self.write_aside(move |cx| {
-                Box::pin(async move {
-                    let expired = sqlx::query(concat!(
+            self.write_aside(tx!(async move |cx| {
+                let expired = sql!(
+                    concat!(
                         "UPDATE uploads SET status = 'expired'
                          WHERE freed_at IS NULL AND status = 'open'
                            AND (expires_at <= $1 OR EXISTS
@@ -371,20 +341,20 @@ impl Store {
                                  WHERE operators.id = uploads.operator_id AND suspended_at IS NOT NULL))
                          RETURNING ",
                         expired_columns!()
-                    ))
-                    .bind(now.micros())
-                    .fetch_all(&mut *cx)
-                    .await?;
-                    for upload in expired {
-                        give_back(cx, &upload).await?;
-                    }
-                    Ok(Change::Keep(()))
-                })
-            })
+                    ),
+                    now
+                )
+                .rows(cx)
+                .await?;
+                for upload in expired {
+                    give_back(cx, &upload).await?;
+                }
+                Ok(Change::Keep(()))
+            }))
             .await?;
         }
         self.read(async {
-            sqlx::query(
+            sql!(
                 "SELECT uploads.id AS id FROM uploads LEFT JOIN contributions ON contributions.id = uploads.id
                  WHERE uploads.freed_at IS NULL
                    AND (uploads.status = 'expired'
@@ -393,14 +363,14 @@ impl Store {
                             AND (contributions.reject_code <> 'unprocessable' OR contributions.decided_at <= $1)))
                    AND uploads.id > $2
                  ORDER BY uploads.id LIMIT $3",
+                now.minus(replayable),
+                after.map(|id| id.to_string()).unwrap_or_default(),
+                limit
             )
-            .bind(now.minus(replayable).micros())
-            .bind(after.map(|id| id.to_string()).unwrap_or_default())
-            .bind(i64::from(limit))
-            .fetch_all(self.readers())
+            .rows(&mut self.readers())
             .await?
             .iter()
-            .map(|row| row.parsed("id"))
+            .map(|row| row.get("id"))
             .collect()
         })
         .await
@@ -409,29 +379,31 @@ impl Store {
     /// Returns the datasets that an operator maintains, each with its latest recorded version.
     pub async fn datasets_of(&self, operator: OperatorId) -> Result<Vec<(DatasetId, Version)>, Error> {
         self.read(async {
-            sqlx::query("SELECT id, version FROM projects WHERE operator_id = $1 ORDER BY id")
-                .bind(operator.to_string())
-                .fetch_all(self.readers())
-                .await?
-                .iter()
-                .map(|row| Ok((row.parsed("id")?, Version(row.number("version")?))))
-                .collect()
+            sql!(
+                "SELECT id, version FROM projects WHERE operator_id = $1 ORDER BY id",
+                operator
+            )
+            .rows(&mut self.readers())
+            .await?
+            .iter()
+            .map(|row| Ok((row.get("id")?, row.get("version")?)))
+            .collect()
         })
         .await
     }
 
     /// Records that the bytes of an upload are deleted.
     pub async fn upload_freed(&self, id: ContributionId, now: Timestamp) -> Result<(), Error> {
-        self.write_aside(move |cx| {
-            Box::pin(async move {
-                sqlx::query("UPDATE uploads SET freed_at = $2 WHERE id = $1 AND status <> 'open' AND freed_at IS NULL")
-                    .bind(id.to_string())
-                    .bind(now.micros())
-                    .execute(&mut *cx)
-                    .await?;
-                Ok(Change::Keep(()))
-            })
-        })
+        self.write_aside(tx!(async move |cx| {
+            sql!(
+                "UPDATE uploads SET freed_at = $2 WHERE id = $1 AND status <> 'open' AND freed_at IS NULL",
+                id,
+                now
+            )
+            .run(cx)
+            .await?;
+            Ok(Change::Keep(()))
+        }))
         .await
     }
 }
@@ -439,8 +411,8 @@ impl Store {
 /// Gives back the allowance that an expired upload used on the day of its beginning.
 async fn give_back(cx: &mut AnyConnection, expired: &AnyRow) -> Result<(), Error> {
     // Uploads to private projects use none.
-    if expired.parsed::<Visibility>("visibility")? == Visibility::Public {
-        let day = expired.time("created_at")?.day();
+    if expired.get::<Visibility>("visibility")? == Visibility::Public {
+        let day = expired.get::<Timestamp>("created_at")?.day();
         let operator = expired.value::<&str>("operator_id")?;
         allowances::give_back(cx, operator, AllowanceKind::Contribution, day).await?;
     }
@@ -455,41 +427,20 @@ const HELD: &str = "SELECT CAST(COALESCE(SUM(byte_count), 0) AS BIGINT) AS held
 
 /// Returns the limit that another upload would exceed, if any.
 async fn beyond(cx: &mut AnyConnection, new: &Upload, bounds: UploadBounds) -> Result<Option<UploadCreated>, Error> {
-    let row = sqlx::query(
+    let row = sql!(
         "SELECT COUNT(*) AS open_count, COALESCE(MIN(expires_at), 0) AS until
          FROM uploads WHERE operator_id = $1 AND status = 'open' AND expires_at > $2",
+        new.operator,
+        new.created_at
     )
-    .bind(new.operator.to_string())
-    .bind(new.created_at.micros())
-    .fetch_one(&mut *cx)
+    .row(cx)
     .await?;
-    if row.number::<u64>("open_count")? >= u64::from(bounds.open) {
-        let until = row.time("until")?;
+    if row.get::<u64>("open_count")? >= u64::from(bounds.open) {
+        let until = row.get("until")?;
         return Ok(Some(UploadCreated::TooMany { until }));
     }
-    let row = sqlx::query(HELD)
-        .bind(new.operator.to_string())
-        .fetch_one(&mut *cx)
-        .await?;
-    let held: u64 = row.number("held")?;
+    let row = sql!(HELD, new.operator).row(cx).await?;
+    let held: u64 = row.get("held")?;
     let full = held.saturating_add(new.bytes) > bounds.bytes;
     Ok(full.then_some(UploadCreated::Full { held }))
-}
-
-fn upload(row: &AnyRow) -> Result<Upload, Error> {
-    Ok(Upload {
-        id: row.parsed("id")?,
-        project: row.parsed("project_id")?,
-        agent: row.parsed("agent_id")?,
-        operator: row.parsed("operator_id")?,
-        source_declaration: row.value("source_declaration")?,
-        bytes: row.number("byte_count")?,
-        parts: row.number("part_count")?,
-        part_size: row.number("part_size")?,
-        compression: row.parsed("compression")?,
-        status: row.parsed("status")?,
-        created_at: row.time("created_at")?,
-        expires_at: row.time("expires_at")?,
-        etags: row.value("etags")?,
-    })
 }

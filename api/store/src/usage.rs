@@ -1,5 +1,6 @@
 //! Usage counts per day and kind. The content of requests is never stored.
 
+use crate::query::{sql, tx};
 use crate::row::{Columns, bigint};
 use crate::writer::Change;
 use crate::{Error, Store};
@@ -9,32 +10,29 @@ impl Store {
     pub async fn usage_count(&self, day: i64, kind: &'static str, n: u64) -> Result<(), Error> {
         // Counts are added and not set, because several replicas count at the same time.
         let n = bigint("used", n)?;
-        self.write_aside(move |cx| {
-            Box::pin(async move {
-                sqlx::query(
-                    "INSERT INTO usage_counts (day, kind, used) VALUES ($1, $2, $3)
-                     ON CONFLICT (day, kind) DO UPDATE SET used = usage_counts.used + excluded.used",
-                )
-                .bind(day)
-                .bind(kind)
-                .bind(n)
-                .execute(&mut *cx)
-                .await?;
-                Ok(Change::Keep(()))
-            })
-        })
+        self.write_aside(tx!(async move |cx| {
+            sql!(
+                "INSERT INTO usage_counts (day, kind, used) VALUES ($1, $2, $3)
+                 ON CONFLICT (day, kind) DO UPDATE SET used = usage_counts.used + excluded.used",
+                day,
+                kind,
+                n
+            )
+            .run(cx)
+            .await?;
+            Ok(Change::Keep(()))
+        }))
         .await
     }
 
     /// Returns the counts of a day, by kind.
     pub async fn usage(&self, day: i64) -> Result<Vec<(String, u64)>, Error> {
         self.read(async {
-            sqlx::query("SELECT kind, used FROM usage_counts WHERE day = $1 ORDER BY kind")
-                .bind(day)
-                .fetch_all(self.readers())
+            sql!("SELECT kind, used FROM usage_counts WHERE day = $1 ORDER BY kind", day)
+                .rows(&mut self.readers())
                 .await?
                 .iter()
-                .map(|row| Ok((row.value("kind")?, row.number("used")?)))
+                .map(|row| Ok((row.get("kind")?, row.get("used")?)))
                 .collect()
         })
         .await

@@ -5,20 +5,23 @@
 use types::UnitId;
 
 use crate::knowledge::lock;
-use crate::row::Columns;
+use crate::query::{sql, tx};
+use crate::row::row;
 use crate::search::{Searching, places};
 use crate::writer::Change;
 use crate::{Error, Store};
 
-/// The vector of a text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StoredVector {
-    /// Version of a unit, or id of a dataset.
-    pub item: String,
-    /// Hash of the text.
-    pub hash: Vec<u8>,
-    /// Scale as four bytes, the least first, then one byte for each dimension.
-    pub vector: Vec<u8>,
+row! {
+    /// The vector of a text.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct StoredVector {
+        /// Version of a unit, or id of a dataset.
+        pub item: String = "version_id",
+        /// Hash of the text.
+        pub hash: Vec<u8> = "signature",
+        /// Scale as four bytes, the least first, then one byte for each dimension.
+        pub vector: Vec<u8>,
+    }
 }
 
 impl Searching<'_> {
@@ -36,20 +39,11 @@ impl Searching<'_> {
         let store: &Store = self.store();
         store
             .read(async {
-                let mut query = sqlx::query(sqlx::AssertSqlSafe(text));
+                let mut query = sql!(sqlx::AssertSqlSafe(text));
                 for item in items {
-                    query = query.bind(item.clone());
+                    query = query.with(item.clone());
                 }
-                let rows = query.bind(embedder.to_owned()).fetch_all(store.readers()).await?;
-                rows.iter()
-                    .map(|row| {
-                        Ok(StoredVector {
-                            item: row.value("version_id")?,
-                            hash: row.value("signature")?,
-                            vector: row.value("vector")?,
-                        })
-                    })
-                    .collect()
+                query.with(embedder).all(&mut store.readers()).await
             })
             .await
     }
@@ -59,31 +53,29 @@ impl Searching<'_> {
     pub async fn keep_vector(&self, embedder: &str, chain: Option<UnitId>, new: StoredVector) -> Result<bool, Error> {
         let embedder = embedder.to_owned();
         self.store()
-            .write_aside(move |cx| {
-                Box::pin(async move {
-                    // The lock is the one that an erasure takes.
-                    if let Some(chain) = chain {
-                        // A vector of an erased text would tell what it was about, and arrives seconds
-                        // after it was asked for.
-                        match lock(cx, chain).await? {
-                            Some(chain) if chain.erased_at.is_none() => {}
-                            _ => return Ok(Change::Undo(false)),
-                        }
+            .write_aside(tx!(async move |cx| {
+                // The lock is the one that an erasure takes.
+                if let Some(chain) = chain {
+                    // A vector of an erased text would tell what it was about, and arrives seconds
+                    // after it was asked for.
+                    match lock(cx, chain).await? {
+                        Some(chain) if chain.erased_at.is_none() => {}
+                        _ => return Ok(Change::Undo(false)),
                     }
-                    sqlx::query(
-                        "INSERT INTO unit_vectors (version_id, embedder, signature, vector) VALUES ($1, $2, $3, $4)
-                         ON CONFLICT (version_id) DO UPDATE
-                         SET embedder = excluded.embedder, signature = excluded.signature, vector = excluded.vector",
-                    )
-                    .bind(new.item)
-                    .bind(embedder)
-                    .bind(new.hash)
-                    .bind(new.vector)
-                    .execute(cx)
-                    .await?;
-                    Ok(Change::Keep(true))
-                })
-            })
+                }
+                sql!(
+                    "INSERT INTO unit_vectors (version_id, embedder, signature, vector) VALUES ($1, $2, $3, $4)
+                     ON CONFLICT (version_id) DO UPDATE
+                     SET embedder = excluded.embedder, signature = excluded.signature, vector = excluded.vector",
+                    new.item,
+                    embedder,
+                    new.hash,
+                    new.vector
+                )
+                .run(cx)
+                .await?;
+                Ok(Change::Keep(true))
+            }))
             .await
     }
 }

@@ -3,13 +3,12 @@
 //! Invariant: a name is unique in the whole service regardless of case and look-alike characters, and an operator has
 //! at most its limit of agents, also when they are created at the same instant.
 
-use sqlx::any::AnyArguments;
-use sqlx::query::Query;
-use sqlx::{Any, AnyConnection};
+use sqlx::AnyConnection;
 use types::{AgentId, OperatorId, Timestamp};
 
 use super::claims::{self, Due};
 use super::{keys, operators};
+use crate::query::{Statement, sql, tx};
 use crate::row::{Columns, texts};
 use crate::writer::Change;
 use crate::{Accounts, Error, Store};
@@ -86,60 +85,58 @@ impl Store {
             ("wallet_address", new.wallet_address.as_deref().unwrap_or_default()),
             ("description", new.description.as_deref().unwrap_or_default()),
         ])?;
-        self.write(move |cx| {
-            Box::pin(async move {
-                // The lock makes the count exact: no other agent of this operator is created
-                // meanwhile.
-                operators::lock(cx, new.operator).await?;
-                // Under the lock, so that of two forms sent at once the second finds the agent of the first.
-                if let Some(consent) = consent
-                    && let Some(agent) = of_consent(cx, new.operator, consent).await?
-                {
-                    return Ok(Change::Undo(AgentCreated::Before(agent)));
-                }
-                // A claim that is over must not count, nor hold the name, before a sweep comes by.
-                claims::expire(cx, Due::Of(new.operator, &new.skeleton), new.now).await?;
-                // The limit comes first: an operator at the limit learns that, whatever the
-                // name.
-                if count(cx, new.operator).await? >= i64::from(limit) {
-                    return Ok(Change::Undo(AgentCreated::LimitReached));
-                }
-                if !name_take(cx, &new.skeleton, new.id).await? {
-                    return Ok(Change::Undo(AgentCreated::NameTaken));
-                }
-                sqlx::query(
-                    "INSERT INTO agents
-                         (id, operator_id, name, skeleton, wallet_address, description, key_hash, created_at)
-                     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+        self.write(tx!(async move |cx| {
+            // The lock makes the count exact: no other agent of this operator is created
+            // meanwhile.
+            operators::lock(cx, new.operator).await?;
+            // Under the lock, so that of two forms sent at once the second finds the agent of the first.
+            if let Some(consent) = consent
+                && let Some(agent) = of_consent(cx, new.operator, consent).await?
+            {
+                return Ok(Change::Undo(AgentCreated::Before(agent)));
+            }
+            // A claim that is over must not count, nor hold the name, before a sweep comes by.
+            claims::expire(cx, Due::Of(new.operator, &new.skeleton), new.now).await?;
+            // The limit comes first: an operator at the limit learns that, whatever the
+            // name.
+            if count(cx, new.operator).await? >= i64::from(limit) {
+                return Ok(Change::Undo(AgentCreated::LimitReached));
+            }
+            if !name_take(cx, &new.skeleton, new.id).await? {
+                return Ok(Change::Undo(AgentCreated::NameTaken));
+            }
+            sql!(
+                "INSERT INTO agents
+                     (id, operator_id, name, skeleton, wallet_address, description, key_hash, created_at)
+                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+                new.id,
+                new.operator,
+                new.name,
+                new.skeleton,
+                new.wallet_address,
+                new.description,
+                new.key_hash,
+                new.now
+            )
+            .run(cx)
+            .await?;
+            // The key comes with the agent, so no agent is without one.
+            keys::insert(cx, new.id, new.key_hash.to_vec(), new.now).await?;
+            if let Some(consent) = consent {
+                sql!(
+                    "INSERT INTO consents (operator_id, request_hash, agent_id, created_at) VALUES ($1, $2, $3, $4)
+                     ON CONFLICT (operator_id, request_hash) DO UPDATE SET
+                         agent_id = excluded.agent_id, created_at = excluded.created_at",
+                    new.operator,
+                    consent.request_hash,
+                    new.id,
+                    new.now
                 )
-                .bind(new.id.to_string())
-                .bind(new.operator.to_string())
-                .bind(new.name)
-                .bind(new.skeleton)
-                .bind(new.wallet_address)
-                .bind(new.description)
-                .bind(new.key_hash.to_vec())
-                .bind(new.now.micros())
-                .execute(&mut *cx)
+                .run(cx)
                 .await?;
-                // The key comes with the agent, so no agent is without one.
-                keys::insert(cx, new.id, new.key_hash.to_vec(), new.now).await?;
-                if let Some(consent) = consent {
-                    sqlx::query(
-                        "INSERT INTO consents (operator_id, request_hash, agent_id, created_at) VALUES ($1, $2, $3, $4)
-                         ON CONFLICT (operator_id, request_hash) DO UPDATE SET
-                             agent_id = excluded.agent_id, created_at = excluded.created_at",
-                    )
-                    .bind(new.operator.to_string())
-                    .bind(consent.request_hash.to_vec())
-                    .bind(new.id.to_string())
-                    .bind(new.now.micros())
-                    .execute(&mut *cx)
-                    .await?;
-                }
-                Ok(Change::Keep(AgentCreated::Created))
-            })
-        })
+            }
+            Ok(Change::Keep(AgentCreated::Created))
+        }))
         .await
     }
 }
@@ -151,9 +148,9 @@ impl Accounts<'_> {
             .read(async {
                 let found = of_consent_statement(operator, consent);
                 found
-                    .fetch_optional(self.0.readers())
+                    .row_if_any(&mut self.0.readers())
                     .await?
-                    .map(|row| row.parsed("agent_id"))
+                    .map(|row| row.get("agent_id"))
                     .transpose()
             })
             .await
@@ -165,49 +162,49 @@ async fn of_consent(
     operator: OperatorId,
     consent: NewConsent,
 ) -> Result<Option<AgentId>, Error> {
-    let found = of_consent_statement(operator, consent).fetch_optional(cx).await?;
-    found.map(|row| row.parsed("agent_id")).transpose()
+    let found = of_consent_statement(operator, consent).row_if_any(cx).await?;
+    found.map(|row| row.get("agent_id")).transpose()
 }
 
-fn of_consent_statement(operator: OperatorId, consent: NewConsent) -> Query<'static, Any, AnyArguments> {
-    sqlx::query(
+fn of_consent_statement(operator: OperatorId, consent: NewConsent) -> Statement {
+    sql!(
         "SELECT consents.agent_id AS agent_id FROM consents JOIN agents ON agents.id = consents.agent_id
          WHERE consents.operator_id = $1 AND consents.request_hash = $2 AND consents.created_at > $3
            AND agents.removed_at IS NULL AND agents.taken_down_at IS NULL",
+        operator,
+        consent.request_hash,
+        consent.stale
     )
-    .bind(operator.to_string())
-    .bind(consent.request_hash.to_vec())
-    .bind(consent.stale.micros())
 }
 
 /// Returns the number of agents of an operator, waiting claims counted. The operator's row is locked and its claims
 /// that are over are marked.
 pub(super) async fn count(cx: &mut AnyConnection, operator: OperatorId) -> Result<i64, Error> {
-    Ok(sqlx::query_scalar(
+    sql!(
         "SELECT (SELECT COUNT(*) FROM agents WHERE operator_id = $1 AND removed_at IS NULL)
-              + (SELECT COUNT(*) FROM claims WHERE operator_id = $1 AND status = 'pending')",
+         + (SELECT COUNT(*) FROM claims WHERE operator_id = $1 AND status = 'pending')",
+        operator
     )
-    .bind(operator.to_string())
-    .fetch_one(cx)
-    .await?)
+    .scalar(cx)
+    .await
 }
 
 /// Takes a name for an agent, or for the agent that a claim would become. Returns false if it is taken.
 pub(super) async fn name_take(cx: &mut AnyConnection, skeleton: &str, agent: AgentId) -> Result<bool, Error> {
-    let taken =
-        sqlx::query("INSERT INTO agent_names (skeleton, agent_id) VALUES ($1, $2) ON CONFLICT (skeleton) DO NOTHING")
-            .bind(skeleton.to_owned())
-            .bind(agent.to_string())
-            .execute(cx)
-            .await?;
-    Ok(taken.rows_affected() > 0)
+    let taken = sql!(
+        "INSERT INTO agent_names (skeleton, agent_id) VALUES ($1, $2) ON CONFLICT (skeleton) DO NOTHING",
+        skeleton,
+        agent
+    )
+    .run(cx)
+    .await?;
+    Ok(taken > 0)
 }
 
 /// Frees the name of a claim that did not become an agent. `agent` is the id that it would have had.
 pub(super) async fn name_free(cx: &mut AnyConnection, agent: &str) -> Result<(), Error> {
-    sqlx::query("DELETE FROM agent_names WHERE agent_id = $1")
-        .bind(agent.to_owned())
-        .execute(cx)
+    sql!("DELETE FROM agent_names WHERE agent_id = $1", agent)
+        .run(cx)
         .await?;
     Ok(())
 }

@@ -15,6 +15,7 @@ use types::{AgentId, ClaimId, OperatorId, Timestamp};
 
 use super::codes::{self, Check, CodeRefused};
 use super::{agents, keys, operators};
+use crate::query::{sql, tx};
 use crate::row::{Columns, texts};
 use crate::writer::Change;
 use crate::{Accounts, Error};
@@ -143,51 +144,49 @@ impl Accounts<'_> {
             ("phrase", &new.phrase),
         ])?;
         self.0
-            .write(move |cx| {
-                Box::pin(async move {
-                    let code = match codes::check(cx, &new.lookup, &new.secret_hash, new.now).await? {
-                        Check::Works(code) => code,
-                        Check::Refused(refused) => return Ok(Change::Undo(Claimed::Refused(refused))),
-                        // The count is what the transaction is for.
-                        Check::Counted => return Ok(Change::Keep(Claimed::Refused(CodeRefused::Unknown))),
-                    };
-                    if operators::lock_suspended(cx, code.operator).await? {
-                        return Ok(Change::Undo(Claimed::Refused(CodeRefused::Suspended)));
-                    }
-                    // What is over must not count, nor hold the name, before a sweep comes by.
-                    expire(cx, Due::Of(code.operator, &new.skeleton), new.now).await?;
-                    // The limit comes before the name, as for an agent that is created.
-                    if agents::count(cx, code.operator).await? >= i64::from(limit) {
-                        return Ok(Change::Undo(Claimed::LimitReached));
-                    }
-                    if !agents::name_take(cx, &new.skeleton, new.agent).await? {
-                        return Ok(Change::Undo(Claimed::NameTaken));
-                    }
-                    // From here on the code is used up, unless the transaction fails.
-                    codes::used(cx, &code, new.now).await?;
-                    types::fault::point("claim.rows");
-                    sqlx::query(
-                        "INSERT INTO claims
-                             (id, operator_id, code_id, agent_id, name, skeleton, description, key_hash, phrase,
-                              status, created_at, expires_at)
-                         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'pending', $10, $11)",
-                    )
-                    .bind(new.id.to_string())
-                    .bind(code.operator.to_string())
-                    .bind(code.id.to_string())
-                    .bind(new.agent.to_string())
-                    .bind(new.name)
-                    .bind(new.skeleton)
-                    .bind(new.description)
-                    .bind(new.key_hash.to_vec())
-                    .bind(new.phrase)
-                    .bind(new.now.micros())
-                    .bind(new.expires_at.micros())
-                    .execute(&mut *cx)
-                    .await?;
-                    Ok(Change::Keep(Claimed::Waiting))
-                })
-            })
+            .write(tx!(async move |cx| {
+                let code = match codes::check(cx, &new.lookup, &new.secret_hash, new.now).await? {
+                    Check::Works(code) => code,
+                    Check::Refused(refused) => return Ok(Change::Undo(Claimed::Refused(refused))),
+                    // The count is what the transaction is for.
+                    Check::Counted => return Ok(Change::Keep(Claimed::Refused(CodeRefused::Unknown))),
+                };
+                if operators::lock_suspended(cx, code.operator).await? {
+                    return Ok(Change::Undo(Claimed::Refused(CodeRefused::Suspended)));
+                }
+                // What is over must not count, nor hold the name, before a sweep comes by.
+                expire(cx, Due::Of(code.operator, &new.skeleton), new.now).await?;
+                // The limit comes before the name, as for an agent that is created.
+                if agents::count(cx, code.operator).await? >= i64::from(limit) {
+                    return Ok(Change::Undo(Claimed::LimitReached));
+                }
+                if !agents::name_take(cx, &new.skeleton, new.agent).await? {
+                    return Ok(Change::Undo(Claimed::NameTaken));
+                }
+                // From here on the code is used up, unless the transaction fails.
+                codes::used(cx, &code, new.now).await?;
+                types::fault::point("claim.rows");
+                sql!(
+                    "INSERT INTO claims
+                         (id, operator_id, code_id, agent_id, name, skeleton, description, key_hash, phrase,
+                          status, created_at, expires_at)
+                     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'pending', $10, $11)",
+                    new.id,
+                    code.operator,
+                    code.id,
+                    new.agent,
+                    new.name,
+                    new.skeleton,
+                    new.description,
+                    new.key_hash,
+                    new.phrase,
+                    new.now,
+                    new.expires_at
+                )
+                .run(cx)
+                .await?;
+                Ok(Change::Keep(Claimed::Waiting))
+            }))
             .await
     }
 
@@ -195,9 +194,8 @@ impl Accounts<'_> {
     pub async fn claim_by_id(&self, id: ClaimId, now: Timestamp) -> Result<Option<Claim>, Error> {
         self.0
             .read(async {
-                sqlx::query(concat!("SELECT ", claim_columns!(), " FROM claims WHERE id = $1"))
-                    .bind(id.to_string())
-                    .fetch_optional(self.0.readers())
+                sql!(concat!("SELECT ", claim_columns!(), " FROM claims WHERE id = $1"), id)
+                    .row_if_any(&mut self.0.readers())
                     .await?
                     .map(|row| claim(&row, now))
                     .transpose()
@@ -210,35 +208,34 @@ impl Accounts<'_> {
     pub async fn claim_poll(&self, id: ClaimId, interval: Duration, now: Timestamp) -> Result<Polled, Error> {
         let interval = i64::try_from(interval.as_micros()).unwrap_or(i64::MAX);
         self.0
-            .write(move |cx| {
-                Box::pin(async move {
-                    let polled = sqlx::query(concat!(
+            .write(tx!(async move |cx| {
+                let polled = sql!(
+                    concat!(
                         "UPDATE claims SET polled_at = $2 WHERE id = $1 AND (polled_at IS NULL OR polled_at <= $3)
                          RETURNING ",
                         claim_columns!()
-                    ))
-                    .bind(id.to_string())
-                    .bind(now.micros())
-                    .bind(now.micros().saturating_sub(interval))
-                    .fetch_optional(&mut *cx)
+                    ),
+                    id,
+                    now,
+                    now.micros().saturating_sub(interval)
+                )
+                .row_if_any(cx)
+                .await?;
+                // The condition decides, so of two polls at once one is given the status.
+                if let Some(row) = polled {
+                    return Ok(Change::Keep(Polled::Status(claim(&row, now)?)));
+                }
+                let row = sql!("SELECT polled_at FROM claims WHERE id = $1", id)
+                    .row_if_any(cx)
                     .await?;
-                    // The condition decides, so of two polls at once one is given the status.
-                    if let Some(row) = polled {
-                        return Ok(Change::Keep(Polled::Status(claim(&row, now)?)));
+                Ok(Change::Undo(match row {
+                    None => Polled::Unknown,
+                    Some(row) => {
+                        let last: i64 = row.get("polled_at")?;
+                        Polled::TooSoon(Timestamp::from_micros(last.saturating_add(interval)))
                     }
-                    let row = sqlx::query("SELECT polled_at FROM claims WHERE id = $1")
-                        .bind(id.to_string())
-                        .fetch_optional(cx)
-                        .await?;
-                    Ok(Change::Undo(match row {
-                        None => Polled::Unknown,
-                        Some(row) => {
-                            let last: i64 = row.value("polled_at")?;
-                            Polled::TooSoon(Timestamp::from_micros(last.saturating_add(interval)))
-                        }
-                    }))
-                })
-            })
+                }))
+            }))
             .await
     }
 
@@ -246,12 +243,14 @@ impl Accounts<'_> {
     pub async fn claim_of_agent(&self, agent: AgentId, now: Timestamp) -> Result<Option<Claim>, Error> {
         self.0
             .read(async {
-                sqlx::query(concat!("SELECT ", claim_columns!(), " FROM claims WHERE agent_id = $1"))
-                    .bind(agent.to_string())
-                    .fetch_optional(self.0.readers())
-                    .await?
-                    .map(|row| claim(&row, now))
-                    .transpose()
+                sql!(
+                    concat!("SELECT ", claim_columns!(), " FROM claims WHERE agent_id = $1"),
+                    agent
+                )
+                .row_if_any(&mut self.0.readers())
+                .await?
+                .map(|row| claim(&row, now))
+                .transpose()
             })
             .await
     }
@@ -260,14 +259,16 @@ impl Accounts<'_> {
     pub async fn claims_of(&self, operator: OperatorId, limit: u32, now: Timestamp) -> Result<Vec<Claim>, Error> {
         self.0
             .read(async {
-                let rows = sqlx::query(concat!(
-                    "SELECT ",
-                    claim_columns!(),
-                    " FROM claims WHERE operator_id = $1 ORDER BY created_at DESC, id DESC LIMIT $2"
-                ))
-                .bind(operator.to_string())
-                .bind(i64::from(limit))
-                .fetch_all(self.0.readers())
+                let rows = sql!(
+                    concat!(
+                        "SELECT ",
+                        claim_columns!(),
+                        " FROM claims WHERE operator_id = $1 ORDER BY created_at DESC, id DESC LIMIT $2"
+                    ),
+                    operator,
+                    limit
+                )
+                .rows(&mut self.0.readers())
                 .await?;
                 rows.iter().map(|row| claim(row, now)).collect()
             })
@@ -278,12 +279,12 @@ impl Accounts<'_> {
     pub async fn claims_waiting(&self, operator: OperatorId, now: Timestamp) -> Result<u32, Error> {
         self.0
             .read(async {
-                let waiting: i64 = sqlx::query_scalar(
+                let waiting: i64 = sql!(
                     "SELECT COUNT(*) FROM claims WHERE operator_id = $1 AND status = 'pending' AND expires_at > $2",
+                    operator,
+                    now
                 )
-                .bind(operator.to_string())
-                .bind(now.micros())
-                .fetch_one(self.0.readers())
+                .scalar(&mut self.0.readers())
                 .await?;
                 Ok(u32::try_from(waiting).unwrap_or(u32::MAX))
             })
@@ -301,66 +302,64 @@ impl Accounts<'_> {
     ) -> Result<Approval, Error> {
         let given = words(phrase);
         self.0
-            .write(move |cx| {
-                Box::pin(async move {
-                    let Some((row, status)) = undecided(cx, operator, id, now).await? else {
-                        return Ok(Change::Undo(Approval::Unknown));
-                    };
-                    if status != ClaimStatus::Pending {
-                        return Ok(Change::Undo(Approval::Decided(status)));
-                    }
-                    // Not a secret: the person compares what the agent shows with what is stored.
-                    if words(row.value("phrase")?) != given {
-                        return Ok(Change::Undo(Approval::WrongPhrase));
-                    }
-                    // The name stays with the same agent, so the namespace does not change.
-                    decide(cx, id, ClaimStatus::Approved, now).await?;
-                    types::fault::point("approve.decided");
-                    let agent: AgentId = row.parsed("agent_id")?;
-                    let key: Vec<u8> = row.value("key_hash")?;
-                    sqlx::query(
-                        "INSERT INTO agents (id, operator_id, name, skeleton, description, key_hash, created_at)
-                         SELECT agent_id, operator_id, name, skeleton, description, key_hash, $2
-                         FROM claims WHERE id = $1",
-                    )
-                    .bind(id.to_string())
-                    .bind(now.micros())
-                    .execute(&mut *cx)
-                    .await?;
-                    types::fault::point("approve.agent");
-                    // The key of the claim becomes the key of the agent.
-                    keys::insert(cx, agent, key, now).await?;
-                    types::fault::point("approve.key");
-                    Ok(Change::Keep(Approval::Approved(agent)))
-                })
-            })
+            .write(tx!(async move |cx| {
+                let Some((row, status)) = undecided(cx, operator, id, now).await? else {
+                    return Ok(Change::Undo(Approval::Unknown));
+                };
+                if status != ClaimStatus::Pending {
+                    return Ok(Change::Undo(Approval::Decided(status)));
+                }
+                // Not a secret: the person compares what the agent shows with what is stored.
+                if words(row.value("phrase")?) != given {
+                    return Ok(Change::Undo(Approval::WrongPhrase));
+                }
+                // The name stays with the same agent, so the namespace does not change.
+                decide(cx, id, ClaimStatus::Approved, now).await?;
+                types::fault::point("approve.decided");
+                let agent: AgentId = row.get("agent_id")?;
+                let key: Vec<u8> = row.get("key_hash")?;
+                sql!(
+                    "INSERT INTO agents (id, operator_id, name, skeleton, description, key_hash, created_at)
+                     SELECT agent_id, operator_id, name, skeleton, description, key_hash, $2
+                     FROM claims WHERE id = $1",
+                    id,
+                    now
+                )
+                .run(cx)
+                .await?;
+                types::fault::point("approve.agent");
+                // The key of the claim becomes the key of the agent.
+                keys::insert(cx, agent, key, now).await?;
+                types::fault::point("approve.key");
+                Ok(Change::Keep(Approval::Approved(agent)))
+            }))
             .await
     }
 
     /// Rejects a claim of an operator and frees its name.
     pub async fn claim_reject(&self, operator: OperatorId, id: ClaimId, now: Timestamp) -> Result<Rejection, Error> {
         self.0
-            .write(move |cx| {
-                Box::pin(async move {
-                    let Some((row, status)) = undecided(cx, operator, id, now).await? else {
-                        return Ok(Change::Undo(Rejection::Unknown));
-                    };
-                    if status != ClaimStatus::Pending {
-                        return Ok(Change::Undo(Rejection::Decided(status)));
-                    }
-                    decide(cx, id, ClaimStatus::Rejected, now).await?;
-                    // The place is free with the status, the name with its row.
-                    agents::name_free(cx, row.value("agent_id")?).await?;
-                    Ok(Change::Keep(Rejection::Rejected))
-                })
-            })
+            .write(tx!(async move |cx| {
+                let Some((row, status)) = undecided(cx, operator, id, now).await? else {
+                    return Ok(Change::Undo(Rejection::Unknown));
+                };
+                if status != ClaimStatus::Pending {
+                    return Ok(Change::Undo(Rejection::Decided(status)));
+                }
+                decide(cx, id, ClaimStatus::Rejected, now).await?;
+                // The place is free with the status, the name with its row.
+                agents::name_free(cx, row.value("agent_id")?).await?;
+                Ok(Change::Keep(Rejection::Rejected))
+            }))
             .await
     }
 
     /// Marks the claims as expired whose time is over, frees their names, and returns their number.
     pub async fn claims_expire(&self, now: Timestamp) -> Result<u64, Error> {
         self.0
-            .write(move |cx| Box::pin(async move { Ok(Change::Keep(expire(cx, Due::All, now).await?)) }))
+            .write(tx!(async move |cx| {
+                Ok(Change::Keep(expire(cx, Due::All, now).await?))
+            }))
             .await
     }
 }
@@ -376,20 +375,20 @@ pub(super) enum Due<'a> {
 /// Marks claims as expired whose time is over and frees their names.
 pub(super) async fn expire(cx: &mut AnyConnection, due: Due<'_>, now: Timestamp) -> Result<u64, Error> {
     let query = match due {
-        Due::All => sqlx::query(
+        Due::All => sql!(
             "UPDATE claims SET status = 'expired', decided_at = $1
              WHERE status = 'pending' AND expires_at <= $1 RETURNING agent_id",
-        )
-        .bind(now.micros()),
-        Due::Of(operator, skeleton) => sqlx::query(
+            now
+        ),
+        Due::Of(operator, skeleton) => sql!(
             "UPDATE claims SET status = 'expired', decided_at = $1
              WHERE status = 'pending' AND expires_at <= $1 AND (operator_id = $2 OR skeleton = $3) RETURNING agent_id",
-        )
-        .bind(now.micros())
-        .bind(operator.to_string())
-        .bind(skeleton.to_owned()),
+            now,
+            operator,
+            skeleton
+        ),
     };
-    let expired = query.fetch_all(&mut *cx).await?;
+    let expired = query.rows(cx).await?;
     for row in &expired {
         agents::name_free(cx, row.value("agent_id")?).await?;
     }
@@ -405,13 +404,13 @@ async fn undecided(
 ) -> Result<Option<(AnyRow, ClaimStatus)>, Error> {
     // Locked in the order of every other change: operator, then claim.
     operators::lock(cx, operator).await?;
-    let row = sqlx::query(
+    let row = sql!(
         "UPDATE claims SET phrase = phrase WHERE id = $1 AND operator_id = $2
          RETURNING agent_id, key_hash, phrase, status, expires_at",
+        id,
+        operator
     )
-    .bind(id.to_string())
-    .bind(operator.to_string())
-    .fetch_optional(cx)
+    .row_if_any(cx)
     .await?;
     row.map(|row| {
         let status = status(&row, now)?;
@@ -421,12 +420,14 @@ async fn undecided(
 }
 
 async fn decide(cx: &mut AnyConnection, id: ClaimId, status: ClaimStatus, now: Timestamp) -> Result<(), Error> {
-    sqlx::query("UPDATE claims SET status = $2, decided_at = $3 WHERE id = $1")
-        .bind(id.to_string())
-        .bind(status.as_str())
-        .bind(now.micros())
-        .execute(cx)
-        .await?;
+    sql!(
+        "UPDATE claims SET status = $2, decided_at = $3 WHERE id = $1",
+        id,
+        status,
+        now
+    )
+    .run(cx)
+    .await?;
     Ok(())
 }
 
@@ -442,8 +443,8 @@ fn words(phrase: &str) -> Vec<String> {
 /// Returns the status of a claim at `now`: a claim that waits is expired as soon as its time is over, even before its
 /// row says so.
 pub(super) fn status(row: &AnyRow, now: Timestamp) -> Result<ClaimStatus, Error> {
-    let stored: ClaimStatus = row.parsed("status")?;
-    let is_over = row.time("expires_at")? <= now;
+    let stored: ClaimStatus = row.get("status")?;
+    let is_over = row.get::<Timestamp>("expires_at")? <= now;
     Ok(if stored == ClaimStatus::Pending && is_over {
         ClaimStatus::Expired
     } else {
@@ -453,14 +454,14 @@ pub(super) fn status(row: &AnyRow, now: Timestamp) -> Result<ClaimStatus, Error>
 
 fn claim(row: &AnyRow, now: Timestamp) -> Result<Claim, Error> {
     Ok(Claim {
-        id: row.parsed("id")?,
-        operator: row.parsed("operator_id")?,
-        agent: row.parsed("agent_id")?,
-        name: row.value("name")?,
-        description: row.value("description")?,
+        id: row.get("id")?,
+        operator: row.get("operator_id")?,
+        agent: row.get("agent_id")?,
+        name: row.get("name")?,
+        description: row.get("description")?,
         status: status(row, now)?,
-        created_at: row.time("created_at")?,
-        expires_at: row.time("expires_at")?,
-        decided_at: row.time_optional("decided_at")?,
+        created_at: row.get("created_at")?,
+        expires_at: row.get("expires_at")?,
+        decided_at: row.get("decided_at")?,
     })
 }

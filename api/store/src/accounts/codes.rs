@@ -7,7 +7,8 @@ use sqlx::AnyConnection;
 use types::{ClaimCodeId, OperatorId, Timestamp};
 
 use super::operators;
-use crate::row::Columns;
+use crate::query::{sql, text, tx};
+use crate::row::{Columns, Row as _, row};
 use crate::writer::Change;
 use crate::{Accounts, Error};
 
@@ -41,17 +42,19 @@ pub enum ClaimCodeAdded {
     LimitReached,
 }
 
-/// Claim code that still works, without its secret.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClaimCode {
-    /// Id of the code.
-    pub id: ClaimCodeId,
-    /// Time of the creation.
-    pub created_at: Timestamp,
-    /// Instant from which the code no longer works.
-    pub expires_at: Timestamp,
-    /// Tries with a wrong second part.
-    pub wrong_tries: u32,
+row! {
+    /// Claim code that still works, without its secret.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct ClaimCode {
+        /// Id of the code.
+        pub id: ClaimCodeId,
+        /// Time of the creation.
+        pub created_at: Timestamp,
+        /// Instant from which the code no longer works.
+        pub expires_at: Timestamp,
+        /// Tries with a wrong second part.
+        pub wrong_tries: u32,
+    }
 }
 
 /// Reason for which a code does not work.
@@ -91,80 +94,67 @@ impl Accounts<'_> {
     /// [`Error::Missing`] if the operator does not exist, [`Error::Refused`] if the first part is in use.
     pub async fn claim_code_add(&self, new: NewClaimCode, limit: u32) -> Result<ClaimCodeAdded, Error> {
         self.0
-            .write(move |cx| {
-                Box::pin(async move {
-                    // The lock makes the count exact. A locked code counts until its end.
-                    operators::lock(cx, new.operator).await?;
-                    let working: i64 = sqlx::query_scalar(
-                        "SELECT COUNT(*) FROM claim_codes
-                         WHERE operator_id = $1 AND expires_at > $2 AND used_at IS NULL",
-                    )
-                    .bind(new.operator.to_string())
-                    .bind(new.now.micros())
-                    .fetch_one(&mut *cx)
-                    .await?;
-                    if working >= i64::from(limit) {
-                        return Ok(Change::Undo(ClaimCodeAdded::LimitReached));
-                    }
-                    sqlx::query(
-                        "INSERT INTO claim_codes
-                             (id, operator_id, lookup, secret_hash, created_at, expires_at, wrong_tries)
-                         VALUES ($1, $2, $3, $4, $5, $6, 0)",
-                    )
-                    .bind(new.id.to_string())
-                    .bind(new.operator.to_string())
-                    .bind(new.lookup)
-                    .bind(new.secret_hash.to_vec())
-                    .bind(new.now.micros())
-                    .bind(new.expires_at.micros())
-                    .execute(&mut *cx)
-                    .await?;
-                    Ok(Change::Keep(ClaimCodeAdded::Added))
-                })
-            })
+            .write(tx!(async move |cx| {
+                // The lock makes the count exact. A locked code counts until its end.
+                operators::lock(cx, new.operator).await?;
+                let working: i64 = sql!(
+                    "SELECT COUNT(*) FROM claim_codes
+                     WHERE operator_id = $1 AND expires_at > $2 AND used_at IS NULL",
+                    new.operator,
+                    new.now
+                )
+                .scalar(cx)
+                .await?;
+                if working >= i64::from(limit) {
+                    return Ok(Change::Undo(ClaimCodeAdded::LimitReached));
+                }
+                sql!(
+                    "INSERT INTO claim_codes
+                         (id, operator_id, lookup, secret_hash, created_at, expires_at, wrong_tries)
+                     VALUES ($1, $2, $3, $4, $5, $6, 0)",
+                    new.id,
+                    new.operator,
+                    new.lookup,
+                    new.secret_hash,
+                    new.now,
+                    new.expires_at
+                )
+                .run(cx)
+                .await?;
+                Ok(Change::Keep(ClaimCodeAdded::Added))
+            }))
             .await
     }
 
     /// Returns the codes of an operator that still work at `now` or are locked, newest first.
     pub async fn claim_codes_of(&self, operator: OperatorId, now: Timestamp) -> Result<Vec<ClaimCode>, Error> {
         self.0
-            .read(async {
-                let rows = sqlx::query(
-                    "SELECT id, created_at, expires_at, wrong_tries FROM claim_codes
-                     WHERE operator_id = $1 AND expires_at > $2 AND used_at IS NULL ORDER BY created_at DESC, id DESC",
-                )
-                .bind(operator.to_string())
-                .bind(now.micros())
-                .fetch_all(self.0.readers())
-                .await?;
-                rows.iter()
-                    .map(|row| {
-                        Ok(ClaimCode {
-                            id: row.parsed("id")?,
-                            created_at: row.time("created_at")?,
-                            expires_at: row.time("expires_at")?,
-                            wrong_tries: row.number("wrong_tries")?,
-                        })
-                    })
-                    .collect()
-            })
+            .all(sql!(
+                text!(
+                    "SELECT ",
+                    ClaimCode::COLUMNS,
+                    " FROM claim_codes
+                     WHERE operator_id = $1 AND expires_at > $2 AND used_at IS NULL ORDER BY created_at DESC, id DESC"
+                ),
+                operator,
+                now
+            ))
             .await
     }
 
     /// Withdraws a code of an operator that was not used. Returns false if there is none.
     pub async fn claim_code_withdraw(&self, operator: OperatorId, id: ClaimCodeId) -> Result<bool, Error> {
         self.0
-            .write(move |cx| {
-                Box::pin(async move {
-                    let withdrawn =
-                        sqlx::query("DELETE FROM claim_codes WHERE id = $1 AND operator_id = $2 AND used_at IS NULL")
-                            .bind(id.to_string())
-                            .bind(operator.to_string())
-                            .execute(cx)
-                            .await?;
-                    Ok(Change::Keep(withdrawn.rows_affected() > 0))
-                })
-            })
+            .write(tx!(async move |cx| {
+                let withdrawn = sql!(
+                    "DELETE FROM claim_codes WHERE id = $1 AND operator_id = $2 AND used_at IS NULL",
+                    id,
+                    operator
+                )
+                .run(cx)
+                .await?;
+                Ok(Change::Keep(withdrawn > 0))
+            }))
             .await
     }
 }
@@ -176,50 +166,47 @@ pub(super) async fn check(
     secret_hash: &[u8; 32],
     now: Timestamp,
 ) -> Result<Check, Error> {
-    let row = sqlx::query(
+    let row = sql!(
         "UPDATE claim_codes SET wrong_tries = wrong_tries WHERE lookup = $1
          RETURNING id, operator_id, secret_hash, expires_at, used_at, wrong_tries",
+        lookup
     )
-    .bind(lookup.to_owned())
-    .fetch_optional(&mut *cx)
+    .row_if_any(cx)
     .await?;
     let Some(row) = row else {
         return Ok(Check::Refused(CodeRefused::Unknown));
     };
-    let tries: u32 = row.number("wrong_tries")?;
+    let tries: u32 = row.get("wrong_tries")?;
     // A locked code refuses the right second part, too: otherwise guessing could go on.
     if tries >= MAX_WRONG_TRIES {
         return Ok(Check::Refused(CodeRefused::Locked));
     }
-    let id: ClaimCodeId = row.parsed("id")?;
-    let stored: Vec<u8> = row.value("secret_hash")?;
+    let id: ClaimCodeId = row.get("id")?;
+    let stored: Vec<u8> = row.get("secret_hash")?;
     // Both are hashes, so the time of the comparison tells nothing about the secret.
     if stored != secret_hash {
-        sqlx::query("UPDATE claim_codes SET wrong_tries = wrong_tries + 1 WHERE id = $1")
-            .bind(id.to_string())
-            .execute(cx)
+        sql!("UPDATE claim_codes SET wrong_tries = wrong_tries + 1 WHERE id = $1", id)
+            .run(cx)
             .await?;
         return Ok(Check::Counted);
     }
     // Only the holder of the whole code learns its state.
-    if row.time_optional("used_at")?.is_some() {
+    if row.get::<Option<Timestamp>>("used_at")?.is_some() {
         return Ok(Check::Refused(CodeRefused::Used));
     }
-    if row.time("expires_at")? <= now {
+    if row.get::<Timestamp>("expires_at")? <= now {
         return Ok(Check::Refused(CodeRefused::Expired));
     }
     Ok(Check::Works(Checked {
         id,
-        operator: row.parsed("operator_id")?,
+        operator: row.get("operator_id")?,
     }))
 }
 
 /// Marks a checked code as used.
 pub(super) async fn used(cx: &mut AnyConnection, code: &Checked, now: Timestamp) -> Result<(), Error> {
-    sqlx::query("UPDATE claim_codes SET used_at = $2 WHERE id = $1")
-        .bind(code.id.to_string())
-        .bind(now.micros())
-        .execute(cx)
+    sql!("UPDATE claim_codes SET used_at = $2 WHERE id = $1", code.id, now)
+        .run(cx)
         .await?;
     Ok(())
 }

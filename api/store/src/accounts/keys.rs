@@ -9,7 +9,8 @@ use sqlx::AnyConnection;
 use types::{AgentId, OperatorId, Timestamp};
 
 use super::operators;
-use crate::row::Columns;
+use crate::query::{sql, text, tx};
+use crate::row::{Columns, Row as _, row};
 use crate::writer::Change;
 use crate::{Accounts, Error, apps};
 
@@ -34,13 +35,15 @@ pub struct Agent {
     pub keys: Vec<AgentKey>,
 }
 
-/// Key of an agent, without its secret.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AgentKey {
-    /// Time of the creation.
-    pub created_at: Timestamp,
-    /// Instant from which the key is no longer valid, if it was replaced.
-    pub expires_at: Option<Timestamp>,
+row! {
+    /// Key of an agent, without its secret.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct AgentKey {
+        /// Time of the creation.
+        pub created_at: Timestamp,
+        /// Instant from which the key is no longer valid, if it was replaced.
+        pub expires_at: Option<Timestamp>,
+    }
 }
 
 impl Accounts<'_> {
@@ -48,43 +51,39 @@ impl Accounts<'_> {
     pub async fn agents_of(&self, operator: OperatorId, now: Timestamp) -> Result<Vec<Agent>, Error> {
         self.0
             .read(async {
-                let rows = sqlx::query(
+                let rows = sql!(
                     "SELECT id, name, wallet_address, description, created_at, removed_at, taken_down_at
                      FROM agents WHERE operator_id = $1 ORDER BY created_at, id",
+                    operator
                 )
-                .bind(operator.to_string())
-                .fetch_all(self.0.readers())
+                .rows(&mut self.0.readers())
                 .await?;
                 let mut agents = Vec::with_capacity(rows.len());
                 for row in &rows {
-                    let id: AgentId = row.parsed("id")?;
+                    let id: AgentId = row.get("id")?;
                     // An operator has few agents, so a query for each is cheap.
-                    let keys = sqlx::query(
-                        "SELECT created_at, expires_at FROM agent_keys
-                         WHERE agent_id = $1 AND (expires_at IS NULL OR expires_at > $2)
-                         ORDER BY created_at DESC, key_hash",
+                    let keys = sql!(
+                        text!(
+                            "SELECT ",
+                            AgentKey::COLUMNS,
+                            " FROM agent_keys
+                             WHERE agent_id = $1 AND (expires_at IS NULL OR expires_at > $2)
+                             ORDER BY created_at DESC, key_hash"
+                        ),
+                        id,
+                        now
                     )
-                    .bind(id.to_string())
-                    .bind(now.micros())
-                    .fetch_all(self.0.readers())
+                    .rows(&mut self.0.readers())
                     .await?;
                     agents.push(Agent {
                         id,
-                        name: row.value("name")?,
-                        wallet_address: row.value("wallet_address")?,
-                        description: row.value("description")?,
-                        created_at: row.time("created_at")?,
-                        removed_at: row.time_optional("removed_at")?,
-                        taken_down_at: row.time_optional("taken_down_at")?,
-                        keys: keys
-                            .iter()
-                            .map(|key| {
-                                Ok(AgentKey {
-                                    created_at: key.time("created_at")?,
-                                    expires_at: key.time_optional("expires_at")?,
-                                })
-                            })
-                            .collect::<Result<_, Error>>()?,
+                        name: row.get("name")?,
+                        wallet_address: row.get("wallet_address")?,
+                        description: row.get("description")?,
+                        created_at: row.get("created_at")?,
+                        removed_at: row.get("removed_at")?,
+                        taken_down_at: row.get("taken_down_at")?,
+                        keys: keys.iter().map(AgentKey::of).collect::<Result<_, Error>>()?,
                     });
                 }
                 Ok(agents)
@@ -109,37 +108,37 @@ impl Accounts<'_> {
             .micros()
             .saturating_add(i64::try_from(grace.as_micros()).unwrap_or(i64::MAX));
         self.0
-            .write(move |cx| {
-                Box::pin(async move {
-                    // The write locks the agent, so of two rotations at once one replaces the key of the other.
-                    let present = sqlx::query(
-                        "UPDATE agents SET name = name WHERE id = $1 AND operator_id = $2 AND removed_at IS NULL",
-                    )
-                    .bind(agent.to_string())
-                    .bind(operator.to_string())
-                    .execute(&mut *cx)
-                    .await?;
-                    if present.rows_affected() == 0 {
-                        return Ok(Change::Undo(false));
-                    }
-                    sqlx::query(
-                        "UPDATE agent_keys SET expires_at = $2
-                         WHERE agent_id = $1 AND (expires_at IS NULL OR expires_at > $2)",
-                    )
-                    .bind(agent.to_string())
-                    .bind(end)
-                    .execute(&mut *cx)
-                    .await?;
-                    // Without grace the present key is over now, and goes at once.
-                    sqlx::query("DELETE FROM agent_keys WHERE agent_id = $1 AND expires_at <= $2")
-                        .bind(agent.to_string())
-                        .bind(now.micros())
-                        .execute(&mut *cx)
-                        .await?;
-                    insert(cx, agent, key_hash.to_vec(), now).await?;
-                    Ok(Change::Keep(true))
-                })
-            })
+            .write(tx!(async move |cx| {
+                // The write locks the agent, so of two rotations at once one replaces the key of the other.
+                let present = sql!(
+                    "UPDATE agents SET name = name WHERE id = $1 AND operator_id = $2 AND removed_at IS NULL",
+                    agent,
+                    operator
+                )
+                .run(cx)
+                .await?;
+                if present == 0 {
+                    return Ok(Change::Undo(false));
+                }
+                sql!(
+                    "UPDATE agent_keys SET expires_at = $2
+                     WHERE agent_id = $1 AND (expires_at IS NULL OR expires_at > $2)",
+                    agent,
+                    end
+                )
+                .run(cx)
+                .await?;
+                // Without grace the present key is over now, and goes at once.
+                sql!(
+                    "DELETE FROM agent_keys WHERE agent_id = $1 AND expires_at <= $2",
+                    agent,
+                    now
+                )
+                .run(cx)
+                .await?;
+                insert(cx, agent, key_hash.to_vec(), now).await?;
+                Ok(Change::Keep(true))
+            }))
             .await
     }
 
@@ -147,31 +146,28 @@ impl Accounts<'_> {
     /// counts toward the limit. Returns false if the operator has no such agent, or removed it before.
     pub async fn agent_remove(&self, operator: OperatorId, agent: AgentId, now: Timestamp) -> Result<bool, Error> {
         self.0
-            .write(move |cx| {
-                Box::pin(async move {
-                    // The lock makes the place free exactly once for a count at the same time.
-                    operators::lock(cx, operator).await?;
-                    let removed = sqlx::query(
-                        "UPDATE agents SET removed_at = $3
-                         WHERE id = $1 AND operator_id = $2 AND removed_at IS NULL",
-                    )
-                    .bind(agent.to_string())
-                    .bind(operator.to_string())
-                    .bind(now.micros())
-                    .execute(&mut *cx)
+            .write(tx!(async move |cx| {
+                // The lock makes the place free exactly once for a count at the same time.
+                operators::lock(cx, operator).await?;
+                let removed = sql!(
+                    "UPDATE agents SET removed_at = $3
+                     WHERE id = $1 AND operator_id = $2 AND removed_at IS NULL",
+                    agent,
+                    operator,
+                    now
+                )
+                .run(cx)
+                .await?;
+                if removed == 0 {
+                    return Ok(Change::Undo(false));
+                }
+                // Keys with an end go too.
+                sql!("DELETE FROM agent_keys WHERE agent_id = $1", agent)
+                    .run(cx)
                     .await?;
-                    if removed.rows_affected() == 0 {
-                        return Ok(Change::Undo(false));
-                    }
-                    // Keys with an end go too.
-                    sqlx::query("DELETE FROM agent_keys WHERE agent_id = $1")
-                        .bind(agent.to_string())
-                        .execute(&mut *cx)
-                        .await?;
-                    apps::end_all(cx, apps::Of::Agent(agent), now).await?;
-                    Ok(Change::Keep(true))
-                })
-            })
+                apps::end_all(cx, apps::Of::Agent(agent), now).await?;
+                Ok(Change::Keep(true))
+            }))
             .await
     }
 }
@@ -183,11 +179,13 @@ pub(super) async fn insert(
     key_hash: Vec<u8>,
     now: Timestamp,
 ) -> Result<(), Error> {
-    sqlx::query("INSERT INTO agent_keys (key_hash, agent_id, created_at) VALUES ($1, $2, $3)")
-        .bind(key_hash)
-        .bind(agent.to_string())
-        .bind(now.micros())
-        .execute(cx)
-        .await?;
+    sql!(
+        "INSERT INTO agent_keys (key_hash, agent_id, created_at) VALUES ($1, $2, $3)",
+        key_hash,
+        agent,
+        now
+    )
+    .run(cx)
+    .await?;
     Ok(())
 }

@@ -6,6 +6,7 @@ use sqlx::AnyConnection;
 use types::vocabulary::LinkPurpose;
 use types::{LinkId, OperatorId, Timestamp};
 
+use crate::query::sql;
 use crate::row::Columns;
 use crate::{Accounts, Error};
 
@@ -54,32 +55,32 @@ impl Accounts<'_> {
     ) -> Result<Result<MailLink, LinkRefused>, Error> {
         self.0
             .read(async {
-                let row = sqlx::query(
+                let row = sql!(
                     "SELECT mail_links.operator_id AS operator_id, mail_links.expires_at AS expires_at,
                             mail_links.used_at AS used_at, operators.email AS email,
                             operators.display_name AS display_name
                      FROM mail_links JOIN operators ON operators.id = mail_links.operator_id
                      WHERE mail_links.token_hash = $1 AND mail_links.purpose = $2",
+                    token_hash,
+                    purpose
                 )
-                .bind(token_hash.to_vec())
-                .bind(purpose.as_str())
-                .fetch_optional(self.0.readers())
+                .row_if_any(&mut self.0.readers())
                 .await?;
                 let Some(row) = row else {
                     return Ok(Err(LinkRefused::Unknown));
                 };
                 // A used link is called used, also after its end.
-                if row.time_optional("used_at")?.is_some() {
+                if row.get::<Option<Timestamp>>("used_at")?.is_some() {
                     return Ok(Err(LinkRefused::Used));
                 }
-                let expires_at = row.time("expires_at")?;
+                let expires_at = row.get("expires_at")?;
                 if expires_at <= now {
                     return Ok(Err(LinkRefused::Expired));
                 }
                 Ok(Ok(MailLink {
-                    operator: row.parsed("operator_id")?,
-                    email: row.value("email")?,
-                    display_name: row.value("display_name")?,
+                    operator: row.get("operator_id")?,
+                    email: row.get("email")?,
+                    display_name: row.get("display_name")?,
                     expires_at,
                 }))
             })
@@ -95,16 +96,16 @@ pub(crate) async fn insert(
     operator: OperatorId,
     now: Timestamp,
 ) -> Result<(), Error> {
-    sqlx::query(
+    sql!(
         "INSERT INTO mail_links (token_hash, purpose, operator_id, created_at, expires_at)
          VALUES ($1, $2, $3, $4, $5)",
+        link.token_hash,
+        purpose,
+        operator,
+        now,
+        link.expires_at
     )
-    .bind(link.token_hash.to_vec())
-    .bind(purpose.as_str())
-    .bind(operator.to_string())
-    .bind(now.micros())
-    .bind(link.expires_at.micros())
-    .execute(cx)
+    .run(cx)
     .await?;
     Ok(())
 }
@@ -118,28 +119,30 @@ pub(crate) async fn take(
 ) -> Result<Result<OperatorId, LinkRefused>, Error> {
     // Taken by one statement whose condition is that it was not: of two presses of the button one signs
     // in.
-    let taken = sqlx::query(
+    let taken = sql!(
         "UPDATE mail_links SET used_at = $3
          WHERE token_hash = $1 AND purpose = $2 AND used_at IS NULL AND expires_at > $3
          RETURNING operator_id",
+        token_hash,
+        purpose,
+        now
     )
-    .bind(token_hash.to_vec())
-    .bind(purpose.as_str())
-    .bind(now.micros())
-    .fetch_optional(&mut *cx)
+    .row_if_any(cx)
     .await?;
     if let Some(row) = taken {
-        return Ok(Ok(row.parsed("operator_id")?));
+        return Ok(Ok(row.get("operator_id")?));
     }
     // Nothing was taken; the row says why.
-    let row = sqlx::query("SELECT used_at FROM mail_links WHERE token_hash = $1 AND purpose = $2")
-        .bind(token_hash.to_vec())
-        .bind(purpose.as_str())
-        .fetch_optional(cx)
-        .await?;
+    let row = sql!(
+        "SELECT used_at FROM mail_links WHERE token_hash = $1 AND purpose = $2",
+        token_hash,
+        purpose
+    )
+    .row_if_any(cx)
+    .await?;
     Ok(Err(match row {
         None => LinkRefused::Unknown,
-        Some(row) if row.time_optional("used_at")?.is_some() => LinkRefused::Used,
+        Some(row) if row.get::<Option<Timestamp>>("used_at")?.is_some() => LinkRefused::Used,
         Some(_) => LinkRefused::Expired,
     }))
 }

@@ -4,6 +4,7 @@
 
 use sqlx::AnyConnection;
 
+use crate::query::sql;
 use crate::{Error, NewJob, jobs};
 
 /// Letter that a change causes.
@@ -24,16 +25,16 @@ pub(crate) async fn send(cx: &mut AnyConnection, mail: &Mail) -> Result<bool, Er
     if budget == 0 {
         return Ok(false);
     }
-    let counted = sqlx::query(
+    let counted = sql!(
         "INSERT INTO mail_days (day, used) VALUES ($1, 1)
          ON CONFLICT (day) DO UPDATE SET used = mail_days.used + 1 WHERE mail_days.used < $2",
+        mail.day,
+        budget
     )
-    .bind(mail.day)
-    .bind(budget)
-    .execute(&mut *cx)
+    .run(cx)
     .await?;
     // The condition of the update was false: the day is at its budget.
-    if counted.rows_affected() == 0 {
+    if counted == 0 {
         return Ok(false);
     }
     jobs::insert(cx, &mail.job).await?;

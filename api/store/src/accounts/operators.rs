@@ -5,11 +5,11 @@
 //! - Only the hash of a token is stored.
 
 use sqlx::AnyConnection;
-use sqlx::any::AnyRow;
 use types::{OperatorId, Timestamp};
 
 use super::mail::{self, Mail};
-use crate::row::{Columns, texts};
+use crate::query::{sql, text, tx};
+use crate::row::{Columns, Row as _, pair, row, texts};
 use crate::writer::Change;
 use crate::{Error, Store, apps};
 
@@ -40,25 +40,27 @@ pub enum OperatorCreated {
     EmailTaken,
 }
 
-/// An operator account as stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Operator {
-    /// Id of the operator.
-    pub id: OperatorId,
-    /// E-mail address, as given.
-    pub email: String,
-    /// Name to display for the operator.
-    pub display_name: String,
-    /// Version of the terms accepted last.
-    pub terms_version: String,
-    /// Time of the creation.
-    pub created_at: Timestamp,
-    /// Time at which the address was verified. Without it the operator has no credentials.
-    pub verified_at: Option<Timestamp>,
-    /// Time at which the person stated to be 19 or older; none for an operator that an administrator added.
-    pub adult_stated_at: Option<Timestamp>,
-    /// Time and reason of the suspension, if suspended.
-    pub suspended: Option<(Timestamp, String)>,
+row! {
+    /// An operator account as stored.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Operator {
+        /// Id of the operator.
+        pub id: OperatorId,
+        /// E-mail address, as given.
+        pub email: String,
+        /// Name to display for the operator.
+        pub display_name: String,
+        /// Version of the terms accepted last.
+        pub terms_version: String,
+        /// Time of the creation.
+        pub created_at: Timestamp,
+        /// Time at which the address was verified. Without it the operator has no credentials.
+        pub verified_at: Option<Timestamp>,
+        /// Time at which the person stated to be 19 or older; none for an operator that an administrator added.
+        pub adult_stated_at: Option<Timestamp>,
+        /// Time and reason of the suspension, if suspended.
+        pub suspended: Option<(Timestamp, String)> = "suspended_at, suspended_reason" => pair,
+    }
 }
 
 impl Store {
@@ -72,33 +74,31 @@ impl Store {
             ("display_name", &new.display_name),
             ("terms_version", &new.terms_version),
         ])?;
-        self.write(move |cx| {
-            Box::pin(async move {
-                let inserted = sqlx::query(
-                    // An administrator may add a second operator with a mailbox. The first one keeps it.
-                    "INSERT INTO operators
-                         (id, email, email_key, display_name, terms_version, created_at, verified_at, mailbox)
-                     VALUES ($1, $2, $3, $4, $5, $6, $6,
-                             CASE WHEN EXISTS (SELECT 1 FROM operators WHERE mailbox = $7) THEN NULL ELSE $7 END)
-                     ON CONFLICT (email_key) DO NOTHING",
-                )
-                .bind(new.id.to_string())
-                .bind(new.email.as_str())
-                .bind(email_key(&new.email))
-                .bind(new.display_name)
-                .bind(new.terms_version)
-                .bind(new.now.micros())
-                .bind(mailbox(&new.email))
-                .execute(&mut *cx)
-                .await?;
-                if inserted.rows_affected() == 0 {
-                    return Ok(Change::Undo(OperatorCreated::EmailTaken));
-                }
-                // In the same transaction, so no operator exists without a token.
-                token_insert(cx, new.id, new.token_hash, None, new.now).await?;
-                Ok(Change::Keep(OperatorCreated::Created))
-            })
-        })
+        self.write(tx!(async move |cx| {
+            let inserted = sql!(
+                // An administrator may add a second operator with a mailbox. The first one keeps it.
+                "INSERT INTO operators
+                     (id, email, email_key, display_name, terms_version, created_at, verified_at, mailbox)
+                 VALUES ($1, $2, $3, $4, $5, $6, $6,
+                         CASE WHEN EXISTS (SELECT 1 FROM operators WHERE mailbox = $7) THEN NULL ELSE $7 END)
+                 ON CONFLICT (email_key) DO NOTHING",
+                new.id,
+                new.email.as_str(),
+                email_key(&new.email),
+                new.display_name,
+                new.terms_version,
+                new.now,
+                mailbox(&new.email),
+            )
+            .run(cx)
+            .await?;
+            if inserted == 0 {
+                return Ok(Change::Undo(OperatorCreated::EmailTaken));
+            }
+            // In the same transaction, so no operator exists without a token.
+            token_insert(cx, new.id, new.token_hash, None, new.now).await?;
+            Ok(Change::Keep(OperatorCreated::Created))
+        }))
         .await
     }
 
@@ -112,13 +112,11 @@ impl Store {
         token_hash: [u8; 32],
         now: Timestamp,
     ) -> Result<(), Error> {
-        self.write(move |cx| {
-            Box::pin(async move {
-                lock(cx, operator).await?;
-                token_insert(cx, operator, token_hash, None, now).await?;
-                Ok(Change::Keep(()))
-            })
-        })
+        self.write(tx!(async move |cx| {
+            lock(cx, operator).await?;
+            token_insert(cx, operator, token_hash, None, now).await?;
+            Ok(Change::Keep(()))
+        }))
         .await
     }
 
@@ -168,18 +166,10 @@ impl Store {
 
     /// Returns the operator with this id.
     pub async fn operator(&self, id: OperatorId) -> Result<Option<Operator>, Error> {
-        self.read(async {
-            sqlx::query(
-                "SELECT id, email, display_name, terms_version, created_at, verified_at, adult_stated_at,
-                        suspended_at, suspended_reason
-                 FROM operators WHERE id = $1",
-            )
-            .bind(id.to_string())
-            .fetch_optional(self.readers())
-            .await?
-            .map(|row| operator(&row))
-            .transpose()
-        })
+        self.optional(sql!(
+            text!("SELECT ", Operator::COLUMNS, " FROM operators WHERE id = $1"),
+            id
+        ))
         .await
     }
 
@@ -189,18 +179,10 @@ impl Store {
         if texts(&[("email", email)]).is_err() {
             return Ok(None);
         }
-        self.read(async {
-            sqlx::query(
-                "SELECT id, email, display_name, terms_version, created_at, verified_at, adult_stated_at,
-                        suspended_at, suspended_reason
-                 FROM operators WHERE email_key = $1",
-            )
-            .bind(email_key(email))
-            .fetch_optional(self.readers())
-            .await?
-            .map(|row| operator(&row))
-            .transpose()
-        })
+        self.optional(sql!(
+            text!("SELECT ", Operator::COLUMNS, " FROM operators WHERE email_key = $1"),
+            email_key(email)
+        ))
         .await
     }
 
@@ -210,68 +192,63 @@ impl Store {
         suspended: Option<(String, Timestamp)>,
         letter: Option<Mail>,
     ) -> Result<(), Error> {
-        self.write(move |cx| {
-            Box::pin(async move {
-                let (reason, since) = suspended.unzip();
-                let updated = sqlx::query(
-                    "UPDATE operators
-                     SET suspended_reason = $2,
-                         suspended_at = CASE WHEN CAST($3 AS BIGINT) IS NULL THEN NULL
-                                             ELSE COALESCE(suspended_at, CAST($3 AS BIGINT)) END
-                     WHERE id = $1",
-                )
-                .bind(id.to_string())
-                .bind(reason)
-                .bind(since.map(Timestamp::micros))
-                .execute(&mut *cx)
-                .await?;
-                if updated.rows_affected() == 0 {
-                    return Err(missing(id));
+        self.write(tx!(async move |cx| {
+            let (reason, since) = suspended.unzip();
+            let updated = sql!(
+                "UPDATE operators
+                 SET suspended_reason = $2,
+                     suspended_at = CASE WHEN CAST($3 AS BIGINT) IS NULL THEN NULL
+                                         ELSE COALESCE(suspended_at, CAST($3 AS BIGINT)) END
+                 WHERE id = $1",
+                id,
+                reason,
+                since
+            )
+            .run(cx)
+            .await?;
+            if updated == 0 {
+                return Err(missing(id));
+            }
+            // Tokens and keys stay and are refused while the suspension lasts; these would outlive it.
+            if let Some(since) = since {
+                apps::end_all(cx, apps::Of::Operator(id), since).await?;
+                for statement in [
+                    "DELETE FROM sessions WHERE operator_id = $1",
+                    "DELETE FROM mail_links WHERE operator_id = $1 AND purpose = 'sign_in'",
+                    "DELETE FROM claim_codes WHERE operator_id = $1 AND used_at IS NULL",
+                ] {
+                    sql!(statement, id).run(cx).await?;
                 }
-                // Tokens and keys stay and are refused while the suspension lasts; these would outlive it.
-                if let Some(since) = since {
-                    apps::end_all(cx, apps::Of::Operator(id), since).await?;
-                    for statement in [
-                        "DELETE FROM sessions WHERE operator_id = $1",
-                        "DELETE FROM mail_links WHERE operator_id = $1 AND purpose = 'sign_in'",
-                        "DELETE FROM claim_codes WHERE operator_id = $1 AND used_at IS NULL",
-                    ] {
-                        sqlx::query(statement).bind(id.to_string()).execute(&mut *cx).await?;
-                    }
-                }
-                // The letter is always sent, whatever the day has used.
-                if let Some(letter) = letter {
-                    mail::send(cx, &letter).await?;
-                }
-                Ok(Change::Keep(()))
-            })
-        })
+            }
+            // The letter is always sent, whatever the day has used.
+            if let Some(letter) = letter {
+                mail::send(cx, &letter).await?;
+            }
+            Ok(Change::Keep(()))
+        }))
         .await
     }
 }
 
 /// Locks the operator's row until the transaction ends, so that limits counted per operator are exact.
 pub(crate) async fn lock(cx: &mut AnyConnection, id: OperatorId) -> Result<(), Error> {
-    let locked = sqlx::query("UPDATE operators SET email = email WHERE id = $1")
-        .bind(id.to_string())
-        .execute(cx)
+    let locked = sql!("UPDATE operators SET email = email WHERE id = $1", id)
+        .run(cx)
         .await?;
     // Without a row there is nothing to lock: the operator does not exist.
-    if locked.rows_affected() == 0 {
-        Err(missing(id))
-    } else {
-        Ok(())
-    }
+    if locked == 0 { Err(missing(id)) } else { Ok(()) }
 }
 
 /// Locks the operator's row as [`lock`] does. Returns true if the operator is suspended.
 pub(crate) async fn lock_suspended(cx: &mut AnyConnection, id: OperatorId) -> Result<bool, Error> {
-    let row = sqlx::query("UPDATE operators SET email = email WHERE id = $1 RETURNING suspended_at")
-        .bind(id.to_string())
-        .fetch_optional(cx)
-        .await?
-        .ok_or_else(|| missing(id))?;
-    Ok(row.time_optional("suspended_at")?.is_some())
+    let row = sql!(
+        "UPDATE operators SET email = email WHERE id = $1 RETURNING suspended_at",
+        id
+    )
+    .row_if_any(cx)
+    .await?
+    .ok_or_else(|| missing(id))?;
+    Ok(row.get::<Option<Timestamp>>("suspended_at")?.is_some())
 }
 
 pub(super) fn missing(id: OperatorId) -> Error {
@@ -289,13 +266,15 @@ pub(super) async fn token_insert(
     label: Option<String>,
     now: Timestamp,
 ) -> Result<(), Error> {
-    sqlx::query("INSERT INTO operator_tokens (token_hash, operator_id, created_at, label) VALUES ($1, $2, $3, $4)")
-        .bind(token_hash.to_vec())
-        .bind(operator.to_string())
-        .bind(now.micros())
-        .bind(label)
-        .execute(cx)
-        .await?;
+    sql!(
+        "INSERT INTO operator_tokens (token_hash, operator_id, created_at, label) VALUES ($1, $2, $3, $4)",
+        token_hash,
+        operator,
+        now,
+        label
+    )
+    .run(cx)
+    .await?;
     Ok(())
 }
 
@@ -321,17 +300,4 @@ pub(super) fn mailbox(email: &str) -> String {
     } else {
         format!("{name}@{domain}")
     }
-}
-
-fn operator(row: &AnyRow) -> Result<Operator, Error> {
-    Ok(Operator {
-        id: row.parsed("id")?,
-        email: row.value("email")?,
-        display_name: row.value("display_name")?,
-        terms_version: row.value("terms_version")?,
-        created_at: row.time("created_at")?,
-        verified_at: row.time_optional("verified_at")?,
-        adult_stated_at: row.time_optional("adult_stated_at")?,
-        suspended: row.time_optional("suspended_at")?.zip(row.value("suspended_reason")?),
-    })
 }

@@ -7,7 +7,8 @@ use types::{OperatorId, Timestamp};
 
 use super::mail::{self, Mail};
 use super::operators::missing;
-use crate::row::{Columns, texts};
+use crate::query::{sql, tx};
+use crate::row::{Columns, is_set, row, texts};
 use crate::writer::Change;
 use crate::{Accounts, Error};
 
@@ -24,13 +25,15 @@ pub struct Payout {
     pub changed_at: Option<Timestamp>,
 }
 
-/// Operator whose payout address a wallet is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WalletOwner {
-    /// Operator whose address it is.
-    pub operator: OperatorId,
-    /// True if the wallet proved itself by a signature.
-    pub is_proved: bool,
+row! {
+    /// Operator whose payout address a wallet is.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct WalletOwner {
+        /// Operator whose address it is.
+        pub operator: OperatorId = "id",
+        /// True if the wallet proved itself by a signature.
+        pub is_proved: bool = "proved_at" => is_set,
+    }
 }
 
 impl Accounts<'_> {
@@ -41,17 +44,17 @@ impl Accounts<'_> {
     pub async fn payout(&self, operator: OperatorId, now: Timestamp) -> Result<Payout, Error> {
         self.0
             .read(async {
-                let row = sqlx::query(
+                let row = sql!(
                     "SELECT payout_address, payout_changed_at, payout_next_address, payout_next_at, payout_proved_at
                      FROM operators WHERE id = $1",
+                    operator
                 )
-                .bind(operator.to_string())
-                .fetch_optional(self.0.readers())
+                .row_if_any(&mut self.0.readers())
                 .await?
                 .ok_or_else(|| missing(operator))?;
-                let next: Option<String> = row.value("payout_next_address")?;
-                let next = next.zip(row.time_optional("payout_next_at")?);
-                let changed_at = row.time_optional("payout_changed_at")?;
+                let next: Option<String> = row.get("payout_next_address")?;
+                let next = next.zip(row.get("payout_next_at")?);
+                let changed_at = row.get("payout_changed_at")?;
                 Ok(match next {
                     // The change is in force, whether or not its row was folded.
                     Some((address, at)) if at <= now => Payout {
@@ -61,8 +64,8 @@ impl Accounts<'_> {
                         changed_at,
                     },
                     next => Payout {
-                        address: row.value("payout_address")?,
-                        proved_at: row.time_optional("payout_proved_at")?,
+                        address: row.get("payout_address")?,
+                        proved_at: row.get("payout_proved_at")?,
                         next,
                         changed_at,
                     },
@@ -86,52 +89,48 @@ impl Accounts<'_> {
     ) -> Result<(), Error> {
         texts(&[("payout_address", &address)])?;
         self.0
-            .write(move |cx| {
-                Box::pin(async move {
-                    // An earlier change whose time has come is in force, and stays so until this one is.
-                    let changed = sqlx::query(
-                        "UPDATE operators
-                         SET payout_proved_at = CASE WHEN payout_next_at <= $4 THEN NULL ELSE payout_proved_at END,
-                             payout_address = CASE WHEN payout_next_at <= $4 THEN payout_next_address
-                                                   ELSE payout_address END,
-                             payout_next_address = $2, payout_next_at = $3, payout_changed_at = $4
-                         WHERE id = $1",
-                    )
-                    .bind(operator.to_string())
-                    .bind(address)
-                    .bind(effective_at.micros())
-                    .bind(now.micros())
-                    .execute(&mut *cx)
-                    .await?;
-                    if changed.rows_affected() == 0 {
-                        return Err(missing(operator));
-                    }
-                    // The letter has no budget: without it a thief would change the address unseen.
-                    mail::send(cx, &letter).await?;
-                    Ok(Change::Keep(()))
-                })
-            })
+            .write(tx!(async move |cx| {
+                // An earlier change whose time has come is in force, and stays so until this one is.
+                let changed = sql!(
+                    "UPDATE operators
+                     SET payout_proved_at = CASE WHEN payout_next_at <= $4 THEN NULL ELSE payout_proved_at END,
+                         payout_address = CASE WHEN payout_next_at <= $4 THEN payout_next_address
+                                               ELSE payout_address END,
+                         payout_next_address = $2, payout_next_at = $3, payout_changed_at = $4
+                     WHERE id = $1",
+                    operator,
+                    address,
+                    effective_at,
+                    now
+                )
+                .run(cx)
+                .await?;
+                if changed == 0 {
+                    return Err(missing(operator));
+                }
+                // The letter has no budget: without it a thief would change the address unseen.
+                mail::send(cx, &letter).await?;
+                Ok(Change::Keep(()))
+            }))
             .await
     }
 
     /// Cancels a change of the payout address that waits. Returns false if none waits at `now`.
     pub async fn payout_cancel(&self, operator: OperatorId, now: Timestamp) -> Result<bool, Error> {
         self.0
-            .write(move |cx| {
-                Box::pin(async move {
-                    // Only before its instant: from then on the change is in force, whether or not the
-                    // row was folded.
-                    let cancelled = sqlx::query(
-                        "UPDATE operators SET payout_next_address = NULL, payout_next_at = NULL
-                         WHERE id = $1 AND payout_next_at > $2",
-                    )
-                    .bind(operator.to_string())
-                    .bind(now.micros())
-                    .execute(cx)
-                    .await?;
-                    Ok(Change::Keep(cancelled.rows_affected() > 0))
-                })
-            })
+            .write(tx!(async move |cx| {
+                // Only before its instant: from then on the change is in force, whether or not the
+                // row was folded.
+                let cancelled = sql!(
+                    "UPDATE operators SET payout_next_address = NULL, payout_next_at = NULL
+                     WHERE id = $1 AND payout_next_at > $2",
+                    operator,
+                    now
+                )
+                .run(cx)
+                .await?;
+                Ok(Change::Keep(cancelled > 0))
+            }))
             .await
     }
 
@@ -145,28 +144,17 @@ impl Accounts<'_> {
     ) -> Result<Option<WalletOwner>, Error> {
         let first = first.map(|operator| operator.to_string()).unwrap_or_default();
         self.0
-            .read(async {
-                let row = sqlx::query(
-                    "SELECT id, CASE WHEN payout_next_at <= $2 THEN NULL ELSE payout_proved_at END AS proved_at
-                     FROM operators
-                     WHERE (LOWER(payout_address) = $1 AND (payout_next_at IS NULL OR payout_next_at > $2))
-                        OR (LOWER(payout_next_address) = $1 AND payout_next_at <= $2)
-                     ORDER BY CASE WHEN payout_proved_at IS NULL OR payout_next_at <= $2 THEN 1 ELSE 0 END,
-                              CASE WHEN id = $3 THEN 0 ELSE 1 END, id LIMIT 1",
-                )
-                .bind(wallet.to_ascii_lowercase())
-                .bind(now.micros())
-                .bind(first)
-                .fetch_optional(self.0.readers())
-                .await?;
-                row.map(|row| {
-                    Ok(WalletOwner {
-                        operator: row.parsed("id")?,
-                        is_proved: row.time_optional("proved_at")?.is_some(),
-                    })
-                })
-                .transpose()
-            })
+            .optional(sql!(
+                "SELECT id, CASE WHEN payout_next_at <= $2 THEN NULL ELSE payout_proved_at END AS proved_at
+                 FROM operators
+                 WHERE (LOWER(payout_address) = $1 AND (payout_next_at IS NULL OR payout_next_at > $2))
+                    OR (LOWER(payout_next_address) = $1 AND payout_next_at <= $2)
+                 ORDER BY CASE WHEN payout_proved_at IS NULL OR payout_next_at <= $2 THEN 1 ELSE 0 END,
+                          CASE WHEN id = $3 THEN 0 ELSE 1 END, id LIMIT 1",
+                wallet.to_ascii_lowercase(),
+                now,
+                first
+            ))
             .await
     }
 
@@ -176,46 +164,44 @@ impl Accounts<'_> {
         // Addresses are compared without the case of their letters, which is only a checksum (EIP-55).
         let wallet = wallet.to_ascii_lowercase();
         self.0
-            .write(move |cx| {
-                Box::pin(async move {
-                    // Every operator with this address is locked, so that of two who prove it at once one does.
-                    sqlx::query(
-                        "UPDATE operators SET payout_changed_at = payout_changed_at
-                         WHERE LOWER(payout_address) = $1 OR LOWER(payout_next_address) = $1",
-                    )
-                    .bind(wallet.clone())
-                    .execute(&mut *cx)
-                    .await?;
-                    // A change whose time has come is folded first, so that the proof is of the new address.
-                    sqlx::query(
-                        "UPDATE operators
-                         SET payout_address = payout_next_address, payout_proved_at = NULL,
-                             payout_next_address = NULL, payout_next_at = NULL
-                         WHERE id = $1 AND payout_next_at <= $2",
-                    )
-                    .bind(operator.to_string())
-                    .bind(now.micros())
-                    .execute(&mut *cx)
-                    .await?;
-                    let proved = sqlx::query(
-                        "UPDATE operators SET payout_proved_at = $3
-                         WHERE id = $1 AND LOWER(payout_address) = $2 AND NOT EXISTS (
-                             SELECT 1 FROM operators AS other WHERE other.id <> $1
-                               AND LOWER(other.payout_address) = $2 AND other.payout_proved_at IS NOT NULL
-                               AND (other.payout_next_at IS NULL OR other.payout_next_at > $3))",
-                    )
-                    .bind(operator.to_string())
-                    .bind(wallet)
-                    .bind(now.micros())
-                    .execute(cx)
-                    .await?;
-                    Ok(if proved.rows_affected() > 0 {
-                        Change::Keep(true)
-                    } else {
-                        Change::Undo(false)
-                    })
+            .write(tx!(async move |cx| {
+                // Every operator with this address is locked, so that of two who prove it at once one does.
+                sql!(
+                    "UPDATE operators SET payout_changed_at = payout_changed_at
+                     WHERE LOWER(payout_address) = $1 OR LOWER(payout_next_address) = $1",
+                    wallet.clone()
+                )
+                .run(cx)
+                .await?;
+                // A change whose time has come is folded first, so that the proof is of the new address.
+                sql!(
+                    "UPDATE operators
+                     SET payout_address = payout_next_address, payout_proved_at = NULL,
+                         payout_next_address = NULL, payout_next_at = NULL
+                     WHERE id = $1 AND payout_next_at <= $2",
+                    operator,
+                    now
+                )
+                .run(cx)
+                .await?;
+                let proved = sql!(
+                    "UPDATE operators SET payout_proved_at = $3
+                     WHERE id = $1 AND LOWER(payout_address) = $2 AND NOT EXISTS (
+                         SELECT 1 FROM operators AS other WHERE other.id <> $1
+                           AND LOWER(other.payout_address) = $2 AND other.payout_proved_at IS NOT NULL
+                           AND (other.payout_next_at IS NULL OR other.payout_next_at > $3))",
+                    operator,
+                    wallet,
+                    now
+                )
+                .run(cx)
+                .await?;
+                Ok(if proved > 0 {
+                    Change::Keep(true)
+                } else {
+                    Change::Undo(false)
                 })
-            })
+            }))
             .await
     }
 }

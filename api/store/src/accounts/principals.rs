@@ -7,6 +7,7 @@ use types::vocabulary::ClaimStatus;
 use types::{AgentId, ClaimId, OperatorId, Timestamp};
 
 use super::claims;
+use crate::query::sql;
 use crate::row::Columns;
 use crate::{Accounts, Error};
 
@@ -61,7 +62,7 @@ impl Accounts<'_> {
     pub async fn principal(&self, hash: &[u8; 32], now: Timestamp) -> Result<Option<Principal>, Error> {
         self.0
             .read(async {
-                let row = sqlx::query(
+                let row = sql!(
                     // An approved claim is an agent, and without a key it is nobody.
                     "SELECT 'agent' AS kind, operators.id AS operator_id,
                             COALESCE(operators.suspended_at, agents.taken_down_at) AS suspended_at,
@@ -80,24 +81,24 @@ impl Accounts<'_> {
                             claims.expires_at
                      FROM claims JOIN operators ON operators.id = claims.operator_id
                      WHERE claims.key_hash = $1 AND claims.status <> 'approved'",
+                    hash,
+                    now,
                 )
-                .bind(hash.to_vec())
-                .bind(now.micros())
-                .fetch_optional(self.0.readers())
+                .row_if_any(&mut self.0.readers())
                 .await?;
                 // Secrets are random, so at most one row matches.
                 let Some(row) = row else { return Ok(None) };
-                let operator = row.parsed("operator_id")?;
-                let suspended = row.time_optional("suspended_at")?.is_some();
+                let operator = row.get("operator_id")?;
+                let suspended = row.get::<Option<Timestamp>>("suspended_at")?.is_some();
                 Ok(Some(match row.value::<&str>("kind")? {
                     "agent" => Principal::Agent {
-                        agent: row.parsed("id")?,
+                        agent: row.get("id")?,
                         operator,
-                        name: row.value("name")?,
+                        name: row.get("name")?,
                         suspended,
                     },
                     "claim" => Principal::Claimed {
-                        claim: row.parsed("id")?,
+                        claim: row.get("id")?,
                         operator,
                         status: claims::status(&row, now)?,
                         suspended,

@@ -13,6 +13,7 @@ use super::links::{self, LinkRefused, NewLink};
 use super::mail::{self, Mail};
 use super::operators::{email_key, mailbox};
 use super::sessions::{self, NewSession};
+use crate::query::{sql, tx};
 use crate::row::{Columns, texts};
 use crate::writer::Change;
 use crate::{Accounts, Error};
@@ -91,42 +92,40 @@ impl Accounts<'_> {
             ("terms_version", &new.terms_version),
         ])?;
         self.0
-            .write(move |cx| {
-                Box::pin(async move {
-                    // The invitation is marked first: without one nothing is said about the address.
-                    let key = email_key(&new.email);
-                    if new.by_invitation && !use_invitation(cx, &key, new.now).await? {
-                        return Ok(Change::Undo(SignedUp::NotInvited));
-                    }
-                    let mailbox = mailbox(&new.email);
-                    delete_stale(cx, Some((key.as_str(), mailbox.as_str())), new.stale).await?;
-                    let inserted = sqlx::query(
-                        // Either of the two keys may be taken.
-                        "INSERT INTO operators (id, email, email_key, display_name, terms_version, created_at, mailbox)
-                         VALUES ($1, $2, $3, $4, $5, $6, $7)
-                         ON CONFLICT DO NOTHING",
-                    )
-                    .bind(new.id.to_string())
-                    .bind(new.email)
-                    .bind(key)
-                    .bind(new.display_name)
-                    .bind(new.terms_version)
-                    .bind(new.now.micros())
-                    .bind(mailbox)
-                    .execute(&mut *cx)
-                    .await?;
-                    if inserted.rows_affected() == 0 {
-                        return Ok(Change::Undo(SignedUp::EmailTaken));
-                    }
-                    types::fault::point("signup.rows");
-                    // The job comes last, so that a spent budget undoes all of it.
-                    links::insert(cx, &new.link, LinkPurpose::Verify, new.id, new.now).await?;
-                    if !mail::send(cx, &new.mail).await? {
-                        return Ok(Change::Undo(SignedUp::MailSpent));
-                    }
-                    Ok(Change::Keep(SignedUp::Created))
-                })
-            })
+            .write(tx!(async move |cx| {
+                // The invitation is marked first: without one nothing is said about the address.
+                let key = email_key(&new.email);
+                if new.by_invitation && !use_invitation(cx, &key, new.now).await? {
+                    return Ok(Change::Undo(SignedUp::NotInvited));
+                }
+                let mailbox = mailbox(&new.email);
+                delete_stale(cx, Some((key.as_str(), mailbox.as_str())), new.stale).await?;
+                let inserted = sql!(
+                    // Either of the two keys may be taken.
+                    "INSERT INTO operators (id, email, email_key, display_name, terms_version, created_at, mailbox)
+                     VALUES ($1, $2, $3, $4, $5, $6, $7)
+                     ON CONFLICT DO NOTHING",
+                    new.id,
+                    new.email,
+                    key,
+                    new.display_name,
+                    new.terms_version,
+                    new.now,
+                    mailbox,
+                )
+                .run(cx)
+                .await?;
+                if inserted == 0 {
+                    return Ok(Change::Undo(SignedUp::EmailTaken));
+                }
+                types::fault::point("signup.rows");
+                // The job comes last, so that a spent budget undoes all of it.
+                links::insert(cx, &new.link, LinkPurpose::Verify, new.id, new.now).await?;
+                if !mail::send(cx, &new.mail).await? {
+                    return Ok(Change::Undo(SignedUp::MailSpent));
+                }
+                Ok(Change::Keep(SignedUp::Created))
+            }))
             .await
     }
 
@@ -138,47 +137,45 @@ impl Accounts<'_> {
         // An address that no database can store belongs to no operator.
         let key = email_key(&request.email.replace('\0', "\u{fffd}"));
         self.0
-            .write(move |cx| {
-                Box::pin(async move {
-                    // The write locks the row: the sign-up is not deleted meanwhile.
-                    let found = sqlx::query(
-                        "UPDATE operators SET email = email WHERE email_key = $1
-                         RETURNING id, verified_at, suspended_at",
-                    )
-                    .bind(key)
-                    .fetch_optional(&mut *cx)
-                    .await?;
-                    // A verified account needs no second verification, and an unverified one cannot sign in.
-                    let entitled = match &found {
-                        None => None,
-                        Some(row) => {
-                            let is_verified = row.time_optional("verified_at")?.is_some();
-                            let is_suspended = row.time_optional("suspended_at")?.is_some();
-                            let is_entitled = match purpose {
-                                LinkPurpose::Verify => !is_verified,
-                                LinkPurpose::SignIn => is_verified && !is_suspended,
-                            };
-                            is_entitled.then(|| row.parsed::<OperatorId>("id")).transpose()?
-                        }
-                    };
-                    let mail = match entitled {
-                        Some(operator) => {
-                            links::insert(cx, &request.link, purpose, operator, request.now).await?;
-                            request.mail
-                        }
-                        // The job is as large as that of a letter and sends nothing.
-                        None => Mail {
-                            job: request.blank,
-                            ..request.mail
-                        },
-                    };
-                    Ok(if mail::send(cx, &mail).await? {
-                        Change::Keep(LinkRequested::Taken)
-                    } else {
-                        Change::Undo(LinkRequested::MailSpent)
-                    })
+            .write(tx!(async move |cx| {
+                // The write locks the row: the sign-up is not deleted meanwhile.
+                let found = sql!(
+                    "UPDATE operators SET email = email WHERE email_key = $1
+                     RETURNING id, verified_at, suspended_at",
+                    key
+                )
+                .row_if_any(cx)
+                .await?;
+                // A verified account needs no second verification, and an unverified one cannot sign in.
+                let entitled = match &found {
+                    None => None,
+                    Some(row) => {
+                        let is_verified = row.get::<Option<Timestamp>>("verified_at")?.is_some();
+                        let is_suspended = row.get::<Option<Timestamp>>("suspended_at")?.is_some();
+                        let is_entitled = match purpose {
+                            LinkPurpose::Verify => !is_verified,
+                            LinkPurpose::SignIn => is_verified && !is_suspended,
+                        };
+                        is_entitled.then(|| row.get::<OperatorId>("id")).transpose()?
+                    }
+                };
+                let mail = match entitled {
+                    Some(operator) => {
+                        links::insert(cx, &request.link, purpose, operator, request.now).await?;
+                        request.mail
+                    }
+                    // The job is as large as that of a letter and sends nothing.
+                    None => Mail {
+                        job: request.blank,
+                        ..request.mail
+                    },
+                };
+                Ok(if mail::send(cx, &mail).await? {
+                    Change::Keep(LinkRequested::Taken)
+                } else {
+                    Change::Undo(LinkRequested::MailSpent)
                 })
-            })
+            }))
             .await
     }
 
@@ -193,38 +190,36 @@ impl Accounts<'_> {
     ) -> Result<Result<OperatorId, LinkRefused>, Error> {
         texts(&[("terms_version", &terms_version)])?;
         self.0
-            .write(move |cx| {
-                Box::pin(async move {
-                    let operator = match links::take(cx, token_hash, LinkPurpose::Verify, now).await? {
-                        Ok(operator) => operator,
-                        Err(refused) => return Ok(Change::Undo(Err(refused))),
-                    };
-                    types::fault::point("verify.taken");
-                    // A second link of the same sign-up, mailed by a resend, changes nothing any more.
-                    sqlx::query(
-                        "UPDATE operators SET verified_at = $2, adult_stated_at = $2, terms_version = $3
-                         WHERE id = $1 AND verified_at IS NULL",
-                    )
-                    .bind(operator.to_string())
-                    .bind(now.micros())
-                    .bind(terms_version)
-                    .execute(&mut *cx)
-                    .await?;
-                    sqlx::query(
-                        "UPDATE mail_links SET used_at = $2
-                         WHERE operator_id = $1 AND purpose = 'verify' AND used_at IS NULL",
-                    )
-                    .bind(operator.to_string())
-                    .bind(now.micros())
-                    .execute(&mut *cx)
-                    .await?;
-                    // Whoever used the link reads the mailbox, so it signs in as well as a link for that.
-                    if let Some(session) = session {
-                        sessions::insert(cx, operator, session, now).await?;
-                    }
-                    Ok(Change::Keep(Ok(operator)))
-                })
-            })
+            .write(tx!(async move |cx| {
+                let operator = match links::take(cx, token_hash, LinkPurpose::Verify, now).await? {
+                    Ok(operator) => operator,
+                    Err(refused) => return Ok(Change::Undo(Err(refused))),
+                };
+                types::fault::point("verify.taken");
+                // A second link of the same sign-up, mailed by a resend, changes nothing any more.
+                sql!(
+                    "UPDATE operators SET verified_at = $2, adult_stated_at = $2, terms_version = $3
+                     WHERE id = $1 AND verified_at IS NULL",
+                    operator,
+                    now,
+                    terms_version
+                )
+                .run(cx)
+                .await?;
+                sql!(
+                    "UPDATE mail_links SET used_at = $2
+                     WHERE operator_id = $1 AND purpose = 'verify' AND used_at IS NULL",
+                    operator,
+                    now
+                )
+                .run(cx)
+                .await?;
+                // Whoever used the link reads the mailbox, so it signs in as well as a link for that.
+                if let Some(session) = session {
+                    sessions::insert(cx, operator, session, now).await?;
+                }
+                Ok(Change::Keep(Ok(operator)))
+            }))
             .await
     }
 
@@ -237,25 +232,24 @@ impl Accounts<'_> {
         now: Timestamp,
     ) -> Result<Result<OperatorId, LinkRefused>, Error> {
         self.0
-            .write(move |cx| {
-                Box::pin(async move {
-                    let operator = match links::take(cx, token_hash, LinkPurpose::SignIn, now).await? {
-                        Ok(operator) => operator,
-                        Err(refused) => return Ok(Change::Undo(Err(refused))),
-                    };
-                    // The write locks the row, so a suspension at the same time comes before this or ends the session.
-                    let active =
-                        sqlx::query("UPDATE operators SET email = email WHERE id = $1 AND suspended_at IS NULL")
-                            .bind(operator.to_string())
-                            .execute(&mut *cx)
-                            .await?;
-                    if active.rows_affected() == 0 {
-                        return Ok(Change::Undo(Err(LinkRefused::Unknown)));
-                    }
-                    sessions::insert(cx, operator, session, now).await?;
-                    Ok(Change::Keep(Ok(operator)))
-                })
-            })
+            .write(tx!(async move |cx| {
+                let operator = match links::take(cx, token_hash, LinkPurpose::SignIn, now).await? {
+                    Ok(operator) => operator,
+                    Err(refused) => return Ok(Change::Undo(Err(refused))),
+                };
+                // The write locks the row, so a suspension at the same time comes before this or ends the session.
+                let active = sql!(
+                    "UPDATE operators SET email = email WHERE id = $1 AND suspended_at IS NULL",
+                    operator
+                )
+                .run(cx)
+                .await?;
+                if active == 0 {
+                    return Ok(Change::Undo(Err(LinkRefused::Unknown)));
+                }
+                sessions::insert(cx, operator, session, now).await?;
+                Ok(Change::Keep(Ok(operator)))
+            }))
             .await
     }
 
@@ -263,7 +257,9 @@ impl Accounts<'_> {
     /// addresses are free again.
     pub async fn unverified_delete(&self, stale: Timestamp) -> Result<u64, Error> {
         self.0
-            .write(move |cx| Box::pin(async move { Ok(Change::Keep(delete_stale(cx, None, stale).await?)) }))
+            .write(tx!(async move |cx| {
+                Ok(Change::Keep(delete_stale(cx, None, stale).await?))
+            }))
             .await
     }
 }
@@ -272,24 +268,24 @@ impl Accounts<'_> {
 async fn delete_stale(cx: &mut AnyConnection, of: Option<(&str, &str)>, stale: Timestamp) -> Result<u64, Error> {
     let (email_key, mailbox) = of.unzip();
     // The write locks the rows, so no link is added to them meanwhile.
-    let locked = sqlx::query(
+    let locked = sql!(
         "UPDATE operators SET email = email
          WHERE verified_at IS NULL AND created_at <= $1 AND (email_key = $2 OR mailbox = $3 OR CAST($2 AS TEXT) IS NULL)
          RETURNING id",
+        stale,
+        email_key.map(str::to_owned),
+        mailbox.map(str::to_owned)
     )
-    .bind(stale.micros())
-    .bind(email_key.map(str::to_owned))
-    .bind(mailbox.map(str::to_owned))
-    .fetch_all(&mut *cx)
+    .rows(cx)
     .await?;
     for row in &locked {
         // Links first, because they refer to the operator.
-        let id: String = row.value("id")?;
+        let id: String = row.get("id")?;
         for statement in [
             "DELETE FROM mail_links WHERE operator_id = $1",
             "DELETE FROM operators WHERE id = $1",
         ] {
-            sqlx::query(statement).bind(id.as_str()).execute(&mut *cx).await?;
+            sql!(statement, id.as_str()).run(cx).await?;
         }
     }
     Ok(u64::try_from(locked.len()).unwrap_or(u64::MAX))
@@ -297,10 +293,12 @@ async fn delete_stale(cx: &mut AnyConnection, of: Option<(&str, &str)>, stale: T
 
 /// Marks the invitation of an address as used. Returns false if there is none.
 async fn use_invitation(cx: &mut AnyConnection, email_key: &str, now: Timestamp) -> Result<bool, Error> {
-    let used = sqlx::query("UPDATE invites SET used_at = COALESCE(used_at, $2) WHERE email_key = $1")
-        .bind(email_key)
-        .bind(now.micros())
-        .execute(cx)
-        .await?;
-    Ok(used.rows_affected() > 0)
+    let used = sql!(
+        "UPDATE invites SET used_at = COALESCE(used_at, $2) WHERE email_key = $1",
+        email_key,
+        now
+    )
+    .run(cx)
+    .await?;
+    Ok(used > 0)
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use types::Timestamp;
 
+use crate::query::{sql, tx};
 use crate::writer::Change;
 use crate::{Accounts, Error};
 
@@ -18,26 +19,24 @@ impl Accounts<'_> {
     /// rows.
     pub async fn tidy(&self, now: Timestamp) -> Result<u64, Error> {
         self.0
-            .write(move |cx| {
-                Box::pin(async move {
-                    let day = i64::try_from(DAY.as_micros()).unwrap_or(i64::MAX);
-                    let now = now.micros();
-                    let mut removed = 0;
-                    for (statement, until) in [
-                        ("DELETE FROM mail_links WHERE expires_at <= $1", now - day),
-                        ("DELETE FROM claim_codes WHERE expires_at <= $1", now - day),
-                        ("DELETE FROM agent_keys WHERE expires_at <= $1", now),
-                        ("DELETE FROM sessions WHERE expires_at <= $1", now),
-                        ("DELETE FROM consents WHERE created_at <= $1", now - day),
-                        // Days are counted from 1970; the present one and the one before it stay.
-                        ("DELETE FROM mail_days WHERE day < $1", now.div_euclid(day) - 1),
-                    ] {
-                        let done = sqlx::query(statement).bind(until).execute(&mut *cx).await?;
-                        removed += done.rows_affected();
-                    }
-                    Ok(Change::Keep(removed))
-                })
-            })
+            .write(tx!(async move |cx| {
+                let day = i64::try_from(DAY.as_micros()).unwrap_or(i64::MAX);
+                let now = now.micros();
+                let mut removed = 0;
+                for (statement, until) in [
+                    ("DELETE FROM mail_links WHERE expires_at <= $1", now - day),
+                    ("DELETE FROM claim_codes WHERE expires_at <= $1", now - day),
+                    ("DELETE FROM agent_keys WHERE expires_at <= $1", now),
+                    ("DELETE FROM sessions WHERE expires_at <= $1", now),
+                    ("DELETE FROM consents WHERE created_at <= $1", now - day),
+                    // Days are counted from 1970; the present one and the one before it stay.
+                    ("DELETE FROM mail_days WHERE day < $1", now.div_euclid(day) - 1),
+                ] {
+                    let done = sql!(statement, until).run(cx).await?;
+                    removed += done;
+                }
+                Ok(Change::Keep(removed))
+            }))
             .await
     }
 }

@@ -6,7 +6,8 @@
 use types::{OperatorId, Timestamp, TokenId};
 
 use super::operators;
-use crate::row::{Columns, bytes, texts};
+use crate::query::{sql, tx};
+use crate::row::{Columns, texts};
 use crate::writer::Change;
 use crate::{Accounts, Error};
 
@@ -52,22 +53,22 @@ impl Accounts<'_> {
     pub async fn token_add(&self, new: NewToken, limit: u32) -> Result<TokenAdded, Error> {
         texts(&[("label", &new.label)])?;
         self.0
-            .write(move |cx| {
-                Box::pin(async move {
-                    // The lock makes the count exact.
-                    operators::lock(cx, new.operator).await?;
-                    let tokens: i64 = sqlx::query_scalar("SELECT COUNT(*) FROM operator_tokens WHERE operator_id = $1")
-                        .bind(new.operator.to_string())
-                        .fetch_one(&mut *cx)
-                        .await?;
-                    if tokens >= i64::from(limit) {
-                        return Ok(Change::Undo(TokenAdded::LimitReached));
-                    }
-                    let label = Some(new.label).filter(|label| !label.is_empty());
-                    operators::token_insert(cx, new.operator, new.token_hash, label, new.now).await?;
-                    Ok(Change::Keep(TokenAdded::Added(id(&new.token_hash))))
-                })
-            })
+            .write(tx!(async move |cx| {
+                // The lock makes the count exact.
+                operators::lock(cx, new.operator).await?;
+                let tokens: i64 = sql!(
+                    "SELECT COUNT(*) FROM operator_tokens WHERE operator_id = $1",
+                    new.operator
+                )
+                .scalar(cx)
+                .await?;
+                if tokens >= i64::from(limit) {
+                    return Ok(Change::Undo(TokenAdded::LimitReached));
+                }
+                let label = Some(new.label).filter(|label| !label.is_empty());
+                operators::token_insert(cx, new.operator, new.token_hash, label, new.now).await?;
+                Ok(Change::Keep(TokenAdded::Added(id(&new.token_hash))))
+            }))
             .await
     }
 
@@ -75,19 +76,19 @@ impl Accounts<'_> {
     pub async fn tokens_of(&self, operator: OperatorId) -> Result<Vec<Token>, Error> {
         self.0
             .read(async {
-                let rows = sqlx::query(
+                let rows = sql!(
                     "SELECT token_hash, label, created_at FROM operator_tokens
                      WHERE operator_id = $1 ORDER BY created_at, token_hash",
+                    operator
                 )
-                .bind(operator.to_string())
-                .fetch_all(self.0.readers())
+                .rows(&mut self.0.readers())
                 .await?;
                 rows.iter()
                     .map(|row| {
                         Ok(Token {
-                            id: id(&bytes("token_hash", row.value("token_hash")?)?),
-                            label: row.value("label")?,
-                            created_at: row.time("created_at")?,
+                            id: id(&row.get("token_hash")?),
+                            label: row.get("label")?,
+                            created_at: row.get("created_at")?,
                         })
                     })
                     .collect()
@@ -99,26 +100,25 @@ impl Accounts<'_> {
     /// token.
     pub async fn token_revoke(&self, operator: OperatorId, token: TokenId) -> Result<bool, Error> {
         self.0
-            .write(move |cx| {
-                Box::pin(async move {
-                    // An operator has few tokens, so they are read to find the one with this id.
-                    let rows = sqlx::query("SELECT token_hash FROM operator_tokens WHERE operator_id = $1")
-                        .bind(operator.to_string())
-                        .fetch_all(&mut *cx)
-                        .await?;
-                    for row in rows {
-                        let hash: [u8; 32] = bytes("token_hash", row.value("token_hash")?)?;
-                        if id(&hash) == token {
-                            let deleted = sqlx::query("DELETE FROM operator_tokens WHERE token_hash = $1")
-                                .bind(hash.to_vec())
-                                .execute(&mut *cx)
-                                .await?;
-                            return Ok(Change::Keep(deleted.rows_affected() > 0));
-                        }
+            .write(tx!(async move |cx| {
+                // An operator has few tokens, so they are read to find the one with this id.
+                let rows = sql!(
+                    "SELECT token_hash FROM operator_tokens WHERE operator_id = $1",
+                    operator
+                )
+                .rows(cx)
+                .await?;
+                for row in rows {
+                    let hash: [u8; 32] = row.get("token_hash")?;
+                    if id(&hash) == token {
+                        let deleted = sql!("DELETE FROM operator_tokens WHERE token_hash = $1", hash)
+                            .run(cx)
+                            .await?;
+                        return Ok(Change::Keep(deleted > 0));
                     }
-                    Ok(Change::Undo(false))
-                })
-            })
+                }
+                Ok(Change::Undo(false))
+            }))
             .await
     }
 }

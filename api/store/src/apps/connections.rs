@@ -2,54 +2,59 @@
 
 use types::{AgentId, OperatorId, Timestamp};
 
-use crate::row::Columns;
+use crate::query::{sql, tx};
+use crate::row::row;
 use crate::writer::Change;
 use crate::{Error, OAuth};
 
-/// The app behind an access token, which acts as an agent.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ConnectedApp {
-    /// Id of the connection.
-    pub connection: String,
-    /// Identifier of the client.
-    pub client_id: String,
-    /// Operator who agreed.
-    pub operator: OperatorId,
-    /// Agent that the app acts as.
-    pub agent: AgentId,
-    /// Name of the agent.
-    pub agent_name: String,
-    /// Path of the resource that the token is for.
-    pub resource: String,
-    /// Words of the scopes of the token, separated by spaces.
-    pub scopes: String,
-    /// Time of the last use that was noted.
-    pub used_at: Option<Timestamp>,
+row! {
+    /// The app behind an access token, which acts as an agent.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct ConnectedApp {
+        /// Id of the connection.
+        pub connection: String = "id",
+        /// Identifier of the client.
+        pub client_id: String,
+        /// Operator who agreed.
+        pub operator: OperatorId = "operator_id",
+        /// Agent that the app acts as.
+        pub agent: AgentId = "agent_id",
+        /// Name of the agent.
+        pub agent_name: String,
+        /// Path of the resource that the token is for.
+        pub resource: String,
+        /// Words of the scopes of the token, separated by spaces.
+        pub scopes: String,
+        /// Time of the last use that was noted.
+        pub used_at: Option<Timestamp>,
+    }
 }
 
-/// A connection of an operator that has not ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AppConnection {
-    /// Id of the connection.
-    pub id: String,
-    /// Identifier of the client.
-    pub client_id: String,
-    /// Metadata of the client as JSON, if it is registered here.
-    pub client_metadata: Option<String>,
-    /// Agent that the app acts as.
-    pub agent: AgentId,
-    /// Name of the agent.
-    pub agent_name: String,
-    /// Path of the resource that tokens are for.
-    pub resource: String,
-    /// Words of the scopes, separated by spaces.
-    pub scopes: String,
-    /// Time of the consent.
-    pub began_at: Timestamp,
-    /// End of the renewal window.
-    pub ends_at: Timestamp,
-    /// Time of the last use that was noted.
-    pub used_at: Option<Timestamp>,
+row! {
+    /// A connection of an operator that has not ended.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct AppConnection {
+        /// Id of the connection.
+        pub id: String,
+        /// Identifier of the client.
+        pub client_id: String,
+        /// Metadata of the client as JSON, if it is registered here.
+        pub client_metadata: Option<String> = "metadata",
+        /// Agent that the app acts as.
+        pub agent: AgentId = "agent_id",
+        /// Name of the agent.
+        pub agent_name: String,
+        /// Path of the resource that tokens are for.
+        pub resource: String,
+        /// Words of the scopes, separated by spaces.
+        pub scopes: String,
+        /// Time of the consent.
+        pub began_at: Timestamp,
+        /// End of the renewal window.
+        pub ends_at: Timestamp,
+        /// Time of the last use that was noted.
+        pub used_at: Option<Timestamp>,
+    }
 }
 
 impl OAuth<'_> {
@@ -60,7 +65,7 @@ impl OAuth<'_> {
             .read(async {
                 // The scopes are those of the token, which may be fewer than those of its connection.
                 // Every reason that ends a token is a condition here, so that it ends at once.
-                let row = sqlx::query(
+                sql!(
                     "SELECT c.id AS id, c.client_id AS client_id, c.operator_id AS operator_id,
                             c.agent_id AS agent_id, agents.name AS agent_name, c.resource AS resource,
                             t.scopes AS scopes, c.used_at AS used_at
@@ -71,22 +76,11 @@ impl OAuth<'_> {
                      WHERE t.token_hash = $1 AND t.expires_at > $2 AND c.ended_at IS NULL AND c.ends_at > $2
                        AND operators.suspended_at IS NULL AND agents.removed_at IS NULL
                        AND agents.taken_down_at IS NULL",
+                    token_hash,
+                    now
                 )
-                .bind(token_hash.to_vec())
-                .bind(now.micros())
-                .fetch_optional(self.0.readers())
-                .await?;
-                let Some(row) = row else { return Ok(None) };
-                Ok(Some(ConnectedApp {
-                    connection: row.value("id")?,
-                    client_id: row.value("client_id")?,
-                    operator: row.parsed("operator_id")?,
-                    agent: row.parsed("agent_id")?,
-                    agent_name: row.value("agent_name")?,
-                    resource: row.value("resource")?,
-                    scopes: row.value("scopes")?,
-                    used_at: row.time_optional("used_at")?,
-                }))
+                .optional(&mut self.0.readers())
+                .await
             })
             .await
     }
@@ -94,78 +88,54 @@ impl OAuth<'_> {
     /// Notes that a connection was used.
     pub async fn connection_seen(&self, id: String, now: Timestamp) -> Result<(), Error> {
         self.0
-            .write_aside(move |cx| {
-                Box::pin(async move {
-                    sqlx::query(
-                        // Two requests at once may arrive in any order, and the later instant stays.
-                        "UPDATE oauth_connections SET used_at = $2 WHERE id = $1 AND (used_at IS NULL OR used_at < $2)",
-                    )
-                    .bind(id)
-                    .bind(now.micros())
-                    .execute(cx)
-                    .await?;
-                    Ok(Change::Keep(()))
-                })
-            })
+            .write_aside(tx!(async move |cx| {
+                sql!(
+                    // Two requests at once may arrive in any order, and the later instant stays.
+                    "UPDATE oauth_connections SET used_at = $2 WHERE id = $1 AND (used_at IS NULL OR used_at < $2)",
+                    id,
+                    now,
+                )
+                .run(cx)
+                .await?;
+                Ok(Change::Keep(()))
+            }))
             .await
     }
 
     /// Returns the connections of an operator that are alive at `now`, newest first.
     pub async fn connections_of(&self, operator: OperatorId, now: Timestamp) -> Result<Vec<AppConnection>, Error> {
         self.0
-            .read(async {
-                let rows = sqlx::query(
-                    "SELECT c.id AS id, c.client_id AS client_id, oauth_clients.metadata AS metadata,
-                            c.agent_id AS agent_id, agents.name AS agent_name, c.resource AS resource,
-                            c.scopes AS scopes, c.began_at AS began_at, c.ends_at AS ends_at, c.used_at AS used_at
-                     FROM oauth_connections c
-                     JOIN agents ON agents.id = c.agent_id
-                     LEFT JOIN oauth_clients ON oauth_clients.id = c.client_id
-                     WHERE c.operator_id = $1 AND c.ended_at IS NULL AND c.ends_at > $2
-                     ORDER BY c.began_at DESC, c.id DESC",
-                )
-                .bind(operator.to_string())
-                .bind(now.micros())
-                .fetch_all(self.0.readers())
-                .await?;
-                rows.iter()
-                    .map(|row| {
-                        Ok(AppConnection {
-                            id: row.value("id")?,
-                            client_id: row.value("client_id")?,
-                            client_metadata: row.value("metadata")?,
-                            agent: row.parsed("agent_id")?,
-                            agent_name: row.value("agent_name")?,
-                            resource: row.value("resource")?,
-                            scopes: row.value("scopes")?,
-                            began_at: row.time("began_at")?,
-                            ends_at: row.time("ends_at")?,
-                            used_at: row.time_optional("used_at")?,
-                        })
-                    })
-                    .collect()
-            })
+            .all(sql!(
+                "SELECT c.id AS id, c.client_id AS client_id, oauth_clients.metadata AS metadata,
+                        c.agent_id AS agent_id, agents.name AS agent_name, c.resource AS resource,
+                        c.scopes AS scopes, c.began_at AS began_at, c.ends_at AS ends_at, c.used_at AS used_at
+                 FROM oauth_connections c
+                 JOIN agents ON agents.id = c.agent_id
+                 LEFT JOIN oauth_clients ON oauth_clients.id = c.client_id
+                 WHERE c.operator_id = $1 AND c.ended_at IS NULL AND c.ends_at > $2
+                 ORDER BY c.began_at DESC, c.id DESC",
+                operator,
+                now
+            ))
             .await
     }
 
     /// Ends a connection of an operator. Returns false if the operator has no such connection, or it ended before.
     pub async fn connection_end_of(&self, operator: OperatorId, id: String, now: Timestamp) -> Result<bool, Error> {
         self.0
-            .write_aside(move |cx| {
-                Box::pin(async move {
-                    // The operator is part of the condition, so nobody ends the connection of another.
-                    let ended = sqlx::query(
-                        "UPDATE oauth_connections SET ended_at = $3
-                         WHERE id = $1 AND operator_id = $2 AND ended_at IS NULL",
-                    )
-                    .bind(id)
-                    .bind(operator.to_string())
-                    .bind(now.micros())
-                    .execute(cx)
-                    .await?;
-                    Ok(Change::Keep(ended.rows_affected() > 0))
-                })
-            })
+            .write_aside(tx!(async move |cx| {
+                // The operator is part of the condition, so nobody ends the connection of another.
+                let ended = sql!(
+                    "UPDATE oauth_connections SET ended_at = $3
+                     WHERE id = $1 AND operator_id = $2 AND ended_at IS NULL",
+                    id,
+                    operator,
+                    now
+                )
+                .run(cx)
+                .await?;
+                Ok(Change::Keep(ended > 0))
+            }))
             .await
     }
 }

@@ -8,7 +8,8 @@ use oauth::client::{Auth, Client};
 use oauth::family::{Family, Rotated};
 use oauth::redirect::Application;
 use oauth::{
-    Access, Challenge, Code, Connection, ConnectionId, Grant, Hash, Redeemed, Scopes, Storage, StorageError, StoredCode,
+    Access, Challenge, Code, Connection, ConnectionId, Grant, Hash, Redeemed, Resource, Scopes, Storage, StorageError,
+    StoredCode,
 };
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -18,7 +19,8 @@ use types::Timestamp;
 
 use super::{CONNECTIONS_KEPT, TOKENS_KEPT};
 use crate::accounts::lock_suspended;
-use crate::row::{Columns, bytes, json, json_text, texts};
+use crate::query::{sql, text, tx};
+use crate::row::{Columns, bytes, json, json_text, parsed_column, texts};
 use crate::writer::Change;
 use crate::{Error, Store};
 
@@ -26,6 +28,8 @@ use crate::{Error, Store};
 const CONNECTION: &str = "c.id AS id, c.client_id AS client_id, c.operator_id AS operator_id, c.agent_id AS agent_id,
     c.resource AS resource, c.scopes AS scopes, c.began_at AS began_at, c.ends_at AS ends_at,
     c.current_number AS current_number, c.rotated_at AS rotated_at, c.salt AS salt, c.ended_at AS ended_at";
+
+parsed_column! { Resource Scopes }
 
 /// Metadata of a registered client, as they are stored.
 #[derive(Debug, Serialize, Deserialize)]
@@ -54,17 +58,17 @@ impl Storage for Store {
         )?;
         texts(&[("id", &client.id), ("metadata", &metadata)])?;
         let (id, registered_at) = (client.id.clone(), client.registered_at);
-        self.write_aside(move |cx| {
-            Box::pin(async move {
-                sqlx::query("INSERT INTO oauth_clients (id, metadata, registered_at) VALUES ($1, $2, $3)")
-                    .bind(id)
-                    .bind(metadata)
-                    .bind(registered_at.micros())
-                    .execute(cx)
-                    .await?;
-                Ok(Change::Keep(()))
-            })
-        })
+        self.write_aside(tx!(async move |cx| {
+            sql!(
+                "INSERT INTO oauth_clients (id, metadata, registered_at) VALUES ($1, $2, $3)",
+                id,
+                metadata,
+                registered_at
+            )
+            .run(cx)
+            .await?;
+            Ok(Change::Keep(()))
+        }))
         .await?;
         Ok(())
     }
@@ -76,11 +80,10 @@ impl Storage for Store {
         }
         let found = self
             .read(async {
-                sqlx::query("SELECT metadata, registered_at FROM oauth_clients WHERE id = $1")
-                    .bind(id.to_owned())
-                    .fetch_optional(self.readers())
+                sql!("SELECT metadata, registered_at FROM oauth_clients WHERE id = $1", id)
+                    .row_if_any(&mut self.readers())
                     .await?
-                    .map(|row| Ok((json("metadata", row.value("metadata")?)?, row.time("registered_at")?)))
+                    .map(|row| Ok((json("metadata", row.value("metadata")?)?, row.get("registered_at")?)))
                     .transpose()
             })
             .await?;
@@ -115,28 +118,26 @@ impl Storage for Store {
             ("redirect_uri", &code.redirect_uri),
         ])?;
         let code = code.clone();
-        self.write_aside(move |cx| {
-            Box::pin(async move {
-                sqlx::query(
-                    "INSERT INTO oauth_codes
-                         (code_hash, client_id, operator_id, agent_id, resource, scopes, redirect_uri, challenge,
-                          expires_at)
-                     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
-                )
-                .bind(hash.0.to_vec())
-                .bind(code.grant.client_id)
-                .bind(code.grant.operator.to_string())
-                .bind(code.grant.agent.to_string())
-                .bind(code.grant.resource.path())
-                .bind(code.grant.scopes.to_string())
-                .bind(code.redirect_uri)
-                .bind(code.challenge.as_bytes().to_vec())
-                .bind(code.expires_at.micros())
-                .execute(cx)
-                .await?;
-                Ok(Change::Keep(()))
-            })
-        })
+        self.write_aside(tx!(async move |cx| {
+            sql!(
+                "INSERT INTO oauth_codes
+                     (code_hash, client_id, operator_id, agent_id, resource, scopes, redirect_uri, challenge,
+                      expires_at)
+                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+                hash.0,
+                code.grant.client_id,
+                code.grant.operator,
+                code.grant.agent,
+                code.grant.resource.path(),
+                code.grant.scopes.to_string(),
+                code.redirect_uri,
+                code.challenge.as_bytes(),
+                code.expires_at
+            )
+            .run(cx)
+            .await?;
+            Ok(Change::Keep(()))
+        }))
         .await?;
         types::fault::point("consent.code");
         Ok(())
@@ -144,22 +145,22 @@ impl Storage for Store {
 
     async fn code(&self, hash: Hash) -> Result<Option<StoredCode>, StorageError> {
         let found = self.read(async {
-            let row = sqlx::query(
+            let row = sql!(
                 "SELECT client_id, operator_id, agent_id, resource, scopes, redirect_uri, challenge, expires_at,
                         connection_id
                  FROM oauth_codes WHERE code_hash = $1",
+                hash.0
             )
-            .bind(hash.0.to_vec())
-            .fetch_optional(self.readers())
+            .row_if_any(&mut self.readers())
             .await?;
             let Some(row) = row else { return Ok(None) };
             Ok(Some(StoredCode {
-                redeemed_as: row.parsed_optional("connection_id")?,
+                redeemed_as: row.get("connection_id")?,
                 code: Code {
                     grant: grant(&row)?,
-                    redirect_uri: row.value("redirect_uri")?,
-                    challenge: Challenge::from_bytes(bytes("challenge", row.value("challenge")?)?),
-                    expires_at: row.time("expires_at")?,
+                    redirect_uri: row.get("redirect_uri")?,
+                    challenge: Challenge::from_bytes(row.get("challenge")?),
+                    expires_at: row.get("expires_at")?,
                 },
             }))
         });
@@ -175,53 +176,53 @@ impl Storage for Store {
     ) -> Result<Redeemed, StorageError> {
         texts(&[("client_id", &connection.grant.client_id)])?;
         let (connection, access) = (connection.clone(), access.clone());
-        let redeemed = self.write_aside(move |cx| {
-            Box::pin(async move {
-                let Connection { id, grant, family } = &connection;
-                // The lock comes first, as in a suspension, which then ends this connection or is seen here.
-                if lock_suspended(cx, grant.operator).await? || is_removed(cx, grant).await? {
-                    return Ok(Change::Undo(Redeemed::Unknown));
-                }
-                let row = sqlx::query(
-                    "UPDATE oauth_codes SET expires_at = expires_at WHERE code_hash = $1 RETURNING connection_id",
-                )
-                .bind(code.0.to_vec())
-                .fetch_optional(&mut *cx)
-                .await?;
-                let Some(row) = row else {
-                    return Ok(Change::Undo(Redeemed::Unknown));
-                };
-                if let Some(before) = row.parsed_optional("connection_id")? {
-                    return Ok(Change::Undo(Redeemed::Before(before)));
-                }
-                sqlx::query(
-                    "INSERT INTO oauth_connections
-                         (id, client_id, operator_id, agent_id, resource, scopes, began_at, ends_at, current_number)
-                     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0)",
-                )
-                .bind(id.to_string())
-                .bind(grant.client_id.as_str())
-                .bind(grant.operator.to_string())
-                .bind(grant.agent.to_string())
-                .bind(grant.resource.path())
-                .bind(grant.scopes.to_string())
-                .bind(family.began_at.micros())
-                .bind(family.expires_at().micros())
-                .execute(&mut *cx)
-                .await?;
-                sqlx::query("UPDATE oauth_codes SET connection_id = $2 WHERE code_hash = $1")
-                    .bind(code.0.to_vec())
-                    .bind(id.to_string())
-                    .execute(&mut *cx)
-                    .await?;
-                if let Some(refresh) = refresh {
-                    insert_refresh(cx, refresh, *id, 0).await?;
-                }
-                insert_access(cx, access_hash, &access).await?;
-                types::fault::point("token.rows");
-                Ok(Change::Keep(Redeemed::Now))
-            })
-        });
+        let redeemed = self.write_aside(tx!(async move |cx| {
+            let Connection { id, grant, family } = &connection;
+            // The lock comes first, as in a suspension, which then ends this connection or is seen here.
+            if lock_suspended(cx, grant.operator).await? || is_removed(cx, grant).await? {
+                return Ok(Change::Undo(Redeemed::Unknown));
+            }
+            let row = sql!(
+                "UPDATE oauth_codes SET expires_at = expires_at WHERE code_hash = $1 RETURNING connection_id",
+                code.0
+            )
+            .row_if_any(cx)
+            .await?;
+            let Some(row) = row else {
+                return Ok(Change::Undo(Redeemed::Unknown));
+            };
+            if let Some(before) = row.get("connection_id")? {
+                return Ok(Change::Undo(Redeemed::Before(before)));
+            }
+            sql!(
+                "INSERT INTO oauth_connections
+                     (id, client_id, operator_id, agent_id, resource, scopes, began_at, ends_at, current_number)
+                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0)",
+                id,
+                grant.client_id.as_str(),
+                grant.operator,
+                grant.agent,
+                grant.resource.path(),
+                grant.scopes.to_string(),
+                family.began_at,
+                family.expires_at()
+            )
+            .run(cx)
+            .await?;
+            sql!(
+                "UPDATE oauth_codes SET connection_id = $2 WHERE code_hash = $1",
+                code.0,
+                id
+            )
+            .run(cx)
+            .await?;
+            if let Some(refresh) = refresh {
+                insert_refresh(cx, refresh, *id, 0).await?;
+            }
+            insert_access(cx, access_hash, &access).await?;
+            types::fault::point("token.rows");
+            Ok(Change::Keep(Redeemed::Now))
+        }));
         let redeemed = redeemed.await?;
         types::fault::point("token.commit");
         Ok(redeemed)
@@ -229,17 +230,20 @@ impl Storage for Store {
 
     async fn refresh(&self, hash: Hash) -> Result<Option<(Connection, u32)>, StorageError> {
         let found = self.read(async {
-            let statement = format!(
-                "SELECT {CONNECTION}, t.number AS number
-                 FROM oauth_refresh_tokens t JOIN oauth_connections c ON c.id = t.connection_id
-                 WHERE t.token_hash = $1"
-            );
-            sqlx::query(sqlx::AssertSqlSafe(statement))
-                .bind(hash.0.to_vec())
-                .fetch_optional(self.readers())
-                .await?
-                .map(|row| Ok((connection(&row)?, row.number("number")?)))
-                .transpose()
+            sql!(
+                text!(
+                    "SELECT ",
+                    CONNECTION,
+                    ", t.number AS number
+                     FROM oauth_refresh_tokens t JOIN oauth_connections c ON c.id = t.connection_id
+                     WHERE t.token_hash = $1"
+                ),
+                hash.0
+            )
+            .row_if_any(&mut self.readers())
+            .await?
+            .map(|row| Ok((connection(&row)?, row.get("number")?)))
+            .transpose()
         });
         Ok(found.await?)
     }
@@ -256,68 +260,67 @@ impl Storage for Store {
             return Ok(false);
         };
         let (number, access) = (next.current, access.clone());
-        let rotating = self.write_aside(move |cx| {
-            Box::pin(async move {
-                let moved = sqlx::query(
-                    "UPDATE oauth_connections SET current_number = $2, rotated_at = $3, salt = $4
-                     WHERE id = $1 AND current_number = $5 AND ended_at IS NULL",
-                )
-                .bind(connection.to_string())
-                .bind(i64::from(number))
-                .bind(rotated.at.micros())
-                .bind(rotated.salt.to_vec())
-                .bind(i64::from(before))
-                .execute(&mut *cx)
-                .await?;
-                if moved.rows_affected() == 0 {
-                    return Ok(Change::Undo(false));
-                }
-                insert_refresh(cx, refresh, connection, number).await?;
-                insert_access(cx, access_hash, &access).await?;
-                Ok(Change::Keep(true))
-            })
-        });
+        let rotating = self.write_aside(tx!(async move |cx| {
+            let moved = sql!(
+                "UPDATE oauth_connections SET current_number = $2, rotated_at = $3, salt = $4
+                 WHERE id = $1 AND current_number = $5 AND ended_at IS NULL",
+                connection,
+                number,
+                rotated.at,
+                rotated.salt,
+                before
+            )
+            .run(cx)
+            .await?;
+            if moved == 0 {
+                return Ok(Change::Undo(false));
+            }
+            insert_refresh(cx, refresh, connection, number).await?;
+            insert_access(cx, access_hash, &access).await?;
+            Ok(Change::Keep(true))
+        }));
         Ok(rotating.await?)
     }
 
     async fn add_access(&self, hash: Hash, access: &Access) -> Result<bool, StorageError> {
         let access = access.clone();
-        let adding = self.write_aside(move |cx| {
-            Box::pin(async move {
-                // The write locks the connection, so that it does not end meanwhile.
-                let alive = sqlx::query(
-                    "UPDATE oauth_connections SET current_number = current_number
-                     WHERE id = $1 AND ended_at IS NULL",
-                )
-                .bind(access.connection.to_string())
-                .execute(&mut *cx)
-                .await?;
-                if alive.rows_affected() == 0 {
-                    return Ok(Change::Undo(false));
-                }
-                insert_access(cx, hash, &access).await?;
-                Ok(Change::Keep(true))
-            })
-        });
+        let adding = self.write_aside(tx!(async move |cx| {
+            // The write locks the connection, so that it does not end meanwhile.
+            let alive = sql!(
+                "UPDATE oauth_connections SET current_number = current_number
+                 WHERE id = $1 AND ended_at IS NULL",
+                access.connection
+            )
+            .run(cx)
+            .await?;
+            if alive == 0 {
+                return Ok(Change::Undo(false));
+            }
+            insert_access(cx, hash, &access).await?;
+            Ok(Change::Keep(true))
+        }));
         Ok(adding.await?)
     }
 
     async fn access(&self, hash: Hash) -> Result<Option<(Connection, Access)>, StorageError> {
         let found = self.read(async {
-            let statement = format!(
-                "SELECT {CONNECTION}, t.scopes AS token_scopes, t.expires_at AS expires_at
-                 FROM oauth_access_tokens t JOIN oauth_connections c ON c.id = t.connection_id
-                 WHERE t.token_hash = $1"
-            );
-            let row = sqlx::query(sqlx::AssertSqlSafe(statement))
-                .bind(hash.0.to_vec())
-                .fetch_optional(self.readers())
-                .await?;
+            let row = sql!(
+                text!(
+                    "SELECT ",
+                    CONNECTION,
+                    ", t.scopes AS token_scopes, t.expires_at AS expires_at
+                     FROM oauth_access_tokens t JOIN oauth_connections c ON c.id = t.connection_id
+                     WHERE t.token_hash = $1"
+                ),
+                hash.0
+            )
+            .row_if_any(&mut self.readers())
+            .await?;
             let Some(row) = row else { return Ok(None) };
             let access = Access {
-                connection: row.parsed("id")?,
-                scopes: row.parsed("token_scopes")?,
-                expires_at: row.time("expires_at")?,
+                connection: row.get("id")?,
+                scopes: row.get("token_scopes")?,
+                expires_at: row.get("expires_at")?,
             };
             Ok(Some((connection(&row)?, access)))
         });
@@ -325,16 +328,16 @@ impl Storage for Store {
     }
 
     async fn end(&self, connection: ConnectionId, now: Timestamp) -> Result<(), StorageError> {
-        let ending = self.write_aside(move |cx| {
-            Box::pin(async move {
-                sqlx::query("UPDATE oauth_connections SET ended_at = $2 WHERE id = $1 AND ended_at IS NULL")
-                    .bind(connection.to_string())
-                    .bind(now.micros())
-                    .execute(cx)
-                    .await?;
-                Ok(Change::Keep(()))
-            })
-        });
+        let ending = self.write_aside(tx!(async move |cx| {
+            sql!(
+                "UPDATE oauth_connections SET ended_at = $2 WHERE id = $1 AND ended_at IS NULL",
+                connection,
+                now
+            )
+            .run(cx)
+            .await?;
+            Ok(Change::Keep(()))
+        }));
         Ok(ending.await?)
     }
 
@@ -343,20 +346,18 @@ impl Storage for Store {
         let client_id = client_id.to_owned();
         // The client chooses the id and its length; the hash has a fixed one.
         let hash: [u8; 32] = Sha256::digest(jti.as_bytes()).into();
-        let using = self.write_aside(move |cx| {
-            Box::pin(async move {
-                let used = sqlx::query(
-                    "INSERT INTO oauth_assertions (client_id, jti_hash, until_at) VALUES ($1, $2, $3)
-                     ON CONFLICT (client_id, jti_hash) DO NOTHING",
-                )
-                .bind(client_id)
-                .bind(hash.to_vec())
-                .bind(until.micros())
-                .execute(cx)
-                .await?;
-                Ok(Change::Keep(used.rows_affected() > 0))
-            })
-        });
+        let using = self.write_aside(tx!(async move |cx| {
+            let used = sql!(
+                "INSERT INTO oauth_assertions (client_id, jti_hash, until_at) VALUES ($1, $2, $3)
+                 ON CONFLICT (client_id, jti_hash) DO NOTHING",
+                client_id,
+                hash,
+                until
+            )
+            .run(cx)
+            .await?;
+            Ok(Change::Keep(used > 0))
+        }));
         Ok(using.await?)
     }
 
@@ -369,13 +370,13 @@ impl Storage for Store {
 
 /// Returns true if the agent of a grant was removed or taken down, or is of another operator.
 async fn is_removed(cx: &mut AnyConnection, grant: &Grant) -> Result<bool, Error> {
-    let agent: Option<i64> = sqlx::query_scalar(
+    let agent: Option<i64> = sql!(
         "SELECT created_at FROM agents
          WHERE id = $1 AND operator_id = $2 AND removed_at IS NULL AND taken_down_at IS NULL",
+        grant.agent,
+        grant.operator
     )
-    .bind(grant.agent.to_string())
-    .bind(grant.operator.to_string())
-    .fetch_optional(cx)
+    .scalar_if_any(cx)
     .await?;
     Ok(agent.is_none())
 }
@@ -386,50 +387,52 @@ async fn insert_refresh(
     connection: ConnectionId,
     number: u32,
 ) -> Result<(), Error> {
-    sqlx::query("INSERT INTO oauth_refresh_tokens (token_hash, connection_id, number) VALUES ($1, $2, $3)")
-        .bind(hash.0.to_vec())
-        .bind(connection.to_string())
-        .bind(i64::from(number))
-        .execute(cx)
-        .await?;
+    sql!(
+        "INSERT INTO oauth_refresh_tokens (token_hash, connection_id, number) VALUES ($1, $2, $3)",
+        hash.0,
+        connection,
+        number
+    )
+    .run(cx)
+    .await?;
     Ok(())
 }
 
 async fn insert_access(cx: &mut AnyConnection, hash: Hash, access: &Access) -> Result<(), Error> {
-    sqlx::query(
+    sql!(
         "INSERT INTO oauth_access_tokens (token_hash, connection_id, scopes, expires_at) VALUES ($1, $2, $3, $4)",
+        hash.0,
+        access.connection,
+        access.scopes.to_string(),
+        access.expires_at
     )
-    .bind(hash.0.to_vec())
-    .bind(access.connection.to_string())
-    .bind(access.scopes.to_string())
-    .bind(access.expires_at.micros())
-    .execute(cx)
+    .run(cx)
     .await?;
     Ok(())
 }
 
 fn grant(row: &AnyRow) -> Result<Grant, Error> {
     Ok(Grant {
-        client_id: row.value("client_id")?,
-        operator: row.parsed("operator_id")?,
-        agent: row.parsed("agent_id")?,
-        resource: row.parsed("resource")?,
-        scopes: row.parsed("scopes")?,
+        client_id: row.get("client_id")?,
+        operator: row.get("operator_id")?,
+        agent: row.get("agent_id")?,
+        resource: row.get("resource")?,
+        scopes: row.get("scopes")?,
     })
 }
 
 fn connection(row: &AnyRow) -> Result<Connection, Error> {
-    let salt: Option<Vec<u8>> = row.value("salt")?;
+    let salt: Option<Vec<u8>> = row.get("salt")?;
     let salt = salt.map(|salt| bytes("salt", salt)).transpose()?;
-    let rotated = row.time_optional("rotated_at")?.zip(salt);
+    let rotated = row.get::<Option<Timestamp>>("rotated_at")?.zip(salt);
     Ok(Connection {
-        id: row.parsed("id")?,
+        id: row.get("id")?,
         grant: grant(row)?,
         family: Family {
-            began_at: row.time("began_at")?,
-            current: row.number("current_number")?,
+            began_at: row.get("began_at")?,
+            current: row.get("current_number")?,
             rotated: rotated.map(|(at, salt)| Rotated { at, salt }),
-            ended_at: row.time_optional("ended_at")?,
+            ended_at: row.get("ended_at")?,
         },
     })
 }

@@ -6,7 +6,8 @@ use types::{OperatorId, Timestamp};
 use super::Comments;
 use crate::Error;
 use crate::community;
-use crate::row::{Columns, texts};
+use crate::query::{sql, text, tx};
+use crate::row::{Columns, Row as _, is_set, or_empty, row, texts};
 use crate::writer::Change;
 
 /// Outcome of an attempt to edit a comment with [`Comments::edit`].
@@ -39,20 +40,24 @@ pub enum Withdrawn {
     Chosen,
 }
 
-/// Text that a comment had before.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EarlierText {
-    /// Text as it was shown until then.
-    pub body: String,
-    /// Time until which it was shown.
-    pub until: Timestamp,
+row! {
+    /// Text that a comment had before.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct EarlierText {
+        /// Text as it was shown until then.
+        pub body: String,
+        /// Time until which it was shown.
+        pub until: Timestamp,
+    }
 }
 
-/// A comment that is about to change.
-struct Locked {
-    operator: OperatorId,
-    body: String,
-    is_withdrawn: bool,
+row! {
+    /// A comment that is about to change.
+    struct LockedComment {
+        operator: OperatorId = "operator_id",
+        body: String = "body" => or_empty,
+        is_withdrawn: bool = "withdrawn_at" => is_set,
+    }
 }
 
 impl Comments<'_> {
@@ -63,31 +68,31 @@ impl Comments<'_> {
     pub async fn edit(&self, id: i64, operator: OperatorId, body: String, now: Timestamp) -> Result<Edited, Error> {
         texts(&[("body", &body)])?;
         self.0
-            .write_aside(move |cx| {
-                Box::pin(async move {
-                    let Some(old) = lock(cx, id).await? else {
-                        return Ok(Change::Undo(Edited::Missing));
-                    };
-                    if old.operator != operator {
-                        return Ok(Change::Undo(Edited::NotAuthor));
-                    }
-                    if old.is_withdrawn {
-                        return Ok(Change::Undo(Edited::Withdrawn));
-                    }
-                    // A repeated call must not leave a second trace of the same text.
-                    if old.body == body {
-                        return Ok(Change::Undo(Edited::Done));
-                    }
-                    keep(cx, id, &old.body, now).await?;
-                    sqlx::query("UPDATE comments SET body = $2, edited_at = $3 WHERE id = $1")
-                        .bind(id)
-                        .bind(body)
-                        .bind(now.micros())
-                        .execute(cx)
-                        .await?;
-                    Ok(Change::Keep(Edited::Done))
-                })
-            })
+            .write_aside(tx!(async move |cx| {
+                let Some(old) = lock(cx, id).await? else {
+                    return Ok(Change::Undo(Edited::Missing));
+                };
+                if old.operator != operator {
+                    return Ok(Change::Undo(Edited::NotAuthor));
+                }
+                if old.is_withdrawn {
+                    return Ok(Change::Undo(Edited::Withdrawn));
+                }
+                // A repeated call must not leave a second trace of the same text.
+                if old.body == body {
+                    return Ok(Change::Undo(Edited::Done));
+                }
+                keep(cx, id, &old.body, now).await?;
+                sql!(
+                    "UPDATE comments SET body = $2, edited_at = $3 WHERE id = $1",
+                    id,
+                    body,
+                    now
+                )
+                .run(cx)
+                .await?;
+                Ok(Change::Keep(Edited::Done))
+            }))
             .await
     }
 
@@ -95,99 +100,83 @@ impl Comments<'_> {
     /// is kept, and its number stays.
     pub async fn withdraw(&self, id: i64, operator: OperatorId, now: Timestamp) -> Result<Withdrawn, Error> {
         self.0
-            .write_aside(move |cx| {
-                Box::pin(async move {
-                    // A request comes before its answers, as in every change of it.
-                    let request = match request_of(cx, id).await? {
-                        Some(request) => community::lock(cx, &request).await?,
-                        None => None,
-                    };
-                    let is_chosen = request.is_some_and(|request| request.chosen == Some(id));
-                    let Some(old) = lock(cx, id).await? else {
-                        return Ok(Change::Undo(Withdrawn::Missing));
-                    };
-                    if old.operator != operator {
-                        return Ok(Change::Undo(Withdrawn::NotAuthor));
-                    }
-                    // The answer is what fulfilled the request; withdrawn, it would leave a fulfilled
-                    // request without one.
-                    if is_chosen {
-                        return Ok(Change::Undo(Withdrawn::Chosen));
-                    }
-                    if old.is_withdrawn {
-                        return Ok(Change::Undo(Withdrawn::Before));
-                    }
-                    keep(cx, id, &old.body, now).await?;
-                    for text in [
-                        "UPDATE comments SET body = NULL, withdrawn_at = $2 WHERE id = $1",
-                        "UPDATE answer_items SET withdrawn_at = $2 WHERE answer_id = $1",
-                    ] {
-                        sqlx::query(text).bind(id).bind(now.micros()).execute(&mut *cx).await?;
-                    }
-                    Ok(Change::Keep(Withdrawn::Done))
-                })
-            })
+            .write_aside(tx!(async move |cx| {
+                // A request comes before its answers, as in every change of it.
+                let request = match request_of(cx, id).await? {
+                    Some(request) => community::lock(cx, &request).await?,
+                    None => None,
+                };
+                let is_chosen = request.is_some_and(|request| request.chosen == Some(id));
+                let Some(old) = lock(cx, id).await? else {
+                    return Ok(Change::Undo(Withdrawn::Missing));
+                };
+                if old.operator != operator {
+                    return Ok(Change::Undo(Withdrawn::NotAuthor));
+                }
+                // The answer is what fulfilled the request; withdrawn, it would leave a fulfilled
+                // request without one.
+                if is_chosen {
+                    return Ok(Change::Undo(Withdrawn::Chosen));
+                }
+                if old.is_withdrawn {
+                    return Ok(Change::Undo(Withdrawn::Before));
+                }
+                keep(cx, id, &old.body, now).await?;
+                for text in [
+                    "UPDATE comments SET body = NULL, withdrawn_at = $2 WHERE id = $1",
+                    "UPDATE answer_items SET withdrawn_at = $2 WHERE answer_id = $1",
+                ] {
+                    sql!(text, id, now).run(cx).await?;
+                }
+                Ok(Change::Keep(Withdrawn::Done))
+            }))
             .await
     }
 
     /// Returns the texts that a comment had before, oldest first.
     pub async fn earlier(&self, id: i64) -> Result<Vec<EarlierText>, Error> {
         self.0
-            .read(async {
-                sqlx::query("SELECT body, until FROM comment_edits WHERE comment_id = $1 ORDER BY number")
-                    .bind(id)
-                    .fetch_all(self.0.readers())
-                    .await?
-                    .iter()
-                    .map(|row| {
-                        Ok(EarlierText {
-                            body: row.value("body")?,
-                            until: row.time("until")?,
-                        })
-                    })
-                    .collect()
-            })
+            .all(sql!(
+                text!(
+                    "SELECT ",
+                    EarlierText::COLUMNS,
+                    " FROM comment_edits WHERE comment_id = $1 ORDER BY number"
+                ),
+                id
+            ))
             .await
     }
 }
 
 /// Returns the request that an answer belongs to; `None` for any other comment.
 async fn request_of(cx: &mut AnyConnection, id: i64) -> Result<Option<String>, Error> {
-    sqlx::query("SELECT item_id FROM comments WHERE id = $1 AND kind = 'answer'")
-        .bind(id)
-        .fetch_optional(cx)
+    sql!("SELECT item_id FROM comments WHERE id = $1 AND kind = 'answer'", id)
+        .row_if_any(cx)
         .await?
-        .map(|row| row.value("item_id"))
+        .map(|row| row.get("item_id"))
         .transpose()
 }
 
 /// Locks a visible comment until the transaction ends and returns it.
-async fn lock(cx: &mut AnyConnection, id: i64) -> Result<Option<Locked>, Error> {
-    let locked = sqlx::query(
-        "UPDATE comments SET id = id WHERE id = $1 AND removed_at IS NULL RETURNING operator_id, body, withdrawn_at",
-    );
-    let locked = locked.bind(id).fetch_optional(cx).await?;
-    locked
-        .map(|row| {
-            Ok(Locked {
-                operator: row.parsed("operator_id")?,
-                body: row.value::<Option<String>>("body")?.unwrap_or_default(),
-                is_withdrawn: row.time_optional("withdrawn_at")?.is_some(),
-            })
-        })
-        .transpose()
+async fn lock(cx: &mut AnyConnection, id: i64) -> Result<Option<LockedComment>, Error> {
+    let locked = sql!(text!(
+        "UPDATE comments SET id = id WHERE id = $1 AND removed_at IS NULL RETURNING ",
+        LockedComment::COLUMNS
+    ));
+    let locked = locked.with(id).row_if_any(cx).await?;
+    locked.map(|row| LockedComment::of(&row)).transpose()
 }
 
 /// Keeps a text of a locked comment that is about to be replaced.
 async fn keep(cx: &mut AnyConnection, id: i64, body: &str, now: Timestamp) -> Result<(), Error> {
-    sqlx::query(
+    sql!(
         "INSERT INTO comment_edits (comment_id, number, body, until)
          SELECT $1, COALESCE(MAX(number), 0) + 1, $2, $3 FROM comment_edits WHERE comment_id = $1",
+        id,
+        body,
+        now
     )
-    .bind(id)
-    .bind(body.to_owned())
-    .bind(now.micros())
-    .execute(cx)
+    .run(cx)
     .await?;
     Ok(())
 }

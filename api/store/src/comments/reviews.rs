@@ -6,9 +6,10 @@ use sqlx::any::AnyRow;
 use types::vocabulary::{CommentKind, ItemKind};
 use types::{AgentId, OperatorId, Timestamp};
 
-use super::{COMMENT, Comment, Comments, NewRow, comment, insert};
+use super::{COMMENT, Comment, Comments, NewRow, insert};
 use crate::Error;
-use crate::row::{Columns, texts};
+use crate::query::{sql, text, tx};
+use crate::row::{Columns, Row as _, texts};
 use crate::search::places;
 use crate::writer::Change;
 
@@ -98,8 +99,9 @@ impl Comments<'_> {
             Reviewed::Before => String::new(),
         };
         self.0
-            .make_aside(made, move |cx| {
-                Box::pin(async move {
+            .make_aside(
+                made,
+                tx!(async move |cx| {
                     let row = NewRow {
                         kind: if new.is_question {
                             CommentKind::Question
@@ -122,21 +124,19 @@ impl Comments<'_> {
                         Some(id) => Change::Keep(Reviewed::Added(id)),
                         None => Change::Undo(Reviewed::Before),
                     })
-                })
-            })
+                }),
+            )
             .await
     }
 
     /// Returns true if the operator of a review or a question bought the item in a trial sale only.
     pub async fn is_trial(&self, id: i64) -> Result<bool, Error> {
-        let text = format!("SELECT {IS_TRIAL} FROM comments WHERE comments.id = $1");
         self.0
             .read(async {
-                let row = sqlx::query(sqlx::AssertSqlSafe(text))
-                    .bind(id)
-                    .fetch_optional(self.0.readers())
+                let row = sql!(text!("SELECT ", IS_TRIAL, " FROM comments WHERE comments.id = $1"), id)
+                    .row_if_any(&mut self.0.readers())
                     .await?;
-                Ok(row.map(|row| row.flag("is_trial")).transpose()?.unwrap_or(false))
+                Ok(row.map(|row| row.get("is_trial")).transpose()?.unwrap_or(false))
             })
             .await
     }
@@ -153,16 +153,18 @@ impl Comments<'_> {
         let (kind, id) = named(item);
         self.0
             .read(async {
-                sqlx::query(sqlx::AssertSqlSafe(text))
-                    .bind(kind)
-                    .bind(id)
-                    .bind(i64::from(limit))
-                    .bind(i64::try_from(offset).unwrap_or(i64::MAX))
-                    .fetch_all(self.0.readers())
-                    .await?
-                    .iter()
-                    .map(review)
-                    .collect()
+                sql!(
+                    sqlx::AssertSqlSafe(text),
+                    kind,
+                    id,
+                    limit,
+                    i64::try_from(offset).unwrap_or(i64::MAX)
+                )
+                .rows(&mut self.0.readers())
+                .await?
+                .iter()
+                .map(review)
+                .collect()
             })
             .await
     }
@@ -174,12 +176,10 @@ impl Comments<'_> {
         let (kind, id) = named(item);
         self.0
             .read(async {
-                sqlx::query(sqlx::AssertSqlSafe(text))
-                    .bind(kind)
-                    .bind(id)
-                    .fetch_one(self.0.readers())
+                sql!(sqlx::AssertSqlSafe(text), kind, id)
+                    .row(&mut self.0.readers())
                     .await?
-                    .number("used")
+                    .get("used")
             })
             .await
     }
@@ -197,12 +197,12 @@ impl Comments<'_> {
         );
         self.0
             .read(async {
-                let mut query = sqlx::query(sqlx::AssertSqlSafe(text));
+                let mut query = sql!(sqlx::AssertSqlSafe(text));
                 for thread in threads {
-                    query = query.bind(*thread);
+                    query = query.with(*thread);
                 }
-                let query = query.bind(i64::from(limit));
-                query.fetch_all(self.0.readers()).await?.iter().map(comment).collect()
+                let query = query.with(limit);
+                query.all(&mut self.0.readers()).await
             })
             .await
     }
@@ -224,20 +224,18 @@ fn named(item: Option<(ItemKind, &str)>) -> (&'static str, String) {
 }
 
 fn review(row: &AnyRow) -> Result<Review, Error> {
-    let comment = comment(row)?;
+    let comment = Comment::of(row)?;
     // The joins give the columns of the item's kind only.
-    let of_unit = row
-        .value::<Option<String>>("latest_unit")?
-        .zip(row.value("unit_title")?);
+    let of_unit = row.get::<Option<String>>("latest_unit")?.zip(row.get("unit_title")?);
     let (name, title) = match of_unit {
         Some(unit) => unit,
-        None => (row.value("slug")?, row.value("dataset_title")?),
+        None => (row.get("slug")?, row.get("dataset_title")?),
     };
     Ok(Review {
         comment,
         name,
         title,
-        owner: row.parsed("owner_id")?,
-        is_trial: row.flag("is_trial")?,
+        owner: row.get("owner_id")?,
+        is_trial: row.get("is_trial")?,
     })
 }

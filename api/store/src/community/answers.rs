@@ -8,8 +8,9 @@ use types::{AgentId, OperatorId, RequestId, Timestamp};
 use super::{Community, is_open, lock};
 use crate::Error;
 use crate::activity::{self, NewActivity};
-use crate::comments::{self, COMMENT, Comment, NewRow, comment};
-use crate::row::{Columns, bigint, texts};
+use crate::comments::{self, COMMENT, Comment, NewRow};
+use crate::query::{sql, text, tx};
+use crate::row::{Columns, Row as _, bigint, texts};
 use crate::writer::Change;
 
 /// Item that an answer is to link. The caller has found that the agent's operator sells it.
@@ -140,7 +141,7 @@ impl Community<'_> {
             _ => String::new(),
         };
         self.0
-            .make_aside(made, move |cx| Box::pin(async move { add(cx, &new).await }))
+            .make_aside(made, tx!(async move |cx| { add(cx, &new).await }))
             .await
     }
 
@@ -153,64 +154,62 @@ impl Community<'_> {
         now: Timestamp,
     ) -> Result<Chosen, Error> {
         self.0
-            .write_aside(move |cx| {
-                Box::pin(async move {
-                    let request = request.to_string();
-                    let Some(locked) = lock(cx, &request).await? else {
-                        return Ok(Change::Undo(Chosen::Missing));
-                    };
-                    if locked.operator != operator {
-                        return Ok(Change::Undo(Chosen::NotRequester));
-                    }
-                    let status = locked.status_at(now);
-                    if !is_open(status) {
-                        return Ok(Change::Undo(Chosen::Over(status)));
-                    }
-                    // Under the lock of the request: an answer cannot be withdrawn between this look
-                    // and the choice.
-                    match has_item(cx, &request, answer).await? {
-                        Some(true) => {}
-                        Some(false) => return Ok(Change::Undo(Chosen::NoItem)),
-                        None => return Ok(Change::Undo(Chosen::NoAnswer)),
-                    }
-                    sqlx::query(
-                        "UPDATE requests SET status = 'fulfilled', chosen_answer = $2, decided_at = $3 WHERE id = $1",
-                    )
-                    .bind(request)
-                    .bind(answer)
-                    .bind(now.micros())
-                    .execute(cx)
-                    .await?;
-                    Ok(Change::Keep(Chosen::Done))
-                })
-            })
+            .write_aside(tx!(async move |cx| {
+                let request = request.to_string();
+                let Some(locked) = lock(cx, &request).await? else {
+                    return Ok(Change::Undo(Chosen::Missing));
+                };
+                if locked.operator != operator {
+                    return Ok(Change::Undo(Chosen::NotRequester));
+                }
+                let status = locked.status_at(now);
+                if !is_open(status) {
+                    return Ok(Change::Undo(Chosen::Over(status)));
+                }
+                // Under the lock of the request: an answer cannot be withdrawn between this look
+                // and the choice.
+                match has_item(cx, &request, answer).await? {
+                    Some(true) => {}
+                    Some(false) => return Ok(Change::Undo(Chosen::NoItem)),
+                    None => return Ok(Change::Undo(Chosen::NoAnswer)),
+                }
+                sql!(
+                    "UPDATE requests SET status = 'fulfilled', chosen_answer = $2, decided_at = $3 WHERE id = $1",
+                    request,
+                    answer,
+                    now
+                )
+                .run(cx)
+                .await?;
+                Ok(Change::Keep(Chosen::Done))
+            }))
             .await
     }
 
     /// Closes a request without a choice.
     pub async fn close(&self, request: RequestId, operator: OperatorId, now: Timestamp) -> Result<Closed, Error> {
         self.0
-            .write_aside(move |cx| {
-                Box::pin(async move {
-                    let request = request.to_string();
-                    let Some(locked) = lock(cx, &request).await? else {
-                        return Ok(Change::Undo(Closed::Missing));
-                    };
-                    if locked.operator != operator {
-                        return Ok(Change::Undo(Closed::NotRequester));
-                    }
-                    let status = locked.status_at(now);
-                    if !is_open(status) {
-                        return Ok(Change::Undo(Closed::Over(status)));
-                    }
-                    sqlx::query("UPDATE requests SET status = 'closed', decided_at = $2 WHERE id = $1")
-                        .bind(request)
-                        .bind(now.micros())
-                        .execute(cx)
-                        .await?;
-                    Ok(Change::Keep(Closed::Done))
-                })
-            })
+            .write_aside(tx!(async move |cx| {
+                let request = request.to_string();
+                let Some(locked) = lock(cx, &request).await? else {
+                    return Ok(Change::Undo(Closed::Missing));
+                };
+                if locked.operator != operator {
+                    return Ok(Change::Undo(Closed::NotRequester));
+                }
+                let status = locked.status_at(now);
+                if !is_open(status) {
+                    return Ok(Change::Undo(Closed::Over(status)));
+                }
+                sql!(
+                    "UPDATE requests SET status = 'closed', decided_at = $2 WHERE id = $1",
+                    request,
+                    now
+                )
+                .run(cx)
+                .await?;
+                Ok(Change::Keep(Closed::Done))
+            }))
             .await
     }
 
@@ -228,36 +227,43 @@ impl Community<'_> {
         limit: u32,
     ) -> Result<Vec<Answer>, Error> {
         // A link is read together with what the requester's operator bought of it.
-        let text = format!(
-            "SELECT {COMMENT}, CASE WHEN agents.taken_down_at IS NULL
-                    THEN (SELECT display_name FROM operators WHERE operators.id = comments.operator_id)
-                    END AS operator_name, CASE WHEN {SHOWN_LINK} THEN answer_items.item_kind END AS link_kind,
-                    chains.latest_unit AS latest_unit,
-                    units.title AS unit_title, chains.price_micro AS unit_price, projects.slug AS slug,
-                    projects.title AS dataset_title, projects.price_micro AS dataset_price,
-                    projects.access AS access, answer_items.version AS version, sales.paid_with AS paid_with
-             FROM comments JOIN agents ON agents.id = comments.agent_id
-             LEFT JOIN ({LINKED}) ON answer_items.answer_id = comments.id AND answer_items.withdrawn_at IS NULL
-             LEFT JOIN entitlements ON entitlements.owner = $2 AND entitlements.item_kind = answer_items.item_kind
-                  AND entitlements.item_id = answer_items.item_id
-                  AND entitlements.max_version >= COALESCE(answer_items.version, 1)
-             LEFT JOIN sales ON sales.id = entitlements.sale_id
-             WHERE comments.item_kind = 'request' AND comments.item_id = $1 AND comments.removed_at IS NULL
-               AND comments.id > $4
-             ORDER BY comments.id LIMIT $3"
-        );
         self.0
             .read(async {
-                sqlx::query(sqlx::AssertSqlSafe(text))
-                    .bind(request.to_string())
-                    .bind(format!("op:{requester}"))
-                    .bind(i64::from(limit))
-                    .bind(after)
-                    .fetch_all(self.0.readers())
-                    .await?
-                    .iter()
-                    .map(answer)
-                    .collect()
+                sql!(
+                    text!(
+                        "SELECT ",
+                        COMMENT,
+                        ", CASE WHEN agents.taken_down_at IS NULL
+                         THEN (SELECT display_name FROM operators WHERE operators.id = comments.operator_id)
+                         END AS operator_name, CASE WHEN ",
+                        SHOWN_LINK,
+                        " THEN answer_items.item_kind END AS link_kind,
+                                chains.latest_unit AS latest_unit,
+                                units.title AS unit_title, chains.price_micro AS unit_price, projects.slug AS slug,
+                                projects.title AS dataset_title, projects.price_micro AS dataset_price,
+                                projects.access AS access, answer_items.version AS version, sales.paid_with AS paid_with
+                         FROM comments JOIN agents ON agents.id = comments.agent_id
+                         LEFT JOIN (",
+                        LINKED,
+                        ") ON answer_items.answer_id = comments.id AND answer_items.withdrawn_at IS NULL
+                         LEFT JOIN entitlements ON entitlements.owner = $2 AND entitlements.item_kind = answer_items.item_kind
+                              AND entitlements.item_id = answer_items.item_id
+                              AND entitlements.max_version >= COALESCE(answer_items.version, 1)
+                         LEFT JOIN sales ON sales.id = entitlements.sale_id
+                         WHERE comments.item_kind = 'request' AND comments.item_id = $1 AND comments.removed_at IS NULL
+                           AND comments.id > $4
+                         ORDER BY comments.id LIMIT $3"
+                    ),
+                    request,
+                    format!("op:{requester}"),
+                    limit,
+                    after
+                )
+                .rows(&mut self.0.readers())
+                .await?
+                .iter()
+                .map(answer)
+                .collect()
             })
             .await
     }
@@ -293,25 +299,27 @@ async fn add(cx: &mut AnyConnection, new: &NewAnswer) -> Result<Change<Answered>
     if let Some(link) = &new.link {
         let version = link.version.map(|version| bigint("version", version)).transpose()?;
         // The unique key of request and item refuses the second answer with the same item.
-        let linked = sqlx::query(
+        let linked = sql!(
             "INSERT INTO answer_items (answer_id, request_id, item_kind, item_id, version)
              VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING",
+            id,
+            request.clone(),
+            link.kind,
+            link.item.clone(),
+            version
         )
-        .bind(id)
-        .bind(request.clone())
-        .bind(link.kind.as_str())
-        .bind(link.item.clone())
-        .bind(version)
-        .execute(&mut *cx)
+        .run(cx)
         .await?;
-        if linked.rows_affected() == 0 {
+        if linked == 0 {
             return Ok(Change::Undo(Answered::Repeated));
         }
     }
-    sqlx::query("UPDATE requests SET status = 'answered', answer_count = answer_count + 1 WHERE id = $1")
-        .bind(request.clone())
-        .execute(&mut *cx)
-        .await?;
+    sql!(
+        "UPDATE requests SET status = 'answered', answer_count = answer_count + 1 WHERE id = $1",
+        request.clone()
+    )
+    .run(cx)
+    .await?;
     let answered = NewActivity {
         kind: ActivityKind::Answer,
         item: request,
@@ -325,54 +333,58 @@ async fn add(cx: &mut AnyConnection, new: &NewAnswer) -> Result<Change<Answered>
 
 /// Returns true if a visible answer to a request links an item that everybody may see; `None` if there is no such answer.
 async fn has_item(cx: &mut AnyConnection, request: &str, answer: i64) -> Result<Option<bool>, Error> {
-    let found = sqlx::query(
+    let found = sql!(
         "SELECT id FROM comments WHERE id = $1 AND item_kind = 'request' AND item_id = $2 AND removed_at IS NULL",
+        answer,
+        request
     )
-    .bind(answer)
-    .bind(request.to_owned())
-    .fetch_optional(&mut *cx)
+    .row_if_any(cx)
     .await?;
     if found.is_none() {
         return Ok(None);
     }
-    let text = format!(
-        "SELECT answer_id FROM {LINKED}
-         WHERE answer_items.answer_id = $1 AND answer_items.withdrawn_at IS NULL AND {SHOWN_LINK}"
-    );
-    let linked = sqlx::query(sqlx::AssertSqlSafe(text))
-        .bind(answer)
-        .fetch_optional(cx)
-        .await?;
+    let linked = sql!(
+        text!(
+            "SELECT answer_id FROM ",
+            LINKED,
+            "
+             WHERE answer_items.answer_id = $1 AND answer_items.withdrawn_at IS NULL AND ",
+            SHOWN_LINK
+        ),
+        answer
+    )
+    .row_if_any(cx)
+    .await?;
     Ok(Some(linked.is_some()))
 }
 
 fn answer(row: &AnyRow) -> Result<Answer, Error> {
-    let comment = comment(row)?;
-    let kind: Option<ItemKind> = row.parsed_optional("link_kind")?;
-    let version = row.number_optional("version")?;
+    let comment = Comment::of(row)?;
+    let kind: Option<ItemKind> = row.get("link_kind")?;
+    let version = row.get("version")?;
     let link = match kind {
         None => None,
         Some(kind @ ItemKind::Unit) => Some(Link {
             kind,
-            name: row.value("latest_unit")?,
-            title: row.value("unit_title")?,
+            name: row.get("latest_unit")?,
+            title: row.get("unit_title")?,
             version,
             access: None,
-            price_micro: row.value("unit_price")?,
+            price_micro: row.get("unit_price")?,
         }),
         Some(kind @ ItemKind::Dataset) => Some(Link {
             kind,
-            name: row.value("slug")?,
-            title: row.value("dataset_title")?,
+            name: row.get("slug")?,
+            title: row.get("dataset_title")?,
             version,
-            access: Some(row.parsed("access")?),
-            price_micro: row.value("dataset_price")?,
+            access: Some(row.get("access")?),
+            price_micro: row.get("dataset_price")?,
         }),
     };
     Ok(Answer {
         comment,
-        operator_name: row.value("operator_name")?,
+        operator_name: row.get("operator_name")?,
         link,
-        bought_with: row.parsed_optional("paid_with")?,
+        bought_with: row.get("paid_with")?,
     })
 }

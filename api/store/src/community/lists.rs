@@ -2,16 +2,14 @@
 
 use std::fmt::Write as _;
 
-use sqlx::Any;
-use sqlx::any::AnyArguments;
-use sqlx::query::Query;
 use types::vocabulary::{RequestKind, RequestStatus};
 use types::{OperatorId, RequestId, Timestamp};
 
 use super::{BoardRequest, Community, REQUEST, request};
 use crate::Error;
 use crate::projects::find::pattern;
-use crate::row::{Columns, texts};
+use crate::query::{Statement, sql, text};
+use crate::row::{row, texts};
 
 /// The status of a request at `$1`.
 const SHOWN: &str = "CASE WHEN requests.status IN ('open', 'answered') AND requests.deadline <= $1 THEN 'expired'
@@ -30,17 +28,19 @@ pub struct RequestFilter {
     pub words: Vec<String>,
 }
 
-/// Number of requests that are alike.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RequestCount {
-    /// Status that the counted requests have.
-    pub status: RequestStatus,
-    /// Kind of the item that they ask for.
-    pub kind: RequestKind,
-    /// Category that the counted requests have.
-    pub category: String,
-    /// Number of requests with this status, kind and category.
-    pub count: u64,
+row! {
+    /// Number of requests that are alike.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct RequestCount {
+        /// Status that the counted requests have.
+        pub status: RequestStatus = "shown",
+        /// Kind of the item that they ask for.
+        pub kind: RequestKind,
+        /// Category that the counted requests have.
+        pub category: String,
+        /// Number of requests with this status, kind and category.
+        pub count: u64 = "listed",
+    }
 }
 
 impl RequestFilter {
@@ -63,9 +63,11 @@ impl RequestFilter {
     }
 
     /// Binds the instant and the words.
-    fn bind<'q>(&self, query: Query<'q, Any, AnyArguments>, now: Timestamp) -> Query<'q, Any, AnyArguments> {
-        let query = query.bind(now.micros());
-        self.words.iter().fold(query, |query, word| query.bind(pattern(word)))
+    fn bind(&self, statement: Statement, now: Timestamp) -> Statement {
+        let statement = statement.with(now);
+        self.words
+            .iter()
+            .fold(statement, |statement, word| statement.with(pattern(word)))
     }
 }
 
@@ -97,13 +99,13 @@ impl Community<'_> {
         self.0
             .read(async {
                 filter
-                    .bind(sqlx::query(sqlx::AssertSqlSafe(text)), now)
-                    .bind(filter.status.map_or("", RequestStatus::as_str))
-                    .bind(filter.kind.map_or("", RequestKind::as_str))
-                    .bind(filter.category.clone().unwrap_or_default())
-                    .bind(i64::from(limit))
-                    .bind(i64::try_from(offset).unwrap_or(i64::MAX))
-                    .fetch_all(self.0.readers())
+                    .bind(sql!(sqlx::AssertSqlSafe(text)), now)
+                    .with(filter.status.map_or("", RequestStatus::as_str))
+                    .with(filter.kind.map_or("", RequestKind::as_str))
+                    .with(filter.category.clone().unwrap_or_default())
+                    .with(limit)
+                    .with(i64::try_from(offset).unwrap_or(i64::MAX))
+                    .rows(&mut self.0.readers())
                     .await?
                     .iter()
                     .map(|row| request(row, now))
@@ -121,25 +123,28 @@ impl Community<'_> {
         now: Timestamp,
         limit: u32,
     ) -> Result<Vec<BoardRequest>, Error> {
-        let text = format!(
-            "SELECT {REQUEST} FROM requests JOIN agents ON agents.id = requests.agent_id
-             WHERE requests.operator_id = $1 AND requests.removed_at IS NULL
-               AND ($2 = '' OR (requests.created_at, requests.id) <
-                               (SELECT last.created_at, last.id FROM requests AS last
-                                WHERE last.id = $2 AND last.operator_id = $1))
-             ORDER BY requests.created_at DESC, requests.id DESC LIMIT $3"
-        );
         self.0
             .read(async {
-                sqlx::query(sqlx::AssertSqlSafe(text))
-                    .bind(operator.to_string())
-                    .bind(before.map(|id| id.to_string()).unwrap_or_default())
-                    .bind(i64::from(limit))
-                    .fetch_all(self.0.readers())
-                    .await?
-                    .iter()
-                    .map(|row| request(row, now))
-                    .collect()
+                sql!(
+                    text!(
+                        "SELECT ",
+                        REQUEST,
+                        " FROM requests JOIN agents ON agents.id = requests.agent_id
+                         WHERE requests.operator_id = $1 AND requests.removed_at IS NULL
+                           AND ($2 = '' OR (requests.created_at, requests.id) <
+                                           (SELECT last.created_at, last.id FROM requests AS last
+                                            WHERE last.id = $2 AND last.operator_id = $1))
+                         ORDER BY requests.created_at DESC, requests.id DESC LIMIT $3"
+                    ),
+                    operator,
+                    before.map(|id| id.to_string()).unwrap_or_default(),
+                    limit
+                )
+                .rows(&mut self.0.readers())
+                .await?
+                .iter()
+                .map(|row| request(row, now))
+                .collect()
             })
             .await
     }
@@ -159,19 +164,9 @@ impl Community<'_> {
         self.0
             .read(async {
                 filter
-                    .bind(sqlx::query(sqlx::AssertSqlSafe(text)), now)
-                    .fetch_all(self.0.readers())
-                    .await?
-                    .iter()
-                    .map(|row| {
-                        Ok(RequestCount {
-                            status: row.parsed("shown")?,
-                            kind: row.parsed("kind")?,
-                            category: row.value("category")?,
-                            count: row.number("listed")?,
-                        })
-                    })
-                    .collect()
+                    .bind(sql!(sqlx::AssertSqlSafe(text)), now)
+                    .all(&mut self.0.readers())
+                    .await
             })
             .await
     }

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use types::{Classify, DatasetId, Kind, OperatorId};
+use types::{Classify, DatasetId, Kind, OperatorId, Version};
 
 use super::fixture::{World, agent, at, new_project, open, operator, project};
+use crate::query::{sql, tx};
+use crate::writer::Change;
 use crate::{
-    Access, NewContribution, NewProject, Project, ProjectChanges, ProjectCreated, ProjectCursor, ProjectFilter,
+    Access, Error, NewContribution, NewProject, Project, ProjectChanges, ProjectCreated, ProjectCursor, ProjectFilter,
     ProjectStatus, ProjectSummary, ProjectUpdated, Store, Visibility,
 };
 
@@ -47,6 +49,45 @@ pub async fn a_project_is_found_as_it_was_created(url: &str) {
     );
     assert_eq!((found.created_at, found.updated_at), (given.now, given.now));
     assert_eq!(store.project_by_slug("climate", None).await.unwrap(), None);
+}
+
+/// A number that no column holds, and a stored one that is out of its range, are errors with the name of the column.
+pub async fn a_number_out_of_range_names_its_column(url: &str) {
+    let store = open(url).await;
+    let ada = operator(&store, "ada@example.org").await;
+    let id = project(&store, new_project(ada, "weather")).await;
+    let beyond = Version(1 << 63);
+    let refused = [
+        store.project_versions(id, Some(beyond), 1).await.unwrap_err(),
+        store
+            .project_versions_between(id, Version::EMPTY, beyond, 1)
+            .await
+            .unwrap_err(),
+    ];
+    for error in refused {
+        assert!(
+            matches!(error, Error::Range { column: "version", value } if value == beyond.0),
+            "{error}"
+        );
+    }
+    let planted = store.write(tx!(async move |cx| {
+        let changed = sql!("UPDATE projects SET record_count = -1 WHERE id = $1", id)
+            .run(cx)
+            .await?;
+        Ok(Change::Keep(changed))
+    }));
+    assert_eq!(planted.await.unwrap(), 1);
+    let error = store.project_by_slug("weather", None).await.unwrap_err();
+    assert!(
+        matches!(
+            error,
+            Error::Malformed {
+                column: "record_count",
+                ..
+            }
+        ),
+        "{error}"
+    );
 }
 
 /// A slug stays taken after its project is archived.

@@ -2,24 +2,26 @@
 //! log.
 
 use sqlx::AnyConnection;
-use sqlx::any::AnyRow;
 use types::{ContributionId, DatasetId, Timestamp};
 
-use crate::row::{Columns, length};
+use crate::query::{sql, tx};
+use crate::row::{length, row};
 use crate::writer::Change;
 use crate::{Error, Store};
 
-/// A submission to append to the log.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Due {
-    /// Id of the contribution.
-    pub id: ContributionId,
-    /// Id of its project, which is the key of the log record.
-    pub project: DatasetId,
-    /// The encoded submission.
-    pub submission: Vec<u8>,
-    /// Number of appends since its last outcome.
-    pub attempts: u32,
+row! {
+    /// A submission to append to the log.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Due {
+        /// Id of the contribution.
+        pub id: ContributionId = "contribution_id",
+        /// Id of its project, which is the key of the log record.
+        pub project: DatasetId = "project_id",
+        /// The encoded submission.
+        pub submission: Vec<u8>,
+        /// Number of appends since its last outcome.
+        pub attempts: u32,
+    }
 }
 
 /// A submission that was appended again.
@@ -31,13 +33,15 @@ pub struct Swept {
     pub next_sweep: Timestamp,
 }
 
-/// The size of the outbox.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Outbox {
-    /// Contributions without a terminal outcome.
-    pub open: u64,
-    /// Total size of their submissions in bytes.
-    pub bytes: u64,
+row! {
+    /// The size of the outbox.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct Outbox {
+        /// Contributions without a terminal outcome.
+        pub open: u64 = "open_count",
+        /// Total size of their submissions in bytes.
+        pub bytes: u64 = "byte_count",
+    }
 }
 
 impl Store {
@@ -52,21 +56,14 @@ impl Store {
     }
 
     async fn due(&self, now: Timestamp, limit: u32, private: bool) -> Result<Vec<Due>, Error> {
-        self.read(async {
-            sqlx::query(
-                "SELECT contribution_id, outbox.project_id AS project_id, attempts, submission FROM outbox
-                 JOIN contributions ON contributions.id = outbox.contribution_id
-                 WHERE next_sweep <= $1 AND private >= $3 ORDER BY next_sweep, contribution_id LIMIT $2",
-            )
-            .bind(now.micros())
-            .bind(i64::from(limit))
-            .bind(i64::from(private))
-            .fetch_all(self.readers())
-            .await?
-            .iter()
-            .map(due)
-            .collect()
-        })
+        self.all(sql!(
+            "SELECT contribution_id, outbox.project_id AS project_id, attempts, submission FROM outbox
+             JOIN contributions ON contributions.id = outbox.contribution_id
+             WHERE next_sweep <= $1 AND private >= $3 ORDER BY next_sweep, contribution_id LIMIT $2",
+            now,
+            limit,
+            private
+        ))
         .await
     }
 
@@ -76,65 +73,48 @@ impl Store {
         limit: u32,
         after: Option<ContributionId>,
     ) -> Result<Vec<Due>, Error> {
-        self.read(async {
-            sqlx::query(
-                "SELECT contribution_id, project_id, attempts, submission FROM outbox
-                 WHERE contribution_id > $1 ORDER BY contribution_id LIMIT $2",
-            )
+        self.all(sql!(
+            "SELECT contribution_id, project_id, attempts, submission FROM outbox
+             WHERE contribution_id > $1 ORDER BY contribution_id LIMIT $2",
             // The empty text sorts before every id.
-            .bind(after.map(|id| id.to_string()).unwrap_or_default())
-            .bind(i64::from(limit))
-            .fetch_all(self.readers())
-            .await?
-            .iter()
-            .map(due)
-            .collect()
-        })
+            after.map(|id| id.to_string()).unwrap_or_default(),
+            limit,
+        ))
         .await
     }
 
     /// Records that submissions were appended again. Submissions that were closed meanwhile are skipped.
     pub async fn contributions_swept(&self, swept: Vec<Swept>) -> Result<(), Error> {
-        self.write_aside(move |cx| {
-            Box::pin(async move {
-                // One transaction for all, since a sync of the disk costs more than many rows.
-                for Swept { id, next_sweep } in swept {
-                    sqlx::query(
-                        "UPDATE outbox SET attempts = attempts + 1, next_sweep = $2 WHERE contribution_id = $1",
-                    )
-                    .bind(id.to_string())
-                    .bind(next_sweep.micros())
-                    .execute(&mut *cx)
-                    .await?;
-                    // Contributions that waited for the end of a pause are submitted now. Other waits are ended by the
-                    // worker.
-                    sqlx::query(
-                        "UPDATE contributions SET status = 'submitted', waiting_reason = NULL, resumes_after = NULL
-                         WHERE id = $1 AND status = 'waiting' AND waiting_reason = 'paused'",
-                    )
-                    .bind(id.to_string())
-                    .execute(&mut *cx)
-                    .await?;
-                }
-                Ok(Change::Keep(()))
-            })
-        })
+        self.write_aside(tx!(async move |cx| {
+            // One transaction for all, since a sync of the disk costs more than many rows.
+            for Swept { id, next_sweep } in swept {
+                sql!(
+                    "UPDATE outbox SET attempts = attempts + 1, next_sweep = $2 WHERE contribution_id = $1",
+                    id,
+                    next_sweep
+                )
+                .run(cx)
+                .await?;
+                // Contributions that waited for the end of a pause are submitted now. Other waits are ended by the
+                // worker.
+                sql!(
+                    "UPDATE contributions SET status = 'submitted', waiting_reason = NULL, resumes_after = NULL
+                     WHERE id = $1 AND status = 'waiting' AND waiting_reason = 'paused'",
+                    id
+                )
+                .run(cx)
+                .await?;
+            }
+            Ok(Change::Keep(()))
+        }))
         .await
     }
 
     /// Returns the size of the outbox. The cost grows with the number of open contributions, not with their size.
     pub async fn open_count_and_bytes(&self) -> Result<Outbox, Error> {
-        self.read(async {
-            let row = sqlx::query(
-                "SELECT COUNT(*) AS open_count, CAST(COALESCE(SUM(byte_count), 0) AS BIGINT) AS byte_count FROM outbox",
-            )
-            .fetch_one(self.readers())
-            .await?;
-            Ok(Outbox {
-                open: row.number("open_count")?,
-                bytes: row.number("byte_count")?,
-            })
-        })
+        self.one(sql!(
+            "SELECT COUNT(*) AS open_count, CAST(COALESCE(SUM(byte_count), 0) AS BIGINT) AS byte_count FROM outbox"
+        ))
         .await
     }
 }
@@ -147,25 +127,24 @@ pub(crate) async fn insert(
     submission: Vec<u8>,
     next_sweep: Timestamp,
 ) -> Result<(), Error> {
-    sqlx::query(
+    sql!(
         "INSERT INTO outbox (contribution_id, project_id, attempts, next_sweep, byte_count, submission)
          VALUES ($1, $2, 0, $3, $4, $5)",
+        id,
+        project,
+        next_sweep,
+        length(&submission),
+        submission
     )
-    .bind(id.to_string())
-    .bind(project.to_string())
-    .bind(next_sweep.micros())
-    .bind(length(&submission))
-    .bind(submission)
-    .execute(cx)
+    .run(cx)
     .await?;
     Ok(())
 }
 
 /// Removes the submission of a decided contribution from the outbox.
 pub(crate) async fn remove(cx: &mut AnyConnection, id: ContributionId) -> Result<(), Error> {
-    sqlx::query("DELETE FROM outbox WHERE contribution_id = $1")
-        .bind(id.to_string())
-        .execute(cx)
+    sql!("DELETE FROM outbox WHERE contribution_id = $1", id)
+        .run(cx)
         .await?;
     Ok(())
 }
@@ -176,30 +155,25 @@ pub(crate) async fn reschedule(
     id: ContributionId,
     next_sweep: Timestamp,
 ) -> Result<bool, Error> {
-    let updated = sqlx::query("UPDATE outbox SET attempts = 0, next_sweep = $2 WHERE contribution_id = $1")
-        .bind(id.to_string())
-        .bind(next_sweep.micros())
-        .execute(cx)
-        .await?;
+    let updated = sql!(
+        "UPDATE outbox SET attempts = 0, next_sweep = $2 WHERE contribution_id = $1",
+        id,
+        next_sweep
+    )
+    .run(cx)
+    .await?;
     // An outcome may have removed the submission meanwhile.
-    Ok(updated.rows_affected() > 0)
+    Ok(updated > 0)
 }
 
 /// Makes every open submission of a project due at once, and counts their attempts anew.
 pub(crate) async fn hurry(cx: &mut AnyConnection, project: DatasetId, now: Timestamp) -> Result<(), Error> {
-    sqlx::query("UPDATE outbox SET attempts = 0, next_sweep = $2 WHERE project_id = $1")
-        .bind(project.to_string())
-        .bind(now.micros())
-        .execute(cx)
-        .await?;
+    sql!(
+        "UPDATE outbox SET attempts = 0, next_sweep = $2 WHERE project_id = $1",
+        project,
+        now
+    )
+    .run(cx)
+    .await?;
     Ok(())
-}
-
-fn due(row: &AnyRow) -> Result<Due, Error> {
-    Ok(Due {
-        id: row.parsed("contribution_id")?,
-        project: row.parsed("project_id")?,
-        submission: row.value("submission")?,
-        attempts: row.number("attempts")?,
-    })
 }

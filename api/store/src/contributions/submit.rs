@@ -13,6 +13,7 @@ use types::{AgentId, ContributionId, DatasetId, OperatorId, Timestamp, fault};
 use super::outbox;
 use crate::allowances::{self, Allowance};
 use crate::call_keys;
+use crate::query::{sql, tx};
 use crate::row::{Columns, texts};
 use crate::writer::Change;
 use crate::{Error, Store};
@@ -110,36 +111,34 @@ impl Store {
             ),
         ])?;
         let outcome = self
-            .write_aside(move |cx| {
-                Box::pin(async move {
-                    // The key comes first: a replay is answered even if the project has closed
-                    // since.
-                    if let Some(idempotency) = &new.idempotency
-                        && let Some(earlier) = key_claim(cx, &new, idempotency).await?
-                    {
-                        return Ok(Change::Undo((earlier, None)));
+            .write_aside(tx!(async move |cx| {
+                // The key comes first: a replay is answered even if the project has closed
+                // since.
+                if let Some(idempotency) = &new.idempotency
+                    && let Some(earlier) = key_claim(cx, &new, idempotency).await?
+                {
+                    return Ok(Change::Undo((earlier, None)));
+                }
+                // The insertion itself checks that the project is open, so a pause that
+                // commits first is respected.
+                if !insert(cx, &new).await? {
+                    let status = project_status(cx, new.project).await?;
+                    return Ok(Change::Undo((SubmitOutcome::NotOpen { status }, None)));
+                }
+                let used = match new.allowance {
+                    None => None,
+                    Some(allowance) => {
+                        let used = allowances::spend(cx, new.operator, AllowanceKind::Contribution, allowance);
+                        let Some(used) = used.await? else {
+                            return Ok(Change::Undo((SubmitOutcome::AllowanceSpent, None)));
+                        };
+                        Some(used)
                     }
-                    // The insertion itself checks that the project is open, so a pause that
-                    // commits first is respected.
-                    if !insert(cx, &new).await? {
-                        let status = project_status(cx, new.project).await?;
-                        return Ok(Change::Undo((SubmitOutcome::NotOpen { status }, None)));
-                    }
-                    let used = match new.allowance {
-                        None => None,
-                        Some(allowance) => {
-                            let used = allowances::spend(cx, new.operator, AllowanceKind::Contribution, allowance);
-                            let Some(used) = used.await? else {
-                                return Ok(Change::Undo((SubmitOutcome::AllowanceSpent, None)));
-                            };
-                            Some(used)
-                        }
-                    };
-                    outbox::insert(cx, new.id, new.project, new.submission, new.first_sweep).await?;
-                    fault::point("ack.rows");
-                    Ok(Change::Keep((SubmitOutcome::Submitted, used)))
-                })
-            })
+                };
+                outbox::insert(cx, new.id, new.project, new.submission, new.first_sweep).await?;
+                fault::point("ack.rows");
+                Ok(Change::Keep((SubmitOutcome::Submitted, used)))
+            }))
             .await?;
         // This crash point is only reached after a durable commit.
         if outcome.0 == SubmitOutcome::Submitted {
@@ -155,15 +154,15 @@ impl Store {
             return Ok(None);
         };
         self.read(async {
-            sqlx::query(
+            sql!(
                 "SELECT body_hash, contribution_id FROM idempotency_keys
                  WHERE agent_id = $1 AND project_id = $2 AND idempotency_key = $3 AND created_at > $4",
+                new.agent,
+                new.project,
+                idempotency.key.as_str(),
+                new.now.minus(idempotency.window)
             )
-            .bind(new.agent.to_string())
-            .bind(new.project.to_string())
-            .bind(idempotency.key.as_str())
-            .bind(new.now.minus(idempotency.window).micros())
-            .fetch_optional(self.readers())
+            .row_if_any(&mut self.readers())
             .await?
             .map(|row| used_for(&row, idempotency))
             .transpose()
@@ -174,25 +173,23 @@ impl Store {
     /// Deletes up to `limit` idempotency keys of contributions that were stored before `before`, and as many of other
     /// calls, and returns their number.
     pub async fn idempotency_prune(&self, before: Timestamp, limit: u32) -> Result<u64, Error> {
-        self.write_aside(move |cx| {
-            Box::pin(async move {
-                // The age is checked twice: a key that is claimed again between the selection
-                // and the deletion is no longer old.
-                let deleted = sqlx::query(
-                    "DELETE FROM idempotency_keys
-                     WHERE (agent_id, project_id, idempotency_key) IN
-                           (SELECT agent_id, project_id, idempotency_key FROM idempotency_keys
-                            WHERE created_at < $1 ORDER BY created_at LIMIT $2)
-                       AND created_at < $1",
-                )
-                .bind(before.micros())
-                .bind(i64::from(limit))
-                .execute(&mut *cx)
-                .await?;
-                let of_calls = call_keys::prune(cx, before, limit).await?;
-                Ok(Change::Keep(deleted.rows_affected() + of_calls))
-            })
-        })
+        self.write_aside(tx!(async move |cx| {
+            // The age is checked twice: a key that is claimed again between the selection
+            // and the deletion is no longer old.
+            let deleted = sql!(
+                "DELETE FROM idempotency_keys
+                 WHERE (agent_id, project_id, idempotency_key) IN
+                       (SELECT agent_id, project_id, idempotency_key FROM idempotency_keys
+                        WHERE created_at < $1 ORDER BY created_at LIMIT $2)
+                   AND created_at < $1",
+                before,
+                limit
+            )
+            .run(cx)
+            .await?;
+            let of_calls = call_keys::prune(cx, before, limit).await?;
+            Ok(Change::Keep(deleted + of_calls))
+        }))
         .await
     }
 }
@@ -206,35 +203,35 @@ async fn key_claim(
     new: &NewContribution,
     idempotency: &Idempotency,
 ) -> Result<Option<SubmitOutcome>, Error> {
-    let claimed = sqlx::query(
+    let claimed = sql!(
         "INSERT INTO idempotency_keys (agent_id, project_id, idempotency_key, body_hash, contribution_id, created_at)
          VALUES ($1, $2, $3, $4, $5, $6)
          ON CONFLICT (agent_id, project_id, idempotency_key) DO UPDATE
          SET body_hash = excluded.body_hash, contribution_id = excluded.contribution_id,
              created_at = excluded.created_at
          WHERE idempotency_keys.created_at <= $7",
+        new.agent,
+        new.project,
+        idempotency.key.as_str(),
+        idempotency.body_hash,
+        new.id,
+        new.now,
+        new.now.minus(idempotency.window)
     )
-    .bind(new.agent.to_string())
-    .bind(new.project.to_string())
-    .bind(idempotency.key.as_str())
-    .bind(idempotency.body_hash.to_vec())
-    .bind(new.id.to_string())
-    .bind(new.now.micros())
-    .bind(new.now.minus(idempotency.window).micros())
-    .execute(&mut *cx)
+    .run(cx)
     .await?;
     // The key was free, or its window is over.
-    if claimed.rows_affected() > 0 {
+    if claimed > 0 {
         return Ok(None);
     }
-    let row = sqlx::query(
+    let row = sql!(
         "SELECT body_hash, contribution_id FROM idempotency_keys
          WHERE agent_id = $1 AND project_id = $2 AND idempotency_key = $3",
+        new.agent,
+        new.project,
+        idempotency.key.as_str()
     )
-    .bind(new.agent.to_string())
-    .bind(new.project.to_string())
-    .bind(idempotency.key.as_str())
-    .fetch_one(&mut *cx)
+    .row(cx)
     .await?;
     Ok(Some(used_for(&row, idempotency)?))
 }
@@ -243,48 +240,47 @@ async fn key_claim(
 fn used_for(row: &AnyRow, idempotency: &Idempotency) -> Result<SubmitOutcome, Error> {
     // The same key with another body is a mistake of the caller, not a repetition.
     Ok(if row.value::<&[u8]>("body_hash")? == idempotency.body_hash {
-        SubmitOutcome::Replayed(row.parsed("contribution_id")?)
+        SubmitOutcome::Replayed(row.get("contribution_id")?)
     } else {
         SubmitOutcome::KeyReused
     })
 }
 
 pub(crate) async fn project_status(cx: &mut AnyConnection, id: DatasetId) -> Result<ProjectStatus, Error> {
-    sqlx::query("SELECT status FROM projects WHERE id = $1")
-        .bind(id.to_string())
-        .fetch_optional(cx)
+    sql!("SELECT status FROM projects WHERE id = $1", id)
+        .row_if_any(cx)
         .await?
         .ok_or_else(|| Error::Missing {
             what: "project",
             id: id.to_string(),
         })?
-        .parsed("status")
+        .get("status")
 }
 
 /// Inserts the row if its project is open. Returns false if it is not.
 pub(crate) async fn insert(cx: &mut AnyConnection, new: &NewContribution) -> Result<bool, Error> {
-    let inserted = sqlx::query(
+    let inserted = sql!(
         "INSERT INTO contributions
              (id, project_id, agent_id, operator_id, source_declaration, row_count, private, submitted_at, status,
               waiting_reason, generation)
          SELECT $1, projects.id, $3, $4, $5, $6, $7, $8, $9, $10, 0 FROM projects
          WHERE projects.id = $2 AND projects.status = 'open'",
+        new.id,
+        new.project,
+        new.agent,
+        new.operator,
+        new.source_declaration.as_deref(),
+        new.rows,
+        new.private,
+        new.now,
+        if new.paused {
+            ContributionStatus::Waiting.as_str()
+        } else {
+            ContributionStatus::Submitted.as_str()
+        },
+        new.paused.then_some("paused")
     )
-    .bind(new.id.to_string())
-    .bind(new.project.to_string())
-    .bind(new.agent.to_string())
-    .bind(new.operator.to_string())
-    .bind(new.source_declaration.as_deref())
-    .bind(i64::from(new.rows))
-    .bind(i64::from(new.private))
-    .bind(new.now.micros())
-    .bind(if new.paused {
-        ContributionStatus::Waiting.as_str()
-    } else {
-        ContributionStatus::Submitted.as_str()
-    })
-    .bind(new.paused.then_some("paused"))
-    .execute(&mut *cx)
+    .run(cx)
     .await?;
-    Ok(inserted.rows_affected() > 0)
+    Ok(inserted > 0)
 }

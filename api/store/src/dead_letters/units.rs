@@ -5,6 +5,7 @@ use types::vocabulary::{AllowanceKind, UnitStatus};
 use types::{Timestamp, UnitId};
 
 use super::{Replay, UNPROCESSABLE};
+use crate::query::sql;
 use crate::row::{Columns, length};
 use crate::writer::Change;
 use crate::{Error, allowances, knowledge};
@@ -42,16 +43,15 @@ pub(super) async fn reopen(
     renew: impl FnOnce(&[u8], u32) -> Option<Vec<u8>> + Send,
     now: Timestamp,
 ) -> Result<Change<Replay>, Error> {
-    let found = sqlx::query("SELECT chain_id FROM units WHERE id = $1")
-        .bind(unit.to_string())
-        .fetch_optional(&mut *cx)
+    let found = sql!("SELECT chain_id FROM units WHERE id = $1", unit)
+        .row_if_any(cx)
         .await?;
     let Some(found) = found else {
         return Ok(Change::Undo(Replay::NoContribution));
     };
     // The chain comes first, as in every change of a unit. An outcome that is being applied is waited for.
-    knowledge::lock(cx, found.parsed("chain_id")?).await?;
-    let reopened = sqlx::query(
+    knowledge::lock(cx, found.get("chain_id")?).await?;
+    let reopened = sql!(
         "UPDATE units
          SET generation = generation + 1, status = 'queued', decided_at = NULL, reject_code = NULL,
              reject_message = NULL, accuracy = NULL, novelty = NULL, reproducibility = NULL, specificity = NULL,
@@ -65,49 +65,50 @@ pub(super) async fn reopen(
            AND NOT EXISTS (SELECT 1 FROM chains WHERE chains.id = units.chain_id
                            AND (retired_at IS NOT NULL OR erased_at IS NOT NULL))
          RETURNING generation, operator_id, submitted_at",
+        unit,
+        UNPROCESSABLE
     )
-    .bind(unit.to_string())
-    .bind(UNPROCESSABLE)
-    .fetch_optional(&mut *cx)
+    .row_if_any(cx)
     .await?;
     if let Some(row) = reopened {
-        let generation = row.number("generation")?;
+        let generation = row.get("generation")?;
         // Undoing the change restores the rejection and the letter.
         let Some(submission) = renew(payload, generation) else {
             return Ok(Change::Undo(Replay::Unreadable));
         };
         // The place in the day's allowance that the rejection freed is taken again, even if others used it up.
-        let (operator, day) = (row.value::<&str>("operator_id")?, row.time("submitted_at")?.day());
+        let (operator, day) = (
+            row.value::<&str>("operator_id")?,
+            row.get::<Timestamp>("submitted_at")?.day(),
+        );
         allowances::take_back(cx, operator, AllowanceKind::Knowledge, day).await?;
-        sqlx::query(
+        sql!(
             "INSERT INTO unit_outbox (unit_id, attempts, next_sweep, byte_count, submission)
              VALUES ($1, 0, $2, $3, $4)",
+            unit,
+            now,
+            length(&submission),
+            submission
         )
-        .bind(unit.to_string())
-        .bind(now.micros())
-        .bind(length(&submission))
-        .bind(submission)
-        .execute(&mut *cx)
+        .run(cx)
         .await?;
         return Ok(Change::Keep(Replay::Unit(UnitReplay::Reopened { unit, generation })));
     }
-    let requeued = sqlx::query("UPDATE unit_outbox SET attempts = 0, next_sweep = $2 WHERE unit_id = $1")
-        .bind(unit.to_string())
-        .bind(now.micros())
-        .execute(&mut *cx)
-        .await?;
-    if requeued.rows_affected() > 0 {
+    let requeued = sql!(
+        "UPDATE unit_outbox SET attempts = 0, next_sweep = $2 WHERE unit_id = $1",
+        unit,
+        now
+    )
+    .run(cx)
+    .await?;
+    if requeued > 0 {
         // Its rejection may still be on its way, and the letter will be needed to reopen it then.
-        sqlx::query("UPDATE dead_letters SET replayed_at = NULL WHERE id = $1")
-            .bind(letter)
-            .execute(&mut *cx)
+        sql!("UPDATE dead_letters SET replayed_at = NULL WHERE id = $1", letter)
+            .run(cx)
             .await?;
         return Ok(Change::Keep(Replay::Unit(UnitReplay::Requeued { unit })));
     }
-    let row = sqlx::query("SELECT status FROM units WHERE id = $1")
-        .bind(unit.to_string())
-        .fetch_one(cx)
-        .await?;
-    let status = row.parsed("status")?;
+    let row = sql!("SELECT status FROM units WHERE id = $1", unit).row(cx).await?;
+    let status = row.get("status")?;
     Ok(Change::Undo(Replay::Unit(UnitReplay::Decided { unit, status })))
 }

@@ -8,6 +8,7 @@ use types::{Timestamp, UnitId};
 use super::outbox::remove;
 use super::{Chain, Knowledge, lock};
 use crate::Error;
+use crate::query::{sql, tx};
 use crate::row::Columns;
 use crate::writer::Change;
 use crate::{money, service_state};
@@ -55,44 +56,45 @@ impl Knowledge<'_> {
         window: Duration,
     ) -> Result<PriceChanged, Error> {
         self.0
-            .write(move |cx| {
-                Box::pin(async move {
-                    let old = lock(cx, chain).await?.ok_or_else(|| missing(chain))?;
-                    let open =
-                        sqlx::query("SELECT id FROM units WHERE chain_id = $1 AND status IN ('queued', 'waiting')")
-                            .bind(chain.to_string())
-                            .fetch_optional(&mut *cx)
-                            .await?;
-                    let is_over = old.retired_at.is_some() || old.taken_down.is_some();
-                    if is_over || (old.latest.is_none() && open.is_none()) {
-                        return Ok(Change::Undo(PriceChanged::NotPublished));
-                    }
-                    // Before the window is looked at: repeating a call that succeeded must not be
-                    // refused as too soon.
-                    if old.price_micro == price_micro {
-                        return Ok(Change::Undo(PriceChanged::Changed(Box::new(old))));
-                    }
-                    let allowed_at = old.price_changed_at.map(|changed_at| changed_at.plus(window));
-                    if let Some(allowed_at) = allowed_at.filter(|allowed_at| *allowed_at > now) {
-                        return Ok(Change::Undo(PriceChanged::TooSoon {
-                            retry_after: allowed_at.since(now),
-                        }));
-                    }
-                    sqlx::query("UPDATE chains SET price_micro = $2, price_changed_at = $3 WHERE id = $1")
-                        .bind(chain.to_string())
-                        .bind(price_micro)
-                        .bind(now.micros())
-                        .execute(&mut *cx)
-                        .await?;
-                    money::price_set(cx, ItemKind::Unit, &chain.to_string(), price_micro, now).await?;
-                    service_state::search_changed(cx, ItemKind::Unit, &chain.to_string(), now).await?;
-                    Ok(Change::Keep(PriceChanged::Changed(Box::new(Chain {
-                        price_micro,
-                        price_changed_at: Some(now),
-                        ..old
-                    }))))
-                })
-            })
+            .write(tx!(async move |cx| {
+                let old = lock(cx, chain).await?.ok_or_else(|| missing(chain))?;
+                let open = sql!(
+                    "SELECT id FROM units WHERE chain_id = $1 AND status IN ('queued', 'waiting')",
+                    chain
+                )
+                .row_if_any(cx)
+                .await?;
+                let is_over = old.retired_at.is_some() || old.taken_down.is_some();
+                if is_over || (old.latest.is_none() && open.is_none()) {
+                    return Ok(Change::Undo(PriceChanged::NotPublished));
+                }
+                // Before the window is looked at: repeating a call that succeeded must not be
+                // refused as too soon.
+                if old.price_micro == price_micro {
+                    return Ok(Change::Undo(PriceChanged::Changed(Box::new(old))));
+                }
+                let allowed_at = old.price_changed_at.map(|changed_at| changed_at.plus(window));
+                if let Some(allowed_at) = allowed_at.filter(|allowed_at| *allowed_at > now) {
+                    return Ok(Change::Undo(PriceChanged::TooSoon {
+                        retry_after: allowed_at.since(now),
+                    }));
+                }
+                sql!(
+                    "UPDATE chains SET price_micro = $2, price_changed_at = $3 WHERE id = $1",
+                    chain,
+                    price_micro,
+                    now
+                )
+                .run(cx)
+                .await?;
+                money::price_set(cx, ItemKind::Unit, &chain.to_string(), price_micro, now).await?;
+                service_state::search_changed(cx, ItemKind::Unit, &chain.to_string(), now).await?;
+                Ok(Change::Keep(PriceChanged::Changed(Box::new(Chain {
+                    price_micro,
+                    price_changed_at: Some(now),
+                    ..old
+                }))))
+            }))
             .await
     }
 
@@ -102,45 +104,39 @@ impl Knowledge<'_> {
     /// [`Error::Missing`] if the chain does not exist.
     pub async fn retire(&self, chain: UnitId, unit: UnitId, now: Timestamp) -> Result<UnitRetired, Error> {
         self.0
-            .write(move |cx| {
-                Box::pin(async move {
-                    let old = lock(cx, chain).await?.ok_or_else(|| missing(chain))?;
-                    let row = sqlx::query("SELECT status FROM units WHERE id = $1 AND chain_id = $2")
-                        .bind(unit.to_string())
-                        .bind(chain.to_string())
-                        .fetch_optional(&mut *cx)
-                        .await?
-                        .ok_or_else(|| missing(unit))?;
-                    let status: UnitStatus = row.parsed("status")?;
-                    if old.retired_at.is_some() || old.taken_down.is_some() {
-                        return Ok(Change::Undo(UnitRetired::NotPublished));
+            .write(tx!(async move |cx| {
+                let old = lock(cx, chain).await?.ok_or_else(|| missing(chain))?;
+                let row = sql!("SELECT status FROM units WHERE id = $1 AND chain_id = $2", unit, chain)
+                    .row_if_any(cx)
+                    .await?
+                    .ok_or_else(|| missing(unit))?;
+                let status: UnitStatus = row.get("status")?;
+                if old.retired_at.is_some() || old.taken_down.is_some() {
+                    return Ok(Change::Undo(UnitRetired::NotPublished));
+                }
+                // Only the latest version is retired, and with it the unit. An older page is told
+                // which one that is.
+                match (status, old.latest) {
+                    (UnitStatus::Published, _) => {}
+                    (UnitStatus::Superseded, Some(latest)) => {
+                        return Ok(Change::Undo(UnitRetired::NotLatest { latest }));
                     }
-                    // Only the latest version is retired, and with it the unit. An older page is told
-                    // which one that is.
-                    match (status, old.latest) {
-                        (UnitStatus::Published, _) => {}
-                        (UnitStatus::Superseded, Some(latest)) => {
-                            return Ok(Change::Undo(UnitRetired::NotLatest { latest }));
-                        }
-                        _ => return Ok(Change::Undo(UnitRetired::NotPublished)),
-                    }
-                    sqlx::query("UPDATE chains SET retired_at = $2 WHERE id = $1")
-                        .bind(chain.to_string())
-                        .bind(now.micros())
-                        .execute(&mut *cx)
-                        .await?;
-                    close_open(
-                        cx,
-                        chain,
-                        "chain_retired",
-                        "The unit was retired while the revision was being judged.",
-                        now,
-                    )
+                    _ => return Ok(Change::Undo(UnitRetired::NotPublished)),
+                }
+                sql!("UPDATE chains SET retired_at = $2 WHERE id = $1", chain, now)
+                    .run(cx)
                     .await?;
-                    service_state::search_changed(cx, ItemKind::Unit, &chain.to_string(), now).await?;
-                    Ok(Change::Keep(UnitRetired::Retired))
-                })
-            })
+                close_open(
+                    cx,
+                    chain,
+                    "chain_retired",
+                    "The unit was retired while the revision was being judged.",
+                    now,
+                )
+                .await?;
+                service_state::search_changed(cx, ItemKind::Unit, &chain.to_string(), now).await?;
+                Ok(Change::Keep(UnitRetired::Retired))
+            }))
             .await
     }
 }
@@ -155,15 +151,13 @@ impl Knowledge<'_> {
         now: Timestamp,
     ) -> Result<bool, Error> {
         self.0
-            .write(move |cx| {
-                Box::pin(async move {
-                    Ok(if hide(cx, chain, reason, now).await? {
-                        Change::Keep(true)
-                    } else {
-                        Change::Undo(false)
-                    })
+            .write(tx!(async move |cx| {
+                Ok(if hide(cx, chain, reason, now).await? {
+                    Change::Keep(true)
+                } else {
+                    Change::Undo(false)
                 })
-            })
+            }))
             .await
     }
 }
@@ -184,12 +178,14 @@ pub(crate) async fn hide(
     }
     // Another reason does not change when the unit was hidden.
     let at = reason.map(|_| old.taken_down.map_or(now, |(at, _)| at));
-    sqlx::query("UPDATE chains SET taken_down_at = $2, taken_down_reason = $3 WHERE id = $1")
-        .bind(chain.to_string())
-        .bind(at.map(Timestamp::micros))
-        .bind(reason.map(TakedownReason::as_str))
-        .execute(&mut *cx)
-        .await?;
+    sql!(
+        "UPDATE chains SET taken_down_at = $2, taken_down_reason = $3 WHERE id = $1",
+        chain,
+        at,
+        reason.map(TakedownReason::as_str)
+    )
+    .run(cx)
+    .await?;
     service_state::search_changed(cx, ItemKind::Unit, &chain.to_string(), now).await?;
     Ok(true)
 }
@@ -202,17 +198,17 @@ pub(super) async fn close_open(
     message: &'static str,
     now: Timestamp,
 ) -> Result<(), Error> {
-    let closed = sqlx::query(
+    let closed = sql!(
         "UPDATE units
          SET status = 'rejected', decided_at = $2, reject_code = $3, reject_message = $4, waiting_reason = NULL,
              resumes_after = NULL
          WHERE chain_id = $1 AND status IN ('queued', 'waiting') RETURNING id",
+        chain,
+        now,
+        code,
+        message
     )
-    .bind(chain.to_string())
-    .bind(now.micros())
-    .bind(code)
-    .bind(message)
-    .fetch_optional(&mut *cx)
+    .row_if_any(cx)
     .await?;
     if let Some(row) = closed {
         remove(cx, row.value("id")?).await?;

@@ -3,11 +3,11 @@
 //!
 //! Invariant: read only, and every answer has a bound.
 
-use sqlx::any::AnyRow;
 use types::{Timestamp, UnitId};
 
 use super::Knowledge;
-use crate::row::{Columns, bytes};
+use crate::query::{sql, text};
+use crate::row::{Columns, Row as _, row};
 use crate::{Error, Store};
 
 /// A contradiction between rows.
@@ -19,19 +19,21 @@ pub struct KnowledgeFault {
     pub subject: String,
 }
 
-/// A published or superseded version, as the platform table must have it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PublishedEntry {
-    /// Id of the version.
-    pub id: UnitId,
-    /// Chain of the version.
-    pub chain: UnitId,
-    /// Hash of the normalised text.
-    pub text_hash: [u8; 32],
-    /// Total of the scores.
-    pub total: u32,
-    /// Time of the publication.
-    pub published_at: Timestamp,
+row! {
+    /// A published or superseded version, as the platform table must have it.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct PublishedEntry {
+        /// Id of the version.
+        pub id: UnitId,
+        /// Chain of the version.
+        pub chain: UnitId = "chain_id",
+        /// Hash of the normalised text.
+        pub text_hash: [u8; 32],
+        /// Total of the scores.
+        pub total: u32,
+        /// Time of the publication.
+        pub published_at: Timestamp,
+    }
 }
 
 /// Rules with the statement that finds what breaks each. Every statement returns ids as `subject`.
@@ -160,19 +162,16 @@ impl Knowledge<'_> {
     /// Returns a page of the versions that were ever published, by id: those after `after`, or the first.
     pub async fn ever_published(&self, after: Option<UnitId>, limit: u32) -> Result<Vec<PublishedEntry>, Error> {
         self.0
-            .read(async {
-                sqlx::query(
-                    "SELECT id, chain_id, text_hash, total, published_at FROM units
-                     WHERE number IS NOT NULL AND id > $1 ORDER BY id LIMIT $2",
-                )
-                .bind(after.map(|id| id.to_string()).unwrap_or_default())
-                .bind(i64::from(limit))
-                .fetch_all(self.0.readers())
-                .await?
-                .iter()
-                .map(published)
-                .collect()
-            })
+            .all(sql!(
+                text!(
+                    "SELECT ",
+                    PublishedEntry::COLUMNS,
+                    " FROM units
+                     WHERE number IS NOT NULL AND id > $1 ORDER BY id LIMIT $2"
+                ),
+                after.map(|id| id.to_string()).unwrap_or_default(),
+                limit
+            ))
             .await
     }
 }
@@ -187,26 +186,15 @@ pub(crate) async fn broken(
     for &(rule, select) in rules {
         let text = format!("SELECT subject FROM ({select}) AS broken ORDER BY subject LIMIT $1");
         let found = store.read(async {
-            let rows = sqlx::query(sqlx::AssertSqlSafe(text))
-                .bind(i64::from(limit))
-                .fetch_all(store.readers())
+            let rows = sql!(sqlx::AssertSqlSafe(text), limit)
+                .rows(&mut store.readers())
                 .await?;
             rows.iter()
-                .map(|row| row.value::<String>("subject"))
+                .map(|row| row.get::<String>("subject"))
                 .collect::<Result<Vec<_>, _>>()
         });
         let found = found.await?;
         faults.extend(found.into_iter().map(|subject| KnowledgeFault { rule, subject }));
     }
     Ok(faults)
-}
-
-fn published(row: &AnyRow) -> Result<PublishedEntry, Error> {
-    Ok(PublishedEntry {
-        id: row.parsed("id")?,
-        chain: row.parsed("chain_id")?,
-        text_hash: bytes("text_hash", row.value("text_hash")?)?,
-        total: row.number("total")?,
-        published_at: row.time("published_at")?,
-    })
 }

@@ -11,6 +11,7 @@ use types::{Timestamp, UnitId};
 
 use super::changes::close_open;
 use super::{Knowledge, lock};
+use crate::query::{sql, tx};
 use crate::row::Columns;
 use crate::service_state;
 use crate::writer::Change;
@@ -29,22 +30,20 @@ impl Knowledge<'_> {
     pub async fn erase(&self, chain: UnitId, now: Timestamp) -> Result<bool, Error> {
         let engine = self.0.engine();
         self.0
-            .write(move |cx| {
-                Box::pin(async move {
-                    let Some(old) = lock(cx, chain).await? else {
-                        return Ok(Change::Undo(false));
-                    };
-                    if old.erased_at.is_some() {
-                        return Ok(Change::Undo(false));
-                    }
-                    scrub::overwrite(cx, engine, true).await?;
-                    let blanked = blank(cx, chain, now).await;
-                    // Also after a failure, or every later change of this connection would write more.
-                    scrub::overwrite(cx, engine, false).await?;
-                    blanked?;
-                    Ok(Change::Keep(true))
-                })
-            })
+            .write(tx!(async move |cx| {
+                let Some(old) = lock(cx, chain).await? else {
+                    return Ok(Change::Undo(false));
+                };
+                if old.erased_at.is_some() {
+                    return Ok(Change::Undo(false));
+                }
+                scrub::overwrite(cx, engine, true).await?;
+                let blanked = blank(cx, chain, now).await;
+                // Also after a failure, or every later change of this connection would write more.
+                scrub::overwrite(cx, engine, false).await?;
+                blanked?;
+                Ok(Change::Keep(true))
+            }))
             .await
     }
 
@@ -52,14 +51,14 @@ impl Knowledge<'_> {
     pub async fn erased_versions(&self) -> Result<HashSet<UnitId>, Error> {
         self.0
             .read(async {
-                sqlx::query(
+                sql!(
                     "SELECT units.id AS id FROM units JOIN chains ON chains.id = units.chain_id
-                     WHERE chains.erased_at IS NOT NULL",
+                     WHERE chains.erased_at IS NOT NULL"
                 )
-                .fetch_all(self.0.readers())
+                .rows(&mut self.0.readers())
                 .await?
                 .iter()
-                .map(|row| row.parsed("id"))
+                .map(|row| row.get("id"))
                 .collect()
             })
             .await
@@ -84,19 +83,19 @@ async fn blank(cx: &mut AnyConnection, chain: UnitId, now: Timestamp) -> Result<
         "UPDATE units SET title = '', body = '', source_declaration = '' WHERE chain_id = $1",
         "UPDATE unit_ratings SET comment = '' WHERE chain_id = $1 AND comment IS NOT NULL",
         "UPDATE unit_validations SET detail = '' WHERE unit_id IN
-             (SELECT id FROM units WHERE chain_id = $1)",
+         (SELECT id FROM units WHERE chain_id = $1)",
         "DELETE FROM unit_vectors WHERE version_id IN (SELECT id FROM units WHERE chain_id = $1)",
     ] {
-        sqlx::query(text).bind(chain.to_string()).execute(&mut *cx).await?;
+        sql!(text, chain).run(cx).await?;
     }
-    sqlx::query(
+    sql!(
         "UPDATE chains SET erased_at = $2, taken_down_at = COALESCE(taken_down_at, $2),
                 taken_down_reason = COALESCE(taken_down_reason, 'other')
          WHERE id = $1",
+        chain,
+        now
     )
-    .bind(chain.to_string())
-    .bind(now.micros())
-    .execute(&mut *cx)
+    .run(cx)
     .await?;
     forget_prints(cx, chain.to_string(), now).await?;
     service_state::search_changed(cx, ItemKind::Unit, &chain.to_string(), now).await?;
@@ -106,12 +105,12 @@ async fn blank(cx: &mut AnyConnection, chain: UnitId, now: Timestamp) -> Result<
 /// Adds the job after an outcome that changed nothing, if the unit was erased: its worker may have put prints after the
 /// first job looked.
 pub(super) async fn forget_late_prints(cx: &mut AnyConnection, version: UnitId, at: Timestamp) -> Result<(), Error> {
-    let erased = sqlx::query(
+    let erased = sql!(
         "SELECT units.id FROM units JOIN chains ON chains.id = units.chain_id
          WHERE units.id = $1 AND chains.erased_at IS NOT NULL",
+        version
     )
-    .bind(version.to_string())
-    .fetch_optional(&mut *cx)
+    .row_if_any(cx)
     .await?;
     if erased.is_some() {
         // Each such outcome has a job of its own: one that runs already may have looked too early.

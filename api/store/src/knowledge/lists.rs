@@ -7,42 +7,42 @@ use types::{OperatorId, Timestamp, UnitId};
 
 use super::{Knowledge, UNIT, Unit, unit};
 use crate::Error;
-use crate::row::{Columns, json};
+use crate::query::{sql, text};
+use crate::row::{Columns, Row as _, json, row};
 
-/// A version in the list of a unit.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct VersionLine {
-    /// Id of the version.
-    pub id: UnitId,
-    /// Number among the published versions.
-    pub number: Option<u32>,
-    /// Status as stored.
-    pub status: UnitStatus,
-    /// Total of the scores.
-    pub total: Option<u32>,
-    /// Time of the acknowledgement.
-    pub submitted_at: Timestamp,
-    /// Time of the decision.
-    pub decided_at: Option<Timestamp>,
+row! {
+    /// A version in the list of a unit.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct VersionLine {
+        /// Id of the version.
+        pub id: UnitId,
+        /// Number among the published versions.
+        pub number: Option<u32>,
+        /// Status as stored.
+        pub status: UnitStatus,
+        /// Total of the scores.
+        pub total: Option<u32>,
+        /// Time of the acknowledgement.
+        pub submitted_at: Timestamp,
+        /// Time of the decision.
+        pub decided_at: Option<Timestamp>,
+    }
 }
 
 impl Knowledge<'_> {
     /// Returns the versions of a unit, the latest submission first, at most `limit`.
     pub async fn versions(&self, chain: UnitId, limit: u32) -> Result<Vec<VersionLine>, Error> {
         self.0
-            .read(async {
-                sqlx::query(
-                    "SELECT id, number, status, total, submitted_at, decided_at FROM units
-                     WHERE chain_id = $1 ORDER BY submitted_at DESC, id DESC LIMIT $2",
-                )
-                .bind(chain.to_string())
-                .bind(i64::from(limit))
-                .fetch_all(self.0.readers())
-                .await?
-                .iter()
-                .map(line)
-                .collect()
-            })
+            .all(sql!(
+                text!(
+                    "SELECT ",
+                    VersionLine::COLUMNS,
+                    " FROM units
+                     WHERE chain_id = $1 ORDER BY submitted_at DESC, id DESC LIMIT $2"
+                ),
+                chain,
+                limit
+            ))
             .await
     }
 
@@ -50,12 +50,12 @@ impl Knowledge<'_> {
     pub async fn entries(&self, id: UnitId) -> Result<Vec<ReviewEntry>, Error> {
         self.0
             .read(async {
-                sqlx::query(
+                sql!(
                     "SELECT step, outcome, code, detail, at, scores, judge, similar_to FROM unit_validations
                      WHERE unit_id = $1 ORDER BY at, position, entry",
+                    id
                 )
-                .bind(id.to_string())
-                .fetch_all(self.0.readers())
+                .rows(&mut self.0.readers())
                 .await?
                 .iter()
                 .map(entry)
@@ -78,39 +78,30 @@ impl Knowledge<'_> {
         );
         self.0
             .read(async {
-                sqlx::query(sqlx::AssertSqlSafe(text))
-                    .bind(operator.to_string())
-                    .bind(before.map(|id| id.to_string()).unwrap_or_default())
-                    .bind(i64::from(limit))
-                    .fetch_all(self.0.readers())
-                    .await?
-                    .iter()
-                    .map(unit)
-                    .collect()
+                sql!(
+                    sqlx::AssertSqlSafe(text),
+                    operator,
+                    before.map(|id| id.to_string()).unwrap_or_default(),
+                    limit
+                )
+                .rows(&mut self.0.readers())
+                .await?
+                .iter()
+                .map(unit)
+                .collect()
             })
             .await
     }
 }
 
-fn line(row: &AnyRow) -> Result<VersionLine, Error> {
-    Ok(VersionLine {
-        id: row.parsed("id")?,
-        number: row.number_optional("number")?,
-        status: row.parsed("status")?,
-        total: row.number_optional("total")?,
-        submitted_at: row.time("submitted_at")?,
-        decided_at: row.time_optional("decided_at")?,
-    })
-}
-
 fn entry(row: &AnyRow) -> Result<ReviewEntry, Error> {
     let text = |column| row.value::<Option<String>>(column);
     Ok(ReviewEntry {
-        step: row.parsed("step")?,
-        outcome: row.parsed("outcome")?,
-        code: row.value("code")?,
-        detail: row.value("detail")?,
-        at: row.time("at")?,
+        step: row.get("step")?,
+        outcome: row.get("outcome")?,
+        code: row.get("code")?,
+        detail: row.get("detail")?,
+        at: row.get("at")?,
         judge: text("judge")?.map(|text| json("judge", &text)).transpose()?,
         scores: text("scores")?.map(|text| json("scores", &text)).transpose()?,
         similar: text("similar_to")?.map(|text| json("similar_to", &text)).transpose()?,

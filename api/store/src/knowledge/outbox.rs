@@ -1,24 +1,26 @@
 //! The outbox of versions without a terminal outcome.
 
 use sqlx::AnyConnection;
-use sqlx::any::AnyRow;
 use types::{Timestamp, UnitId};
 
 use super::Knowledge;
 use crate::Error;
 use crate::contributions::outbox::Outbox;
-use crate::row::Columns;
+use crate::query::{sql, tx};
+use crate::row::{Columns, row};
 use crate::writer::Change;
 
-/// A version to append to the log.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnitDue {
-    /// Id of the version.
-    pub id: UnitId,
-    /// The encoded submission.
-    pub submission: Vec<u8>,
-    /// Number of appends since its last outcome.
-    pub attempts: u32,
+row! {
+    /// A version to append to the log.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct UnitDue {
+        /// Id of the version.
+        pub id: UnitId = "unit_id",
+        /// The encoded submission.
+        pub submission: Vec<u8>,
+        /// Number of appends since its last outcome.
+        pub attempts: u32,
+    }
 }
 
 /// A version that was appended.
@@ -34,19 +36,12 @@ impl Knowledge<'_> {
     /// Returns the versions that are due, the longest overdue first.
     pub async fn due(&self, now: Timestamp, limit: u32) -> Result<Vec<UnitDue>, Error> {
         self.0
-            .read(async {
-                sqlx::query(
-                    "SELECT unit_id, attempts, submission FROM unit_outbox
-                     WHERE next_sweep <= $1 ORDER BY next_sweep, unit_id LIMIT $2",
-                )
-                .bind(now.micros())
-                .bind(i64::from(limit))
-                .fetch_all(self.0.readers())
-                .await?
-                .iter()
-                .map(due)
-                .collect()
-            })
+            .all(sql!(
+                "SELECT unit_id, attempts, submission FROM unit_outbox
+                 WHERE next_sweep <= $1 ORDER BY next_sweep, unit_id LIMIT $2",
+                now,
+                limit
+            ))
             .await
     }
 
@@ -54,25 +49,22 @@ impl Knowledge<'_> {
     /// message of any of them.
     pub async fn due_at_start(&self, now: Timestamp) -> Result<u64, Error> {
         self.0
-            .write_aside(move |cx| {
-                Box::pin(async move {
-                    // Versions that wait for a judge keep their time: brought forward, every restart
-                    // would ask the provider about all of them at once.
-                    let updated = sqlx::query(
-                        "UPDATE unit_outbox SET next_sweep = $1
-                         WHERE next_sweep > $1 AND unit_id IN (SELECT id FROM units WHERE status = 'queued')",
-                    )
-                    .bind(now.micros())
-                    .execute(cx)
-                    .await?
-                    .rows_affected();
-                    Ok(if updated == 0 {
-                        Change::Undo(0)
-                    } else {
-                        Change::Keep(updated)
-                    })
+            .write_aside(tx!(async move |cx| {
+                // Versions that wait for a judge keep their time: brought forward, every restart
+                // would ask the provider about all of them at once.
+                let updated = sql!(
+                    "UPDATE unit_outbox SET next_sweep = $1
+                     WHERE next_sweep > $1 AND unit_id IN (SELECT id FROM units WHERE status = 'queued')",
+                    now
+                )
+                .run(cx)
+                .await?;
+                Ok(if updated == 0 {
+                    Change::Undo(0)
+                } else {
+                    Change::Keep(updated)
                 })
-            })
+            }))
             .await
     }
 
@@ -80,29 +72,27 @@ impl Knowledge<'_> {
     /// skipped.
     pub async fn swept(&self, swept: Vec<UnitSwept>) -> Result<(), Error> {
         self.0
-            .write_aside(move |cx| {
-                Box::pin(async move {
-                    // Called before the append, since an outcome may arrive before this process goes
-                    // on. A version whose append fails is due again at the time that is set here.
-                    for UnitSwept { id, next_sweep } in swept {
-                        sqlx::query(
-                            "UPDATE unit_outbox SET attempts = attempts + 1, next_sweep = $2 WHERE unit_id = $1",
-                        )
-                        .bind(id.to_string())
-                        .bind(next_sweep.micros())
-                        .execute(&mut *cx)
-                        .await?;
-                        sqlx::query(
-                            "UPDATE units SET status = 'queued', waiting_reason = NULL, resumes_after = NULL
-                             WHERE id = $1 AND status = 'waiting'",
-                        )
-                        .bind(id.to_string())
-                        .execute(&mut *cx)
-                        .await?;
-                    }
-                    Ok(Change::Keep(()))
-                })
-            })
+            .write_aside(tx!(async move |cx| {
+                // Called before the append, since an outcome may arrive before this process goes
+                // on. A version whose append fails is due again at the time that is set here.
+                for UnitSwept { id, next_sweep } in swept {
+                    sql!(
+                        "UPDATE unit_outbox SET attempts = attempts + 1, next_sweep = $2 WHERE unit_id = $1",
+                        id,
+                        next_sweep
+                    )
+                    .run(cx)
+                    .await?;
+                    sql!(
+                        "UPDATE units SET status = 'queued', waiting_reason = NULL, resumes_after = NULL
+                         WHERE id = $1 AND status = 'waiting'",
+                        id
+                    )
+                    .run(cx)
+                    .await?;
+                }
+                Ok(Change::Keep(()))
+            }))
             .await
     }
 
@@ -110,15 +100,15 @@ impl Knowledge<'_> {
     pub async fn outbox_size(&self) -> Result<Outbox, Error> {
         self.0
             .read(async {
-                let row = sqlx::query(
+                let row = sql!(
                     "SELECT COUNT(*) AS open_count, CAST(COALESCE(SUM(byte_count), 0) AS BIGINT) AS byte_count
-                     FROM unit_outbox",
+                     FROM unit_outbox"
                 )
-                .fetch_one(self.0.readers())
+                .row(&mut self.0.readers())
                 .await?;
                 Ok(Outbox {
-                    open: row.number("open_count")?,
-                    bytes: row.number("byte_count")?,
+                    open: row.get("open_count")?,
+                    bytes: row.get("byte_count")?,
                 })
             })
             .await
@@ -127,17 +117,6 @@ impl Knowledge<'_> {
 
 /// Removes a decided version from the outbox.
 pub(super) async fn remove(cx: &mut AnyConnection, id: &str) -> Result<(), Error> {
-    sqlx::query("DELETE FROM unit_outbox WHERE unit_id = $1")
-        .bind(id.to_owned())
-        .execute(cx)
-        .await?;
+    sql!("DELETE FROM unit_outbox WHERE unit_id = $1", id).run(cx).await?;
     Ok(())
-}
-
-fn due(row: &AnyRow) -> Result<UnitDue, Error> {
-    Ok(UnitDue {
-        id: row.parsed("unit_id")?,
-        submission: row.value("submission")?,
-        attempts: row.number("attempts")?,
-    })
 }

@@ -20,6 +20,7 @@ use super::outbox::remove;
 use super::{Chain, Knowledge, lock};
 use crate::activity::{self, NewActivity};
 use crate::points::{self, NewPoints};
+use crate::query::{sql, tx};
 use crate::row::{Columns, json_text, replace_nul};
 use crate::service_state::{self, Hold};
 use crate::writer::Change;
@@ -72,54 +73,52 @@ impl Knowledge<'_> {
         let retry = self.0.options().waiting_retry;
         let applied = self
             .0
-            .write_aside(move |cx| {
-                Box::pin(async move {
-                    let mut applied = Vec::with_capacity(outcomes.len());
-                    let mut published = Vec::new();
-                    for outcome in &outcomes {
-                        let given_up = given_up(cx, outcome).await?;
-                        let is_given_up = given_up.is_some();
-                        let outcome = given_up.as_ref().unwrap_or(outcome);
-                        let changed = match &outcome.resolution {
-                            UnitResolution::Published {
-                                scores,
-                                judge,
-                                language,
-                            } => {
-                                let chain = publish(cx, outcome, (scores, judge), *language).await?;
-                                let is_new = chain.is_some();
-                                published.extend(chain);
-                                is_new
-                            }
-                            UnitResolution::Rejected { code, message } => reject(cx, outcome, code, message).await?,
-                            UnitResolution::Waiting { reason, resumes_after } => {
-                                hold(cx, outcome, reason, *resumes_after, retry).await?
-                            }
-                        };
-                        if changed {
-                            keep_entries(cx, outcome).await?;
-                        } else {
-                            forget_late_prints(cx, outcome.id, outcome.at).await?;
+            .write_aside(tx!(async move |cx| {
+                let mut applied = Vec::with_capacity(outcomes.len());
+                let mut published = Vec::new();
+                for outcome in &outcomes {
+                    let given_up = given_up(cx, outcome).await?;
+                    let is_given_up = given_up.is_some();
+                    let outcome = given_up.as_ref().unwrap_or(outcome);
+                    let changed = match &outcome.resolution {
+                        UnitResolution::Published {
+                            scores,
+                            judge,
+                            language,
+                        } => {
+                            let chain = publish(cx, outcome, (scores, judge), *language).await?;
+                            let is_new = chain.is_some();
+                            published.extend(chain);
+                            is_new
                         }
-                        applied.push(UnitApplied {
-                            id: outcome.id,
-                            changed,
-                            given_up: is_given_up,
-                        });
+                        UnitResolution::Rejected { code, message } => reject(cx, outcome, code, message).await?,
+                        UnitResolution::Waiting { reason, resumes_after } => {
+                            hold(cx, outcome, reason, *resumes_after, retry).await?
+                        }
+                    };
+                    if changed {
+                        keep_entries(cx, outcome).await?;
+                    } else {
+                        forget_late_prints(cx, outcome.id, outcome.at).await?;
                     }
-                    // By the outcomes as they came and not as they were rewritten: what a hold says
-                    // about the provider does not depend on the number of its tries.
-                    note_hold(cx, &outcomes).await?;
-                    // Last, because it makes other changes of the search wait.
-                    for new in &published {
-                        service_state::search_changed(cx, ItemKind::Unit, &new.item, new.at).await?;
-                    }
-                    for new in &published {
-                        activity::note(cx, new).await?;
-                    }
-                    Ok(Change::Keep(applied))
-                })
-            })
+                    applied.push(UnitApplied {
+                        id: outcome.id,
+                        changed,
+                        given_up: is_given_up,
+                    });
+                }
+                // By the outcomes as they came and not as they were rewritten: what a hold says
+                // about the provider does not depend on the number of its tries.
+                note_hold(cx, &outcomes).await?;
+                // Last, because it makes other changes of the search wait.
+                for new in &published {
+                    service_state::search_changed(cx, ItemKind::Unit, &new.item, new.at).await?;
+                }
+                for new in &published {
+                    activity::note(cx, new).await?;
+                }
+                Ok(Change::Keep(applied))
+            }))
             .await?;
         fault::point("project.points");
         Ok(applied)
@@ -128,13 +127,12 @@ impl Knowledge<'_> {
 
 /// Locks the chain of a version and then the version, if it is open and of this generation.
 async fn open_chain(cx: &mut AnyConnection, outcome: &UnitOutcome) -> Result<Option<Chain>, Error> {
-    let found = sqlx::query("SELECT chain_id FROM units WHERE id = $1")
-        .bind(outcome.id.to_string())
-        .fetch_optional(&mut *cx)
+    let found = sql!("SELECT chain_id FROM units WHERE id = $1", outcome.id)
+        .row_if_any(cx)
         .await?;
     let Some(row) = found else { return Ok(None) };
     // The chain comes first, as in every change of a unit, so that changes do not wait for each other in a circle.
-    let Some(chain) = lock(cx, row.parsed("chain_id")?).await? else {
+    let Some(chain) = lock(cx, row.get("chain_id")?).await? else {
         return Ok(None);
     };
     Ok(is_open(cx, outcome).await?.then_some(chain))
@@ -142,14 +140,14 @@ async fn open_chain(cx: &mut AnyConnection, outcome: &UnitOutcome) -> Result<Opt
 
 /// Locks a version, if it is open and of the outcome's generation. Returns false if it is not.
 async fn is_open(cx: &mut AnyConnection, outcome: &UnitOutcome) -> Result<bool, Error> {
-    let open = sqlx::query(
+    let open = sql!(
         "UPDATE units SET status = status WHERE id = $1 AND generation = $2 AND status IN ('queued', 'waiting')",
+        outcome.id,
+        outcome.generation
     )
-    .bind(outcome.id.to_string())
-    .bind(i64::from(outcome.generation))
-    .execute(cx)
+    .run(cx)
     .await?;
-    Ok(open.rows_affected() > 0)
+    Ok(open > 0)
 }
 
 /// Publishes a version. Returns its entry of the feed if the outcome changed something.
@@ -164,37 +162,41 @@ async fn publish(
         return Ok(None);
     };
     // The unique key allows one published version, so the predecessor ends first.
-    sqlx::query("UPDATE units SET status = 'superseded' WHERE chain_id = $1 AND status = 'published'")
-        .bind(chain.id.to_string())
-        .execute(&mut *cx)
-        .await?;
-    let row = sqlx::query(
+    sql!(
+        "UPDATE units SET status = 'superseded' WHERE chain_id = $1 AND status = 'published'",
+        chain.id
+    )
+    .run(cx)
+    .await?;
+    let row = sql!(
         "UPDATE units
          SET status = 'published', number = $2, decided_at = $3, published_at = $3, language = $4, accuracy = $5,
              novelty = $6, reproducibility = $7, specificity = $8, total = $9, judge = $10, waiting_reason = NULL,
              resumes_after = NULL
          WHERE id = $1 RETURNING agent_id",
+        outcome.id,
+        i64::from(chain.versions) + 1,
+        outcome.at,
+        language,
+        scores.accuracy,
+        scores.novelty,
+        scores.reproducibility,
+        scores.specificity,
+        scores.total,
+        text(judge)?
     )
-    .bind(outcome.id.to_string())
-    .bind(i64::from(chain.versions) + 1)
-    .bind(outcome.at.micros())
-    .bind(language.as_str())
-    .bind(i64::from(scores.accuracy))
-    .bind(i64::from(scores.novelty))
-    .bind(i64::from(scores.reproducibility))
-    .bind(i64::from(scores.specificity))
-    .bind(i64::from(scores.total))
-    .bind(text(judge)?)
-    .fetch_one(&mut *cx)
+    .row(cx)
     .await?;
-    sqlx::query("UPDATE chains SET latest_unit = $2, versions = versions + 1, best_score = $3 WHERE id = $1")
-        .bind(chain.id.to_string())
-        .bind(outcome.id.to_string())
-        .bind(i64::from(u32::from(scores.total).max(chain.best_score)))
-        .execute(&mut *cx)
-        .await?;
+    sql!(
+        "UPDATE chains SET latest_unit = $2, versions = versions + 1, best_score = $3 WHERE id = $1",
+        chain.id,
+        outcome.id,
+        u32::from(scores.total).max(chain.best_score)
+    )
+    .run(cx)
+    .await?;
     let new = NewPoints {
-        agent: row.parsed("agent_id")?,
+        agent: row.get("agent_id")?,
         operator: chain.operator,
         kind: PointsKind::Published,
         key: outcome.id.to_string(),
@@ -221,31 +223,31 @@ async fn reject(cx: &mut AnyConnection, outcome: &UnitOutcome, code: &str, messa
         .find_map(|entry| Some((entry.scores?, entry.judge.as_ref()?)));
     // A rejection may come before the score. Then there is none to keep.
     let tenths = |axis: fn(&UnitScores) -> u8| scored.map(|(scores, _)| i64::from(axis(&scores)));
-    let closed = sqlx::query(
+    let closed = sql!(
         "UPDATE units
          SET status = 'rejected', decided_at = $3, reject_code = $4, reject_message = $5, waiting_reason = NULL,
              resumes_after = NULL, accuracy = $6, novelty = $7, reproducibility = $8, specificity = $9, total = $10,
              judge = $11
          WHERE id = $1 AND generation = $2 AND status IN ('queued', 'waiting')
          RETURNING operator_id, submitted_at",
+        outcome.id,
+        outcome.generation,
+        outcome.at,
+        replace_nul(code),
+        replace_nul(message),
+        tenths(|scores| scores.accuracy),
+        tenths(|scores| scores.novelty),
+        tenths(|scores| scores.reproducibility),
+        tenths(|scores| scores.specificity),
+        tenths(|scores| scores.total),
+        scored.map(|(_, judge)| text(judge)).transpose()?
     )
-    .bind(outcome.id.to_string())
-    .bind(i64::from(outcome.generation))
-    .bind(outcome.at.micros())
-    .bind(replace_nul(code).as_ref())
-    .bind(replace_nul(message).as_ref())
-    .bind(tenths(|scores| scores.accuracy))
-    .bind(tenths(|scores| scores.novelty))
-    .bind(tenths(|scores| scores.reproducibility))
-    .bind(tenths(|scores| scores.specificity))
-    .bind(tenths(|scores| scores.total))
-    .bind(scored.map(|(_, judge)| text(judge)).transpose()?)
-    .fetch_optional(&mut *cx)
+    .row_if_any(cx)
     .await?;
     let Some(row) = closed else { return Ok(false) };
     // Nobody judged it, so the author gets the submission of that day back.
     if code == UNPROCESSABLE {
-        let day = row.time("submitted_at")?.day();
+        let day = row.get::<Timestamp>("submitted_at")?.day();
         let operator = row.value::<&str>("operator_id")?;
         allowances::give_back(cx, operator, AllowanceKind::Knowledge, day).await?;
     }
@@ -260,26 +262,28 @@ async fn hold(
     resumes_after: Option<Timestamp>,
     retry: Duration,
 ) -> Result<bool, Error> {
-    let updated = sqlx::query(
+    let updated = sql!(
         "UPDATE units SET status = 'waiting', waiting_reason = $3, resumes_after = $4
          WHERE id = $1 AND generation = $2 AND status IN ('queued', 'waiting')",
+        outcome.id,
+        outcome.generation,
+        replace_nul(reason),
+        resumes_after
     )
-    .bind(outcome.id.to_string())
-    .bind(i64::from(outcome.generation))
-    .bind(replace_nul(reason).as_ref())
-    .bind(resumes_after.map(Timestamp::micros))
-    .execute(&mut *cx)
+    .run(cx)
     .await?;
-    if updated.rows_affected() == 0 {
+    if updated == 0 {
         return Ok(false);
     }
     // Without a time in the outcome, the sweeper tries again after a fixed time.
     let next_sweep = resumes_after.unwrap_or_else(|| outcome.at.plus(retry));
-    sqlx::query("UPDATE unit_outbox SET attempts = 0, next_sweep = $2 WHERE unit_id = $1")
-        .bind(outcome.id.to_string())
-        .bind(next_sweep.micros())
-        .execute(cx)
-        .await?;
+    sql!(
+        "UPDATE unit_outbox SET attempts = 0, next_sweep = $2 WHERE unit_id = $1",
+        outcome.id,
+        next_sweep
+    )
+    .run(cx)
+    .await?;
     Ok(true)
 }
 
@@ -293,17 +297,17 @@ async fn given_up(cx: &mut AnyConnection, outcome: &UnitOutcome) -> Result<Optio
         return Ok(None);
     }
     // The entries of the holds are the count. This outcome may have come before.
-    let row = sqlx::query(
+    let row = sql!(
         "SELECT COUNT(*) AS tries FROM unit_validations
          WHERE unit_id = $1 AND code = $2 AND entry LIKE $3 AND entry <> $4",
+        outcome.id,
+        UNUSABLE_ANSWER,
+        format!("{}:%", outcome.generation),
+        held_by_text(outcome)
     )
-    .bind(outcome.id.to_string())
-    .bind(UNUSABLE_ANSWER)
-    .bind(format!("{}:%", outcome.generation))
-    .bind(held_by_text(outcome))
-    .fetch_one(cx)
+    .row(cx)
     .await?;
-    if row.value::<i64>("tries")? < TRIES - 1 {
+    if row.get::<i64>("tries")? < TRIES - 1 {
         return Ok(None);
     }
     let message = format!(
@@ -343,23 +347,23 @@ async fn keep_entries(cx: &mut AnyConnection, outcome: &UnitOutcome) -> Result<(
             // A step can have several reasons.
             _ => format!("{generation}:{decided}:{}:{position}", entry.step),
         };
-        sqlx::query(
+        sql!(
             "INSERT INTO unit_validations
                  (unit_id, entry, position, at, step, outcome, code, detail, scores, judge, similar_to)
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT (unit_id, entry) DO NOTHING",
+            outcome.id,
+            name,
+            position,
+            entry.at,
+            entry.step,
+            entry.outcome,
+            replace_nul(&entry.code),
+            replace_nul(&entry.detail),
+            entry.scores.as_ref().map(text).transpose()?,
+            entry.judge.as_ref().map(text).transpose()?,
+            entry.similar.as_ref().map(text).transpose()?
         )
-        .bind(outcome.id.to_string())
-        .bind(name)
-        .bind(position)
-        .bind(entry.at.micros())
-        .bind(entry.step.as_str())
-        .bind(entry.outcome.as_str())
-        .bind(replace_nul(&entry.code).as_ref())
-        .bind(replace_nul(&entry.detail).as_ref())
-        .bind(entry.scores.as_ref().map(text).transpose()?)
-        .bind(entry.judge.as_ref().map(text).transpose()?)
-        .bind(entry.similar.as_ref().map(text).transpose()?)
-        .execute(&mut *cx)
+        .run(cx)
         .await?;
     }
     Ok(())
@@ -432,15 +436,13 @@ async fn release(cx: &mut AnyConnection, now: Timestamp) -> Result<(), Error> {
         ),
     ];
     for (select, update) in waiting {
-        let rows = sqlx::query(select).fetch_all(&mut *cx).await?;
+        let rows = sql!(select).rows(cx).await?;
         // Spread over some seconds: all at once, they could bring a provider down that has just come
         // back.
         let most = u32::try_from(rows.len()).unwrap_or(u32::MAX).max(1);
         for (place, row) in (0_u32..).zip(&rows) {
-            sqlx::query(update)
-                .bind(row.value::<String>("id")?)
-                .bind(now.plus(SPREAD * place / most).micros())
-                .execute(&mut *cx)
+            sql!(update, row.get::<String>("id")?, now.plus(SPREAD * place / most))
+                .run(cx)
                 .await?;
         }
     }

@@ -11,6 +11,7 @@ use types::{AgentId, OperatorId, Timestamp, UnitId, fault};
 
 use super::Knowledge;
 use crate::allowances::{self, Allowance};
+use crate::query::{sql, tx};
 use crate::row::{Columns, bigint, length, texts};
 use crate::writer::Change;
 use crate::{Error, money};
@@ -132,8 +133,9 @@ impl Knowledge<'_> {
         let made = move |_: &UnitSubmitted| id;
         let outcome = self
             .0
-            .make_aside(made, move |cx| {
-                Box::pin(async move {
+            .make_aside(
+                made,
+                tx!(async move |cx| {
                     // First, as everything below counts under this lock. The order of the refusals is
                     // fixed by it: conflict, hour, day.
                     allowances::lock(cx, new.operator, AllowanceKind::Knowledge, allowance.day).await?;
@@ -156,8 +158,8 @@ impl Knowledge<'_> {
                     }
                     fault::point("ack.rows");
                     Ok(Change::Keep(UnitSubmitted::Submitted))
-                })
-            })
+                }),
+            )
             .await?;
         if outcome == UnitSubmitted::Submitted {
             fault::point("ack.commit");
@@ -174,10 +176,12 @@ async fn conflict(cx: &mut AnyConnection, new: &NewUnit) -> Result<Option<UnitSu
             what: "unit",
             id: unit.to_string(),
         })?;
-        let open = sqlx::query("SELECT id FROM units WHERE chain_id = $1 AND status IN ('queued', 'waiting')")
-            .bind(chain.id.to_string())
-            .fetch_optional(&mut *cx)
-            .await?;
+        let open = sql!(
+            "SELECT id FROM units WHERE chain_id = $1 AND status IN ('queued', 'waiting')",
+            chain.id
+        )
+        .row_if_any(cx)
+        .await?;
         // An end of the unit outranks what is wrong with the version, and that what is in work.
         match chain.latest {
             _ if chain.retired_at.is_some() || chain.taken_down.is_some() => {
@@ -187,7 +191,7 @@ async fn conflict(cx: &mut AnyConnection, new: &NewUnit) -> Result<Option<UnitSu
             _ => {}
         }
         if let Some(open) = open {
-            let open = open.parsed("id")?;
+            let open = open.get("id")?;
             return Ok(Some(UnitSubmitted::InValidation { unit: open }));
         }
         if chain.latest.is_none() {
@@ -195,18 +199,18 @@ async fn conflict(cx: &mut AnyConnection, new: &NewUnit) -> Result<Option<UnitSu
         }
     }
     // A superseded or rejected text may come again: it is not published now.
-    let same = sqlx::query(
+    let same = sql!(
         "SELECT id, status FROM units
          WHERE operator_id = $1 AND text_hash = $2 AND status IN ('queued', 'waiting', 'published')",
+        new.operator,
+        new.text_hash
     )
-    .bind(new.operator.to_string())
-    .bind(new.text_hash.to_vec())
-    .fetch_optional(cx)
+    .row_if_any(cx)
     .await?;
     same.map(|row| {
         Ok(UnitSubmitted::Duplicate {
-            unit: row.parsed("id")?,
-            status: row.parsed("status")?,
+            unit: row.get("id")?,
+            status: row.get("status")?,
         })
     })
     .transpose()
@@ -215,20 +219,20 @@ async fn conflict(cx: &mut AnyConnection, new: &NewUnit) -> Result<Option<UnitSu
 /// Returns the time at which the agent may call again, if it is at its limit.
 async fn busy_until(cx: &mut AnyConnection, new: &NewUnit, limit: HourlyLimit) -> Result<Option<Timestamp>, Error> {
     // The oldest of the last calls decides: when it leaves the window, one more fits.
-    let rows = sqlx::query(
+    let rows = sql!(
         "SELECT submitted_at FROM units WHERE agent_id = $1 AND action = $2 AND submitted_at > $3
          ORDER BY submitted_at DESC LIMIT $4",
+        new.agent,
+        action(new),
+        new.now.minus(limit.window),
+        limit.most.max(1)
     )
-    .bind(new.agent.to_string())
-    .bind(action(new).as_str())
-    .bind(new.now.minus(limit.window).micros())
-    .bind(i64::from(limit.most.max(1)))
-    .fetch_all(cx)
+    .rows(cx)
     .await?;
     if rows.len() < limit.most.max(1) as usize && limit.most > 0 {
         return Ok(None);
     }
-    let oldest = rows.last().map(|row| row.time("submitted_at")).transpose()?;
+    let oldest = rows.last().map(|row| row.get("submitted_at")).transpose()?;
     Ok(Some(oldest.unwrap_or(new.now).plus(limit.window)))
 }
 
@@ -244,20 +248,20 @@ fn action(new: &NewUnit) -> UnitAction {
 async fn insert(cx: &mut AnyConnection, new: &NewUnit, code_points: i64) -> Result<bool, Error> {
     let chain = new.revises.map_or(new.id, |revised| revised.chain);
     if new.revises.is_none() {
-        sqlx::query(
+        sql!(
             "INSERT INTO chains
                  (id, operator_id, agent_id, price_micro, trial_sale, license, versions, best_score, readers,
                   rating_count, rating_sum, comment_count, sold_count, created_at)
              VALUES ($1, $2, $3, $4, $5, $6, 0, 0, 0, 0, 0, 0, 0, $7)",
+            chain,
+            new.operator,
+            new.agent,
+            new.price_micro,
+            new.trial_sale,
+            new.license.as_str(),
+            new.now
         )
-        .bind(chain.to_string())
-        .bind(new.operator.to_string())
-        .bind(new.agent.to_string())
-        .bind(new.price_micro)
-        .bind(i64::from(new.trial_sale))
-        .bind(new.license.as_str())
-        .bind(new.now.micros())
-        .execute(&mut *cx)
+        .run(cx)
         .await?;
         money::price_set(cx, ItemKind::Unit, &chain.to_string(), new.price_micro, new.now).await?;
     }
@@ -272,43 +276,43 @@ async fn insert(cx: &mut AnyConnection, new: &NewUnit, code_points: i64) -> Resu
         .held
         .as_ref()
         .map_or((None, None), |(reason, until)| (Some(reason.as_str()), *until));
-    let inserted = sqlx::query(
+    let inserted = sql!(
         "INSERT INTO units
              (id, chain_id, predecessor, operator_id, agent_id, action, title, body, category, source_declaration,
               text_hash, status, generation, submitted_at, waiting_reason, resumes_after, language, length)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 0, $13, $14, $15, $16, $17)
          ON CONFLICT DO NOTHING",
+        new.id,
+        chain,
+        new.revises.map(|revised| revised.unit.to_string()),
+        new.operator,
+        new.agent,
+        action(new),
+        new.title.as_str(),
+        new.body.as_str(),
+        new.category.as_str(),
+        new.source_declaration.as_str(),
+        new.text_hash,
+        status,
+        new.now,
+        reason,
+        until,
+        new.language,
+        code_points
     )
-    .bind(new.id.to_string())
-    .bind(chain.to_string())
-    .bind(new.revises.map(|revised| revised.unit.to_string()))
-    .bind(new.operator.to_string())
-    .bind(new.agent.to_string())
-    .bind(action(new).as_str())
-    .bind(new.title.as_str())
-    .bind(new.body.as_str())
-    .bind(new.category.as_str())
-    .bind(new.source_declaration.as_str())
-    .bind(new.text_hash.to_vec())
-    .bind(status.as_str())
-    .bind(new.now.micros())
-    .bind(reason)
-    .bind(until.map(Timestamp::micros))
-    .bind(new.language.as_str())
-    .bind(code_points)
-    .execute(&mut *cx)
+    .run(cx)
     .await?;
-    if inserted.rows_affected() == 0 {
+    if inserted == 0 {
         return Ok(false);
     }
-    sqlx::query(
+    sql!(
         "INSERT INTO unit_outbox (unit_id, attempts, next_sweep, byte_count, submission) VALUES ($1, 0, $2, $3, $4)",
+        new.id,
+        new.first_sweep,
+        length(&new.submission),
+        new.submission.clone()
     )
-    .bind(new.id.to_string())
-    .bind(new.first_sweep.micros())
-    .bind(length(&new.submission))
-    .bind(new.submission.clone())
-    .execute(cx)
+    .run(cx)
     .await?;
     Ok(true)
 }

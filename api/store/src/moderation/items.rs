@@ -8,6 +8,7 @@ use types::{AgentId, DatasetId, OperatorId, Timestamp, UnitId};
 
 use super::Moderation;
 use crate::knowledge::SHOWN_WORDS;
+use crate::query::{sql, text, tx};
 use crate::row::{Columns, texts};
 #[cfg(any(test, feature = "testing"))]
 use crate::writer::Change;
@@ -19,7 +20,7 @@ impl Moderation<'_> {
     pub async fn sees_comment(&self, kind: ReportKind, number: i64, viewer: Option<OperatorId>) -> Result<bool, Error> {
         self.0
             .read(async {
-                let row = sqlx::query(
+                let row = sql!(
                     "SELECT comments.id AS id FROM comments
                      LEFT JOIN chains ON item_kind = 'unit' AND chains.id = item_id
                      LEFT JOIN projects ON item_kind = 'dataset' AND projects.id = item_id
@@ -30,11 +31,11 @@ impl Moderation<'_> {
                             OR (requests.id IS NOT NULL AND requests.removed_at IS NULL)
                             OR (projects.taken_down_at IS NULL
                                 AND (projects.visibility = 'public' OR projects.operator_id = $2)))",
+                    number,
+                    viewer.map(|viewer| viewer.to_string()).unwrap_or_default(),
+                    kind
                 )
-                .bind(number)
-                .bind(viewer.map(|viewer| viewer.to_string()).unwrap_or_default())
-                .bind(kind.as_str())
-                .fetch_optional(self.0.readers())
+                .row_if_any(&mut self.0.readers())
                 .await?;
                 Ok(row.is_some())
             })
@@ -43,17 +44,19 @@ impl Moderation<'_> {
 
     /// Returns true if an agent wrote words beside its rating of a unit, and they are shown.
     pub async fn sees_rating(&self, chain: UnitId, agent: AgentId) -> Result<bool, Error> {
-        let text = format!(
-            "SELECT chain_id FROM unit_ratings
-             WHERE chain_id = $1 AND agent_id = $2 AND comment <> '' AND {SHOWN_WORDS}"
-        );
         self.0
             .read(async {
-                let row = sqlx::query(sqlx::AssertSqlSafe(text))
-                    .bind(chain.to_string())
-                    .bind(agent.to_string())
-                    .fetch_optional(self.0.readers())
-                    .await?;
+                let row = sql!(
+                    text!(
+                        "SELECT chain_id FROM unit_ratings
+                         WHERE chain_id = $1 AND agent_id = $2 AND comment <> '' AND ",
+                        SHOWN_WORDS
+                    ),
+                    chain,
+                    agent
+                )
+                .row_if_any(&mut self.0.readers())
+                .await?;
                 Ok(row.is_some())
             })
             .await
@@ -66,11 +69,10 @@ impl Moderation<'_> {
         }
         self.0
             .read(async {
-                sqlx::query("SELECT id FROM agents WHERE name = $1 AND taken_down_at IS NULL")
-                    .bind(name)
-                    .fetch_optional(self.0.readers())
+                sql!("SELECT id FROM agents WHERE name = $1 AND taken_down_at IS NULL", name)
+                    .row_if_any(&mut self.0.readers())
                     .await?
-                    .map(|row| row.parsed("id"))
+                    .map(|row| row.get("id"))
                     .transpose()
             })
             .await
@@ -80,9 +82,8 @@ impl Moderation<'_> {
     pub async fn agents_fell_since(&self, at: Timestamp) -> Result<bool, Error> {
         self.0
             .read(async {
-                let row = sqlx::query("SELECT id FROM agents WHERE taken_down_at >= $1 LIMIT 1")
-                    .bind(at.micros())
-                    .fetch_optional(self.0.readers())
+                let row = sql!("SELECT id FROM agents WHERE taken_down_at >= $1 LIMIT 1", at)
+                    .row_if_any(&mut self.0.readers())
                     .await?;
                 Ok(row.is_some())
             })
@@ -93,9 +94,8 @@ impl Moderation<'_> {
     pub async fn fell_since(&self, at: Timestamp) -> Result<bool, Error> {
         self.0
             .read(async {
-                let row = sqlx::query("SELECT id FROM takedowns WHERE at >= $1 LIMIT 1")
-                    .bind(at.micros())
-                    .fetch_optional(self.0.readers())
+                let row = sql!("SELECT id FROM takedowns WHERE at >= $1 LIMIT 1", at)
+                    .row_if_any(&mut self.0.readers())
                     .await?;
                 Ok(row.is_some())
             })
@@ -107,15 +107,15 @@ impl Moderation<'_> {
     pub async fn parts_are_hidden(&self, dataset: DatasetId, owner: &str) -> Result<bool, Error> {
         self.0
             .read(async {
-                let row = sqlx::query(
+                let row = sql!(
                     "SELECT taken_down_reason FROM projects WHERE id = $1 AND taken_down_at IS NOT NULL
-                        AND (taken_down_reason NOT IN ('spam', 'inaccurate')
-                             OR NOT EXISTS (SELECT 1 FROM entitlements
-                                            WHERE owner = $2 AND item_kind = 'dataset' AND item_id = projects.id))",
+                     AND (taken_down_reason NOT IN ('spam', 'inaccurate')
+                          OR NOT EXISTS (SELECT 1 FROM entitlements
+                                         WHERE owner = $2 AND item_kind = 'dataset' AND item_id = projects.id))",
+                    dataset,
+                    owner
                 )
-                .bind(dataset.to_string())
-                .bind(owner)
-                .fetch_optional(self.0.readers())
+                .row_if_any(&mut self.0.readers())
                 .await?;
                 Ok(row.is_some())
             })
@@ -132,15 +132,13 @@ impl Moderation<'_> {
         now: Timestamp,
     ) -> Result<bool, Error> {
         self.0
-            .write(move |cx| {
-                Box::pin(async move {
-                    Ok(if hide(cx, kind, &item, reason, now).await? {
-                        Change::Keep(true)
-                    } else {
-                        Change::Undo(false)
-                    })
+            .write(tx!(async move |cx| {
+                Ok(if hide(cx, kind, &item, reason, now).await? {
+                    Change::Keep(true)
+                } else {
+                    Change::Undo(false)
                 })
-            })
+            }))
             .await
     }
 }
@@ -154,30 +152,30 @@ pub(super) async fn owner(cx: &mut AnyConnection, kind: ReportKind, item: &str) 
         ReportKind::Topic => "SELECT operator_id FROM requests WHERE id = $1",
         ReportKind::Comment | ReportKind::Review => {
             if let Some((chain, agent)) = rating(item) {
-                return sqlx::query("SELECT operator_id FROM unit_ratings WHERE chain_id = $1 AND agent_id = $2")
-                    .bind(chain)
-                    .bind(agent)
-                    .fetch_optional(cx)
-                    .await?
-                    .map(|row| row.parsed("operator_id"))
-                    .transpose();
+                return sql!(
+                    "SELECT operator_id FROM unit_ratings WHERE chain_id = $1 AND agent_id = $2",
+                    chain,
+                    agent
+                )
+                .row_if_any(cx)
+                .await?
+                .map(|row| row.get("operator_id"))
+                .transpose();
             }
             let Ok(number) = item.parse::<i64>() else {
                 return Ok(None);
             };
-            return sqlx::query("SELECT operator_id FROM comments WHERE id = $1")
-                .bind(number)
-                .fetch_optional(cx)
+            return sql!("SELECT operator_id FROM comments WHERE id = $1", number)
+                .row_if_any(cx)
                 .await?
-                .map(|row| row.parsed("operator_id"))
+                .map(|row| row.get("operator_id"))
                 .transpose();
         }
     };
-    sqlx::query(text)
-        .bind(item)
-        .fetch_optional(cx)
+    sql!(text, item)
+        .row_if_any(cx)
         .await?
-        .map(|row| row.parsed("operator_id"))
+        .map(|row| row.get("operator_id"))
         .transpose()
 }
 
@@ -212,11 +210,13 @@ pub(super) async fn hide(
             return hide_comment(cx, number, reason.is_some(), now).await;
         }
         ReportKind::Agent => {
-            sqlx::query("UPDATE agents SET taken_down_at = $2 WHERE id = $1")
-                .bind(item.to_owned())
-                .bind(reason.map(|_| now.micros()))
-                .execute(&mut *cx)
-                .await?;
+            sql!(
+                "UPDATE agents SET taken_down_at = $2 WHERE id = $1",
+                item,
+                reason.map(|_| now.micros())
+            )
+            .run(cx)
+            .await?;
             if reason.is_some() {
                 let agent = item.parse().map_err(|_error| malformed())?;
                 // Its keys are refused by the row of the agent; apps that act as it have tokens of
@@ -225,14 +225,14 @@ pub(super) async fn hide(
             }
         }
         ReportKind::Topic => {
-            let changed = sqlx::query(
+            let changed = sql!(
                 "UPDATE requests SET removed_at = $2 WHERE id = $1 AND (removed_at IS NULL) = ($2 IS NOT NULL)",
+                item,
+                reason.map(|_| now.micros())
             )
-            .bind(item.to_owned())
-            .bind(reason.map(|_| now.micros()))
-            .execute(cx)
+            .run(cx)
             .await?;
-            return Ok(changed.rows_affected() > 0);
+            return Ok(changed > 0);
         }
     }
     Ok(true)
@@ -244,15 +244,15 @@ async fn hide_dataset(
     reason: Option<TakedownReason>,
     now: Timestamp,
 ) -> Result<(), Error> {
-    let row = sqlx::query(
+    let row = sql!(
         "UPDATE projects SET taken_down_at = $2, taken_down_reason = $3 WHERE id = $1 RETURNING visibility",
+        item,
+        reason.map(|_| now.micros()),
+        reason.map(TakedownReason::as_str)
     )
-    .bind(item.to_owned())
-    .bind(reason.map(|_| now.micros()))
-    .bind(reason.map(TakedownReason::as_str))
-    .fetch_optional(&mut *cx)
+    .row_if_any(cx)
     .await?;
-    let visibility = row.map(|row| row.parsed::<Visibility>("visibility")).transpose()?;
+    let visibility = row.map(|row| row.get::<Visibility>("visibility")).transpose()?;
     // A private dataset is not in the index, so nothing there is to change.
     if visibility == Some(Visibility::Public) {
         service_state::search_changed(cx, ItemKind::Dataset, item, now).await?;
@@ -263,25 +263,29 @@ async fn hide_dataset(
 async fn hide_comment(cx: &mut AnyConnection, number: i64, is_hidden: bool, now: Timestamp) -> Result<bool, Error> {
     // Hidden or shown already is no change: counting it again would move the number of comments a
     // second time.
-    let row = sqlx::query("SELECT kind, item_kind, item_id, removed_at FROM comments WHERE id = $1")
-        .bind(number)
-        .fetch_optional(&mut *cx)
-        .await?;
+    let row = sql!(
+        "SELECT kind, item_kind, item_id, removed_at FROM comments WHERE id = $1",
+        number
+    )
+    .row_if_any(cx)
+    .await?;
     let Some(row) = row.filter(|row| {
-        row.time_optional("removed_at")
+        row.get::<Option<Timestamp>>("removed_at")
             .is_ok_and(|at| at.is_some() != is_hidden)
     }) else {
         return Ok(false);
     };
     // The chain comes before the comment, as in every change of a unit. It counts comments only, not what buyers say.
-    let is_counted = row.parsed::<CommentKind>("kind")? == CommentKind::Comment;
-    if is_counted && row.parsed::<Discussed>("item_kind")? == Discussed::Unit {
+    let is_counted = row.get::<CommentKind>("kind")? == CommentKind::Comment;
+    if is_counted && row.get::<Discussed>("item_kind")? == Discussed::Unit {
         comments::count(cx, row.value("item_id")?, if is_hidden { -1 } else { 1 }).await?;
     }
-    sqlx::query("UPDATE comments SET removed_at = $2 WHERE id = $1")
-        .bind(number)
-        .bind(is_hidden.then_some(now.micros()))
-        .execute(cx)
-        .await?;
+    sql!(
+        "UPDATE comments SET removed_at = $2 WHERE id = $1",
+        number,
+        is_hidden.then_some(now.micros())
+    )
+    .run(cx)
+    .await?;
     Ok(true)
 }

@@ -6,6 +6,7 @@ use types::OperatorId;
 
 use super::Moderation;
 use crate::Error;
+use crate::query::{sql, tx};
 use crate::writer::Change;
 
 /// Role of an operator that decides about reports.
@@ -15,20 +16,20 @@ impl Moderation<'_> {
     /// Makes an operator a moderator, or ends that. Returns false if there is no such operator.
     pub async fn moderator_set(&self, operator: OperatorId, is_moderator: bool) -> Result<bool, Error> {
         self.0
-            .write_aside(move |cx| {
-                Box::pin(async move {
-                    let set = sqlx::query("UPDATE operators SET role = $2 WHERE id = $1")
-                        .bind(operator.to_string())
-                        .bind(is_moderator.then_some(MODERATOR))
-                        .execute(cx)
-                        .await?;
-                    Ok(if set.rows_affected() == 0 {
-                        Change::Undo(false)
-                    } else {
-                        Change::Keep(true)
-                    })
+            .write_aside(tx!(async move |cx| {
+                let set = sql!(
+                    "UPDATE operators SET role = $2 WHERE id = $1",
+                    operator,
+                    is_moderator.then_some(MODERATOR)
+                )
+                .run(cx)
+                .await?;
+                Ok(if set == 0 {
+                    Change::Undo(false)
+                } else {
+                    Change::Keep(true)
                 })
-            })
+            }))
             .await
     }
 
@@ -36,10 +37,12 @@ impl Moderation<'_> {
     pub async fn has_moderator(&self) -> Result<bool, Error> {
         self.0
             .read(async {
-                let row = sqlx::query("SELECT id FROM operators WHERE role = $1 AND suspended_at IS NULL LIMIT 1")
-                    .bind(MODERATOR)
-                    .fetch_optional(self.0.readers())
-                    .await?;
+                let row = sql!(
+                    "SELECT id FROM operators WHERE role = $1 AND suspended_at IS NULL LIMIT 1",
+                    MODERATOR
+                )
+                .row_if_any(&mut self.0.readers())
+                .await?;
                 Ok(row.is_some())
             })
             .await
@@ -51,11 +54,13 @@ impl Moderation<'_> {
             .read(async {
                 // Asked each time and remembered nowhere, so a role that is taken away ends with the
                 // next call.
-                let row = sqlx::query("SELECT id FROM operators WHERE id = $1 AND role = $2 AND suspended_at IS NULL")
-                    .bind(operator.to_string())
-                    .bind(MODERATOR)
-                    .fetch_optional(self.0.readers())
-                    .await?;
+                let row = sql!(
+                    "SELECT id FROM operators WHERE id = $1 AND role = $2 AND suspended_at IS NULL",
+                    operator,
+                    MODERATOR
+                )
+                .row_if_any(&mut self.0.readers())
+                .await?;
                 Ok(row.is_some())
             })
             .await

@@ -9,13 +9,14 @@ use types::{OperatorId, ReportId, TakedownId, Timestamp};
 
 use super::reports::{digest, find};
 use super::{Decided, Digest, Moderation, Takedown, Uphold, items};
+use crate::query::{sql, text, tx};
 use crate::row::{Columns, texts};
 use crate::writer::Change;
 use crate::{Error, NewJob, jobs};
 
 const TAKEDOWN: &str =
     "SELECT id, kind, item_id, named, reason, note, operator_id, at, answer, answered_at, restored_at
-       FROM takedowns";
+     FROM takedowns";
 
 impl Moderation<'_> {
     /// Takes the item of a report down: it is hidden, the owner and the buyers get letters, and every open report on the
@@ -26,59 +27,57 @@ impl Moderation<'_> {
     pub async fn uphold(&self, new: Uphold) -> Result<Decided, Error> {
         texts(&[("note", new.note.as_deref().unwrap_or_default())])?;
         self.0
-            .write(move |cx| {
-                Box::pin(async move {
-                    // Locked before it is read: of two moderators the second finds the decision of the
-                    // first.
-                    lock_report(cx, new.report).await?;
-                    let Some(report) = find(cx, new.report).await? else {
-                        return Ok(Change::Undo(Decided::Unknown));
-                    };
-                    if report.status != ReportStatus::Open {
-                        return Ok(Change::Undo(Decided::Before));
-                    }
-                    // The item may be gone since it was reported, and then there is nothing to hide and
-                    // nobody to tell.
-                    let Some(owner) = items::owner(cx, report.kind, &report.item).await? else {
-                        return Ok(Change::Undo(Decided::Gone));
-                    };
-                    let takedown = Takedown {
-                        id: new.takedown,
-                        kind: report.kind,
-                        item: report.item,
-                        named: report.named,
-                        reason: report.reason,
-                        note: new.note.clone(),
-                        owner,
-                        at: new.now,
-                        answer: None,
-                        restored_at: None,
-                    };
-                    // The unique index allows one takedown in force for an item, so two reports of it
-                    // end in one.
-                    if !insert(cx, &takedown, new.by).await? {
-                        return Ok(Change::Undo(Decided::Before));
-                    }
-                    sqlx::query(
-                        "UPDATE reports SET status = 'upheld', decided_at = $3, takedown_id = $4
-                         WHERE kind = $1 AND item_id = $2 AND status = 'open'",
-                    )
-                    .bind(takedown.kind.as_str())
-                    .bind(takedown.item.as_str())
-                    .bind(new.now.micros())
-                    .bind(takedown.id.to_string())
-                    .execute(&mut *cx)
-                    .await?;
-                    tell_owner(cx, &takedown, "down", &new.letters.kind, &new.letters.owner, new.now).await?;
-                    if matches!(takedown.kind, ReportKind::Unit | ReportKind::Dataset) {
-                        tell_buyers(cx, &takedown, &new.letters.kind, &new.letters.buyers).await?;
-                    }
-                    // Last, because it may take the counter of the search, for which every other change
-                    // of an item waits.
-                    items::hide(cx, takedown.kind, &takedown.item, Some(takedown.reason), new.now).await?;
-                    Ok(Change::Keep(Decided::Done(Box::new(takedown))))
-                })
-            })
+            .write(tx!(async move |cx| {
+                // Locked before it is read: of two moderators the second finds the decision of the
+                // first.
+                lock_report(cx, new.report).await?;
+                let Some(report) = find(cx, new.report).await? else {
+                    return Ok(Change::Undo(Decided::Unknown));
+                };
+                if report.status != ReportStatus::Open {
+                    return Ok(Change::Undo(Decided::Before));
+                }
+                // The item may be gone since it was reported, and then there is nothing to hide and
+                // nobody to tell.
+                let Some(owner) = items::owner(cx, report.kind, &report.item).await? else {
+                    return Ok(Change::Undo(Decided::Gone));
+                };
+                let takedown = Takedown {
+                    id: new.takedown,
+                    kind: report.kind,
+                    item: report.item,
+                    named: report.named,
+                    reason: report.reason,
+                    note: new.note.clone(),
+                    owner,
+                    at: new.now,
+                    answer: None,
+                    restored_at: None,
+                };
+                // The unique index allows one takedown in force for an item, so two reports of it
+                // end in one.
+                if !insert(cx, &takedown, new.by).await? {
+                    return Ok(Change::Undo(Decided::Before));
+                }
+                sql!(
+                    "UPDATE reports SET status = 'upheld', decided_at = $3, takedown_id = $4
+                     WHERE kind = $1 AND item_id = $2 AND status = 'open'",
+                    takedown.kind,
+                    takedown.item.as_str(),
+                    new.now,
+                    takedown.id
+                )
+                .run(cx)
+                .await?;
+                tell_owner(cx, &takedown, "down", &new.letters.kind, &new.letters.owner, new.now).await?;
+                if matches!(takedown.kind, ReportKind::Unit | ReportKind::Dataset) {
+                    tell_buyers(cx, &takedown, &new.letters.kind, &new.letters.buyers).await?;
+                }
+                // Last, because it may take the counter of the search, for which every other change
+                // of an item waits.
+                items::hide(cx, takedown.kind, &takedown.item, Some(takedown.reason), new.now).await?;
+                Ok(Change::Keep(Decided::Done(Box::new(takedown))))
+            }))
             .await
     }
 
@@ -86,23 +85,23 @@ impl Moderation<'_> {
     /// before.
     pub async fn dismiss(&self, report: ReportId, now: Timestamp) -> Result<Option<bool>, Error> {
         self.0
-            .write_aside(move |cx| {
-                Box::pin(async move {
-                    lock_report(cx, report).await?;
-                    let Some(found) = find(cx, report).await? else {
-                        return Ok(Change::Undo(None));
-                    };
-                    if found.status != ReportStatus::Open {
-                        return Ok(Change::Undo(Some(false)));
-                    }
-                    sqlx::query("UPDATE reports SET status = 'dismissed', decided_at = $2 WHERE id = $1")
-                        .bind(report.to_string())
-                        .bind(now.micros())
-                        .execute(cx)
-                        .await?;
-                    Ok(Change::Keep(Some(true)))
-                })
-            })
+            .write_aside(tx!(async move |cx| {
+                lock_report(cx, report).await?;
+                let Some(found) = find(cx, report).await? else {
+                    return Ok(Change::Undo(None));
+                };
+                if found.status != ReportStatus::Open {
+                    return Ok(Change::Undo(Some(false)));
+                }
+                sql!(
+                    "UPDATE reports SET status = 'dismissed', decided_at = $2 WHERE id = $1",
+                    report,
+                    now
+                )
+                .run(cx)
+                .await?;
+                Ok(Change::Keep(Some(true)))
+            }))
             .await
     }
 
@@ -115,35 +114,33 @@ impl Moderation<'_> {
         now: Timestamp,
     ) -> Result<Decided, Error> {
         self.0
-            .write(move |cx| {
-                Box::pin(async move {
-                    let row = sqlx::query("UPDATE takedowns SET kind = kind WHERE id = $1 RETURNING restored_at")
-                        .bind(takedown.to_string())
-                        .fetch_optional(&mut *cx)
-                        .await?;
-                    let Some(row) = row else {
-                        return Ok(Change::Undo(Decided::Unknown));
-                    };
-                    if row.time_optional("restored_at")?.is_some() {
-                        return Ok(Change::Undo(Decided::Before));
-                    }
-                    sqlx::query("UPDATE takedowns SET restored_at = $2, restored_by = $3 WHERE id = $1")
-                        .bind(takedown.to_string())
-                        .bind(now.micros())
-                        .bind(by.map(|by| by.to_string()))
-                        .execute(&mut *cx)
-                        .await?;
-                    let text = format!("{TAKEDOWN} WHERE id = $1");
-                    let row = sqlx::query(sqlx::AssertSqlSafe(text))
-                        .bind(takedown.to_string())
-                        .fetch_one(&mut *cx)
-                        .await?;
-                    let restored = read(&row)?;
-                    tell_owner(cx, &restored, "back", &kind, &payload, now).await?;
-                    items::hide(cx, restored.kind, &restored.item, None, now).await?;
-                    Ok(Change::Keep(Decided::Done(Box::new(restored))))
-                })
-            })
+            .write(tx!(async move |cx| {
+                let row = sql!(
+                    "UPDATE takedowns SET kind = kind WHERE id = $1 RETURNING restored_at",
+                    takedown
+                )
+                .row_if_any(cx)
+                .await?;
+                let Some(row) = row else {
+                    return Ok(Change::Undo(Decided::Unknown));
+                };
+                if row.get::<Option<Timestamp>>("restored_at")?.is_some() {
+                    return Ok(Change::Undo(Decided::Before));
+                }
+                sql!(
+                    "UPDATE takedowns SET restored_at = $2, restored_by = $3 WHERE id = $1",
+                    takedown,
+                    now,
+                    by
+                )
+                .run(cx)
+                .await?;
+                let row = sql!(text!(TAKEDOWN, " WHERE id = $1"), takedown).row(cx).await?;
+                let restored = read(&row)?;
+                tell_owner(cx, &restored, "back", &kind, &payload, now).await?;
+                items::hide(cx, restored.kind, &restored.item, None, now).await?;
+                Ok(Change::Keep(Decided::Done(Box::new(restored))))
+            }))
             .await
     }
 
@@ -162,38 +159,34 @@ impl Moderation<'_> {
     ) -> Result<bool, Error> {
         texts(&[("answer", &answer)])?;
         self.0
-            .write_aside(move |cx| {
-                Box::pin(async move {
-                    // The operator is part of the condition, so nobody answers for another; an item
-                    // that is shown again needs no answer.
-                    let kept = sqlx::query(
-                        "UPDATE takedowns SET answer = $3, answered_at = $4
-                         WHERE id = $1 AND operator_id = $2 AND restored_at IS NULL",
-                    )
-                    .bind(takedown.to_string())
-                    .bind(owner.to_string())
-                    .bind(answer)
-                    .bind(now.micros())
-                    .execute(&mut *cx)
-                    .await?;
-                    if kept.rows_affected() == 0 {
-                        return Ok(Change::Undo(false));
-                    }
-                    digest(cx, &letter, now).await?;
-                    Ok(Change::Keep(true))
-                })
-            })
+            .write_aside(tx!(async move |cx| {
+                // The operator is part of the condition, so nobody answers for another; an item
+                // that is shown again needs no answer.
+                let kept = sql!(
+                    "UPDATE takedowns SET answer = $3, answered_at = $4
+                     WHERE id = $1 AND operator_id = $2 AND restored_at IS NULL",
+                    takedown,
+                    owner.to_string(),
+                    answer,
+                    now
+                )
+                .run(cx)
+                .await?;
+                if kept == 0 {
+                    return Ok(Change::Undo(false));
+                }
+                digest(cx, &letter, now).await?;
+                Ok(Change::Keep(true))
+            }))
             .await
     }
 
     /// Returns the takedown with this id.
     pub async fn takedown(&self, id: TakedownId) -> Result<Option<Takedown>, Error> {
-        let text = format!("{TAKEDOWN} WHERE id = $1");
         self.0
             .read(async {
-                sqlx::query(sqlx::AssertSqlSafe(text))
-                    .bind(id.to_string())
-                    .fetch_optional(self.0.readers())
+                sql!(text!(TAKEDOWN, " WHERE id = $1"), id)
+                    .row_if_any(&mut self.0.readers())
                     .await?
                     .map(|row| read(&row))
                     .transpose()
@@ -208,20 +201,22 @@ impl Moderation<'_> {
         before: Option<TakedownId>,
         limit: u32,
     ) -> Result<Vec<Takedown>, Error> {
-        let text = format!(
-            "{TAKEDOWN} WHERE ($1 = '' OR operator_id = $1) AND ($2 = '' OR id < $2) ORDER BY id DESC LIMIT $3"
-        );
         self.0
             .read(async {
-                sqlx::query(sqlx::AssertSqlSafe(text))
-                    .bind(owner.map(|owner| owner.to_string()).unwrap_or_default())
-                    .bind(before.map(|id| id.to_string()).unwrap_or_default())
-                    .bind(i64::from(limit))
-                    .fetch_all(self.0.readers())
-                    .await?
-                    .iter()
-                    .map(read)
-                    .collect()
+                sql!(
+                    text!(
+                        TAKEDOWN,
+                        " WHERE ($1 = '' OR operator_id = $1) AND ($2 = '' OR id < $2) ORDER BY id DESC LIMIT $3"
+                    ),
+                    owner.map(|owner| owner.to_string()).unwrap_or_default(),
+                    before.map(|id| id.to_string()).unwrap_or_default(),
+                    limit
+                )
+                .rows(&mut self.0.readers())
+                .await?
+                .iter()
+                .map(read)
+                .collect()
             })
             .await
     }
@@ -230,15 +225,15 @@ impl Moderation<'_> {
     pub async fn answers_between(&self, from: Timestamp, to: Timestamp) -> Result<u64, Error> {
         self.0
             .read(async {
-                sqlx::query(
+                sql!(
                     "SELECT COUNT(*) AS used FROM takedowns
                      WHERE answered_at >= $1 AND answered_at < $2 AND restored_at IS NULL",
+                    from,
+                    to
                 )
-                .bind(from.micros())
-                .bind(to.micros())
-                .fetch_one(self.0.readers())
+                .row(&mut self.0.readers())
                 .await?
-                .number("used")
+                .get("used")
             })
             .await
     }
@@ -246,31 +241,28 @@ impl Moderation<'_> {
 
 /// Locks a report until the transaction ends.
 async fn lock_report(cx: &mut AnyConnection, id: ReportId) -> Result<(), Error> {
-    sqlx::query("UPDATE reports SET kind = kind WHERE id = $1")
-        .bind(id.to_string())
-        .execute(cx)
-        .await?;
+    sql!("UPDATE reports SET kind = kind WHERE id = $1", id).run(cx).await?;
     Ok(())
 }
 
 /// Adds a takedown. Returns false if the item has one in force.
 async fn insert(cx: &mut AnyConnection, new: &Takedown, by: Option<OperatorId>) -> Result<bool, Error> {
-    let inserted = sqlx::query(
+    let inserted = sql!(
         "INSERT INTO takedowns (id, kind, item_id, named, reason, note, operator_id, at, decided_by)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING",
+        new.id,
+        new.kind,
+        new.item.as_str(),
+        new.named.as_str(),
+        new.reason,
+        new.note.as_deref(),
+        new.owner,
+        new.at,
+        by
     )
-    .bind(new.id.to_string())
-    .bind(new.kind.as_str())
-    .bind(new.item.as_str())
-    .bind(new.named.as_str())
-    .bind(new.reason.as_str())
-    .bind(new.note.as_deref())
-    .bind(new.owner.to_string())
-    .bind(new.at.micros())
-    .bind(by.map(|by| by.to_string()))
-    .execute(cx)
+    .run(cx)
     .await?;
-    Ok(inserted.rows_affected() > 0)
+    Ok(inserted > 0)
 }
 
 /// Adds the letter to the owner of an item.
@@ -298,34 +290,34 @@ async fn tell_owner(
 
 /// Adds a letter to every operator that bought an item. Wallets without an operator have no address.
 async fn tell_buyers(cx: &mut AnyConnection, takedown: &Takedown, kind: &str, payload: &str) -> Result<(), Error> {
-    sqlx::query(
+    sql!(
         "INSERT INTO jobs (id, kind, operator_id, payload, due_at, attempts, created_at)
          SELECT CAST($1 AS TEXT) || '-' || SUBSTR(owner, 4), CAST($2 AS TEXT), SUBSTR(owner, 4), CAST($3 AS TEXT),
                 CAST($4 AS BIGINT), 0, CAST($4 AS BIGINT)
          FROM entitlements WHERE item_kind = $5 AND item_id = $6 AND owner LIKE 'op:%'",
+        takedown.id,
+        kind,
+        payload,
+        takedown.at,
+        takedown.kind,
+        takedown.item.as_str()
     )
-    .bind(takedown.id.to_string())
-    .bind(kind.to_owned())
-    .bind(payload.to_owned())
-    .bind(takedown.at.micros())
-    .bind(takedown.kind.as_str())
-    .bind(takedown.item.as_str())
-    .execute(cx)
+    .run(cx)
     .await?;
     Ok(())
 }
 
 fn read(row: &AnyRow) -> Result<Takedown, Error> {
     Ok(Takedown {
-        id: row.parsed("id")?,
-        kind: row.parsed("kind")?,
-        item: row.value("item_id")?,
-        named: row.value("named")?,
-        reason: row.parsed("reason")?,
-        note: row.value("note")?,
-        owner: row.parsed("operator_id")?,
-        at: row.time("at")?,
-        answer: row.time_optional("answered_at")?.zip(row.value("answer")?),
-        restored_at: row.time_optional("restored_at")?,
+        id: row.get("id")?,
+        kind: row.get("kind")?,
+        item: row.get("item_id")?,
+        named: row.get("named")?,
+        reason: row.get("reason")?,
+        note: row.get("note")?,
+        owner: row.get("operator_id")?,
+        at: row.get("at")?,
+        answer: row.get::<Option<Timestamp>>("answered_at")?.zip(row.get("answer")?),
+        restored_at: row.get("restored_at")?,
     })
 }

@@ -14,6 +14,7 @@ use types::money::MicroUsdc;
 use self::statements::{BALANCES, STATEMENTS, TIMED};
 use super::Money;
 use crate::Error;
+use crate::query::sql;
 use crate::row::{Columns, bigint};
 
 /// Broken rule.
@@ -142,12 +143,12 @@ impl Money<'_> {
     ) -> Result<(), Error> {
         let text = sqlx::AssertSqlSafe(text.to_owned());
         let found = self.0.read(async {
-            let rows = sqlx::query(text).fetch_all(self.0.readers()).await?;
+            let rows = sql!(text).rows(&mut self.0.readers()).await?;
             rows.iter()
                 .map(|row| {
                     Ok(MoneyFault {
                         rule,
-                        subject: row.value("subject")?,
+                        subject: row.get("subject")?,
                         problem,
                     })
                 })
@@ -196,16 +197,16 @@ impl Money<'_> {
         let pairs: Vec<(String, String, String)> = self
             .0
             .read(async {
-                let rows = sqlx::query(
+                let rows = sql!(
                     "SELECT DISTINCT ledger_events.kind AS kind, debits.kind AS debit, credits.kind AS credit
                      FROM ledger_transfers JOIN ledger_events ON ledger_events.id = ledger_transfers.event_id
                      JOIN ledger_accounts AS debits ON debits.id = ledger_transfers.debit_account
-                     JOIN ledger_accounts AS credits ON credits.id = ledger_transfers.credit_account",
+                     JOIN ledger_accounts AS credits ON credits.id = ledger_transfers.credit_account"
                 )
-                .fetch_all(self.0.readers())
+                .rows(&mut self.0.readers())
                 .await?;
                 rows.iter()
-                    .map(|row| Ok((row.value("kind")?, row.value("debit")?, row.value("credit")?)))
+                    .map(|row| Ok((row.get("kind")?, row.get("debit")?, row.get("credit")?)))
                     .collect::<Result<Vec<_>, Error>>()
             })
             .await?;
@@ -235,14 +236,14 @@ impl Money<'_> {
         let balances: Vec<(String, String, i64)> = self
             .0
             .read(async {
-                let rows = sqlx::query(
+                let rows = sql!(
                     "SELECT asset, kind, CAST(SUM(balance) AS BIGINT) AS balance FROM ledger_accounts
-                     GROUP BY asset, kind",
+                     GROUP BY asset, kind"
                 )
-                .fetch_all(self.0.readers())
+                .rows(&mut self.0.readers())
                 .await?;
                 rows.iter()
-                    .map(|row| Ok((row.value("asset")?, row.value("kind")?, row.value("balance")?)))
+                    .map(|row| Ok((row.get("asset")?, row.get("kind")?, row.get("balance")?)))
                     .collect::<Result<Vec<_>, Error>>()
             })
             .await?;
@@ -276,18 +277,17 @@ impl Money<'_> {
         let prices: Vec<(i64, i64, i64, String)> = self
             .0
             .read(async {
-                let rows = sqlx::query(
-                    "SELECT DISTINCT price, fee, share, fee_brackets FROM sales WHERE paid_with <> 'given'",
-                )
-                .fetch_all(self.0.readers())
-                .await?;
+                let rows =
+                    sql!("SELECT DISTINCT price, fee, share, fee_brackets FROM sales WHERE paid_with <> 'given'")
+                        .rows(&mut self.0.readers())
+                        .await?;
                 rows.iter()
                     .map(|row| {
                         Ok((
-                            row.value("price")?,
-                            row.value("fee")?,
-                            row.value("share")?,
-                            row.value("fee_brackets")?,
+                            row.get("price")?,
+                            row.get("fee")?,
+                            row.get("share")?,
+                            row.get("fee_brackets")?,
                         ))
                     })
                     .collect::<Result<Vec<_>, Error>>()

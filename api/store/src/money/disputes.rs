@@ -5,17 +5,17 @@
 
 use pay::Event;
 use sqlx::AnyConnection;
-use sqlx::any::AnyRow;
 use types::vocabulary::{DisputeState, PaidWith};
 use types::{DisputeId, LedgerEventId, SaleId, Timestamp};
 
 use super::payments::{WalletRefund, queue_refund};
 use super::payouts::is_covered;
 use super::post::{Posted, Posting, post};
-use super::sales::{SaleState, count, sale, sale_columns, unreward};
+use super::sales::{SaleState, count, unreward};
 use super::{Money, Sale, entitlements};
 use crate::Error;
-use crate::row::{Columns, texts};
+use crate::query::{sql, text, tx};
+use crate::row::{Columns, Row as _, row, texts};
 use crate::writer::Change;
 
 /// Dispute to open.
@@ -35,25 +35,27 @@ pub struct NewDispute {
     pub now: Timestamp,
 }
 
-/// Dispute as stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Dispute {
-    /// Id of the dispute.
-    pub id: DisputeId,
-    /// Sale that is disputed.
-    pub sale: SaleId,
-    /// Reason, in words.
-    pub reason: String,
-    /// Name of whoever opened it.
-    pub opened_by: String,
-    /// Time of the opening.
-    pub opened_at: Timestamp,
-    /// State of the dispute.
-    pub state: DisputeState,
-    /// Time of the end.
-    pub resolved_at: Option<Timestamp>,
-    /// Answer that ended it.
-    pub answer: Option<String>,
+row! {
+    /// Dispute as stored.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Dispute {
+        /// Id of the dispute.
+        pub id: DisputeId,
+        /// Sale that is disputed.
+        pub sale: SaleId = "sale_id",
+        /// Reason, in words.
+        pub reason: String,
+        /// Name of whoever opened it.
+        pub opened_by: String,
+        /// Time of the opening.
+        pub opened_at: Timestamp,
+        /// State of the dispute.
+        pub state: DisputeState,
+        /// Time of the end.
+        pub resolved_at: Option<Timestamp>,
+        /// Answer that ended it.
+        pub answer: Option<String>,
+    }
 }
 
 /// Result of [`Money::dispute_open`].
@@ -103,12 +105,6 @@ pub enum DisputeResolved {
     Uncovered,
 }
 
-macro_rules! dispute_columns {
-    () => {
-        "id, sale_id, reason, opened_by, opened_at, state, resolved_at, answer"
-    };
-}
-
 impl Money<'_> {
     /// Opens a dispute of a sale that is within its window.
     ///
@@ -117,53 +113,52 @@ impl Money<'_> {
     pub async fn dispute_open(&self, new: NewDispute) -> Result<DisputeOpened, Error> {
         texts(&[("reason", &new.reason), ("opened_by", &new.by)])?;
         self.0
-            .write_aside(move |cx| {
-                Box::pin(async move {
-                    let row = sqlx::query(concat!(
+            .write_aside(tx!(async move |cx| {
+                let row = sql!(
+                    text!(
                         "UPDATE sales SET state = CASE WHEN state = 'trial' THEN 'trial_disputed' ELSE 'disputed' END
                          WHERE id = $1 AND state IN ('held', 'trial') AND release_at > $2 RETURNING ",
-                        sale_columns!()
-                    ))
-                    .bind(new.sale.to_string())
-                    .bind(new.now.micros())
-                    .fetch_optional(&mut *cx)
-                    .await?;
-                    let Some(row) = row else {
-                        let state = sqlx::query("SELECT state FROM sales WHERE id = $1")
-                            .bind(new.sale.to_string())
-                            .fetch_optional(&mut *cx)
-                            .await?;
-                        return Ok(Change::Undo(match state {
-                            Some(row) => DisputeOpened::TooLate {
-                                state: row.parsed("state")?,
-                            },
-                            None => DisputeOpened::Missing,
-                        }));
-                    };
-                    let sale = sale(&row)?;
-                    sqlx::query(
-                        "INSERT INTO disputes (id, sale_id, reason, opened_by, opened_at, state)
-                         VALUES ($1, $2, $3, $4, $5, 'open')",
-                    )
-                    .bind(new.id.to_string())
-                    .bind(new.sale.to_string())
-                    .bind(new.reason)
-                    .bind(new.by)
-                    .bind(new.now.micros())
-                    .execute(&mut *cx)
-                    .await?;
-                    // A trial sale moved no money that could be held back.
-                    if sale.paid_with != PaidWith::Given {
-                        let event = Event::dispute_open(&new.id.to_string(), sale.seller, sale.share);
-                        let posted = move_money(cx, &sale, &event, new.event, new.now).await?;
-                        if posted != Posted::Done {
-                            let state = SaleState::Held;
-                            return Ok(Change::Undo(DisputeOpened::TooLate { state }));
-                        }
+                        Sale::COLUMNS
+                    ),
+                    new.sale,
+                    new.now
+                )
+                .row_if_any(cx)
+                .await?;
+                let Some(row) = row else {
+                    let state = sql!("SELECT state FROM sales WHERE id = $1", new.sale)
+                        .row_if_any(cx)
+                        .await?;
+                    return Ok(Change::Undo(match state {
+                        Some(row) => DisputeOpened::TooLate {
+                            state: row.get("state")?,
+                        },
+                        None => DisputeOpened::Missing,
+                    }));
+                };
+                let sale = Sale::of(&row)?;
+                sql!(
+                    "INSERT INTO disputes (id, sale_id, reason, opened_by, opened_at, state)
+                     VALUES ($1, $2, $3, $4, $5, 'open')",
+                    new.id,
+                    new.sale,
+                    new.reason,
+                    new.by,
+                    new.now
+                )
+                .run(cx)
+                .await?;
+                // A trial sale moved no money that could be held back.
+                if sale.paid_with != PaidWith::Given {
+                    let event = Event::dispute_open(&new.id.to_string(), sale.seller, sale.share);
+                    let posted = move_money(cx, &sale, &event, new.event, new.now).await?;
+                    if posted != Posted::Done {
+                        let state = SaleState::Held;
+                        return Ok(Change::Undo(DisputeOpened::TooLate { state }));
                     }
-                    Ok(Change::Keep(DisputeOpened::Opened(sale)))
-                })
-            })
+                }
+                Ok(Change::Keep(DisputeOpened::Opened(sale)))
+            }))
             .await
     }
 
@@ -183,132 +178,121 @@ impl Money<'_> {
         texts(&[("resolved_by", by), ("answer", answer)])?;
         let (by, answer) = (by.to_owned(), answer.to_owned());
         self.0
-            .write_aside(move |cx| {
-                Box::pin(async move {
-                    let refunds = matches!(resolution, Resolution::Refund { .. });
-                    let row = sqlx::query(
-                        "UPDATE disputes SET state = $2, resolved_by = $3, resolved_at = $4, answer = $5
-                         WHERE id = $1 AND state = 'open' RETURNING sale_id",
-                    )
-                    .bind(id.to_string())
-                    .bind(if refunds { "refunded" } else { "released" })
-                    .bind(by)
-                    .bind(now.micros())
-                    .bind(answer)
-                    .fetch_optional(&mut *cx)
-                    .await?;
-                    let Some(row) = row else {
-                        return Ok(Change::Undo(not_open(cx, id).await?));
-                    };
-                    let disputed = row.value::<String>("sale_id")?;
-                    // The state after depends on the window, which the row itself knows.
-                    let row = sqlx::query(concat!(
+            .write_aside(tx!(async move |cx| {
+                let refunds = matches!(resolution, Resolution::Refund { .. });
+                let row = sql!(
+                    "UPDATE disputes SET state = $2, resolved_by = $3, resolved_at = $4, answer = $5
+                     WHERE id = $1 AND state = 'open' RETURNING sale_id",
+                    id,
+                    if refunds { "refunded" } else { "released" },
+                    by,
+                    now,
+                    answer
+                )
+                .row_if_any(cx)
+                .await?;
+                let Some(row) = row else {
+                    return Ok(Change::Undo(not_open(cx, id).await?));
+                };
+                let disputed = row.get::<String>("sale_id")?;
+                // The state after depends on the window, which the row itself knows.
+                let row = sql!(
+                    text!(
                         "UPDATE sales SET state = CASE
                              WHEN $2 = 1 AND state = 'trial_disputed' THEN 'trial_refunded'
                              WHEN $2 = 1 THEN 'refunded'
                              WHEN state = 'trial_disputed' THEN 'trial'
                              WHEN release_at > $3 THEN 'held' ELSE 'payable' END
                          WHERE id = $1 AND state IN ('disputed', 'trial_disputed') RETURNING ",
-                        sale_columns!()
-                    ))
-                    .bind(disputed)
-                    .bind(i64::from(refunds))
-                    .bind(now.micros())
-                    .fetch_optional(&mut *cx)
-                    .await?;
-                    let Some(row) = row else {
-                        return Ok(Change::Undo(DisputeResolved::Ended));
-                    };
-                    let sale = sale(&row)?;
-                    let key = id.to_string();
-                    let is_trial = sale.paid_with == PaidWith::Given;
-                    let movement = match (&resolution, sale.buyer) {
-                        (Resolution::Release, _) if is_trial => None,
-                        (Resolution::Release, _) => {
-                            let within = sale.state == SaleState::Held;
-                            Some(Event::dispute_lost(&key, sale.seller, sale.share, within))
-                        }
-                        (Resolution::Refund { .. }, Some(buyer)) if is_trial => {
-                            Some(Event::trial_dispute_won(&key, buyer, sale.price))
-                        }
-                        (Resolution::Refund { wallet: None }, Some(buyer)) => {
-                            Some(Event::dispute_won(&key, sale.seller, Some(buyer), sale.split()))
-                        }
-                        (Resolution::Refund { wallet: Some(refund) }, _) => {
-                            // The stored wallet begins with its network.
-                            let address = sale.wallet.as_deref().and_then(|wallet| wallet.rsplit_once(':'));
-                            let Some((_, address)) = address else {
-                                return Ok(Change::Undo(DisputeResolved::NowhereToRefund));
-                            };
-                            queue_refund(cx, refund, &sale.asset, address, sale.price, now).await?;
-                            Some(Event::dispute_won(&key, sale.seller, None, sale.split()))
-                        }
-                        (Resolution::Refund { .. }, None) => {
+                        Sale::COLUMNS
+                    ),
+                    disputed,
+                    refunds,
+                    now
+                )
+                .row_if_any(cx)
+                .await?;
+                let Some(row) = row else {
+                    return Ok(Change::Undo(DisputeResolved::Ended));
+                };
+                let sale = Sale::of(&row)?;
+                let key = id.to_string();
+                let is_trial = sale.paid_with == PaidWith::Given;
+                let movement = match (&resolution, sale.buyer) {
+                    (Resolution::Release, _) if is_trial => None,
+                    (Resolution::Release, _) => {
+                        let within = sale.state == SaleState::Held;
+                        Some(Event::dispute_lost(&key, sale.seller, sale.share, within))
+                    }
+                    (Resolution::Refund { .. }, Some(buyer)) if is_trial => {
+                        Some(Event::trial_dispute_won(&key, buyer, sale.price))
+                    }
+                    (Resolution::Refund { wallet: None }, Some(buyer)) => {
+                        Some(Event::dispute_won(&key, sale.seller, Some(buyer), sale.split()))
+                    }
+                    (Resolution::Refund { wallet: Some(refund) }, _) => {
+                        // The stored wallet begins with its network.
+                        let address = sale.wallet.as_deref().and_then(|wallet| wallet.rsplit_once(':'));
+                        let Some((_, address)) = address else {
                             return Ok(Change::Undo(DisputeResolved::NowhereToRefund));
-                        }
-                    };
-                    if let Some(movement) = movement {
-                        let posted = move_money(cx, &sale, &movement, event, now).await?;
-                        if posted != Posted::Done {
-                            return Ok(Change::Undo(DisputeResolved::Short));
-                        }
+                        };
+                        queue_refund(cx, refund, &sale.asset, address, sale.price, now).await?;
+                        Some(Event::dispute_won(&key, sale.seller, None, sale.split()))
                     }
-                    // The dispute stays open, so nobody is promised what is not there.
-                    let to_wallet = matches!(resolution, Resolution::Refund { wallet: Some(_) });
-                    if to_wallet && !is_covered(cx, &sale.asset).await? {
-                        return Ok(Change::Undo(DisputeResolved::Uncovered));
+                    (Resolution::Refund { .. }, None) => {
+                        return Ok(Change::Undo(DisputeResolved::NowhereToRefund));
                     }
-                    if refunds {
-                        entitlements::recompute(cx, &sale, now).await?;
-                        count(cx, &sale, -1).await?;
-                        unreward(cx, &sale, now).await?;
+                };
+                if let Some(movement) = movement {
+                    let posted = move_money(cx, &sale, &movement, event, now).await?;
+                    if posted != Posted::Done {
+                        return Ok(Change::Undo(DisputeResolved::Short));
                     }
-                    Ok(Change::Keep(DisputeResolved::Resolved(sale)))
-                })
-            })
+                }
+                // The dispute stays open, so nobody is promised what is not there.
+                let to_wallet = matches!(resolution, Resolution::Refund { wallet: Some(_) });
+                if to_wallet && !is_covered(cx, &sale.asset).await? {
+                    return Ok(Change::Undo(DisputeResolved::Uncovered));
+                }
+                if refunds {
+                    entitlements::recompute(cx, &sale, now).await?;
+                    count(cx, &sale, -1).await?;
+                    unreward(cx, &sale, now).await?;
+                }
+                Ok(Change::Keep(DisputeResolved::Resolved(sale)))
+            }))
             .await
     }
 
     /// Returns a dispute.
     pub async fn dispute(&self, id: DisputeId) -> Result<Option<Dispute>, Error> {
         self.0
-            .read(async {
-                let row = sqlx::query(concat!("SELECT ", dispute_columns!(), " FROM disputes WHERE id = $1"))
-                    .bind(id.to_string())
-                    .fetch_optional(self.0.readers())
-                    .await?;
-                row.as_ref().map(dispute).transpose()
-            })
+            .optional(sql!(
+                text!("SELECT ", Dispute::COLUMNS, " FROM disputes WHERE id = $1"),
+                id
+            ))
             .await
     }
 
     /// Returns disputes, open ones first, then newest first, up to `limit`.
     pub async fn disputes(&self, limit: u32) -> Result<Vec<Dispute>, Error> {
         self.0
-            .read(async {
-                sqlx::query(concat!(
+            .all(sql!(
+                text!(
                     "SELECT ",
-                    dispute_columns!(),
+                    Dispute::COLUMNS,
                     " FROM disputes
                      ORDER BY CASE WHEN state = 'open' THEN 0 ELSE 1 END, opened_at DESC, id DESC LIMIT $1",
-                ))
-                .bind(i64::from(limit))
-                .fetch_all(self.0.readers())
-                .await?
-                .iter()
-                .map(dispute)
-                .collect()
-            })
+                ),
+                limit
+            ))
             .await
     }
 }
 
 /// Returns what is said of a dispute that is not open.
 async fn not_open(cx: &mut AnyConnection, id: DisputeId) -> Result<DisputeResolved, Error> {
-    let known = sqlx::query("SELECT id FROM disputes WHERE id = $1")
-        .bind(id.to_string())
-        .fetch_optional(cx)
-        .await?;
+    let known = sql!("SELECT id FROM disputes WHERE id = $1", id).row_if_any(cx).await?;
     Ok(known.map_or(DisputeResolved::Missing, |_row| DisputeResolved::Ended))
 }
 
@@ -328,17 +312,4 @@ async fn move_money(
         actor: "",
     };
     post(cx, &posting).await
-}
-
-fn dispute(row: &AnyRow) -> Result<Dispute, Error> {
-    Ok(Dispute {
-        id: row.parsed("id")?,
-        sale: row.parsed("sale_id")?,
-        reason: row.value("reason")?,
-        opened_by: row.value("opened_by")?,
-        opened_at: row.time("opened_at")?,
-        state: row.parsed("state")?,
-        resolved_at: row.time_optional("resolved_at")?,
-        answer: row.value("answer")?,
-    })
 }

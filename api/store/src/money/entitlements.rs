@@ -10,6 +10,7 @@ use types::{OperatorId, Timestamp, mutate};
 
 use super::{Money, Sale};
 use crate::Error;
+use crate::query::sql;
 use crate::row::{Columns, bigint};
 
 /// Owner of an entitlement.
@@ -43,14 +44,16 @@ impl Money<'_> {
     async fn owned_by(&self, owner: &Owner, kind: ItemKind, item: &str) -> Result<Option<u64>, Error> {
         self.0
             .read(async {
-                sqlx::query("SELECT max_version FROM entitlements WHERE owner = $1 AND item_kind = $2 AND item_id = $3")
-                    .bind(owner.to_string())
-                    .bind(kind.as_str())
-                    .bind(item)
-                    .fetch_optional(self.0.readers())
-                    .await?
-                    .map(|row| row.number("max_version"))
-                    .transpose()
+                sql!(
+                    "SELECT max_version FROM entitlements WHERE owner = $1 AND item_kind = $2 AND item_id = $3",
+                    owner.to_string(),
+                    kind,
+                    item
+                )
+                .row_if_any(&mut self.0.readers())
+                .await?
+                .map(|row| row.get("max_version"))
+                .transpose()
             })
             .await
     }
@@ -59,11 +62,9 @@ impl Money<'_> {
     pub async fn entitlement_generation(&self) -> Result<i64, Error> {
         self.0
             .read(async {
-                Ok(
-                    sqlx::query_scalar("SELECT generation FROM entitlement_generation WHERE one = 1")
-                        .fetch_one(self.0.readers())
-                        .await?,
-                )
+                sql!("SELECT generation FROM entitlement_generation WHERE one = 1")
+                    .scalar(&mut self.0.readers())
+                    .await
             })
             .await
     }
@@ -73,22 +74,22 @@ impl Money<'_> {
 pub(super) async fn grant(cx: &mut AnyConnection, owner: &Owner, sale: &Sale) -> Result<bool, Error> {
     // The condition refuses a version that is owned already. The row is locked from here on, so of two
     // purchases of one buyer the second finds the first.
-    let granted = sqlx::query(
+    let granted = sql!(
         "INSERT INTO entitlements (owner, item_kind, item_id, max_version, sale_id, updated_at)
          VALUES ($1, $2, $3, $4, $5, $6)
          ON CONFLICT (owner, item_kind, item_id) DO UPDATE SET
              max_version = excluded.max_version, sale_id = excluded.sale_id, updated_at = excluded.updated_at
          WHERE entitlements.max_version < excluded.max_version",
+        owner.to_string(),
+        sale.kind,
+        sale.item.as_str(),
+        bigint("max_version", sale.unlocks())?,
+        sale.id,
+        sale.sold_at
     )
-    .bind(owner.to_string())
-    .bind(sale.kind.as_str())
-    .bind(sale.item.as_str())
-    .bind(bigint("max_version", sale.unlocks())?)
-    .bind(sale.id.to_string())
-    .bind(sale.sold_at.micros())
-    .execute(cx)
+    .run(cx)
     .await?;
-    Ok(granted.rows_affected() > 0)
+    Ok(granted > 0)
 }
 
 /// Sets what the owners of a refunded sale may read to what their other sales unlock.
@@ -101,42 +102,44 @@ pub(super) async fn recompute(cx: &mut AnyConnection, sale: &Sale, now: Timestam
         };
         // Recomputed from the sales and not counted back: an older sale of the same owner may still
         // stand.
-        let highest = sqlx::query(
+        let highest = sql!(
             "SELECT id, version FROM sales
              WHERE item_kind = $1 AND item_id = $2 AND state NOT IN ('refunded', 'trial_refunded')
                AND (buyer_operator = $3 OR buyer_wallet = $4)
              ORDER BY version DESC LIMIT 1",
+            sale.kind,
+            sale.item.as_str(),
+            operator,
+            wallet
         )
-        .bind(sale.kind.as_str())
-        .bind(sale.item.as_str())
-        .bind(operator)
-        .bind(wallet)
-        .fetch_optional(&mut *cx)
+        .row_if_any(cx)
         .await?;
         if let Some(row) = highest {
             let version = match sale.kind {
                 ItemKind::Unit => 1,
-                ItemKind::Dataset => row.value::<i64>("version")?,
+                ItemKind::Dataset => row.get::<i64>("version")?,
             };
-            sqlx::query(
+            sql!(
                 "UPDATE entitlements SET max_version = $4, sale_id = $5, updated_at = $6
-                     WHERE owner = $1 AND item_kind = $2 AND item_id = $3",
+                 WHERE owner = $1 AND item_kind = $2 AND item_id = $3",
+                owner.to_string(),
+                sale.kind,
+                sale.item.as_str(),
+                version,
+                row.get::<String>("id")?,
+                now
             )
-            .bind(owner.to_string())
-            .bind(sale.kind.as_str())
-            .bind(sale.item.as_str())
-            .bind(version)
-            .bind(row.value::<String>("id")?)
-            .bind(now.micros())
-            .execute(&mut *cx)
+            .run(cx)
             .await?;
         } else {
-            sqlx::query("DELETE FROM entitlements WHERE owner = $1 AND item_kind = $2 AND item_id = $3")
-                .bind(owner.to_string())
-                .bind(sale.kind.as_str())
-                .bind(sale.item.as_str())
-                .execute(&mut *cx)
-                .await?;
+            sql!(
+                "DELETE FROM entitlements WHERE owner = $1 AND item_kind = $2 AND item_id = $3",
+                owner.to_string(),
+                sale.kind,
+                sale.item.as_str()
+            )
+            .run(cx)
+            .await?;
         }
     }
     forget(cx).await
@@ -146,8 +149,8 @@ pub(super) async fn recompute(cx: &mut AnyConnection, sale: &Sale, now: Timestam
 pub(super) async fn forget(cx: &mut AnyConnection) -> Result<(), Error> {
     // Replicas keep positive answers for a while. They compare this number with the one that they
     // remember, so that what was refunded is not served from memory.
-    sqlx::query("UPDATE entitlement_generation SET generation = generation + 1 WHERE one = 1")
-        .execute(cx)
+    sql!("UPDATE entitlement_generation SET generation = generation + 1 WHERE one = 1")
+        .run(cx)
         .await?;
     Ok(())
 }

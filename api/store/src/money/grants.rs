@@ -7,6 +7,7 @@ use types::{LedgerEventId, OperatorId, Timestamp};
 use super::Money;
 use super::post::{Posted, Posting, post};
 use crate::Error;
+use crate::query::{sql, tx};
 use crate::row::{Columns, texts};
 use crate::writer::Change;
 
@@ -74,19 +75,19 @@ impl Money<'_> {
     pub async fn without_gift(&self, since: Timestamp) -> Result<Vec<OperatorId>, Error> {
         self.0
             .read(async {
-                sqlx::query(
+                sql!(
                     "SELECT operators.id AS id FROM operators
                      WHERE operators.verified_at >= $1 AND operators.adult_stated_at IS NOT NULL
                        AND NOT EXISTS (SELECT 1 FROM ledger_events
                                        WHERE ledger_events.kind = 'given'
                                          AND ledger_events.key = 'signup:' || operators.id)
                      ORDER BY operators.id LIMIT 1000",
+                    since
                 )
-                .bind(since.micros())
-                .fetch_all(self.0.readers())
+                .rows(&mut self.0.readers())
                 .await?
                 .iter()
-                .map(|row| row.parsed("id"))
+                .map(|row| row.get("id"))
                 .collect()
             })
             .await
@@ -105,37 +106,34 @@ impl Money<'_> {
             });
         }
         self.0
-            .write_aside(move |cx| {
-                Box::pin(async move {
-                    let known = sqlx::query("SELECT id FROM operators WHERE id = $1")
-                        .bind(new.operator.to_string())
-                        .fetch_optional(&mut *cx)
-                        .await?;
-                    if known.is_none() {
-                        return Ok(Change::Undo(Granted::NoOperator));
-                    }
-                    let event = if new.given {
-                        Event::given(&new.reference, new.operator, new.amount)
-                    } else {
-                        Event::grant(&new.reference, new.operator, new.amount)
-                    };
-                    let posting = Posting {
-                        id: new.event,
-                        asset: &new.asset,
-                        event: &event,
-                        at: new.now,
-                        subject: &new.reference,
-                        actor: "",
-                    };
-                    Ok(match post(cx, &posting).await? {
-                        Posted::Done => Change::Keep(Granted::Done),
-                        // The reference is the key of the event: a command that is run again grants
-                        // nothing again.
-                        Posted::Repeated => Change::Undo(Granted::Repeated),
-                        Posted::Short(_) | Posted::Full(_) => Change::Undo(Granted::Full),
-                    })
+            .write_aside(tx!(async move |cx| {
+                let known = sql!("SELECT id FROM operators WHERE id = $1", new.operator)
+                    .row_if_any(cx)
+                    .await?;
+                if known.is_none() {
+                    return Ok(Change::Undo(Granted::NoOperator));
+                }
+                let event = if new.given {
+                    Event::given(&new.reference, new.operator, new.amount)
+                } else {
+                    Event::grant(&new.reference, new.operator, new.amount)
+                };
+                let posting = Posting {
+                    id: new.event,
+                    asset: &new.asset,
+                    event: &event,
+                    at: new.now,
+                    subject: &new.reference,
+                    actor: "",
+                };
+                Ok(match post(cx, &posting).await? {
+                    Posted::Done => Change::Keep(Granted::Done),
+                    // The reference is the key of the event: a command that is run again grants
+                    // nothing again.
+                    Posted::Repeated => Change::Undo(Granted::Repeated),
+                    Posted::Short(_) | Posted::Full(_) => Change::Undo(Granted::Full),
                 })
-            })
+            }))
             .await
     }
 }

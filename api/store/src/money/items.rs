@@ -10,6 +10,7 @@ use types::{AgentId, OperatorId, Timestamp, UnitId};
 
 use super::Money;
 use crate::Error;
+use crate::query::sql;
 use crate::row::Columns;
 use crate::search::places;
 
@@ -70,10 +71,7 @@ impl Money<'_> {
     pub async fn offer(&self, kind: ItemKind, item: &str) -> Result<Option<Offer>, Error> {
         self.0
             .read(async {
-                let row = sqlx::query(statement(kind))
-                    .bind(item)
-                    .fetch_optional(self.0.readers())
-                    .await?;
+                let row = sql!(statement(kind), item).row_if_any(&mut self.0.readers()).await?;
                 row.map(|row| offer(kind, item, &row)).transpose()
             })
             .await
@@ -94,12 +92,12 @@ impl Money<'_> {
         );
         self.0
             .read(async {
-                let mut query = sqlx::query(sqlx::AssertSqlSafe(text));
+                let mut query = sql!(sqlx::AssertSqlSafe(text));
                 for id in ids {
-                    query = query.bind(id.clone());
+                    query = query.with(id.clone());
                 }
-                let rows = query.fetch_all(self.0.readers()).await?;
-                let pairs = rows.iter().map(|row| Ok((row.value("id")?, row.value("title")?)));
+                let rows = query.rows(&mut self.0.readers()).await?;
+                let pairs = rows.iter().map(|row| Ok((row.get("id")?, row.get("title")?)));
                 pairs.collect()
             })
             .await
@@ -109,11 +107,10 @@ impl Money<'_> {
     pub async fn unit_of(&self, version: UnitId) -> Result<Option<UnitId>, Error> {
         self.0
             .read(async {
-                sqlx::query("SELECT chain_id FROM units WHERE id = $1")
-                    .bind(version.to_string())
-                    .fetch_optional(self.0.readers())
+                sql!("SELECT chain_id FROM units WHERE id = $1", version)
+                    .row_if_any(&mut self.0.readers())
                     .await?
-                    .map(|row| row.parsed("chain_id"))
+                    .map(|row| row.get("chain_id"))
                     .transpose()
             })
             .await
@@ -132,12 +129,8 @@ impl Money<'_> {
         let current = self.offer(kind, item).await?;
         self.0
             .read(async {
-                let rows = sqlx::query(PRICES)
-                    .bind(kind.as_str())
-                    .bind(item)
-                    .bind(now.minus(window).micros())
-                    .bind(now.micros())
-                    .fetch_all(self.0.readers())
+                let rows = sql!(PRICES, kind, item, now.minus(window), now)
+                    .rows(&mut self.0.readers())
                     .await?;
                 prices(&rows, current.as_ref(), default)
             })
@@ -153,37 +146,37 @@ const fn statement(kind: ItemKind) -> &'static str {
 }
 
 fn offer(kind: ItemKind, item: &str, row: &AnyRow) -> Result<Offer, Error> {
-    let suspended = row.time_optional("suspended_at")?.is_some();
+    let suspended = row.get::<Option<Timestamp>>("suspended_at")?.is_some();
     let offer = Offer {
         kind,
         item: item.to_owned(),
-        seller: row.parsed("operator_id")?,
-        seller_agent: row.parsed_optional("agent_id")?,
-        price: row.value("price_micro")?,
-        trial_sale: row.flag("trial_sale")?,
+        seller: row.get("operator_id")?,
+        seller_agent: row.get("agent_id")?,
+        price: row.get("price_micro")?,
+        trial_sale: row.get("trial_sale")?,
         on_sale: !suspended,
         visible: true,
         can_be_priced: true,
-        version: row.number("version")?,
+        version: row.get("version")?,
         unit_version: None,
-        title: row.value::<Option<String>>("title")?.unwrap_or_default(),
-        taken_down: row.time_optional("taken_down_at")?.is_some(),
+        title: row.get::<Option<String>>("title")?.unwrap_or_default(),
+        taken_down: row.get::<Option<Timestamp>>("taken_down_at")?.is_some(),
     };
     Ok(match kind {
         ItemKind::Dataset => Offer {
-            visible: row.parsed::<Visibility>("visibility")? == Visibility::Public
-                && row.time_optional("taken_down_at")?.is_none(),
-            can_be_priced: row.parsed::<Access>("access")? == Access::Paid,
+            visible: row.get::<Visibility>("visibility")? == Visibility::Public
+                && row.get::<Option<Timestamp>>("taken_down_at")?.is_none(),
+            can_be_priced: row.get::<Access>("access")? == Access::Paid,
             ..offer
         },
         // A unit that is retired is not sold, but its buyers still read it. One that is taken down is
         // not found.
         ItemKind::Unit => Offer {
             visible: offer.version > 0
-                && row.time_optional("taken_down_at")?.is_none()
-                && row.time_optional("erased_at")?.is_none(),
-            on_sale: !suspended && row.time_optional("retired_at")?.is_none(),
-            unit_version: row.value("latest_unit")?,
+                && row.get::<Option<Timestamp>>("taken_down_at")?.is_none()
+                && row.get::<Option<Timestamp>>("erased_at")?.is_none(),
+            on_sale: !suspended && row.get::<Option<Timestamp>>("retired_at")?.is_none(),
+            unit_version: row.get("latest_unit")?,
             ..offer
         },
     })
@@ -191,7 +184,7 @@ fn offer(kind: ItemKind, item: &str, row: &AnyRow) -> Result<Offer, Error> {
 
 /// Reads an offer in the transaction of a change.
 pub(super) async fn find(cx: &mut AnyConnection, kind: ItemKind, item: &str) -> Result<Option<Offer>, Error> {
-    let row = sqlx::query(statement(kind)).bind(item).fetch_optional(cx).await?;
+    let row = sql!(statement(kind), item).row_if_any(cx).await?;
     row.map(|row| offer(kind, item, &row)).transpose()
 }
 
@@ -203,7 +196,7 @@ const PRICES: &str = "SELECT price_micro FROM item_prices
                                WHERE before.item_kind = $1 AND before.item_id = $2 AND before.from_at <= $3), 0)";
 
 fn prices(rows: &[AnyRow], current: Option<&Offer>, default: i64) -> Result<Vec<i64>, Error> {
-    let stored = rows.iter().map(|row| row.value::<Option<i64>>("price_micro"));
+    let stored = rows.iter().map(|row| row.get::<Option<i64>>("price_micro"));
     let mut prices = stored.collect::<Result<Vec<_>, _>>()?;
     // The present price counts even without a row: items from before prices had a history have none.
     prices.extend(current.map(|offer| offer.price));
@@ -230,15 +223,15 @@ pub(crate) async fn price_set(
     price: Option<i64>,
     now: Timestamp,
 ) -> Result<(), Error> {
-    sqlx::query(
+    sql!(
         "INSERT INTO item_prices (item_kind, item_id, from_at, price_micro) VALUES ($1, $2, $3, $4)
          ON CONFLICT (item_kind, item_id, from_at) DO UPDATE SET price_micro = excluded.price_micro",
+        kind,
+        item,
+        now,
+        price
     )
-    .bind(kind.as_str())
-    .bind(item)
-    .bind(now.micros())
-    .bind(price)
-    .execute(cx)
+    .run(cx)
     .await?;
     Ok(())
 }

@@ -11,6 +11,7 @@ use types::{AgentId, OperatorId, Timestamp};
 
 use super::Money;
 use crate::Error;
+use crate::query::sql;
 use crate::row::Columns;
 
 /// Movement of an account, as its operator sees it.
@@ -138,32 +139,34 @@ impl Money<'_> {
             .read(async {
                 let mut entries = Vec::new();
                 for text in [DEBITS, CREDITS] {
-                    let rows = sqlx::query(text)
-                        .bind(id.as_str())
-                        .bind(before)
-                        .bind(i64::try_from(limit).unwrap_or(i64::MAX))
-                        .bind(filter.kind.map(EventKind::as_str).unwrap_or_default())
-                        .bind(agent.as_str())
-                        .bind(filter.from.map_or(i64::MIN, Timestamp::micros))
-                        .bind(filter.to.map_or(i64::MAX, Timestamp::micros))
-                        .fetch_all(self.0.readers())
-                        .await?;
+                    let rows = sql!(
+                        text,
+                        id.as_str(),
+                        before,
+                        i64::try_from(limit).unwrap_or(i64::MAX),
+                        filter.kind.map(EventKind::as_str).unwrap_or_default(),
+                        agent.as_str(),
+                        filter.from.map_or(i64::MIN, Timestamp::micros),
+                        filter.to.map_or(i64::MAX, Timestamp::micros)
+                    )
+                    .rows(&mut self.0.readers())
+                    .await?;
                     for row in rows {
-                        let amount = row.value::<i64>("amount")?;
+                        let amount = row.get::<i64>("amount")?;
                         let raises = (text == DEBITS) == (account.kind().side() == pay::Side::Debit);
-                        let word: String = row.value("kind")?;
+                        let word: String = row.get("kind")?;
                         entries.push(Entry {
-                            at: row.time("at")?,
+                            at: row.get("at")?,
                             kind: EventKind::parse(&word).ok_or_else(|| Error::Malformed {
                                 column: "kind",
                                 problem: format!("`{word}` is no kind of an event"),
                             })?,
                             amount: MicroUsdc(if raises { amount } else { -amount }),
-                            after: MicroUsdc(row.value("after")?),
+                            after: MicroUsdc(row.get("after")?),
                             account: account.kind(),
-                            seq: row.value("seq")?,
-                            subject: row.value("subject")?,
-                            actor: row.value("actor")?,
+                            seq: row.get("seq")?,
+                            subject: row.get("subject")?,
+                            actor: row.get("actor")?,
                         });
                     }
                 }

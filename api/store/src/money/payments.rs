@@ -12,7 +12,8 @@ use super::post::{Posted, Posting, post};
 use super::sales::{NewSale, Recorded, record};
 use super::{Money, Sale, SaleTerms, entitlements, items};
 use crate::Error;
-use crate::row::Columns;
+use crate::query::{sql, text, tx};
+use crate::row::{Columns, Row as _};
 use crate::writer::Change;
 
 /// Payment that the facilitator, or the chain, says was settled.
@@ -74,89 +75,87 @@ impl Money<'_> {
     /// [`Error::Missing`] if the payment or its item does not exist.
     pub async fn settle(&self, new: Settlement) -> Result<Settled, Error> {
         self.0
-            .write_aside(move |cx| {
-                Box::pin(async move {
-                    let row = sqlx::query(
-                        "UPDATE payments
-                         SET state = 'settled', transaction_hash = $2, settle_response = $3, settled_at = $4,
-                             payload = NULL, reason = NULL,
-                             sale_id = CASE WHEN item_kind = 'pack' THEN NULL ELSE $5 END
-                         WHERE id = $1 AND state IN ('settling', 'unknown', 'failed')
-                         RETURNING network, asset, payer, item_kind, item_id, version, unit_version, amount,
-                                   buyer_operator",
-                    )
-                    .bind(new.payment.as_str())
-                    .bind(new.transaction.as_str())
-                    .bind(new.response.as_deref())
-                    .bind(new.now.micros())
-                    .bind(new.sale.to_string())
-                    .fetch_optional(&mut *cx)
-                    .await?;
-                    // A payment that failed is settled too, if the chain shows later that it was made:
-                    // the money is here.
-                    let Some(row) = row else {
-                        return Ok(Change::Undo(Settled::NotOpen));
-                    };
-                    let network: String = row.value("network")?;
-                    let asset = format!("{network}/{}", row.value::<String>("asset")?);
-                    let payer: String = row.value("payer")?;
-                    let amount = MicroUsdc(row.value("amount")?);
-                    let item: String = row.value("item_id")?;
-                    if row.value::<&str>("item_kind")? == "pack" {
-                        let operator: OperatorId = row.parsed("item_id")?;
-                        let event = Event::pack(&new.payment, operator, amount);
-                        let posting = Posting {
-                            id: new.event,
-                            asset: &asset,
-                            event: &event,
-                            at: new.now,
-                            subject: &new.payment,
-                            actor: "",
-                        };
-                        if post(cx, &posting).await? != Posted::Done {
-                            return Ok(Change::Undo(Settled::NotOpen));
-                        }
-                        mutate!(Bug::SettledTwice => super::faults::credit_again(cx, &posting).await?);
-                        return Ok(Change::Keep(Settled::Credited { operator, amount }));
-                    }
-                    let kind: ItemKind = row.parsed("item_kind")?;
-                    // Price and state of the item are not asked again: the payer was quoted, and the
-                    // transfer is made.
-                    let offer = items::find(cx, kind, &item).await?.ok_or_else(|| Error::Missing {
-                        what: "item",
-                        id: item.clone(),
-                    })?;
-                    let sale = NewSale {
-                        id: new.sale,
+            .write_aside(tx!(async move |cx| {
+                let row = sql!(
+                    "UPDATE payments
+                     SET state = 'settled', transaction_hash = $2, settle_response = $3, settled_at = $4,
+                         payload = NULL, reason = NULL,
+                         sale_id = CASE WHEN item_kind = 'pack' THEN NULL ELSE $5 END
+                     WHERE id = $1 AND state IN ('settling', 'unknown', 'failed')
+                     RETURNING network, asset, payer, item_kind, item_id, version, unit_version, amount,
+                               buyer_operator",
+                    new.payment.as_str(),
+                    new.transaction.as_str(),
+                    new.response.as_deref(),
+                    new.now,
+                    new.sale
+                )
+                .row_if_any(cx)
+                .await?;
+                // A payment that failed is settled too, if the chain shows later that it was made:
+                // the money is here.
+                let Some(row) = row else {
+                    return Ok(Change::Undo(Settled::NotOpen));
+                };
+                let network: String = row.get("network")?;
+                let asset = format!("{network}/{}", row.get::<String>("asset")?);
+                let payer: String = row.get("payer")?;
+                let amount = MicroUsdc(row.get("amount")?);
+                let item: String = row.get("item_id")?;
+                if row.value::<&str>("item_kind")? == "pack" {
+                    let operator: OperatorId = row.get("item_id")?;
+                    let event = Event::pack(&new.payment, operator, amount);
+                    let posting = Posting {
+                        id: new.event,
                         asset: &asset,
-                        kind,
-                        item: &item,
-                        version: row.number("version")?,
-                        unit_version: row.value("unit_version")?,
-                        seller: offer.seller,
-                        seller_agent: offer.seller_agent,
-                        buyer: row.parsed_optional("buyer_operator")?,
-                        wallet: Some(format!("{network}:{payer}")),
-                        agent: None,
-                        paid_with: PaidWith::X402,
-                        price: amount,
-                        fee: &new.terms.fee,
-                        window: new.terms.dispute_window,
-                        payment: Some(new.payment.clone()),
-                        now: new.now,
+                        event: &event,
+                        at: new.now,
+                        subject: &new.payment,
+                        actor: "",
+                    };
+                    if post(cx, &posting).await? != Posted::Done {
+                        return Ok(Change::Undo(Settled::NotOpen));
                     }
-                    .sale();
-                    match record(cx, &sale, new.event).await? {
-                        Recorded::Done => Ok(Change::Keep(Settled::Sold(sale))),
-                        // The first owner of `record` is the wallet, and nothing was written for it.
-                        Recorded::Owned if refund(cx, &new, &asset, &payer, amount).await? => {
-                            Ok(Change::Keep(Settled::Refunding))
-                        }
-                        // The treasury only grows here, so this says that a sum is too large.
-                        Recorded::Owned | Recorded::Short | Recorded::Full => Ok(Change::Undo(Settled::NotOpen)),
+                    mutate!(Bug::SettledTwice => super::faults::credit_again(cx, &posting).await?);
+                    return Ok(Change::Keep(Settled::Credited { operator, amount }));
+                }
+                let kind: ItemKind = row.get("item_kind")?;
+                // Price and state of the item are not asked again: the payer was quoted, and the
+                // transfer is made.
+                let offer = items::find(cx, kind, &item).await?.ok_or_else(|| Error::Missing {
+                    what: "item",
+                    id: item.clone(),
+                })?;
+                let sale = NewSale {
+                    id: new.sale,
+                    asset: &asset,
+                    kind,
+                    item: &item,
+                    version: row.get("version")?,
+                    unit_version: row.get("unit_version")?,
+                    seller: offer.seller,
+                    seller_agent: offer.seller_agent,
+                    buyer: row.get("buyer_operator")?,
+                    wallet: Some(format!("{network}:{payer}")),
+                    agent: None,
+                    paid_with: PaidWith::X402,
+                    price: amount,
+                    fee: &new.terms.fee,
+                    window: new.terms.dispute_window,
+                    payment: Some(new.payment.clone()),
+                    now: new.now,
+                }
+                .sale();
+                match record(cx, &sale, new.event).await? {
+                    Recorded::Done => Ok(Change::Keep(Settled::Sold(sale))),
+                    // The first owner of `record` is the wallet, and nothing was written for it.
+                    Recorded::Owned if refund(cx, &new, &asset, &payer, amount).await? => {
+                        Ok(Change::Keep(Settled::Refunding))
                     }
-                })
-            })
+                    // The treasury only grows here, so this says that a sum is too large.
+                    Recorded::Owned | Recorded::Short | Recorded::Full => Ok(Change::Undo(Settled::NotOpen)),
+                }
+            }))
             .await
     }
 
@@ -165,28 +164,28 @@ impl Money<'_> {
     pub async fn adopt_wallet(&self, wallet: &str, operator: OperatorId) -> Result<u64, Error> {
         let wallet = wallet.to_owned();
         self.0
-            .write_aside(move |cx| {
-                Box::pin(async move {
-                    let rows = sqlx::query(concat!(
+            .write_aside(tx!(async move |cx| {
+                let rows = sql!(
+                    text!(
                         "UPDATE sales SET buyer_operator = $2
                          WHERE buyer_wallet = $1 AND buyer_operator IS NULL AND state <> 'refunded'
                            AND seller_operator <> $2
                          RETURNING ",
-                        super::sales::sale_columns!()
-                    ))
-                    .bind(wallet)
-                    .bind(operator.to_string())
-                    .fetch_all(&mut *cx)
-                    .await?;
-                    let sales = rows.iter().map(super::sales::sale).collect::<Result<Vec<_>, _>>()?;
-                    // The sales of the wallet before it was proved. Granting keeps the highest version
-                    // if the operator owns one.
-                    for sale in &sales {
-                        entitlements::grant(cx, &entitlements::Owner::Operator(operator), sale).await?;
-                    }
-                    Ok(Change::Keep(sales.len() as u64))
-                })
-            })
+                        Sale::COLUMNS
+                    ),
+                    wallet,
+                    operator
+                )
+                .rows(cx)
+                .await?;
+                let sales = rows.iter().map(Sale::of).collect::<Result<Vec<_>, _>>()?;
+                // The sales of the wallet before it was proved. Granting keeps the highest version
+                // if the operator owns one.
+                for sale in &sales {
+                    entitlements::grant(cx, &entitlements::Owner::Operator(operator), sale).await?;
+                }
+                Ok(Change::Keep(sales.len() as u64))
+            }))
             .await
     }
 }
@@ -217,10 +216,12 @@ async fn refund(
             return Ok(false);
         }
     }
-    sqlx::query("UPDATE payments SET sale_id = NULL, reason = 'refunded' WHERE id = $1")
-        .bind(new.payment.as_str())
-        .execute(&mut *cx)
-        .await?;
+    sql!(
+        "UPDATE payments SET sale_id = NULL, reason = 'refunded' WHERE id = $1",
+        new.payment.as_str()
+    )
+    .run(cx)
+    .await?;
     queue_refund(cx, &new.refund, asset, payer, amount, new.now).await?;
     Ok(true)
 }
@@ -234,18 +235,18 @@ pub(super) async fn queue_refund(
     amount: MicroUsdc,
     now: Timestamp,
 ) -> Result<(), Error> {
-    sqlx::query(
+    sql!(
         "INSERT INTO payouts (id, kind, operator_id, address, amount, asset, nonce, valid_before, state, attempts,
                               next_try_at, created_at)
          VALUES ($1, 'refund', NULL, $2, $3, $4, $5, 0, 'picked', 0, $6, $6)",
+        refund.id.as_str(),
+        address,
+        amount.0,
+        asset,
+        refund.nonce.as_str(),
+        now
     )
-    .bind(refund.id.as_str())
-    .bind(address)
-    .bind(amount.0)
-    .bind(asset)
-    .bind(refund.nonce.as_str())
-    .bind(now.micros())
-    .execute(cx)
+    .run(cx)
     .await?;
     Ok(())
 }

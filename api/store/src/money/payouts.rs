@@ -22,49 +22,54 @@ pub use types::vocabulary::PayoutState;
 use super::Money;
 use super::post::{Posted, Posting, locked_balance, post};
 use crate::Error;
-use crate::row::Columns;
+use crate::query::{sql, text, tx};
+use crate::row::{Columns, Row as _, row};
 use crate::writer::Change;
 
-/// A payout, or a refund to a wallet.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PayoutRow {
-    /// Id of the payout, a version 7 UUID.
-    pub id: String,
-    /// Operator that is paid; `None` for a refund to a wallet.
-    pub operator: Option<OperatorId>,
-    /// True for a refund.
-    pub is_refund: bool,
-    /// Wallet that is paid.
-    pub address: String,
-    /// Amount that is paid, in micro-USDC.
-    pub amount: MicroUsdc,
-    /// Asset of the ledger.
-    pub asset: String,
-    /// Nonce of every attempt.
-    pub nonce: String,
-    /// Second before which the latest attempt is valid; 0 before the first.
-    pub valid_before: i64,
-    /// State of the payout as stored.
-    pub state: PayoutState,
-    /// Number of attempts to send it so far.
-    pub attempts: i64,
-    /// Time of the next step.
-    pub next_try_at: Timestamp,
-    /// Transaction that paid it, once it is known.
-    pub transaction: Option<String>,
-    /// Time at which it was picked.
-    pub created_at: Timestamp,
+row! {
+    /// A payout, or a refund to a wallet.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct PayoutRow {
+        /// Id of the payout, a version 7 UUID.
+        pub id: String,
+        /// True for a refund.
+        pub is_refund: bool = "kind" => is_refund,
+        /// Operator that is paid; `None` for a refund to a wallet.
+        pub operator: Option<OperatorId> = "operator_id",
+        /// Wallet that is paid.
+        pub address: String,
+        /// Amount that is paid, in micro-USDC.
+        pub amount: MicroUsdc,
+        /// Asset of the ledger.
+        pub asset: String,
+        /// Nonce of every attempt.
+        pub nonce: String,
+        /// Second before which the latest attempt is valid; 0 before the first.
+        pub valid_before: i64,
+        /// State of the payout as stored.
+        pub state: PayoutState,
+        /// Number of attempts to send it so far.
+        pub attempts: i64,
+        /// Time of the next step.
+        pub next_try_at: Timestamp,
+        /// Transaction that paid it, once it is known.
+        pub transaction: Option<String> = "transaction_hash",
+        /// Time at which it was picked.
+        pub created_at: Timestamp,
+    }
 }
 
-/// An operator that is due to be paid.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Payable {
-    /// Operator that is paid.
-    pub operator: OperatorId,
-    /// Payout address that is in force now.
-    pub address: String,
-    /// Balance that is payable.
-    pub amount: MicroUsdc,
+row! {
+    /// An operator that is due to be paid.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Payable {
+        /// Operator that is paid.
+        pub operator: OperatorId = "id",
+        /// Payout address that is in force now.
+        pub address: String,
+        /// Balance that is payable.
+        pub amount: MicroUsdc = "balance",
+    }
 }
 
 /// Payout to pick.
@@ -93,98 +98,75 @@ pub enum PayoutPicked {
     Uncovered,
 }
 
-/// Columns of a payout, in every statement that returns one.
-macro_rules! payout_columns {
-    () => {
-        "id, kind, operator_id, address, amount, asset, nonce, valid_before, state, attempts, next_try_at,
-         transaction_hash, created_at"
-    };
-}
-
 impl Money<'_> {
     /// Returns the operators with at least `threshold` payable, an address in force and no change of it that waits, who
     /// are not suspended and have no open payout.
     pub async fn payable(&self, asset: &str, threshold: MicroUsdc, now: Timestamp) -> Result<Vec<Payable>, Error> {
         self.0
-            .read(async {
-                let rows = sqlx::query(
-                    "SELECT operators.id AS id, ledger_accounts.balance AS balance,
-                         CASE WHEN payout_next_at <= $3 THEN payout_next_address ELSE payout_address END AS address
-                     FROM ledger_accounts JOIN operators ON operators.id = ledger_accounts.operator_id
-                     WHERE ledger_accounts.asset = $1 AND ledger_accounts.kind = 'payable'
-                       AND ledger_accounts.balance >= $2 AND operators.suspended_at IS NULL
-                       AND (payout_next_at IS NULL OR payout_next_at <= $3)
-                       AND CASE WHEN payout_next_at <= $3 THEN payout_next_address ELSE payout_address END IS NOT NULL
-                       AND NOT EXISTS (
-                           SELECT 1 FROM payouts WHERE payouts.operator_id = operators.id
-                             AND payouts.kind = 'payout' AND payouts.state IN ('picked', 'sending', 'unknown'))
-                     ORDER BY operators.id",
-                )
-                .bind(asset)
-                .bind(threshold.0)
-                .bind(now.micros())
-                .fetch_all(self.0.readers())
-                .await?;
-                rows.iter()
-                    .map(|row| {
-                        Ok(Payable {
-                            operator: row.parsed("id")?,
-                            address: row.value("address")?,
-                            amount: MicroUsdc(row.value("balance")?),
-                        })
-                    })
-                    .collect()
-            })
+            .all(sql!(
+                "SELECT operators.id AS id, ledger_accounts.balance AS balance,
+                     CASE WHEN payout_next_at <= $3 THEN payout_next_address ELSE payout_address END AS address
+                 FROM ledger_accounts JOIN operators ON operators.id = ledger_accounts.operator_id
+                 WHERE ledger_accounts.asset = $1 AND ledger_accounts.kind = 'payable'
+                   AND ledger_accounts.balance >= $2 AND operators.suspended_at IS NULL
+                   AND (payout_next_at IS NULL OR payout_next_at <= $3)
+                   AND CASE WHEN payout_next_at <= $3 THEN payout_next_address ELSE payout_address END IS NOT NULL
+                   AND NOT EXISTS (
+                       SELECT 1 FROM payouts WHERE payouts.operator_id = operators.id
+                         AND payouts.kind = 'payout' AND payouts.state IN ('picked', 'sending', 'unknown'))
+                 ORDER BY operators.id",
+                asset,
+                threshold.0,
+                now
+            ))
             .await
     }
 
     /// Picks a payout: sets its amount aside.
     pub async fn payout_pick(&self, new: NewPayout) -> Result<PayoutPicked, Error> {
-        self.0
-            .write_aside(move |cx| Box::pin(async move { pick(cx, &new).await }))
-            .await
+        self.0.write_aside(tx!(async move |cx| { pick(cx, &new).await })).await
     }
 
     /// Takes payouts to send or to look at, and returns them as they were. Nobody else gets them for `lease`.
     pub async fn payouts_due(&self, now: Timestamp, lease: Duration, limit: u32) -> Result<Vec<PayoutRow>, Error> {
         self.0
-            .write_aside(move |cx| {
-                Box::pin(async move {
-                    // Rows are read first and leased one by one: each update repeats the condition on
-                    // the locked row, so two processes that read the same rows share them out.
-                    let due = sqlx::query(concat!(
+            .write_aside(tx!(async move |cx| {
+                // Rows are read first and leased one by one: each update repeats the condition on
+                // the locked row, so two processes that read the same rows share them out.
+                let due = sql!(
+                    text!(
                         "SELECT ",
-                        payout_columns!(),
+                        PayoutRow::COLUMNS,
                         " FROM payouts WHERE state IN ('picked', 'sending', 'unknown') AND next_try_at <= $1
                          ORDER BY next_try_at, id LIMIT $2"
-                    ))
-                    .bind(now.micros())
-                    .bind(i64::from(limit))
-                    .fetch_all(&mut *cx)
+                    ),
+                    now,
+                    limit
+                )
+                .rows(cx)
+                .await?;
+                let mut taken = Vec::with_capacity(due.len());
+                for row in &due {
+                    let payout = PayoutRow::of(row)?;
+                    let leased = sql!(
+                        "UPDATE payouts SET next_try_at = $3
+                         WHERE id = $1 AND state IN ('picked', 'sending', 'unknown') AND next_try_at <= $2",
+                        payout.id.clone(),
+                        now,
+                        now.plus(lease)
+                    )
+                    .run(cx)
                     .await?;
-                    let mut taken = Vec::with_capacity(due.len());
-                    for row in &due {
-                        let payout = payout(row)?;
-                        let leased = sqlx::query(
-                            "UPDATE payouts SET next_try_at = $3
-                             WHERE id = $1 AND state IN ('picked', 'sending', 'unknown') AND next_try_at <= $2",
-                        )
-                        .bind(payout.id.clone())
-                        .bind(now.micros())
-                        .bind(now.plus(lease).micros())
-                        .execute(&mut *cx)
-                        .await?;
-                        if leased.rows_affected() > 0 {
-                            taken.push(payout);
-                        }
+                    if leased > 0 {
+                        taken.push(payout);
                     }
-                    Ok(if taken.is_empty() {
-                        Change::Undo(taken)
-                    } else {
-                        Change::Keep(taken)
-                    })
+                }
+                Ok(if taken.is_empty() {
+                    Change::Undo(taken)
+                } else {
+                    Change::Keep(taken)
                 })
-            })
+            }))
             .await
     }
 
@@ -192,22 +174,20 @@ impl Money<'_> {
     pub async fn payout_sending(&self, id: &str, valid_before: i64) -> Result<bool, Error> {
         let id = id.to_owned();
         self.0
-            .write_aside(move |cx| {
-                Box::pin(async move {
-                    // The last second never falls: an earlier attempt with a later one may still be
-                    // valid on the chain, and until it is over the payout cannot be called failed.
-                    let changed = sqlx::query(
-                        "UPDATE payouts SET state = 'sending', attempts = attempts + 1,
-                             valid_before = CASE WHEN valid_before > $2 THEN valid_before ELSE $2 END
-                         WHERE id = $1 AND state IN ('picked', 'sending', 'unknown')",
-                    )
-                    .bind(id)
-                    .bind(valid_before)
-                    .execute(cx)
-                    .await?;
-                    Ok(Change::Keep(changed.rows_affected() > 0))
-                })
-            })
+            .write_aside(tx!(async move |cx| {
+                // The last second never falls: an earlier attempt with a later one may still be
+                // valid on the chain, and until it is over the payout cannot be called failed.
+                let changed = sql!(
+                    "UPDATE payouts SET state = 'sending', attempts = attempts + 1,
+                         valid_before = CASE WHEN valid_before > $2 THEN valid_before ELSE $2 END
+                     WHERE id = $1 AND state IN ('picked', 'sending', 'unknown')",
+                    id,
+                    valid_before
+                )
+                .run(cx)
+                .await?;
+                Ok(Change::Keep(changed > 0))
+            }))
             .await
     }
 
@@ -215,21 +195,19 @@ impl Money<'_> {
     pub async fn payout_later(&self, id: &str, transaction: Option<String>, at: Timestamp) -> Result<bool, Error> {
         let id = id.to_owned();
         self.0
-            .write_aside(move |cx| {
-                Box::pin(async move {
-                    let changed = sqlx::query(
-                        "UPDATE payouts SET next_try_at = $3, transaction_hash = COALESCE($2, transaction_hash),
-                             state = CASE WHEN state = 'sending' THEN 'unknown' ELSE state END
-                         WHERE id = $1 AND state IN ('picked', 'sending', 'unknown')",
-                    )
-                    .bind(id)
-                    .bind(transaction)
-                    .bind(at.micros())
-                    .execute(cx)
-                    .await?;
-                    Ok(Change::Keep(changed.rows_affected() > 0))
-                })
-            })
+            .write_aside(tx!(async move |cx| {
+                let changed = sql!(
+                    "UPDATE payouts SET next_try_at = $3, transaction_hash = COALESCE($2, transaction_hash),
+                         state = CASE WHEN state = 'sending' THEN 'unknown' ELSE state END
+                     WHERE id = $1 AND state IN ('picked', 'sending', 'unknown')",
+                    id,
+                    transaction,
+                    at
+                )
+                .run(cx)
+                .await?;
+                Ok(Change::Keep(changed > 0))
+            }))
             .await
     }
 
@@ -237,7 +215,7 @@ impl Money<'_> {
     pub async fn payout_done(&self, id: &str, transaction: &str, now: Timestamp) -> Result<bool, Error> {
         let (id, transaction) = (id.to_owned(), transaction.to_owned());
         self.0
-            .write_aside(move |cx| Box::pin(async move { paid(cx, &id, transaction, now).await }))
+            .write_aside(tx!(async move |cx| { paid(cx, &id, transaction, now).await }))
             .await
     }
 
@@ -246,20 +224,17 @@ impl Money<'_> {
     pub async fn payout_failed(&self, id: &str, attempts: i64, now: Timestamp) -> Result<bool, Error> {
         let id = id.to_owned();
         self.0
-            .write_aside(move |cx| Box::pin(async move { given_up(cx, &id, attempts, now).await }))
+            .write_aside(tx!(async move |cx| { given_up(cx, &id, attempts, now).await }))
             .await
     }
 
     /// Returns a payout or refund.
     pub async fn payout_row(&self, id: &str) -> Result<Option<PayoutRow>, Error> {
         self.0
-            .read(async {
-                let row = sqlx::query(concat!("SELECT ", payout_columns!(), " FROM payouts WHERE id = $1"))
-                    .bind(id)
-                    .fetch_optional(self.0.readers())
-                    .await?;
-                row.as_ref().map(payout).transpose()
-            })
+            .optional(sql!(
+                text!("SELECT ", PayoutRow::COLUMNS, " FROM payouts WHERE id = $1"),
+                id
+            ))
             .await
     }
 
@@ -280,20 +255,17 @@ impl Money<'_> {
         limit: u32,
     ) -> Result<Vec<PayoutRow>, Error> {
         self.0
-            .read(async {
-                let rows = sqlx::query(concat!(
+            .all(sql!(
+                text!(
                     "SELECT ",
-                    payout_columns!(),
+                    PayoutRow::COLUMNS,
                     " FROM payouts WHERE (state = $1 OR $1 = '') AND (operator_id = $2 OR $2 = '')
                      ORDER BY created_at DESC, id DESC LIMIT $3"
-                ))
-                .bind(state.map_or("", PayoutState::as_str))
-                .bind(operator.map_or_else(String::new, |operator| operator.to_string()))
-                .bind(i64::from(limit))
-                .fetch_all(self.0.readers())
-                .await?;
-                rows.iter().map(payout).collect()
-            })
+                ),
+                state.map_or("", PayoutState::as_str),
+                operator.map_or_else(String::new, |operator| operator.to_string()),
+                limit
+            ))
             .await
     }
 
@@ -302,24 +274,22 @@ impl Money<'_> {
     pub async fn payout_retry(&self, id: &str, now: Timestamp) -> Result<bool, Error> {
         let id = id.to_owned();
         self.0
-            .write_aside(move |cx| {
-                Box::pin(async move {
-                    // The nonce stays: if an attempt was paid after all, the chain refuses the next one. The
-                    // attempts begin again, or the first failure would give the refund up at once.
-                    let changed = sqlx::query(
-                        "UPDATE payouts SET next_try_at = $2,
-                             attempts = CASE WHEN state = 'failed' THEN 0 ELSE attempts END,
-                             state = CASE WHEN state = 'failed' THEN 'picked' ELSE state END
-                         WHERE id = $1
-                           AND (state IN ('picked', 'sending', 'unknown') OR (kind = 'refund' AND state = 'failed'))",
-                    )
-                    .bind(id)
-                    .bind(now.micros())
-                    .execute(cx)
-                    .await?;
-                    Ok(Change::Keep(changed.rows_affected() > 0))
-                })
-            })
+            .write_aside(tx!(async move |cx| {
+                // The nonce stays: if an attempt was paid after all, the chain refuses the next one. The
+                // attempts begin again, or the first failure would give the refund up at once.
+                let changed = sql!(
+                    "UPDATE payouts SET next_try_at = $2,
+                         attempts = CASE WHEN state = 'failed' THEN 0 ELSE attempts END,
+                         state = CASE WHEN state = 'failed' THEN 'picked' ELSE state END
+                     WHERE id = $1
+                       AND (state IN ('picked', 'sending', 'unknown') OR (kind = 'refund' AND state = 'failed'))",
+                    id,
+                    now
+                )
+                .run(cx)
+                .await?;
+                Ok(Change::Keep(changed > 0))
+            }))
             .await
     }
 }
@@ -330,22 +300,22 @@ async fn pick(cx: &mut AnyConnection, new: &NewPayout) -> Result<Change<PayoutPi
         address,
         amount,
     } = &new.payable;
-    let added = sqlx::query(
+    let added = sql!(
         "INSERT INTO payouts (id, kind, operator_id, address, amount, asset, nonce, valid_before, state, attempts,
              next_try_at, created_at)
          VALUES ($1, 'payout', $2, $3, $4, $5, $6, 0, 'picked', 0, $7, $7) ON CONFLICT DO NOTHING",
+        new.id.clone(),
+        operator,
+        address.clone(),
+        amount.0,
+        new.asset.clone(),
+        new.nonce.clone(),
+        new.now
     )
-    .bind(new.id.clone())
-    .bind(operator.to_string())
-    .bind(address.clone())
-    .bind(amount.0)
-    .bind(new.asset.clone())
-    .bind(new.nonce.clone())
-    .bind(new.now.micros())
-    .execute(&mut *cx)
+    .run(cx)
     .await?;
     // The unique index lets one payout of an operator be open.
-    if added.rows_affected() == 0 {
+    if added == 0 {
         return Ok(Change::Undo(PayoutPicked::Raced));
     }
     let event = Event::payout_pick(&new.id, *operator, *amount);
@@ -365,31 +335,33 @@ async fn pick(cx: &mut AnyConnection, new: &NewPayout) -> Result<Change<PayoutPi
 pub(super) async fn is_covered(cx: &mut AnyConnection, asset: &str) -> Result<bool, Error> {
     // The row is the lock: without it two payouts that are picked at once would both fit.
     locked_balance(cx, asset, Account::TREASURY).await?;
-    let left: i64 = sqlx::query_scalar(
+    let left: i64 = sql!(
         "SELECT CAST(COALESCE(SUM(CASE WHEN kind = 'treasury' THEN balance ELSE -balance END), 0) AS BIGINT)
          FROM ledger_accounts WHERE asset = $1 AND kind IN ('treasury', 'payout_pending', 'refund_pending')",
+        asset
     )
-    .bind(asset)
-    .fetch_one(cx)
+    .scalar(cx)
     .await?;
     Ok(left >= 0)
 }
 
 async fn paid(cx: &mut AnyConnection, id: &str, transaction: String, now: Timestamp) -> Result<Change<bool>, Error> {
-    let row = sqlx::query(concat!(
-        "UPDATE payouts SET state = 'done', transaction_hash = $2
-         WHERE id = $1 AND (state IN ('picked', 'sending', 'unknown') OR (kind = 'refund' AND state = 'failed'))
-         RETURNING ",
-        payout_columns!()
-    ))
-    .bind(id.to_owned())
-    .bind(transaction)
-    .fetch_optional(&mut *cx)
+    let row = sql!(
+        text!(
+            "UPDATE payouts SET state = 'done', transaction_hash = $2
+             WHERE id = $1 AND (state IN ('picked', 'sending', 'unknown') OR (kind = 'refund' AND state = 'failed'))
+             RETURNING ",
+            PayoutRow::COLUMNS
+        ),
+        id,
+        transaction
+    )
+    .row_if_any(cx)
     .await?;
     let Some(row) = row else {
         return Ok(Change::Undo(false));
     };
-    let payout = payout(&row)?;
+    let payout = PayoutRow::of(&row)?;
     let event = match payout.operator.filter(|_| !payout.is_refund) {
         Some(operator) => Event::payout_done(id, operator, payout.amount),
         None => Event::refund_done(id, payout.amount),
@@ -399,19 +371,21 @@ async fn paid(cx: &mut AnyConnection, id: &str, transaction: String, now: Timest
 
 async fn given_up(cx: &mut AnyConnection, id: &str, attempts: i64, now: Timestamp) -> Result<Change<bool>, Error> {
     // An attempt that was sent since may still be paid, so what is known of those before proves nothing.
-    let row = sqlx::query(concat!(
-        "UPDATE payouts SET state = 'failed'
-         WHERE id = $1 AND attempts = $2 AND state IN ('picked', 'sending', 'unknown') RETURNING ",
-        payout_columns!()
-    ))
-    .bind(id.to_owned())
-    .bind(attempts)
-    .fetch_optional(&mut *cx)
+    let row = sql!(
+        text!(
+            "UPDATE payouts SET state = 'failed'
+             WHERE id = $1 AND attempts = $2 AND state IN ('picked', 'sending', 'unknown') RETURNING ",
+            PayoutRow::COLUMNS
+        ),
+        id,
+        attempts
+    )
+    .row_if_any(cx)
     .await?;
     let Some(row) = row else {
         return Ok(Change::Undo(false));
     };
-    let payout = payout(&row)?;
+    let payout = PayoutRow::of(&row)?;
     match payout.operator.filter(|_| !payout.is_refund) {
         Some(operator) => over(cx, &payout, &Event::payout_failed(id, operator, payout.amount), now).await,
         None => Ok(Change::Keep(true)),
@@ -449,20 +423,6 @@ async fn booked(cx: &mut AnyConnection, asset: &str, event: &Event, id: &str, no
     Ok(post(cx, &posting).await? == Posted::Done)
 }
 
-fn payout(row: &AnyRow) -> Result<PayoutRow, Error> {
-    Ok(PayoutRow {
-        id: row.value("id")?,
-        operator: row.parsed_optional("operator_id")?,
-        is_refund: row.value::<String>("kind")? == "refund",
-        address: row.value("address")?,
-        amount: MicroUsdc(row.value("amount")?),
-        asset: row.value("asset")?,
-        nonce: row.value("nonce")?,
-        valid_before: row.value("valid_before")?,
-        state: row.parsed("state")?,
-        attempts: row.value("attempts")?,
-        next_try_at: row.time("next_try_at")?,
-        transaction: row.value("transaction_hash")?,
-        created_at: row.time("created_at")?,
-    })
+fn is_refund(row: &AnyRow, kind: &'static str) -> Result<bool, Error> {
+    Ok(row.value::<&str>(kind)? == "refund")
 }

@@ -11,7 +11,8 @@ use types::{LedgerEventId, Timestamp, mutate};
 
 use super::seals::refuse_sealed;
 use crate::Error;
-use crate::row::Columns;
+use crate::query::{sql, text};
+use crate::row::{Columns, Row as _, row};
 
 /// Event to post.
 #[derive(Clone, Copy, Debug)]
@@ -41,11 +42,13 @@ pub(crate) enum Posted {
     Full(Account),
 }
 
-/// Balance and number of movements of an account.
-#[derive(Clone, Copy, Debug)]
-struct At {
-    balance: i64,
-    seq: i64,
+row! {
+    /// Balance and number of movements of an account.
+    #[derive(Clone, Copy, Debug)]
+    struct Balance {
+        balance: i64,
+        seq: i64 = "moves",
+    }
 }
 
 /// Writes an event with its movements and changes the balances.
@@ -59,23 +62,23 @@ pub(crate) async fn post(cx: &mut AnyConnection, posting: &Posting<'_>) -> Resul
         });
     }
     let id = posting.id.to_string();
-    let added = sqlx::query(
+    let added = sql!(
         "INSERT INTO ledger_events (id, asset, kind, key, at, month, subject, actor)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (kind, key) DO NOTHING",
+        id.as_str(),
+        asset,
+        event.kind.as_str(),
+        event.key.as_str(),
+        at,
+        at.month(),
+        posting.subject,
+        posting.actor
     )
-    .bind(id.as_str())
-    .bind(asset)
-    .bind(event.kind.as_str())
-    .bind(event.key.as_str())
-    .bind(at.micros())
-    .bind(at.month())
-    .bind(posting.subject)
-    .bind(posting.actor)
-    .execute(&mut *cx)
+    .run(cx)
     .await?;
     // The unique key of kind and key makes a repeated event a no-op, whatever its caller does not know
     // of the first attempt.
-    if added.rows_affected() == 0 {
+    if added == 0 {
         return Ok(Posted::Repeated);
     }
     refuse_sealed(cx, at).await?;
@@ -88,12 +91,12 @@ pub(crate) async fn post(cx: &mut AnyConnection, posting: &Posting<'_>) -> Resul
             *number += 1;
         }
     }
-    let mut running: BTreeMap<Account, At> = BTreeMap::new();
+    let mut running: BTreeMap<Account, Balance> = BTreeMap::new();
     // Every account is touched once, with the sum of its movements: a second update of one row would
     // find the balance of the first, and an account may go below zero in between although the event as
     // a whole covers it.
     for (account, (sum, number)) in moves {
-        let Some(after) = shift(cx, asset, account, sum, number, at).await? else {
+        let Some(after) = adjust_balance(cx, asset, account, sum, number, at).await? else {
             return Ok(if sum < 0 {
                 Posted::Short(account)
             } else {
@@ -102,7 +105,7 @@ pub(crate) async fn post(cx: &mut AnyConnection, posting: &Posting<'_>) -> Resul
         };
         running.insert(
             account,
-            At {
+            Balance {
                 // The returned row has the balance after the event. The balances after each movement
                 // are counted forward from where the row was before, still under its lock.
                 balance: after.balance - sum,
@@ -112,94 +115,96 @@ pub(crate) async fn post(cx: &mut AnyConnection, posting: &Posting<'_>) -> Resul
     }
     for (number, line) in (0_i64..).zip(&event.lines) {
         let mut step = |account: Account| {
-            let at = running.entry(account).or_insert(At { balance: 0, seq: 0 });
+            let at = running.entry(account).or_insert(Balance { balance: 0, seq: 0 });
             at.balance += line.effect(account);
             at.seq += 1;
             *at
         };
         let (debit, credit) = (step(line.debit), step(line.credit));
-        sqlx::query(
+        sql!(
             "INSERT INTO ledger_transfers
                  (event_id, line, amount, debit_account, debit_seq, debit_after, credit_account, credit_seq,
                   credit_after, month)
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+            id.as_str(),
+            number,
+            line.amount.0,
+            line.debit.id(asset),
+            debit.seq,
+            debit.balance,
+            line.credit.id(asset),
+            credit.seq,
+            credit.balance,
+            at.month()
         )
-        .bind(id.as_str())
-        .bind(number)
-        .bind(line.amount.0)
-        .bind(line.debit.id(asset))
-        .bind(debit.seq)
-        .bind(debit.balance)
-        .bind(line.credit.id(asset))
-        .bind(credit.seq)
-        .bind(credit.balance)
-        .bind(at.month())
-        .execute(&mut *cx)
+        .run(cx)
         .await?;
     }
     Ok(Posted::Done)
 }
 
 /// Adds to a balance. Returns what the account has then, or `None` if the balance would be below zero or too large.
-async fn shift(
+async fn adjust_balance(
     cx: &mut AnyConnection,
     asset: &str,
     account: Account,
     sum: i64,
     number: i64,
     now: Timestamp,
-) -> Result<Option<At>, Error> {
+) -> Result<Option<Balance>, Error> {
     let id = account.id(asset);
     let row = if sum < 0 {
         mutate!(Bug::StaleBalance => super::faults::write_stale(cx, &id).await?);
         // The condition is evaluated on the locked row, so nobody spends a balance twice.
-        sqlx::query(
-            "UPDATE ledger_accounts SET balance = balance + $2, moves = moves + $3, updated_at = $4
-             WHERE id = $1 AND balance + $2 >= 0 RETURNING balance, moves",
+        sql!(
+            text!(
+                "UPDATE ledger_accounts SET balance = balance + $2, moves = moves + $3, updated_at = $4
+                 WHERE id = $1 AND balance + $2 >= 0 RETURNING ",
+                Balance::COLUMNS
+            ),
+            id,
+            sum,
+            number,
+            now
         )
-        .bind(id)
-        .bind(sum)
-        .bind(number)
-        .bind(now.micros())
-        .fetch_optional(&mut *cx)
+        .row_if_any(cx)
         .await?
     } else {
-        sqlx::query(
-            "INSERT INTO ledger_accounts (id, asset, kind, operator_id, side, balance, moves, updated_at)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
-             ON CONFLICT (id) DO UPDATE SET
-                 balance = ledger_accounts.balance + excluded.balance, moves = ledger_accounts.moves + excluded.moves,
-                 updated_at = excluded.updated_at
-             WHERE ledger_accounts.balance <= 9223372036854775807 - excluded.balance
-             RETURNING balance, moves",
+        sql!(
+            text!(
+                "INSERT INTO ledger_accounts (id, asset, kind, operator_id, side, balance, moves, updated_at)
+                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+                 ON CONFLICT (id) DO UPDATE SET
+                     balance = ledger_accounts.balance + excluded.balance, moves = ledger_accounts.moves + excluded.moves,
+                     updated_at = excluded.updated_at
+                 WHERE ledger_accounts.balance <= 9223372036854775807 - excluded.balance
+                 RETURNING ",
+                Balance::COLUMNS
+            ),
+            id,
+            asset,
+            account.kind().as_str(),
+            account.operator(),
+            account.kind().side().as_str(),
+            sum,
+            number,
+            now
         )
-        .bind(id)
-        .bind(asset)
-        .bind(account.kind().as_str())
-        .bind(account.operator().map(|operator| operator.to_string()))
-        .bind(account.kind().side().as_str())
-        .bind(sum)
-        .bind(number)
-        .bind(now.micros())
-        .fetch_optional(&mut *cx)
+        .row_if_any(cx)
         .await?
     };
-    row.map(|row| {
-        Ok(At {
-            balance: row.value("balance")?,
-            seq: row.value("moves")?,
-        })
-    })
-    .transpose()
+    row.map(|row| Balance::of(&row)).transpose()
 }
 
 /// Returns the balance of an account and keeps it from changing until the transaction ends.
 pub(crate) async fn locked_balance(cx: &mut AnyConnection, asset: &str, account: Account) -> Result<i64, Error> {
     // A write that changes nothing takes the lock of the row on both engines; SQLite has no `FOR
     // UPDATE`.
-    let row = sqlx::query("UPDATE ledger_accounts SET moves = moves WHERE id = $1 RETURNING balance")
-        .bind(account.id(asset))
-        .fetch_optional(cx)
-        .await?;
-    row.map_or(Ok(0), |row| row.value("balance"))
+    let row = sql!(
+        "UPDATE ledger_accounts SET moves = moves WHERE id = $1 RETURNING balance",
+        account.id(asset)
+    )
+    .row_if_any(cx)
+    .await?;
+    row.map_or(Ok(0), |row| row.get("balance"))
 }

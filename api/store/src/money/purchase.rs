@@ -15,6 +15,7 @@ use super::post::locked_balance;
 use super::sales::{NewSale, Recorded, record};
 use super::{Money, Sale, items};
 use crate::Error;
+use crate::query::{sql, tx};
 use crate::row::Columns;
 use crate::writer::Change;
 
@@ -97,96 +98,94 @@ impl Money<'_> {
     pub async fn purchase(&self, new: NewPurchase) -> Result<Purchased, Error> {
         self.0
             // Nobody remembers balances and sales.
-            .write_aside(move |cx| {
-                Box::pin(async move {
-                    // The order of the refusals: own item, unknown item, free, version, not on sale,
-                    // owned. A caller learns of a price only for what exists and is shown. What is
-                    // free is never sold, so a version that it lacks does not matter.
-                    let Some(offer) = items::find(cx, new.kind, &new.item).await? else {
-                        return Ok(Change::Undo(Purchased::Missing));
-                    };
-                    // Before the check of visibility, because an owner sees its private item and is
-                    // told that it is its own.
-                    if offer.seller == new.buyer && !offer.taken_down {
-                        return Ok(Change::Undo(Purchased::Own));
-                    }
-                    if !offer.visible {
-                        return Ok(Change::Undo(Purchased::Missing));
-                    }
-                    // A unit without a price of its own is read with a key for nothing.
-                    let unpriced = new.kind == ItemKind::Unit && offer.price.is_none();
-                    if unpriced || !offer.can_be_priced {
-                        return Ok(Change::Undo(Purchased::Free));
-                    }
-                    let terms = &new.terms;
-                    let Some(price) = items::price_for(&offer, terms.default_price.0).map(MicroUsdc) else {
-                        return Ok(Change::Undo(Purchased::Free));
-                    };
-                    let version = new.version.map_or(offer.version, |version| version.0);
-                    if version > offer.version || version == 0 {
-                        let latest = offer.version;
-                        return Ok(Change::Undo(Purchased::NoVersion { latest }));
-                    }
-                    // Before the check of ownership, so that the answer is the same for everybody. What was bought
-                    // still reads.
-                    if !offer.on_sale {
-                        return Ok(Change::Undo(Purchased::NotForSale));
-                    }
-                    // Only for the answer: without a lock it may be out of date, and `record` decides
-                    // on the row of the entitlement itself.
-                    let owned = owned(cx, new.buyer, new.kind, &new.item).await?;
-                    let unlocks = if new.kind == ItemKind::Unit { 1 } else { version };
-                    if let Some(owned) = owned.filter(|owned| *owned >= unlocks) {
-                        return Ok(Change::Undo(Purchased::Owned { version: owned }));
-                    }
-                    let account = |kind| Account::of(kind, new.buyer);
-                    let takes_given = offer.trial_sale;
-                    mutate!(Bug::GivenOnPriced => let takes_given = true);
-                    let given = if takes_given {
-                        // Locked, because the choice of the account follows from the balance. Read
-                        // without a lock, two purchases could both choose given credits that cover one.
-                        locked_balance(cx, &terms.asset, account(AccountKind::Given)).await?
-                    } else {
-                        0
-                    };
-                    let paid_with = if given >= price.0 {
-                        PaidWith::Given
-                    } else {
-                        PaidWith::Credits
-                    };
-                    let sale = NewSale {
-                        id: new.sale,
-                        asset: &terms.asset,
-                        kind: new.kind,
-                        item: &new.item,
-                        version,
-                        unit_version: offer.unit_version.clone(),
-                        seller: offer.seller,
-                        seller_agent: offer.seller_agent,
-                        buyer: Some(new.buyer),
-                        wallet: None,
-                        agent: new.agent,
-                        paid_with,
+            .write_aside(tx!(async move |cx| {
+                // The order of the refusals: own item, unknown item, free, version, not on sale,
+                // owned. A caller learns of a price only for what exists and is shown. What is
+                // free is never sold, so a version that it lacks does not matter.
+                let Some(offer) = items::find(cx, new.kind, &new.item).await? else {
+                    return Ok(Change::Undo(Purchased::Missing));
+                };
+                // Before the check of visibility, because an owner sees its private item and is
+                // told that it is its own.
+                if offer.seller == new.buyer && !offer.taken_down {
+                    return Ok(Change::Undo(Purchased::Own));
+                }
+                if !offer.visible {
+                    return Ok(Change::Undo(Purchased::Missing));
+                }
+                // A unit without a price of its own is read with a key for nothing.
+                let unpriced = new.kind == ItemKind::Unit && offer.price.is_none();
+                if unpriced || !offer.can_be_priced {
+                    return Ok(Change::Undo(Purchased::Free));
+                }
+                let terms = &new.terms;
+                let Some(price) = items::price_for(&offer, terms.default_price.0).map(MicroUsdc) else {
+                    return Ok(Change::Undo(Purchased::Free));
+                };
+                let version = new.version.map_or(offer.version, |version| version.0);
+                if version > offer.version || version == 0 {
+                    let latest = offer.version;
+                    return Ok(Change::Undo(Purchased::NoVersion { latest }));
+                }
+                // Before the check of ownership, so that the answer is the same for everybody. What was bought
+                // still reads.
+                if !offer.on_sale {
+                    return Ok(Change::Undo(Purchased::NotForSale));
+                }
+                // Only for the answer: without a lock it may be out of date, and `record` decides
+                // on the row of the entitlement itself.
+                let owned = owned(cx, new.buyer, new.kind, &new.item).await?;
+                let unlocks = if new.kind == ItemKind::Unit { 1 } else { version };
+                if let Some(owned) = owned.filter(|owned| *owned >= unlocks) {
+                    return Ok(Change::Undo(Purchased::Owned { version: owned }));
+                }
+                let account = |kind| Account::of(kind, new.buyer);
+                let takes_given = offer.trial_sale;
+                mutate!(Bug::GivenOnPriced => let takes_given = true);
+                let given = if takes_given {
+                    // Locked, because the choice of the account follows from the balance. Read
+                    // without a lock, two purchases could both choose given credits that cover one.
+                    locked_balance(cx, &terms.asset, account(AccountKind::Given)).await?
+                } else {
+                    0
+                };
+                let paid_with = if given >= price.0 {
+                    PaidWith::Given
+                } else {
+                    PaidWith::Credits
+                };
+                let sale = NewSale {
+                    id: new.sale,
+                    asset: &terms.asset,
+                    kind: new.kind,
+                    item: &new.item,
+                    version,
+                    unit_version: offer.unit_version.clone(),
+                    seller: offer.seller,
+                    seller_agent: offer.seller_agent,
+                    buyer: Some(new.buyer),
+                    wallet: None,
+                    agent: new.agent,
+                    paid_with,
+                    price,
+                    fee: &terms.fee,
+                    window: terms.dispute_window,
+                    payment: None,
+                    now: new.now,
+                }
+                .sale();
+                Ok(match record(cx, &sale, new.event).await? {
+                    Recorded::Done => Change::Keep(Purchased::Bought(sale)),
+                    // Another purchase of the operator was faster.
+                    Recorded::Owned => Change::Undo(Purchased::Owned { version: unlocks }),
+                    Recorded::Full => Change::Undo(Purchased::NotForSale),
+                    Recorded::Short => Change::Undo(Purchased::Short {
                         price,
-                        fee: &terms.fee,
-                        window: terms.dispute_window,
-                        payment: None,
-                        now: new.now,
-                    }
-                    .sale();
-                    Ok(match record(cx, &sale, new.event).await? {
-                        Recorded::Done => Change::Keep(Purchased::Bought(sale)),
-                        // Another purchase of the operator was faster.
-                        Recorded::Owned => Change::Undo(Purchased::Owned { version: unlocks }),
-                        Recorded::Full => Change::Undo(Purchased::NotForSale),
-                        Recorded::Short => Change::Undo(Purchased::Short {
-                            price,
-                            balance: MicroUsdc(balance(cx, &terms.asset, account(AccountKind::Credits)).await?),
-                            given: MicroUsdc(balance(cx, &terms.asset, account(AccountKind::Given)).await?),
-                        }),
-                    })
+                        balance: MicroUsdc(balance(cx, &terms.asset, account(AccountKind::Credits)).await?),
+                        given: MicroUsdc(balance(cx, &terms.asset, account(AccountKind::Given)).await?),
+                    }),
                 })
-            })
+            }))
             .await
     }
 }
@@ -198,21 +197,22 @@ async fn owned(
     kind: ItemKind,
     item: &str,
 ) -> Result<Option<u64>, Error> {
-    sqlx::query("SELECT max_version FROM entitlements WHERE owner = $1 AND item_kind = $2 AND item_id = $3")
-        .bind(Owner::Operator(operator).to_string())
-        .bind(kind.as_str())
-        .bind(item)
-        .fetch_optional(cx)
-        .await?
-        .map(|row| row.number("max_version"))
-        .transpose()
+    sql!(
+        "SELECT max_version FROM entitlements WHERE owner = $1 AND item_kind = $2 AND item_id = $3",
+        Owner::Operator(operator).to_string(),
+        kind,
+        item
+    )
+    .row_if_any(cx)
+    .await?
+    .map(|row| row.get("max_version"))
+    .transpose()
 }
 
 /// Returns a balance for a message; it may change at once.
 async fn balance(cx: &mut sqlx::AnyConnection, asset: &str, account: Account) -> Result<i64, Error> {
-    let balance: Option<i64> = sqlx::query_scalar("SELECT balance FROM ledger_accounts WHERE id = $1")
-        .bind(account.id(asset))
-        .fetch_optional(cx)
+    let balance: Option<i64> = sql!("SELECT balance FROM ledger_accounts WHERE id = $1", account.id(asset))
+        .scalar_if_any(cx)
         .await?;
     Ok(balance.unwrap_or(0))
 }

@@ -9,6 +9,7 @@ use types::{LedgerEventId, OperatorId, Timestamp, mutate};
 use super::Money;
 use super::post::{Posted, Posting, post};
 use crate::Error;
+use crate::query::{sql, tx};
 use crate::row::Columns;
 use crate::writer::Change;
 
@@ -22,17 +23,17 @@ impl Money<'_> {
         let due: Vec<OperatorId> = self
             .0
             .read(async {
-                sqlx::query(
+                sql!(
                     "SELECT DISTINCT seller_operator FROM sales
                      WHERE state = 'held' AND release_at <= $1 AND asset = $2 ORDER BY seller_operator LIMIT $3",
+                    now,
+                    asset,
+                    sellers
                 )
-                .bind(now.micros())
-                .bind(asset)
-                .bind(i64::from(sellers))
-                .fetch_all(self.0.readers())
+                .rows(&mut self.0.readers())
                 .await?
                 .iter()
-                .map(|row| row.parsed("seller_operator"))
+                .map(|row| row.get("seller_operator"))
                 .collect()
             })
             .await?;
@@ -46,51 +47,49 @@ impl Money<'_> {
     async fn release_of(&self, asset: &str, seller: OperatorId, now: Timestamp) -> Result<u64, Error> {
         let (id, asset) = (LedgerEventId::new(now), asset.to_owned());
         self.0
-            .write_aside(move |cx| {
-                Box::pin(async move {
-                    // The state stands in the outer condition too: on PostgreSQL the subquery may see
-                    // rows that a dispute changes meanwhile, and only the outer condition is evaluated
-                    // again on the locked row.
-                    let rows = sqlx::query(
-                        "UPDATE sales SET state = 'payable', release_event = $1
-                         WHERE state = 'held' AND id IN (
-                             SELECT id FROM sales
-                             WHERE seller_operator = $2 AND state = 'held' AND release_at <= $3 AND asset = $4
-                             ORDER BY release_at, id LIMIT $5)
-                         RETURNING share",
-                    )
-                    .bind(id.to_string())
-                    .bind(seller.to_string())
-                    .bind(now.micros())
-                    .bind(asset.as_str())
-                    .bind(BATCH)
-                    .fetch_all(&mut *cx)
-                    .await?;
-                    if rows.is_empty() {
-                        return Ok(Change::Undo(0));
-                    }
-                    let mut sum = 0;
-                    for row in &rows {
-                        sum += row.value::<i64>("share")?;
-                    }
-                    let key = id.to_string();
-                    let event = Event::release(&key, seller, MicroUsdc(sum));
-                    let posting = Posting {
-                        id,
-                        asset: &asset,
-                        event: &event,
-                        at: now,
-                        subject: &key,
-                        actor: "",
-                    };
-                    if post(cx, &posting).await? != Posted::Done {
-                        // Nothing moves rather than a part of it; `check` names the account.
-                        return Ok(Change::Undo(0));
-                    }
-                    mutate!(Bug::ReleasedTwice => super::faults::hold_again(cx, &key).await?);
-                    Ok(Change::Keep(rows.len() as u64))
-                })
-            })
+            .write_aside(tx!(async move |cx| {
+                // The state stands in the outer condition too: on PostgreSQL the subquery may see
+                // rows that a dispute changes meanwhile, and only the outer condition is evaluated
+                // again on the locked row.
+                let rows = sql!(
+                    "UPDATE sales SET state = 'payable', release_event = $1
+                     WHERE state = 'held' AND id IN (
+                         SELECT id FROM sales
+                         WHERE seller_operator = $2 AND state = 'held' AND release_at <= $3 AND asset = $4
+                         ORDER BY release_at, id LIMIT $5)
+                     RETURNING share",
+                    id,
+                    seller,
+                    now,
+                    asset.as_str(),
+                    BATCH
+                )
+                .rows(cx)
+                .await?;
+                if rows.is_empty() {
+                    return Ok(Change::Undo(0));
+                }
+                let mut sum = 0;
+                for row in &rows {
+                    sum += row.get::<i64>("share")?;
+                }
+                let key = id.to_string();
+                let event = Event::release(&key, seller, MicroUsdc(sum));
+                let posting = Posting {
+                    id,
+                    asset: &asset,
+                    event: &event,
+                    at: now,
+                    subject: &key,
+                    actor: "",
+                };
+                if post(cx, &posting).await? != Posted::Done {
+                    // Nothing moves rather than a part of it; `check` names the account.
+                    return Ok(Change::Undo(0));
+                }
+                mutate!(Bug::ReleasedTwice => super::faults::hold_again(cx, &key).await?);
+                Ok(Change::Keep(rows.len() as u64))
+            }))
             .await
     }
 }

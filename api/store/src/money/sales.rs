@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use pay::{Brackets, Event, Split};
 use sqlx::AnyConnection;
-use sqlx::any::AnyRow;
 use types::money::MicroUsdc;
 use types::vocabulary::{ItemKind, PaidWith, PointsKind};
 use types::{AgentId, LedgerEventId, OperatorId, SaleId, Timestamp, mutate};
@@ -15,7 +14,8 @@ use super::entitlements::{self, Owner};
 use super::post::{Posted, Posting, post};
 use crate::Error;
 use crate::points::{self, NewPoints};
-use crate::row::Columns;
+use crate::query::sql;
+use crate::row::row;
 
 pub use types::vocabulary::SaleState;
 
@@ -24,89 +24,51 @@ const SALE_POINTS: i64 = 5;
 /// Micro-USDC of a cent, for which a trial sale gives a point.
 const CENT: i64 = 10_000;
 
-/// Item that was sold.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sale {
-    /// Id of the sale.
-    pub id: SaleId,
-    /// Asset that it was paid in.
-    pub asset: String,
-    /// Kind of the item.
-    pub kind: ItemKind,
-    /// Id of the unit or the dataset.
-    pub item: String,
-    /// Number of the version.
-    pub version: u64,
-    /// Id of the version of a unit.
-    pub unit_version: Option<String>,
-    /// Operator that sold it.
-    pub seller: OperatorId,
-    /// Agent that made the item, if one did.
-    pub seller_agent: Option<AgentId>,
-    /// Operator that bought it; `None` for a wallet without operator.
-    pub buyer: Option<OperatorId>,
-    /// Wallet that paid, as `{network}:{address}`.
-    pub wallet: Option<String>,
-    /// Agent that bought it.
-    pub agent: Option<AgentId>,
-    /// Money that it was paid with.
-    pub paid_with: PaidWith,
-    /// Price of the item at the sale, in micro-USDC.
-    pub price: MicroUsdc,
-    /// Part of the platform; 0 for a trial sale.
-    pub fee: MicroUsdc,
-    /// Part of the seller; 0 for a trial sale.
-    pub share: MicroUsdc,
-    /// Brackets of the fee, as text.
-    pub brackets: String,
-    /// Time of the sale.
-    pub sold_at: Timestamp,
-    /// End of the time in which it can be disputed.
-    pub release_at: Timestamp,
-    /// State of the money.
-    pub state: SaleState,
-    /// Id of the payment by x402, if it was one.
-    pub payment: Option<String>,
-}
-
-/// Columns of a sale, in every statement that returns one.
-macro_rules! sale_columns {
-    () => {
-        "sales.id AS id, sales.asset AS asset, sales.item_kind AS item_kind, sales.item_id AS item_id,
-         sales.version AS version, sales.unit_version AS unit_version, sales.seller_operator AS seller_operator,
-         sales.seller_agent AS seller_agent, sales.buyer_operator AS buyer_operator,
-         sales.buyer_wallet AS buyer_wallet, sales.agent_id AS agent_id, sales.paid_with AS paid_with,
-         sales.price AS price, sales.fee AS fee, sales.share AS share, sales.fee_brackets AS fee_brackets,
-         sales.sold_at AS sold_at, sales.release_at AS release_at, sales.state AS state,
-         sales.payment_id AS payment_id"
-    };
-}
-pub(crate) use sale_columns;
-
-/// Reads a sale.
-pub(crate) fn sale(row: &AnyRow) -> Result<Sale, Error> {
-    Ok(Sale {
-        id: row.parsed("id")?,
-        asset: row.value("asset")?,
-        kind: row.parsed("item_kind")?,
-        item: row.value("item_id")?,
-        version: row.number("version")?,
-        unit_version: row.value("unit_version")?,
-        seller: row.parsed("seller_operator")?,
-        seller_agent: row.parsed_optional("seller_agent")?,
-        buyer: row.parsed_optional("buyer_operator")?,
-        wallet: row.value("buyer_wallet")?,
-        agent: row.parsed_optional("agent_id")?,
-        paid_with: row.parsed("paid_with")?,
-        price: MicroUsdc(row.value("price")?),
-        fee: MicroUsdc(row.value("fee")?),
-        share: MicroUsdc(row.value("share")?),
-        brackets: row.value("fee_brackets")?,
-        sold_at: row.time("sold_at")?,
-        release_at: row.time("release_at")?,
-        state: row.parsed("state")?,
-        payment: row.value("payment_id")?,
-    })
+row! {
+    /// Item that was sold.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Sale {
+        /// Id of the sale.
+        pub id: SaleId = "sales.id AS id",
+        /// Asset that it was paid in.
+        pub asset: String = "sales.asset AS asset",
+        /// Kind of the item.
+        pub kind: ItemKind = "sales.item_kind AS item_kind",
+        /// Id of the unit or the dataset.
+        pub item: String = "sales.item_id AS item_id",
+        /// Number of the version.
+        pub version: u64 = "sales.version AS version",
+        /// Id of the version of a unit.
+        pub unit_version: Option<String> = "sales.unit_version AS unit_version",
+        /// Operator that sold it.
+        pub seller: OperatorId = "sales.seller_operator AS seller_operator",
+        /// Agent that made the item, if one did.
+        pub seller_agent: Option<AgentId> = "sales.seller_agent AS seller_agent",
+        /// Operator that bought it; `None` for a wallet without operator.
+        pub buyer: Option<OperatorId> = "sales.buyer_operator AS buyer_operator",
+        /// Wallet that paid, as `{network}:{address}`.
+        pub wallet: Option<String> = "sales.buyer_wallet AS buyer_wallet",
+        /// Agent that bought it.
+        pub agent: Option<AgentId> = "sales.agent_id AS agent_id",
+        /// Money that it was paid with.
+        pub paid_with: PaidWith = "sales.paid_with AS paid_with",
+        /// Price of the item at the sale, in micro-USDC.
+        pub price: MicroUsdc = "sales.price AS price",
+        /// Part of the platform; 0 for a trial sale.
+        pub fee: MicroUsdc = "sales.fee AS fee",
+        /// Part of the seller; 0 for a trial sale.
+        pub share: MicroUsdc = "sales.share AS share",
+        /// Brackets of the fee, as text.
+        pub brackets: String = "sales.fee_brackets AS fee_brackets",
+        /// Time of the sale.
+        pub sold_at: Timestamp = "sales.sold_at AS sold_at",
+        /// End of the time in which it can be disputed.
+        pub release_at: Timestamp = "sales.release_at AS release_at",
+        /// State of the money.
+        pub state: SaleState = "sales.state AS state",
+        /// Id of the payment by x402, if it was one.
+        pub payment: Option<String> = "sales.payment_id AS payment_id",
+    }
 }
 
 impl Sale {
@@ -259,33 +221,33 @@ async fn move_money(cx: &mut AnyConnection, sale: &Sale, event: LedgerEventId) -
 }
 
 async fn insert(cx: &mut AnyConnection, sale: &Sale) -> Result<(), Error> {
-    sqlx::query(
+    sql!(
         "INSERT INTO sales
              (id, asset, item_kind, item_id, version, unit_version, seller_operator, seller_agent, buyer_operator,
               buyer_wallet, agent_id, paid_with, price, fee, share, fee_brackets, sold_at, release_at, state, payment_id)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)",
+        sale.id,
+        sale.asset.as_str(),
+        sale.kind,
+        sale.item.as_str(),
+        crate::row::bigint("version", sale.version)?,
+        sale.unit_version.as_deref(),
+        sale.seller,
+        sale.seller_agent,
+        sale.buyer,
+        sale.wallet.as_deref(),
+        sale.agent,
+        sale.paid_with,
+        sale.price.0,
+        sale.fee.0,
+        sale.share.0,
+        sale.brackets.as_str(),
+        sale.sold_at,
+        sale.release_at,
+        sale.state,
+        sale.payment.as_deref()
     )
-    .bind(sale.id.to_string())
-    .bind(sale.asset.as_str())
-    .bind(sale.kind.as_str())
-    .bind(sale.item.as_str())
-    .bind(crate::row::bigint("version", sale.version)?)
-    .bind(sale.unit_version.as_deref())
-    .bind(sale.seller.to_string())
-    .bind(sale.seller_agent.map(|agent| agent.to_string()))
-    .bind(sale.buyer.map(|buyer| buyer.to_string()))
-    .bind(sale.wallet.as_deref())
-    .bind(sale.agent.map(|agent| agent.to_string()))
-    .bind(sale.paid_with.as_str())
-    .bind(sale.price.0)
-    .bind(sale.fee.0)
-    .bind(sale.share.0)
-    .bind(sale.brackets.as_str())
-    .bind(sale.sold_at.micros())
-    .bind(sale.release_at.micros())
-    .bind(sale.state.as_str())
-    .bind(sale.payment.as_deref())
-    .execute(cx)
+    .run(cx)
     .await?;
     Ok(())
 }
@@ -293,11 +255,13 @@ async fn insert(cx: &mut AnyConnection, sale: &Sale) -> Result<(), Error> {
 /// Adds to the number of live sales that a unit shows.
 pub(crate) async fn count(cx: &mut AnyConnection, sale: &Sale, n: i64) -> Result<(), Error> {
     if sale.kind == ItemKind::Unit {
-        sqlx::query("UPDATE chains SET sold_count = sold_count + $2 WHERE id = $1")
-            .bind(sale.item.as_str())
-            .bind(n)
-            .execute(cx)
-            .await?;
+        sql!(
+            "UPDATE chains SET sold_count = sold_count + $2 WHERE id = $1",
+            sale.item.as_str(),
+            n
+        )
+        .run(cx)
+        .await?;
     }
     Ok(())
 }

@@ -8,7 +8,8 @@ use types::Timestamp;
 
 use super::{Money, MoneyFault};
 use crate::Error;
-use crate::row::{Columns, bytes};
+use crate::query::{sql, text, tx};
+use crate::row::{Columns, Row as _, nested, row};
 use crate::writer::Change;
 
 /// Events that are read at once.
@@ -20,37 +21,43 @@ const FORMAT: &[u8] = b"sluice-ledger-day-1\n";
 /// Microseconds of a day, by which the index of the events divides.
 const DAY: i64 = Timestamp::of_day(1).micros();
 
-/// Day that waits for its seal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ClosedDay {
-    /// UTC day, counted from 1970-01-01.
-    pub day: i64,
-    /// Hash of the day before; zeros for the first day.
-    pub before: [u8; 32],
-    /// Hash of the movements of the day and of `before`.
-    pub hash: [u8; 32],
+row! {
+    /// Day that waits for its seal.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct ClosedDay {
+        /// UTC day, counted from 1970-01-01.
+        pub day: i64,
+        /// Hash of the day before; zeros for the first day.
+        pub before: [u8; 32],
+        /// Hash of the movements of the day and of `before`.
+        pub hash: [u8; 32],
+    }
 }
 
-/// Newest day with a row.
-#[derive(Clone, Copy, Debug)]
-struct Newest {
-    day: i64,
-    before: [u8; 32],
-    /// Hash of the day; `None` if it is closed and has no seal.
-    hash: Option<[u8; 32]>,
+row! {
+    /// Newest day with a row.
+    #[derive(Clone, Copy, Debug)]
+    struct LatestSeal {
+        day: i64,
+        before: [u8; 32],
+        /// Hash of the day; `None` if it is closed and has no seal.
+        hash: Option<[u8; 32]>,
+    }
 }
 
-/// Seal of a day.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seal {
-    /// Day with its hashes.
-    pub closed: ClosedDay,
-    /// Name of the service key that signed.
-    pub key_id: String,
-    /// Signature by that key.
-    pub signature: [u8; 64],
-    /// Time of the signature.
-    pub sealed_at: Timestamp,
+row! {
+    /// Seal of a day.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Seal {
+        /// Day with its hashes.
+        pub closed: ClosedDay = ClosedDay::COLUMNS => nested,
+        /// Name of the service key that signed.
+        pub key_id: String,
+        /// Signature by that key.
+        pub signature: [u8; 64],
+        /// Time of the signature.
+        pub sealed_at: Timestamp,
+    }
 }
 
 impl Money<'_> {
@@ -61,12 +68,12 @@ impl Money<'_> {
     /// A database that does not answer. What was closed before stays closed.
     pub async fn seal_next(&self, due: i64) -> Result<Option<ClosedDay>, Error> {
         let (day, before) = match self.newest().await? {
-            Some(Newest {
+            Some(LatestSeal {
                 day,
                 before,
                 hash: None,
             }) => (day, before),
-            Some(Newest {
+            Some(LatestSeal {
                 day, hash: Some(hash), ..
             }) if day < due => self.close(day + 1, hash).await?,
             Some(_) => return Ok(None),
@@ -81,51 +88,40 @@ impl Money<'_> {
 
     /// Writes the seal of a closed day. Returns false if the day has one; nothing was written then.
     pub async fn seal_put(&self, seal: Seal) -> Result<bool, Error> {
-        let put = self.0.write_aside(move |cx| {
-            Box::pin(async move {
-                // Two processes computed the same hash, and the first of them signs.
-                let put = sqlx::query(
-                    "UPDATE ledger_seals SET hash = $2, key_id = $3, signature = $4, sealed_at = $5
-                     WHERE day = $1 AND hash IS NULL",
-                )
-                .bind(seal.closed.day)
-                .bind(seal.closed.hash.to_vec())
-                .bind(seal.key_id)
-                .bind(seal.signature.to_vec())
-                .bind(seal.sealed_at.micros())
-                .execute(cx)
-                .await?;
-                Ok(Change::Keep(put.rows_affected() == 1))
-            })
-        });
+        let put = self.0.write_aside(tx!(async move |cx| {
+            // Two processes computed the same hash, and the first of them signs.
+            let put = sql!(
+                "UPDATE ledger_seals SET hash = $2, key_id = $3, signature = $4, sealed_at = $5
+                 WHERE day = $1 AND hash IS NULL",
+                seal.closed.day,
+                seal.closed.hash,
+                seal.key_id,
+                seal.signature,
+                seal.sealed_at
+            )
+            .run(cx)
+            .await?;
+            Ok(Change::Keep(put == 1))
+        }));
         put.await
     }
 
     /// Returns up to `limit` seals of the days after `day`, oldest first.
     pub async fn seals(&self, day: i64, limit: u32) -> Result<Vec<Seal>, Error> {
         let reading = self.0.read(async {
-            let rows = sqlx::query(
-                "SELECT day, before, hash, key_id, signature, sealed_at FROM ledger_seals
-                 WHERE day > $1 AND hash IS NOT NULL ORDER BY day LIMIT $2",
+            let rows = sql!(
+                text!(
+                    "SELECT ",
+                    Seal::COLUMNS,
+                    " FROM ledger_seals
+                     WHERE day > $1 AND hash IS NOT NULL ORDER BY day LIMIT $2"
+                ),
+                day,
+                limit
             )
-            .bind(day)
-            .bind(i64::from(limit))
-            .fetch_all(self.0.readers())
+            .rows(&mut self.0.readers())
             .await?;
-            rows.iter()
-                .map(|row| {
-                    Ok(Seal {
-                        closed: ClosedDay {
-                            day: row.value("day")?,
-                            before: bytes("before", row.value("before")?)?,
-                            hash: bytes("hash", row.value("hash")?)?,
-                        },
-                        key_id: row.value("key_id")?,
-                        signature: bytes("signature", row.value("signature")?)?,
-                        sealed_at: row.time("sealed_at")?,
-                    })
-                })
-                .collect::<Result<Vec<_>, Error>>()
+            rows.iter().map(Seal::of).collect::<Result<Vec<_>, Error>>()
         });
         reading.await
     }
@@ -169,31 +165,23 @@ impl Money<'_> {
         Ok(faults)
     }
 
-    async fn newest(&self) -> Result<Option<Newest>, Error> {
-        let reading = self.0.read(async {
-            let row = sqlx::query("SELECT day, before, hash FROM ledger_seals ORDER BY day DESC LIMIT 1")
-                .fetch_optional(self.0.readers())
-                .await?;
-            row.map(|row| {
-                let hash = row.value::<Option<Vec<u8>>>("hash")?;
-                Ok(Newest {
-                    day: row.value("day")?,
-                    before: bytes("before", row.value("before")?)?,
-                    hash: hash.map(|hash| bytes("hash", hash)).transpose()?,
-                })
-            })
-            .transpose()
-        });
-        reading.await
+    async fn newest(&self) -> Result<Option<LatestSeal>, Error> {
+        self.0
+            .optional(sql!(text!(
+                "SELECT ",
+                LatestSeal::COLUMNS,
+                " FROM ledger_seals ORDER BY day DESC LIMIT 1"
+            )))
+            .await
     }
 
     async fn first_day(&self) -> Result<Option<i64>, Error> {
-        let text = format!("SELECT at / {DAY} AS day FROM ledger_events ORDER BY at / {DAY} LIMIT 1");
         let reading = self.0.read(async {
-            let row = sqlx::query(sqlx::AssertSqlSafe(text))
-                .fetch_optional(self.0.readers())
+            let text = format!("SELECT at / {DAY} AS day FROM ledger_events ORDER BY at / {DAY} LIMIT 1");
+            let row = sql!(sqlx::AssertSqlSafe(text))
+                .row_if_any(&mut self.0.readers())
                 .await?;
-            row.map(|row| row.value("day")).transpose()
+            row.map(|row| row.get("day")).transpose()
         });
         reading.await
     }
@@ -201,19 +189,19 @@ impl Money<'_> {
     /// Closes a day. Every event of it is committed then, and none follows.
     async fn close(&self, day: i64, before: [u8; 32]) -> Result<(i64, [u8; 32]), Error> {
         let lock = self.0.engine().lock_out_writers("ledger_seals");
-        let closing = self.0.write_aside(move |cx| {
-            Box::pin(async move {
-                if let Some(lock) = lock {
-                    cx.execute(sqlx::AssertSqlSafe(lock)).await?;
-                }
-                sqlx::query("INSERT INTO ledger_seals (day, before) VALUES ($1, $2) ON CONFLICT (day) DO NOTHING")
-                    .bind(day)
-                    .bind(before.to_vec())
-                    .execute(cx)
-                    .await?;
-                Ok(Change::Keep(()))
-            })
-        });
+        let closing = self.0.write_aside(tx!(async move |cx| {
+            if let Some(lock) = lock {
+                cx.execute(sqlx::AssertSqlSafe(lock)).await?;
+            }
+            sql!(
+                "INSERT INTO ledger_seals (day, before) VALUES ($1, $2) ON CONFLICT (day) DO NOTHING",
+                day,
+                before
+            )
+            .run(cx)
+            .await?;
+            Ok(Change::Keep(()))
+        }));
         closing.await?;
         Ok((day, before))
     }
@@ -239,10 +227,8 @@ impl Money<'_> {
         loop {
             let from = last.clone();
             let page = self.0.read(async {
-                let rows = sqlx::query(sqlx::AssertSqlSafe(text.clone()))
-                    .bind(day)
-                    .bind(from)
-                    .fetch_all(self.0.readers())
+                let rows = sql!(sqlx::AssertSqlSafe(text.clone()), day, from)
+                    .rows(&mut self.0.readers())
                     .await?;
                 for row in &rows {
                     for name in TEXTS {
@@ -256,7 +242,7 @@ impl Money<'_> {
                         hasher.update(&row.value::<i64>(name)?.to_le_bytes());
                     }
                 }
-                rows.last().map(|row| row.value("id")).transpose()
+                rows.last().map(|row| row.get("id")).transpose()
             });
             match page.await? {
                 Some(id) => last = id,
@@ -292,10 +278,12 @@ const NUMBERS: [&str; 7] = [
 pub(super) async fn refuse_sealed(cx: &mut AnyConnection, at: Timestamp) -> Result<(), Error> {
     // An update that finds no row still locks the table against `close` on PostgreSQL. A query would
     // see no row, and the day could be closed and hashed before its event is committed.
-    let sealed = sqlx::query("UPDATE ledger_seals SET before = before WHERE day >= $1 RETURNING day")
-        .bind(at.day())
-        .fetch_optional(cx)
-        .await?;
+    let sealed = sql!(
+        "UPDATE ledger_seals SET before = before WHERE day >= $1 RETURNING day",
+        at.day()
+    )
+    .row_if_any(cx)
+    .await?;
     match sealed {
         Some(_) => Err(Error::Sealed { at }),
         None => Ok(()),

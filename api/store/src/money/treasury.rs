@@ -10,18 +10,21 @@ use types::{LedgerEventId, Timestamp};
 use super::post::{Posted, Posting, locked_balance, post};
 use super::{Money, MoneyFault};
 use crate::Error;
-use crate::row::Columns;
+use crate::query::{sql, tx};
+use crate::row::row;
 use crate::writer::Change;
 
-/// Sums of the books about the treasury of an asset.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Treasury {
-    /// Balance of the account.
-    pub balance: MicroUsdc,
-    /// Sum of all payouts and refunds that were paid.
-    pub paid: MicroUsdc,
-    /// Sum of those that may have been paid and are not booked.
-    pub under_way: MicroUsdc,
+row! {
+    /// Sums of the books about the treasury of an asset.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Treasury {
+        /// Balance of the account.
+        pub balance: MicroUsdc,
+        /// Sum of all payouts and refunds that were paid.
+        pub paid: MicroUsdc,
+        /// Sum of those that may have been paid and are not booked.
+        pub under_way: MicroUsdc,
+    }
 }
 
 impl Treasury {
@@ -58,24 +61,15 @@ impl Money<'_> {
     /// Returns what the books say of the treasury.
     pub async fn treasury(&self, asset: &str) -> Result<Treasury, Error> {
         self.0
-            .read(async {
-                let row = sqlx::query(
-                    "SELECT (SELECT CAST(COALESCE(SUM(balance), 0) AS BIGINT) FROM ledger_accounts
-                             WHERE asset = $1 AND kind = 'treasury') AS balance,
-                            (SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM payouts
-                             WHERE asset = $1 AND state = 'done') AS paid,
-                            (SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM payouts
-                             WHERE asset = $1 AND state IN ('sending', 'unknown')) AS under_way",
-                )
-                .bind(asset)
-                .fetch_one(self.0.readers())
-                .await?;
-                Ok(Treasury {
-                    balance: MicroUsdc(row.value("balance")?),
-                    paid: MicroUsdc(row.value("paid")?),
-                    under_way: MicroUsdc(row.value("under_way")?),
-                })
-            })
+            .one(sql!(
+                "SELECT (SELECT CAST(COALESCE(SUM(balance), 0) AS BIGINT) FROM ledger_accounts
+                  WHERE asset = $1 AND kind = 'treasury') AS balance,
+                 (SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM payouts
+                  WHERE asset = $1 AND state = 'done') AS paid,
+                 (SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM payouts
+                  WHERE asset = $1 AND state IN ('sending', 'unknown')) AS under_way",
+                asset
+            ))
             .await
     }
 
@@ -86,7 +80,7 @@ impl Money<'_> {
     /// [`Error::Range`] for an amount of zero or less, or one that the books cannot hold.
     pub async fn deposit(&self, new: NewDeposit) -> Result<bool, Error> {
         self.0
-            .write_aside(move |cx| Box::pin(async move { deposit(cx, &new).await }))
+            .write_aside(tx!(async move |cx| { deposit(cx, &new).await }))
             .await
     }
 }
@@ -100,10 +94,12 @@ async fn deposit(cx: &mut AnyConnection, new: &NewDeposit) -> Result<Change<bool
         return Err(range());
     }
     // A purchase that came by this transaction was booked as one, and its amount is somebody's already.
-    let paid = sqlx::query("SELECT id FROM payments WHERE transaction_hash = $1 LIMIT 1")
-        .bind(new.transaction.as_str())
-        .fetch_optional(&mut *cx)
-        .await?;
+    let paid = sql!(
+        "SELECT id FROM payments WHERE transaction_hash = $1 LIMIT 1",
+        new.transaction.as_str()
+    )
+    .row_if_any(cx)
+    .await?;
     if paid.is_some() {
         return Ok(Change::Undo(false));
     }

@@ -10,6 +10,7 @@ use types::{LedgerEventId, OperatorId, Timestamp};
 use super::Money;
 use super::post::{Posted, Posting, locked_balance, post};
 use crate::Error;
+use crate::query::{sql, tx};
 use crate::row::{Columns, bigint};
 use crate::writer::Change;
 
@@ -75,78 +76,78 @@ impl Money<'_> {
         let (bytes, free) = (bigint("leased", lease.bytes)?, bigint("leased", lease.free)?);
         let platform = bigint("leased", lease.platform)?;
         self.0
-            .write_aside(move |cx| {
-                Box::pin(async move {
-                    let row = sqlx::query(
-                        "INSERT INTO egress_months (account, month, leased, paid_blocks) VALUES ($1, $2, $3, 0)
-                         ON CONFLICT (account, month) DO UPDATE SET leased = egress_months.leased + excluded.leased
-                         RETURNING leased, paid_blocks",
-                    )
-                    .bind(lease.account.as_str())
-                    .bind(lease.month)
-                    .bind(bytes)
-                    .fetch_one(&mut *cx)
-                    .await?;
-                    // The row is locked by the update, so what follows decides on a figure that stays.
-                    let (leased, paid): (i64, i64) = (row.value("leased")?, row.value("paid_blocks")?);
-                    // Counted by what is leased and not by what was sent: a lease that is not used is
-                    // given back, and no byte leaves before it is leased.
-                    let needed = missing_blocks(leased, free, paid);
-                    if needed > 0 {
-                        let need = MicroUsdc(lease.block.0.saturating_mul(needed));
-                        let Some(payer) = lease.payer else {
-                            let balance = MicroUsdc(0);
-                            return Ok(Change::Undo(EgressLeased::Short { need, balance }));
-                        };
-                        let credits = Account::of(AccountKind::Credits, payer);
-                        let balance = locked_balance(cx, &lease.asset, credits).await?;
-                        if balance < need.0 {
-                            let balance = MicroUsdc(balance);
-                            return Ok(Change::Undo(EgressLeased::Short { need, balance }));
-                        }
-                        sqlx::query(
-                            "UPDATE egress_months SET paid_blocks = paid_blocks + $3 WHERE account = $1 AND month = $2",
-                        )
-                        .bind(lease.account.as_str())
-                        .bind(lease.month)
-                        .bind(needed)
-                        .execute(&mut *cx)
-                        .await?;
-                        // The last block names the event; one event pays all blocks of a lease.
-                        let event = Event::egress_block(payer, lease.month, paid + needed, need);
-                        let posting = Posting {
-                            id: lease.event,
-                            asset: &lease.asset,
-                            event: &event,
-                            at: lease.now,
-                            subject: "",
-                            actor: &lease.actor,
-                        };
-                        if post(cx, &posting).await? != Posted::Done {
-                            let balance = MicroUsdc(balance);
-                            return Ok(Change::Undo(EgressLeased::Short { need, balance }));
-                        }
+            .write_aside(tx!(async move |cx| {
+                let row = sql!(
+                    "INSERT INTO egress_months (account, month, leased, paid_blocks) VALUES ($1, $2, $3, 0)
+                     ON CONFLICT (account, month) DO UPDATE SET leased = egress_months.leased + excluded.leased
+                     RETURNING leased, paid_blocks",
+                    lease.account.as_str(),
+                    lease.month,
+                    bytes
+                )
+                .row(cx)
+                .await?;
+                // The row is locked by the update, so what follows decides on a figure that stays.
+                let (leased, paid): (i64, i64) = (row.get("leased")?, row.get("paid_blocks")?);
+                // Counted by what is leased and not by what was sent: a lease that is not used is
+                // given back, and no byte leaves before it is leased.
+                let needed = missing_blocks(leased, free, paid);
+                if needed > 0 {
+                    let need = MicroUsdc(lease.block.0.saturating_mul(needed));
+                    let Some(payer) = lease.payer else {
+                        let balance = MicroUsdc(0);
+                        return Ok(Change::Undo(EgressLeased::Short { need, balance }));
+                    };
+                    let credits = Account::of(AccountKind::Credits, payer);
+                    let balance = locked_balance(cx, &lease.asset, credits).await?;
+                    if balance < need.0 {
+                        let balance = MicroUsdc(balance);
+                        return Ok(Change::Undo(EgressLeased::Short { need, balance }));
                     }
-                    // The row of the platform is the busiest, so it is locked last.
-                    sqlx::query("INSERT INTO platform_months (month, leased) VALUES ($1, 0) ON CONFLICT DO NOTHING")
-                        .bind(lease.month)
-                        .execute(&mut *cx)
-                        .await?;
-                    let fits = sqlx::query(
-                        "UPDATE platform_months SET leased = leased + $2 WHERE month = $1 AND leased + $2 <= $3",
+                    sql!(
+                        "UPDATE egress_months SET paid_blocks = paid_blocks + $3 WHERE account = $1 AND month = $2",
+                        lease.account.as_str(),
+                        lease.month,
+                        needed
                     )
-                    .bind(lease.month)
-                    .bind(bytes)
-                    .bind(platform)
-                    .execute(&mut *cx)
+                    .run(cx)
                     .await?;
-                    Ok(if fits.rows_affected() == 0 {
-                        Change::Undo(EgressLeased::PlatformFull)
-                    } else {
-                        Change::Keep(EgressLeased::Leased)
-                    })
+                    // The last block names the event; one event pays all blocks of a lease.
+                    let event = Event::egress_block(payer, lease.month, paid + needed, need);
+                    let posting = Posting {
+                        id: lease.event,
+                        asset: &lease.asset,
+                        event: &event,
+                        at: lease.now,
+                        subject: "",
+                        actor: &lease.actor,
+                    };
+                    if post(cx, &posting).await? != Posted::Done {
+                        let balance = MicroUsdc(balance);
+                        return Ok(Change::Undo(EgressLeased::Short { need, balance }));
+                    }
+                }
+                // The row of the platform is the busiest, so it is locked last.
+                sql!(
+                    "INSERT INTO platform_months (month, leased) VALUES ($1, 0) ON CONFLICT DO NOTHING",
+                    lease.month
+                )
+                .run(cx)
+                .await?;
+                let fits = sql!(
+                    "UPDATE platform_months SET leased = leased + $2 WHERE month = $1 AND leased + $2 <= $3",
+                    lease.month,
+                    bytes,
+                    platform
+                )
+                .run(cx)
+                .await?;
+                Ok(if fits == 0 {
+                    Change::Undo(EgressLeased::PlatformFull)
+                } else {
+                    Change::Keep(EgressLeased::Leased)
                 })
-            })
+            }))
             .await
     }
 
@@ -154,25 +155,25 @@ impl Money<'_> {
     pub async fn egress_return(&self, account: &str, month: i64, bytes: u64) -> Result<(), Error> {
         let (account, bytes) = (account.to_owned(), bigint("leased", bytes)?);
         self.0
-            .write_aside(move |cx| {
-                Box::pin(async move {
-                    sqlx::query(
-                        "UPDATE egress_months SET leased = leased - $3
-                         WHERE account = $1 AND month = $2 AND leased >= $3",
-                    )
-                    .bind(account)
-                    .bind(month)
-                    .bind(bytes)
-                    .execute(&mut *cx)
-                    .await?;
-                    sqlx::query("UPDATE platform_months SET leased = leased - $2 WHERE month = $1 AND leased >= $2")
-                        .bind(month)
-                        .bind(bytes)
-                        .execute(&mut *cx)
-                        .await?;
-                    Ok(Change::Keep(()))
-                })
-            })
+            .write_aside(tx!(async move |cx| {
+                sql!(
+                    "UPDATE egress_months SET leased = leased - $3
+                     WHERE account = $1 AND month = $2 AND leased >= $3",
+                    account,
+                    month,
+                    bytes
+                )
+                .run(cx)
+                .await?;
+                sql!(
+                    "UPDATE platform_months SET leased = leased - $2 WHERE month = $1 AND leased >= $2",
+                    month,
+                    bytes
+                )
+                .run(cx)
+                .await?;
+                Ok(Change::Keep(()))
+            }))
             .await
     }
 
@@ -180,15 +181,14 @@ impl Money<'_> {
     pub async fn egress_month(&self, account: &str, month: i64) -> Result<(u64, u64), Error> {
         self.0
             .read(async {
-                let row =
-                    sqlx::query("SELECT leased, paid_blocks FROM egress_months WHERE account = $1 AND month = $2")
-                        .bind(account)
-                        .bind(month)
-                        .fetch_optional(self.0.readers())
-                        .await?;
-                row.map_or(Ok((0, 0)), |row| {
-                    Ok((row.number("leased")?, row.number("paid_blocks")?))
-                })
+                let row = sql!(
+                    "SELECT leased, paid_blocks FROM egress_months WHERE account = $1 AND month = $2",
+                    account,
+                    month
+                )
+                .row_if_any(&mut self.0.readers())
+                .await?;
+                row.map_or(Ok((0, 0)), |row| Ok((row.get("leased")?, row.get("paid_blocks")?)))
             })
             .await
     }
@@ -197,11 +197,10 @@ impl Money<'_> {
     pub async fn platform_month(&self, month: i64) -> Result<u64, Error> {
         self.0
             .read(async {
-                sqlx::query("SELECT leased FROM platform_months WHERE month = $1")
-                    .bind(month)
-                    .fetch_optional(self.0.readers())
+                sql!("SELECT leased FROM platform_months WHERE month = $1", month)
+                    .row_if_any(&mut self.0.readers())
                     .await?
-                    .map_or(Ok(0), |row| row.number("leased"))
+                    .map_or(Ok(0), |row| row.get("leased"))
             })
             .await
     }
@@ -210,11 +209,11 @@ impl Money<'_> {
     pub async fn maintainers(&self) -> Result<Vec<OperatorId>, Error> {
         self.0
             .read(async {
-                sqlx::query("SELECT DISTINCT operator_id FROM projects ORDER BY operator_id")
-                    .fetch_all(self.0.readers())
+                sql!("SELECT DISTINCT operator_id FROM projects ORDER BY operator_id")
+                    .rows(&mut self.0.readers())
                     .await?
                     .iter()
-                    .map(|row| row.parsed("operator_id"))
+                    .map(|row| row.get("operator_id"))
                     .collect()
             })
             .await
@@ -232,51 +231,49 @@ impl Money<'_> {
     ) -> Result<StorageCharged, Error> {
         let (asset, stored, id) = (asset.to_owned(), bigint("byte_count", stored)?, LedgerEventId::new(now));
         self.0
-            .write_aside(move |cx| {
-                Box::pin(async move {
-                    let credits = Account::of(AccountKind::Credits, operator);
-                    // Locked before the day is written: the row says if the day was paid, and a
-                    // purchase in between could spend the credits.
-                    let covered = locked_balance(cx, &asset, credits).await? >= amount.0;
-                    let (charged, owed) = if covered { (amount.0, 0) } else { (0, amount.0) };
-                    let added = sqlx::query(
-                        "INSERT INTO storage_days (operator_id, day, byte_count, charged, owed)
-                         VALUES ($1, $2, $3, $4, $5) ON CONFLICT (operator_id, day) DO NOTHING",
-                    )
-                    .bind(operator.to_string())
-                    .bind(day)
-                    .bind(stored)
-                    .bind(charged)
-                    .bind(owed)
-                    .execute(&mut *cx)
-                    .await?;
-                    // The key of operator and day decides, so a repeated job charges nothing again and
-                    // writes nothing off twice.
-                    if added.rows_affected() == 0 {
-                        return Ok(Change::Undo(StorageCharged::Already));
-                    }
-                    if !covered || amount.0 == 0 {
-                        return Ok(Change::Keep(if covered {
-                            StorageCharged::Charged
-                        } else {
-                            StorageCharged::WrittenOff
-                        }));
-                    }
-                    let event = Event::storage_day(operator, day, amount);
-                    let posting = Posting {
-                        id,
-                        asset: &asset,
-                        event: &event,
-                        at: now,
-                        subject: "",
-                        actor: "",
-                    };
-                    Ok(match post(cx, &posting).await? {
-                        Posted::Done => Change::Keep(StorageCharged::Charged),
-                        Posted::Repeated | Posted::Short(_) | Posted::Full(_) => Change::Undo(StorageCharged::Already),
-                    })
+            .write_aside(tx!(async move |cx| {
+                let credits = Account::of(AccountKind::Credits, operator);
+                // Locked before the day is written: the row says if the day was paid, and a
+                // purchase in between could spend the credits.
+                let covered = locked_balance(cx, &asset, credits).await? >= amount.0;
+                let (charged, owed) = if covered { (amount.0, 0) } else { (0, amount.0) };
+                let added = sql!(
+                    "INSERT INTO storage_days (operator_id, day, byte_count, charged, owed)
+                     VALUES ($1, $2, $3, $4, $5) ON CONFLICT (operator_id, day) DO NOTHING",
+                    operator,
+                    day,
+                    stored,
+                    charged,
+                    owed
+                )
+                .run(cx)
+                .await?;
+                // The key of operator and day decides, so a repeated job charges nothing again and
+                // writes nothing off twice.
+                if added == 0 {
+                    return Ok(Change::Undo(StorageCharged::Already));
+                }
+                if !covered || amount.0 == 0 {
+                    return Ok(Change::Keep(if covered {
+                        StorageCharged::Charged
+                    } else {
+                        StorageCharged::WrittenOff
+                    }));
+                }
+                let event = Event::storage_day(operator, day, amount);
+                let posting = Posting {
+                    id,
+                    asset: &asset,
+                    event: &event,
+                    at: now,
+                    subject: "",
+                    actor: "",
+                };
+                Ok(match post(cx, &posting).await? {
+                    Posted::Done => Change::Keep(StorageCharged::Charged),
+                    Posted::Repeated | Posted::Short(_) | Posted::Full(_) => Change::Undo(StorageCharged::Already),
                 })
-            })
+            }))
             .await
     }
 }

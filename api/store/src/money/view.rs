@@ -5,10 +5,10 @@ use types::money::MicroUsdc;
 use types::vocabulary::ItemKind;
 use types::{OperatorId, SaleId, Timestamp};
 
-use super::sales::{sale, sale_columns};
 use super::{Money, Sale};
 use crate::Error;
-use crate::row::Columns;
+use crate::query::{sql, text};
+use crate::row::{Columns, Row as _, nested, row};
 
 /// Balances of an operator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,17 +38,19 @@ pub struct Seller {
     pub last_release: Option<Timestamp>,
 }
 
-/// A sale as its buyer sees it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Bought {
-    /// Price, state and time of the purchase.
-    pub sale: Sale,
-    /// Slug of the dataset, for one.
-    pub slug: Option<String>,
-    /// Title of the item as it is now.
-    pub title: Option<String>,
-    /// Name of the agent that bought it, if an agent did.
-    pub agent_name: Option<String>,
+row! {
+    /// A sale as its buyer sees it.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Bought {
+        /// Price, state and time of the purchase.
+        pub sale: Sale = Sale::COLUMNS => nested,
+        /// Slug of the dataset, for one.
+        pub slug: Option<String>,
+        /// Title of the item as it is now.
+        pub title: Option<String>,
+        /// Name of the agent that bought it, if an agent did.
+        pub agent_name: Option<String>,
+    }
 }
 
 impl Money<'_> {
@@ -57,19 +59,20 @@ impl Money<'_> {
         self.0
             .read(async {
                 let id = |kind| Account::of(kind, operator).id(asset);
-                let rows =
-                    sqlx::query("SELECT kind, balance FROM ledger_accounts WHERE id IN ($1, $2, $3, $4, $5, $6)")
-                        .bind(id(AccountKind::Credits))
-                        .bind(id(AccountKind::Given))
-                        .bind(id(AccountKind::Held))
-                        .bind(id(AccountKind::Payable))
-                        .bind(id(AccountKind::Disputed))
-                        .bind(id(AccountKind::PayoutPending))
-                        .fetch_all(self.0.readers())
-                        .await?;
+                let rows = sql!(
+                    "SELECT kind, balance FROM ledger_accounts WHERE id IN ($1, $2, $3, $4, $5, $6)",
+                    id(AccountKind::Credits),
+                    id(AccountKind::Given),
+                    id(AccountKind::Held),
+                    id(AccountKind::Payable),
+                    id(AccountKind::Disputed),
+                    id(AccountKind::PayoutPending)
+                )
+                .rows(&mut self.0.readers())
+                .await?;
                 let mut balances = Balances::default();
                 for row in rows {
-                    let balance = MicroUsdc(row.value("balance")?);
+                    let balance = MicroUsdc(row.get("balance")?);
                     match row.value::<&str>("kind")? {
                         "credits" => balances.credits = balance,
                         "given" => balances.given = balance,
@@ -94,32 +97,34 @@ impl Money<'_> {
     ) -> Result<Seller, Error> {
         self.0
             .read(async {
-                let rows = sqlx::query(concat!(
-                    "SELECT ",
-                    sale_columns!(),
-                    " FROM sales WHERE seller_operator = $1 AND state = $2 AND asset = $3
-                     ORDER BY release_at, id LIMIT $4"
-                ))
-                .bind(seller.to_string())
-                .bind(state.as_str())
-                .bind(asset)
-                .bind(i64::from(limit))
-                .fetch_all(self.0.readers())
+                let rows = sql!(
+                    text!(
+                        "SELECT ",
+                        Sale::COLUMNS,
+                        " FROM sales WHERE seller_operator = $1 AND state = $2 AND asset = $3
+                         ORDER BY release_at, id LIMIT $4"
+                    ),
+                    seller,
+                    state,
+                    asset,
+                    limit
+                )
+                .rows(&mut self.0.readers())
                 .await?;
                 // Over all sales and not those of the list, which is cut.
-                let ends = sqlx::query(
+                let ends = sql!(
                     "SELECT MIN(release_at) AS first_at, MAX(release_at) AS last_at FROM sales
                      WHERE seller_operator = $1 AND state = $2 AND asset = $3",
+                    seller,
+                    state,
+                    asset
                 )
-                .bind(seller.to_string())
-                .bind(state.as_str())
-                .bind(asset)
-                .fetch_one(self.0.readers())
+                .row(&mut self.0.readers())
                 .await?;
                 Ok(Seller {
-                    sales: rows.iter().map(sale).collect::<Result<_, _>>()?,
-                    first_release: ends.time_optional("first_at")?,
-                    last_release: ends.time_optional("last_at")?,
+                    sales: rows.iter().map(Sale::of).collect::<Result<_, _>>()?,
+                    first_release: ends.get("first_at")?,
+                    last_release: ends.get("last_at")?,
                 })
             })
             .await
@@ -128,20 +133,15 @@ impl Money<'_> {
     /// Returns what an operator bought, newest first, up to `limit`.
     pub async fn bought_by(&self, buyer: OperatorId, limit: u32) -> Result<Vec<Sale>, Error> {
         self.0
-            .read(async {
-                sqlx::query(concat!(
+            .all(sql!(
+                text!(
                     "SELECT ",
-                    sale_columns!(),
+                    Sale::COLUMNS,
                     " FROM sales WHERE buyer_operator = $1 ORDER BY sold_at DESC, id DESC LIMIT $2"
-                ))
-                .bind(buyer.to_string())
-                .bind(i64::from(limit))
-                .fetch_all(self.0.readers())
-                .await?
-                .iter()
-                .map(sale)
-                .collect()
-            })
+                ),
+                buyer,
+                limit
+            ))
             .await
     }
 
@@ -153,10 +153,10 @@ impl Money<'_> {
         limit: u32,
     ) -> Result<Vec<Bought>, Error> {
         self.0
-            .read(async {
-                sqlx::query(concat!(
+            .all(sql!(
+                text!(
                     "SELECT ",
-                    sale_columns!(),
+                    Sale::COLUMNS,
                     ", projects.slug AS slug, COALESCE(projects.title, units.title) AS title,
                        agents.name AS agent_name
                      FROM sales
@@ -169,23 +169,11 @@ impl Money<'_> {
                                        (SELECT last.sold_at, last.id FROM sales AS last
                                         WHERE last.id = $2 AND last.buyer_operator = $1))
                      ORDER BY sales.sold_at DESC, sales.id DESC LIMIT $3"
-                ))
-                .bind(buyer.to_string())
-                .bind(before.map(|id| id.to_string()).unwrap_or_default())
-                .bind(i64::from(limit))
-                .fetch_all(self.0.readers())
-                .await?
-                .iter()
-                .map(|row| {
-                    Ok(Bought {
-                        sale: sale(row)?,
-                        slug: row.value("slug")?,
-                        title: row.value("title")?,
-                        agent_name: row.value("agent_name")?,
-                    })
-                })
-                .collect()
-            })
+                ),
+                buyer,
+                before.map(|id| id.to_string()).unwrap_or_default(),
+                limit
+            ))
             .await
     }
 
@@ -199,21 +187,21 @@ impl Money<'_> {
     ) -> Result<Vec<(i64, u64, MicroUsdc)>, Error> {
         self.0
             .read(async {
-                sqlx::query(
+                sql!(
                     "SELECT sold_at / 86400000000 AS day, COUNT(*) AS sales, CAST(SUM(share) AS BIGINT) AS share
                      FROM sales
                      WHERE seller_operator = $1 AND asset = $2 AND sold_at >= $3 AND sold_at < $4
                        AND state IN ('held', 'disputed', 'payable', 'trial', 'trial_disputed')
                      GROUP BY sold_at / 86400000000 ORDER BY day",
+                    seller,
+                    asset,
+                    from,
+                    to
                 )
-                .bind(seller.to_string())
-                .bind(asset)
-                .bind(from.micros())
-                .bind(to.micros())
-                .fetch_all(self.0.readers())
+                .rows(&mut self.0.readers())
                 .await?
                 .iter()
-                .map(|row| Ok((row.value("day")?, row.number("sales")?, MicroUsdc(row.value("share")?))))
+                .map(|row| Ok((row.get("day")?, row.get("sales")?, MicroUsdc(row.get("share")?))))
                 .collect()
             })
             .await
@@ -223,13 +211,13 @@ impl Money<'_> {
     pub async fn paid_out(&self, asset: &str, operator: OperatorId) -> Result<MicroUsdc, Error> {
         self.0
             .read(async {
-                let sum: i64 = sqlx::query_scalar(
+                let sum: i64 = sql!(
                     "SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM payouts
                      WHERE operator_id = $1 AND asset = $2 AND kind = 'payout' AND state = 'done'",
+                    operator,
+                    asset
                 )
-                .bind(operator.to_string())
-                .bind(asset)
-                .fetch_one(self.0.readers())
+                .scalar(&mut self.0.readers())
                 .await?;
                 Ok(MicroUsdc(sum))
             })
@@ -244,13 +232,7 @@ impl Money<'_> {
     /// Returns a sale.
     pub async fn sale(&self, id: SaleId) -> Result<Option<Sale>, Error> {
         self.0
-            .read(async {
-                let row = sqlx::query(concat!("SELECT ", sale_columns!(), " FROM sales WHERE id = $1"))
-                    .bind(id.to_string())
-                    .fetch_optional(self.0.readers())
-                    .await?;
-                row.as_ref().map(sale).transpose()
-            })
+            .optional(sql!(text!("SELECT ", Sale::COLUMNS, " FROM sales WHERE id = $1"), id))
             .await
     }
 }

@@ -4,19 +4,23 @@ use std::time::Duration;
 
 use types::{OperatorId, Timestamp};
 
+use crate::row::{nested, row};
+
 pub use types::vocabulary::{PaidFor, PaymentState};
 
-/// Thing that a payment is bound to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Bound {
-    /// Kind of the thing.
-    pub kind: PaidFor,
-    /// Chain of a unit, id of a dataset, operator of a pack.
-    pub id: String,
-    /// Number of the version; 1 for a pack.
-    pub version: i64,
-    /// Version of a unit that is served.
-    pub unit_version: Option<String>,
+row! {
+    /// Thing that a payment is bound to.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Bound {
+        /// Kind of the thing.
+        pub kind: PaidFor = "item_kind",
+        /// Chain of a unit, id of a dataset, operator of a pack.
+        pub id: String = "item_id",
+        /// Number of the version; 1 for a pack.
+        pub version: i64,
+        /// Version of a unit that is served.
+        pub unit_version: Option<String>,
+    }
 }
 
 /// An authorization with what it is bound to.
@@ -60,53 +64,55 @@ pub struct NewPayment {
     pub lease: Duration,
 }
 
-/// A payment as stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Payment {
-    /// Id of the payment.
-    pub id: String,
-    /// Wallet that pays.
-    pub payer: String,
-    /// Nonce of the authorization.
-    pub nonce: String,
-    /// Network, by CAIP-2.
-    pub network: String,
-    /// Address of the token.
-    pub asset: String,
-    /// Version of the protocol.
-    pub protocol: i64,
-    /// Thing that is paid for.
-    pub bound: Bound,
-    /// Amount in micro-USDC.
-    pub amount: i64,
-    /// Wallet that is paid.
-    pub pay_to: String,
-    /// Second after which the authorization is valid.
-    pub valid_after: i64,
-    /// Second before which it is valid.
-    pub valid_before: i64,
-    /// Message to the facilitator; `None` at a final state.
-    pub payload: Option<String>,
-    /// Network of the client that sent it first.
-    pub client_net: String,
-    /// Operator whose proved wallet pays.
-    pub buyer: Option<OperatorId>,
-    /// State of the payment as stored.
-    pub state: PaymentState,
-    /// Number of times that it was sent.
-    pub attempts: i64,
-    /// Time until which a settling payment has an owner.
-    pub lease_until: Timestamp,
-    /// Transaction, once it is known.
-    pub transaction: Option<String>,
-    /// Reason of the state.
-    pub reason: Option<String>,
-    /// Time of binding.
-    pub bound_at: Timestamp,
-    /// Time of settling.
-    pub settled_at: Option<Timestamp>,
-    /// Sale that it paid for.
-    pub sale_id: Option<String>,
+row! {
+    /// A payment as stored.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Payment {
+        /// Id of the payment.
+        pub id: String,
+        /// Wallet that pays.
+        pub payer: String,
+        /// Nonce of the authorization.
+        pub nonce: String,
+        /// Network, by CAIP-2.
+        pub network: String,
+        /// Address of the token.
+        pub asset: String,
+        /// Version of the protocol.
+        pub protocol: i64 = "x402_version",
+        /// Thing that is paid for.
+        pub bound: Bound = Bound::COLUMNS => nested,
+        /// Amount in micro-USDC.
+        pub amount: i64,
+        /// Wallet that is paid.
+        pub pay_to: String,
+        /// Second after which the authorization is valid.
+        pub valid_after: i64,
+        /// Second before which it is valid.
+        pub valid_before: i64,
+        /// Message to the facilitator; `None` at a final state.
+        pub payload: Option<String>,
+        /// Network of the client that sent it first.
+        pub client_net: String,
+        /// Operator whose proved wallet pays.
+        pub buyer: Option<OperatorId> = "buyer_operator",
+        /// State of the payment as stored.
+        pub state: PaymentState,
+        /// Number of times that it was sent.
+        pub attempts: i64,
+        /// Time until which a settling payment has an owner.
+        pub lease_until: Timestamp,
+        /// Transaction, once it is known.
+        pub transaction: Option<String> = "transaction_hash",
+        /// Reason of the state.
+        pub reason: Option<String>,
+        /// Time of binding.
+        pub bound_at: Timestamp,
+        /// Time of settling.
+        pub settled_at: Option<Timestamp>,
+        /// Sale that it paid for.
+        pub sale_id: Option<String>,
+    }
 }
 
 /// Outcome of binding a payment.

@@ -8,6 +8,7 @@ use sqlx::any::AnyRow;
 use types::Timestamp;
 
 use crate::counters;
+use crate::query::{sql, tx};
 use crate::row::Columns;
 use crate::writer::Change;
 use crate::{Error, Event, Store};
@@ -95,9 +96,8 @@ impl Wallets<'_> {
     pub async fn balance(&self, wallet: &str) -> Result<i64, Error> {
         self.0
             .read(async {
-                let balance: Option<i64> = sqlx::query_scalar("SELECT balance FROM test_wallets WHERE address = $1")
-                    .bind(wallet)
-                    .fetch_optional(self.0.readers())
+                let balance: Option<i64> = sql!("SELECT balance FROM test_wallets WHERE address = $1", wallet)
+                    .scalar_if_any(&mut self.0.readers())
                     .await?;
                 Ok(balance.unwrap_or(0))
             })
@@ -108,12 +108,12 @@ impl Wallets<'_> {
     pub async fn spent(&self, wallet: &str, nonce: &str) -> Result<Option<WalletSpent>, Error> {
         self.0
             .read(async {
-                let row = sqlx::query(
+                let row = sql!(
                     "SELECT kind, transaction_hash FROM test_authorizations WHERE address = $1 AND nonce = $2",
+                    wallet,
+                    nonce
                 )
-                .bind(wallet)
-                .bind(nonce)
-                .fetch_optional(self.0.readers())
+                .row_if_any(&mut self.0.readers())
                 .await?;
                 row.as_ref().map(spent).transpose()
             })
@@ -124,45 +124,43 @@ impl Wallets<'_> {
     pub async fn give(&self, wallet: &str, amount: i64) -> Result<(), Error> {
         let wallet = wallet.to_owned();
         self.0
-            .write_aside(move |cx| {
-                Box::pin(async move {
-                    add(cx, &wallet, amount).await?;
-                    Ok(Change::Keep(()))
-                })
-            })
+            .write_aside(tx!(async move |cx| {
+                add(cx, &wallet, amount).await?;
+                Ok(Change::Keep(()))
+            }))
             .await
     }
 
     /// Gives an amount to a wallet within all of its counts, or nothing.
     pub async fn gift(&self, gift: WalletGift) -> Result<WalletGiven, Error> {
         self.0
-            .write_aside(move |cx| {
-                Box::pin(async move {
-                    // The counts and the amount change together, so that a crash neither gives beyond a count nor takes
-                    // of one without giving.
-                    for (event, most) in &gift.counted {
-                        let left = most.saturating_sub(counters::counted(cx, event).await?.used);
-                        if event.count > left {
-                            let rule = event.rule;
-                            return Ok(Change::Undo(WalletGiven::Refused { rule, left }));
-                        }
-                        counters::count(cx, event).await?;
+            .write_aside(tx!(async move |cx| {
+                // The counts and the amount change together, so that a crash neither gives beyond a count nor takes
+                // of one without giving.
+                for (event, most) in &gift.counted {
+                    let left = most.saturating_sub(counters::counted(cx, event).await?.used);
+                    if event.count > left {
+                        let rule = event.rule;
+                        return Ok(Change::Undo(WalletGiven::Refused { rule, left }));
                     }
-                    add(cx, &gift.wallet, gift.amount).await?;
-                    let balance: i64 = sqlx::query_scalar("SELECT balance FROM test_wallets WHERE address = $1")
-                        .bind(gift.wallet.clone())
-                        .fetch_one(cx)
-                        .await?;
-                    Ok(Change::Keep(WalletGiven::Given { balance }))
-                })
-            })
+                    counters::count(cx, event).await?;
+                }
+                add(cx, &gift.wallet, gift.amount).await?;
+                let balance: i64 = sql!(
+                    "SELECT balance FROM test_wallets WHERE address = $1",
+                    gift.wallet.clone()
+                )
+                .scalar(cx)
+                .await?;
+                Ok(Change::Keep(WalletGiven::Given { balance }))
+            }))
             .await
     }
 
     /// Uses a nonce and moves an amount.
     pub async fn transfer(&self, transfer: WalletTransfer) -> Result<WalletMoved, Error> {
         self.0
-            .write_aside(move |cx| Box::pin(async move { move_once(cx, &transfer).await }))
+            .write_aside(tx!(async move |cx| { move_once(cx, &transfer).await }))
             .await
     }
 
@@ -170,54 +168,55 @@ impl Wallets<'_> {
     pub async fn cancel(&self, wallet: &str, nonce: &str, now: Timestamp) -> Result<bool, Error> {
         let (wallet, nonce) = (wallet.to_owned(), nonce.to_owned());
         self.0
-            .write_aside(move |cx| {
-                Box::pin(async move {
-                    // The nonce is used first. Its key is the lock between two settlements of one
-                    // authorization, as the nonce is on a chain.
-                    let inserted = sqlx::query(
-                        "INSERT INTO test_authorizations (address, nonce, kind, transaction_hash, at)
-                         VALUES ($1, $2, 'cancelled', NULL, $3) ON CONFLICT DO NOTHING",
-                    )
-                    .bind(wallet)
-                    .bind(nonce)
-                    .bind(now.micros())
-                    .execute(cx)
-                    .await?;
-                    Ok(Change::Keep(inserted.rows_affected() > 0))
-                })
-            })
+            .write_aside(tx!(async move |cx| {
+                // The nonce is used first. Its key is the lock between two settlements of one
+                // authorization, as the nonce is on a chain.
+                let inserted = sql!(
+                    "INSERT INTO test_authorizations (address, nonce, kind, transaction_hash, at)
+                     VALUES ($1, $2, 'cancelled', NULL, $3) ON CONFLICT DO NOTHING",
+                    wallet,
+                    nonce,
+                    now
+                )
+                .run(cx)
+                .await?;
+                Ok(Change::Keep(inserted > 0))
+            }))
             .await
     }
 }
 
 async fn move_once(cx: &mut AnyConnection, transfer: &WalletTransfer) -> Result<Change<WalletMoved>, Error> {
-    let inserted = sqlx::query(
+    let inserted = sql!(
         "INSERT INTO test_authorizations (address, nonce, kind, transaction_hash, at) VALUES ($1, $2, 'used', $3, $4)
          ON CONFLICT DO NOTHING",
+        transfer.from.clone(),
+        transfer.nonce.clone(),
+        transfer.transaction.clone(),
+        transfer.now
     )
-    .bind(transfer.from.clone())
-    .bind(transfer.nonce.clone())
-    .bind(transfer.transaction.clone())
-    .bind(transfer.now.micros())
-    .execute(&mut *cx)
+    .run(cx)
     .await?;
-    if inserted.rows_affected() == 0 {
-        let row =
-            sqlx::query("SELECT kind, transaction_hash FROM test_authorizations WHERE address = $1 AND nonce = $2")
-                .bind(transfer.from.clone())
-                .bind(transfer.nonce.clone())
-                .fetch_one(&mut *cx)
-                .await?;
+    if inserted == 0 {
+        let row = sql!(
+            "SELECT kind, transaction_hash FROM test_authorizations WHERE address = $1 AND nonce = $2",
+            transfer.from.clone(),
+            transfer.nonce.clone()
+        )
+        .row(cx)
+        .await?;
         return Ok(Change::Undo(WalletMoved::Spent(spent(&row)?)));
     }
     // The condition keeps the balance from falling below zero, also if two transfers read the same
     // balance.
-    let taken = sqlx::query("UPDATE test_wallets SET balance = balance - $2 WHERE address = $1 AND balance >= $2")
-        .bind(transfer.from.clone())
-        .bind(transfer.amount)
-        .execute(&mut *cx)
-        .await?;
-    if taken.rows_affected() == 0 {
+    let taken = sql!(
+        "UPDATE test_wallets SET balance = balance - $2 WHERE address = $1 AND balance >= $2",
+        transfer.from.clone(),
+        transfer.amount
+    )
+    .run(cx)
+    .await?;
+    if taken == 0 {
         return Ok(Change::Undo(WalletMoved::Short));
     }
     add(cx, &transfer.to, transfer.amount).await?;
@@ -225,18 +224,18 @@ async fn move_once(cx: &mut AnyConnection, transfer: &WalletTransfer) -> Result<
 }
 
 async fn add(cx: &mut AnyConnection, wallet: &str, amount: i64) -> Result<(), Error> {
-    sqlx::query(
+    sql!(
         "INSERT INTO test_wallets (address, balance) VALUES ($1, $2)
          ON CONFLICT (address) DO UPDATE SET balance = test_wallets.balance + excluded.balance",
+        wallet,
+        amount
     )
-    .bind(wallet.to_owned())
-    .bind(amount)
-    .execute(cx)
+    .run(cx)
     .await?;
     Ok(())
 }
 
 fn spent(row: &AnyRow) -> Result<WalletSpent, Error> {
-    let transaction: Option<String> = row.value("transaction_hash")?;
+    let transaction: Option<String> = row.get("transaction_hash")?;
     Ok(transaction.map_or(WalletSpent::Cancelled, WalletSpent::Used))
 }

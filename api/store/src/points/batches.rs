@@ -6,6 +6,7 @@ use types::{AgentId, ContributionId, OperatorId, Timestamp};
 
 use super::{NewPoints, Points, give};
 use crate::Error;
+use crate::query::{sql, tx};
 use crate::row::Columns;
 use crate::writer::Change;
 
@@ -28,40 +29,38 @@ impl Points<'_> {
     /// keeps them.
     pub async fn batches_fill(&self, after: Option<ContributionId>, limit: u32) -> Result<BatchesFilled, Error> {
         self.0
-            .write_aside(move |cx| {
-                Box::pin(async move {
-                    let rows = sqlx::query(
-                        "SELECT id, project_id, agent_id, operator_id, accepted, decided_at FROM contributions
-                         WHERE status = 'merged' AND id > $1 ORDER BY id LIMIT $2",
-                    )
-                    .bind(after.map(|id| id.to_string()).unwrap_or_default())
-                    .bind(i64::from(limit))
-                    .fetch_all(&mut *cx)
-                    .await?;
-                    let mut filled = BatchesFilled { last: None, added: 0 };
-                    for row in rows {
-                        let id = row.parsed("id")?;
-                        let agent = (row.parsed("agent_id")?, row.parsed("operator_id")?);
-                        let project = row.value("project_id")?;
-                        let accepted = row.number("accepted")?;
-                        let at = row.time("decided_at")?;
-                        // Batches that have their points are passed over by the key of their event, so
-                        // the fill may begin anywhere and be repeated.
-                        let batch = Batch {
-                            id,
-                            agent,
-                            project,
-                            accepted,
-                            at,
-                            // From before readers were noted: nobody can say who read its dataset.
-                            needs_reader: false,
-                        };
-                        filled.added += u64::from(of_batch(cx, batch).await?);
-                        filled.last = Some(id);
-                    }
-                    Ok(Change::Keep(filled))
-                })
-            })
+            .write_aside(tx!(async move |cx| {
+                let rows = sql!(
+                    "SELECT id, project_id, agent_id, operator_id, accepted, decided_at FROM contributions
+                     WHERE status = 'merged' AND id > $1 ORDER BY id LIMIT $2",
+                    after.map(|id| id.to_string()).unwrap_or_default(),
+                    limit
+                )
+                .rows(cx)
+                .await?;
+                let mut filled = BatchesFilled { last: None, added: 0 };
+                for row in rows {
+                    let id = row.get("id")?;
+                    let agent = (row.get("agent_id")?, row.get("operator_id")?);
+                    let project = row.get("project_id")?;
+                    let accepted = row.get("accepted")?;
+                    let at = row.get("decided_at")?;
+                    // Batches that have their points are passed over by the key of their event, so
+                    // the fill may begin anywhere and be repeated.
+                    let batch = Batch {
+                        id,
+                        agent,
+                        project,
+                        accepted,
+                        at,
+                        // From before readers were noted: nobody can say who read its dataset.
+                        needs_reader: false,
+                    };
+                    filled.added += u64::from(of_batch(cx, batch).await?);
+                    filled.last = Some(id);
+                }
+                Ok(Change::Keep(filled))
+            }))
             .await
     }
 }
@@ -110,18 +109,18 @@ pub(crate) async fn of_batch(cx: &mut AnyConnection, batch: Batch) -> Result<boo
     }
     // By dataset, because the ranking asks of each if it is public and who read it, which can change long after the
     // batch.
-    sqlx::query(
+    sql!(
         "INSERT INTO points_batches (agent_id, day, project_id, needs_reader, points, batches)
          VALUES ($1, $2, $3, $4, $5, 1)
          ON CONFLICT (agent_id, day, project_id, needs_reader) DO UPDATE SET
              points = points_batches.points + excluded.points, batches = points_batches.batches + 1",
+        agent,
+        at.day(),
+        new.subject,
+        needs_reader,
+        new.points
     )
-    .bind(agent.to_string())
-    .bind(at.day())
-    .bind(new.subject)
-    .bind(i64::from(needs_reader))
-    .bind(new.points)
-    .execute(cx)
+    .run(cx)
     .await?;
     Ok(true)
 }

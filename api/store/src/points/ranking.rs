@@ -1,30 +1,32 @@
 //! The ranking of agents by points.
 
-use sqlx::any::AnyRow;
 use types::{AgentId, OperatorId, Timestamp};
 
-use super::{Points, PointsSums, sums};
+use super::{Points, PointsSums};
 use crate::Error;
-use crate::row::Columns;
+use crate::query::sql;
+use crate::row::{nested, row};
 
 /// Most points that the merged batches of an agent count for in a UTC day.
 pub const BATCHES_A_DAY: i64 = 100;
 
-/// An agent in the ranking.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ranked {
-    /// Id of the agent.
-    pub agent: AgentId,
-    /// Name of the agent.
-    pub agent_name: String,
-    /// Id of the operator.
-    pub operator: OperatorId,
-    /// Display name of the operator.
-    pub operator_name: String,
-    /// Sums of the period, without the events that are left out.
-    pub sums: PointsSums,
-    /// Time of the agent's latest event.
-    pub last_at: Timestamp,
+row! {
+    /// An agent in the ranking.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Ranked {
+        /// Id of the agent.
+        pub agent: AgentId = "agent_id",
+        /// Name of the agent.
+        pub agent_name: String,
+        /// Id of the operator.
+        pub operator: OperatorId = "operator_id",
+        /// Display name of the operator.
+        pub operator_name: String,
+        /// Sums of the period, without the events that are left out.
+        pub sums: PointsSums = PointsSums::COLUMNS => nested,
+        /// Time of the agent's latest event.
+        pub last_at: Timestamp,
+    }
 }
 
 /// Condition of merged batches that count for a place.
@@ -101,28 +103,7 @@ impl Points<'_> {
         // units.
         let micros = since.map_or(i64::MIN, |day| Timestamp::of_day(day).micros());
         self.0
-            .read(async {
-                sqlx::query(sqlx::AssertSqlSafe(text))
-                    .bind(since.unwrap_or(0))
-                    .bind(micros)
-                    .bind(i64::from(limit))
-                    .fetch_all(self.0.readers())
-                    .await?
-                    .iter()
-                    .map(ranked)
-                    .collect()
-            })
+            .all(sql!(sqlx::AssertSqlSafe(text), since.unwrap_or(0), micros, limit))
             .await
     }
-}
-
-fn ranked(row: &AnyRow) -> Result<Ranked, Error> {
-    Ok(Ranked {
-        agent: row.parsed("agent_id")?,
-        agent_name: row.value("agent_name")?,
-        operator: row.parsed("operator_id")?,
-        operator_name: row.value("operator_name")?,
-        sums: sums(row)?,
-        last_at: row.time("last_at")?,
-    })
 }

@@ -10,6 +10,7 @@ use types::Timestamp;
 
 use super::Points;
 use crate::Error;
+use crate::query::{sql, text, tx};
 use crate::row::Columns;
 use crate::writer::Change;
 
@@ -57,44 +58,42 @@ impl Points<'_> {
     /// of excluded events that changed.
     pub async fn exclude(&self, now: Timestamp) -> Result<u64, Error> {
         self.0
-            .write_aside(move |cx| {
-                Box::pin(async move {
-                    let pairs = pairs(cx).await?;
-                    let component = components(&pairs);
-                    let excluded = excluded(cx).await?;
-                    let mut changed = 0;
-                    for pair in &pairs {
-                        let rule = if pair.is_one_wallet || pair.from == pair.to {
-                            Some(SAME_WALLET)
-                        } else if component.get(&pair.from) == component.get(&pair.to) {
-                            Some(CYCLE)
-                        } else {
-                            None
-                        };
-                        changed += match rule {
-                            Some(rule) => leave_out(cx, pair, rule, now).await?,
-                            // Nearly every pair is neither excluded nor was: a statement for each would
-                            // hold the writer for all sales that there are.
-                            None if !excluded.contains(&pair.parties()) => 0,
-                            None => count_again(cx, pair).await?,
-                        };
-                    }
-                    // Refunded sales are in none of the pairs above, so their exclusions are dropped
-                    // apart from them.
-                    changed += forget_refunded(cx).await?;
-                    Ok(if changed == 0 {
-                        Change::Undo(0)
+            .write_aside(tx!(async move |cx| {
+                let pairs = pairs(cx).await?;
+                let component = components(&pairs);
+                let excluded = excluded(cx).await?;
+                let mut changed = 0;
+                for pair in &pairs {
+                    let rule = if pair.is_one_wallet || pair.from == pair.to {
+                        Some(SAME_WALLET)
+                    } else if component.get(&pair.from) == component.get(&pair.to) {
+                        Some(CYCLE)
                     } else {
-                        Change::Keep(changed)
-                    })
+                        None
+                    };
+                    changed += match rule {
+                        Some(rule) => leave_out(cx, pair, rule, now).await?,
+                        // Nearly every pair is neither excluded nor was: a statement for each would
+                        // hold the writer for all sales that there are.
+                        None if !excluded.contains(&pair.parties()) => 0,
+                        None => count_again(cx, pair).await?,
+                    };
+                }
+                // Refunded sales are in none of the pairs above, so their exclusions are dropped
+                // apart from them.
+                changed += forget_refunded(cx).await?;
+                Ok(if changed == 0 {
+                    Change::Undo(0)
+                } else {
+                    Change::Keep(changed)
                 })
-            })
+            }))
             .await
     }
 }
 
 async fn pairs(cx: &mut AnyConnection) -> Result<Vec<Pair>, Error> {
-    let rows = sqlx::query(SALES).fetch_all(cx).await?;
+    let rows = sql!(SALES).rows(cx).await?;
     rows.iter()
         .map(|row| {
             let text = |column| row.value::<String>(column);
@@ -111,13 +110,13 @@ async fn pairs(cx: &mut AnyConnection) -> Result<Vec<Pair>, Error> {
             let from = if buyer.is_empty() {
                 paid_from.clone()
             } else {
-                party(row.flag("buyer_proved")?, &buyer_payout, &buyer)
+                party(row.get("buyer_proved")?, &buyer_payout, &buyer)
             };
             Ok(Pair {
                 is_one_wallet: !seller_payout.is_empty()
                     && (seller_payout == buyer_payout || seller_payout == paid_from),
                 from,
-                to: party(row.flag("seller_proved")?, &seller_payout, &seller),
+                to: party(row.get("seller_proved")?, &seller_payout, &seller),
                 buyer,
                 wallet,
                 seller,
@@ -128,16 +127,16 @@ async fn pairs(cx: &mut AnyConnection) -> Result<Vec<Pair>, Error> {
 
 /// Returns the pairs of which a sale is excluded, as [`Pair::parties`] gives them.
 async fn excluded(cx: &mut AnyConnection) -> Result<BTreeSet<[String; 3]>, Error> {
-    let rows = sqlx::query(
+    let rows = sql!(
         "SELECT DISTINCT COALESCE(sales.buyer_operator, '') AS buyer, COALESCE(sales.buyer_wallet, '') AS wallet,
                 sales.seller_operator AS seller
          FROM points_exclusions JOIN points_events ON points_events.id = points_exclusions.event_id
-         JOIN sales ON sales.id = points_events.key",
+         JOIN sales ON sales.id = points_events.key"
     )
-    .fetch_all(cx)
+    .rows(cx)
     .await?;
     rows.iter()
-        .map(|row| Ok([row.value("buyer")?, row.value("wallet")?, row.value("seller")?]))
+        .map(|row| Ok([row.get("buyer")?, row.get("wallet")?, row.get("seller")?]))
         .collect()
 }
 
@@ -188,48 +187,60 @@ const OF_PAIR: &str = "kind IN ('sale', 'trial_sale') AND key IN (
            AND seller_operator = $3 AND state NOT IN ('refunded', 'trial_refunded'))";
 
 async fn leave_out(cx: &mut AnyConnection, pair: &Pair, rule: &'static str, now: Timestamp) -> Result<u64, Error> {
-    let text = format!(
-        "INSERT INTO points_exclusions (event_id, rule, at)
-         SELECT id, CAST($4 AS TEXT), CAST($5 AS BIGINT) FROM points_events WHERE {OF_PAIR}
+    let excluded = sql!(
+        text!(
+            "INSERT INTO points_exclusions (event_id, rule, at)
+             SELECT id, CAST($4 AS TEXT), CAST($5 AS BIGINT) FROM points_events WHERE ",
+            OF_PAIR,
+            "
          ON CONFLICT (event_id) DO NOTHING"
-    );
-    let excluded = sqlx::query(sqlx::AssertSqlSafe(text))
-        .bind(pair.buyer.as_str())
-        .bind(pair.wallet.as_str())
-        .bind(pair.seller.as_str())
-        .bind(rule)
-        .bind(now.micros())
-        .execute(cx)
-        .await?;
-    Ok(excluded.rows_affected())
+        ),
+        pair.buyer.as_str(),
+        pair.wallet.as_str(),
+        pair.seller.as_str(),
+        rule,
+        now
+    )
+    .run(cx)
+    .await?;
+    Ok(excluded)
 }
 
 async fn count_again(cx: &mut AnyConnection, pair: &Pair) -> Result<u64, Error> {
-    let text = format!(
-        "DELETE FROM points_exclusions WHERE rule IN ('{SAME_WALLET}', '{CYCLE}')
-           AND event_id IN (SELECT id FROM points_events WHERE {OF_PAIR})"
-    );
-    let included = sqlx::query(sqlx::AssertSqlSafe(text))
-        .bind(pair.buyer.as_str())
-        .bind(pair.wallet.as_str())
-        .bind(pair.seller.as_str())
-        .execute(cx)
-        .await?;
-    Ok(included.rows_affected())
+    let included = sql!(
+        text!(
+            "DELETE FROM points_exclusions WHERE rule IN ('",
+            SAME_WALLET,
+            "', '",
+            CYCLE,
+            "')
+             AND event_id IN (SELECT id FROM points_events WHERE ",
+            OF_PAIR,
+            ")"
+        ),
+        pair.buyer.as_str(),
+        pair.wallet.as_str(),
+        pair.seller.as_str()
+    )
+    .run(cx)
+    .await?;
+    Ok(included)
 }
 
 /// Includes the events of refunded sales: their reversals count too, and both are nothing together.
 async fn forget_refunded(cx: &mut AnyConnection) -> Result<u64, Error> {
-    let text = format!(
-        "DELETE FROM points_exclusions WHERE rule IN ('{SAME_WALLET}', '{CYCLE}')
-           AND event_id IN (SELECT points_events.id FROM points_events
-                            JOIN sales ON sales.id = points_events.key
-                            WHERE kind IN ('sale', 'trial_sale') AND state IN ('refunded', 'trial_refunded'))"
-    );
-    Ok(sqlx::query(sqlx::AssertSqlSafe(text))
-        .execute(cx)
-        .await?
-        .rows_affected())
+    sql!(text!(
+        "DELETE FROM points_exclusions WHERE rule IN ('",
+        SAME_WALLET,
+        "', '",
+        CYCLE,
+        "')
+         AND event_id IN (SELECT points_events.id FROM points_events
+                          JOIN sales ON sales.id = points_events.key
+                          WHERE kind IN ('sale', 'trial_sale') AND state IN ('refunded', 'trial_refunded'))"
+    ))
+    .run(cx)
+    .await
 }
 
 #[cfg(test)]

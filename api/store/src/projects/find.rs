@@ -6,11 +6,11 @@
 use std::fmt;
 use std::str::FromStr;
 
-use sqlx::any::AnyRow;
 use types::{DatasetId, OperatorId, Timestamp, Version};
 
-use super::{Project, ProjectHead, project, tags};
-use crate::row::{Columns as _, texts};
+use super::{Project, ProjectHead};
+use crate::query::{sql, text};
+use crate::row::{Columns as _, Row as _, json_column, pair, row, texts};
 use crate::{Access, Error, ProjectStatus, Store, Visibility};
 
 /// The selection of projects to list.
@@ -26,37 +26,39 @@ pub struct ProjectFilter {
     pub limit: u32,
 }
 
-/// A project as listed: without its readme and its contract, which may be large.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ProjectSummary {
-    /// Id of the project.
-    pub id: DatasetId,
-    /// Slug of the project, its name in URLs.
-    pub slug: String,
-    /// Title of the project.
-    pub title: String,
-    /// Identifier of the licence.
-    pub license: String,
-    /// Tags of the project.
-    pub tags: Vec<String>,
-    /// Access to the records.
-    pub access: Access,
-    /// Visibility of the project.
-    pub visibility: Visibility,
-    /// Price of a version in micro-USDC: 0 is free, `None` the platform's default.
-    pub price_micro: Option<i64>,
-    /// True if buyers may pay with given credits.
-    pub trial_sale: bool,
-    /// Status, which decides whether contributions are accepted.
-    pub status: ProjectStatus,
-    /// Time of the creation.
-    pub created_at: Timestamp,
-    /// Time of the last merge; before the first, of the creation.
-    pub updated_at: Timestamp,
-    /// Latest version with a recorded outcome.
-    pub version: Version,
-    /// Number of records of that version.
-    pub record_count: u64,
+row! {
+    /// A project as listed: without its readme and its contract, which may be large.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct ProjectSummary {
+        /// Id of the project.
+        pub id: DatasetId,
+        /// Slug of the project, its name in URLs.
+        pub slug: String,
+        /// Title of the project.
+        pub title: String,
+        /// Identifier of the licence.
+        pub license: String,
+        /// Tags of the project.
+        pub tags: Vec<String> = "tags" => json_column,
+        /// Access to the records.
+        pub access: Access,
+        /// Visibility of the project.
+        pub visibility: Visibility,
+        /// Price of a version in micro-USDC: 0 is free, `None` the platform's default.
+        pub price_micro: Option<i64>,
+        /// True if buyers may pay with given credits.
+        pub trial_sale: bool,
+        /// Status, which decides whether contributions are accepted.
+        pub status: ProjectStatus,
+        /// Time of the creation.
+        pub created_at: Timestamp,
+        /// Time of the last merge; before the first, of the creation.
+        pub updated_at: Timestamp,
+        /// Latest version with a recorded outcome.
+        pub version: Version,
+        /// Number of records of that version.
+        pub record_count: u64,
+    }
 }
 
 impl From<&Project> for ProjectSummary {
@@ -125,11 +127,10 @@ impl Store {
     /// Returns the slug and the operator of a project, whoever may see it.
     pub async fn project_owner(&self, id: DatasetId) -> Result<Option<(String, OperatorId)>, Error> {
         self.read(async {
-            sqlx::query("SELECT slug, operator_id FROM projects WHERE id = $1")
-                .bind(id.to_string())
-                .fetch_optional(self.readers())
+            sql!("SELECT slug, operator_id FROM projects WHERE id = $1", id)
+                .row_if_any(&mut self.readers())
                 .await?
-                .map(|row| Ok((row.value("slug")?, row.parsed("operator_id")?)))
+                .map(|row| Ok((row.get("slug")?, row.get("operator_id")?)))
                 .transpose()
         })
         .await
@@ -143,33 +144,33 @@ impl Store {
             return Ok(None);
         }
         self.read(async {
-            sqlx::query(
-                "SELECT id, slug, title, readme, contract, license, tags, access, visibility, price_micro, trial_sale,
-                        status, operator_id, created_by_agent_id, created_at, updated_at, version, record_count,
-                        taken_down_at, taken_down_reason,
-                        (SELECT root FROM versions
-                         WHERE versions.project_id = projects.id AND versions.version = projects.version) AS head_root,
-                        (SELECT versions.created_at FROM versions
-                         WHERE versions.project_id = projects.id AND versions.version = projects.version) AS head_at
-                 FROM projects
-                 WHERE slug = $1
-                   AND ((taken_down_at IS NULL AND (visibility = 'public' OR operator_id = $2))
-                        OR (taken_down_reason IN ('spam', 'inaccurate') AND $2 <> ''
-                            AND EXISTS (SELECT 1 FROM entitlements
-                                        WHERE owner = 'op:' || CAST($2 AS TEXT) AND item_kind = 'dataset'
-                                          AND item_id = projects.id)))",
+            sql!(
+                text!(
+                    "SELECT ",
+                    Project::COLUMNS,
+                    ",
+                            (SELECT root FROM versions
+                             WHERE versions.project_id = projects.id AND versions.version = projects.version) AS head_root,
+                            (SELECT versions.created_at FROM versions
+                             WHERE versions.project_id = projects.id AND versions.version = projects.version) AS head_at
+                     FROM projects
+                     WHERE slug = $1
+                       AND ((taken_down_at IS NULL AND (visibility = 'public' OR operator_id = $2))
+                            OR (taken_down_reason IN ('spam', 'inaccurate') AND $2 <> ''
+                                AND EXISTS (SELECT 1 FROM entitlements
+                                            WHERE owner = 'op:' || CAST($2 AS TEXT) AND item_kind = 'dataset'
+                                              AND item_id = projects.id)))"
+                ),
+                slug,
+                viewer.map(|viewer| viewer.to_string()).unwrap_or_default()
             )
-            .bind(slug)
-            .bind(viewer.map(|viewer| viewer.to_string()).unwrap_or_default())
-            .fetch_optional(self.readers())
+            .row_if_any(&mut self.readers())
             .await?
             .map(|row| {
-                let head = row
-                    .value::<Option<String>>("head_root")?
-                    .zip(row.time_optional("head_at")?);
+                let head = pair(&row, "head_root, head_at")?;
                 Ok(Project {
                     head: head.map(|(root, merged_at)| ProjectHead { root, merged_at }),
-                    ..project(&row)?
+                    ..Project::of(&row)?
                 })
             })
             .transpose()
@@ -183,16 +184,16 @@ impl Store {
             return Ok(0);
         }
         self.read(async {
-            sqlx::query(
+            sql!(
                 r"SELECT COUNT(*) AS listed FROM projects
                  WHERE (visibility = 'public' OR operator_id = $1) AND taken_down_at IS NULL
                    AND (slug LIKE $2 ESCAPE '\' OR title_key LIKE $2 ESCAPE '\')",
+                filter.viewer.map(|viewer| viewer.to_string()).unwrap_or_default(),
+                pattern(filter.q.as_deref().unwrap_or_default())
             )
-            .bind(filter.viewer.map(|viewer| viewer.to_string()).unwrap_or_default())
-            .bind(pattern(filter.q.as_deref().unwrap_or_default()))
-            .fetch_one(self.readers())
+            .row(&mut self.readers())
             .await?
-            .number("listed")
+            .get("listed")
         })
         .await
     }
@@ -208,48 +209,24 @@ impl Store {
         let (micros, id) = filter.after.map_or((i64::MAX, String::new()), |cursor| {
             (cursor.updated_at.micros(), cursor.id.to_string())
         });
-        self.read(async {
-            sqlx::query(
-                r"SELECT id, slug, title, license, tags, access, visibility, price_micro, trial_sale, status, created_at,
-                        updated_at, version, record_count
-                 FROM projects
+        self.all(sql!(
+            text!(
+                "SELECT ",
+                ProjectSummary::COLUMNS,
+                r" FROM projects
                  WHERE (updated_at < $1 OR (updated_at = $1 AND id < $2))
                    AND (visibility = 'public' OR operator_id = $3) AND taken_down_at IS NULL
                    AND (slug LIKE $4 ESCAPE '\' OR title_key LIKE $4 ESCAPE '\')
-                 ORDER BY updated_at DESC, id DESC LIMIT $5",
-            )
-            .bind(micros)
-            .bind(id)
-            .bind(filter.viewer.map(|viewer| viewer.to_string()).unwrap_or_default())
-            .bind(pattern(filter.q.as_deref().unwrap_or_default()))
-            .bind(i64::from(filter.limit))
-            .fetch_all(self.readers())
-            .await?
-            .iter()
-            .map(summary)
-            .collect()
-        })
+                 ORDER BY updated_at DESC, id DESC LIMIT $5"
+            ),
+            micros,
+            id,
+            filter.viewer.map(|viewer| viewer.to_string()).unwrap_or_default(),
+            pattern(filter.q.as_deref().unwrap_or_default()),
+            filter.limit
+        ))
         .await
     }
-}
-
-fn summary(row: &AnyRow) -> Result<ProjectSummary, Error> {
-    Ok(ProjectSummary {
-        id: row.parsed("id")?,
-        slug: row.value("slug")?,
-        title: row.value("title")?,
-        license: row.value("license")?,
-        tags: tags(row)?,
-        access: row.parsed("access")?,
-        visibility: row.parsed("visibility")?,
-        price_micro: row.value("price_micro")?,
-        trial_sale: row.flag("trial_sale")?,
-        status: row.parsed("status")?,
-        created_at: row.time("created_at")?,
-        updated_at: row.time("updated_at")?,
-        version: Version(row.number("version")?),
-        record_count: row.number("record_count")?,
-    })
 }
 
 /// Folds the case of a text character by character, so that a part of a text folds to a part of its fold.

@@ -7,8 +7,9 @@ use std::time::Duration;
 use types::vocabulary::{ItemKind, ProjectStatus, Visibility};
 use types::{DatasetId, Timestamp};
 
-use super::{Project, find, missing, project, tags_text};
-use crate::row::{Columns, texts};
+use super::{Project, find, missing, tags_text};
+use crate::query::{sql, text, tx};
+use crate::row::{Columns as _, Row as _, texts};
 use crate::stamps::Touched;
 use crate::writer::Change;
 use crate::{Error, Store, money, service_state};
@@ -75,22 +76,24 @@ impl Store {
             ("readme", changes.readme.as_deref().unwrap_or_default()),
         ])?;
         let touched = move |_: &ProjectUpdated| Touched::Projects(vec![id]);
-        self.write_touching(touched, move |cx| {
-            Box::pin(async move {
+        self.write_touching(
+            touched,
+            tx!(async move |cx| {
                 // Writing the row locks it, so the values that are checked below cannot change
                 // meanwhile.
-                let row = sqlx::query(
-                    "UPDATE projects SET slug = slug WHERE id = $1
-                     RETURNING id, slug, title, readme, contract, license, tags, access, visibility, price_micro,
-                               trial_sale, status, operator_id, created_by_agent_id, created_at, updated_at, version,
-                               record_count, price_changed_at, taken_down_at, taken_down_reason",
+                let row = sql!(
+                    text!(
+                        "UPDATE projects SET slug = slug WHERE id = $1 RETURNING ",
+                        Project::COLUMNS,
+                        ", price_changed_at"
+                    ),
+                    id
                 )
-                .bind(id.to_string())
-                .fetch_optional(&mut *cx)
+                .row_if_any(cx)
                 .await?
                 .ok_or_else(|| missing(id))?;
-                let old = project(&row)?;
-                let mut price_changed_at = row.time_optional("price_changed_at")?;
+                let old = Project::of(&row)?;
+                let mut price_changed_at: Option<Timestamp> = row.get("price_changed_at")?;
 
                 let mut new = old.clone();
                 if let Some(to) = changes.status {
@@ -122,22 +125,22 @@ impl Store {
                 if new.price_micro != old.price_micro {
                     money::price_set(cx, ItemKind::Dataset, &id.to_string(), new.price_micro, now).await?;
                 }
-                sqlx::query(
+                sql!(
                     "UPDATE projects
                      SET title = $2, title_key = $3, readme = $4, tags = $5, status = $6, price_micro = $7,
                          price_changed_at = $8, trial_sale = $9
                      WHERE id = $1",
+                    id,
+                    new.title.as_str(),
+                    find::fold(&new.title),
+                    new.readme.as_str(),
+                    tags_text(&new.tags)?,
+                    new.status,
+                    new.price_micro,
+                    price_changed_at,
+                    new.trial_sale
                 )
-                .bind(id.to_string())
-                .bind(new.title.as_str())
-                .bind(find::fold(&new.title))
-                .bind(new.readme.as_str())
-                .bind(tags_text(&new.tags)?)
-                .bind(new.status.as_str())
-                .bind(new.price_micro)
-                .bind(price_changed_at.map(Timestamp::micros))
-                .bind(i64::from(new.trial_sale))
-                .execute(&mut *cx)
+                .run(cx)
                 .await?;
                 // Last, as it locks the counter of the search, for which every other change of an item
                 // waits.
@@ -145,8 +148,8 @@ impl Store {
                     service_state::search_changed(cx, ItemKind::Dataset, &id.to_string(), now).await?;
                 }
                 Ok(Change::Keep(ProjectUpdated::Updated(new)))
-            })
-        })
+            }),
+        )
         .await
     }
 }

@@ -107,28 +107,28 @@ pub(super) const STATEMENTS: [(&str, &str, &str); 17] = [
         "M14",
         "the sale is refunded without a dispute that ended for its buyer",
         "SELECT sales.id AS subject FROM sales WHERE state IN ('refunded', 'trial_refunded')
-           AND NOT EXISTS (SELECT 1 FROM disputes WHERE disputes.sale_id = sales.id AND disputes.state = 'refunded')",
+         AND NOT EXISTS (SELECT 1 FROM disputes WHERE disputes.sale_id = sales.id AND disputes.state = 'refunded')",
     ),
     (
         "M15",
         "the sale gave no points",
         "SELECT sales.id AS subject FROM sales WHERE seller_agent IS NOT NULL
-           AND NOT EXISTS (SELECT 1 FROM points_events
-                           WHERE points_events.key = sales.id AND points_events.kind IN ('sale', 'trial_sale'))",
+         AND NOT EXISTS (SELECT 1 FROM points_events
+                         WHERE points_events.key = sales.id AND points_events.kind IN ('sale', 'trial_sale'))",
     ),
     (
         "M15",
         "the sale is refunded and its points were not taken back, or the other way round",
         "SELECT sales.id AS subject FROM sales WHERE seller_agent IS NOT NULL
-           AND (state IN ('refunded', 'trial_refunded'))
-             <> (EXISTS (SELECT 1 FROM points_events
-                         WHERE points_events.key = sales.id AND points_events.kind = 'reversal'))",
+         AND (state IN ('refunded', 'trial_refunded'))
+           <> (EXISTS (SELECT 1 FROM points_events
+                       WHERE points_events.key = sales.id AND points_events.kind = 'reversal'))",
     ),
     (
         "M15",
         "the points are of no sale",
         "SELECT points_events.id AS subject FROM points_events WHERE kind IN ('sale', 'trial_sale')
-           AND NOT EXISTS (SELECT 1 FROM sales WHERE sales.id = points_events.key)",
+         AND NOT EXISTS (SELECT 1 FROM sales WHERE sales.id = points_events.key)",
     ),
     (
         "M18",
@@ -157,7 +157,7 @@ pub(super) const TIMED: [(&str, &str, &str); 5] = [
         "the payment may have moved money, and nobody has looked at it for an hour",
         // Time in which the service was stopped does not count: nobody could look.
         "SELECT id AS subject FROM payments WHERE state IN ('settling', 'unknown') AND next_try_at <= :now - :forgotten
-           AND next_try_at <= COALESCE((SELECT at FROM service_state WHERE name = 'payments'), :now) - :forgotten",
+         AND next_try_at <= COALESCE((SELECT at FROM service_state WHERE name = 'payments'), :now) - :forgotten",
     ),
     (
         "M10",
@@ -230,15 +230,15 @@ pub(super) const BALANCES: [(&str, &str, &str); 5] = [
         "M11",
         "held",
         "(SELECT CAST(COALESCE(SUM(share), 0) AS BIGINT) FROM sales
-          WHERE sales.seller_operator = ledger_accounts.operator_id AND sales.state = 'held'
-            AND sales.asset = ledger_accounts.asset)",
+         WHERE sales.seller_operator = ledger_accounts.operator_id AND sales.state = 'held'
+           AND sales.asset = ledger_accounts.asset)",
     ),
     (
         "M11",
         "disputed",
         "(SELECT CAST(COALESCE(SUM(share), 0) AS BIGINT) FROM sales
-          WHERE sales.seller_operator = ledger_accounts.operator_id AND sales.state = 'disputed'
-            AND sales.asset = ledger_accounts.asset)",
+         WHERE sales.seller_operator = ledger_accounts.operator_id AND sales.state = 'disputed'
+           AND sales.asset = ledger_accounts.asset)",
     ),
     (
         "M11",
@@ -254,13 +254,13 @@ pub(super) const BALANCES: [(&str, &str, &str); 5] = [
         "M12",
         "payout_pending",
         "(SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM payouts
-          WHERE payouts.operator_id = ledger_accounts.operator_id AND payouts.kind = 'payout'
-            AND payouts.state IN ('picked', 'sending', 'unknown') AND payouts.asset = ledger_accounts.asset)",
+         WHERE payouts.operator_id = ledger_accounts.operator_id AND payouts.kind = 'payout'
+           AND payouts.state IN ('picked', 'sending', 'unknown') AND payouts.asset = ledger_accounts.asset)",
     ),
     (
         "M12",
         "refund_pending",
         "(SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM payouts
-          WHERE payouts.kind = 'refund' AND payouts.state <> 'done' AND payouts.asset = ledger_accounts.asset)",
+         WHERE payouts.kind = 'refund' AND payouts.state <> 'done' AND payouts.asset = ledger_accounts.asset)",
     ),
 ];
