@@ -1,17 +1,21 @@
 //! Marketplace API: a table of operations, served over HTTP through one dispatcher.
 //!
 //! ```text
-//! ops/*.rs ──add──▶ Operations ◀──read── rest.rs (routes) · openapi.rs (description)
-//!                       │
-//!                    dispatch: limit → credential → permission → item, schema → call → log
+//! transport   HTTP with JSON, MCP, pages, probes                    ─┐
+//! dispatch    limit → credential → permission → item, schema → call  │ each uses what stands below it
+//! ops         the operations, by feature │ flow   background tasks   │
+//! rules       who may do what, and what it costs                     │
+//! call        what comes in, the table of operations, what goes out  │
+//! state       what a process holds and remembers                    ─┘
 //! ```
+//!
+//! The files beside these folders know none of them. Nothing below `transport` uses `flow`.
 //!
 //! Invariants:
 //! - An operation is written once. Every transport reads the table, and every call passes the same checks.
 //! - An acknowledged contribution is in the database before its answer is sent.
 //! - A private project is answered to others exactly like a missing one.
 //! - Search texts, keys and bodies are never logged.
-//! - Pages of the console are operations too; `web.rs` is their transport next to `rest.rs`.
 
 pub mod apps;
 pub mod call;

@@ -4,6 +4,7 @@
 
 mod comments;
 mod doors;
+mod layers;
 mod mutations;
 
 use std::collections::{BTreeMap, BTreeSet};

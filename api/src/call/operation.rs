@@ -2,9 +2,6 @@
 //!
 //! Invariant: an operation is in the table once. A transport reads the table and carries values; it holds no policy.
 
-use crate::call::repeats;
-use crate::call::spec::ParamLocation;
-use crate::call::spec::Spec;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -19,7 +16,9 @@ use serde_json::{Map, Value};
 use crate::call::answer::{Answer, Output};
 use crate::call::cx::Cx;
 use crate::call::meters::Meters;
+use crate::call::repeats;
 use crate::call::schema::{Bound, InputSchema};
+use crate::call::spec::{ParamLocation, Spec};
 use crate::error::ApiError;
 
 /// Input of a call, as a transport read it.

@@ -6,7 +6,6 @@
 //! - The first item of a page always fits, so that each page goes on from the one before.
 //! - Outside of MCP there is no bound, and nothing is measured.
 
-use crate::state::page_size::PageSize;
 use std::io;
 
 use serde::Serialize;
@@ -14,6 +13,7 @@ use serde::Serialize;
 use crate::call::caller::Door;
 use crate::call::cx::Cx;
 use crate::error::ApiError;
+use crate::state::page_size::PageSize;
 
 /// Bytes of the JSON of an answer over MCP: about 8,000 tokens.
 pub(crate) const ANSWER_BYTES: usize = 32_000;
@@ -182,10 +182,10 @@ impl io::Write for Count {
 
 #[cfg(test)]
 mod tests {
-    use crate::state::page_size::PageSize;
     use serde_json::json;
 
     use super::*;
+    use crate::state::page_size::PageSize;
 
     /// Reads a text part by part.
     fn parts(text: &str, room: Room) -> Vec<String> {

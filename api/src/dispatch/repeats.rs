@@ -3,7 +3,6 @@
 //! Invariant: a key has one effect. Whoever repeats a call with it gets the answer for what the first one made, as that is
 //! now, and a call with another input gets a 422.
 
-use crate::call::repeats::MEMBER;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -15,6 +14,7 @@ use crate::call::answer::Output;
 use crate::call::caller::Caller;
 use crate::call::cx::Cx;
 use crate::call::operation::Operation;
+use crate::call::repeats::MEMBER;
 use crate::call::spec::ParamLocation;
 use crate::error::ApiError;
 use crate::rules::entitlement;

@@ -3,7 +3,6 @@
 //! Invariant: every open contribution is appended again sooner or later, however the relay, the log or a worker lost
 //! it. Appending one that is not lost is harmless, so the sweeper never checks if it is.
 
-use crate::state::sweeper_config::SweeperConfig;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use types::{Classify as _, Clock, ContributionId, Kind, metric};
 
 use crate::periodic::Rounds;
+use crate::state::sweeper_config::SweeperConfig;
 use crate::state::validation::Validation;
 
 /// Submissions read and appended at a time. Each is at most a few MiB.

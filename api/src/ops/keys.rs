@@ -1,5 +1,7 @@
 //! Operation that publishes the keys for verifying manifests.
 
+use proof::KeysDocument;
+
 use crate::call::answer::Reply;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
@@ -7,7 +9,6 @@ use crate::call::spec::Spec;
 use crate::call::wire::Nothing;
 use crate::error::ApiError;
 use crate::keys::Ring;
-use proof::KeysDocument;
 
 pub(super) fn add(table: &mut Operations) {
     table.add(

@@ -2,9 +2,9 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use super::*;
 use http::Method;
 
+use super::*;
 use crate::call::operation::Operation;
 use crate::call::spec::{ANYBODY, Credential, Effect, Item, ParamLocation, SESSION, Scope, Surface};
 use crate::testing;

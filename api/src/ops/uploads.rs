@@ -8,7 +8,6 @@ mod open;
 pub(crate) mod part_route;
 mod unbegun;
 
-use crate::rules::storage_quota;
 use std::io::ErrorKind;
 use std::time::Duration;
 
@@ -36,6 +35,7 @@ use crate::call::wire::{ContributionAllowance, When};
 use crate::config::Limits;
 use crate::error::{ApiError, Detail, chain};
 use crate::rules::entitlement;
+use crate::rules::storage_quota;
 use crate::state::backlog::Rejected;
 
 const TOO_MANY_UPLOADS: &str = "Too many calls, too many open uploads (`uploads` lists them: cancel one, or wait), or the day's \

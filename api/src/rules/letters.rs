@@ -13,8 +13,7 @@ use types::{Kind, LinkId, OperatorId, ReportId, TakedownId, Timestamp};
 
 use crate::error::ApiError;
 use crate::ids;
-use crate::rules::jobs::Compose;
-use crate::rules::jobs::Failure;
+use crate::rules::jobs::{Compose, Failure};
 use crate::secrets;
 use crate::state::app::App;
 

@@ -1,12 +1,32 @@
-//! Payments by x402: what the service is paid with, who settles it, and the steps from an authorization to a grant.
+//! Payments by x402: the states of a payment, who moves it from one to the next, and the rules of each step.
 //!
 //! ```text
-//! GET /paid/… ──▶ answers (402) ──▶ checks ──▶ bound ──▶ machine: verify, settle ──▶ settled with sale and entitlement
-//!                                                         │ not known
-//!                                                         ▼
-//!                                                  reconciler: settle again, read the chain
-//! payouts: picked ──▶ signed by the treasury ──▶ settle ──▶ booked
+//!            ┌──────────────── P: sent once more ◀─────────────────┐
+//!            ▼                                                     │
+//!  ───P──▶ bound ───M: verify says no────────────────▶ refused ────┤
+//!   │       ▲ │ └───P: a newer one of the wallet─────▶ abandoned ──┘
+//!   │       │ │
+//!   │       │ └─────M: begin, before it is sent──────▶ settling ───M: done, the chain has it────▶ settled
+//!   │       │                                           │ │  └─────M: the first answer is no────▶ failed
+//!   │       └───────M: it never left────────────────────┘ └────────M: nobody knows──────────────▶ unknown
+//!   │                                                              R: its owner is gone
+//!   └──P: the wallet has the item──▶ not_needed
+//!
+//!  unknown ──R: the chain has it, A──▶ settled          failed ──R: the chain has it after all, A──▶ settled
+//!          ──R: cancelled, expired, A──▶ failed         bound, refused, abandoned ──R: never sent──▶ deleted
 //! ```
+//!
+//! | | Who | File |
+//! |-|-|-|
+//! | P | the call that brings the payment | `api/src/ops/paid/purchase.rs` |
+//! | M | the machine, in a task that no caller ends | `api/src/rules/settlement/machine.rs` |
+//! | R | the reconciler, at intervals | `api/src/flow/reconciler.rs` |
+//! | A | an administrator, by `sluice admin payments resolve` | `deploy/sluice/src/admin/payment_decisions.rs` |
+//!
+//! A step is one statement of [`store::Payments`], whose condition is the state before it. The step to `settled` is one
+//! transaction of [`store::Money`] with the sale, the entitlement and the movements. [`goods`] says what is sold,
+//! [`answers`] what a state answers. Payouts go the other way (`api/src/flow/payouts.rs`): picked, sending, done; while it
+//! is not known, unknown; given up, failed.
 //!
 //! Invariants:
 //! - A row is committed before every call to a facilitator. Nothing is granted before it is settled, and nothing is

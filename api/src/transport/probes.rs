@@ -96,7 +96,6 @@ fn answer(status: StatusCode, body: &Value) -> Response {
 
 #[cfg(test)]
 mod tests {
-    use crate::state::limit::Limiter;
     use async_trait::async_trait;
     use axum::body::Body;
     use http::Request;
@@ -104,7 +103,7 @@ mod tests {
     use types::Timestamp;
 
     use super::*;
-    use crate::state::limit::{Counters, Decision, Memory, Rule, Source, Unavailable};
+    use crate::state::limit::{Counters, Decision, Limiter, Memory, Rule, Source, Unavailable};
     use crate::testing::{Service, config, limits};
 
     #[tokio::test]

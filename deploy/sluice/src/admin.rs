@@ -13,15 +13,16 @@ use serde_json::json;
 use store::{DeadLetterEntry, NewOperator, OperatorCreated, Replay, Schema, Store, UnitReplay};
 use types::{Clock, OperatorId, UnitId};
 
-use crate::assemble::{self, Layout};
+use crate::assemble;
 use crate::cli::{Admin, DeadLetters, Knowledge, Operator, OperatorRole, Table, Validation};
 use crate::config::Config;
 use crate::database;
+use crate::layout::Layout;
 use crate::losses;
 use crate::money;
 use crate::terminal;
 
-mod payments;
+mod payment_decisions;
 mod reports;
 
 /// Dead letters that are read at once.
@@ -57,10 +58,10 @@ pub async fn run(config: &Config, command: Admin) -> anyhow::Result<()> {
         Admin::Operator(command) => operator(&store, &clock, config, command).await,
         Admin::Reports(command) => reports::run(&store, &clock, command).await,
         Admin::Invite { email } => invite(&store, &clock, &email).await,
-        Admin::Faucet { wallet, usdc } => payments::faucet(&store, &clock, config, &wallet, usdc).await,
-        Admin::Facilitator { at } => payments::facilitator(&store, &clock, config, at).await,
-        Admin::Payments(command) => payments::payments(&store, &clock, config, command).await,
-        Admin::Payouts(command) => payments::payouts(&store, &clock, config, command).await,
+        Admin::Faucet { wallet, usdc } => payment_decisions::faucet(&store, &clock, config, &wallet, usdc).await,
+        Admin::Facilitator { at } => payment_decisions::facilitator(&store, &clock, config, at).await,
+        Admin::Payments(command) => payment_decisions::payments(&store, &clock, config, command).await,
+        Admin::Payouts(command) => payment_decisions::payouts(&store, &clock, config, command).await,
         Admin::DeadLetters(DeadLetters::List) => dead_letters(&store).await,
         Admin::DeadLetters(DeadLetters::Replay { id }) => replay(&store, &clock, id).await,
         Admin::Credits(command) => money::credits(&store, &clock, config, command).await,

@@ -11,7 +11,7 @@ mod market;
 mod tasks;
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -58,10 +58,11 @@ use crate::database::connect;
 use crate::instrumented;
 use crate::isolation;
 use crate::judges;
+use crate::layout::Layout;
 use crate::lock::DirectoryLock;
 use crate::mailer::{mailer, note_if_nobody_is_told};
+use crate::means_of_payment;
 use crate::objects::{self, Objects};
-use crate::payments;
 use crate::roles::Role;
 use crate::sandbox::{Files, Sandbox};
 use crate::serve::serve;
@@ -72,59 +73,6 @@ use crate::telemetry;
 const WORKER_GROUP: &str = "workers";
 /// Time beyond the worker's grace that stopping tasks have.
 pub(crate) const STOP_MARGIN: Duration = Duration::from_secs(5);
-
-/// Paths in a data directory.
-#[derive(Clone, Debug)]
-pub struct Layout {
-    root: PathBuf,
-}
-
-impl Layout {
-    /// Returns the layout of the directory at `root`. Creates nothing.
-    pub fn new(root: &Path) -> Self {
-        Self { root: root.to_owned() }
-    }
-
-    /// Returns the folder of the embedded event log.
-    pub fn log(&self) -> PathBuf {
-        self.root.join("log")
-    }
-
-    /// Returns the file of the embedded metadata database.
-    pub fn database(&self) -> PathBuf {
-        self.root.join("sluice.db")
-    }
-
-    /// Returns the folder of the tables, which has one folder per dataset.
-    pub fn tables(&self) -> PathBuf {
-        self.root.join("tables")
-    }
-
-    /// Returns the folder of upload parts, which are kept until their contribution is decided.
-    pub fn uploads(&self) -> PathBuf {
-        self.root.join("uploads")
-    }
-
-    /// Returns the folder of the key indexes, which are derived from the tables.
-    pub fn index(&self) -> PathBuf {
-        self.root.join("index")
-    }
-
-    /// Returns the folder of the letters while there is no mail server.
-    pub fn mail(&self) -> PathBuf {
-        self.root.join("mail")
-    }
-
-    /// Returns the file of the key that signs payouts.
-    pub fn treasury(&self) -> PathBuf {
-        self.root.join("keys/treasury")
-    }
-
-    /// Returns the folder of the copies of parts that queries read while the tables are in a bucket.
-    pub fn parts(&self) -> PathBuf {
-        self.root.join("parts")
-    }
-}
 
 /// Returns the system's clock, moved ahead by `clock.offset`.
 pub fn clock(config: &Config) -> Arc<dyn Clock> {
@@ -226,7 +174,7 @@ pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
     }
     let (router, store) = if let Some(store) = database {
         note_if_nobody_is_told(&config.mail, &store).await?;
-        let payments = Arc::new(payments::plane(config, &layout, &store, &clock).await?);
+        let payments = Arc::new(means_of_payment::plane(config, &layout, &store, &clock).await?);
         let dependencies = InterfaceDependencies {
             layout: &layout,
             store: store.clone(),

@@ -18,13 +18,14 @@ use api::rules::seals;
 use store::{CheckTerms, KnowledgeFault, MoneyFault, Schema, Store};
 use types::Clock;
 
-use crate::assemble::{self, Layout};
+use crate::assemble;
 use crate::cli;
 use crate::config::Config;
 use crate::database;
+use crate::layout::Layout;
 use crate::losses;
+use crate::means_of_payment;
 use crate::objects;
-use crate::payments;
 use crate::terminal;
 
 use compare::{Counts, compare};
@@ -149,7 +150,7 @@ async fn money(
     };
     let mut faults = money.faults(terms, MONEY_FAULTS).await?;
     faults.extend(seals::faults(store, MONEY_FAULTS).await?);
-    if let Some((chain, wallet)) = payments::treasury_on_chain(config, layout, store, clock).await? {
+    if let Some((chain, wallet)) = means_of_payment::treasury_on_chain(config, layout, store, clock).await? {
         let before = money.treasury(&tariff.asset).await?;
         match chain.balance(wallet).await {
             Ok(found) => faults.extend(before.fault(found, money.treasury(&tariff.asset).await?)),

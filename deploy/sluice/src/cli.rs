@@ -7,11 +7,15 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::quickstart::{ALL_RECORDS, MIN_RECORDS};
 use crate::remote::Remote;
 use crate::roles::Role;
 
 pub use pay::{PaymentDecision, Payments, PayoutCommands, PayoutDecision};
+
+/// The fewest records that a quickstart streams.
+pub const MIN_RECORDS: u32 = 5_000;
+/// Records of the dataset.
+pub const ALL_RECORDS: u32 = 34_888;
 
 /// A marketplace whose heart is a dataflow engine: records stream through gates into versioned tables.
 #[derive(Debug, Parser)]

@@ -8,8 +8,8 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use store::{Schema, Store};
 
-use crate::assemble::Layout;
 use crate::config::Config;
+use crate::layout::Layout;
 use crate::objects;
 
 /// Connects to the configured database, or to the one in the data directory, and brings its schema to the state

@@ -19,13 +19,13 @@ pub mod instrumented;
 pub mod isolation;
 mod judges;
 pub mod keys;
+pub mod layout;
 pub mod lock;
 pub mod losses;
 pub mod mailer;
 pub mod money;
 pub mod objects;
 mod open_files;
-mod payments;
 pub mod pull;
 pub mod push;
 pub mod query;
@@ -66,7 +66,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Openapi => {
             let config = &loaded.config;
             let public_url = config.api(config.server.listen).public_url;
-            terminal::json(&api::ops::openapi(&config.limits.clone().into(), &public_url))?;
+            terminal::json(&api::openapi(&config.limits.clone().into(), &public_url))?;
         }
         command => {
             // Files that a client command writes are the caller's own results, which keep the caller's umask.

@@ -13,8 +13,8 @@ use serde_json::json;
 use store::{LossAccepted, NewLoss, Store};
 use types::{Clock, DatasetId};
 
-use crate::assemble::Layout;
 use crate::config::Config;
+use crate::layout::Layout;
 use crate::{keys, objects, terminal};
 
 /// Accepts the loss of versions by a project's table and prints the lost versions.

@@ -14,8 +14,8 @@ use object_store::local::LocalFileSystem;
 use types::DatasetId;
 use uploads::UploadStore;
 
-use crate::assemble::Layout;
 use crate::config::{Backend, Config};
+use crate::layout::Layout;
 
 /// The store of the tables, with the services that only a bucket has.
 #[derive(Clone, Debug)]

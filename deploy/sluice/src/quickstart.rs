@@ -30,10 +30,6 @@ use crate::terminal;
 
 use report::{grouped, head, item};
 
-/// The fewest records that a quickstart streams.
-pub const MIN_RECORDS: u32 = 5_000;
-/// Records of the dataset.
-pub const ALL_RECORDS: u32 = 34_888;
 /// Records of a contribution: the most that the interface takes.
 const BATCH_RECORDS: usize = 500;
 /// Contributions under way at once.

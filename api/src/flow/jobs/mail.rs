@@ -4,7 +4,6 @@
 //! - Each try of a job sends the same letter under the same `Message-ID`, which is the id of the job.
 //! - The reason of a failure, which goes to the log, does not name the recipient.
 
-use crate::rules::jobs::Compose;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -15,7 +14,7 @@ use types::{Classify as _, Retry};
 
 use super::Handler;
 use crate::error::chain;
-use crate::rules::jobs::Failure;
+use crate::rules::jobs::{Compose, Failure};
 
 /// Handler of the jobs that send a letter.
 #[derive(Debug)]
@@ -62,10 +61,10 @@ fn without(said: &str, address: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::rules::jobs::Compose;
     use types::Timestamp;
 
     use super::*;
+    use crate::rules::jobs::Compose;
 
     #[derive(Debug)]
     struct Refusing;

@@ -1,4 +1,3 @@
-use crate::state::sweeper_config::SweeperConfig;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use async_trait::async_trait;
@@ -7,6 +6,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::*;
+use crate::state::sweeper_config::SweeperConfig;
 use crate::testing::Service;
 
 /// A service whose relay is never run, with contributions acknowledged, and a log of its own for the sweeper.

@@ -4,7 +4,7 @@ use super::*;
 use crate::testing;
 
 fn described() -> Value {
-    crate::ops::openapi(&testing::limits(), "http://sluice.test")
+    crate::openapi(&testing::limits(), "http://sluice.test")
 }
 
 fn operations(document: &Value) -> Vec<(String, Value)> {

@@ -1,5 +1,3 @@
-use crate::flow::Reconciler;
-use crate::state::payment_services::PaymentPlane;
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -21,6 +19,8 @@ use x402::wire::{self, Protocol};
 use x402::{Facilitator, Ruling, Settlement, Unanswered, Verdict, Word};
 
 use super::*;
+use crate::flow::Reconciler;
+use crate::state::payment_services::PaymentPlane;
 use crate::testing::{Got, Service, tariff};
 
 mod faucet;

@@ -34,13 +34,13 @@ use types::Kind;
 
 use self::envelope::{Broken, Message};
 use self::protocol::RpcError;
+use self::toolbox::Tools;
 use super::{RequestId, Served, body, client, cors, input, method_not_allowed, presented, refusal};
 use crate::call::answer::JSON;
 use crate::call::caller::{Door, Incoming};
 use crate::error::ApiError;
 use crate::rules::auth::apps;
 use crate::state::bodies::Holder;
-use crate::transport::rest::mcp::toolbox::Tools;
 
 /// Bytes of a message beside the arguments of its tool.
 const ENVELOPE_BYTES: usize = 64 << 10;

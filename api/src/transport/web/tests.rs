@@ -1,10 +1,10 @@
-use crate::call::visit::SESSION;
 use http::Request;
 use oauth::client::{Auth, Client};
 use oauth::redirect::Application;
 use oauth::{Scope, Scopes, Storage as _};
 
 use super::*;
+use crate::call::visit::SESSION;
 use crate::testing::browser::{Browser, EMAIL, form};
 use crate::testing::{Got, Service, config, limits};
 

@@ -13,8 +13,8 @@ use messages::{CONTRIBUTIONS, OUTCOMES, Outcome, Submission};
 use types::DatasetId;
 
 use super::compare::Violation;
-use crate::assemble::Layout;
 use crate::config::{Backend, Config, LogBackend};
+use crate::layout::Layout;
 use crate::terminal;
 
 /// Records in one read of the log.

@@ -8,8 +8,8 @@ use catalog::platform::KNOWLEDGE;
 use store::Store;
 
 use super::compare::Violation;
-use crate::assemble::Layout;
 use crate::config::Config;
+use crate::layout::Layout;
 use crate::objects;
 
 /// Versions read at a time.

@@ -84,7 +84,7 @@ mod tests {
     fn the_records_keep_their_contract_and_are_distinct() {
         let contract: Contract = serde_json::from_value(schema_def()).unwrap();
         let records = records(usize::MAX).unwrap();
-        assert_eq!(records.len(), crate::quickstart::ALL_RECORDS as usize);
+        assert_eq!(records.len(), crate::cli::ALL_RECORDS as usize);
         let mut names = HashSet::new();
         for record in &records {
             let members = record.as_object().unwrap();

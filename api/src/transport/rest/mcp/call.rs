@@ -6,7 +6,6 @@
 //! - The text of a result has the whole answer. A large one is not repeated as structured content.
 //! - An answer and an error of a tool that may quote others are marked alike.
 
-use crate::rules::settlement::answers;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -14,6 +13,7 @@ use http::StatusCode;
 use serde_json::{Map, Value, json};
 
 use super::protocol::{self, Era};
+use super::toolbox::Entry;
 use super::{Served, arguments, body, input};
 use crate::call::answer::Output;
 use crate::call::caller::Incoming;
@@ -22,7 +22,7 @@ use crate::config::Limits;
 use crate::error::ApiError;
 use crate::rules::auth::apps;
 use crate::rules::settlement;
-use crate::transport::rest::mcp::toolbox::Entry;
+use crate::rules::settlement::answers;
 use crate::transport::rest::paid;
 
 /// Block that marks an answer or an error in which texts of others can be.

@@ -5,13 +5,13 @@ use http::{HeaderMap, Request};
 use oauth::Resource;
 use serde_json::{Value, json};
 
+use super::toolbox::Tools;
 use crate::call::answer::Reply;
 use crate::call::cx::Cx;
 use crate::call::spec::{Effect, KEY, Scope, Spec};
 use crate::call::wire::Nothing;
 use crate::error::ApiError;
 use crate::testing::{Got, Service, limits};
-use crate::transport::rest::mcp::toolbox::Tools;
 
 /// Sends a message to an endpoint with further headers.
 async fn send(service: &Service, path: &str, headers: &[(&str, &str)], body: impl Into<String>) -> Got {

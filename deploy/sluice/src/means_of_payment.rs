@@ -23,7 +23,7 @@ use x402::remote::Remote;
 use x402::wire::Protocol;
 use x402::{Address, Asset, Facilitator, Key, Network};
 
-use crate::assemble::Layout;
+use crate::layout::Layout;
 use crate::config::Config;
 
 /// Value of `pay.facilitator` that means the ledger in the database.

@@ -23,10 +23,10 @@ use types::{Clock, LedgerEventId, PaymentId, Timestamp};
 use x402::builtin::BuiltIn;
 use x402::{Address, Word, desk};
 
-use crate::assemble::Layout;
 use crate::cli::{PaymentDecision, Payments, PayoutCommands, PayoutDecision};
 use crate::config::Config;
-use crate::payments;
+use crate::layout::Layout;
+use crate::means_of_payment;
 use crate::signals::Signals;
 use crate::terminal;
 
@@ -47,7 +47,7 @@ pub(super) async fn faucet(
 ) -> anyhow::Result<()> {
     // Checked although the ledger is not needed here: with another facilitator the wallets of the
     // database are on no chain, and the gift would be worth nothing.
-    payments::built_in(config, store, clock).await?;
+    means_of_payment::built_in(config, store, clock).await?;
     let wallet: Address = wallet.parse().with_context(|| format!("ADDRESS: `{wallet}`"))?;
     let now = clock.now();
     let amount = i64::from(usdc) * faucet::USDC;
@@ -74,7 +74,7 @@ pub(super) async fn facilitator(
     config: &Config,
     listen: SocketAddr,
 ) -> anyhow::Result<()> {
-    let ledger = Arc::new(payments::built_in(config, store, clock).await?);
+    let ledger = Arc::new(means_of_payment::built_in(config, store, clock).await?);
     let mut signals = Signals::listen()?;
     let listener = TcpListener::bind(listen)
         .await
@@ -146,7 +146,7 @@ async fn resolve(
             .parse()
             .with_context(|| format!("--settled: `{transaction}`"))?;
         let layout = Layout::new(&config.data.dir);
-        let plane = payments::plane(config, &layout, store, clock).await?;
+        let plane = means_of_payment::plane(config, &layout, store, clock).await?;
         let reconciler = Reconciler::new(audited, Arc::new(plane), Arc::clone(clock));
         reconciler
             .settled(&payment, transaction)
@@ -224,7 +224,7 @@ pub(super) async fn payouts(
         }
         PayoutCommands::Run => {
             let layout = Layout::new(&config.data.dir);
-            let plane = payments::plane(config, &layout, store, clock).await?;
+            let plane = means_of_payment::plane(config, &layout, store, clock).await?;
             let payouts = Payouts::new(store.clone(), Arc::new(plane), Arc::clone(clock));
             let failed = |error: api::ApiError| anyhow::anyhow!("{}", error.message());
             let picked = payouts.pick().await.map_err(failed)?;
@@ -278,7 +278,7 @@ async fn deposit(
     let asset = config.tariff().asset;
     let before = store.money().treasury(&asset).await?;
     if let Some((chain, wallet)) =
-        payments::treasury_on_chain(config, &Layout::new(&config.data.dir), store, clock).await?
+        means_of_payment::treasury_on_chain(config, &Layout::new(&config.data.dir), store, clock).await?
     {
         let found = chain.balance(wallet).await?;
         let books = before
