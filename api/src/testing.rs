@@ -3,6 +3,7 @@
 pub(crate) mod browser;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,7 +25,9 @@ use tokio::sync::Notify;
 use tower::ServiceExt as _;
 use types::clock::ManualClock;
 use types::money::MicroUsdc;
-use types::{AgentId, Batch, Clock, Contract, ContributionId, LedgerEventId, OperatorId, Timestamp};
+use types::{
+    AgentId, Batch, Clock, Contract, ContributionId, HumanDuration, LedgerEventId, OperatorId, Size, Timestamp,
+};
 use uploads::LocalUploads;
 use uploads::Stagings;
 
@@ -45,11 +48,16 @@ use crate::state::usage::Usage;
 use crate::state::validation::Validation;
 use crate::state::waiters::Waiters;
 
+/// Returns a limit that is not zero.
+pub(crate) const fn count(number: u32) -> NonZeroU32 {
+    NonZeroU32::new(number).unwrap()
+}
+
 /// Returns the limits of the interface.
 pub(crate) fn limits() -> Limits {
     Limits {
-        calls_per_ip_per_minute: 300,
-        agents_per_ip_per_hour: 20,
+        calls_per_ip_per_minute: count(300),
+        agent_registrations_per_ip_per_hour: 20,
         sign_ups_per_ip_per_hour: 10,
         resends_per_ip_per_hour: 5,
         agents_per_operator: 5,
@@ -66,31 +74,31 @@ pub(crate) fn limits() -> Limits {
         decisions_per_agent_per_hour: 60,
         reviews_per_agent_per_hour: 30,
         open_contributions: 100_000,
-        open_bytes: 4 << 30,
-        records_per_contribution: 500,
-        wait_seconds: 20,
-        price_change_hours: 24,
-        idempotency_hours: 24,
-        contribution_bytes: 4 << 20,
-        body_bytes: 1 << 20,
-        operator_body_bytes: 64 << 20,
-        bodies_bytes: 256 << 20,
-        remembered_bytes: 64 << 20,
-        body_patience_seconds: 30,
-        page_records: 1_000,
-        default_page_records: 200,
-        diff_records: 500,
-        default_diff_records: 100,
-        query_characters: 4_000,
-        query_rows: 1_000,
-        default_query_rows: 200,
-        query_seconds: 20,
-        query_version_bytes: 2 << 30,
-        part_url_seconds: 900,
-        upload_bytes: 5 << 30,
-        upload_seconds: 6 * 3_600,
+        open_bytes: Size(4 << 30),
+        records_per_contribution: count(500),
+        wait: HumanDuration(Duration::from_secs(20)),
+        price_change_window: HumanDuration(Duration::from_hours(24)),
+        idempotency_window: HumanDuration(Duration::from_hours(24)),
+        contribution_body: Size(4 << 20),
+        body: Size(1 << 20),
+        bodies_per_operator: Size(64 << 20),
+        bodies: Size(256 << 20),
+        remembered: Size(64 << 20),
+        body_patience: HumanDuration(Duration::from_secs(30)),
+        page_records: count(1_000),
+        default_page_records: count(200),
+        diff_records: count(500),
+        default_diff_records: count(100),
+        query_characters: count(4_000),
+        query_rows: count(1_000),
+        default_query_rows: count(200),
+        query_timeout: HumanDuration(Duration::from_secs(20)),
+        query_version: Size(2 << 30),
+        part_urls: HumanDuration(Duration::from_secs(900)),
+        upload: Size(5 << 30),
+        upload_window: HumanDuration(Duration::from_secs(6 * 3_600)),
         open_uploads: 3,
-        storage_bytes: 20 << 30,
+        storage_per_operator: Size(20 << 30),
     }
 }
 
@@ -268,8 +276,8 @@ impl Service {
                 stagings: Stagings::default(),
             },
             sweeper: Arc::new(SweeperConfig {
-                interval_seconds: 1,
-                first_seconds: 30,
+                every: HumanDuration(Duration::from_secs(1)),
+                first: HumanDuration(Duration::from_secs(30)),
             }),
             backlog: Backlog::of(&limits),
             validation: Validation::default(),

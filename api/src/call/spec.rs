@@ -144,18 +144,18 @@ pub enum Item {
 /// Limit on the size of a request body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodySize {
-    /// `limits.body_bytes`.
+    /// `limits.body`.
     Ordinary,
-    /// `limits.contribution_bytes`.
+    /// `limits.contribution_body`.
     Batch,
 }
 
 impl BodySize {
     /// Returns the limit in bytes.
-    pub(crate) const fn limit(self, limits: &Limits) -> usize {
+    pub(crate) fn limit(self, limits: &Limits) -> usize {
         match self {
-            Self::Ordinary => limits.body_bytes,
-            Self::Batch => limits.contribution_bytes,
+            Self::Ordinary => limits.body.bytes(),
+            Self::Batch => limits.contribution_body.bytes(),
         }
     }
 }

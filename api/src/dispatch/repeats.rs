@@ -3,9 +3,6 @@
 //! Invariant: a key has one effect. Whoever repeats a call with it gets the answer for what the first one made, as that is
 //! now, and a call with another input gets a 422.
 
-use crate::call::repeats::MEMBER;
-use std::time::Duration;
-
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use store::{CallKey, KeyUsed};
@@ -15,12 +12,11 @@ use crate::call::answer::Output;
 use crate::call::caller::Caller;
 use crate::call::cx::Cx;
 use crate::call::operation::Operation;
+use crate::call::repeats::MEMBER;
 use crate::call::spec::ParamLocation;
 use crate::error::ApiError;
 use crate::rules::entitlement;
 use crate::state::app::App;
-
-const HOUR: Duration = Duration::from_hours(1);
 
 /// Takes the key out of the input of a call, and returns it with the hash of what is left; `None` without one.
 pub(super) fn key(
@@ -53,7 +49,7 @@ pub(super) fn key(
         operation: named,
         key,
         body_hash: Sha256::digest(&text).into(),
-        window: HOUR * app.limits.idempotency_hours,
+        window: app.limits.idempotency_window.0,
         now: app.clock.now(),
     }))
 }

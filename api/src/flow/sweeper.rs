@@ -70,7 +70,7 @@ impl Sweeper {
     /// Appends every open submission once at the start, then, until `stop`, those that are due.
     pub async fn run(self, stop: CancellationToken) {
         // An interval of zero would panic.
-        let period = Duration::from_secs(self.config.interval_seconds.max(1));
+        let period = self.config.every.0.max(Duration::from_secs(1));
         // Position of the first sweep, over everything: the last submission that was appended, or `None` when that
         // sweep is complete.
         let mut beginning = Some(None);
@@ -197,14 +197,14 @@ pub(super) async fn append_all(
     refused: impl Fn(usize, &eventlog::Error),
 ) -> Result<usize, eventlog::Error> {
     // One append is the usual case. It fails as a whole if the log refuses a single record.
-    match log.append_kept(topic, records.clone()).await {
+    match log.append_recoverable(topic, records.clone()).await {
         Ok(_) => return Ok(records.len()),
         Err(error) if is_of_one(&error) => {}
         Err(error) => return Err(error),
     }
     let mut taken = 0;
     for (place, record) in records.into_iter().enumerate() {
-        match log.append_kept(topic, vec![record]).await {
+        match log.append_recoverable(topic, vec![record]).await {
             Ok(_) => taken += 1,
             Err(error) if is_of_one(&error) => refused(place, &error),
             Err(error) => return Err(error),

@@ -89,7 +89,7 @@ impl UnitSweeper {
     /// Appends every queued version at the start, then, until `stop`, those that are due.
     pub async fn run(self, stop: CancellationToken) {
         // An interval of zero would panic.
-        let period = Duration::from_secs(self.config.interval_seconds.max(1));
+        let period = self.config.every.0.max(Duration::from_secs(1));
         let sweeping = async {
             let (mut rounds, mut began) = (Rounds::every(period, &stop), false);
             while rounds.next().await {

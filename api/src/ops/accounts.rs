@@ -16,7 +16,7 @@ pub(super) const REGISTRATIONS: Limit = Limit {
     // The name is part of the key of the shared counters, so all replicas must use the same.
     name: "registrations",
     subject: Subject::Address,
-    most: |limits| limits.agents_per_ip_per_hour,
+    most: |limits| limits.agent_registrations_per_ip_per_hour,
     window: Duration::from_hours(1),
     code: "registration_limit",
     counted: "attempts to register an agent in an hour from this address",

@@ -33,7 +33,6 @@ use crate::state::backlog::Rejected;
 
 /// `Retry-After` when no more contributions can be acknowledged, in seconds.
 const FULL_RETRY_SECONDS: u64 = 5;
-const HOUR: Duration = Duration::from_hours(1);
 /// Example of a request body.
 pub(super) const EXAMPLE: &str = r#"{
     "records": [{"gauge": "Hook of Holland", "at": "2026-11-21T06:00:00Z", "metres": 0.83}],
@@ -95,7 +94,7 @@ pub(super) fn records_bound(limits: &Limits) -> Bound {
     Bound {
         at: "/properties/records",
         keyword: "maxItems",
-        value: limits.records_per_contribution.into(),
+        value: limits.records_per_contribution.get().into(),
         asserted: true,
     }
 }
@@ -230,7 +229,7 @@ fn submission(
             Some(Idempotency {
                 key,
                 body_hash: body_hash(&values, input.source_declaration.as_deref(), input.on_refused),
-                window: HOUR * limits.idempotency_hours,
+                window: limits.idempotency_window.0,
             })
         }
     };

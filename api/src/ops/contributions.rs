@@ -68,7 +68,7 @@ pub(super) fn wait_bound(limits: &Limits) -> Bound {
     Bound {
         at: "/properties/wait",
         keyword: "maximum",
-        value: limits.wait_seconds.into(),
+        value: limits.wait.seconds().into(),
         asserted: true,
     }
 }

@@ -42,13 +42,13 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
             Bound {
                 at: "/properties/limit",
                 keyword: "maximum",
-                value: limits.page_records.into(),
+                value: limits.page_records.get().into(),
                 asserted: true,
             },
             Bound {
                 at: "/properties/limit",
                 keyword: "default",
-                value: limits.default_page_records.into(),
+                value: limits.default_page_records.get().into(),
                 asserted: true,
             },
         ],
@@ -95,7 +95,8 @@ struct Page {
 async fn read(cx: Cx, input: Read) -> Result<Rendered<Page>, ApiError> {
     let project = entitlement::visible_lately(&cx, &input.slug).await?;
     let version = input.version.map(Version);
-    let limit = input.limit.unwrap_or(cx.app.limits.default_page_records);
+    let default = cx.app.limits.default_page_records.get();
+    let limit = input.limit.unwrap_or(default);
     let snapshot = reading::entitled(&cx, &project, version).await?;
     let size = Room::of(&cx).page_size();
     // Access was decided above. The page is the same for everybody who has it.

@@ -55,13 +55,13 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
             Bound {
                 at: "/properties/limit",
                 keyword: "maximum",
-                value: limits.diff_records.into(),
+                value: limits.diff_records.get().into(),
                 asserted: true,
             },
             Bound {
                 at: "/properties/limit",
                 keyword: "default",
-                value: limits.default_diff_records.into(),
+                value: limits.default_diff_records.get().into(),
                 asserted: true,
             },
         ],
@@ -165,7 +165,8 @@ struct Appended {
 }
 
 async fn diff(cx: Cx, input: Between) -> Result<Reply<Diff>, ApiError> {
-    let limit = input.limit.unwrap_or(cx.app.limits.default_diff_records);
+    let default = cx.app.limits.default_diff_records.get();
+    let limit = input.limit.unwrap_or(default);
     // The contributions alone are public. The records need an agent key, whether or not there is such a project.
     if limit > 0 {
         auth::require_agent(&cx.app, cx.caller.as_ref())?;

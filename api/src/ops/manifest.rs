@@ -4,7 +4,6 @@
 //! issued after it retired.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use catalog::Snapshot;
 use proof::manifest::ManifestFormat;
@@ -106,7 +105,7 @@ pub(super) async fn signed(
     // The signature does not cover the addresses, which differ for each caller and expire. They are added afterwards.
     let mut signed = manifest.sign(ring.signer(), ring.current())?;
 
-    let lasting = Duration::from_secs(cx.app.limits.part_url_seconds.into());
+    let lasting = cx.app.limits.part_urls.0;
     // Addresses contain whole seconds, rounded up, and the manifest must state the same expiry as they do.
     let expires = u64::try_from(cx.now.plus(lasting).micros())
         .unwrap_or(0)

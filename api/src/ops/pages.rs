@@ -177,7 +177,7 @@ async fn index(cx: Cx, _: Nothing) -> Result<Streamed<Plain>, ApiError> {
 
 async fn skill(cx: Cx, _: Nothing) -> Result<Streamed<Markdown>, ApiError> {
     let text = filled(&cx, "agent_skill", || {
-        let records = cx.app.limits.records_per_contribution.to_string();
+        let records = cx.app.limits.records_per_contribution.get().to_string();
         include_str!("../texts/skill.md").replace("{records}", &records)
     });
     Ok(Streamed::whole(text?))

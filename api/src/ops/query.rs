@@ -76,9 +76,9 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
             ..Spec::BASE
         },
         &[
-            bound("/properties/sql", "maxLength", limits.query_characters.into()),
-            bound("/properties/limit", "maximum", limits.query_rows.into()),
-            bound("/properties/limit", "default", limits.default_query_rows.into()),
+            bound("/properties/sql", "maxLength", limits.query_characters.get().into()),
+            bound("/properties/limit", "maximum", limits.query_rows.get().into()),
+            bound("/properties/limit", "default", limits.default_query_rows.get().into()),
         ],
         query,
     );
@@ -151,7 +151,7 @@ async fn query(cx: Cx, input: Question) -> Result<Reply<Answer>, ApiError> {
     let project = entitlement::visible(&cx, &input.slug).await?;
     let version = input.version.map(Version);
     let snapshot = reading::entitled(&cx, &project, version).await?;
-    let (bytes, most) = (snapshot.bytes(), cx.app.limits.query_version_bytes);
+    let (bytes, most) = (snapshot.bytes(), cx.app.limits.query_version.0);
     if bytes > most {
         let message = format!(
             "version {} of `{slug}` has {bytes} bytes, more than the {most} that can be queried here; pull it with \
@@ -172,7 +172,8 @@ async fn query(cx: Cx, input: Question) -> Result<Reply<Answer>, ApiError> {
         None => Arc::new(contract(&project)?),
     };
     let lease = Lease::take(&cx, operator).await?;
-    let limit = input.limit.unwrap_or(cx.app.limits.default_query_rows);
+    let default = cx.app.limits.default_query_rows.get();
+    let limit = input.limit.unwrap_or(default);
     let mut room = Room::of(&cx);
     let asked = Asked {
         sql: &input.sql,
@@ -209,12 +210,15 @@ fn api_error(cx: &Cx, failure: Failure) -> ApiError {
         Failure::Refused { reason } => invalid("query_refused", format!("is refused: {reason}")),
         Failure::Failed { message } => invalid("query_failed", format!("failed: {message}")),
         Failure::TimedOut => {
-            let message = format!("the query took longer than {} seconds", cx.app.limits.query_seconds);
+            let message = format!(
+                "the query took longer than {} seconds",
+                cx.app.limits.query_timeout.seconds()
+            );
             ApiError::new(Kind::Invalid, "query_timeout", message).with_status(StatusCode::REQUEST_TIMEOUT)
         }
         // The query never began, so a repeated call is as good as the first and `Retry-After` is short.
         Failure::Busy => {
-            let seconds = cx.app.limits.query_seconds;
+            let seconds = cx.app.limits.query_timeout.seconds();
             let message = format!("every place for a query was taken for {seconds} seconds; it did not begin");
             ApiError::limited("queries_busy", message, BUSY_SECONDS)
         }
@@ -235,7 +239,7 @@ struct Lease {
 impl Lease {
     async fn take(cx: &Cx, operator: OperatorId) -> Result<Self, ApiError> {
         let holder = ContributionId::new(cx.now).to_string();
-        let lasting = Duration::from_secs(cx.app.limits.query_seconds.into()) + LEASE_MARGIN;
+        let lasting = cx.app.limits.query_timeout.0 + LEASE_MARGIN;
         let (now, begun) = (cx.app.clock.now(), Instant::now());
         // The guard exists before the lease is taken, so that a caller that disconnects meanwhile does not leave the
         // lease behind.

@@ -1,4 +1,6 @@
 use std::collections::HashSet;
+use std::time::Duration;
+use types::{HumanDuration, Size};
 
 use serde_json::{Value, json};
 
@@ -8,6 +10,7 @@ use http::Method;
 use crate::call::operation::Operation;
 use crate::call::spec::{ANYBODY, Credential, Effect, Item, ParamLocation, SESSION, Scope, Surface};
 use crate::testing;
+use crate::testing::count;
 
 mod repeats;
 mod visibility;
@@ -360,13 +363,13 @@ fn every_example_satisfies_its_schema() {
 #[test]
 fn limits_of_the_configuration_are_published() {
     let mut limits = testing::limits();
-    limits.records_per_contribution = 7;
-    limits.wait_seconds = 3;
-    limits.page_records = 11;
-    limits.diff_records = 12;
-    limits.query_rows = 13;
-    limits.query_characters = 14;
-    limits.upload_bytes = 15;
+    limits.records_per_contribution = count(7);
+    limits.wait = HumanDuration(Duration::from_secs(3));
+    limits.page_records = count(11);
+    limits.diff_records = count(12);
+    limits.query_rows = count(13);
+    limits.query_characters = count(14);
+    limits.upload = Size(15);
     let table = all(&limits);
     let schema = |name: &str, member: &str| table.get(name).unwrap().input.property(member).unwrap().clone();
     assert_eq!(schema("contribute_records", "records")["maxItems"], 7);

@@ -10,7 +10,6 @@ mod unbegun;
 
 use crate::rules::storage_quota;
 use std::io::ErrorKind;
-use std::time::Duration;
 
 use http::Method;
 use messages::{CONTRIBUTIONS, Source, Submission};
@@ -77,7 +76,7 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
         &[Bound {
             at: "/properties/bytes",
             keyword: "maximum",
-            value: limits.upload_bytes,
+            value: limits.upload.0,
             asserted: false,
         }],
         begin,
@@ -172,17 +171,17 @@ struct PartUrl {
 async fn begin(cx: Cx, input: Begin) -> Result<Reply<Begun>, ApiError> {
     let project = entitlement::current(&cx, &input.slug).await?;
     let limits = &cx.app.limits;
-    if input.bytes > limits.upload_bytes {
+    if input.bytes > limits.upload.0 {
         let or = match input.compression {
             Compression::None => ", or compress it with gzip",
             Compression::Gzip => "",
         };
         let message = format!(
             "the upload has {} bytes, and one may have at most {}: send its records in several uploads{or}",
-            input.bytes, limits.upload_bytes
+            input.bytes, limits.upload.0
         );
         let error = ApiError::new(Kind::TooLarge, "upload_too_large", message);
-        return Err(error.field("limitBytes", limits.upload_bytes));
+        return Err(error.field("limitBytes", limits.upload.0));
     }
     cut_is_even(&input)?;
     let upload = Upload {
@@ -197,7 +196,7 @@ async fn begin(cx: Cx, input: Begin) -> Result<Reply<Begun>, ApiError> {
         compression: input.compression,
         status: UploadStatus::Open,
         created_at: cx.now,
-        expires_at: cx.now.plus(Duration::from_secs(limits.upload_seconds.into())),
+        expires_at: cx.now.plus(limits.upload_window.0),
         etags: None,
     };
     // Refused here already, so that a client does not send bytes that could not be acknowledged.

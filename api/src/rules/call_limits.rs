@@ -50,7 +50,7 @@ impl App {
         match self.limiter.take(self.process.calls, source, self.clock.now()).await {
             Decision::Allow => Ok(()),
             Decision::Deny { retry_after: seconds } => {
-                let limit = self.limits.calls_per_ip_per_minute;
+                let limit = self.limits.calls_per_ip_per_minute.get();
                 Err(ApiError::limited(
                     "rate_limited",
                     format!("more than {limit} calls in a minute from this address"),

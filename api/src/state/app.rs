@@ -158,14 +158,14 @@ impl Process {
             calls: Rule {
                 // The names are part of the keys of the shared counters, so all replicas must use the same.
                 name: "calls",
-                limit: limits.calls_per_ip_per_minute,
+                limit: limits.calls_per_ip_per_minute.get(),
                 window: MINUTE,
             },
             request_ids: RequestIds::default(),
-            caches: Caches::new(limits.remembered_bytes),
+            caches: Caches::new(limits.remembered.bytes()),
             entitlements: Entitlements::default(),
             storage: StorageUsageCache::default(),
-            bodies: Arc::new(Bodies::new(limits.operator_body_bytes, limits.bodies_bytes)),
+            bodies: Arc::new(Bodies::new(limits.bodies_per_operator.bytes(), limits.bodies.bytes())),
             // Shared by all callers: the processor is the resource here, and not the share of an operator.
             dry_runs: Arc::new(Semaphore::new(DRY_RUNS)),
             answers: HolderLimit::new(MAX_CONCURRENT_PER_OPERATOR),

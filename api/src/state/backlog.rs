@@ -54,7 +54,7 @@ impl Backlog {
         let shared = Shared {
             bound: Bound {
                 contributions: limits.open_contributions,
-                bytes: limits.open_bytes,
+                bytes: limits.open_bytes.0,
             },
             contributions: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
@@ -129,6 +129,7 @@ impl Backlog {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use types::Size;
 
     use super::*;
     use crate::config::Limits;
@@ -192,7 +193,7 @@ mod tests {
     fn bytes_fill_a_backlog_too() {
         let backlog = Backlog::of(&Limits {
             open_contributions: 10,
-            open_bytes: 100,
+            open_bytes: Size(100),
             ..limits()
         });
         backlog.add(99);

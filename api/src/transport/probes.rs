@@ -105,7 +105,7 @@ mod tests {
 
     use super::*;
     use crate::state::limit::{Counters, Decision, Memory, Rule, Source, Unavailable};
-    use crate::testing::{Service, config, limits};
+    use crate::testing::{Service, config, count, limits};
 
     #[tokio::test]
     async fn a_replica_that_drains_says_so_closes_connections_and_still_serves() {
@@ -156,7 +156,7 @@ mod tests {
             ),
         ] {
             let mut few = limits();
-            few.calls_per_ip_per_minute = 2;
+            few.calls_per_ip_per_minute = count(2);
             let service = Service::counting(config(), few, limiter).await;
             let got = service.get("/readyz", None).await;
             assert_eq!(got.status, status);

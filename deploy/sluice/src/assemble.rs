@@ -318,7 +318,7 @@ async fn interface(
     tasks.spawn("projector", |stop| projector.run(stop));
     let (relay, relaying) = Relay::new(Arc::clone(&log));
     tasks.spawn("relay", |stop| relaying.run(stop).map(anyhow::Ok));
-    let sweeping = api::state::sweeper_config::SweeperConfig::from(config.sweeper.clone());
+    let sweeping = config.sweeper.clone();
     // The sweeper also deletes idempotency keys that are older than the window.
     let keys = config.limits.idempotency_window.0;
     let validation = keep_units(&store, &log, &clock, &sweeping, tasks).await?;
@@ -341,7 +341,7 @@ async fn interface(
     };
     let waiting = store.clone();
     let durable = Arc::new(Durable::new(store.clone()));
-    let limits: api::Limits = config.limits.clone().into();
+    let limits = config.limits.clone();
     let settings = config.api(address);
     let process = Process::new(&limits).with_embedder(embedder);
     let process = process.with_open_files(tasks.open_files.clone());

@@ -33,12 +33,12 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::config::Span;
+    use types::HumanDuration;
 
     fn refused(url: &str) -> String {
         let config = Cache {
             url: url.to_owned(),
-            timeout: Span(Duration::from_millis(75)),
+            timeout: HumanDuration(Duration::from_millis(75)),
         };
         format!("{:#}", limiter(&config).unwrap_err())
     }
@@ -47,7 +47,7 @@ mod tests {
     fn no_address_is_no_cache() {
         let config = Cache {
             url: String::new(),
-            timeout: Span(Duration::from_millis(75)),
+            timeout: HumanDuration(Duration::from_millis(75)),
         };
         assert!(limiter(&config).is_ok());
     }

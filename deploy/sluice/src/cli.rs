@@ -349,7 +349,7 @@ pub enum DeadLetters {
 pub struct Check {
     /// Time that a contribution may be without an outcome, such as `10m`
     #[arg(long, value_name = "SPAN", default_value = "1h")]
-    pub open_for: crate::config::Span,
+    pub open_for: types::HumanDuration,
 }
 
 /// Commands for the keys that sign manifests.
@@ -432,7 +432,7 @@ pub struct Push {
     pub source: Option<String>,
     /// Size of a part; larger for a file that would have more than 1000 parts
     #[arg(long, value_name = "SIZE", default_value = "8MiB")]
-    pub part_size: crate::config::Size,
+    pub part_size: types::Size,
     /// Folder for the state of pushes [default: `$XDG_STATE_HOME/sluice/push`]
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,

@@ -66,7 +66,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Openapi => {
             let config = &loaded.config;
             let public_url = config.api(config.server.listen).public_url;
-            terminal::json(&api::ops::openapi(&config.limits.clone().into(), &public_url))?;
+            terminal::json(&api::ops::openapi(&config.limits, &public_url))?;
         }
         command => {
             // Files that a client command writes are the caller's own results, which keep the caller's umask.

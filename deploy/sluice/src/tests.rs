@@ -8,9 +8,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::assemble::{Running, assemble};
-use crate::config::{Loaded, Span};
+use crate::config::Loaded;
 use crate::roles::Role;
 use crate::{check, cli};
+use types::HumanDuration;
 
 /// A service in a folder of its own, with these keys.
 async fn start(folder: &tempfile::TempDir, keys: &[(&str, &str)]) -> Running {
@@ -95,8 +96,8 @@ async fn the_check_waits_for_the_database_longer_than_the_service() {
     start(&folder, &[]).await.stop().await.unwrap();
     let flags = [("data.dir", folder.path().join("data").display().to_string())];
     let mut config = Loaded::load(None, &flags).unwrap().config;
-    config.database.timeout = Span(Duration::ZERO);
-    let open_for = Span(Duration::from_hours(1));
+    config.database.timeout = HumanDuration(Duration::ZERO);
+    let open_for = HumanDuration(Duration::from_hours(1));
     let checked = check::run(&config, cli::Check { open_for }).await.unwrap();
     assert_eq!(format!("{checked:?}"), format!("{:?}", ExitCode::SUCCESS));
 }

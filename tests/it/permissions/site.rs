@@ -143,7 +143,7 @@ impl Site {
         let limits = sluice::config::Loaded::load(None, &[]).unwrap().config.limits;
         let mut site = Self {
             server,
-            operations: api::operations(&limits.into()),
+            operations: api::operations(&limits),
             owner: nobody.clone(),
             other: nobody.clone(),
             suspended: nobody,

@@ -5,6 +5,7 @@ use async_trait::async_trait;
 use eventlog::{Bounds, Embedded, Error, Options, Position, Subscription};
 use serde_json::json;
 use tempfile::TempDir;
+use types::HumanDuration;
 
 use super::*;
 use crate::testing::Service;
@@ -32,8 +33,8 @@ async fn world(contributions: usize) -> (Service, Arc<Embedded>, TempDir, Sweepe
     )
     .unwrap();
     let config = SweeperConfig {
-        interval_seconds: 1,
-        first_seconds: 30,
+        every: HumanDuration(Duration::from_secs(1)),
+        first: HumanDuration(Duration::from_secs(30)),
     };
     let clock = Arc::clone(&service.app.clock);
     let sweeper = Sweeper::new(

@@ -4,9 +4,9 @@ use eventlog::{Embedded, Options};
 use messages::{OUTCOMES, UnitOutcome as Message, UnitSubmission};
 use serde_json::json;
 use tempfile::TempDir;
-use types::UnitId;
 use types::unit::{Judge, UnitScores};
 use types::vocabulary::{JudgeKind, Language};
+use types::{HumanDuration, UnitId};
 
 use super::*;
 use crate::flow::Projector;
@@ -37,8 +37,8 @@ impl World {
             Arc::clone(&log) as Arc<dyn EventLog>,
             Arc::clone(&service.app.clock),
             SweeperConfig {
-                interval_seconds: 1,
-                first_seconds: 30,
+                every: HumanDuration(Duration::from_secs(1)),
+                first: HumanDuration(Duration::from_secs(30)),
             },
             service.app.validation.clone(),
         );

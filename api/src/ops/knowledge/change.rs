@@ -9,7 +9,7 @@ use crate::call::answer::Reply;
 use crate::call::cx::Cx;
 use crate::call::wire::When;
 use crate::error::{ApiError, whole_seconds};
-use crate::ops::knowledge::fields::{HOUR, Named};
+use crate::ops::knowledge::fields::Named;
 use crate::price::PriceInput;
 use crate::rules::entitlement::units;
 
@@ -45,7 +45,7 @@ pub(super) struct Priced {
 pub(super) async fn price(cx: Cx, input: SetPrice) -> Result<Reply<Priced>, ApiError> {
     let unit = units::own(&cx, &input.id).await?;
     let price = input.price.amount()?.map(|price| price.0);
-    let window = HOUR * cx.app.limits.price_change_hours;
+    let window = cx.app.limits.price_change_window.0;
     let changed = cx
         .app
         .store

@@ -117,7 +117,7 @@ pub(super) async fn pricing(cx: Cx, _: Nothing) -> Result<Reply<Pricing>, ApiErr
             "disputeDays": days(tariff.dispute_window_seconds),
         }),
         free_tier: json!({
-            "storageBytes": cx.app.limits.storage_bytes,
+            "storageBytes": cx.app.limits.storage_per_operator.0,
             "egressBytesPerMonth": tariff.free_egress_bytes,
         }),
         credits: json!({

@@ -80,7 +80,7 @@ fn page(cx: &Cx, job: &'static Job) -> Result<Streamed<Markdown>, ApiError> {
     let limits = &cx.app.limits;
     let text = filled(cx, job.name, || {
         let text = job.text.replace("{passMark}", &types::knowledge::PASS_MARK.to_string());
-        text.replace("{priceHours}", &limits.price_change_hours.to_string())
+        text.replace("{priceHours}", &limits.price_change_window.hours().to_string())
     });
     Ok(Streamed::whole(text?))
 }

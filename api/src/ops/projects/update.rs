@@ -1,7 +1,5 @@
 //! Operation that changes a project.
 
-use std::time::Duration;
-
 use schemars::JsonSchema;
 use serde::Deserialize;
 use store::{ProjectChanges, ProjectStatus, ProjectUpdated};
@@ -14,8 +12,6 @@ use crate::call::schema::{LINE, TEXT};
 use crate::error::{ApiError, whole_seconds};
 use crate::price::PriceInput;
 use crate::rules::entitlement;
-
-const HOUR: Duration = Duration::from_hours(1);
 
 /// Slug of a project, and at least one property to change.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -63,7 +59,7 @@ pub(super) async fn update(cx: Cx, input: Update) -> Result<Reply<Details>, ApiE
         trial_sale: input.trial_sale,
     };
     // The database checks the time of the last change in the same transaction as it changes the price.
-    let window = HOUR * cx.app.limits.price_change_hours;
+    let window = cx.app.limits.price_change_window.0;
     match cx.app.store.project_update(project.id, changes, cx.now, window).await? {
         ProjectUpdated::Updated(project) => Ok(Reply::ok(Details::of(&project)?.fitting(&cx)?)),
         ProjectUpdated::PriceTooSoon { retry_after } => {

@@ -4,7 +4,6 @@
 //! path.
 
 use std::collections::HashSet;
-use std::time::Duration;
 
 use axum::RequestPartsExt as _;
 use axum::body::{Body, HttpBody as _};
@@ -108,7 +107,7 @@ impl Reader<'_> {
             media_type(&parts.headers, spec.takes)?;
         }
         let limit = spec.body.limit(limits);
-        let patience = Duration::from_secs(limits.body_patience_seconds.into());
+        let patience = limits.body_patience.0;
         let bytes = body::read(&parts.headers, body, limit, reservation, patience).await?;
         self.body(&parts.headers, &bytes)
     }

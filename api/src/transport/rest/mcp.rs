@@ -17,7 +17,6 @@ mod protocol;
 mod toolbox;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -193,8 +192,8 @@ impl Endpoint {
         let reservation = app.process.bodies.reservation(Holder::Address(incoming.client.into()));
         // Bounds a message whose tool is not known yet. The bound of the tool follows with its
         // arguments.
-        let limit = app.limits.contribution_bytes.max(app.limits.body_bytes) + ENVELOPE_BYTES;
-        let patience = Duration::from_secs(app.limits.body_patience_seconds.into());
+        let limit = app.limits.contribution_body.bytes().max(app.limits.body.bytes()) + ENVELOPE_BYTES;
+        let patience = app.limits.body_patience.0;
         body::read(&parts.headers, body, limit, reservation, patience).await
     }
 

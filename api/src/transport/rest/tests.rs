@@ -5,7 +5,7 @@ use types::OperatorId;
 
 use super::*;
 use crate::call::spec::{Credential, OPTIONAL, Spec};
-use crate::testing::{Service, config, limits};
+use crate::testing::{Service, config, count, limits};
 
 mod arriving;
 mod browsers;
@@ -317,7 +317,7 @@ async fn a_body_over_its_limit_is_413_whether_or_not_its_length_is_announced() {
 #[tokio::test]
 async fn calls_of_an_address_are_limited_before_anything_else_and_probes_are_not() {
     let mut few = limits();
-    few.calls_per_ip_per_minute = 2;
+    few.calls_per_ip_per_minute = count(2);
     let service = Service::with(config(), few).await;
     assert_eq!(service.get("/licenses", None).await.status, 200);
     assert_eq!(service.get("/nothing", None).await.status, 404);
@@ -339,7 +339,7 @@ async fn calls_of_an_address_are_limited_before_anything_else_and_probes_are_not
 #[tokio::test]
 async fn a_forwarded_address_counts_only_as_far_as_proxies_are_trusted() {
     let mut few = limits();
-    few.calls_per_ip_per_minute = 1;
+    few.calls_per_ip_per_minute = count(1);
     let ask = |forwarded: &str| {
         Request::get("/licenses")
             .header("x-forwarded-for", forwarded)
@@ -443,7 +443,7 @@ async fn a_change_is_in_the_audit_trail_and_a_refused_one_is_not() {
 #[tokio::test]
 async fn a_limit_of_an_hour_outlives_the_process() {
     let mut few = limits();
-    few.agents_per_ip_per_hour = 2;
+    few.agent_registrations_per_ip_per_hour = 2;
     let mut service = Service::with(config(), few).await;
     let token = service.operator().await;
     let register = async |name: &str| {

@@ -266,7 +266,7 @@ async fn a_consent_offers_agents_that_can_act_and_places_that_are_left() {
 #[tokio::test]
 async fn an_agent_that_is_made_with_a_consent_is_a_registration() {
     let mut few = limits();
-    few.agents_per_ip_per_hour = 1;
+    few.agent_registrations_per_ip_per_hour = 1;
     let service = Service::with(config(), few).await;
     let browser = Browser::signed_in(&service).await;
     let request = registered_request(&service).await;

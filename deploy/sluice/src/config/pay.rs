@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::{Error, Span};
+use types::HumanDuration;
+
+use super::Error;
 
 /// The most micro-USDC of an amount: 1,000 USDC.
 const MOST_AMOUNT: i64 = 1_000_000_000;
@@ -33,7 +35,7 @@ pub struct Pay {
     /// The URL of a node of the network. Empty means none.
     pub rpc_url: String,
     /// The interval at which payouts are picked.
-    pub payout_every: Span,
+    pub payout_every: HumanDuration,
     /// The brackets of the fee.
     pub fee: ::pay::Brackets,
     /// The price and the content of a pack of credits.
@@ -45,9 +47,9 @@ pub struct Pay {
     /// The credits that an operator is given at sign-up, for trial sales only.
     pub given_at_sign_up: i64,
     /// The time after a sale in which it can be disputed.
-    pub dispute_window: Span,
+    pub dispute_window: HumanDuration,
     /// The time for which a price that has changed is still taken.
-    pub quote_window: Span,
+    pub quote_window: HumanDuration,
     /// The balance at which a seller is paid out.
     pub payout_threshold: i64,
 }

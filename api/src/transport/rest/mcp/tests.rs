@@ -10,7 +10,7 @@ use crate::call::cx::Cx;
 use crate::call::spec::{Effect, KEY, Scope, Spec};
 use crate::call::wire::Nothing;
 use crate::error::ApiError;
-use crate::testing::{Got, Service, limits};
+use crate::testing::{Got, Service, count, limits};
 use crate::transport::rest::mcp::toolbox::Tools;
 
 /// Sends a message to an endpoint with further headers.
@@ -427,7 +427,7 @@ async fn only_messages_by_post_to_the_services_own_address_are_read() {
 #[tokio::test]
 async fn calls_count_toward_the_limit_of_their_address_once() {
     let mut few = limits();
-    few.calls_per_ip_per_minute = 2;
+    few.calls_per_ip_per_minute = count(2);
     let service = Service::with(crate::testing::config(), few).await;
     for status in [200, 200, 429] {
         let got = call(&service, None, "list_datasets", &json!({})).await;

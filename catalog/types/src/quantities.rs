@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// A duration written as a whole number and a unit of `ms`, `s`, `m`, `h` or `d` (24 hours).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Span(pub Duration);
+pub struct HumanDuration(pub Duration);
 
 /// A number of bytes written as a whole number and a unit of `B`, `KiB`, `MiB` or `GiB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -17,7 +17,7 @@ pub struct Span(pub Duration);
 pub struct Size(pub u64);
 
 /// Units of durations with their milliseconds, longest first.
-const SPANS: [(&str, u64); 5] = [
+const DURATION_UNITS: [(&str, u64); 5] = [
     ("d", 86_400_000),
     ("h", 3_600_000),
     ("m", 60_000),
@@ -25,17 +25,17 @@ const SPANS: [(&str, u64); 5] = [
     ("ms", 1),
 ];
 /// Units of sizes with their bytes, largest first.
-const SIZES: [(&str, u64); 4] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
+const SIZE_UNITS: [(&str, u64); 4] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
 
 /// The error of a text that is not a quantity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not {expected}")]
-pub struct UnitError {
+pub struct QuantityError {
     text: String,
     expected: &'static str,
 }
 
-fn parse(text: &str, units: &[(&str, u64)], expected: &'static str) -> Result<u64, UnitError> {
+fn parse(text: &str, units: &[(&str, u64)], expected: &'static str) -> Result<u64, QuantityError> {
     // Neither a sign nor a fraction is a digit, so both are refused as part of the unit.
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);
@@ -46,7 +46,7 @@ fn parse(text: &str, units: &[(&str, u64)], expected: &'static str) -> Result<u6
         .zip(factor)
         // A value beyond 64 bits is refused instead of wrapping around.
         .and_then(|(number, factor)| number.checked_mul(factor))
-        .ok_or_else(|| UnitError {
+        .ok_or_else(|| QuantityError {
             text: text.to_owned(),
             expected,
         })
@@ -61,45 +61,69 @@ fn show(value: u64, units: &[(&str, u64)], zero: &str) -> String {
         .map_or_else(|| zero.to_owned(), |(name, factor)| format!("{}{name}", value / factor))
 }
 
-impl FromStr for Span {
-    type Err = UnitError;
+impl HumanDuration {
+    /// Returns the whole seconds, at most [`u32::MAX`].
+    pub fn seconds(self) -> u32 {
+        u32::try_from(self.0.as_secs()).unwrap_or(u32::MAX)
+    }
 
-    fn from_str(text: &str) -> Result<Self, UnitError> {
-        parse(text, &SPANS, "a duration such as `250ms`, `10s`, `5m`, `2h` or `8d`")
-            .map(|millis| Self(Duration::from_millis(millis)))
+    /// Returns the whole hours, at most [`u32::MAX`].
+    pub fn hours(self) -> u32 {
+        u32::try_from(self.0.as_secs() / 3_600).unwrap_or(u32::MAX)
+    }
+
+    /// Returns the whole milliseconds, at most [`u64::MAX`].
+    pub fn millis(self) -> u64 {
+        u64::try_from(self.0.as_millis()).unwrap_or(u64::MAX)
     }
 }
 
-impl fmt::Display for Span {
+impl Size {
+    /// Returns the bytes as `usize`, at most [`usize::MAX`].
+    pub fn bytes(self) -> usize {
+        usize::try_from(self.0).unwrap_or(usize::MAX)
+    }
+}
+
+impl FromStr for HumanDuration {
+    type Err = QuantityError;
+
+    fn from_str(text: &str) -> Result<Self, QuantityError> {
+        parse(
+            text,
+            &DURATION_UNITS,
+            "a duration such as `250ms`, `10s`, `5m`, `2h` or `8d`",
+        )
+        .map(|millis| Self(Duration::from_millis(millis)))
+    }
+}
+
+impl fmt::Display for HumanDuration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&show(
-            u64::try_from(self.0.as_millis()).unwrap_or(u64::MAX),
-            &SPANS,
-            "0s",
-        ))
+        f.write_str(&show(self.millis(), &DURATION_UNITS, "0s"))
     }
 }
 
 impl FromStr for Size {
-    type Err = UnitError;
+    type Err = QuantityError;
 
-    fn from_str(text: &str) -> Result<Self, UnitError> {
-        parse(text, &SIZES, "a size such as `512B`, `64KiB`, `4MiB` or `1GiB`").map(Self)
+    fn from_str(text: &str) -> Result<Self, QuantityError> {
+        parse(text, &SIZE_UNITS, "a size such as `512B`, `64KiB`, `4MiB` or `1GiB`").map(Self)
     }
 }
 
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&show(self.0, &SIZES, "0B"))
+        f.write_str(&show(self.0, &SIZE_UNITS, "0B"))
     }
 }
 
 macro_rules! text {
     ($($name:ident)*) => {$(
         impl TryFrom<String> for $name {
-            type Error = UnitError;
+            type Error = QuantityError;
 
-            fn try_from(text: String) -> Result<Self, UnitError> {
+            fn try_from(text: String) -> Result<Self, QuantityError> {
                 text.parse()
             }
         }
@@ -112,7 +136,7 @@ macro_rules! text {
     )*};
 }
 
-text! { Span Size }
+text! { HumanDuration Size }
 
 #[cfg(test)]
 mod tests {
@@ -128,7 +152,7 @@ mod tests {
             ("24h", "1d"),
             ("8d", "8d"),
         ] {
-            assert_eq!(text.parse::<Span>().unwrap().to_string(), shown);
+            assert_eq!(text.parse::<HumanDuration>().unwrap().to_string(), shown);
         }
         for (text, shown) in [
             ("0B", "0B"),
@@ -153,7 +177,7 @@ mod tests {
             "99999999999999999999s",
             "18446744073709551615d",
         ] {
-            assert!(text.parse::<Span>().is_err(), "{text}");
+            assert!(text.parse::<HumanDuration>().is_err(), "{text}");
         }
         assert_eq!(
             "4MB".parse::<Size>().unwrap_err().to_string(),
