@@ -42,7 +42,7 @@ pub struct Apps {
 pub enum NoApps {
     /// The URL cannot be an issuer.
     #[error(transparent)]
-    Issuer(#[from] oauth::NoIssuer),
+    Issuer(#[from] oauth::IssuerError),
     /// The client for documents cannot be made.
     #[error(transparent)]
     Outbound(#[from] outbound::Error),

@@ -1,7 +1,7 @@
 //! Injected bugs of this package that take more than a line, which the tests must detect.
 
 use store::{NewContribution, PaymentState, Store, SubmitOutcome};
-use x402::chain::Sight;
+use x402::chain::NonceStatus;
 use x402::{Reason, Settlement, wire};
 
 /// Begins the transaction of an acknowledgement, and answers while it still runs.
@@ -35,9 +35,9 @@ pub(crate) fn unknown_as(told: PaymentState, state: PaymentState) -> PaymentStat
 }
 
 /// Does not see a transfer.
-pub(crate) fn overlook(sight: Sight) -> Sight {
+pub(crate) fn overlook(sight: NonceStatus) -> NonceStatus {
     match sight {
-        Sight::Used(_) => Sight::Cancelled,
+        NonceStatus::Used(_) => NonceStatus::Cancelled,
         sight => sight,
     }
 }

@@ -249,7 +249,7 @@ impl Service {
         let clock = Arc::new(ManualClock::at("2026-11-21T07:00:00Z".parse::<Timestamp>().unwrap()));
         let url = format!("sqlite://{}", path.join("sluice.db").display());
         let store = Store::connect(&url, store::Options::default()).await.unwrap();
-        let log = eventlog::Embedded::open(path.join("log"), eventlog::Options::default()).unwrap();
+        let log = eventlog::Embedded::open(path.join("log"), eventlog::EmbeddedOptions::default()).unwrap();
         let objects = Arc::new(DurableLocal::open(path.join("tables")).unwrap());
         let shared: Arc<dyn Clock> = Arc::clone(&clock) as Arc<dyn Clock>;
         let catalog = Catalog::open(objects, path.join("index"), Arc::clone(&shared)).unwrap();

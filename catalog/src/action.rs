@@ -10,7 +10,7 @@ use types::{AgentId, ContributionId, DatasetId, Timestamp, Version};
 
 use crate::Merge;
 
-/// Format number of [`Sluice`] and of [`Compaction`].
+/// Format number of [`Sluice`] and of [`CompactedVersions`].
 pub(crate) const FORMAT: u32 = 1;
 
 /// One line of a commit.
@@ -40,13 +40,13 @@ pub(crate) struct CommitInfo<'a> {
     pub(crate) sluice: Option<Sluice<'a>>,
     /// Present in the commit of a compaction, absent in all others.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) compaction: Option<Compaction>,
+    pub(crate) compaction: Option<CompactedVersions>,
 }
 
 /// Range of the versions in the part that a compaction adds.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Compaction {
+pub(crate) struct CompactedVersions {
     pub(crate) format: u32,
     pub(crate) first_version: Version,
     pub(crate) last_version: Version,

@@ -20,12 +20,12 @@ use crate::{Error, Reserve, Snapshot, Table};
 /// All tables of an object store. A clone shares their states.
 #[derive(Clone, Debug)]
 pub struct Catalog {
-    shared: Arc<Shared>,
+    shared: Arc<CatalogState>,
     compacting: Option<Arc<Compacting>>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct CatalogState {
     backing: Backing,
     clock: Arc<dyn Clock>,
     tables: Arc<Tables>,
@@ -51,7 +51,7 @@ impl Catalog {
             store: Arc::new(KeyStore::open(index_directory)?),
         };
         Ok(Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(CatalogState {
                 backing,
                 clock,
                 tables: Arc::default(),
@@ -82,7 +82,7 @@ impl Catalog {
     /// # Errors
     /// [`Error::ContractMismatch`] if the table has another contract.
     pub async fn table(&self, id: DatasetId, contract: &Arc<Contract>) -> Result<Table, Error> {
-        let Shared { clock, tables, .. } = &*self.shared;
+        let CatalogState { clock, tables, .. } = &*self.shared;
         let state = self.state(id).await?;
         let state = match state.confirm().await {
             // A state that lost its history stays unusable. The next one is read from the log as it is now, for example

@@ -8,10 +8,10 @@
 //!   them meanwhile. After the commit its keys are stored.
 //! - [`Merge`] is part of the commit. Its members are a format and keep their names.
 
+mod dry_run;
 #[cfg(feature = "faults")]
 mod faults;
 mod orphans;
-mod trial;
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub(crate) use self::orphans::OrphanTracker;
 use crate::Error;
 use crate::log::{self, Commit};
 use crate::part::PartInfo;
-use crate::prepare::{Body, Late, NewPart, Prepared, VersionParts};
+use crate::prepare::{Body, LateDuplicates, NewPart, Prepared, VersionParts};
 use crate::state::{Base, State, When};
 
 /// Description of a version, as stored in its commit.
@@ -64,11 +64,11 @@ pub enum CommitOutcome {
     /// An earlier commit of the same contribution created this version.
     AlreadyCommitted(Merge),
     /// The table already has every row. No commit was put.
-    NothingNew(Late),
+    NothingNew(LateDuplicates),
 }
 
 /// Returns the notes to keep in a commit. It receives the rows that the commit drops.
-pub(crate) type Notes = dyn Fn(&Late) -> Value + Send + Sync;
+pub(crate) type Notes = dyn Fn(&LateDuplicates) -> Value + Send + Sync;
 
 /// Makes sure that the table exists with this contract.
 pub(crate) async fn create(state: &State, contract: &Contract, at: Timestamp) -> Result<(), Error> {

@@ -46,7 +46,7 @@ impl Compacting {
 /// Adjacent parts that are due to become one part.
 #[must_use = "it is to be built"]
 #[derive(Debug)]
-pub struct Compaction {
+pub struct DueCompaction {
     state: Arc<State>,
     contract: Arc<Contract>,
     inputs: Vec<PartInfo>,
@@ -63,7 +63,7 @@ pub struct Compacted {
     inputs: Vec<PartInfo>,
 }
 
-impl Compaction {
+impl DueCompaction {
     /// Returns the versions of the first and the last row.
     pub fn versions(&self) -> (Version, Version) {
         let first = self.inputs.first().map_or(Version::EMPTY, PartInfo::first_version);
@@ -72,12 +72,12 @@ impl Compaction {
 }
 
 /// Returns the next due compaction of a table, or `None` if none is due.
-pub(crate) fn due(state: &Arc<State>, compacting: &Compacting) -> Option<Compaction> {
+pub(crate) fn due(state: &Arc<State>, compacting: &Compacting) -> Option<DueCompaction> {
     let version_index = state.version_index();
     // Only the latest layout is compacted; older versions keep their parts.
     let layout: Vec<_> = version_index.layout(version_index.head()).collect();
     let chosen = compacting.policy.choose(&layout)?;
-    Some(Compaction {
+    Some(DueCompaction {
         contract: Arc::clone(version_index.contract()?),
         inputs: layout[chosen].iter().map(|range| range.part.clone()).collect(),
         state: Arc::clone(state),

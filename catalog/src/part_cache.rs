@@ -72,28 +72,28 @@ impl Classify for CacheError {
 /// Parts in a local directory. A clone shares the directory and its capacity.
 #[derive(Clone, Debug)]
 pub struct PartCache {
-    shared: Arc<Shared>,
+    shared: Arc<PartCacheState>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct PartCacheState {
     catalog: Catalog,
     directory: PathBuf,
     capacity: u64,
-    files: Mutex<Files>,
+    files: Mutex<CachedParts>,
     fetched: AtomicU64,
 }
 
 #[derive(Debug, Default)]
-struct Files {
-    entries: HashMap<String, Entry>,
+struct CachedParts {
+    entries: HashMap<String, CachedPart>,
     bytes: u64,
     /// Number of uses so far: the clock of the least-recently-used order.
     uses: u64,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct CachedPart {
     /// Initialised once the file is complete.
     there: Arc<OnceCell<()>>,
     bytes: u64,
@@ -104,7 +104,7 @@ struct Entry {
 /// Files that stay in the cache while this value exists.
 #[derive(Debug)]
 pub struct Held {
-    shared: Arc<Shared>,
+    shared: Arc<PartCacheState>,
     names: Vec<String>,
 }
 
@@ -119,7 +119,7 @@ impl PartCache {
         };
         emptied.map_err(|source| disk(&directory, source))?;
         Ok(Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(PartCacheState {
                 catalog: catalog.clone(),
                 directory,
                 capacity,
@@ -164,7 +164,7 @@ impl PartCache {
                 // The space is reserved before the fetch, so concurrent fetches together stay within the capacity.
                 files.bytes += part.bytes;
             }
-            let entry = files.entries.entry(name.clone()).or_insert_with(|| Entry {
+            let entry = files.entries.entry(name.clone()).or_insert_with(|| CachedPart {
                 there: Arc::default(),
                 bytes: part.bytes,
                 holders: 0,
@@ -288,15 +288,15 @@ impl Drop for Held {
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Files> {
+impl PartCacheState {
+    fn lock(&self) -> MutexGuard<'_, CachedParts> {
         self.files.lock()
     }
 }
 
-impl Files {
+impl CachedParts {
     /// Evicts unused files until the total fits into the capacity. Returns false if it cannot.
-    fn make_room(&mut self, shared: &Shared) -> bool {
+    fn make_room(&mut self, shared: &PartCacheState) -> bool {
         if self.bytes <= shared.capacity {
             return true;
         }

@@ -4,12 +4,12 @@
 //! up in the index at each base. An upload looks only at the parts that were merged since its snapshot, because its
 //! look-ups in that snapshot were exact.
 
+mod dry_run;
 mod file;
 mod files;
 mod memory;
 mod recent;
 pub(crate) mod runs;
-mod trial;
 mod writing;
 
 use std::path::PathBuf;
@@ -18,10 +18,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use types::{AgentId, Batch, Contract, ContributionId, Proof};
 
+pub use self::dry_run::DryRunStager;
 pub use self::files::Stager;
-pub(crate) use self::files::{Files, Scratch};
+pub(crate) use self::files::{Scratch, UploadedRows};
 use self::memory::Memory;
-pub use self::trial::TrialStager;
 use crate::part::PartInfo;
 use crate::state::{Base, State};
 use crate::{Error, Root};
@@ -40,12 +40,12 @@ pub(crate) enum Body {
     /// Rows of a batch, which are encoded at each base.
     Memory(Memory),
     /// Rows of an upload, which are encoded but for their version.
-    Files(Box<Files>),
+    Files(Box<UploadedRows>),
 }
 
 /// Rows that passed the chain and were dropped at the commit, because the table had got their keys meanwhile.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Late {
+pub enum LateDuplicates {
     /// Indexes of the rows in the decoded batch.
     Rows(Vec<u32>),
     /// Number of the rows of an upload.
@@ -61,7 +61,7 @@ pub(crate) struct VersionParts {
     pub(crate) rows: u64,
     /// Content root after the rows.
     pub(crate) root: Root,
-    pub(crate) late: Late,
+    pub(crate) late: LateDuplicates,
 }
 
 /// A part that is to be put.
@@ -140,7 +140,7 @@ impl Prepared {
     }
 }
 
-impl Late {
+impl LateDuplicates {
     /// Returns the indexes of the rows, as far as they are named.
     pub fn named(&self) -> &[u32] {
         match self {

@@ -10,8 +10,8 @@ use types::key::KeyLookup;
 use types::{AgentId, Clock, Contract, ContributionId, Timestamp, Version};
 
 use crate::commit::{self, Notes, OrphanTracker};
-use crate::compaction::{self, Compacted, Compacting, Compaction};
-use crate::prepare::{Late, Prepared, Stager};
+use crate::compaction::{self, Compacted, Compacting, DueCompaction};
+use crate::prepare::{LateDuplicates, Prepared, Stager};
 use crate::state::{LiveLookup, SnapshotLookup, State, When};
 use crate::tables::Tables;
 use crate::{Agreement, CommitOutcome, Error, KnownHead, Merge, history};
@@ -149,7 +149,7 @@ impl Table {
         &mut self,
         prepared: &mut Prepared,
         at: Timestamp,
-        notes: impl Fn(&Late) -> Value + Send + Sync + 'static,
+        notes: impl Fn(&LateDuplicates) -> Value + Send + Sync + 'static,
     ) -> Result<CommitOutcome, Error> {
         let notes: Arc<Notes> = Arc::new(notes);
         loop {
@@ -170,7 +170,7 @@ impl Table {
         only: Version,
         prepared: &mut Prepared,
         at: Timestamp,
-        notes: impl Fn(&Late) -> Value + Send + Sync + 'static,
+        notes: impl Fn(&LateDuplicates) -> Value + Send + Sync + 'static,
     ) -> Result<Option<CommitOutcome>, Error> {
         let notes: Arc<Notes> = Arc::new(notes);
         self.commit_at(prepared, at, &notes, Some(only)).await
@@ -222,7 +222,7 @@ impl Table {
     }
 
     /// Returns the next due compaction. Returns `None` if none is due or the catalog has no compaction policy.
-    pub fn compaction(&self) -> Option<Compaction> {
+    pub fn compaction(&self) -> Option<DueCompaction> {
         compaction::due(&self.state, self.compacting.as_ref()?)
     }
 

@@ -26,13 +26,13 @@ pub(crate) struct Tables {
 
 #[derive(Debug, Default)]
 struct Open {
-    tables: HashMap<DatasetId, Entry>,
+    tables: HashMap<DatasetId, OpenTable>,
     /// Number of lookups so far: the clock of the least-recently-used order.
     uses: u64,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct OpenTable {
     state: Arc<OnceCell<Arc<State>>>,
     used: u64,
 }
@@ -55,7 +55,7 @@ impl Tables {
         // Only a new table can exceed the bounds, so they are checked here.
         let closed = open.take_excess();
         let state = Arc::default();
-        let entry = Entry {
+        let entry = OpenTable {
             state: Arc::clone(&state),
             used,
         };
@@ -79,7 +79,7 @@ impl Tables {
 
 impl Open {
     /// Removes unreferenced states beyond the bounds, the least recently used first.
-    fn take_excess(&mut self) -> Vec<Entry> {
+    fn take_excess(&mut self) -> Vec<OpenTable> {
         let mut idle: Vec<_> = self
             .tables
             .iter()
@@ -104,7 +104,7 @@ impl Open {
     }
 }
 
-impl Entry {
+impl OpenTable {
     /// Returns the memory in bytes that closing the state frees, or `None` while anybody has a reference to it.
     fn idle_bytes(&self) -> Option<usize> {
         // The reference count is stable: cells are cloned only under the lock, and a state is cloned only from its cell

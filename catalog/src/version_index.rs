@@ -25,7 +25,7 @@ use crate::{Error, Root};
 pub(crate) struct VersionIndex {
     contract: Option<Arc<Contract>>,
     /// Parts that merges added.
-    parts: Vec<Entry>,
+    parts: Vec<VersionPart>,
     levels: Levels,
     by_contribution: HashMap<ContributionId, Version>,
     /// Number of commits in the version index, and of the next commit.
@@ -35,7 +35,7 @@ pub(crate) struct VersionIndex {
 }
 
 #[derive(Clone, Debug)]
-struct Entry {
+struct VersionPart {
     part: PartInfo,
     /// Number of rows of the table up to the end of this part.
     end: u64,
@@ -362,7 +362,7 @@ impl VersionIndex {
         // If a contribution is damaged into two versions, the first one counts. `check` reports the second.
         self.by_contribution.entry(part.contribution).or_insert(part.version);
         let end = self.rows_at(self.head()) + part.rows;
-        self.parts.push(Entry {
+        self.parts.push(VersionPart {
             part,
             end,
             root,

@@ -136,7 +136,7 @@ pub(crate) async fn append(context: &Context, topic: &str, record: Record, kept:
     loop {
         let records = vec![record.clone()];
         let appended = if kept {
-            context.log.append_kept(topic, records).await
+            context.log.append_recoverable(topic, records).await
         } else {
             context.log.append(topic, records).await
         };

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use datafusion::parquet::file::reader::{FileReader as _, SerializedFileReader};
-use sql::{Config, Part, Records, Sandbox};
+use sql::{Config, Records, Sandbox, SandboxPart};
 use types::clock::ManualClock;
 use types::{Contract, Proof, Timestamp};
 
@@ -80,10 +80,10 @@ fn files(place: &PathBuf) -> std::io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-fn part(path: PathBuf) -> Result<Part, Box<dyn Error>> {
+fn part(path: PathBuf) -> Result<SandboxPart, Box<dyn Error>> {
     let file = fs::File::open(&path)?;
     let rows = SerializedFileReader::new(file)?.metadata().file_metadata().num_rows();
-    Ok(Part {
+    Ok(SandboxPart {
         rows: rows.try_into()?,
         proof: Arc::new(Proof::of(&fs::read(&path)?)),
         path,

@@ -61,7 +61,7 @@ impl Config {
 
 /// A part of a version: a Parquet file with the columns of the contract.
 #[derive(Clone, Debug)]
-pub struct Part {
+pub struct SandboxPart {
     /// Path of the file. It is opened here, and the process gets only the open file.
     pub path: PathBuf,
     /// Number of rows in the file.
@@ -76,7 +76,7 @@ pub struct Records {
     /// Contract of the records.
     pub contract: Arc<Contract>,
     /// Parts in order. Empty for an empty version.
-    pub parts: Vec<Part>,
+    pub parts: Vec<SandboxPart>,
 }
 
 /// Runs queries, each in its own process. A clone shares the idle processes.
@@ -218,7 +218,7 @@ impl Inner {
         }
     }
 
-    async fn run(&self, job: &Job, parts: &[Part]) -> Result<Answer, Error> {
+    async fn run(&self, job: &Job, parts: &[SandboxPart]) -> Result<Answer, Error> {
         let mut process = self.send_job(job).await?;
         // Files are opened per batch, so few are open here at a time.
         for batch in parts.chunks(FILES_AT_ONCE) {
@@ -256,9 +256,9 @@ impl Inner {
 }
 
 /// Opens parts on a blocking thread.
-async fn open(parts: Vec<Part>) -> Result<Vec<File>, Error> {
+async fn open(parts: Vec<SandboxPart>) -> Result<Vec<File>, Error> {
     let open = move || {
-        let open = |part: Part| {
+        let open = |part: SandboxPart| {
             File::open(&part.path).map_err(|source| Error::Part {
                 path: part.path,
                 source,

@@ -161,7 +161,7 @@ async fn messages_in_the_log_that_nobody_can_read_are_found() {
         let (_folder, options, _table) = stopped().await;
         let (sound, said) = options.check();
         assert!(sound && said.contains("log: "), "{said}");
-        let log = Embedded::open(options.data().join("log"), eventlog::Options::default()).unwrap();
+        let log = Embedded::open(options.data().join("log"), eventlog::EmbeddedOptions::default()).unwrap();
         let record = Record {
             key: vec![7; 16].into(),
             value: "not a message".into(),

@@ -10,7 +10,7 @@ use tests::world::{World, contribute, records};
 use tests::{Http, Options, Server};
 use types::fault::PAY_POINTS;
 use x402::wire::header;
-use x402::{Address, Asset, Authorization, Key, Network, Word};
+use x402::{Address, Asset, Authorization, Bytes32, Key, Network};
 
 use crate::binary;
 
@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 /// Returns a key made of a number, as text too.
 pub(crate) fn wallet(number: u8) -> (Key, String) {
     let bytes = [number; 32];
-    (Key::from_bytes(&bytes).unwrap(), Word(bytes).to_string())
+    (Key::from_bytes(&bytes).unwrap(), Bytes32(bytes).to_string())
 }
 
 /// Puts a dataset on sale for half a dollar, with one version, and returns its slug.
@@ -327,7 +327,7 @@ pub(crate) async fn payment(http: &Http, path: &str, key: &Key, nonce: u8) -> St
         value: accepted["amount"].as_str().unwrap().parse().unwrap(),
         valid_after: now - 60,
         valid_before: now + 600,
-        nonce: Word([nonce; 32]),
+        nonce: Bytes32([nonce; 32]),
     };
     let signature = authorization.sign(&asset, key);
     let message = json!({

@@ -38,9 +38,9 @@ async fn outcomes_that_do_not_fit_the_time_of_a_transaction_are_applied_in_sever
         .unwrap();
 
     let folder = tempfile::tempdir().unwrap();
-    let retain = eventlog::Options {
+    let retain = eventlog::EmbeddedOptions {
         retain: 0,
-        ..eventlog::Options::default()
+        ..eventlog::EmbeddedOptions::default()
     };
     let log = Embedded::open(folder.path(), retain).unwrap();
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());

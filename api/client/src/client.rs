@@ -10,8 +10,8 @@ use reqwest::{StatusCode, Url};
 use serde::de::DeserializeOwned;
 
 use crate::call::Call;
-use crate::patience::Pauses;
-use crate::{Error, Patience, Problem, tls};
+use crate::retry_budget::Pauses;
+use crate::{Error, Problem, RetryBudget, tls};
 
 /// Time-out for an answer, without the `wait` of the call.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -22,7 +22,7 @@ pub struct Client {
     pub(crate) base: Url,
     key: Option<String>,
     pub(crate) http: reqwest::Client,
-    pub(crate) patience: Patience,
+    pub(crate) retry_budget: RetryBudget,
 }
 
 impl Client {
@@ -74,7 +74,7 @@ impl Client {
             base,
             key: None,
             http,
-            patience: Patience::default(),
+            retry_budget: RetryBudget::default(),
         })
     }
 
@@ -86,8 +86,8 @@ impl Client {
 
     /// Returns the client with other bounds on retries.
     #[must_use]
-    pub fn with_patience(self, patience: Patience) -> Self {
-        Self { patience, ..self }
+    pub fn with_retry_budget(self, retry_budget: RetryBudget) -> Self {
+        Self { retry_budget, ..self }
     }
 
     /// Sends a call, with retries, and decodes its answer from JSON.
@@ -100,7 +100,7 @@ impl Client {
     /// Sends a call and returns the body of its answer. Retries within the bounds if the call is repeatable and the
     /// error is transient.
     pub(crate) async fn bytes(&self, call: Call) -> Result<Bytes, Error> {
-        let mut pauses = Pauses::new(self.patience);
+        let mut pauses = Pauses::new(self.retry_budget);
         loop {
             let error = match self.once(&call).await {
                 Ok(body) => return Ok(body),
@@ -173,7 +173,7 @@ impl fmt::Debug for Client {
         f.debug_struct("Client")
             .field("base", &self.base.as_str())
             .field("key", &self.key.as_ref().map(|_| "…"))
-            .field("patience", &self.patience)
+            .field("retry_budget", &self.retry_budget)
             .finish_non_exhaustive()
     }
 }

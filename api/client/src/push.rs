@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use self::state::{Source, State};
 use crate::model::Contribution;
-use crate::patience::Pauses;
+use crate::retry_budget::Pauses;
 use crate::{Client, Error, Problem};
 
 /// The most parts of an upload.
@@ -223,7 +223,7 @@ impl Client {
 
     /// Sends one part, with retries, and returns its tag.
     async fn put(&self, part: &PartUrl, bytes: Bytes) -> Result<String, Error> {
-        let mut pauses = Pauses::new(self.patience);
+        let mut pauses = Pauses::new(self.retry_budget);
         loop {
             let error = match self.put_once(part, bytes.clone()).await {
                 Ok(etag) => return Ok(etag),

@@ -38,7 +38,7 @@ pub mod testing;
 mod tests;
 pub mod token;
 
-pub use issuer::{Issuer, NoIssuer, Resource, UnknownResource};
+pub use issuer::{Issuer, IssuerError, Resource, UnknownResource};
 pub use params::{Params, Repeated};
 pub use pkce::Challenge;
 pub use scope::{Scope, Scopes, UnknownScope};

@@ -143,7 +143,7 @@ pub struct PublicDatasetPage {
 }
 
 /// Bar of the chart of versions, in units of its drawing.
-struct Bar {
+struct VersionBar {
     x: usize,
     y: u64,
     height: u64,
@@ -177,13 +177,13 @@ impl PublicDatasetPage {
     }
 
     /// Returns the bars of the latest versions, oldest first.
-    fn bars(&self) -> Vec<Bar> {
+    fn bars(&self) -> Vec<VersionBar> {
         let most = self.most();
         let latest: Vec<_> = self.dataset.versions.iter().take(BARS).collect();
         let bars = latest.iter().rev().enumerate().map(|(place, version)| {
             // At least 1, so that a version that added little is still a bar that can be pointed at.
             let height = (version.added.saturating_mul(100) / most).clamp(1, 100);
-            Bar {
+            VersionBar {
                 x: place * 10,
                 y: 100 - height,
                 height,

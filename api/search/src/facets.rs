@@ -11,7 +11,7 @@ use types::vocabulary::ItemKind;
 use crate::document::{Facts, Key, Price};
 
 /// The most values of a facet.
-const MOST: usize = 20;
+const MAX_FACET_VALUES: usize = 20;
 const DAY: Duration = Duration::from_hours(24);
 
 /// A property that is counted.
@@ -207,7 +207,7 @@ impl<'a> Counter<'a> {
             // The value decides between equal counts: a hash map has no order, and pages of one search
             // must agree.
             values.sort_unstable_by(|one, other| other.count.cmp(&one.count).then_with(|| one.value.cmp(&other.value)));
-            values.truncate(MOST);
+            values.truncate(MAX_FACET_VALUES);
             (facet, values)
         };
         Facet::ALL.into_iter().map(of).collect()

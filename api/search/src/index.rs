@@ -26,7 +26,7 @@ use crate::vectors::{Vectors, best};
 /// Memory of the writer of words.
 const WRITER_BYTES: usize = 64 << 20;
 /// The most hits of a search, however many match.
-const MOST: usize = 1000;
+const MAX_RANKED_HITS: usize = 1000;
 /// Dead slots that are kept in any case.
 const SPARE: usize = 10_000;
 /// Hits of each way that are fused.
@@ -51,7 +51,7 @@ const RAREST: f32 = 6.0;
 
 /// The result of a search.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Found {
+pub struct SearchResult {
     /// Keys of the hits, the best first.
     pub hits: Vec<Key>,
     /// Number of matches, or of candidates.
@@ -251,7 +251,7 @@ impl Index {
     }
 
     /// Returns the documents and facets that a query finds at `now`.
-    pub fn search(&self, query: &Query, now: Timestamp) -> Result<Found, Error> {
+    pub fn search(&self, query: &Query, now: Timestamp) -> Result<SearchResult, Error> {
         let searcher = self.reader.searcher();
         // Words first: they read the slots that their documents were given, all of which exist already.
         let words = parsed(&query.text, &self.fields);
@@ -287,7 +287,7 @@ impl Index {
                 Mode::Keyword => by_words.unwrap_or_default(),
                 Mode::Semantic => {
                     let vector = vector.unwrap_or_default();
-                    vectors.nearest(&vector, FLOOR, MOST, live)
+                    vectors.nearest(&vector, FLOOR, MAX_RANKED_HITS, live)
                 }
                 Mode::Auto => {
                     let passes = |slot: &usize| {
@@ -321,7 +321,7 @@ impl Index {
                 .then_with(|| first.key.id.cmp(&second.key.id))
         };
         let total = kept.len();
-        let wanted = query.offset.saturating_add(query.limit).min(MOST);
+        let wanted = query.offset.saturating_add(query.limit).min(MAX_RANKED_HITS);
         // Only the pages asked for are sorted; the selection before it costs one pass over the matches.
         if kept.len() > wanted && wanted > 0 {
             kept.select_nth_unstable_by(wanted - 1, order);
@@ -329,7 +329,7 @@ impl Index {
         }
         kept.sort_unstable_by(order);
         let hits = kept.into_iter().skip(query.offset).take(query.limit);
-        Ok(Found {
+        Ok(SearchResult {
             hits: hits.map(|(slot, _)| slots.entries[slot].key.clone()).collect(),
             total,
             is_exact: words.is_none() || query.mode == Mode::Keyword,

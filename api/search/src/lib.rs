@@ -12,7 +12,7 @@ mod vectors;
 
 pub use document::{Document, Facts, Key, Price};
 pub use facets::{Facet, FacetCount, Filter, Within};
-pub use index::{Found, Index, Missing};
+pub use index::{Index, Missing, SearchResult};
 pub use query::{Mode, Query};
 
 /// Failure of the index or of one of its threads.

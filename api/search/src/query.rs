@@ -11,7 +11,7 @@ use crate::facets::Filter;
 use crate::schema::Fields;
 
 /// The most words of a query; the rest is ignored.
-const MOST: usize = 64;
+const MAX_QUERY_WORDS: usize = 64;
 
 /// The way of searching.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -66,8 +66,8 @@ pub(crate) fn parsed(text: &str, fields: &Fields) -> Option<BooleanQuery> {
             words(part, fields, &mut counted, &mut extra);
         }
     }
-    counted.truncate(MOST);
-    extra.truncate(MOST);
+    counted.truncate(MAX_QUERY_WORDS);
+    extra.truncate(MAX_QUERY_WORDS);
     if counted.is_empty() && musts.is_empty() {
         // There are only common words and parts of particles.
         counted = std::mem::take(&mut extra);
@@ -98,7 +98,7 @@ fn words(
     let mut positions: Vec<(Vec<(String, f32)>, bool)> = Vec::new();
     tokens(text, &mut |token| {
         let at = usize::try_from(token.position).unwrap_or(usize::MAX);
-        if at >= MOST {
+        if at >= MAX_QUERY_WORDS {
             return;
         }
         if positions.len() <= at {
@@ -165,7 +165,7 @@ fn phrase(text: &str, fields: &Fields) -> Option<Box<dyn tantivy::query::Query>>
         // One spelling stands for each position: the word, or the pair and not the run.
         match token.kind {
             TokenKind::Run | TokenKind::Stem => {}
-            _ if is_first && terms.len() < MOST => terms.push((at, token.text.to_owned())),
+            _ if is_first && terms.len() < MAX_QUERY_WORDS => terms.push((at, token.text.to_owned())),
             _ => {}
         }
     });

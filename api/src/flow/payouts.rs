@@ -12,7 +12,7 @@ use serde_json::json;
 use store::{NewPayout, PayoutPicked, PayoutRow, Store};
 use tokio_util::sync::CancellationToken;
 use types::{Backoff, Clock, PaymentId, Timestamp, fault, mutate};
-use x402::chain::Sight;
+use x402::chain::NonceStatus;
 use x402::facilitator::{Expected, Order};
 use x402::wire::{Offer, Protocol};
 use x402::{Asset, Authorization, Key, Settlement};
@@ -141,8 +141,8 @@ impl Payouts {
         };
         // An earlier attempt may have been paid. Before the first one nothing can have used the nonce.
         if let Some(reader) = self.plane.chain.as_ref().filter(|_| payout.attempts > 0) {
-            match reader.look(&expected).await {
-                Ok(Sight::Used(transaction)) => {
+            match reader.lookup(&expected).await {
+                Ok(NonceStatus::Used(transaction)) => {
                     money
                         .payout_done(&payout.id, &transaction.to_string(), self.clock.now())
                         .await?;
@@ -150,10 +150,10 @@ impl Payouts {
                     return Ok(());
                 }
                 // Before the end of the latest attempt that one may still be paid.
-                Ok(Sight::Unused(at)) if at >= expected.valid_before && payout.attempts >= MAX_ATTEMPTS => {
+                Ok(NonceStatus::Unused(at)) if at >= expected.valid_before && payout.attempts >= MAX_ATTEMPTS => {
                     return self.give_up(payout).await;
                 }
-                Ok(Sight::Unused(_)) => {}
+                Ok(NonceStatus::Unused(_)) => {}
                 Ok(sight) => {
                     tracing::error!(
                         payout = payout.id,

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use types::Version;
-use types::render::lines::Lines;
+use types::render::lines::RenderedLines;
 
 use crate::call::answer::{Media, NDJSON, Streamed};
 use crate::call::cx::Cx;
@@ -88,7 +88,7 @@ async fn export(cx: Cx, input: Export) -> Result<Streamed<Records>, ApiError> {
         .and_then(move |rows| {
             // The closure owns the permit, so it is returned when the answer ends, also if the client disconnects.
             let _permit = &permit;
-            let lines = Lines::new(&contract, &rows).map_err(|error| broken(&error));
+            let lines = RenderedLines::new(&contract, &rows).map_err(|error| broken(&error));
             std::future::ready(lines.map(pieces))
         })
         .try_flatten();
@@ -96,7 +96,7 @@ async fn export(cx: Cx, input: Export) -> Result<Streamed<Records>, ApiError> {
 }
 
 /// Renders the lines of a batch lazily, about [`CHUNK_BYTES`] bytes at a time.
-fn pieces(lines: Lines) -> BoxStream<'static, Result<Bytes, io::Error>> {
+fn pieces(lines: RenderedLines) -> BoxStream<'static, Result<Bytes, io::Error>> {
     let mut row = 0;
     let pieces = std::iter::from_fn(move || {
         let mut piece = Vec::with_capacity(CHUNK_BYTES + CHUNK_BYTES / 8);

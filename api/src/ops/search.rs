@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use data_encoding::BASE64URL_NOPAD;
 use schemars::JsonSchema;
-use search::{Filter, Found, Mode, Price, Query, Within};
+use search::{Filter, Mode, Price, Query, SearchResult, Within};
 use serde::Deserialize;
 use store::{Project, Unit};
 use types::unit::Judge;
@@ -225,7 +225,12 @@ async fn answer(cx: &Cx, input: Search) -> Result<Results, ApiError> {
 
 /// Reads the hits from the database. Returns at most `limit` previews of those that are shown now, as many as fit, and
 /// the number of hits that they were taken from.
-async fn previews(cx: &Cx, found: &Found, limit: usize, mut room: Room) -> Result<(Vec<Preview>, usize), ApiError> {
+async fn previews(
+    cx: &Cx,
+    found: &SearchResult,
+    limit: usize,
+    mut room: Room,
+) -> Result<(Vec<Preview>, usize), ApiError> {
     let ids = |kind: ItemKind| -> Vec<String> {
         let of_kind = found.hits.iter().filter(|key| key.kind == kind);
         of_kind.map(|key| key.id.clone()).collect()

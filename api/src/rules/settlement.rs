@@ -41,7 +41,7 @@ pub(crate) fn owner(asset: &Asset, wallet: &x402::Address) -> String {
 }
 
 /// Returns the nonce of a payout, the same for every attempt.
-pub fn payout_nonce(id: &str) -> x402::Word {
+pub fn payout_nonce(id: &str) -> x402::Bytes32 {
     // The text keeps these nonces apart from those that wallets draw, and its number lets the rule
     // change.
     x402::address::keccak(&[b"sluice-payout-1", id.as_bytes()])

@@ -8,7 +8,7 @@ use std::time::Duration;
 use pay::Tariff;
 use store::SaleTerms;
 use types::vocabulary::ItemKind;
-use x402::chain::Chain;
+use x402::chain::ChainClient;
 use x402::{Asset, Facilitator, Key};
 
 use crate::error::ApiError;
@@ -21,7 +21,7 @@ pub struct PaymentPlane {
     /// Facilitator that verifies and settles payments.
     pub facilitator: Arc<dyn Facilitator>,
     /// View of the chain; `None` where the facilitator's word is all there is.
-    pub chain: Option<Arc<dyn Chain>>,
+    pub chain: Option<Arc<dyn ChainClient>>,
     /// True if the facilitator's word counts without a look at the chain.
     pub is_built_in: bool,
     /// True if version 1 of the protocol is settled.

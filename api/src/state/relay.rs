@@ -105,7 +105,7 @@ impl RelayTask {
         if submissions == 0 {
             return;
         }
-        if let Err(error) = self.log.append_kept(topic, records).await {
+        if let Err(error) = self.log.append_recoverable(topic, records).await {
             // No retry here: the sweeper retries with a schedule, and a queue that waits would fill up.
             tracing::warn!(
                 %error, submissions,

@@ -170,7 +170,7 @@ mod tests {
     #[tokio::test]
     async fn a_worker_is_ready_while_its_log_answers() {
         let folder = tempfile::tempdir().unwrap();
-        let log = eventlog::Embedded::open(folder.path().join("log"), eventlog::Options::default()).unwrap();
+        let log = eventlog::Embedded::open(folder.path().join("log"), eventlog::EmbeddedOptions::default()).unwrap();
         let drain = Drain::default();
         let files = OpenFiles::default();
         let router = of_worker(drain.clone(), log, files.clone());

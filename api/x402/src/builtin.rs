@@ -11,10 +11,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use types::{Clock, Timestamp};
 
-use super::chain::{Chain, Sight};
+use super::chain::{ChainClient, NonceStatus};
 use super::facilitator::{Expected, Order, SettleAnswer, judge};
-use super::wire::{Payment, Protocol, SCHEME, Unfit, read};
-use super::{Address, Asset, Authorization, Facilitator, Ruling, Settlement, Unanswered, Verdict, Word, check};
+use super::wire::{Payment, PaymentMismatch, Protocol, SCHEME, read};
+use super::{Address, Asset, Authorization, Bytes32, Facilitator, Ruling, Settlement, Unanswered, Verdict, check};
 
 /// Error of the database: the state is not known.
 pub type WalletsError = Box<dyn std::error::Error + Send + Sync>;
@@ -23,7 +23,7 @@ pub type WalletsError = Box<dyn std::error::Error + Send + Sync>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spent {
     /// It was used by this transaction.
-    Used(Word),
+    Used(Bytes32),
     /// The authorization was cancelled before it was used.
     Cancelled,
 }
@@ -45,11 +45,11 @@ pub trait Wallets: Debug + Send + Sync {
     /// Returns the balance of a wallet; 0 for one that is not known.
     async fn balance(&self, wallet: Address) -> Result<u64, WalletsError>;
     /// Returns what became of a nonce of a wallet; `None` if nothing did.
-    async fn spent(&self, wallet: Address, nonce: Word) -> Result<Option<Spent>, WalletsError>;
+    async fn spent(&self, wallet: Address, nonce: Bytes32) -> Result<Option<Spent>, WalletsError>;
     /// Moves an amount and uses the nonce.
     async fn transfer(&self, transfer: &Authorization, at: Timestamp) -> Result<Moved, WalletsError>;
     /// Cancels a nonce that was not used. Returns false if it was used or cancelled before.
-    async fn cancel(&self, wallet: Address, nonce: Word, at: Timestamp) -> Result<bool, WalletsError>;
+    async fn cancel(&self, wallet: Address, nonce: Bytes32, at: Timestamp) -> Result<bool, WalletsError>;
 }
 
 /// The built-in ledger as facilitator and chain.
@@ -80,8 +80,8 @@ impl BuiltIn {
         };
         let payment = match read(order.protocol, order.payment.clone(), &asset) {
             Ok(payment) => payment,
-            Err(Unfit::Malformed(_)) => return Err("invalid_payload".to_owned()),
-            Err(Unfit::Refused(reason)) => return Err(reason.word().to_owned()),
+            Err(PaymentMismatch::Malformed(_)) => return Err("invalid_payload".to_owned()),
+            Err(PaymentMismatch::Refused(reason)) => return Err(reason.word().to_owned()),
         };
         check::signed(&payment, &asset).map_err(|reason| reason.word().to_owned())?;
         let Authorization {
@@ -189,23 +189,23 @@ impl Facilitator for BuiltIn {
 }
 
 #[async_trait]
-impl Chain for BuiltIn {
-    async fn look(&self, expected: &Expected) -> Result<Sight, Unanswered> {
+impl ChainClient for BuiltIn {
+    async fn lookup(&self, expected: &Expected) -> Result<NonceStatus, Unanswered> {
         // The time comes first: what is not used later was not used then.
         let now = self.now();
         let spent = self.wallets.spent(expected.payer, expected.nonce).await;
         Ok(match spent.map_err(|error| unanswered(&error))? {
-            None => Sight::Unused(now),
-            Some(Spent::Cancelled) => Sight::Cancelled,
+            None => NonceStatus::Unused(now),
+            Some(Spent::Cancelled) => NonceStatus::Cancelled,
             // The transaction's name is a hash of payer, nonce, recipient and amount, so equality
             // proves that the nonce was used for this transfer and not for another.
-            Some(Spent::Used(transaction)) if transaction == of(expected) => Sight::Used(transaction),
-            Some(Spent::Used(_)) => Sight::UsedOtherwise,
+            Some(Spent::Used(transaction)) if transaction == of(expected) => NonceStatus::Used(transaction),
+            Some(Spent::Used(_)) => NonceStatus::UsedOtherwise,
         })
     }
 
-    async fn confirms(&self, transaction: Word, expected: &Expected) -> Result<bool, Unanswered> {
-        Ok(self.look(expected).await? == Sight::Used(transaction))
+    async fn confirms(&self, transaction: Bytes32, expected: &Expected) -> Result<bool, Unanswered> {
+        Ok(self.lookup(expected).await? == NonceStatus::Used(transaction))
     }
 
     async fn balance(&self, wallet: Address) -> Result<u64, Unanswered> {
@@ -214,7 +214,7 @@ impl Chain for BuiltIn {
 }
 
 /// Returns the transaction of the expected transfer.
-fn of(expected: &Expected) -> Word {
+fn of(expected: &Expected) -> Bytes32 {
     let transfer = Authorization {
         from: expected.payer,
         to: expected.pay_to,

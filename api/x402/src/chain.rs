@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::address::keccak;
 use super::facilitator::Expected;
-use super::{Address, Asset, Unanswered, Word};
+use super::{Address, Asset, Bytes32, Unanswered};
 
 /// Blocks before the newest in which the events of an authorization are looked for. Authorizations last 15 minutes.
 const BLOCKS: u64 = 9_000;
@@ -26,9 +26,9 @@ const MAX_ANSWER: u64 = 1 << 20;
 
 /// Use of an authorization, as the chain shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Sight {
+pub enum NonceStatus {
     /// It was used for the expected transfer.
-    Used(Word),
+    Used(Bytes32),
     /// It was used, and not for the expected transfer as far as can be seen.
     UsedOtherwise,
     /// The authorization was cancelled before it was used.
@@ -39,18 +39,18 @@ pub enum Sight {
 
 /// A view of the chain.
 #[async_trait]
-pub trait Chain: Debug + Send + Sync {
+pub trait ChainClient: Debug + Send + Sync {
     /// Returns what became of an authorization.
     ///
     /// # Errors
     /// [`Unanswered`].
-    async fn look(&self, expected: &Expected) -> Result<Sight, Unanswered>;
+    async fn lookup(&self, expected: &Expected) -> Result<NonceStatus, Unanswered>;
 
     /// Returns true if a transaction made the expected transfer; false if it reverted, made another, or is not there.
     ///
     /// # Errors
     /// [`Unanswered`].
-    async fn confirms(&self, transaction: Word, expected: &Expected) -> Result<bool, Unanswered>;
+    async fn confirms(&self, transaction: Bytes32, expected: &Expected) -> Result<bool, Unanswered>;
 
     /// Returns the balance of a wallet.
     ///
@@ -104,7 +104,7 @@ impl Node {
         }
     }
 
-    async fn read(&self, data: &[&[u8]], block: &str) -> Result<Word, Unanswered> {
+    async fn read(&self, data: &[&[u8]], block: &str) -> Result<Bytes32, Unanswered> {
         let data = format!("0x{}", data_encoding::HEXLOWER.encode(&data.concat()));
         let params = json!([{"to": self.asset.address.to_string(), "data": data}, block]);
         let answer = self.call("eth_call", params).await?;
@@ -113,7 +113,7 @@ impl Node {
     }
 
     /// Returns the transaction that has the event about an authorization.
-    async fn event(&self, name: &str, expected: &Expected, newest: u64) -> Result<Option<Word>, Unanswered> {
+    async fn event(&self, name: &str, expected: &Expected, newest: u64) -> Result<Option<Bytes32>, Unanswered> {
         let params = json!([{
             "address": self.asset.address.to_string(),
             // Public nodes refuse a search over too many blocks, so the range is bounded; it covers the
@@ -134,8 +134,8 @@ const CANCELLED: &str = "AuthorizationCanceled(address,bytes32)";
 const TRANSFER: &str = "Transfer(address,address,uint256)";
 
 #[async_trait]
-impl Chain for Node {
-    async fn look(&self, expected: &Expected) -> Result<Sight, Unanswered> {
+impl ChainClient for Node {
+    async fn lookup(&self, expected: &Expected) -> Result<NonceStatus, Unanswered> {
         let block = self.call("eth_getBlockByNumber", json!(["latest", false])).await?;
         let (number, time) = (quantity(&block["number"]), quantity(&block["timestamp"]));
         let (Some(number), Some(time)) = (number, time) else {
@@ -146,21 +146,21 @@ impl Chain for Node {
         // The state as of the block whose time is returned, not as of a later one.
         let state = self.read(&call, &format!("{number:#x}")).await?;
         if state.number() == Some(0) {
-            return Ok(Sight::Unused(time));
+            return Ok(NonceStatus::Unused(time));
         }
         if let Some(transaction) = self.event(USED, expected, number).await? {
             let is_ours = self.confirms(transaction, expected).await?;
             return Ok(if is_ours {
-                Sight::Used(transaction)
+                NonceStatus::Used(transaction)
             } else {
-                Sight::UsedOtherwise
+                NonceStatus::UsedOtherwise
             });
         }
         let cancelled = self.event(CANCELLED, expected, number).await?;
-        Ok(cancelled.map_or(Sight::UsedOtherwise, |_transaction| Sight::Cancelled))
+        Ok(cancelled.map_or(NonceStatus::UsedOtherwise, |_transaction| NonceStatus::Cancelled))
     }
 
-    async fn confirms(&self, transaction: Word, expected: &Expected) -> Result<bool, Unanswered> {
+    async fn confirms(&self, transaction: Bytes32, expected: &Expected) -> Result<bool, Unanswered> {
         let receipt = self
             .call("eth_getTransactionReceipt", json!([transaction.to_string()]))
             .await?;
@@ -171,7 +171,7 @@ impl Chain for Node {
         let payer = expected.payer.word();
         let used = [topic(USED), payer, expected.nonce];
         let moved = [topic(TRANSFER), payer, expected.pay_to.word()];
-        let amount = Word::of_number(expected.amount);
+        let amount = Bytes32::of_number(expected.amount);
         let logs = receipt["logs"].as_array().map(Vec::as_slice).unwrap_or_default();
         // Anybody can deploy a contract that emits these events, so only those of our token count.
         let ours = || logs.iter().filter(|log| self.is_of_token(log));
@@ -195,16 +195,16 @@ impl Node {
     }
 }
 
-fn topic(event: &str) -> Word {
+fn topic(event: &str) -> Bytes32 {
     keccak(&[event.as_bytes()])
 }
 
-fn topics(log: &Value) -> Vec<Word> {
+fn topics(log: &Value) -> Vec<Bytes32> {
     let topics = log["topics"].as_array().map(Vec::as_slice).unwrap_or_default();
     topics.iter().filter_map(word).collect()
 }
 
-fn word(value: &Value) -> Option<Word> {
+fn word(value: &Value) -> Option<Bytes32> {
     value.as_str()?.parse().ok()
 }
 

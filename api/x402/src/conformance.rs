@@ -13,10 +13,10 @@ use types::Timestamp;
 use super::builtin::{Moved, Spent, Wallets, WalletsError};
 use super::facilitator::{Expected, Order};
 use super::wire::{Offer, Protocol, read};
-use super::{Address, Asset, Authorization, Facilitator, Key, Network, Settlement, Verdict, Word};
+use super::{Address, Asset, Authorization, Bytes32, Facilitator, Key, Network, Settlement, Verdict};
 
 type Balances = HashMap<Address, u64>;
-type Authorizations = HashMap<(Address, Word), Spent>;
+type Authorizations = HashMap<(Address, Bytes32), Spent>;
 
 /// Balances in memory.
 #[derive(Debug, Default)]
@@ -40,7 +40,7 @@ impl Wallets for Memory {
         Ok(self.of(wallet))
     }
 
-    async fn spent(&self, wallet: Address, nonce: Word) -> Result<Option<Spent>, WalletsError> {
+    async fn spent(&self, wallet: Address, nonce: Bytes32) -> Result<Option<Spent>, WalletsError> {
         Ok(self.0.lock().1.get(&(wallet, nonce)).copied())
     }
 
@@ -61,7 +61,7 @@ impl Wallets for Memory {
         Ok(Moved::Done)
     }
 
-    async fn cancel(&self, wallet: Address, nonce: Word, _at: Timestamp) -> Result<bool, WalletsError> {
+    async fn cancel(&self, wallet: Address, nonce: Bytes32, _at: Timestamp) -> Result<bool, WalletsError> {
         let spent = &mut self.0.lock().1;
         let is_new = !spent.contains_key(&(wallet, nonce));
         spent.entry((wallet, nonce)).or_insert(Spent::Cancelled);
@@ -109,7 +109,7 @@ impl Buyer {
                 value: amount,
                 valid_after: now - 1,
                 valid_before: now + 300,
-                nonce: Word([nonce; 32]),
+                nonce: Bytes32([nonce; 32]),
             },
             key,
             accepted: offer(amount).v2(&asset),

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::wire::Protocol;
-use super::{Address, Asset, Word};
+use super::{Address, Asset, Bytes32};
 
 /// Reasons that end with one of these words are given before anything is sent to the chain.
 const BEFORE_BROADCAST: [&str; 21] = [
@@ -83,7 +83,7 @@ pub struct Expected {
     /// Amount in the smallest units of the asset.
     pub amount: u64,
     /// Nonce of the authorization.
-    pub nonce: Word,
+    pub nonce: Bytes32,
     /// Second before which it can be made.
     pub valid_before: u64,
 }
@@ -101,7 +101,7 @@ pub enum Verdict {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Settlement {
     /// The transfer was made.
-    Done(Word),
+    Done(Bytes32),
     /// The transfer was refused before anything was sent. It proves that for this attempt only.
     Refused(String),
     /// The request did not leave: nothing was sent.
@@ -127,7 +127,7 @@ pub struct Doubt {
     /// Reason, for the row.
     pub reason: String,
     /// Transaction that was named.
-    pub transaction: Option<Word>,
+    pub transaction: Option<Bytes32>,
     /// True if the answer contradicts the payment, so that a person should look.
     pub is_alarming: bool,
 }
@@ -219,7 +219,7 @@ pub struct SettleAnswer {
 /// Decides what an answer of `/settle` proves.
 pub fn judge(answer: &SettleAnswer, protocol: Protocol, expected: &Expected, asset: &Asset) -> Settlement {
     let named = answer.transaction.as_deref().filter(|text| !text.is_empty());
-    let transaction = named.and_then(|text| text.parse::<Word>().ok());
+    let transaction = named.and_then(|text| text.parse::<Bytes32>().ok());
     let doubt = |reason: &str, is_alarming| {
         Settlement::Unknown(Doubt {
             reason: shortened(reason),

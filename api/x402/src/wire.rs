@@ -6,7 +6,7 @@ use data_encoding::BASE64;
 use serde_json::{Map, Value, json};
 
 use super::check::{Malformed, Reason};
-use super::signature::NoSignature;
+use super::signature::SignatureError;
 use super::{Address, Asset, Authorization, Signature};
 
 /// Most bytes of a header that carries a payment.
@@ -76,32 +76,32 @@ pub struct Payment {
 
 /// Reason for which a message is not a payment to us.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Unfit {
+pub enum PaymentMismatch {
     /// The form is wrong: 400.
     Malformed(Malformed),
     /// The form is right, and it does not pay us: 402.
     Refused(Reason),
 }
 
-impl From<Reason> for Unfit {
+impl From<Reason> for PaymentMismatch {
     fn from(reason: Reason) -> Self {
         Self::Refused(reason)
     }
 }
 
-fn malformed(field: &'static str, problem: &'static str) -> Unfit {
-    Unfit::Malformed(Malformed { field, problem })
+fn malformed(field: &'static str, problem: &'static str) -> PaymentMismatch {
+    PaymentMismatch::Malformed(Malformed { field, problem })
 }
 
 /// Decodes the header of a payment. Checks form, scheme, network, asset and recipient.
 ///
 /// # Errors
-/// [`Unfit`], by the first rule that the payment breaks.
-pub fn read_header(protocol: Protocol, header: &str, asset: &Asset) -> Result<Payment, Unfit> {
+/// [`PaymentMismatch`], by the first rule that the payment breaks.
+pub fn read_header(protocol: Protocol, header: &str, asset: &Asset) -> Result<Payment, PaymentMismatch> {
     read(protocol, decoded(header)?, asset)
 }
 
-fn decoded(header: &str) -> Result<Value, Unfit> {
+fn decoded(header: &str) -> Result<Value, PaymentMismatch> {
     if header.len() > MAX_HEADER {
         return Err(malformed("header", "must have at most 16 KiB"));
     }
@@ -123,8 +123,8 @@ pub struct Authorized {
 /// Decodes the header of a payment of any version, and reads its authorization only.
 ///
 /// # Errors
-/// [`Unfit::Malformed`], or the reason of a number in the authorization that is too large.
-pub fn authorized(header: &str) -> Result<Authorized, Unfit> {
+/// [`PaymentMismatch::Malformed`], or the reason of a number in the authorization that is too large.
+pub fn authorized(header: &str) -> Result<Authorized, PaymentMismatch> {
     let message = decoded(header)?;
     let members = members(&message)?;
     let (authorization, late) = authorization(object(object(members, "payload")?, "authorization")?)?;
@@ -138,7 +138,7 @@ pub fn authorized(header: &str) -> Result<Authorized, Unfit> {
     })
 }
 
-fn members(message: &Value) -> Result<&Map<String, Value>, Unfit> {
+fn members(message: &Value) -> Result<&Map<String, Value>, PaymentMismatch> {
     message
         .as_object()
         .ok_or_else(|| malformed("payment", "must be an object"))
@@ -147,8 +147,8 @@ fn members(message: &Value) -> Result<&Map<String, Value>, Unfit> {
 /// Reads the message of a payment, as [`read_header`] does after decoding.
 ///
 /// # Errors
-/// [`Unfit`].
-pub fn read(protocol: Protocol, message: Value, asset: &Asset) -> Result<Payment, Unfit> {
+/// [`PaymentMismatch`].
+pub fn read(protocol: Protocol, message: Value, asset: &Asset) -> Result<Payment, PaymentMismatch> {
     let members = members(&message)?;
     // `2.0` is another spelling that readers disagree on, so only the integer passes.
     let version = members.get("x402Version").and_then(Value::as_u64);
@@ -193,9 +193,9 @@ pub fn read(protocol: Protocol, message: Value, asset: &Asset) -> Result<Payment
     }
     let signature = match Signature::read(signature) {
         Ok(signature) => signature,
-        Err(NoSignature::NotHex) => return Err(malformed("signature", "must be `0x` and hexadecimal digits")),
-        Err(NoSignature::Contract) => return Err(Reason::UnsupportedSignature.into()),
-        Err(NoSignature::Invalid) => return Err(Reason::Signature.into()),
+        Err(SignatureError::NotHex) => return Err(malformed("signature", "must be `0x` and hexadecimal digits")),
+        Err(SignatureError::Contract) => return Err(Reason::UnsupportedSignature.into()),
+        Err(SignatureError::Invalid) => return Err(Reason::Signature.into()),
     };
     Ok(Payment {
         protocol,
@@ -207,7 +207,7 @@ pub fn read(protocol: Protocol, message: Value, asset: &Asset) -> Result<Payment
 }
 
 /// Checks by meaning the rest of the terms that a message of version 2 repeats.
-fn accepts(accepted: &Map<String, Value>, asset: &Asset) -> Result<(), Unfit> {
+fn accepts(accepted: &Map<String, Value>, asset: &Asset) -> Result<(), PaymentMismatch> {
     if address(accepted, "asset")? != asset.address {
         return Err(Reason::Asset.into());
     }
@@ -228,7 +228,7 @@ fn accepts(accepted: &Map<String, Value>, asset: &Asset) -> Result<(), Unfit> {
 }
 
 /// Reads an authorization. A number that is too large to be right is kept as its reason.
-fn authorization(fields: &Map<String, Value>) -> Result<(Authorization, Option<Reason>), Unfit> {
+fn authorization(fields: &Map<String, Value>) -> Result<(Authorization, Option<Reason>), PaymentMismatch> {
     let nonce = text(fields, "nonce")?.parse();
     let nonce = nonce.map_err(|_error| malformed("nonce", "must be `0x` and 64 hexadecimal digits"))?;
     let value = number(fields, "value")?;
@@ -252,23 +252,23 @@ fn authorization(fields: &Map<String, Value>) -> Result<(Authorization, Option<R
     Ok((authorization, late))
 }
 
-fn object<'m>(members: &'m Map<String, Value>, name: &'static str) -> Result<&'m Map<String, Value>, Unfit> {
+fn object<'m>(members: &'m Map<String, Value>, name: &'static str) -> Result<&'m Map<String, Value>, PaymentMismatch> {
     let value = members.get(name).and_then(Value::as_object);
     value.ok_or_else(|| malformed(name, "must be an object"))
 }
 
-fn text<'m>(members: &'m Map<String, Value>, name: &'static str) -> Result<&'m str, Unfit> {
+fn text<'m>(members: &'m Map<String, Value>, name: &'static str) -> Result<&'m str, PaymentMismatch> {
     let value = members.get(name).and_then(Value::as_str);
     value.ok_or_else(|| malformed(name, "must be text"))
 }
 
-fn address(members: &Map<String, Value>, name: &'static str) -> Result<Address, Unfit> {
+fn address(members: &Map<String, Value>, name: &'static str) -> Result<Address, PaymentMismatch> {
     let address = text(members, name)?.parse();
     address.map_err(|_error| malformed(name, "must be `0x` and 40 hexadecimal digits"))
 }
 
 /// Reads a number as the protocol spells it: decimal digits as text. `None` if it has too many.
-fn number(members: &Map<String, Value>, name: &'static str) -> Result<Option<u64>, Unfit> {
+fn number(members: &Map<String, Value>, name: &'static str) -> Result<Option<u64>, PaymentMismatch> {
     let text = text(members, name)?;
     let is_plain =
         !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));

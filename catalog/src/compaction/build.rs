@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 use types::{fault, mutate};
 
 use super::input::InputBatches;
-use super::{Compacted, Compaction};
+use super::{Compacted, DueCompaction};
 use crate::log::Rewrite;
 use crate::part::{self, HIDDEN, PartInfo, Selected};
 use crate::{Error, commit};
@@ -26,7 +26,7 @@ use crate::{Error, commit};
 /// Number of batches that are read ahead of the writer.
 const BATCHES_AHEAD: usize = 2;
 
-impl Compaction {
+impl DueCompaction {
     /// Builds the part and puts it as a file that no commit names yet. Waits until no other part is being built in this
     /// process. Dropping the future ends the work.
     ///

@@ -5,7 +5,7 @@
 use types::{Proof, Timestamp, Version};
 
 use super::{CHECKSUM_PLACEHOLDER, Commit, added, lines, remove};
-use crate::action::{Action, CommitInfo, Compaction, FORMAT, Stats};
+use crate::action::{Action, CommitInfo, CompactedVersions, FORMAT, Stats};
 use crate::part::{self, PartInfo};
 
 /// A part that replaces others.
@@ -51,7 +51,7 @@ pub(crate) fn compacted(
         operation_parameters: parameters.map(|(key, value)| (key.to_owned(), value)).into(),
         engine_info: "sluice".to_owned(),
         sluice: None,
-        compaction: Some(Compaction {
+        compaction: Some(CompactedVersions {
             format: FORMAT,
             first_version: rewrite.first,
             last_version: rewrite.last,

@@ -26,11 +26,11 @@ const PIECE_BYTES: u64 = 8 << 20;
 /// Proofs by the SHA-256 of their part.
 #[derive(Debug, Default)]
 pub(crate) struct Proofs {
-    kept: Mutex<Kept>,
+    kept: Mutex<CachedProofs>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct CachedProofs {
     proofs: HashMap<[u8; 32], Arc<Proof>>,
     bytes: usize,
 }
@@ -45,14 +45,14 @@ impl Proofs {
         let mut kept = self.lock();
         let size = proof.memory();
         if kept.bytes + size > CACHE_BYTES {
-            *kept = Kept::default();
+            *kept = CachedProofs::default();
         }
         if kept.proofs.insert(part.sha256, Arc::clone(proof)).is_none() {
             kept.bytes += size;
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, CachedProofs> {
         self.kept.lock()
     }
 }

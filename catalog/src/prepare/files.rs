@@ -1,12 +1,12 @@
 //! An upload before its commit: its rows as parts, in files of this process, written while nobody waits.
 //!
 //! Invariants:
-//! - No two rows of [`Files`] are equal; none was in the table at the version that they were checked up to.
+//! - No two rows of [`UploadedRows`] are equal; none was in the table at the version that they were checked up to.
 //! - What only the commit knows, the version and the root before it, costs nothing that grows with the rows to put in:
 //!   the version is a few bytes in each file (`file`), the root is hashed as a suffix ([`proof::Suffix`]).
 //! - Memory is bounded whatever the number of rows: keys beyond some millions are on disk (`runs`), rows leave memory
 //!   by the row group.
-//! - The files are in a folder that is removed when [`Files`] is dropped, and whatever a crash left is removed when the
+//! - The files are in a folder that is removed when [`UploadedRows`] is dropped, and whatever a crash left is removed when the
 //!   catalog is opened.
 
 use std::fs;
@@ -25,7 +25,7 @@ use types::{AgentId, Batch, Contract, ContributionId, RecordKey, Version, fault,
 use super::file::{Common, Written};
 use super::runs::Runs;
 use super::writing::Writing;
-use super::{Body, Content, Late, NewPart, Prepared, VersionParts};
+use super::{Body, Content, LateDuplicates, NewPart, Prepared, VersionParts};
 use crate::blocking::in_place;
 use crate::disk::{Reserve, no_room};
 use crate::keys::KeyIndex;
@@ -161,7 +161,7 @@ impl Stager {
         Ok(Prepared {
             contribution: rows.common.contribution,
             agent: rows.common.agent,
-            body: Body::Files(Box::new(Files {
+            body: Body::Files(Box::new(UploadedRows {
                 rows,
                 keys: self.keys,
                 left_out: KeySet::default(),
@@ -173,7 +173,7 @@ impl Stager {
 
 /// The rows of an upload, in files.
 #[derive(Debug)]
-pub(crate) struct Files {
+pub(crate) struct UploadedRows {
     rows: Rows,
     keys: Runs,
     /// Keys whose rows the table got from others meanwhile.
@@ -182,7 +182,7 @@ pub(crate) struct Files {
     checked: Version,
 }
 
-impl Files {
+impl UploadedRows {
     pub(super) const fn contract(&self) -> &Arc<Contract> {
         &self.rows.contract
     }
@@ -211,7 +211,7 @@ impl Files {
             parts: self.parts().collect(),
             rows: self.rows.count,
             root: self.rows.suffix.after(&base.root),
-            late: Late::Count(self.left_out.len() as u64),
+            late: LateDuplicates::Count(self.left_out.len() as u64),
         }
     }
 

@@ -10,7 +10,7 @@ use types::{AgentId, Batch, ContributionId, Version, mutate};
 
 #[cfg(feature = "faults")]
 use super::{Body, Prepared};
-use super::{Content, Late, NewPart, VersionParts};
+use super::{Content, LateDuplicates, NewPart, VersionParts};
 use crate::blocking::blocking;
 use crate::keys::KeyIndex;
 use crate::part::{self, PartInfo};
@@ -105,7 +105,7 @@ pub(super) fn version_of(
         parts,
         rows: rows.len() as u64,
         root: root(base, rows),
-        late: Late::Rows(late),
+        late: LateDuplicates::Rows(late),
     })
 }
 

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use types::{AgentId, Batch, Classify as _, ContributionId, Retry, Timestamp, Version};
 
 use super::fixture::{World, merged, numbered};
-use crate::prepare::{Body, Content, Files};
-use crate::{Catalog, Columns, CommitOutcome, Error, Late, Policy, Prepared, Reserve, Stager, Table};
+use crate::prepare::{Body, Content, UploadedRows};
+use crate::{Catalog, Columns, CommitOutcome, Error, LateDuplicates, Policy, Prepared, Reserve, Stager, Table};
 
 fn contribution(number: i64) -> ContributionId {
     ContributionId::new(Timestamp::from_micros(number))
@@ -30,14 +30,14 @@ async fn stage(world: &World, table: &Table, id: ContributionId, records: &[Valu
 
 async fn merge(table: &mut Table, staged: &mut Prepared) -> CommitOutcome {
     let at = Timestamp::from_micros(1_700_000_000_123_456);
-    let notes = |late: &Late| match late {
-        Late::Count(late) => json!({ "late": late }),
-        Late::Rows(_) => panic!("the rows of an upload are not named"),
+    let notes = |late: &LateDuplicates| match late {
+        LateDuplicates::Count(late) => json!({ "late": late }),
+        LateDuplicates::Rows(_) => panic!("the rows of an upload are not named"),
     };
     table.commit(staged, at, notes).await.unwrap()
 }
 
-fn files(staged: &mut Prepared) -> &mut Files {
+fn files(staged: &mut Prepared) -> &mut UploadedRows {
     match &mut staged.body {
         Body::Files(files) => files,
         Body::Memory(_) => panic!("an upload is in files"),
@@ -133,7 +133,7 @@ async fn an_upload_whose_rows_others_brought_becomes_nothing() {
     world.merge(&mut table, &numbered(0..10)).await;
     assert_eq!(
         merge(&mut table, &mut staged).await,
-        CommitOutcome::NothingNew(Late::Count(10))
+        CommitOutcome::NothingNew(LateDuplicates::Count(10))
     );
     world.sound(1).await;
 }

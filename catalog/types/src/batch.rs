@@ -18,7 +18,7 @@ use arrow::record_batch::RecordBatch;
 use serde_json::Value;
 
 use self::decode::Decoder;
-pub use self::lines::Lines;
+pub use self::lines::LineDecoder;
 use crate::key::KeyHasher;
 use crate::{Contract, RecordKey};
 

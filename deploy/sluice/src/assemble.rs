@@ -32,7 +32,7 @@ use api::{App, Apps, Process};
 use axum::Router;
 use catalog::storage::DurableStore;
 use catalog::{Catalog, PartCache, Reserve};
-use eventlog::{EventLog, Lasting};
+use eventlog::{EventLog, ReopeningLog};
 use futures_util::FutureExt;
 use operators::knowledge::Embedder;
 use operators::screen::LocalScreener;
@@ -60,7 +60,7 @@ use crate::isolation;
 use crate::judges;
 use crate::lock::DirectoryLock;
 use crate::mailer::{mailer, note_if_nobody_is_told};
-use crate::objects::{self, Objects};
+use crate::objects::{self, TableStores};
 use crate::payments;
 use crate::roles::Role;
 use crate::sandbox::{Files, Sandbox};
@@ -182,7 +182,7 @@ pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
 
     let clock = clock(config);
     let propagator = telemetry::propagator(&config.telemetry);
-    let log = instrumented::Log::new(open_log(config, &layout, &mut tasks).await?);
+    let log = instrumented::MeteredLog::new(open_log(config, &layout, &mut tasks).await?);
     tasks.spawn("lags", |stop| log.clone().watch(stop).map(anyhow::Ok));
     let log: Arc<dyn EventLog> = Arc::new(log);
     let objects = objects::open(config, &layout).await?;
@@ -274,7 +274,7 @@ struct InterfaceDependencies<'a> {
     layout: &'a Layout,
     store: Store,
     log: Arc<dyn EventLog>,
-    objects: Objects,
+    objects: TableStores,
     catalog: Catalog,
     clock: Arc<dyn Clock>,
     propagator: Arc<dyn Propagator>,
@@ -424,7 +424,7 @@ async fn open_kafka(_config: &Config, _tasks: &mut Tasks) -> anyhow::Result<Arc<
 async fn open_embedded(config: &Config, layout: &Layout) -> anyhow::Result<Arc<dyn EventLog>> {
     // Opening reads the files of the log, which waits for the disk.
     let (path, options) = (layout.log(), config.log.options());
-    let opened = tokio::task::spawn_blocking(move || Lasting::open(path, options)).await?;
+    let opened = tokio::task::spawn_blocking(move || ReopeningLog::open(path, options)).await?;
     let log = opened.with_context(|| format!("the event log `{}` cannot be opened", layout.log().display()))?;
     Ok(Arc::new(log))
 }
@@ -461,7 +461,7 @@ async fn open_catalog(
 ) -> anyhow::Result<Catalog> {
     let (shown, clock) = (objects.to_string(), Arc::clone(clock));
     let opened = tokio::task::spawn_blocking(move || {
-        let measured = instrumented::Objects::new(objects);
+        let measured = instrumented::MeteredObjects::new(objects);
         Catalog::open(Arc::new(measured), index, clock)
     });
     opened

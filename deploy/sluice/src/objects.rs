@@ -19,7 +19,7 @@ use crate::config::{Backend, Config};
 
 /// The store of the tables, with the services that only a bucket has.
 #[derive(Clone, Debug)]
-pub struct Objects {
+pub struct TableStores {
     /// The store that the catalog reads and writes.
     pub store: Arc<dyn DurableStore>,
     /// The signer of addresses of parts. `None` if the service itself sends parts.
@@ -29,14 +29,14 @@ pub struct Objects {
 }
 
 /// Opens the store of the tables for reading and writing.
-pub async fn open(config: &Config, layout: &Layout) -> anyhow::Result<Objects> {
+pub async fn open(config: &Config, layout: &Layout) -> anyhow::Result<TableStores> {
     match config.objects.backend {
         Backend::Local => {
             let tables = layout.tables();
             // Opening waits for the disk.
             let opened = tokio::task::spawn_blocking(move || DurableLocal::open(&tables)).await?;
             let store = opened.with_context(|| cannot_open(&layout.tables()))?;
-            Ok(Objects {
+            Ok(TableStores {
                 store: Arc::new(store),
                 direct: None,
                 uploads: None,
@@ -93,7 +93,7 @@ mod bucket {
     use types::DatasetId;
     use uploads::BucketUploads;
 
-    use super::Objects;
+    use super::TableStores;
     use crate::config::Config;
 
     /// Signs addresses of parts in a bucket.
@@ -106,9 +106,9 @@ mod bucket {
         }
     }
 
-    pub(super) async fn open(config: &Config) -> anyhow::Result<Objects> {
+    pub(super) async fn open(config: &Config) -> anyhow::Result<TableStores> {
         let store = S3::open(&config.objects.bucket()).await?;
-        Ok(Objects {
+        Ok(TableStores {
             direct: Some(Arc::new(Signed(store.presigner().clone()))),
             uploads: Some(Arc::new(BucketUploads::new(store.clone()))),
             store: Arc::new(store),
@@ -127,14 +127,14 @@ mod bucket {
     use anyhow::{Result, bail};
     use object_store::ObjectStore;
 
-    use super::Objects;
+    use super::TableStores;
     use crate::config::Config;
 
     const MISSING: &str =
         "`objects.backend` is `s3`, and this program was built without it: build with `--features s3`";
 
     #[expect(clippy::unused_async, reason = "with the feature it waits for the store")]
-    pub(super) async fn open(_: &Config) -> Result<Objects> {
+    pub(super) async fn open(_: &Config) -> Result<TableStores> {
         bail!(MISSING)
     }
 

@@ -18,7 +18,7 @@ use outbound::{Client, Options, Ports};
 use store::Store;
 use types::Clock;
 use x402::builtin::BuiltIn;
-use x402::chain::{Chain, Node};
+use x402::chain::{ChainClient, Node};
 use x402::remote::Remote;
 use x402::wire::Protocol;
 use x402::{Address, Asset, Facilitator, Key, Network};
@@ -118,7 +118,7 @@ pub(crate) async fn plane(
     let facilitator = Remote::new(Arc::clone(&client), &config.pay.facilitator, asset.clone());
     // Asked at the start: a challenge must not offer a version that the facilitator would then refuse.
     let has_v1 = settles(&facilitator, &asset).await?;
-    let chain: Option<Arc<dyn Chain>> = if config.pay.rpc_url.is_empty() {
+    let chain: Option<Arc<dyn ChainClient>> = if config.pay.rpc_url.is_empty() {
         tracing::warn!(
             "`pay.rpc_url` is not set: a payment whose settlement is not known stays so until an administrator decides"
         );
@@ -155,13 +155,13 @@ pub(crate) async fn treasury_on_chain(
     layout: &Layout,
     store: &Store,
     clock: &Arc<dyn Clock>,
-) -> anyhow::Result<Option<(Arc<dyn Chain>, Address)>> {
+) -> anyhow::Result<Option<(Arc<dyn ChainClient>, Address)>> {
     if is_built_in(config) {
         let Some(secret) = store.known_secret(TREASURY).await? else {
             return Ok(None);
         };
         let key = Key::from_bytes(&secret).context("the stored key of the treasury is no key")?;
-        let chain: Arc<dyn Chain> = Arc::new(ledger(config, store, clock, &key)?);
+        let chain: Arc<dyn ChainClient> = Arc::new(ledger(config, store, clock, &key)?);
         return Ok(Some((chain, key.address())));
     }
     let file = layout.treasury();
@@ -174,7 +174,7 @@ pub(crate) async fn treasury_on_chain(
         config.pay.rpc_url.clone(),
         asset(config, address)?,
     );
-    let chain: Arc<dyn Chain> = Arc::new(node);
+    let chain: Arc<dyn ChainClient> = Arc::new(node);
     Ok(Some((chain, address)))
 }
 
@@ -230,7 +230,7 @@ fn treasury(config: &Config, file: &Path) -> anyhow::Result<(Address, Option<Key
     let pay_to = &config.pay.receiver;
     let key = match std::fs::read_to_string(file) {
         Ok(text) => {
-            let word: x402::Word = text
+            let word: x402::Bytes32 = text
                 .trim()
                 .parse()
                 .with_context(|| format!("the key in `{}`", file.display()))?;
@@ -267,7 +267,7 @@ fn new_key(file: &Path) -> anyhow::Result<Key> {
     // read the key. `create_new` never replaces a key that has money.
     let written = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
     let written = written.and_then(|mut opened| {
-        writeln!(opened, "{}", x402::Word(bytes))?;
+        writeln!(opened, "{}", x402::Bytes32(bytes))?;
         // Synced before anybody is told the address, since money at the address of a lost key is lost.
         opened.sync_all()
     });

@@ -50,7 +50,7 @@ const REFUSED: [(&[u8], &str); 3] = [
 pub async fn run(arguments: Push) -> anyhow::Result<ExitCode> {
     let client = arguments.remote.client()?;
     let folder = state_folder(&arguments)?;
-    let place = Place::of(&arguments, &folder)?;
+    let place = PushFiles::of(&arguments, &folder)?;
     place.tidy()?;
     let prepared = prepare(&client, &arguments, &place).await?;
     // From here on Ctrl-C drops the push, whose state file has every part that was acknowledged.
@@ -282,14 +282,14 @@ fn state_folder(arguments: &Push) -> anyhow::Result<PathBuf> {
 
 /// Paths of the files of one push.
 #[derive(Debug)]
-struct Place {
+struct PushFiles {
     /// The state file.
     state: PathBuf,
     /// The converted file.
     made: PathBuf,
 }
 
-impl Place {
+impl PushFiles {
     /// Returns the paths of a push. The state file is the same for the same path, project and service, so a push of a
     /// changed file finds what became of the earlier one. The converted file is also named by size, time of change and
     /// options, which decide its bytes.
@@ -342,7 +342,7 @@ struct Prepared {
 }
 
 /// Converts or compresses the file if needed, unless an earlier push has done so.
-async fn prepare(client: &Client, arguments: &Push, place: &Place) -> anyhow::Result<Prepared> {
+async fn prepare(client: &Client, arguments: &Push, place: &PushFiles) -> anyhow::Result<Prepared> {
     let file = arguments.file.clone();
     let named = || format!("`{}`", file.display());
     let begin = begin(&file)?;

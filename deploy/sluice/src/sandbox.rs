@@ -95,7 +95,7 @@ impl api::state::sandbox::Sandbox for Sandbox {
         let proofs = timeout_at(until, snapshot.proofs(&parts)).await;
         let proofs = proofs.map_err(|_late| unavailable("the hashes of the parts were not read in time"))?;
         let proofs = proofs.map_err(|error| not_ready(&error))?;
-        let part = |((part, path), proof): ((&catalog::PartInfo, PathBuf), Arc<Proof>)| sql::Part {
+        let part = |((part, path), proof): ((&catalog::PartInfo, PathBuf), Arc<Proof>)| sql::SandboxPart {
             path,
             rows: part.rows,
             proof,

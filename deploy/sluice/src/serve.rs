@@ -31,7 +31,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
-use self::connections::{ActiveRequest, Connections, PeerState, Place, Share};
+use self::connections::{ActiveRequest, ConnectionSlot, Connections, PeerState, Share};
 use self::write_timeout::WriteTimeout;
 use crate::config;
 use crate::open_files;
@@ -101,7 +101,7 @@ pub async fn serve(listener: TcpListener, router: Router, config: config::Server
 }
 
 /// Drives a connection to its end, or until it has to give its place up.
-async fn attend(connection: impl Future<Output = hyper::Result<()>>, place: Place, patience: Duration) {
+async fn attend(connection: impl Future<Output = hyper::Result<()>>, place: ConnectionSlot, patience: Duration) {
     let peer = Arc::clone(place.peer());
     let silent = async {
         tokio::time::sleep(patience).await;

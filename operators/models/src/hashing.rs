@@ -41,7 +41,7 @@ pub struct HashingEmbedder;
 impl HashingEmbedder {
     /// Returns the vector of a document.
     pub fn document(title: &str, body: &str) -> Vector {
-        let mut features = Features::default();
+        let mut features = HashedFeatures::default();
         features.read(title, TITLE);
         features.read(body, 1);
         features.vector(title, &|_| 1.0)
@@ -49,7 +49,7 @@ impl HashingEmbedder {
 
     /// Returns the vector of a query. `idf` weighs each word and pair of syllables by how rare it is.
     pub fn query(text: &str, idf: &dyn Fn(&str) -> f32) -> Vector {
-        let mut features = Features::default();
+        let mut features = HashedFeatures::default();
         features.read(text, 1);
         features.vector(text, idf)
     }
@@ -84,9 +84,9 @@ struct Feature {
 
 /// The features of a text by name. The first letter of a name is the class.
 #[derive(Debug, Default)]
-struct Features(HashMap<String, Feature>);
+struct HashedFeatures(HashMap<String, Feature>);
 
-impl Features {
+impl HashedFeatures {
     fn add(&mut self, name: String, weight: f32, times: u32, words: [Option<&str>; 2]) {
         let feature = self.0.entry(name).or_insert_with(|| Feature {
             count: 0,
@@ -185,7 +185,7 @@ fn grams(vector: &mut [f32], word: &str, weight: f32) {
 
 /// Turns the tokens of a text into features.
 struct Reader<'a> {
-    features: &'a mut Features,
+    features: &'a mut HashedFeatures,
     times: u32,
     /// The word at the present position, replaced by its stem.
     word: Option<String>,

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use types::batch::Lines;
+use types::batch::LineDecoder;
 use types::{Batch, Contract};
 
 use crate::DecodeError;
@@ -65,7 +65,7 @@ impl Records {
     pub fn decode(&self, contract: &Arc<Contract>) -> Result<Batch, DecodeError> {
         let read: Result<ReadTexts<'_>, _> = serde_json::from_slice(&self.0);
         let texts = read.map_err(DecodeError::Malformed)?.records;
-        let mut records = Lines::new(contract, texts.len(), self.0.len());
+        let mut records = LineDecoder::new(contract, texts.len(), self.0.len());
         // One malformed record makes the whole message unreadable: the API has checked the body as
         // strictly before, so what fails here was damaged on the way.
         for text in texts {

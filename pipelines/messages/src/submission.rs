@@ -62,7 +62,7 @@ pub enum Source {
 /// The line of a [`Submission`].
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Head<C, U> {
+struct SubmissionHead<C, U> {
     format: u32,
     contribution: ContributionId,
     generation: u32,
@@ -86,7 +86,7 @@ struct Head<C, U> {
     on_refused: Option<OnRefused>,
 }
 
-/// The members of [`Head`].
+/// The members of [`SubmissionHead`].
 const MEMBERS: [&str; 13] = [
     "format",
     "contribution",
@@ -118,7 +118,7 @@ impl Submission {
             Source::Inline(records) => (records, None),
             Source::Upload(layout) => (&Records::NONE, Some(layout)),
         };
-        let head = Head {
+        let head = SubmissionHead {
             format: self.format,
             contribution: self.contribution,
             generation: self.generation,
@@ -147,7 +147,8 @@ impl Submission {
     /// Reads a message that [`Self::record`] wrote.
     pub fn decode(value: &[u8]) -> Result<Self, DecodeError> {
         let (line, block) = split(value);
-        let head: Head<Contract, UploadLayout> = read(line, SUBMISSION_FORMAT, |head: &Head<_, _>| head.format)?;
+        let head: SubmissionHead<Contract, UploadLayout> =
+            read(line, SUBMISSION_FORMAT, |head: &SubmissionHead<_, _>| head.format)?;
         let on_refused = if head.format == FORMAT {
             // Format 1 is older than the policy, so its writers expect a rejection.
             OnRefused::Reject

@@ -44,7 +44,7 @@ pub struct UnitSubmission {
 /// The first line of a [`UnitSubmission`].
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Head {
+struct UnitHead {
     format: u32,
     unit: UnitId,
     chain: UnitId,
@@ -64,7 +64,7 @@ impl UnitSubmission {
     /// Encodes the submission as a record.
     pub fn record(&self) -> Result<Record, serde_json::Error> {
         let text = serde_json::to_vec(&self.text)?;
-        let head = Head {
+        let head = UnitHead {
             format: self.format,
             unit: self.unit,
             chain: self.chain,
@@ -90,7 +90,7 @@ impl UnitSubmission {
     /// Decodes the value of a record that [`Self::record`] returned.
     pub fn decode(value: &[u8]) -> Result<Self, DecodeError> {
         let (head, block) = split(value);
-        let head: Head = read(head, FORMAT, |head: &Head| head.format)?;
+        let head: UnitHead = read(head, FORMAT, |head: &UnitHead| head.format)?;
         // The head has only ids and times, so a dead letter or a span never shows text that nobody has
         // reviewed.
         let text = decompress(block, head.bytes)?;

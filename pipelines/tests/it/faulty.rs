@@ -153,9 +153,9 @@ impl EventLog for Faulty {
         self.log.append(topic, records).await
     }
 
-    async fn append_kept(&self, topic: &str, records: Vec<Record>) -> Result<Vec<Position>, Error> {
+    async fn append_recoverable(&self, topic: &str, records: Vec<Record>) -> Result<Vec<Position>, Error> {
         self.look(topic, &records)?;
-        self.log.append_kept(topic, records).await
+        self.log.append_recoverable(topic, records).await
     }
 
     async fn subscribe(&self, topic: &str, group: &str) -> Result<Box<dyn Subscription>, Error> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use catalog::storage::DurableLocal;
 use catalog::{Catalog, Columns, platform};
-use eventlog::{Embedded, EventLog, Options, Record, Subscription};
+use eventlog::{Embedded, EmbeddedOptions, EventLog, Record, Subscription};
 use futures_util::TryStreamExt as _;
 use messages::{DEAD_LETTERS, DeadLetter, FORMAT, KNOWLEDGE, OUTCOMES, UnitOutcome, UnitSubmission, UnitText};
 use operators::knowledge::{EmbeddedText, Embedder, Near, Scored, Scorer, Vector};
@@ -127,7 +127,7 @@ pub(crate) struct World {
 impl World {
     pub(crate) async fn new() -> Self {
         let dir = TempDir::new().unwrap();
-        let options = Options {
+        let options = EmbeddedOptions {
             partitions: 1,
             retain: 1_000,
         };

@@ -9,7 +9,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use catalog::storage::DurableLocal;
 use catalog::{Catalog, Reserve};
-use eventlog::{Delivered, Embedded, EventLog, Options, Record, Subscription};
+use eventlog::{Delivered, Embedded, EmbeddedOptions, EventLog, Record, Subscription};
 use operators::screen::{Cause, Opinion, Screener, Unavailable};
 use pipelines::isolation::Isolation;
 use pipelines::message::{
@@ -32,7 +32,7 @@ use crate::trials::Trials;
 
 /// One partition, so that every dataset shares it.
 fn open(dir: &TempDir, name: &str) -> Arc<Faulty> {
-    let options = Options {
+    let options = EmbeddedOptions {
         partitions: 1,
         retain: 1_000,
     };

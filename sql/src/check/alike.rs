@@ -110,7 +110,7 @@ type Table = (Option<Ident>, Vec<String>);
 
 /// Tables of a FROM clause: their names and columns, and the columns that USING merges.
 #[derive(Default)]
-struct Sources {
+struct NamedSources {
     tables: Vec<Table>,
     merged: HashSet<String>,
 }
@@ -143,7 +143,7 @@ impl Separator {
     }
 
     fn select(&mut self, select: &mut Select, outermost: bool) -> Columns {
-        let mut sources = Some(Sources::default());
+        let mut sources = Some(NamedSources::default());
         for from in &mut select.from {
             self.joined(from, &mut sources);
         }
@@ -201,7 +201,7 @@ impl Separator {
         })
     }
 
-    fn joined(&mut self, table: &mut TableWithJoins, sources: &mut Option<Sources>) {
+    fn joined(&mut self, table: &mut TableWithJoins, sources: &mut Option<NamedSources>) {
         self.table(&mut table.relation, sources);
         for Join {
             relation,
@@ -234,7 +234,7 @@ impl Separator {
         }
     }
 
-    fn table(&mut self, table: &mut TableFactor, sources: &mut Option<Sources>) {
+    fn table(&mut self, table: &mut TableFactor, sources: &mut Option<NamedSources>) {
         let (name, columns) = match table {
             TableFactor::Table { name, alias, .. } => {
                 let ident = single(name).cloned();
@@ -343,7 +343,7 @@ fn unmarked(expr: &Expr) -> String {
 }
 
 /// Returns the columns that an item stands for, each with its table.
-fn expanded(item: &SelectItem, sources: Option<&Sources>) -> Option<Vec<Column>> {
+fn expanded(item: &SelectItem, sources: Option<&NamedSources>) -> Option<Vec<Column>> {
     let of = |(table, columns): &Table| -> Vec<Column> {
         columns.iter().map(|column| (table.clone(), column.clone())).collect()
     };

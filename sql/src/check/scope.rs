@@ -66,7 +66,7 @@ struct Scope {
 }
 
 /// Columns of a FROM clause.
-struct Sources {
+struct ScopeSources {
     layout: Layout,
     /// The columns that USING and NATURAL merge, each as a column of one of its tables.
     merged: HashMap<String, Ident>,
@@ -111,7 +111,7 @@ impl Scope {
         }
     }
 
-    fn select(&mut self, select: &mut Select, of: Use) -> Result<(Sources, Columns), Refusal> {
+    fn select(&mut self, select: &mut Select, of: Use) -> Result<(ScopeSources, Columns), Refusal> {
         let mut sources = self.sources(&mut select.from)?;
         let from = std::mem::take(&mut select.from);
         let found = self.within(select, &sources.merged);
@@ -148,8 +148,8 @@ impl Scope {
         within.refusal.map_or(Ok(()), Err)
     }
 
-    fn sources(&mut self, from: &mut [TableWithJoins]) -> Result<Sources, Refusal> {
-        let mut all = Sources {
+    fn sources(&mut self, from: &mut [TableWithJoins]) -> Result<ScopeSources, Refusal> {
+        let mut all = ScopeSources {
             layout: Some(Vec::new()),
             merged: HashMap::new(),
             reordered: false,
@@ -162,7 +162,7 @@ impl Scope {
     }
 
     /// Returns the columns of a table with its joins.
-    fn joined(&mut self, table: &mut TableWithJoins, all: &mut Sources) -> Result<Layout, Refusal> {
+    fn joined(&mut self, table: &mut TableWithJoins, all: &mut ScopeSources) -> Result<Layout, Refusal> {
         let mut layout = self.table(&mut table.relation, all)?;
         for join in &mut table.joins {
             let right = self.table(&mut join.relation, all)?;
@@ -212,7 +212,7 @@ impl Scope {
         Ok(layout)
     }
 
-    fn table(&mut self, table: &mut TableFactor, all: &mut Sources) -> Result<Layout, Refusal> {
+    fn table(&mut self, table: &mut TableFactor, all: &mut ScopeSources) -> Result<Layout, Refusal> {
         let (alias, name, columns) = match table {
             TableFactor::Table { name, alias, .. } => {
                 let ident = single(name).cloned();

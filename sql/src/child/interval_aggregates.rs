@@ -165,9 +165,9 @@ impl AggregateUDFImpl for Intervals {
                 let problem = "the sum and the mean of different intervals are not supported: select them first";
                 return Err(DataFusionError::Plan(problem.to_owned()));
             }
-            Of::Sum | Of::Mean => Box::new(Sum {
+            Of::Sum | Of::Mean => Box::new(IntervalSum {
                 mean: self.of == Of::Mean,
-                ..Sum::default()
+                ..IntervalSum::default()
             }),
         })
     }
@@ -292,7 +292,7 @@ impl Accumulator for Extreme {
 
 /// The sum or the mean of intervals.
 #[derive(Debug, Default)]
-struct Sum {
+struct IntervalSum {
     mean: bool,
     months: i64,
     days: i64,
@@ -300,7 +300,7 @@ struct Sum {
     count: i64,
 }
 
-impl Sum {
+impl IntervalSum {
     fn add(&mut self, [months, days, micros, count]: [i64; 4]) -> Result<()> {
         let sum = |one: i64, other: i64| one.checked_add(other).ok_or_else(beyond);
         self.months = sum(self.months, months)?;
@@ -311,7 +311,7 @@ impl Sum {
     }
 }
 
-impl Accumulator for Sum {
+impl Accumulator for IntervalSum {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
         let mut given = given(values);
         given.try_for_each(|of| self.add([of.months.into(), of.days.into(), of.micros, 1]))

@@ -80,7 +80,7 @@ fn schema(contract: &Contract) -> SchemaRef {
 pub(super) type Damage = Arc<OnceLock<String>>;
 
 #[derive(Debug)]
-struct Part {
+struct OpenPart {
     file: File,
     rows: u64,
     proof: Arc<Proof>,
@@ -91,7 +91,7 @@ struct Part {
 #[derive(Debug)]
 pub(super) struct Table {
     schema: SchemaRef,
-    parts: Arc<Vec<Part>>,
+    parts: Arc<Vec<OpenPart>>,
     damage: Damage,
 }
 
@@ -104,7 +104,7 @@ impl Table {
         descriptions: &[(u64, Arc<Proof>)],
         damage: &Damage,
     ) -> Self {
-        let part = |(file, (rows, proof)): (File, &(u64, Arc<Proof>))| Part {
+        let part = |(file, (rows, proof)): (File, &(u64, Arc<Proof>))| OpenPart {
             file,
             rows: *rows,
             proof: Arc::clone(proof),
@@ -181,7 +181,7 @@ impl TableProvider for Table {
                 damage: Arc::clone(&self.damage),
             }));
         // The index is the only name of a file.
-        let file = |(index, part): (usize, &Part)| PartitionedFile::new(index.to_string(), part.proof.bytes());
+        let file = |(index, part): (usize, &OpenPart)| PartitionedFile::new(index.to_string(), part.proof.bytes());
         let files = FileGroup::new(self.parts.iter().enumerate().map(file).collect());
         let scan = FileScanConfigBuilder::new(ObjectStoreUrl::parse(STORE)?, Arc::new(source))
             // A file may be split among threads, so several threads may read one part.
@@ -197,7 +197,7 @@ impl TableProvider for Table {
 /// Factory of readers of the parts.
 #[derive(Debug)]
 struct Readers {
-    parts: Arc<Vec<Part>>,
+    parts: Arc<Vec<OpenPart>>,
     damage: Damage,
 }
 
@@ -214,7 +214,7 @@ impl ParquetFileReaderFactory for Readers {
         let Some(index) = index.filter(|index| *index < self.parts.len()) else {
             return exec_err!("there is no part {}", file.path());
         };
-        Ok(Box::new(Reader {
+        Ok(Box::new(PartReader {
             parts: Arc::clone(&self.parts),
             damage: Arc::clone(&self.damage),
             index,
@@ -226,16 +226,16 @@ impl ParquetFileReaderFactory for Readers {
 /// Reader of one part. Reads block the thread: they are answered from the page cache or the disk, and the process has
 /// nothing else to do.
 #[derive(Debug)]
-struct Reader {
-    parts: Arc<Vec<Part>>,
+struct PartReader {
+    parts: Arc<Vec<OpenPart>>,
     damage: Damage,
     index: usize,
     /// All verified bytes of a small part, after the first read.
     whole: Option<Bytes>,
 }
 
-impl Reader {
-    fn part(&self) -> &Part {
+impl PartReader {
+    fn part(&self) -> &OpenPart {
         &self.parts[self.index]
     }
 
@@ -289,7 +289,7 @@ impl Reader {
     }
 }
 
-impl AsyncFileReader for Reader {
+impl AsyncFileReader for PartReader {
     fn get_bytes(&mut self, range: Range<u64>) -> BoxFuture<'_, ParquetResult<Bytes>> {
         async move { Ok(self.read(&[range])?.swap_remove(0)) }.boxed()
     }

@@ -182,7 +182,7 @@ impl Interval {
     /// Reads a text such as `1 day 02:03`, `1-2`, `P1Y2M` or `3 weeks ago`. Returns `None` if it is no interval.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let text = text.trim().to_ascii_lowercase();
-        let mut reader = Reader::default();
+        let mut reader = IntervalReader::default();
         if let Some(rest) = text.strip_prefix('p') {
             reader.designated(rest)?;
         } else {
@@ -234,7 +234,7 @@ impl fmt::Display for Interval {
 
 /// The sum of the parts of a text.
 #[derive(Debug, Default)]
-struct Reader {
+struct IntervalReader {
     months: f64,
     days: f64,
     micros: f64,
@@ -285,7 +285,7 @@ fn number(text: &str) -> Option<(&str, &str)> {
     Some((&text[..end], &text[end..]))
 }
 
-impl Reader {
+impl IntervalReader {
     fn add(&mut self, amount: f64, unit: Unit) {
         self.read = true;
         match unit {

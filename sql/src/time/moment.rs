@@ -45,7 +45,7 @@ pub(crate) struct Moment {
 impl Moment {
     /// Reads a text. The error describes what is wrong with it.
     pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
-        Reader::default().read(text)
+        MomentReader::default().read(text)
     }
 
     /// Returns the local time; a zone of the text is ignored.
@@ -71,7 +71,7 @@ impl Moment {
 }
 
 #[derive(Debug, Default)]
-struct Reader {
+struct MomentReader {
     /// Year, month and day.
     date: Option<(i64, u32, u32)>,
     /// Numbers beside the name of a month, with the number of their digits.
@@ -98,7 +98,7 @@ fn named(names: &[&str], word: &str) -> Option<u32> {
     u32::try_from(found).ok()
 }
 
-impl Reader {
+impl MomentReader {
     fn read(mut self, text: &str) -> Result<Moment, &'static str> {
         let text = text.trim().to_ascii_lowercase();
         if text == "epoch" {

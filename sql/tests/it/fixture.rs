@@ -7,7 +7,7 @@ use std::time::Duration;
 use catalog::storage::DurableLocal;
 use catalog::{Catalog, CommitOutcome, Prepared};
 use serde_json::{Map, Value, json};
-use sql::{Config, Part, Records, Sandbox};
+use sql::{Config, Records, Sandbox, SandboxPart};
 use tempfile::TempDir;
 use types::clock::ManualClock;
 use types::{AgentId, Batch, Clock, Contract, ContributionId, DatasetId, Proof, Timestamp};
@@ -113,7 +113,7 @@ impl Fixture {
         let snapshot = catalog.snapshot(dataset, None).await.unwrap().unwrap();
         let named = snapshot.parts();
         let proofs = snapshot.proofs(&named).await.unwrap();
-        let part = |(part, proof): (&catalog::PartInfo, Arc<Proof>)| Part {
+        let part = |(part, proof): (&catalog::PartInfo, Arc<Proof>)| SandboxPart {
             path: root.join(part.path(dataset).as_ref()),
             rows: part.rows,
             proof,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use sql::{Config, Error, Part, Records, Sandbox};
+use sql::{Config, Error, Records, Sandbox, SandboxPart};
 use types::Proof;
 
 use crate::fixture::{Fixture, ROWS, rows};
@@ -105,7 +105,7 @@ async fn parts_that_are_missing_or_damaged_are_told_apart() {
     let fixture = Fixture::new().await;
     let sandbox = fixture.sandbox();
     let with = |path: PathBuf| Records {
-        parts: vec![Part {
+        parts: vec![SandboxPart {
             path,
             rows: 10,
             proof: Arc::new(Proof::whole(1_000, [7; 32])),

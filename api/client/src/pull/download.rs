@@ -16,7 +16,7 @@ use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _, AsyncWriteExt as _};
 use super::addresses::Addresses;
 use super::{Progress, PullProgress, under_way};
 use crate::client::retry_after;
-use crate::patience::Pauses;
+use crate::retry_budget::Pauses;
 use crate::{Client, Error, tls};
 
 /// Time-out for the next bytes.
@@ -60,7 +60,7 @@ pub(super) async fn part(
         progress,
         here: 0,
     };
-    let (mut pauses, mut refused, mut wrong) = (Pauses::new(client.patience), 0, 0);
+    let (mut pauses, mut refused, mut wrong) = (Pauses::new(client.retry_budget), 0, 0);
     loop {
         let before = download.here;
         let halt = match download.go_on().await {
@@ -69,7 +69,7 @@ pub(super) async fn part(
         };
         // Progress resets the bounds, so that a large part survives any number of interruptions.
         if download.here > before {
-            (pauses, refused) = (Pauses::new(client.patience), 0);
+            (pauses, refused) = (Pauses::new(client.retry_budget), 0);
         }
         let failed = |problem: String| Error::Part {
             part: part.path.clone(),

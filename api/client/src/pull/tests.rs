@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use types::{DatasetId, Timestamp, Version};
 
 use super::*;
-use crate::{Patience, Verify};
+use crate::{RetryBudget, Verify};
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_micros(second * 1_000_000)
@@ -243,11 +243,13 @@ impl Machine {
 
     /// Pulls and returns the result and the planned bytes that were not reported as present.
     async fn watched(&self, version: Option<u64>) -> (Result<Pulled, Error>, i64) {
-        let patience = Patience {
+        let retry_budget = RetryBudget {
             first_pause: std::time::Duration::from_millis(1),
-            ..Patience::default()
+            ..RetryBudget::default()
         };
-        let client = Client::new(&self.address, "km_secret").unwrap().with_patience(patience);
+        let client = Client::new(&self.address, "km_secret")
+            .unwrap()
+            .with_retry_budget(retry_budget);
         let pull = Pull {
             slug: "tide-levels".to_owned(),
             version,

@@ -29,7 +29,7 @@ pub(super) struct Source {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Kept {
+struct SavedPush {
     source: Source,
     upload: Upload,
     tags: BTreeMap<u32, String>,
@@ -40,7 +40,7 @@ struct Kept {
 #[derive(Debug)]
 pub(super) struct State {
     path: PathBuf,
-    kept: Kept,
+    kept: SavedPush,
 }
 
 impl Source {
@@ -90,7 +90,7 @@ fn modified(found: &Metadata) -> io::Result<u128> {
 impl State {
     /// Loads a state. `None` if there is none, or if it cannot be read.
     pub(super) fn load(path: &Path) -> Option<Self> {
-        let kept: Kept = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
+        let kept: SavedPush = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
         let path = path.to_owned();
         Some(Self { path, kept })
     }
@@ -135,7 +135,7 @@ impl State {
 
     /// Stores an upload without sent parts.
     pub(super) fn begin(path: PathBuf, source: Source, upload: Upload) -> Result<Self, Error> {
-        let kept = Kept {
+        let kept = SavedPush {
             source,
             upload,
             tags: BTreeMap::new(),

@@ -15,7 +15,7 @@ struct Piece {
 }
 
 /// Bar of a day.
-struct Bar {
+struct DayBar {
     title: String,
     x: String,
     pieces: Vec<Piece>,
@@ -31,7 +31,7 @@ pub(crate) struct Bars {
     top: String,
     middle: String,
     width: String,
-    columns: Vec<Bar>,
+    columns: Vec<DayBar>,
     ticks: Vec<String>,
     series: [(&'static str, &'static str); 3],
 }
@@ -103,7 +103,7 @@ impl Bars {
             } else {
                 parts.join(", ")
             };
-            columns.push(Bar {
+            columns.push(DayBar {
                 title: format!("{}: {words}", day.day.day()),
                 x: decimal(x),
                 pieces,

@@ -1,5 +1,5 @@
 use async_trait::async_trait;
-use eventlog::{Bounds, Embedded, Error, Options, Position, Record, Subscription};
+use eventlog::{Bounds, Embedded, EmbeddedOptions, Error, Position, Record, Subscription};
 use messages::{ContributionOutcome, FORMAT, Resolution};
 use serde_json::json;
 use store::{Contribution, ContributionStatus, OutcomeRow};
@@ -31,7 +31,7 @@ impl Fixture {
         let folder = tempfile::tempdir().unwrap();
         Self {
             id: got.json()["id"].as_str().unwrap().parse().unwrap(),
-            log: Embedded::open(folder.path().join("log"), Options::default()).unwrap(),
+            log: Embedded::open(folder.path().join("log"), EmbeddedOptions::default()).unwrap(),
             service,
             _folder: folder,
         }

@@ -1,5 +1,5 @@
 use bytes::Bytes;
-use eventlog::{Embedded, Options, Record};
+use eventlog::{Embedded, EmbeddedOptions, Record};
 use messages::FORMAT;
 use serde_json::json;
 use store::ContributionStatus;
@@ -25,7 +25,7 @@ async fn world() -> World {
     let directory = tempfile::tempdir().unwrap();
     let log = Embedded::open(
         directory.path(),
-        Options {
+        EmbeddedOptions {
             partitions: 1,
             retain: 10,
         },

@@ -2,7 +2,7 @@ use crate::state::sweeper_config::SweeperConfig;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use async_trait::async_trait;
-use eventlog::{Bounds, Embedded, Error, Options, Position, Subscription};
+use eventlog::{Bounds, Embedded, EmbeddedOptions, Error, Position, Subscription};
 use serde_json::json;
 use tempfile::TempDir;
 use types::HumanDuration;
@@ -26,7 +26,7 @@ async fn world(contributions: usize) -> (Service, Arc<Embedded>, TempDir, Sweepe
     let directory = tempfile::tempdir().unwrap();
     let log = Embedded::open(
         directory.path(),
-        Options {
+        EmbeddedOptions {
             partitions: 1,
             retain: 10,
         },
@@ -214,7 +214,7 @@ async fn idempotency_keys_are_forgotten_after_their_time_and_not_before() {
 #[tokio::test]
 async fn a_log_that_is_down_refuses_no_record() {
     let directory = tempfile::tempdir().unwrap();
-    let options = Options {
+    let options = EmbeddedOptions {
         partitions: 1,
         retain: 10,
     };

@@ -1,6 +1,6 @@
 //! Units between the database and the log: what is appended when, and what an outcome in the log does.
 
-use eventlog::{Embedded, Options};
+use eventlog::{Embedded, EmbeddedOptions};
 use messages::{OUTCOMES, UnitOutcome as Message, UnitSubmission};
 use serde_json::json;
 use tempfile::TempDir;
@@ -27,7 +27,7 @@ impl World {
         let token = service.operator().await;
         let key = service.agent(&token, "author").await;
         let directory = tempfile::tempdir().unwrap();
-        let options = Options {
+        let options = EmbeddedOptions {
             partitions: 1,
             retain: 10,
         };

@@ -9,7 +9,7 @@ use std::time::Duration;
 use http::header::{HeaderName, HeaderValue};
 use store::{NewPayment, Payment, PaymentBound, PaymentState};
 use types::{fault, mutate};
-use x402::wire::{self, Protocol, Unfit};
+use x402::wire::{self, PaymentMismatch, Protocol};
 use x402::{Malformed, Reason, check};
 
 use crate::call::cx::Cx;
@@ -84,8 +84,10 @@ pub(super) async fn purchase(
     };
     let sent = match wire::read_header(protocol, &header, asset) {
         Ok(sent) => sent,
-        Err(Unfit::Malformed(Malformed { field, problem })) => return Err(answers::malformed(field, problem)),
-        Err(Unfit::Refused(reason)) => return Err(answers::refused(goods, plane, reason)),
+        Err(PaymentMismatch::Malformed(Malformed { field, problem })) => {
+            return Err(answers::malformed(field, problem));
+        }
+        Err(PaymentMismatch::Refused(reason)) => return Err(answers::refused(goods, plane, reason)),
     };
     // Before the look-up: otherwise anybody could ask with a made-up signature what became of an
     // authorization.

@@ -14,7 +14,7 @@ use types::vocabulary::ItemKind;
 use types::{Clock, LedgerEventId, PaymentId, SaleId, Timestamp, fault, mutate};
 use x402::facilitator::{Doubt, Expected, Order};
 use x402::wire::Protocol;
-use x402::{Settlement, Verdict, Word};
+use x402::{Bytes32, Settlement, Verdict};
 
 use super::{natural, payout_nonce};
 use crate::error::{ApiError, chain};
@@ -86,7 +86,7 @@ impl Machine {
     /// Asks the facilitator for the first time to settle a payment whose row says `settling`.
     async fn settle(&self, payment: &Payment, order: &Order) -> Result<Driven, ApiError> {
         fault::point("pay.settling");
-        mutate!(Bug::GrantsFirst => self.grant(payment, Word([0; 32])).await?);
+        mutate!(Bug::GrantsFirst => self.grant(payment, Bytes32([0; 32])).await?);
         let settlement = self.held(payment, self.plane.facilitator.settle(order)).await;
         mutate!(Bug::LostIsRefused => let settlement = crate::faults::refused(settlement));
         fault::point("pay.answered");
@@ -128,7 +128,12 @@ impl Machine {
     }
 
     /// Grants what a payment bought, once the chain confirms the transaction.
-    pub(crate) async fn done(&self, payment: &Payment, transaction: Word, expected: &Expected) -> Result<(), ApiError> {
+    pub(crate) async fn done(
+        &self,
+        payment: &Payment,
+        transaction: Bytes32,
+        expected: &Expected,
+    ) -> Result<(), ApiError> {
         // The built-in ledger is the chain.
         if let Some(reader) = self.plane.chain.as_ref().filter(|_| !self.plane.is_built_in) {
             let confirmed = reader.confirms(transaction, expected).await;
@@ -147,7 +152,7 @@ impl Machine {
     }
 
     /// Grants what a settled payment bought.
-    pub(crate) async fn grant(&self, payment: &Payment, transaction: Word) -> Result<(), ApiError> {
+    pub(crate) async fn grant(&self, payment: &Payment, transaction: Bytes32) -> Result<(), ApiError> {
         let now = self.clock.now();
         let refund = PaymentId::new(now).to_string();
         let kind = match payment.bound.kind {

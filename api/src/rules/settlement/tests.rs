@@ -18,7 +18,7 @@ use x402::builtin::{BuiltIn, Wallets as _};
 use x402::conformance::{Buyer, asset, key};
 use x402::facilitator::{Doubt, Order};
 use x402::wire::{self, Protocol};
-use x402::{Facilitator, Ruling, Settlement, Unanswered, Verdict, Word};
+use x402::{Bytes32, Facilitator, Ruling, Settlement, Unanswered, Verdict};
 
 use super::*;
 use crate::testing::{Got, Service, tariff};

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use store::{Store, WalletMoved, WalletSpent, WalletTransfer};
 use types::Timestamp;
 use x402::builtin::{Moved, Spent, Wallets, WalletsError};
-use x402::{Address, Authorization, Word};
+use x402::{Address, Authorization, Bytes32};
 
 /// Wallets of the built-in ledger.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ impl Wallets for StoredWallets {
         Ok(u64::try_from(self.0.wallets().balance(&wallet.to_string()).await?)?)
     }
 
-    async fn spent(&self, wallet: Address, nonce: Word) -> Result<Option<Spent>, WalletsError> {
+    async fn spent(&self, wallet: Address, nonce: Bytes32) -> Result<Option<Spent>, WalletsError> {
         let found = self.0.wallets().spent(&wallet.to_string(), &nonce.to_string()).await?;
         found.as_ref().map(spent).transpose()
     }
@@ -46,7 +46,7 @@ impl Wallets for StoredWallets {
         })
     }
 
-    async fn cancel(&self, wallet: Address, nonce: Word, at: Timestamp) -> Result<bool, WalletsError> {
+    async fn cancel(&self, wallet: Address, nonce: Bytes32, at: Timestamp) -> Result<bool, WalletsError> {
         let wallets = self.0.wallets();
         Ok(wallets.cancel(&wallet.to_string(), &nonce.to_string(), at).await?)
     }

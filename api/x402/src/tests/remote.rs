@@ -43,7 +43,7 @@ async fn server(manner: Manner) -> SocketAddr {
                     Manner::Bytes(bytes) => bytes,
                     Manner::Right(ledger) => {
                         let path = head.split(' ').nth(1).unwrap();
-                        let (status, body) = desk::answer(&ledger, path, &request[length - body..]).await;
+                        let (status, body) = facilitator_http::answer(&ledger, path, &request[length - body..]).await;
                         let body = body.to_string();
                         format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\n\r\n{body}", body.len())
                     }

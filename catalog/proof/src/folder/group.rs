@@ -28,7 +28,7 @@ pub(super) fn verify(
     verified: &(dyn Fn(u64) + Sync),
 ) -> Result<(), Error> {
     let Some(first) = parts.first() else { return Ok(()) };
-    let mut chain = Chain {
+    let mut chain = RootChain {
         parts,
         version: first.first_version.0,
         rows: 0,
@@ -102,14 +102,14 @@ fn open(folder: &Path, part: &Part) -> Result<File, Error> {
 }
 
 /// The state of reading: the current version, its rows so far, and its root.
-struct Chain<'a> {
+struct RootChain<'a> {
     parts: &'a [Part],
     version: u64,
     rows: u64,
     root: Extension,
 }
 
-impl Chain<'_> {
+impl RootChain<'_> {
     /// Reads a part and extends the root by its rows.
     fn part(&mut self, contract: &Contract, part: &Part, file: File) -> Result<(), Problem> {
         let unreadable = |error: &dyn ToString| Problem::Rows(error.to_string());

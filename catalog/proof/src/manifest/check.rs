@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 use types::Version;
 
-use super::{KeyEndorsement, Manifest, Part, Signature, VerifiedManifest, WHAT, unaddressed};
+use super::{DOCUMENT_NAME, KeyEndorsement, Manifest, Part, Signature, VerifiedManifest, unaddressed};
 use crate::json::{object, signed_bytes, typed};
 use crate::{Error, Keys, Root, Status};
 
@@ -17,11 +17,11 @@ const LONGEST: usize = 200;
 impl VerifiedManifest {
     /// Parses a manifest and verifies that a key in `keys` signed it and may do so.
     pub fn parse(text: &[u8], keys: &Keys) -> Result<Self, Error> {
-        let received = object(WHAT, text)?;
+        let received = object(DOCUMENT_NAME, text)?;
         let mut addressed = received.clone();
         let signature = addressed.remove("signature").unwrap_or(Value::Null);
-        let signature: Signature = typed(WHAT, "/signature", signature)?;
-        let manifest: Manifest = typed(WHAT, "", addressed.clone().into())?;
+        let signature: Signature = typed(DOCUMENT_NAME, "/signature", signature)?;
+        let manifest: Manifest = typed(DOCUMENT_NAME, "", addressed.clone().into())?;
         let bytes = signed_bytes(manifest.format.name(), unaddressed(addressed));
         may_sign(&manifest, &signature, keys, &bytes)?;
         shape(&manifest)?;
@@ -58,7 +58,7 @@ fn may_sign(manifest: &Manifest, signature: &Signature, keys: &Keys, bytes: &[u8
         });
     }
     if !key.public_key.verifies(bytes, &signature.value) {
-        return Err(Error::Signature { what: WHAT });
+        return Err(Error::Signature { what: DOCUMENT_NAME });
     }
     // A retired key still counts for manifests that were issued before its retirement.
     match key.retired_at {
@@ -75,7 +75,7 @@ fn may_sign(manifest: &Manifest, signature: &Signature, keys: &Keys, bytes: &[u8
 pub(super) fn shape(manifest: &Manifest) -> Result<(), Error> {
     let fail = |path: String, problem: &str| {
         Err(Error::Malformed {
-            what: WHAT,
+            what: DOCUMENT_NAME,
             path,
             problem: problem.to_owned(),
         })

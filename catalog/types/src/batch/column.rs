@@ -1,6 +1,6 @@
 //! Column builders of a batch, and the conversion of JSON values to column types.
 //!
-//! Invariant: every call of [`Column::append`] or [`Column::append_null`] adds one entry.
+//! Invariant: every call of [`ColumnBuilder::append`] or [`ColumnBuilder::append_null`] adds one entry.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ pub(super) enum Plain {
 
 /// The builder of one column.
 #[derive(Debug)]
-pub(super) enum Column {
+pub(super) enum ColumnBuilder {
     /// Text as bytes, checked for UTF-8 elsewhere.
     Text(BinaryBuilder),
     Json(StringBuilder),
@@ -45,7 +45,7 @@ pub(super) enum Column {
     Timestamp(TimestampMicrosecondBuilder),
 }
 
-impl Column {
+impl ColumnBuilder {
     /// Creates a builder with space for `rows` values and, in text columns, `text` bytes in all.
     pub(super) fn new(kind: FieldType, rows: usize, text: usize) -> Self {
         match kind {

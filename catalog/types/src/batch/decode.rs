@@ -10,7 +10,7 @@ use arrow::array::{ArrayRef, StringBuilder};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use serde_json::{Map, Value};
 
-use super::column::{Column, Plain};
+use super::column::{ColumnBuilder, Plain};
 use super::{Batch, Canonical, Defect, MAX_DEFECTS};
 use crate::{Contract, FieldType, canonical, json};
 
@@ -23,7 +23,7 @@ type FieldValues<'r> = (Vec<Option<&'r Value>>, Vec<(&'r str, &'r Value)>);
 #[derive(Debug)]
 pub(super) struct Decoder<'a> {
     contract: &'a Arc<Contract>,
-    columns: Vec<Column>,
+    columns: Vec<ColumnBuilder>,
     /// The beginning of each field's member, `"name":`, in the order of the canonical form.
     members: Vec<Vec<u8>>,
     extra: StringBuilder,
@@ -37,7 +37,7 @@ impl<'a> Decoder<'a> {
     /// Creates a decoder with space for `rows` records of `bytes` bytes in all.
     pub(super) fn new(contract: &'a Arc<Contract>, rows: usize, bytes: usize) -> Self {
         let text = bytes / contract.fields().len().max(1);
-        let column = |field: &crate::Field| Column::new(field.kind, rows, text);
+        let column = |field: &crate::Field| ColumnBuilder::new(field.kind, rows, text);
         let member = |(_, field): (usize, &crate::Field)| {
             let mut member = Vec::with_capacity(field.name.len() + 3);
             canonical::write_string(&mut member, &field.name);
@@ -220,7 +220,7 @@ impl<'a> Decoder<'a> {
 
     pub(super) fn finish(mut self) -> Batch {
         let rows = self.len();
-        let mut arrays: Vec<ArrayRef> = self.columns.into_iter().map(Column::finish).collect();
+        let mut arrays: Vec<ArrayRef> = self.columns.into_iter().map(ColumnBuilder::finish).collect();
         if self.contract.allow_extra() {
             arrays.push(Arc::new(self.extra.finish()));
         }

@@ -20,10 +20,10 @@ const EXACT_DOUBLE: u64 = 1 << 53;
 
 /// Records decoded from lines.
 #[derive(Debug)]
-pub struct Lines<'a> {
+pub struct LineDecoder<'a> {
     decoder: Decoder<'a>,
     /// The fields in the order of the canonical form.
-    fields: Vec<Field<'a>>,
+    fields: Vec<LineField<'a>>,
     required: usize,
     /// The separator that followed each field in earlier records; the last entry is the one before the first value.
     separators: Vec<Separator>,
@@ -34,7 +34,7 @@ pub struct Lines<'a> {
 }
 
 #[derive(Debug)]
-struct Field<'a> {
+struct LineField<'a> {
     name: &'a [u8],
     kind: FieldType,
     required: bool,
@@ -89,12 +89,12 @@ enum Next {
     End,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> LineDecoder<'a> {
     /// Creates an empty reader of records of this contract, with space for `rows` records of `bytes` bytes in all.
     pub fn new(contract: &'a Arc<Contract>, rows: usize, bytes: usize) -> Self {
         let fields: Vec<_> = contract
             .canonical_fields()
-            .map(|(_, field)| Field {
+            .map(|(_, field)| LineField {
                 name: field.name.as_bytes(),
                 kind: field.kind,
                 required: field.required,
@@ -150,7 +150,7 @@ impl<'a> Lines<'a> {
         let mut last = self.fields.len();
         while let Next::Value(place) = self.next(&mut scan, last)? {
             let value = scan.value()?;
-            let Field {
+            let LineField {
                 kind,
                 required: is_required,
                 ..

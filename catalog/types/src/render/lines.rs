@@ -18,14 +18,14 @@ use crate::contract::{Contract, EXTRA_COLUMN, FieldType, RESERVED_PREFIX};
 
 /// The rows of a batch, ready to be written.
 #[derive(Debug)]
-pub struct Lines {
-    columns: Vec<Column>,
+pub struct RenderedLines {
+    columns: Vec<RenderedColumn>,
     extra: Option<StringArray>,
     rows: usize,
 }
 
 #[derive(Debug)]
-struct Column {
+struct RenderedColumn {
     /// The bytes before the value: a brace or comma, the name, a colon.
     head: Vec<u8>,
     values: Values,
@@ -41,7 +41,7 @@ enum Values {
     Timestamp(TimestampMicrosecondArray),
 }
 
-impl Lines {
+impl RenderedLines {
     /// Prepares the rows of `rows`, a batch with the columns of `contract`. Hidden columns are omitted.
     pub fn new(contract: &Contract, rows: &RecordBatch) -> Result<Self, ArrowError> {
         let mut columns = Vec::with_capacity(contract.fields().len());
@@ -57,7 +57,7 @@ impl Lines {
             text(&mut head, &field.name);
             head.push(b':');
             let values = values(column.as_ref(), field.kind == FieldType::Json)?;
-            columns.push(Column { head, values });
+            columns.push(RenderedColumn { head, values });
         }
         let extra = match rows.column_by_name(EXTRA_COLUMN) {
             Some(column) if *column.data_type() == DataType::Utf8 => Some(column.as_string::<i32>().clone()),

@@ -21,7 +21,7 @@ use types::money::MicroUsdc;
 use types::vocabulary::ActorKind;
 use types::{Clock, LedgerEventId, PaymentId, Timestamp};
 use x402::builtin::BuiltIn;
-use x402::{Address, Word, desk};
+use x402::{Address, Bytes32, facilitator_http};
 
 use crate::assemble::Layout;
 use crate::cli::{PaymentDecision, Payments, PayoutCommands, PayoutDecision};
@@ -82,7 +82,7 @@ pub(super) async fn facilitator(
     terminal::json(&json!({ "facilitator": format!("http://{}", listener.local_addr()?) }))?;
     let answer = move |request: Request| {
         let ledger = Arc::clone(&ledger);
-        async move { desk_answer(&ledger, request).await }
+        async move { facilitator_answer(&ledger, request).await }
     };
     let router = Router::new().fallback(answer);
     axum::serve(listener, router)
@@ -91,11 +91,11 @@ pub(super) async fn facilitator(
     Ok(())
 }
 
-async fn desk_answer(ledger: &BuiltIn, request: Request) -> Response {
+async fn facilitator_answer(ledger: &BuiltIn, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let read = axum::body::to_bytes(body, MAX_BODY).await;
     let (status, body) = match read {
-        Ok(body) => desk::answer(ledger, parts.uri.path(), &body).await,
+        Ok(body) => facilitator_http::answer(ledger, parts.uri.path(), &body).await,
         Err(_error) => (413, json!({ "error": "the body is too large" })),
     };
     let status = http::StatusCode::from_u16(status).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
@@ -142,7 +142,7 @@ async fn resolve(
     }
     let audited = audited(store, clock.now(), "payment_resolve", id);
     if let Some(transaction) = &decision.settled {
-        let transaction: Word = transaction
+        let transaction: Bytes32 = transaction
             .parse()
             .with_context(|| format!("--settled: `{transaction}`"))?;
         let layout = Layout::new(&config.data.dir);
@@ -244,7 +244,7 @@ async fn decide(store: &Store, clock: &Arc<dyn Clock>, id: &str, decision: Payou
     let now = clock.now();
     let audited = audited(store, now, "payout_resolve", id);
     let is_over = if let Some(transaction) = &decision.paid {
-        let transaction: Word = transaction
+        let transaction: Bytes32 = transaction
             .parse()
             .with_context(|| format!("--paid: `{transaction}`"))?;
         audited.money().payout_done(id, &transaction.to_string(), now).await?
@@ -271,7 +271,7 @@ async fn deposit(
     transaction: &str,
     cents: u32,
 ) -> anyhow::Result<()> {
-    let hash: Word = transaction
+    let hash: Bytes32 = transaction
         .parse()
         .with_context(|| format!("`{transaction}` is not the hash of a transaction"))?;
     let (now, amount) = (clock.now(), i64::from(cents) * CENT);

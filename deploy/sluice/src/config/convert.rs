@@ -65,8 +65,8 @@ impl Config {
 
 impl Log {
     /// Returns the settings of the embedded event log.
-    pub fn options(&self) -> eventlog::Options {
-        eventlog::Options {
+    pub fn options(&self) -> eventlog::EmbeddedOptions {
+        eventlog::EmbeddedOptions {
             partitions: self.partitions.get(),
             retain: self.retain,
         }
@@ -77,7 +77,7 @@ impl Log {
     /// # Errors
     /// A property that is not `name=value`.
     #[cfg(feature = "kafka")]
-    pub fn kafka(&self) -> Result<eventlog::kafka::Options, String> {
+    pub fn kafka(&self) -> Result<eventlog::kafka::KafkaOptions, String> {
         // With line ends as separators a value may contain `;`.
         let divider = if self.properties.contains('\n') { '\n' } else { ';' };
         let lines = self
@@ -91,7 +91,7 @@ impl Log {
                 .ok_or("`log.properties` must have name=value in every place")?;
             Ok((name.trim().to_owned(), value.trim().to_owned()))
         });
-        Ok(eventlog::kafka::Options {
+        Ok(eventlog::kafka::KafkaOptions {
             brokers: self.brokers.clone(),
             prefix: self.prefix.clone(),
             partitions: self.partitions.get(),
@@ -103,7 +103,7 @@ impl Log {
             patience: self.patience.0,
             delivery: self.delivery.0,
             properties: properties.collect::<Result<_, String>>()?,
-            ..eventlog::kafka::Options::new(&self.brokers)
+            ..eventlog::kafka::KafkaOptions::new(&self.brokers)
         })
     }
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use metrics::{Counter, Gauge, Histogram, HistogramFn, Key, KeyName, Metadata, Recorder, SharedString, Unit};
 use parking_lot::RwLock;
-use types::metric::{ALL, Kind};
+use types::metric::{ALL, MetricKind};
 
 /// Upper bounds of a histogram's buckets, in seconds: from a commit on a local disk to the longest request.
 const BOUNDS: [f64; 14] = [
@@ -53,7 +53,7 @@ impl HistogramFn for Distribution {
 
 impl Registry {
     /// Returns the cell of a key and creates it if needed. `None` if `types::metric` has no such metric of this kind.
-    fn cell(&self, key: &Key, kind: Kind) -> Option<Cell> {
+    fn cell(&self, key: &Key, kind: MetricKind) -> Option<Cell> {
         if let Some(cell) = self.cells.read().get(key) {
             return Some(cell.clone());
         }
@@ -61,9 +61,9 @@ impl Registry {
             .iter()
             .any(|metric| metric.name == key.name() && metric.kind == kind);
         let make = || match kind {
-            Kind::Counter => Cell::Counter(Arc::default()),
-            Kind::Gauge => Cell::Gauge(Arc::default()),
-            Kind::Histogram => Cell::Histogram(Arc::default()),
+            MetricKind::Counter => Cell::Counter(Arc::default()),
+            MetricKind::Gauge => Cell::Gauge(Arc::default()),
+            MetricKind::Histogram => Cell::Histogram(Arc::default()),
         };
         known.then(|| {
             let mut cells = self.cells.write();
@@ -93,9 +93,9 @@ impl Registry {
             };
             cells.sort_by(|one, other| one.0.cmp(&other.0));
             let kind = match metric.kind {
-                Kind::Counter => "counter",
-                Kind::Gauge => "gauge",
-                Kind::Histogram => "histogram",
+                MetricKind::Counter => "counter",
+                MetricKind::Gauge => "gauge",
+                MetricKind::Histogram => "histogram",
             };
             // Writes to a string cannot fail. The same holds below.
             writeln!(text, "# HELP {} {}\n# TYPE {0} {kind}", metric.name, metric.help).ok();
@@ -144,7 +144,7 @@ impl Recorder for Registry {
     fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
 
     fn register_counter(&self, key: &Key, _: &Metadata<'_>) -> Counter {
-        match self.cell(key, Kind::Counter) {
+        match self.cell(key, MetricKind::Counter) {
             // The caller keeps the cell, so later increments need no lookup.
             Some(Cell::Counter(count)) => Counter::from_arc(count),
             // A metric without a name in `types::metric` is dropped here.
@@ -153,14 +153,14 @@ impl Recorder for Registry {
     }
 
     fn register_gauge(&self, key: &Key, _: &Metadata<'_>) -> Gauge {
-        match self.cell(key, Kind::Gauge) {
+        match self.cell(key, MetricKind::Gauge) {
             Some(Cell::Gauge(bits)) => Gauge::from_arc(bits),
             _ => Gauge::noop(),
         }
     }
 
     fn register_histogram(&self, key: &Key, _: &Metadata<'_>) -> Histogram {
-        match self.cell(key, Kind::Histogram) {
+        match self.cell(key, MetricKind::Histogram) {
             Some(Cell::Histogram(distribution)) => Histogram::from_arc(distribution),
             _ => Histogram::noop(),
         }

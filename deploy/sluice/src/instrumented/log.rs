@@ -25,12 +25,12 @@ type Marks = HashMap<(String, String), HashMap<u32, u64>>;
 
 /// An event log that records metrics. Clones share the marks.
 #[derive(Clone, Debug)]
-pub struct Log {
+pub struct MeteredLog {
     inner: Arc<dyn EventLog>,
     marks: Arc<Mutex<Marks>>,
 }
 
-impl Log {
+impl MeteredLog {
     /// Wraps `inner`; its lags are recorded only while [`watch`](Self::watch) runs.
     pub fn new(inner: Arc<dyn EventLog>) -> Self {
         Self {
@@ -101,13 +101,13 @@ fn counted<T>(call: &'static str, result: Result<T, Error>) -> Result<T, Error> 
 }
 
 #[async_trait]
-impl EventLog for Log {
+impl EventLog for MeteredLog {
     async fn append(&self, topic: &str, records: Vec<Record>) -> Result<Vec<Position>, Error> {
         timed(topic, self.inner.append(topic, records)).await
     }
 
-    async fn append_kept(&self, topic: &str, records: Vec<Record>) -> Result<Vec<Position>, Error> {
-        timed(topic, self.inner.append_kept(topic, records)).await
+    async fn append_recoverable(&self, topic: &str, records: Vec<Record>) -> Result<Vec<Position>, Error> {
+        timed(topic, self.inner.append_recoverable(topic, records)).await
     }
 
     async fn subscribe(&self, topic: &str, group: &str) -> Result<Box<dyn Subscription>, Error> {
@@ -194,7 +194,7 @@ impl Subscription for Reader {
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
-    use eventlog::{Embedded, Options};
+    use eventlog::{Embedded, EmbeddedOptions};
 
     use super::*;
 
@@ -208,7 +208,7 @@ mod tests {
     #[tokio::test]
     async fn the_lag_is_what_is_appended_and_not_done() {
         let folder = tempfile::tempdir().unwrap();
-        let log = Log::new(Embedded::open(folder.path().join("log"), Options::default()).unwrap());
+        let log = MeteredLog::new(Embedded::open(folder.path().join("log"), EmbeddedOptions::default()).unwrap());
         let group = ("numbers".to_owned(), "readers".to_owned());
         let lag_now = async || {
             let done = lock(&log.marks).get(&group).cloned().unwrap_or_default();

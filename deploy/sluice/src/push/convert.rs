@@ -23,7 +23,7 @@ use parquet::file::metadata::ParquetMetaData;
 use std::fs::File;
 use std::ops::Range;
 use std::sync::Arc;
-use types::render::lines::Lines;
+use types::render::lines::RenderedLines;
 use types::{Contract, FieldType, Timestamp};
 
 use super::cell::{boolean, compact, double, integer};
@@ -92,7 +92,7 @@ pub(super) fn parquet(file: &File, contract: &Contract, out: &mut impl Write) ->
             let piece = shaped(contract, &uuids, &piece, read)?;
             rest.start += piece.num_rows();
             read += piece.num_rows() as u64;
-            let lines = Lines::new(contract, &piece)?;
+            let lines = RenderedLines::new(contract, &piece)?;
             // The buffer is reused for every piece.
             text.clear();
             lines.write(0..lines.len(), &mut text);

@@ -218,7 +218,7 @@ impl Connections {
     }
 
     /// Waits for a place. `None` if the address has its whole share, and none of its connections can give way.
-    pub(super) async fn enter(self: &Arc<Self>, address: SocketAddr) -> Option<Place> {
+    pub(super) async fn enter(self: &Arc<Self>, address: SocketAddr) -> Option<ConnectionSlot> {
         // All connections of a proxy have its address.
         let source = (!self.is_behind_proxy).then(|| Source::from(address.ip()));
         loop {
@@ -233,7 +233,7 @@ impl Connections {
 
     /// Takes a place. The outer `None` is for no place now, the inner for an address with its whole share.
     #[expect(clippy::option_option, reason = "both are no place, and one of them passes")]
-    fn try_enter(self: &Arc<Self>, source: Option<Source>, address: SocketAddr) -> Option<Option<Place>> {
+    fn try_enter(self: &Arc<Self>, source: Option<Source>, address: SocketAddr) -> Option<Option<ConnectionSlot>> {
         let peer = Arc::new(PeerState::new(self.epoch));
         let now = peer.now();
         let mut held = self.held.lock();
@@ -262,7 +262,7 @@ impl Connections {
         }
         metrics::gauge!(metric::CONNECTIONS).increment(1.0);
         let connections = Arc::clone(self);
-        Some(Some(Place {
+        Some(Some(ConnectionSlot {
             connections,
             number,
             address,
@@ -307,14 +307,14 @@ pub(super) fn count_silent() {
 
 /// Place of a connection, which is free again when this is dropped.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ConnectionSlot {
     connections: Arc<Connections>,
     number: u64,
     address: SocketAddr,
     peer: Arc<PeerState>,
 }
 
-impl Place {
+impl ConnectionSlot {
     pub(super) const fn peer(&self) -> &Arc<PeerState> {
         &self.peer
     }
@@ -324,7 +324,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         if self.connections.held.lock().remove(self.number) {
             self.connections.freed.notify_one();
@@ -370,7 +370,7 @@ mod tests {
                 let source = Some(Source::from(address.ip()));
                 connections.try_enter(source, address).flatten()
             };
-            let places: Vec<Place> = (0..3).map(|_| enter(rich).unwrap()).collect();
+            let places: Vec<ConnectionSlot> = (0..3).map(|_| enter(rich).unwrap()).collect();
             let requests = places.iter().filter(|_| is_under_way);
             let _requests: Vec<ActiveRequest> = requests.map(|place| place.peer().begin_request()).collect();
             assert!(enter(rich).is_none(), "it has its whole share");

@@ -31,11 +31,11 @@ pub trait Leases: Debug + Send + Sync {
 pub struct Budget {
     leases: Arc<dyn Leases>,
     per_day: u64,
-    state: Mutex<State>,
+    state: Mutex<BudgetState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct BudgetState {
     day: i64,
     /// Number of the next lease to try.
     next: u64,
@@ -69,7 +69,7 @@ impl Budget {
         // Rests of the day before are dropped: other processes count only leases, and those of a day
         // end with it.
         if state.day != day {
-            *state = State { day, next: 0, left: 0 };
+            *state = BudgetState { day, next: 0, left: 0 };
         }
         while state.left < tokens {
             // Numbers are tried in order and each is asked for once, so a spent day costs at most as

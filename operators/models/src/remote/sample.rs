@@ -13,11 +13,11 @@ const LOCATING: u32 = 32;
 #[derive(Debug)]
 pub(super) struct Sample {
     most: u32,
-    state: Mutex<State>,
+    state: Mutex<SampleState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct SampleState {
     /// Groups so far, asked about or not.
     groups: u64,
     asked: u32,

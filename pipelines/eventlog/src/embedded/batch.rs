@@ -2,7 +2,7 @@
 //!
 //! Invariant: no record of a batch can be read before [`Batch::commit`] made it durable, with two exceptions. A new
 //! topic or group is visible, empty, a moment earlier. And a batch that holds only records from
-//! [`append_kept`](crate::EventLog::append_kept), and answers no subscription, is published before the
+//! [`append_recoverable`](crate::EventLog::append_kept), and answers no subscription, is published before the
 //! sync.
 
 use std::collections::BTreeMap;
@@ -15,13 +15,13 @@ use types::fault;
 
 use super::committer::{Append, Joined, answer};
 use super::layout::{Store, cursor_key, first_key, record_key, topic_key, topic_value};
-use super::state::{Group, Partition, Shared, Topic};
+use super::state::{EmbeddedState, Group, Partition, Topic};
 use crate::{Bounds, Error, Position, partition_of};
 
 /// A batch under construction, and the callers that wait for it.
 pub(super) struct Batch<'a> {
     store: &'a Store,
-    shared: &'a Shared,
+    shared: &'a EmbeddedState,
     writes: OwnedWriteBatch,
     /// True if a caller waits until the batch is durable.
     durable: bool,
@@ -29,7 +29,7 @@ pub(super) struct Batch<'a> {
     trimmed: u64,
     /// The new end of each topic, by topic id.
     appended: BTreeMap<u32, NewOffsets>,
-    /// True if every append came by `append_kept`.
+    /// True if every append came by `append_recoverable`.
     kept: bool,
     replies: Vec<AppendReply>,
     joins: Vec<(Joined, oneshot::Sender<Result<Joined, Error>>)>,
@@ -59,7 +59,7 @@ struct AppendReply {
 }
 
 impl<'a> Batch<'a> {
-    pub(super) fn new(store: &'a Store, shared: &'a Shared) -> Self {
+    pub(super) fn new(store: &'a Store, shared: &'a EmbeddedState) -> Self {
         Self {
             store,
             shared,

@@ -11,7 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use super::batch::Batch;
 use super::layout::Store;
 use super::retention::Trims;
-use super::state::{Group, Shared, Topic};
+use super::state::{EmbeddedState, Group, Topic};
 use crate::{Error, Position};
 
 /// The most bytes of one batch, unless a single append is larger.
@@ -70,7 +70,7 @@ pub(super) struct Joined {
 
 /// The state of the committer thread.
 pub(super) struct Committer {
-    shared: Arc<Shared>,
+    shared: Arc<EmbeddedState>,
     store: Store,
     requests: mpsc::Receiver<Request>,
     trims: Trims,
@@ -78,7 +78,7 @@ pub(super) struct Committer {
 }
 
 impl Committer {
-    pub(super) fn new(shared: Arc<Shared>, store: Store, requests: mpsc::Receiver<Request>) -> Self {
+    pub(super) fn new(shared: Arc<EmbeddedState>, store: Store, requests: mpsc::Receiver<Request>) -> Self {
         let topics = shared.topics();
         // A log that was closed with records to trim, or is opened with a smaller `retain`,
         // trims them now.

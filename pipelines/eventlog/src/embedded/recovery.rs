@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 
 use fjall::PersistMode;
 
-use super::Options;
+use super::EmbeddedOptions;
 use super::directory::error;
 use super::layout::{
     FORMAT, FORMAT_KEY, Store, TOPIC_PREFIX, first_key, offset_of, parse_cursor_key, parse_topic_value, parse_u32,
@@ -23,7 +23,7 @@ use crate::{Bounds, Error};
 type Topics = BTreeMap<String, Arc<Topic>>;
 
 /// Opens or creates the log in `path`.
-pub(super) fn open(path: &Path, options: Options) -> Result<(Store, Topics), Error> {
+pub(super) fn open(path: &Path, options: EmbeddedOptions) -> Result<(Store, Topics), Error> {
     let store = super::directory::open(path)?;
     check_format(&store)?;
     // The previous process may have been killed before it synced the records that are about to
@@ -56,7 +56,7 @@ fn check_format(store: &Store) -> Result<(), Error> {
     }
 }
 
-fn read_topics(store: &Store, options: Options) -> Result<Topics, Error> {
+fn read_topics(store: &Store, options: EmbeddedOptions) -> Result<Topics, Error> {
     let failed = |cause| error(&store.path, cause);
     let mut topics = BTreeMap::new();
     for entry in store.meta.prefix(TOPIC_PREFIX) {

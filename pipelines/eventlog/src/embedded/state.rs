@@ -16,7 +16,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::committer::Request;
 use super::layout::Store;
-use super::{Options, Stats};
+use super::{EmbeddedOptions, EmbeddedStats};
 use crate::{Bounds, Error};
 
 /// The most requests in the queue of the committer.
@@ -27,11 +27,11 @@ const QUEUE_PERMITS: u32 = 64 * 1024;
 const PERMIT_BYTES: usize = 1024;
 
 /// The state of an open log.
-pub(super) struct Shared {
+pub(super) struct EmbeddedState {
     pub(super) path: PathBuf,
-    pub(super) options: Options,
+    pub(super) options: EmbeddedOptions,
     pub(super) requests: mpsc::Sender<Request>,
-    pub(super) counters: Counters,
+    pub(super) counters: EmbeddedCounters,
     topics: RwLock<BTreeMap<String, Arc<Topic>>>,
     /// The records; `None` once the log is closed, so that a forgotten subscription does not keep the directory locked.
     log: RwLock<Option<Keyspace>>,
@@ -43,9 +43,9 @@ pub(super) struct Shared {
     dirty: Mutex<Vec<(Arc<Topic>, Arc<Group>)>>,
 }
 
-/// The live form of [`Stats`].
+/// The live form of [`EmbeddedStats`].
 #[derive(Debug, Default)]
-pub(super) struct Counters {
+pub(super) struct EmbeddedCounters {
     pub(super) appends: AtomicU64,
     pub(super) records: AtomicU64,
     pub(super) fsyncs: AtomicU64,
@@ -82,7 +82,7 @@ pub(super) struct Group {
     pub(super) written: Vec<AtomicU64>,
     /// True while a subscription is alive.
     pub(super) subscribed: AtomicBool,
-    /// True while the group is listed in [`Shared::dirty`].
+    /// True while the group is listed in [`EmbeddedState::dirty`].
     dirty: AtomicBool,
 }
 
@@ -164,10 +164,10 @@ impl Topic {
     }
 }
 
-impl Shared {
+impl EmbeddedState {
     pub(super) fn new(
         store: &Store,
-        options: Options,
+        options: EmbeddedOptions,
         topics: BTreeMap<String, Arc<Topic>>,
     ) -> (Self, mpsc::Receiver<Request>) {
         let (requests, receiver) = mpsc::channel(QUEUED_REQUESTS);
@@ -175,7 +175,7 @@ impl Shared {
             path: store.path.clone(),
             options,
             requests,
-            counters: Counters::default(),
+            counters: EmbeddedCounters::default(),
             topics: RwLock::new(topics),
             log: RwLock::new(Some(store.log.clone())),
             failed: OnceLock::new(),
@@ -298,7 +298,7 @@ impl Shared {
     }
 }
 
-impl fmt::Debug for Shared {
+impl fmt::Debug for EmbeddedState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Shared")
             .field("path", &self.path)
@@ -308,10 +308,10 @@ impl fmt::Debug for Shared {
     }
 }
 
-impl Counters {
+impl EmbeddedCounters {
     /// Returns a snapshot of the counters.
-    pub(super) fn stats(&self) -> Stats {
-        Stats {
+    pub(super) fn stats(&self) -> EmbeddedStats {
+        EmbeddedStats {
             appends: self.appends.load(Ordering::Relaxed),
             records: self.records.load(Ordering::Relaxed),
             fsyncs: self.fsyncs.load(Ordering::Relaxed),

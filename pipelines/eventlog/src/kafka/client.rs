@@ -12,7 +12,7 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::{Offset, TopicPartitionList};
 
 use super::assignment::GroupAssignment;
-use super::options::Options;
+use super::options::KafkaOptions;
 use super::recreation::RecreationDetector;
 use super::shutdown::BackgroundDrop;
 use crate::{Bounds, Error};
@@ -153,7 +153,7 @@ impl fmt::Debug for Client {
 }
 
 impl Client {
-    pub(super) fn new(options: &Options) -> Result<Self, Error> {
+    pub(super) fn new(options: &KafkaOptions) -> Result<Self, Error> {
         let log_context = LogContext::default();
         let consumer = options
             .client()

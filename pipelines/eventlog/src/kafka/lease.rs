@@ -28,14 +28,19 @@ enum Use {
 
 /// The right to read a topic for a group. Dropping it ends the lease.
 #[derive(Debug)]
-pub(super) struct Lease {
+pub(super) struct KafkaLease {
     leases: Arc<Leases>,
     key: (String, String),
 }
 
 impl Leases {
     /// Takes the lease. If the previous holder is leaving the group, waits for it, at most for `limit`.
-    pub(super) async fn take(leases: &Arc<Self>, topic: &str, group: &str, limit: Duration) -> Result<Lease, Error> {
+    pub(super) async fn take(
+        leases: &Arc<Self>,
+        topic: &str,
+        group: &str,
+        limit: Duration,
+    ) -> Result<KafkaLease, Error> {
         let key = (topic.to_owned(), group.to_owned());
         let waiting = async {
             loop {
@@ -64,7 +69,7 @@ impl Leases {
                 });
             }
         }
-        Ok(Lease {
+        Ok(KafkaLease {
             leases: Arc::clone(leases),
             key,
         })
@@ -93,7 +98,7 @@ impl Leases {
     }
 }
 
-impl Lease {
+impl KafkaLease {
     pub(super) fn topic(&self) -> &str {
         &self.key.0
     }
@@ -108,7 +113,7 @@ impl Lease {
     }
 }
 
-impl Drop for Lease {
+impl Drop for KafkaLease {
     fn drop(&mut self) {
         self.leases.locked().remove(&self.key);
         // One notification for callers that subscribe again, one for the thread that closes the

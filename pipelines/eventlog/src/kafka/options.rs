@@ -60,7 +60,7 @@ const RESERVED: [&str; 33] = [
 
 /// Options of the log on a Kafka cluster.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Options {
+pub struct KafkaOptions {
     /// The brokers as `host:port`, separated by commas.
     pub brokers: String,
     /// The prefix of topic and group names, so that several services can share a cluster; may be empty.
@@ -96,7 +96,7 @@ pub struct Options {
 }
 
 /// Shows the names of the properties, never their values, because some are secret.
-impl fmt::Debug for Options {
+impl fmt::Debug for KafkaOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Options")
             .field("brokers", &self.brokers)
@@ -115,7 +115,7 @@ impl fmt::Debug for Options {
     }
 }
 
-impl Options {
+impl KafkaOptions {
     /// Returns the defaults for the brokers at `brokers`: 8 partitions, 3 replicas of which 2 must be in sync, a week
     /// of retention.
     pub fn new(brokers: &str) -> Self {
@@ -324,8 +324,8 @@ fn millis(span: Duration) -> String {
 mod tests {
     use super::*;
 
-    fn refused(change: impl FnOnce(&mut Options)) -> String {
-        let mut options = Options::new("127.0.0.1:9092");
+    fn refused(change: impl FnOnce(&mut KafkaOptions)) -> String {
+        let mut options = KafkaOptions::new("127.0.0.1:9092");
         options.check().expect("the defaults are good");
         change(&mut options);
         options.check().expect_err("it must be refused").to_string()
@@ -355,7 +355,7 @@ mod tests {
 
     #[test]
     fn values_of_properties_are_never_shown() {
-        let mut options = Options::new("127.0.0.1:9092");
+        let mut options = KafkaOptions::new("127.0.0.1:9092");
         options
             .properties
             .insert("sasl.password".to_owned(), "swordfish".to_owned());

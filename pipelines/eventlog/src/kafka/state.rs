@@ -21,8 +21,8 @@ const BUFFER_RECORDS: usize = 4096;
 
 /// State behind a lock, with a wake-up for each side.
 #[derive(Debug, Default)]
-pub(super) struct Shared {
-    state: Mutex<State>,
+pub(super) struct BufferShared {
+    state: Mutex<BufferState>,
     /// Wakes the thread.
     thread_wake: Condvar,
     /// Wakes the reader.
@@ -30,7 +30,7 @@ pub(super) struct Shared {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct BufferState {
     waiting: bool,
     closed: bool,
     failure: Option<Error>,
@@ -52,7 +52,7 @@ pub(super) struct Owned {
     buffer: VecDeque<Delivered>,
 }
 
-impl State {
+impl BufferState {
     /// Assigns partitions to the reader. A partition that it has already starts again.
     pub(super) fn assign(&mut self, partitions: impl IntoIterator<Item = (u32, Option<u64>)>) {
         let mut assigned = Vec::new();
@@ -202,7 +202,7 @@ fn size(record: &Record) -> usize {
 
 /// A guard: while it lives, the reader waits.
 #[derive(Debug)]
-struct Waiting<'a>(&'a Shared);
+struct Waiting<'a>(&'a BufferShared);
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
@@ -210,8 +210,8 @@ impl Drop for Waiting<'_> {
     }
 }
 
-impl Shared {
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+impl BufferShared {
+    pub(super) fn lock(&self) -> MutexGuard<'_, BufferState> {
         self.state.lock()
     }
 
@@ -278,7 +278,7 @@ impl Shared {
 mod tests {
     use super::*;
 
-    fn push(state: &mut State, partition: u32, offset: u64, bytes: usize) {
+    fn push(state: &mut BufferState, partition: u32, offset: u64, bytes: usize) {
         state.push(Position { partition, offset }, b"", &vec![0; bytes]);
     }
 
@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn partitions_take_turns_and_share_a_delivery() {
-        let mut state = State::default();
+        let mut state = BufferState::default();
         state.assign([(0, None), (1, None), (2, None)]);
         for offset in 0..10 {
             push(&mut state, 1, offset, 1);
@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn a_delivery_is_bounded_by_bytes_and_passes_at_least_one_record() {
-        let mut state = State::default();
+        let mut state = BufferState::default();
         state.assign([(0, None)]);
         for offset in 0..3 {
             push(&mut state, 0, offset, BUFFER_BYTES / 2 + 1);
@@ -318,7 +318,7 @@ mod tests {
 
     #[test]
     fn nothing_of_a_lost_partition_is_delivered() {
-        let mut state = State::default();
+        let mut state = BufferState::default();
         state.assign([(0, Some(5)), (1, None)]);
         push(&mut state, 0, 5, 1);
         push(&mut state, 1, 0, 1);

@@ -14,14 +14,14 @@ use tokio::sync::Mutex as Turn;
 use tokio::time::{sleep, timeout};
 
 use super::client::{Client, LogContext, failure};
-use super::options::{BATCH_BYTES, Options};
+use super::options::{BATCH_BYTES, KafkaOptions};
 use super::shutdown::BackgroundDrop;
 use crate::Error;
 
 /// The topics that this process has checked.
 #[derive(Debug)]
 pub(super) struct Topics {
-    options: Arc<Options>,
+    options: Arc<KafkaOptions>,
     client: Arc<Client>,
     known: Mutex<Known>,
     /// Serialises checks, so that a missing topic is created once.
@@ -36,7 +36,7 @@ struct Known {
 }
 
 impl Topics {
-    pub(super) fn new(options: Arc<Options>, client: Arc<Client>) -> Self {
+    pub(super) fn new(options: Arc<KafkaOptions>, client: Arc<Client>) -> Self {
         Self {
             options,
             client,

@@ -11,7 +11,7 @@ use datafusion::sql::sqlparser::ast::{
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 
-use super::{Refusal, Scope, Sources, Use, chooses, is_wildcard, named};
+use super::{Refusal, Scope, ScopeSources, Use, chooses, is_wildcard, named};
 use crate::check::names::normal;
 
 /// A query around another one, whose parts are replaced.
@@ -19,7 +19,7 @@ const AROUND: &str = "SELECT a FROM (SELECT a) AS ordered";
 
 impl Scope {
     /// Gives the columns whose names stand for another column in ORDER BY a name of their own.
-    pub(super) fn order_by(&mut self, query: &mut Query, sources: &Sources, of: Use) -> Result<(), Refusal> {
+    pub(super) fn order_by(&mut self, query: &mut Query, sources: &ScopeSources, of: Use) -> Result<(), Refusal> {
         let SetExpr::Select(select) = &*query.body else {
             return Ok(());
         };
@@ -124,7 +124,7 @@ fn alone(expr: &Expr) -> Option<&Ident> {
 }
 
 /// Returns the names of columns of the SELECT list that mean a column of the tables in an expression of ORDER BY.
-fn taken(by: &[OrderByExpr], select: &Select, sources: &Sources) -> HashSet<String> {
+fn taken(by: &[OrderByExpr], select: &Select, sources: &ScopeSources) -> HashSet<String> {
     let mut used = Used::default();
     for OrderByExpr { expr, .. } in by.iter().filter(|by| alone(&by.expr).is_none()) {
         let ControlFlow::Continue(()) = expr.visit(&mut used);

@@ -13,7 +13,7 @@ use datafusion::arrow::datatypes::{
 };
 use datafusion::error::{DataFusionError, Result};
 
-use super::{INTERVAL, Kind, LOCAL, out_of_range, read};
+use super::{INTERVAL, LOCAL, TextKind, out_of_range, read};
 use crate::time::DAY;
 use crate::time::interval::{Interval, OutOfRange};
 use crate::time::zone::Zone;
@@ -60,7 +60,7 @@ pub(super) fn to_times(found: Vec<Option<i64>>, kind: &DataType) -> ArrayRef {
 /// Returns intervals, read from texts if necessary.
 pub(super) fn intervals(array: &ArrayRef) -> Result<Vec<Option<Interval>>> {
     let array = match array.data_type() {
-        kind if kind.is_string() => &read(&texts(array)?, Kind::Interval, false, &INTERVAL)?,
+        kind if kind.is_string() => &read(&texts(array)?, TextKind::Interval, false, &INTERVAL)?,
         DataType::Duration(_) => {
             let micros = cast(array, &DataType::Duration(TimeUnit::Microsecond))?;
             let micros = micros.as_primitive::<DurationMicrosecondType>();
@@ -78,15 +78,15 @@ pub(super) fn intervals(array: &ArrayRef) -> Result<Vec<Option<Interval>>> {
 
 /// Returns timestamps and dates in microseconds. A text is a local time.
 pub(super) fn times(array: &ArrayRef) -> Result<Vec<Option<i64>>> {
-    as_times(array, Kind::Local)
+    as_times(array, TextKind::Local)
 }
 
 /// Returns timestamps and dates in microseconds. A text is an instant.
 pub(super) fn instants(array: &ArrayRef) -> Result<Vec<Option<i64>>> {
-    as_times(array, Kind::Instant)
+    as_times(array, TextKind::Instant)
 }
 
-fn as_times(array: &ArrayRef, kind: Kind) -> Result<Vec<Option<i64>>> {
+fn as_times(array: &ArrayRef, kind: TextKind) -> Result<Vec<Option<i64>>> {
     Ok(to_micros(array, kind)?
         .as_primitive::<TimestampMicrosecondType>()
         .iter()
@@ -94,7 +94,7 @@ fn as_times(array: &ArrayRef, kind: Kind) -> Result<Vec<Option<i64>>> {
 }
 
 /// Returns timestamps and dates as timestamps with microseconds. A text is a time of this kind.
-pub(super) fn to_micros(array: &ArrayRef, kind: Kind) -> Result<ArrayRef> {
+pub(super) fn to_micros(array: &ArrayRef, kind: TextKind) -> Result<ArrayRef> {
     Ok(match array.data_type() {
         text if text.is_string() => read(&texts(array)?, kind, false, &LOCAL)?,
         DataType::Timestamp(_, zone) => cast(array, &DataType::Timestamp(TimeUnit::Microsecond, zone.clone()))?,

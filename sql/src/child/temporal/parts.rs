@@ -24,7 +24,7 @@ const JULIAN: i64 = 2_440_588;
 
 /// A part of a date, time or interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum TimePart {
     Microseconds,
     Milliseconds,
     Second,
@@ -49,7 +49,7 @@ pub(super) enum Part {
     TimezoneMinute,
 }
 
-impl fmt::Display for Part {
+impl fmt::Display for TimePart {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = format!("{self:?}").to_lowercase();
         write!(out, "the {text}")
@@ -73,7 +73,7 @@ fn interval_micros(interval: Interval) -> i128 {
     i128::from(seconds) * i128::from(SECOND) + i128::from(micros)
 }
 
-impl Part {
+impl TimePart {
     pub(super) fn parse(text: &str) -> Option<Self> {
         Some(match &*text.trim_matches('\'').to_ascii_lowercase() {
             "microsecond" | "microseconds" | "us" | "usec" | "usecs" => Self::Microseconds,

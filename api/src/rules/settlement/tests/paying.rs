@@ -394,7 +394,7 @@ async fn a_cancelled_authorization_failed() {
     refused(&got, 503, "settlement_pending");
     let wallets = StoredWallets(stage.service.app.store.clone());
     let now = stage.service.app.clock.now();
-    let cancelled = wallets.cancel(buyer.authorization.from, Word([1; 32]), now).await;
+    let cancelled = wallets.cancel(buyer.authorization.from, Bytes32([1; 32]), now).await;
     assert!(cancelled.unwrap());
     stage.service.clock.advance(Duration::from_secs(3));
     stage.reconcile().await;

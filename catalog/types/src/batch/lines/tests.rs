@@ -19,7 +19,7 @@ fn contract(extra: bool) -> Arc<Contract> {
 /// Reads the lines both ways and compares everything; how many were plain.
 fn agree(lines: &[&[u8]], extra: bool) -> usize {
     let contract = contract(extra);
-    let mut quick = Lines::new(&contract, 1, 64);
+    let mut quick = LineDecoder::new(&contract, 1, 64);
     let mut records = Vec::new();
     for line in lines {
         match json::parse(line) {

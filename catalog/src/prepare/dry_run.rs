@@ -12,7 +12,7 @@ use crate::{Error, Root, part};
 
 /// Encodes the rows of an upload as [`Stager`](crate::Stager) does, and keeps nothing.
 #[derive(Debug)]
-pub struct TrialStager {
+pub struct DryRunStager {
     common: Common,
     /// The file so far. It begins with the first rows.
     writer: Option<Writer<Sink>>,
@@ -20,7 +20,7 @@ pub struct TrialStager {
     rows: u64,
 }
 
-impl TrialStager {
+impl DryRunStager {
     /// Begins an upload without rows.
     pub fn new(contract: &Contract, contribution: ContributionId, agent: AgentId) -> Self {
         Self {

@@ -17,20 +17,20 @@ use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 use types::{Classify as _, Retry};
 
-use crate::{Bounds, Embedded, Error, Event, EventLog, Options, Position, Record, Subscription};
+use crate::{Bounds, Embedded, EmbeddedOptions, Error, Event, EventLog, Position, Record, Subscription};
 
 /// The wait before the next attempt to open the log.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// An embedded log that outlasts failed writes.
 #[derive(Debug)]
-pub struct Lasting {
-    shared: Arc<Shared>,
+pub struct ReopeningLog {
+    shared: Arc<ReopeningState>,
 }
 
-struct Shared {
+struct ReopeningState {
     path: PathBuf,
-    options: Options,
+    options: EmbeddedOptions,
     current: RwLock<Current>,
     /// Counts the logs that were opened.
     generation: watch::Sender<u64>,
@@ -43,7 +43,7 @@ enum Current {
     Closed,
 }
 
-impl fmt::Debug for Shared {
+impl fmt::Debug for ReopeningState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Shared")
             .field("path", &self.path)
@@ -51,16 +51,16 @@ impl fmt::Debug for Shared {
     }
 }
 
-impl Lasting {
+impl ReopeningLog {
     /// Opens the log in the directory `path` as [`Embedded::open`] does.
     ///
     /// # Errors
     /// Those of [`Embedded::open`]: a log that cannot be opened at first is no log.
-    pub fn open(path: PathBuf, options: Options) -> Result<Self, Error> {
+    pub fn open(path: PathBuf, options: EmbeddedOptions) -> Result<Self, Error> {
         let log = Embedded::open(&path, options)?;
         let (generation, _) = watch::channel(1);
         Ok(Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(ReopeningState {
                 path,
                 options,
                 current: RwLock::new(Current::Open(1, log)),
@@ -80,7 +80,7 @@ impl Lasting {
     }
 }
 
-impl Drop for Lasting {
+impl Drop for ReopeningLog {
     /// Closes the log as dropping an [`Embedded`] does, also while subscriptions are alive.
     fn drop(&mut self) {
         let mut current = self.shared.current.write();
@@ -93,7 +93,7 @@ impl Drop for Lasting {
     }
 }
 
-impl Shared {
+impl ReopeningState {
     /// The log that is open, with its number.
     fn log(&self) -> Result<(u64, Arc<Embedded>), Error> {
         match &*self.current.read() {
@@ -167,13 +167,13 @@ impl Shared {
 }
 
 #[async_trait]
-impl EventLog for Lasting {
+impl EventLog for ReopeningLog {
     async fn append(&self, topic: &str, records: Vec<Record>) -> Result<Vec<Position>, Error> {
         self.ask(|log| async move { log.append(topic, records).await }).await
     }
 
-    async fn append_kept(&self, topic: &str, records: Vec<Record>) -> Result<Vec<Position>, Error> {
-        self.ask(|log| async move { log.append_kept(topic, records).await })
+    async fn append_recoverable(&self, topic: &str, records: Vec<Record>) -> Result<Vec<Position>, Error> {
+        self.ask(|log| async move { log.append_recoverable(topic, records).await })
             .await
     }
 
@@ -181,7 +181,7 @@ impl EventLog for Lasting {
         let (generation, log) = self.shared.log()?;
         let reader = log.subscribe(topic, group).await;
         let reader = reader.map_err(|error| self.shared.after(generation, error))?;
-        Ok(Box::new(Reader {
+        Ok(Box::new(ReopeningReader {
             shared: Arc::clone(&self.shared),
             topic: topic.to_owned(),
             group: Some(group.to_owned()),
@@ -195,7 +195,7 @@ impl EventLog for Lasting {
         let (generation, log) = self.shared.log()?;
         let reader = log.recent(topic, count).await;
         let reader = reader.map_err(|error| self.shared.after(generation, error))?;
-        Ok(Box::new(Reader {
+        Ok(Box::new(ReopeningReader {
             shared: Arc::clone(&self.shared),
             topic: topic.to_owned(),
             group: None,
@@ -216,8 +216,8 @@ impl EventLog for Lasting {
 
 /// A subscription that is made again with the log; a tail ends with its log.
 #[derive(Debug)]
-struct Reader {
-    shared: Arc<Shared>,
+struct ReopeningReader {
+    shared: Arc<ReopeningState>,
     topic: String,
     /// None for a tail.
     group: Option<String>,
@@ -227,7 +227,7 @@ struct Reader {
     partitions: Vec<u32>,
 }
 
-impl Shared {
+impl ReopeningState {
     /// Subscribes again once there is another log than that of this number.
     async fn join(
         self: &Arc<Self>,
@@ -261,7 +261,7 @@ impl Shared {
 }
 
 #[async_trait]
-impl Subscription for Reader {
+impl Subscription for ReopeningReader {
     async fn event(&mut self, max: usize) -> Result<Event, Error> {
         loop {
             let Some(reader) = &mut self.inner else {
