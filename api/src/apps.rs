@@ -10,10 +10,10 @@ mod tests;
 use std::sync::Arc;
 use std::time::Duration;
 
-use oauth::client::Client;
+use oauth::client::OAuthClient;
 use oauth::document::is_document_url;
-use oauth::jwk::Keys;
-use oauth::{Issuer, Server};
+use oauth::jwk::JwkSet;
+use oauth::{AuthorizationServer, Issuer};
 use store::Store;
 use types::Clock;
 
@@ -32,7 +32,7 @@ const RETRY_SECONDS: u64 = 5;
 /// The authorization server, with the documents of its clients. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Apps {
-    server: Server,
+    server: AuthorizationServer,
     web: Arc<Web>,
     clock: Arc<dyn Clock>,
 }
@@ -62,14 +62,15 @@ impl Apps {
     /// Creates the authorization server of an issuer.
     pub fn new(issuer: Issuer, store: Store, clock: Arc<dyn Clock>, web: Web) -> Self {
         Self {
-            server: Server::new(issuer, Arc::new(store), Arc::clone(&clock)).reserving(names::is_reserved_for_apps),
+            server: AuthorizationServer::new(issuer, Arc::new(store), Arc::clone(&clock))
+                .reserving(names::is_reserved_for_apps),
             web: Arc::new(web),
             clock,
         }
     }
 
     /// Returns the authorization server.
-    pub const fn server(&self) -> &Server {
+    pub const fn server(&self) -> &AuthorizationServer {
         &self.server
     }
 
@@ -77,12 +78,12 @@ impl Apps {
     ///
     /// # Errors
     /// There is no place to fetch them now.
-    pub(crate) async fn keys(&self, client: &Client, asker: Asker) -> Result<Option<Keys>, ApiError> {
+    pub(crate) async fn keys(&self, client: &OAuthClient, asker: Asker) -> Result<Option<JwkSet>, ApiError> {
         Ok(self.web.keys(client, asker, self.clock.now()).await?)
     }
 
     /// Notes that an assertion of a client was refused.
-    pub(crate) fn doubt_keys(&self, client: &Client) {
+    pub(crate) fn doubt_keys(&self, client: &OAuthClient) {
         self.web.doubt_keys(client, self.clock.now());
     }
 
@@ -90,7 +91,7 @@ impl Apps {
     ///
     /// # Errors
     /// A [`ClientError`] that names why there is none.
-    pub(crate) async fn client(&self, id: &str, asker: Asker) -> Result<Client, ClientError> {
+    pub(crate) async fn client(&self, id: &str, asker: Asker) -> Result<OAuthClient, ClientError> {
         if !is_document_url(id) {
             let registered = self.server.registered(id).await;
             return registered.map_err(ApiError::from)?.ok_or(ClientError::Unregistered);

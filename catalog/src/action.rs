@@ -18,10 +18,10 @@ pub(crate) const FORMAT: u32 = 1;
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Action<'a> {
     CommitInfo(CommitInfo<'a>),
-    Protocol(Protocol),
+    Protocol(TableProtocol),
     MetaData(MetaData),
     Txn(Txn),
-    Add(Add),
+    Add(AddedFile),
     Remove(Remove),
 }
 
@@ -103,7 +103,7 @@ impl From<Sluice<'_>> for Merge {
 
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Protocol {
+pub(crate) struct TableProtocol {
     pub(crate) min_reader_version: u32,
     pub(crate) min_writer_version: u32,
 }
@@ -112,7 +112,7 @@ pub(crate) struct Protocol {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct MetaData {
     pub(crate) id: DatasetId,
-    pub(crate) format: Format,
+    pub(crate) format: TableFormat,
     pub(crate) schema_string: String,
     pub(crate) partition_columns: Vec<String>,
     pub(crate) configuration: BTreeMap<String, String>,
@@ -121,7 +121,7 @@ pub(crate) struct MetaData {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Format {
+pub(crate) struct TableFormat {
     pub(crate) provider: String,
     pub(crate) options: BTreeMap<String, String>,
 }
@@ -137,14 +137,14 @@ pub(crate) struct Txn {
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Add {
+pub(crate) struct AddedFile {
     pub(crate) path: String,
     pub(crate) partition_values: BTreeMap<String, String>,
     pub(crate) size: u64,
     /// Milliseconds since the epoch.
     pub(crate) modification_time: i64,
     pub(crate) data_change: bool,
-    /// Statistics ([`Stats`]) as JSON text, which Delta embeds as a string.
+    /// Statistics ([`PartStats`]) as JSON text, which Delta embeds as a string.
     pub(crate) stats: String,
     pub(crate) tags: Tags,
 }
@@ -174,7 +174,7 @@ pub(crate) struct Tags {
 /// Statistics of a part. Minima and maxima are optional in Delta and left out.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Stats {
+pub(crate) struct PartStats {
     pub(crate) num_records: u64,
 }
 

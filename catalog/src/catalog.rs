@@ -12,7 +12,7 @@ use types::{Clock, Contract, DatasetId, Version};
 
 use crate::compaction::{Compacting, Policy};
 use crate::key_store::KeyStore;
-use crate::state::{Backing, LiveLookup, State};
+use crate::state::{Backing, LiveLookup, TableState};
 use crate::storage::DurableStore;
 use crate::tables::Tables;
 use crate::{Error, Reserve, Snapshot, Table};
@@ -139,7 +139,7 @@ impl Catalog {
     }
 
     /// The state of a table for readers. One whose last commit is gone from the log is read anew.
-    pub(crate) async fn confirmed(&self, id: DatasetId) -> Result<Arc<State>, Error> {
+    pub(crate) async fn confirmed(&self, id: DatasetId) -> Result<Arc<TableState>, Error> {
         let state = self.state(id).await?;
         match state.confirm_at(self.shared.clock.now()).await {
             Err(Error::HistoryLost { .. }) => self.state(id).await,
@@ -147,9 +147,9 @@ impl Catalog {
         }
     }
 
-    pub(crate) async fn state(&self, id: DatasetId) -> Result<Arc<State>, Error> {
+    pub(crate) async fn state(&self, id: DatasetId) -> Result<Arc<TableState>, Error> {
         let cell = self.shared.tables.get(id);
-        let load = || State::load(&self.shared.backing, id, self.shared.clock.now());
+        let load = || TableState::load(&self.shared.backing, id, self.shared.clock.now());
         cell.get_or_try_init(load).await.map(Arc::clone)
     }
 }

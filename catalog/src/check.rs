@@ -332,7 +332,7 @@ impl Checker {
                 continue;
             };
             self.hash(&part, &bytes, add);
-            let expected = rows::Expected {
+            let expected = rows::ExpectedRows {
                 number,
                 contribution,
                 agent,

@@ -22,9 +22,9 @@ use types::{Contract, Proof, Version};
 
 pub(crate) use self::commit::commit;
 pub use self::policy::Policy;
-use crate::log::Rewrite;
+use crate::log::PartRewrite;
 use crate::part::PartInfo;
-use crate::state::State;
+use crate::state::TableState;
 
 /// Shared state of the compactions of a process.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl Compacting {
 #[must_use = "it is to be built"]
 #[derive(Debug)]
 pub struct DueCompaction {
-    state: Arc<State>,
+    state: Arc<TableState>,
     contract: Arc<Contract>,
     inputs: Vec<PartInfo>,
     turn: Arc<Semaphore>,
@@ -57,7 +57,7 @@ pub struct DueCompaction {
 #[must_use = "it is to be adopted by its table"]
 #[derive(Debug)]
 pub struct Compacted {
-    rewrite: Rewrite,
+    rewrite: PartRewrite,
     /// Proof of the built part, if the part is large.
     proof: Option<Proof>,
     inputs: Vec<PartInfo>,
@@ -72,7 +72,7 @@ impl DueCompaction {
 }
 
 /// Returns the next due compaction of a table, or `None` if none is due.
-pub(crate) fn due(state: &Arc<State>, compacting: &Compacting) -> Option<DueCompaction> {
+pub(crate) fn due(state: &Arc<TableState>, compacting: &Compacting) -> Option<DueCompaction> {
     let version_index = state.version_index();
     // Only the latest layout is compacted; older versions keep their parts.
     let layout: Vec<_> = version_index.layout(version_index.head()).collect();

@@ -17,7 +17,7 @@ use types::{DatasetId, RecordKey, Version};
 
 use crate::disk::{Reserve, no_room};
 use crate::key_file::{KWayMerge, KeyFile, Source};
-use crate::prepare::Scratch;
+use crate::prepare::ScratchFolder;
 use crate::{Error, Root};
 
 /// Name of the marker file: an earlier run found the database damaged.
@@ -37,7 +37,7 @@ const MAX_UNSTORED_KEYS: usize = 1 << 20;
 
 /// Version that the stored keys of a table reflect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stored {
+pub(crate) struct StoredVersion {
     pub(crate) version: Version,
     /// Content root of the version. Distinguishes different histories of the same table.
     pub(crate) root: Root,
@@ -142,8 +142,8 @@ impl KeyStore {
     }
 
     /// Creates a directory for files that need not outlive the process.
-    pub(crate) fn scratch(&self) -> Result<Scratch, Error> {
-        Scratch::new(&self.directory.join(STAGED), self.reserve())
+    pub(crate) fn scratch(&self) -> Result<ScratchFolder, Error> {
+        ScratchFolder::new(&self.directory.join(STAGED), self.reserve())
     }
 
     /// Returns the reserve of the disk.
@@ -172,11 +172,11 @@ impl KeyStore {
     }
 
     /// Returns the version that the stored keys of a table reflect, or `None` if it has none.
-    pub(crate) fn stored(&self, dataset: DatasetId) -> fjall::Result<Option<Stored>> {
+    pub(crate) fn stored(&self, dataset: DatasetId) -> fjall::Result<Option<StoredVersion>> {
         Ok(self
             .keys
             .get(dataset.as_bytes())?
-            .and_then(|value| Stored::decode(&value)))
+            .and_then(|value| StoredVersion::decode(&value)))
     }
 
     /// Returns true if the database has the key. Does not look into the table's files.
@@ -212,7 +212,7 @@ impl KeyStore {
     }
 
     /// Adds sorted, distinct keys and updates the version that the table's stored keys reflect, atomically.
-    pub(crate) fn add(&self, dataset: DatasetId, keys: &[RecordKey], stored: Stored) -> fjall::Result<()> {
+    pub(crate) fn add(&self, dataset: DatasetId, keys: &[RecordKey], stored: StoredVersion) -> fjall::Result<()> {
         let _lock = self.lock_changes();
         self.additions.fetch_add(1, Ordering::Relaxed);
         // Sorted keys become one table file directly, at a tenth of the cost of journal and memtable.
@@ -234,7 +234,7 @@ impl KeyStore {
         dataset: DatasetId,
         files: &[Arc<StoredFile>],
         (keys, count): (impl Iterator<Item = std::io::Result<RecordKey>>, usize),
-        stored: Stored,
+        stored: StoredVersion,
     ) -> fjall::Result<Vec<Arc<StoredFile>>> {
         self.additions.fetch_add(1, Ordering::Relaxed);
         let large = self.large.load(Ordering::Relaxed);
@@ -288,7 +288,7 @@ impl KeyStore {
         number: u64,
         merged: &[Arc<StoredFile>],
         keys: &KeyFile,
-        stored: Stored,
+        stored: StoredVersion,
     ) -> fjall::Result<()> {
         let _lock = self.lock_changes();
         let mut change = self.database.batch().durability(Some(PersistMode::SyncAll));
@@ -484,7 +484,7 @@ fn stored_key(dataset: DatasetId, key: &RecordKey) -> [u8; 32] {
     bytes
 }
 
-impl Stored {
+impl StoredVersion {
     fn encode(self) -> [u8; 48] {
         let mut bytes = [0; 48];
         bytes[..8].copy_from_slice(&self.version.0.to_le_bytes());

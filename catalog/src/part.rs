@@ -26,7 +26,7 @@ use types::{AgentId, Batch, Contract, ContributionId, DatasetId, Proof, RecordKe
 
 pub(crate) use footers::Footers;
 pub(crate) use proofs::{Proofs, proof};
-pub(crate) use read::{Selected, Source, decode, keys, lost, open, open_whole, verified};
+pub(crate) use read::{PartSource, Selected, decode, keys, lost, open, open_whole, verified};
 
 use crate::{Error, Root};
 
@@ -122,7 +122,7 @@ impl PartInfo {
 
 /// A part, with the content root after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Link {
+pub struct PartLink {
     /// Description of the part.
     pub part: PartInfo,
     /// Content root of the part's last version.

@@ -103,7 +103,7 @@ struct CachedPart {
 
 /// Files that stay in the cache while this value exists.
 #[derive(Debug)]
-pub struct Held {
+pub struct HeldParts {
     shared: Arc<PartCacheState>,
     names: Vec<String>,
 }
@@ -130,7 +130,7 @@ impl PartCache {
     }
 
     /// Returns the files of these parts of a dataset, in order. Fetches the missing ones.
-    pub async fn hold(&self, dataset: DatasetId, parts: &[PartInfo]) -> Result<Held, CacheError> {
+    pub async fn hold(&self, dataset: DatasetId, parts: &[PartInfo]) -> Result<HeldParts, CacheError> {
         let held = self.reserve(dataset, parts)?;
         let wanted: Vec<_> = parts.iter().cloned().zip(held.names.iter().cloned()).collect();
         let fetches = stream::iter(wanted)
@@ -148,12 +148,12 @@ impl PartCache {
     }
 
     /// Makes room for the parts and holds their entries, before anything is fetched.
-    fn reserve(&self, dataset: DatasetId, parts: &[PartInfo]) -> Result<Held, CacheError> {
+    fn reserve(&self, dataset: DatasetId, parts: &[PartInfo]) -> Result<HeldParts, CacheError> {
         let shared = &self.shared;
         let mut files = shared.lock();
         files.uses += 1;
         let used = files.uses;
-        let mut held = Held {
+        let mut held = HeldParts {
             shared: Arc::clone(shared),
             names: Vec::with_capacity(parts.len()),
         };
@@ -253,7 +253,7 @@ impl Drop for Staged {
     }
 }
 
-impl Held {
+impl HeldParts {
     /// Drops the files, because one of them is damaged. The next caller fetches them again.
     pub fn forget(&self) {
         let mut files = self.shared.lock();
@@ -270,7 +270,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldParts {
     fn drop(&mut self) {
         let mut files = self.shared.lock();
         for name in &self.names {

@@ -40,7 +40,7 @@ pub struct Forgotten {
 
 /// The version of a line of prints.
 #[derive(Deserialize)]
-struct Line {
+struct PrintLine {
     unit: UnitId,
 }
 
@@ -126,7 +126,7 @@ impl Catalog {
         while let Some((path, bytes)) = files.try_next().await? {
             let Some(bytes) = bytes else { continue };
             let is_erased =
-                |line: &[u8]| serde_json::from_slice::<Line>(line).is_ok_and(|line| units.contains(&line.unit));
+                |line: &[u8]| serde_json::from_slice::<PrintLine>(line).is_ok_and(|line| units.contains(&line.unit));
             let lines = || bytes.split_inclusive(|byte| *byte == b'\n');
             if !lines().any(is_erased) {
                 continue;

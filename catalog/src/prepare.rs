@@ -20,10 +20,10 @@ use types::{AgentId, Batch, Contract, ContributionId, Proof};
 
 pub use self::dry_run::DryRunStager;
 pub use self::files::Stager;
-pub(crate) use self::files::{Scratch, UploadedRows};
-use self::memory::Memory;
+pub(crate) use self::files::{ScratchFolder, UploadedRows};
+use self::memory::BatchRows;
 use crate::part::PartInfo;
-use crate::state::{Base, State};
+use crate::state::{Base, TableState};
 use crate::{Error, Root};
 
 /// Rows of one contribution that passed the chain and are to become a version.
@@ -31,14 +31,14 @@ use crate::{Error, Root};
 pub struct Prepared {
     pub(crate) contribution: ContributionId,
     pub(crate) agent: AgentId,
-    pub(crate) body: Body,
+    pub(crate) body: PreparedRows,
 }
 
 /// Holder of the rows.
 #[derive(Debug)]
-pub(crate) enum Body {
+pub(crate) enum PreparedRows {
     /// Rows of a batch, which are encoded at each base.
-    Memory(Memory),
+    Memory(BatchRows),
     /// Rows of an upload, which are encoded but for their version.
     Files(Box<UploadedRows>),
 }
@@ -87,7 +87,7 @@ impl Prepared {
         Self {
             contribution,
             agent,
-            body: Body::Memory(Memory::new(batch)),
+            body: PreparedRows::Memory(BatchRows::new(batch)),
         }
     }
 
@@ -98,44 +98,46 @@ impl Prepared {
 
     /// Returns true if the rows are in files of their own, which take room on the disk.
     pub const fn is_in_files(&self) -> bool {
-        matches!(self.body, Body::Files(_))
+        matches!(self.body, PreparedRows::Files(_))
     }
 
     /// Returns the contract of the rows.
     pub(crate) fn contract(&self) -> &Arc<Contract> {
         match &self.body {
-            Body::Memory(memory) => memory.batch.contract(),
-            Body::Files(files) => files.contract(),
+            PreparedRows::Memory(memory) => memory.batch.contract(),
+            PreparedRows::Files(files) => files.contract(),
         }
     }
 
     /// Returns the same batch again, with the rows shared. Returns `None` for an upload, whose files are there once.
     pub(crate) fn share_batch(&self) -> Option<Self> {
         match &self.body {
-            Body::Memory(memory) => Some(Self::of_batch(self.contribution, self.agent, Arc::clone(&memory.batch))),
-            Body::Files(_) => None,
+            PreparedRows::Memory(memory) => {
+                Some(Self::of_batch(self.contribution, self.agent, Arc::clone(&memory.batch)))
+            }
+            PreparedRows::Files(_) => None,
         }
     }
 
     /// Makes all rows the first version of a table, without a look at a table. Blocks.
     pub(crate) fn as_first_version(&self) -> Result<VersionParts, Error> {
         match &self.body {
-            Body::Memory(memory) => {
+            PreparedRows::Memory(memory) => {
                 let origin = (self.contribution, self.agent);
                 memory::version_of(&memory.batch, Vec::new(), origin, Base::CREATED)
             }
-            Body::Files(files) => Ok(files.version_of(Base::CREATED)),
+            PreparedRows::Files(files) => Ok(files.version_of(Base::CREATED)),
         }
     }
 
     /// Drops late duplicates and makes the other rows the version after `base`.
-    pub(crate) async fn against(&mut self, state: &Arc<State>, base: Base) -> Result<VersionParts, Error> {
+    pub(crate) async fn against(&mut self, state: &Arc<TableState>, base: Base) -> Result<VersionParts, Error> {
         match &mut self.body {
-            Body::Memory(memory) => {
+            PreparedRows::Memory(memory) => {
                 let origin = (self.contribution, self.agent);
                 memory.against(state, origin, base).await
             }
-            Body::Files(files) => files.against(state, base).await,
+            PreparedRows::Files(files) => files.against(state, base).await,
         }
     }
 }

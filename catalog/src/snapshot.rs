@@ -9,8 +9,8 @@ use arrow::array::RecordBatch;
 use futures_util::stream::{self, BoxStream, StreamExt as _, TryStreamExt as _};
 use types::{Contract, DatasetId, Proof, Version};
 
-use crate::part::{self, Link, PartInfo, Selected};
-use crate::state::State;
+use crate::part::{self, PartInfo, PartLink, Selected};
+use crate::state::TableState;
 use crate::version_index::Slice;
 use crate::{Error, Merge, Root};
 
@@ -35,7 +35,7 @@ impl Columns {
 /// One version of a table. A clone shares the table's state.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    state: Arc<State>,
+    state: Arc<TableState>,
     contract: Option<Arc<Contract>>,
     version: Version,
     rows: u64,
@@ -43,7 +43,7 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// Creates a snapshot of a version that the version index has.
-    pub(crate) fn new(state: Arc<State>, version: Version) -> Self {
+    pub(crate) fn new(state: Arc<TableState>, version: Version) -> Self {
         let rows = state.rows_at(version);
         Self {
             contract: state.contract(),
@@ -109,7 +109,7 @@ impl Snapshot {
     }
 
     /// Returns the same parts, each with the content root after its last row.
-    pub fn chain(&self) -> Vec<Link> {
+    pub fn chain(&self) -> Vec<PartLink> {
         self.state.chain(self.version)
     }
 

@@ -35,7 +35,7 @@ use tracing::Span;
 use crate::blocking::blocking;
 
 #[cfg(any(test, feature = "testing"))]
-pub use counting::{Counting, Counts};
+pub use counting::{Counting, RequestCounts};
 use directories::Directories;
 pub use directories::create_directory;
 

@@ -12,14 +12,14 @@ use types::{AgentId, Clock, Contract, ContributionId, Timestamp, Version};
 use crate::commit::{self, Notes, OrphanTracker};
 use crate::compaction::{self, Compacted, Compacting, DueCompaction};
 use crate::prepare::{LateDuplicates, Prepared, Stager};
-use crate::state::{LiveLookup, SnapshotLookup, State, When};
+use crate::state::{LiveLookup, SnapshotLookup, TableState, WriteOccasion};
 use crate::tables::Tables;
 use crate::{Agreement, CommitOutcome, Error, KnownHead, Merge, history};
 
 /// Starts the staging of uploads for one table.
 #[derive(Clone, Debug)]
 pub struct Stagers {
-    state: Arc<State>,
+    state: Arc<TableState>,
     contract: Arc<Contract>,
 }
 
@@ -45,7 +45,7 @@ impl Stagers {
 /// merge for a while, because the state of a table stays in memory while a handle exists.
 #[derive(Debug)]
 pub struct Table {
-    state: Arc<State>,
+    state: Arc<TableState>,
     known: Arc<LiveLookup>,
     contract: Arc<Contract>,
     clock: Arc<dyn Clock>,
@@ -56,7 +56,7 @@ pub struct Table {
 
 impl Table {
     pub(crate) async fn open(
-        state: Arc<State>,
+        state: Arc<TableState>,
         contract: &Arc<Contract>,
         clock: Arc<dyn Clock>,
         tables: Arc<Tables>,
@@ -248,7 +248,7 @@ impl Table {
         if self.state.store.is_crowded()
             && let Some(fullest) = self.tables.fullest()
         {
-            fullest.save(When::Closing).await?;
+            fullest.save(WriteOccasion::Closing).await?;
         }
         Ok(())
     }
@@ -256,7 +256,7 @@ impl Table {
     /// Ends the work on the table. Stores the keys and the files that make the next opening fast. A failure is only
     /// logged, because a table may be dropped at any time without loss.
     pub async fn close(self) {
-        if let Err(error) = self.state.save(When::Closing).await {
+        if let Err(error) = self.state.save(WriteOccasion::Closing).await {
             tracing::warn!(
                 dataset = %self.state.dataset, %error,
                 "closed a table without storing its record keys; the next opening reads them from the parts"

@@ -11,7 +11,7 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::OnceCell;
 use types::DatasetId;
 
-use crate::state::State;
+use crate::state::TableState;
 
 /// Maximum number of open tables without a reference.
 const MAX_IDLE_TABLES: usize = 1_024;
@@ -21,11 +21,11 @@ const MAX_IDLE_BYTES: usize = 128 << 20;
 /// States by dataset. The first caller that gets the cell loads the state.
 #[derive(Debug, Default)]
 pub(crate) struct Tables {
-    open: Mutex<Open>,
+    open: Mutex<OpenState>,
 }
 
 #[derive(Debug, Default)]
-struct Open {
+struct OpenState {
     tables: HashMap<DatasetId, OpenTable>,
     /// Number of lookups so far: the clock of the least-recently-used order.
     uses: u64,
@@ -33,13 +33,13 @@ struct Open {
 
 #[derive(Debug)]
 struct OpenTable {
-    state: Arc<OnceCell<Arc<State>>>,
+    state: Arc<OnceCell<Arc<TableState>>>,
     used: u64,
 }
 
 impl Tables {
     /// Returns the cell of a dataset's state. The cell is empty if the table is not open.
-    pub(crate) fn get(&self, dataset: DatasetId) -> Arc<OnceCell<Arc<State>>> {
+    pub(crate) fn get(&self, dataset: DatasetId) -> Arc<OnceCell<Arc<TableState>>> {
         let mut open = self.lock();
         // A counter orders the uses without a clock.
         open.uses += 1;
@@ -66,18 +66,18 @@ impl Tables {
     }
 
     /// Returns the open table with the most keys that are only in memory.
-    pub(crate) fn fullest(&self) -> Option<Arc<State>> {
+    pub(crate) fn fullest(&self) -> Option<Arc<TableState>> {
         let open = self.lock();
         let states = open.tables.values().filter_map(|entry| entry.state.get());
         states.max_by_key(|state| state.storable()).map(Arc::clone)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Open> {
+    fn lock(&self) -> MutexGuard<'_, OpenState> {
         self.open.lock()
     }
 }
 
-impl Open {
+impl OpenState {
     /// Removes unreferenced states beyond the bounds, the least recently used first.
     fn take_excess(&mut self) -> Vec<OpenTable> {
         let mut idle: Vec<_> = self

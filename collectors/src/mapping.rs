@@ -10,7 +10,7 @@ use serde_json::{Map, Number, Value, json};
 use types::json::whole_double;
 use types::{FieldType, Timestamp};
 
-use crate::source::{FieldMap, Source};
+use crate::source::{CollectorSource, FieldMap};
 
 /// Name of the only member of a number that is kept as it was written. JSON of this service has no such name.
 const WRITTEN: &str = "\0";
@@ -35,7 +35,7 @@ fn has_written(value: &Value) -> bool {
 }
 
 /// Maps a record; `None` if it is no record of the contract.
-pub(crate) fn record(source: &Source, raw: &Value) -> Option<Value> {
+pub(crate) fn record(source: &CollectorSource, raw: &Value) -> Option<Value> {
     let mut record = Map::new();
     for field in &source.text.fields {
         let value = match (&field.constant, &field.from) {

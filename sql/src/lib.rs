@@ -70,4 +70,4 @@ mod wire;
 pub use answer::{Answer, Column, MAX_ANSWER_BYTES};
 pub use check::{Refusal, check};
 pub use error::Error;
-pub use sandbox::{Config, Records, Sandbox, SandboxPart};
+pub use sandbox::{Sandbox, SandboxConfig, SandboxPart, VersionRecords};

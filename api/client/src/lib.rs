@@ -23,11 +23,11 @@ mod tls;
 mod verify;
 
 pub use client::Client;
-pub use error::{Error, Problem};
+pub use error::{Error, ServiceProblem};
 pub use known::KnownKeys;
-pub use pull::{Progress, Pull, Pulled};
+pub use pull::{Pull, PullEvent, Pulled};
 pub use push::{Push, PushEvent, PushProgress};
 pub use retry_budget::RetryBudget;
 #[cfg(feature = "otel")]
 pub use spans::SpanClient;
-pub use verify::{Verified, Verify};
+pub use verify::{VerifiedVersion, Verify};

@@ -13,7 +13,7 @@ use types::Timestamp;
 
 use crate::client::object;
 use crate::issuer::Issuer;
-use crate::jwk::{Algorithm, Keys};
+use crate::jwk::{JwkAlgorithm, JwkSet};
 
 /// The `client_assertion_type` of these assertions.
 pub const TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
@@ -95,7 +95,7 @@ struct Header {
 }
 
 #[derive(Deserialize)]
-struct Payload {
+struct AssertionPayload {
     #[serde(default)]
     iss: Option<String>,
     #[serde(default)]
@@ -127,16 +127,16 @@ pub fn verify(
     assertion: &str,
     client_id: &str,
     issuer: &Issuer,
-    keys: &Keys,
+    keys: &JwkSet,
     now: Timestamp,
 ) -> Result<Claims, AssertionError> {
-    let Parts {
+    let AssertionParts {
         header,
         payload,
         signed,
         signature,
     } = split(assertion)?;
-    let algorithm = Algorithm::parse(&header.alg).ok_or(AssertionError::Algorithm)?;
+    let algorithm = JwkAlgorithm::parse(&header.alg).ok_or(AssertionError::Algorithm)?;
     // A key comes from the client's metadata only, and an extension that must be understood is not.
     let odd = [header.crit, header.b64, header.jku, header.jwk, header.x5u, header.x5c];
     let is_typed = |typ: &str| ["jwt", "client-authentication+jwt"].contains(&typ.to_ascii_lowercase().as_str());
@@ -172,15 +172,15 @@ pub fn verify(
     })
 }
 
-struct Parts<'a> {
+struct AssertionParts<'a> {
     header: Header,
-    payload: Payload,
+    payload: AssertionPayload,
     signed: &'a str,
     signature: Vec<u8>,
 }
 
 /// Decodes the three parts of a JWT.
-fn split(assertion: &str) -> Result<Parts<'_>, AssertionError> {
+fn split(assertion: &str) -> Result<AssertionParts<'_>, AssertionError> {
     let form = AssertionError::Form;
     let decode = |text: &str| BASE64URL_NOPAD.decode(text.as_bytes()).map_err(|_error| form);
     // Checked before anything is decoded, so a large text costs nothing.
@@ -190,7 +190,7 @@ fn split(assertion: &str) -> Result<Parts<'_>, AssertionError> {
     // A JWT with five parts is encrypted, and its payload is then no Base64url of JSON: the dots are not valid there.
     let (signed, signature) = assertion.rsplit_once('.').ok_or(form)?;
     let (header, payload) = signed.split_once('.').ok_or(form)?;
-    Ok(Parts {
+    Ok(AssertionParts {
         header: object(&decode(header)?).ok_or(form)?,
         payload: object(&decode(payload)?).ok_or(form)?,
         signed,

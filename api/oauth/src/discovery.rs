@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 
 use crate::issuer::{Issuer, Resource};
-use crate::jwk::Algorithm;
+use crate::jwk::JwkAlgorithm;
 use crate::scope::Scopes;
 
 /// Path of the metadata of the authorization server.
@@ -41,9 +41,9 @@ pub fn server_metadata(issuer: &Issuer) -> Value {
         "grant_types_supported": ["authorization_code", "refresh_token"],
         "code_challenge_methods_supported": ["S256"],
         "token_endpoint_auth_methods_supported": methods,
-        "token_endpoint_auth_signing_alg_values_supported": Algorithm::WORDS,
+        "token_endpoint_auth_signing_alg_values_supported": JwkAlgorithm::WORDS,
         "revocation_endpoint_auth_methods_supported": methods,
-        "revocation_endpoint_auth_signing_alg_values_supported": Algorithm::WORDS,
+        "revocation_endpoint_auth_signing_alg_values_supported": JwkAlgorithm::WORDS,
         "authorization_response_iss_parameter_supported": true,
         "client_id_metadata_document_supported": true,
         "protected_resources": Resource::ALL.map(|resource| issuer.resource_url(resource)),

@@ -42,7 +42,7 @@ pub struct Rotated {
 
 /// Consequence of the use of a refresh token.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Use {
+pub enum RefreshUse {
     /// The token is current: it is rotated.
     Rotate,
     /// The token was rotated a moment ago: the same successor is answered again, made with this salt.
@@ -75,17 +75,17 @@ impl Family {
     }
 
     /// Decides about the use of the token with this number.
-    pub fn present(&self, number: u32, now: Timestamp) -> Use {
+    pub fn present(&self, number: u32, now: Timestamp) -> RefreshUse {
         if !self.is_alive(now) {
-            return Use::Ended;
+            return RefreshUse::Ended;
         }
         // A number above the current one cannot be stored, and counts as a reuse like every other.
         match &self.rotated {
-            _ if number == self.current => Use::Rotate,
+            _ if number == self.current => RefreshUse::Rotate,
             Some(rotated) if number.checked_add(1) == Some(self.current) && now < rotated.at.plus(GRACE) => {
-                Use::Repeat(rotated.salt)
+                RefreshUse::Repeat(rotated.salt)
             }
-            _ => Use::Reused,
+            _ => RefreshUse::Reused,
         }
     }
 
@@ -113,37 +113,37 @@ mod tests {
     #[test]
     fn the_current_token_rotates_and_the_one_before_repeats_for_thirty_seconds() {
         let first = Family::new(at(0));
-        assert_eq!(first.present(0, at(10)), Use::Rotate);
+        assert_eq!(first.present(0, at(10)), RefreshUse::Rotate);
         assert_eq!(
             first.present(1, at(10)),
-            Use::Reused,
+            RefreshUse::Reused,
             "a token of the future is none of ours"
         );
         let second = first.rotate([1; 32], at(10));
-        assert_eq!(second.present(0, at(10)), Use::Repeat([1; 32]));
-        assert_eq!(second.present(0, at(39)), Use::Repeat([1; 32]));
-        assert_eq!(second.present(0, at(40)), Use::Reused);
-        assert_eq!(second.present(1, at(40)), Use::Rotate);
+        assert_eq!(second.present(0, at(10)), RefreshUse::Repeat([1; 32]));
+        assert_eq!(second.present(0, at(39)), RefreshUse::Repeat([1; 32]));
+        assert_eq!(second.present(0, at(40)), RefreshUse::Reused);
+        assert_eq!(second.present(1, at(40)), RefreshUse::Rotate);
         // Once the successor was used, its answer was not lost, and the grace is over at once.
         let third = second.rotate([2; 32], at(11));
-        assert_eq!(third.present(0, at(12)), Use::Reused);
-        assert_eq!(third.present(1, at(12)), Use::Repeat([2; 32]));
-        assert_eq!(third.present(2, at(12)), Use::Rotate);
+        assert_eq!(third.present(0, at(12)), RefreshUse::Reused);
+        assert_eq!(third.present(1, at(12)), RefreshUse::Repeat([2; 32]));
+        assert_eq!(third.present(2, at(12)), RefreshUse::Rotate);
     }
 
     #[test]
     fn a_family_ends_after_thirty_days_or_when_it_is_ended() {
         let day = 24 * 3_600;
         let rotated = Family::new(at(0)).rotate([1; 32], at(30 * day - 5));
-        assert_eq!(rotated.present(1, at(30 * day - 1)), Use::Rotate);
+        assert_eq!(rotated.present(1, at(30 * day - 1)), RefreshUse::Rotate);
         for number in [0, 1, 2] {
-            assert_eq!(rotated.present(number, at(30 * day)), Use::Ended);
+            assert_eq!(rotated.present(number, at(30 * day)), RefreshUse::Ended);
         }
         let ended = Family {
             ended_at: Some(at(5)),
             ..Family::new(at(0))
         };
-        assert_eq!(ended.present(0, at(6)), Use::Ended);
+        assert_eq!(ended.present(0, at(6)), RefreshUse::Ended);
         assert!(!ended.is_alive(at(6)));
     }
 }

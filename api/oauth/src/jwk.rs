@@ -16,7 +16,7 @@ const MAX_KEYS: usize = 20;
 
 /// Signature algorithm of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Algorithm {
+pub enum JwkAlgorithm {
     /// ECDSA with P-256 and SHA-256.
     Es256,
     /// RSASSA-PKCS1-v1_5 with SHA-256 (RFC 7518 section 3.3).
@@ -25,7 +25,7 @@ pub enum Algorithm {
     EdDsa,
 }
 
-impl Algorithm {
+impl JwkAlgorithm {
     /// The words of the algorithms, as metadata list them.
     pub const WORDS: [&'static str; 3] = ["ES256", "RS256", "EdDSA"];
 
@@ -42,7 +42,7 @@ impl Algorithm {
 
 /// A public key that verifies by one algorithm.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Key {
+pub struct JwkKey {
     id: Option<String>,
     material: Material,
 }
@@ -60,7 +60,7 @@ enum Material {
 
 /// The usable keys of a set.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Keys(Vec<Key>);
+pub struct JwkSet(Vec<JwkKey>);
 
 /// Rule that a set of keys breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -108,7 +108,7 @@ struct Raw {
     k: Option<IgnoredAny>,
 }
 
-impl Keys {
+impl JwkSet {
     /// Reads a JSON Web Key Set from text.
     ///
     /// # Errors
@@ -151,7 +151,7 @@ impl Keys {
 
     /// Returns true if one of the keys signed the message. `id` selects by `kid`; without it, each key of the algorithm
     /// is tried.
-    pub fn verify(&self, id: Option<&str>, algorithm: Algorithm, message: &[u8], signature: &[u8]) -> bool {
+    pub fn verify(&self, id: Option<&str>, algorithm: JwkAlgorithm, message: &[u8], signature: &[u8]) -> bool {
         let named = self.0.iter().filter(|key| id.is_none() || key.id.as_deref() == id);
         // The algorithm of the key and that of the header have to agree, so that no key verifies by another one's rules.
         let mut fit = named.filter(|key| key.algorithm() == algorithm);
@@ -161,7 +161,7 @@ impl Keys {
 
 impl Raw {
     /// Returns the key, if it can verify signatures here.
-    fn key(self) -> Option<Key> {
+    fn key(self) -> Option<JwkKey> {
         let decode = |text: Option<String>| BASE64URL_NOPAD.decode(text?.as_bytes()).ok();
         // A key for encryption is good, but not for this, so it is left out like one of another type.
         let for_signatures = self.purpose.is_none_or(|purpose| purpose == "sig")
@@ -186,20 +186,20 @@ impl Raw {
             }
             _ => return None,
         };
-        let key = Key { id: self.kid, material };
+        let key = JwkKey { id: self.kid, material };
         let is_named_so = self
             .alg
-            .is_none_or(|alg| Algorithm::parse(&alg) == Some(key.algorithm()));
+            .is_none_or(|alg| JwkAlgorithm::parse(&alg) == Some(key.algorithm()));
         (for_signatures && is_named_so).then_some(key)
     }
 }
 
-impl Key {
-    const fn algorithm(&self) -> Algorithm {
+impl JwkKey {
+    const fn algorithm(&self) -> JwkAlgorithm {
         match self.material {
-            Material::P256(_) => Algorithm::Es256,
-            Material::Rsa { .. } => Algorithm::Rs256,
-            Material::Ed25519(_) => Algorithm::EdDsa,
+            Material::P256(_) => JwkAlgorithm::Es256,
+            Material::Rsa { .. } => JwkAlgorithm::Rs256,
+            Material::Ed25519(_) => JwkAlgorithm::EdDsa,
         }
     }
 

@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 use types::Timestamp;
 
-use crate::client::{Auth, Client, Metadata, MetadataError};
+use crate::client::{Auth, Metadata, MetadataError, OAuthClient};
 
 /// Status of the answer to a registration.
 pub const CREATED: u16 = 201;
@@ -35,7 +35,7 @@ impl RegistrationError {
 ///
 /// # Errors
 /// [`RegistrationError`]
-pub fn register(body: &[u8], id: String, now: Timestamp) -> Result<Client, RegistrationError> {
+pub fn register(body: &[u8], id: String, now: Timestamp) -> Result<OAuthClient, RegistrationError> {
     let metadata = Metadata::parse(body)?;
     match metadata.token_endpoint_auth_method.as_deref() {
         // Libraries ask for a secret by default, and work without one if the answer says so.
@@ -46,7 +46,7 @@ pub fn register(body: &[u8], id: String, now: Timestamp) -> Result<Client, Regis
 }
 
 /// Returns the answer to a registration: the metadata as they are kept.
-pub fn answer(client: &Client) -> Value {
+pub fn answer(client: &OAuthClient) -> Value {
     let mut grants = vec!["authorization_code"];
     if client.may_refresh {
         grants.push("refresh_token");
@@ -75,7 +75,7 @@ mod tests {
     use crate::redirect::Application;
     use crate::scope::{Scope, Scopes};
 
-    fn registered(metadata: &Value) -> Result<Client, RegistrationError> {
+    fn registered(metadata: &Value) -> Result<OAuthClient, RegistrationError> {
         let now = Timestamp::from_micros(1_795_000_000_500_000);
         register(metadata.to_string().as_bytes(), "app_1".to_owned(), now)
     }

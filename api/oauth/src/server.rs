@@ -9,15 +9,15 @@ use std::time::Duration;
 use types::{AgentId, Classify, Clock, Kind, OperatorId, Retry, Timestamp};
 
 use crate::assertion;
-use crate::authorize::Request;
+use crate::authorize::AuthorizeRequest;
 use crate::challenge::Denied;
-use crate::client::{Auth, Client, MetadataError};
-use crate::family::{Family, GRACE, Use};
+use crate::client::{Auth, MetadataError, OAuthClient};
+use crate::family::{Family, GRACE, RefreshUse};
 use crate::issuer::{Issuer, Resource};
-use crate::jwk::Keys;
+use crate::jwk::JwkSet;
 use crate::registration::{self, RegistrationError};
 use crate::scope::{Scope, Scopes};
-use crate::secret::{Hash, Secret, SecretKind, random};
+use crate::secret::{Hash, OAuthSecret, OAuthSecretKind, random};
 use crate::storage::{Access, Code, Connection, ConnectionId, Grant, Redeemed, Storage, StorageError};
 use crate::token::{Credentials, TokenAnswer, TokenError, TokenRequest};
 
@@ -83,14 +83,14 @@ impl Classify for Error {
 
 /// The authorization server. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Server {
+pub struct AuthorizationServer {
     issuer: Issuer,
     storage: Arc<dyn Storage>,
     clock: Arc<dyn Clock>,
     is_reserved: fn(&str) -> bool,
 }
 
-impl Server {
+impl AuthorizationServer {
     /// Creates a server that keeps its state in `storage`.
     pub fn new(issuer: Issuer, storage: Arc<dyn Storage>, clock: Arc<dyn Clock>) -> Self {
         Self {
@@ -108,7 +108,7 @@ impl Server {
     }
 
     /// Returns true if a client has a name that no app may have. The rule may be younger than the client.
-    pub fn has_reserved_name(&self, client: &Client) -> bool {
+    pub fn has_reserved_name(&self, client: &OAuthClient) -> bool {
         client.name.as_deref().is_some_and(self.is_reserved)
     }
 
@@ -121,7 +121,7 @@ impl Server {
     ///
     /// # Errors
     /// [`Error::Registration`], or the database failed.
-    pub async fn register(&self, metadata: &[u8]) -> Result<Client, Error> {
+    pub async fn register(&self, metadata: &[u8]) -> Result<OAuthClient, Error> {
         // 128 random bits: nobody meets the identifier of another client by chance, and it is no secret.
         let id = data_encoding::BASE64URL_NOPAD.encode(&random()?[..16]);
         let client = registration::register(metadata, format!("{CLIENT_PREFIX}{id}"), self.clock.now())?;
@@ -137,7 +137,7 @@ impl Server {
     ///
     /// # Errors
     /// The database failed.
-    pub async fn registered(&self, id: &str) -> Result<Option<Client>, Error> {
+    pub async fn registered(&self, id: &str) -> Result<Option<OAuthClient>, Error> {
         // URLs and long texts are no ids of the service, so the database is not asked.
         if !id.starts_with(CLIENT_PREFIX) || id.len() > 64 {
             return Ok(None);
@@ -151,7 +151,7 @@ impl Server {
     /// [`Error::Scopes`] if the scopes are not among those of the request, or the database failed.
     pub async fn grant(
         &self,
-        request: &Request,
+        request: &AuthorizeRequest,
         operator: OperatorId,
         agent: AgentId,
         scopes: Scopes,
@@ -160,7 +160,7 @@ impl Server {
         if !request.may_grant(scopes) {
             return Err(Error::Scopes);
         }
-        let secret = Secret::generate(SecretKind::Code)?;
+        let secret = OAuthSecret::generate(OAuthSecretKind::Code)?;
         let code = Code {
             grant: Grant {
                 client_id: request.client_id.clone(),
@@ -185,8 +185,8 @@ impl Server {
     pub async fn authenticate(
         &self,
         credentials: &Credentials,
-        client: &Client,
-        keys: Option<&Keys>,
+        client: &OAuthClient,
+        keys: Option<&JwkSet>,
     ) -> Result<(), Error> {
         if credentials.client_id != client.id {
             return Err(TokenError::client("the client is not known").into());
@@ -219,7 +219,7 @@ impl Server {
     ///
     /// # Errors
     /// [`Error::Refused`], or the database failed.
-    pub async fn token(&self, client: &Client, request: &TokenRequest) -> Result<TokenAnswer, Error> {
+    pub async fn token(&self, client: &OAuthClient, request: &TokenRequest) -> Result<TokenAnswer, Error> {
         match request {
             TokenRequest::Code {
                 code,
@@ -240,8 +240,8 @@ impl Server {
 
     async fn exchange(
         &self,
-        client: &Client,
-        code: &Secret,
+        client: &OAuthClient,
+        code: &OAuthSecret,
         verifier: &str,
         redirect_uri: Option<&str>,
         resource: Option<Resource>,
@@ -282,11 +282,11 @@ impl Server {
         };
         let refresh = client
             .may_refresh
-            .then(|| Secret::generate(SecretKind::Refresh))
+            .then(|| OAuthSecret::generate(OAuthSecretKind::Refresh))
             .transpose()?;
         let (secret, access) = new_access(&connection, grant.scopes, now)?;
         // The database gets hashes only. The texts leave the process with the answer and are nowhere else.
-        let refresh_hash = refresh.as_ref().map(Secret::hash);
+        let refresh_hash = refresh.as_ref().map(OAuthSecret::hash);
         let redeemed = self
             .storage
             .redeem(code.hash(), &connection, refresh_hash, (secret.hash(), &access))
@@ -316,8 +316,8 @@ impl Server {
 
     async fn refresh(
         &self,
-        client: &Client,
-        token: &Secret,
+        client: &OAuthClient,
+        token: &OAuthSecret,
         scopes: Option<Scopes>,
         resource: Option<Resource>,
     ) -> Result<TokenAnswer, Error> {
@@ -332,10 +332,10 @@ impl Server {
                 return Err(invalid.into());
             }
             let (salt, rotates) = match family.present(number, now) {
-                Use::Ended => return Err(invalid.into()),
-                Use::Reused => return Err(self.reused(*id, now).await?.into()),
-                Use::Repeat(salt) => (salt, false),
-                Use::Rotate => (random()?, true),
+                RefreshUse::Ended => return Err(invalid.into()),
+                RefreshUse::Reused => return Err(self.reused(*id, now).await?.into()),
+                RefreshUse::Repeat(salt) => (salt, false),
+                RefreshUse::Rotate => (random()?, true),
             };
             // The wish is checked after the token, so that a reuse is seen whatever else is wrong.
             // The metadata of the client may have changed since the token was made.
@@ -375,7 +375,7 @@ impl Server {
     ///
     /// # Errors
     /// `invalid_grant` if the token is of another client, or the database failed.
-    pub async fn revoke(&self, client: &Client, token: Option<&Secret>) -> Result<(), Error> {
+    pub async fn revoke(&self, client: &OAuthClient, token: Option<&OAuthSecret>) -> Result<(), Error> {
         let Some(token) = token else { return Ok(()) };
         let Some(connection) = self.connection_of(token.hash()).await? else {
             return Ok(());
@@ -392,7 +392,7 @@ impl Server {
     ///
     /// # Errors
     /// The database failed.
-    pub async fn granted(&self, secret: &Secret) -> Result<Option<Grant>, Error> {
+    pub async fn granted(&self, secret: &OAuthSecret) -> Result<Option<Grant>, Error> {
         if let Some(stored) = self.storage.code(secret.hash()).await? {
             return Ok(Some(stored.code.grant));
         }
@@ -427,7 +427,7 @@ impl Server {
         needed: Scope,
     ) -> Result<Result<(Connection, Access), Denied>, Error> {
         // A text of another form cannot be a token, so the database is not asked.
-        let Some(token) = Secret::read(SecretKind::Access, token) else {
+        let Some(token) = OAuthSecret::read(OAuthSecretKind::Access, token) else {
             return Ok(Err(Denied::InvalidToken));
         };
         let Some((connection, access)) = self.storage.access(token.hash()).await? else {
@@ -447,17 +447,17 @@ impl Server {
 }
 
 /// Makes an access token, which does not outlive its connection.
-fn new_access(connection: &Connection, scopes: Scopes, now: Timestamp) -> Result<(Secret, Access), Error> {
+fn new_access(connection: &Connection, scopes: Scopes, now: Timestamp) -> Result<(OAuthSecret, Access), Error> {
     let access = Access {
         connection: connection.id,
         scopes,
         // A connection ends at a fixed time, and nothing of it may work afterwards.
         expires_at: now.plus(ACCESS_LIFE).min(connection.family.expires_at()),
     };
-    Ok((Secret::generate(SecretKind::Access)?, access))
+    Ok((OAuthSecret::generate(OAuthSecretKind::Access)?, access))
 }
 
-fn answer(secret: &Secret, access: &Access, refresh: Option<&Secret>, now: Timestamp) -> TokenAnswer {
+fn answer(secret: &OAuthSecret, access: &Access, refresh: Option<&OAuthSecret>, now: Timestamp) -> TokenAnswer {
     TokenAnswer {
         access_token: secret.reveal().to_owned(),
         token_type: "Bearer",

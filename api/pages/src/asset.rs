@@ -15,7 +15,7 @@ const HASH: &str = env!("ASSETS_HASH");
 
 /// File that pages link to.
 #[derive(Clone, Copy, Debug)]
-pub struct Asset {
+pub struct PageAsset {
     /// Bytes of the file.
     pub bytes: &'static [u8],
     /// Value of the header `Content-Type`.
@@ -24,7 +24,7 @@ pub struct Asset {
 
 /// Returns the file at a path of this version, such as `/assets/0123456789abcdef/sluice.css`. Its answer may be cached for
 /// ever.
-pub fn asset(path: &str) -> Option<Asset> {
+pub fn asset(path: &str) -> Option<PageAsset> {
     // A page of another version asks for another hash. Serving it today's file under that address would
     // put the wrong bytes into caches for ever.
     let name = path.strip_prefix("/assets/")?.strip_prefix(HASH)?.strip_prefix('/')?;
@@ -38,7 +38,7 @@ pub fn asset(path: &str) -> Option<Asset> {
         "atkinson-next-latin-ext.woff2" => (include_bytes!("../assets/atkinson-next-latin-ext.woff2"), "font/woff2"),
         _ => return None,
     };
-    Some(Asset { bytes, media_type })
+    Some(PageAsset { bytes, media_type })
 }
 
 /// Returns the path of a file by its name.

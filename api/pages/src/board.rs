@@ -9,7 +9,7 @@ use crate::filters;
 use crate::find::FindFacet;
 use crate::number;
 use crate::time::Instant;
-use crate::words::Mark;
+use crate::words::StateMark;
 
 /// `GET /requests`: requests on the board, newest first.
 #[derive(Debug, Template)]
@@ -59,7 +59,7 @@ pub struct RequestRow {
     /// Display name of its operator.
     pub operator: Option<String>,
     /// Status, as a word and a mark.
-    pub state: (&'static str, Mark),
+    pub state: (&'static str, StateMark),
     /// Budget in dollars of test USDC.
     pub budget: Option<String>,
     /// Number of answers.

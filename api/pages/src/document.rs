@@ -13,12 +13,12 @@ use crate::chrome::{Chrome, Theme};
 
 /// Document in Markdown, rendered.
 #[derive(Debug)]
-pub(crate) struct Rendered(String);
+pub(crate) struct RenderedMarkdown(String);
 
 // The parser gives no event of raw HTML: each became text, which the renderer escapes.
-impl HtmlSafe for Rendered {}
+impl HtmlSafe for RenderedMarkdown {}
 
-impl fmt::Display for Rendered {
+impl fmt::Display for RenderedMarkdown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -97,7 +97,7 @@ fn shallow(markdown: &str) -> Cow<'_, str> {
     text.into()
 }
 
-impl Rendered {
+impl RenderedMarkdown {
     pub(crate) fn of(markdown: &str) -> Self {
         let markdown = &shallow(markdown);
         let mut level_before = HeadingLevel::H1;
@@ -146,7 +146,7 @@ pub struct TermsPage {
     chrome: Chrome,
     title: String,
     version: String,
-    body: Rendered,
+    body: RenderedMarkdown,
 }
 
 impl TermsPage {
@@ -166,7 +166,7 @@ impl TermsPage {
             chrome,
             title,
             version: version.into(),
-            body: Rendered::of(body),
+            body: RenderedMarkdown::of(body),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use askama::Template;
 
-use crate::chart::Flow;
+use crate::chart::RowFlow;
 use crate::chrome::{Chrome, Theme};
 use crate::filters;
 use crate::records::FeedRow;
@@ -23,7 +23,7 @@ pub struct HomePage {
     /// Public datasets with the newest versions, newest first.
     pub newest: Vec<HomeDataset>,
     /// Latest rows that came to public datasets; none if nothing came yet.
-    pub flow: Option<Flow>,
+    pub flow: Option<RowFlow>,
     /// Latest entries of the feed.
     pub feed: Vec<FeedRow>,
 }

@@ -5,7 +5,7 @@
 use askama::Template;
 
 use crate::chrome::{Chrome, Theme};
-use crate::document::Rendered;
+use crate::document::RenderedMarkdown;
 use crate::filters;
 use crate::said::Discussion;
 use crate::time::Instant;
@@ -138,7 +138,7 @@ pub struct PublicContributor {
 pub struct PublicDatasetPage {
     chrome: Chrome,
     dataset: PublicDataset,
-    readme: Rendered,
+    readme: RenderedMarkdown,
     discussion: Discussion,
 }
 
@@ -160,7 +160,7 @@ impl PublicDatasetPage {
         Self {
             chrome,
             dataset,
-            readme: Rendered::of(readme),
+            readme: RenderedMarkdown::of(readme),
             discussion,
         }
     }

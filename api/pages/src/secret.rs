@@ -3,7 +3,7 @@
 use askama::Template;
 
 use crate::chrome::{Chrome, Theme};
-use crate::link::Link;
+use crate::link::PageLink;
 use crate::time::Instant;
 use crate::words::isolate;
 
@@ -28,7 +28,7 @@ pub struct SecretPage {
     /// First call with the secret.
     pub curl: String,
     /// Page to go to afterwards.
-    pub back: Link,
+    pub back: PageLink,
 }
 
 impl SecretPage {
@@ -70,7 +70,7 @@ impl SecretPage {
             explain,
             say: None,
             curl,
-            back: Link::new("/console/agents", "Go to agents and keys"),
+            back: PageLink::new("/console/agents", "Go to agents and keys"),
         }
     }
 
@@ -92,7 +92,7 @@ impl SecretPage {
             explain: "It makes agents and projects; it cannot sell, buy or post.".to_owned(),
             say: None,
             curl,
-            back: Link::new("/console", "Go to the console"),
+            back: PageLink::new("/console", "Go to the console"),
         }
     }
 
@@ -119,7 +119,7 @@ impl SecretPage {
                     .to_owned(),
             say: Some(say),
             curl,
-            back: Link::new("/console/agents", "Go to agents and keys"),
+            back: PageLink::new("/console/agents", "Go to agents and keys"),
         }
     }
 }

@@ -38,14 +38,14 @@ enum Form {
 }
 
 /// Element `time` of an instant.
-pub(crate) struct Shown {
+pub(crate) struct ShownTime {
     at: Instant,
     now: Instant,
     form: Form,
 }
 
 // The text consists of digits and of words of this file.
-impl HtmlSafe for Shown {}
+impl HtmlSafe for ShownTime {}
 
 impl Instant {
     fn text(self, pattern: &str) -> String {
@@ -71,24 +71,24 @@ impl Instant {
         self.text("%-d %B %Y, %H:%M UTC")
     }
 
-    pub(crate) fn relative(self, now: impl Borrow<Self>) -> Shown {
+    pub(crate) fn relative(self, now: impl Borrow<Self>) -> ShownTime {
         self.shown(*now.borrow(), Form::Relative)
     }
 
-    pub(crate) fn full(self) -> Shown {
+    pub(crate) fn full(self) -> ShownTime {
         self.shown(self, Form::Full)
     }
 
-    pub(crate) fn date(self) -> Shown {
+    pub(crate) fn date(self) -> ShownTime {
         self.shown(self, Form::Date)
     }
 
-    pub(crate) fn until(self, now: impl Borrow<Self>) -> Shown {
+    pub(crate) fn until(self, now: impl Borrow<Self>) -> ShownTime {
         self.shown(*now.borrow(), Form::Until)
     }
 
-    fn shown(self, now: Self, form: Form) -> Shown {
-        Shown { at: self, now, form }
+    fn shown(self, now: Self, form: Form) -> ShownTime {
+        ShownTime { at: self, now, form }
     }
 
     /// Returns the words for the distance to `now`.
@@ -135,7 +135,7 @@ impl Instant {
     }
 }
 
-impl fmt::Display for Shown {
+impl fmt::Display for ShownTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { at, now, form } = *self;
         let machine = at.machine();

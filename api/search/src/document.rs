@@ -5,14 +5,14 @@ use types::vocabulary::{ItemKind, Language};
 
 /// The name of a document: the chain of a unit, or the id of a dataset.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Key {
+pub struct DocumentKey {
     /// Kind of the item.
     pub kind: ItemKind,
     /// Id of the item.
     pub id: String,
 }
 
-impl Key {
+impl DocumentKey {
     /// Returns the key as one term.
     pub(crate) fn term(&self) -> String {
         format!("{}:{}", self.kind.as_str(), self.id)
@@ -64,7 +64,7 @@ pub struct Facts {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document {
     /// Name of the document, unique in an index.
-    pub key: Key,
+    pub key: DocumentKey,
     /// Title of the unit or dataset.
     pub title: String,
     /// Category, tags, slug and names of columns.

@@ -17,9 +17,9 @@ use tantivy::{
 use types::Timestamp;
 
 use crate::Error;
-use crate::document::{Document, Facts, Key};
+use crate::document::{Document, DocumentKey, Facts};
 use crate::facets::{Counter, Facet, FacetCount};
-use crate::query::{Mode, Query, parsed};
+use crate::query::{Mode, SearchQuery, parsed};
 use crate::schema::{Fields, create};
 use crate::vectors::{Vectors, best};
 
@@ -53,7 +53,7 @@ const RAREST: f32 = 6.0;
 #[derive(Clone, Debug, PartialEq)]
 pub struct SearchResult {
     /// Keys of the hits, the best first.
-    pub hits: Vec<Key>,
+    pub hits: Vec<DocumentKey>,
     /// Number of matches, or of candidates.
     pub total: usize,
     /// True if every match is counted.
@@ -66,7 +66,7 @@ pub struct SearchResult {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing {
     /// Name of the document that lacks the vector.
-    pub key: Key,
+    pub key: DocumentKey,
     slot: usize,
 }
 
@@ -86,16 +86,16 @@ impl std::fmt::Debug for Index {
 
 #[derive(Debug)]
 struct Slots {
-    entries: Vec<Entry>,
-    by_key: HashMap<Key, usize>,
+    entries: Vec<IndexedDocument>,
+    by_key: HashMap<DocumentKey, usize>,
     vectors: Vectors,
     /// Vectors of a model, which arrive later than the documents.
     modelled: Option<Vectors>,
 }
 
 #[derive(Debug)]
-struct Entry {
-    key: Key,
+struct IndexedDocument {
+    key: DocumentKey,
     facts: Facts,
     is_live: bool,
 }
@@ -138,7 +138,7 @@ impl Index {
             // A slot is never used again. Words of a replaced document may still be found until the
             // next commit, and would show the new document under the old words.
             let slot = slots.entries.len();
-            slots.entries.push(Entry {
+            slots.entries.push(IndexedDocument {
                 key: document.key.clone(),
                 facts: document.facts.clone(),
                 is_live: true,
@@ -177,7 +177,7 @@ impl Index {
     }
 
     /// Removes a document. It is in no later answer.
-    pub fn remove(&self, key: &Key) {
+    pub fn remove(&self, key: &DocumentKey) {
         // The slot dies first, because a search looks at slots after words: from here on no search
         // shows the document, although its words stay until the next commit.
         self.slots.write().remove(key);
@@ -186,7 +186,7 @@ impl Index {
     }
 
     /// Sets the time by which a document is ordered and filtered; its words stay. Nothing happens to a key without one.
-    pub fn set_time(&self, key: &Key, at: Timestamp) {
+    pub fn set_time(&self, key: &DocumentKey, at: Timestamp) {
         let mut slots = self.slots.write();
         if let Some(slot) = slots.by_key.get(key).copied()
             && let Some(entry) = slots.entries.get_mut(slot)
@@ -251,12 +251,12 @@ impl Index {
     }
 
     /// Returns the documents and facets that a query finds at `now`.
-    pub fn search(&self, query: &Query, now: Timestamp) -> Result<SearchResult, Error> {
+    pub fn search(&self, query: &SearchQuery, now: Timestamp) -> Result<SearchResult, Error> {
         let searcher = self.reader.searcher();
         // Words first: they read the slots that their documents were given, all of which exist already.
         let words = parsed(&query.text, &self.fields);
         let by_words = match (&words, query.mode) {
-            (Some(words), Mode::Keyword | Mode::Auto) => Some(searcher.search(words, &Matches)?),
+            (Some(words), Mode::Keyword | Mode::Auto) => Some(searcher.search(words, &MatchCollector)?),
             _ => None,
         };
         let vector = match query.mode {
@@ -354,7 +354,7 @@ impl Index {
 }
 
 impl Slots {
-    fn remove(&mut self, key: &Key) {
+    fn remove(&mut self, key: &DocumentKey) {
         if let Some(slot) = self.by_key.remove(key) {
             self.entries[slot].is_live = false;
         }
@@ -376,14 +376,14 @@ fn fused(words: &[(usize, f32)], near: &[(usize, f32)], weight: f32) -> Vec<(usi
 
 /// Collects every match with its slot and score.
 #[derive(Debug)]
-struct Matches;
+struct MatchCollector;
 
 struct SegmentMatches {
     slots: Column<u64>,
     found: Vec<(usize, f32)>,
 }
 
-impl Collector for Matches {
+impl Collector for MatchCollector {
     type Fruit = Vec<(usize, f32)>;
     type Child = SegmentMatches;
 

@@ -10,10 +10,10 @@ mod query;
 mod schema;
 mod vectors;
 
-pub use document::{Document, Facts, Key, Price};
-pub use facets::{Facet, FacetCount, Filter, Within};
+pub use document::{Document, DocumentKey, Facts, Price};
+pub use facets::{Facet, FacetCount, MaxAge, SearchFilter};
 pub use index::{Index, Missing, SearchResult};
-pub use query::{Mode, Query};
+pub use query::{Mode, SearchQuery};
 
 /// Failure of the index or of one of its threads.
 #[derive(Debug, thiserror::Error)]

@@ -7,7 +7,7 @@ use tantivy::Term;
 use tantivy::query::{BooleanQuery, BoostQuery, DisjunctionMaxQuery, Occur, PhraseQuery, TermQuery};
 use tantivy::schema::IndexRecordOption;
 
-use crate::facets::Filter;
+use crate::facets::SearchFilter;
 use crate::schema::Fields;
 
 /// The most words of a query; the rest is ignored.
@@ -37,7 +37,7 @@ impl Mode {
 
 /// Text, conditions and page of one search.
 #[derive(Clone, Debug)]
-pub struct Query {
+pub struct SearchQuery {
     /// Text; empty finds everything, the newest first.
     pub text: String,
     /// Vector of the text by the model of the index, if it has one and the model answered.
@@ -45,7 +45,7 @@ pub struct Query {
     /// Way of searching: by words, by vectors or by both.
     pub mode: Mode,
     /// Conditions on the facts.
-    pub filter: Filter,
+    pub filter: SearchFilter,
     /// Hits to leave out.
     pub offset: usize,
     /// The most hits to return.

@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{self, HeaderName};
-use oauth::client::{Auth, Client};
-use oauth::document::{self, Cache, DocumentError, Fetched};
-use oauth::jwk::Keys;
-use outbound::{Limits, Options, Ports, Request};
+use oauth::client::{Auth, OAuthClient};
+use oauth::document::{self, DocumentCache, DocumentError, FetchedDocument};
+use oauth::jwk::JwkSet;
+use outbound::{ClientOptions, GetRequest, Ports, RequestLimits};
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
@@ -89,7 +89,7 @@ struct Turn {
 /// Keys of a client, as they were fetched.
 #[derive(Debug)]
 struct KeySet {
-    keys: Keys,
+    keys: JwkSet,
     /// Time of the latest fetch, also of one that failed.
     fetched_at: Timestamp,
     /// True if an assertion was not signed by one of them.
@@ -99,13 +99,13 @@ struct KeySet {
 /// Documents and keys of clients.
 #[derive(Debug)]
 pub struct Web {
-    client: outbound::Client,
+    client: outbound::OutboundClient,
     /// Places of askers that are not connected, and of those that are.
     places: [Places; 2],
     by_address: HolderLimit<Source>,
     by_operator: HolderLimit,
-    documents: Mutex<Cache<Client>>,
-    keys: Mutex<Cache<KeySet>>,
+    documents: Mutex<DocumentCache<OAuthClient>>,
+    keys: Mutex<DocumentCache<KeySet>>,
 }
 
 impl Web {
@@ -115,28 +115,28 @@ impl Web {
     /// # Errors
     /// The URL cannot be part of a header.
     pub fn new(public_url: &str, allow_private: bool) -> Result<Self, outbound::Error> {
-        let mut options = Options::new(public_url);
+        let mut options = ClientOptions::new(public_url);
         if allow_private {
             options.allow_private = true;
             options.ports = Ports::Any;
         }
-        Ok(Self::with(outbound::Client::new(options)?))
+        Ok(Self::with(outbound::OutboundClient::new(options)?))
     }
 
     /// Creates a fetcher that uses this client.
-    pub fn with(client: outbound::Client) -> Self {
+    pub fn with(client: outbound::OutboundClient) -> Self {
         Self {
             client,
             places: [Places::new(), Places::new()],
             by_address: HolderLimit::new(OF_ADDRESS),
             by_operator: HolderLimit::new(OF_OPERATOR),
-            documents: Mutex::new(Cache::new(KEPT)),
-            keys: Mutex::new(Cache::new(KEPT)),
+            documents: Mutex::new(DocumentCache::new(KEPT)),
+            keys: Mutex::new(DocumentCache::new(KEPT)),
         }
     }
 
     /// Returns the client that the document at `url` describes.
-    pub(crate) async fn client(&self, url: &str, asker: Asker, now: Timestamp) -> Result<Client, FetchError> {
+    pub(crate) async fn client(&self, url: &str, asker: Asker, now: Timestamp) -> Result<OAuthClient, FetchError> {
         let known = || self.documents.lock().get(url, now).cloned();
         if let Some(client) = known() {
             return Ok(client);
@@ -161,7 +161,12 @@ impl Web {
     ///
     /// # Errors
     /// [`FetchError::ShareTaken`] and [`FetchError::Busy`], which say nothing about the keys.
-    pub(crate) async fn keys(&self, client: &Client, asker: Asker, now: Timestamp) -> Result<Option<Keys>, FetchError> {
+    pub(crate) async fn keys(
+        &self,
+        client: &OAuthClient,
+        asker: Asker,
+        now: Timestamp,
+    ) -> Result<Option<JwkSet>, FetchError> {
         let Auth::KeysAt(url) = &client.auth else {
             return Ok(None);
         };
@@ -183,7 +188,7 @@ impl Web {
         }
     }
 
-    async fn fetch_keys(&self, url: &str, asker: Asker, again: bool, now: Timestamp) -> Result<Keys, FetchError> {
+    async fn fetch_keys(&self, url: &str, asker: Asker, again: bool, now: Timestamp) -> Result<JwkSet, FetchError> {
         let deadline = Instant::now() + PATIENCE;
         let _turn = self.turn(url, asker, deadline).await?;
         let known = self.keys.lock().get(url, now).map(|set| set.keys.clone());
@@ -204,7 +209,7 @@ impl Web {
 
     /// Notes that an assertion was not signed by a known key of a client, which may have new ones. The keys stay: anybody
     /// can send a wrong assertion.
-    pub(crate) fn doubt_keys(&self, client: &Client, now: Timestamp) {
+    pub(crate) fn doubt_keys(&self, client: &OAuthClient, now: Timestamp) {
         if let Auth::KeysAt(url) = &client.auth
             && let Some(set) = self.keys.lock().get_mut(url, now)
         {
@@ -244,9 +249,9 @@ impl Web {
         let Ok(Ok(_place)) = timeout_at(deadline, place).await else {
             return Err(FetchError::Busy);
         };
-        let request = Request {
+        let request = GetRequest {
             accept: Some("application/json"),
-            ..Request::new(url, Limits::of_body(document::MAX_BYTES))
+            ..GetRequest::new(url, RequestLimits::of_body(document::MAX_BYTES))
         };
         let answer = self.client.get(&request).await?;
         let text = |name: HeaderName| {
@@ -272,8 +277,8 @@ struct Document {
 }
 
 impl Document {
-    fn as_fetched(&self) -> Fetched<'_> {
-        Fetched {
+    fn as_fetched(&self) -> FetchedDocument<'_> {
+        FetchedDocument {
             status: self.status,
             content_type: self.content_type.as_deref(),
             cache_control: self.cache_control.as_deref(),

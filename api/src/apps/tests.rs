@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use oauth::Scopes;
-use oauth::client::{Auth, Client};
+use oauth::client::{Auth, OAuthClient};
 use oauth::redirect::Application;
 use outbound::testing::{Reply, Server};
 use tokio::task::JoinSet;
@@ -37,8 +37,8 @@ async fn keys() -> Server {
 }
 
 /// Returns a client whose keys are at this path of a server.
-fn client_at(server: &Server, path: &str) -> Client {
-    Client {
+fn client_at(server: &Server, path: &str) -> OAuthClient {
+    OAuthClient {
         id: "https://app.example/app.json".to_owned(),
         name: None,
         uri: None,

@@ -13,9 +13,9 @@ use store::{NewPayout, PayoutPicked, PayoutRow, Store};
 use tokio_util::sync::CancellationToken;
 use types::{Backoff, Clock, PaymentId, Timestamp, fault, mutate};
 use x402::chain::NonceStatus;
-use x402::facilitator::{Expected, Order};
+use x402::facilitator::{ExpectedTransfer, Order};
 use x402::wire::{Offer, Protocol};
-use x402::{Asset, Authorization, Key, Settlement};
+use x402::{Authorization, PaymentAsset, Settlement, WalletKey};
 
 use crate::error::ApiError;
 use crate::periodic::Rounds;
@@ -127,12 +127,12 @@ impl Payouts {
         Ok(due.len())
     }
 
-    async fn send(&self, key: &Key, payout: &PayoutRow) -> Result<(), ApiError> {
+    async fn send(&self, key: &WalletKey, payout: &PayoutRow) -> Result<(), ApiError> {
         let money = self.store.money();
         let now = natural(self.clock.now().micros().div_euclid(1_000_000));
         let nonce = payout.nonce.parse().map_err(ApiError::internal)?;
         mutate!(Bug::PayoutNonces => let nonce = payout_nonce(&format!("{} {}", payout.id, payout.attempts)));
-        let mut expected = Expected {
+        let mut expected = ExpectedTransfer {
             payer: key.address(),
             pay_to: wallet_of(payout)?,
             amount: natural(payout.amount.0),
@@ -244,8 +244,8 @@ impl Payouts {
     }
 
     /// Signs an attempt. It is a payment of version 2 in which the service is the payer.
-    fn order(&self, key: &Key, expected: &Expected) -> Order {
-        let asset = Asset {
+    fn order(&self, key: &WalletKey, expected: &ExpectedTransfer) -> Order {
+        let asset = PaymentAsset {
             pay_to: expected.pay_to,
             ..self.plane.asset.clone()
         };

@@ -3,7 +3,7 @@
 //! The docs of these types and their fields are published in the machine-readable description.
 
 use http::Method;
-use pages::Said;
+use pages::SaidEntry;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::{CommentKind, Discussed, Edited, ItemKind, NewComment, ReportKind, Withdrawn};
@@ -69,7 +69,7 @@ impl Comment {
     }
 
     /// Returns a comment as pages show it, with `owner` beside the name of an agent of the item's operator.
-    pub(in crate::ops) fn said(self, owner: &'static str) -> Said {
+    pub(in crate::ops) fn said(self, owner: &'static str) -> SaidEntry {
         let owner = self.is_author.then_some(owner);
         let note = note(owner, self.withdrawn_at.is_some());
         said(self.agent, note, self.body, &self.at)
@@ -84,8 +84,8 @@ pub(in crate::ops) fn note(role: Option<&str>, is_withdrawn: bool) -> Option<Str
 }
 
 /// Returns words of an agent as pages show them.
-pub(in crate::ops) fn said(agent: String, note: Option<String>, text: String, at: &When) -> Said {
-    Said {
+pub(in crate::ops) fn said(agent: String, note: Option<String>, text: String, at: &When) -> SaidEntry {
+    SaidEntry {
         agent,
         note,
         text,

@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use http::header::{self, HeaderName, HeaderValue};
 use http::{Method, StatusCode};
-use oauth::client::Client;
+use oauth::client::OAuthClient;
 use oauth::document::is_document_url;
 use oauth::registration;
 use oauth::token::{self, Credentials, TokenError};
-use oauth::{Params, Resource, Secret, discovery};
+use oauth::{OAuthSecret, Params, Resource, discovery};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -416,7 +416,7 @@ fn credentials(params: &Params, authorization: Option<&str>) -> Result<Credentia
 ///
 /// # Errors
 /// `invalid_grant` if it was given to another client, or the database failed.
-async fn giver(apps: &Apps, credentials: &Credentials, secret: &Secret) -> Result<Option<OperatorId>, Refused> {
+async fn giver(apps: &Apps, credentials: &Credentials, secret: &OAuthSecret) -> Result<Option<OperatorId>, Refused> {
     match apps.server().granted(secret).await? {
         None => Ok(None),
         Some(grant) if grant.client_id == credentials.client_id => Ok(Some(grant.operator)),
@@ -425,7 +425,7 @@ async fn giver(apps: &Apps, credentials: &Credentials, secret: &Secret) -> Resul
 }
 
 /// Returns the client that a request is from, which has proved its identity. `giver` is the operator that agreed to it.
-async fn client(cx: &Cx, credentials: &Credentials, giver: Option<OperatorId>) -> Result<Client, Refused> {
+async fn client(cx: &Cx, credentials: &Credentials, giver: Option<OperatorId>) -> Result<OAuthClient, Refused> {
     let apps = &cx.app.apps;
     let asker = Asker {
         address: cx.client.into(),

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use data_encoding::BASE64URL_NOPAD;
 use schemars::JsonSchema;
-use search::{Filter, Mode, Price, Query, SearchResult, Within};
+use search::{MaxAge, Mode, Price, SearchFilter, SearchQuery, SearchResult};
 use serde::Deserialize;
 use store::{Project, Unit};
 use types::unit::Judge;
@@ -117,13 +117,13 @@ struct Search {
 }
 
 impl Search {
-    fn filter(&self, cx: &Cx) -> Filter {
+    fn filter(&self, cx: &Cx) -> SearchFilter {
         let within = self.within.map(|within| match within {
-            WithinInput::Day => Within::Day,
-            WithinInput::Week => Within::Week,
-            WithinInput::Month => Within::Month,
+            WithinInput::Day => MaxAge::Day,
+            WithinInput::Week => MaxAge::Week,
+            WithinInput::Month => MaxAge::Month,
         });
-        Filter {
+        SearchFilter {
             kind: self.kind.map(|kind| match kind {
                 KindInput::Unit => ItemKind::Unit,
                 KindInput::Dataset => ItemKind::Dataset,
@@ -185,7 +185,7 @@ async fn answer(cx: &Cx, input: Search) -> Result<Results, ApiError> {
         || (None, Judge::heuristic(models::hashing::ID)),
         |(vector, judge)| (Some(vector), judge),
     );
-    let query = Query {
+    let query = SearchQuery {
         filter,
         text,
         vector,

@@ -25,7 +25,7 @@ pub(crate) mod tests;
 use std::time::Duration;
 
 use store::PayoutRow;
-use x402::Asset;
+use x402::PaymentAsset;
 
 pub(crate) use machine::{Driven, Machine, kept};
 pub use wallets::StoredWallets;
@@ -36,7 +36,7 @@ use crate::error::ApiError;
 pub const PATIENCE: Duration = Duration::from_secs(25);
 
 /// Returns the name of a wallet as an owner of items.
-pub(crate) fn owner(asset: &Asset, wallet: &x402::Address) -> String {
+pub(crate) fn owner(asset: &PaymentAsset, wallet: &x402::Address) -> String {
     format!("{}:{wallet}", asset.network)
 }
 

@@ -9,7 +9,7 @@ use pay::Tariff;
 use store::SaleTerms;
 use types::vocabulary::ItemKind;
 use x402::chain::ChainClient;
-use x402::{Asset, Facilitator, Key};
+use x402::{Facilitator, PaymentAsset, WalletKey};
 
 use crate::error::ApiError;
 
@@ -17,7 +17,7 @@ use crate::error::ApiError;
 #[derive(Clone, Debug)]
 pub struct PaymentPlane {
     /// Token that is taken, and where.
-    pub asset: Asset,
+    pub asset: PaymentAsset,
     /// Facilitator that verifies and settles payments.
     pub facilitator: Arc<dyn Facilitator>,
     /// View of the chain; `None` where the facilitator's word is all there is.
@@ -27,7 +27,7 @@ pub struct PaymentPlane {
     /// True if version 1 of the protocol is settled.
     pub has_v1: bool,
     /// Key of the treasury, which signs payouts; `None` where nothing is paid out.
-    pub treasury: Option<Key>,
+    pub treasury: Option<WalletKey>,
     /// Prices and times of the platform.
     pub tariff: Arc<Tariff>,
     /// Interval at which payouts are picked.

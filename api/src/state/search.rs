@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use operators::knowledge::Embedder;
 use parking_lot::RwLock;
-use search::{Document, Facts, Index, Key, Price};
+use search::{Document, DocumentKey, Facts, Index, Price};
 use store::{Project, Store, Unit};
 use tokio_util::sync::CancellationToken;
 use types::unit::Judge;
@@ -113,7 +113,7 @@ impl Searching {
             let mut datasets = Vec::new();
             for change in changes {
                 // The old text goes at once; what is still shown is added below.
-                current.index.remove(&Key {
+                current.index.remove(&DocumentKey {
                     kind: change.kind,
                     id: change.item.clone(),
                 });
@@ -137,7 +137,7 @@ impl Searching {
             merge = merges.seq;
             for (id, at) in merges.of {
                 let kind = ItemKind::Dataset;
-                current.index.set_time(&Key { kind, id }, at);
+                current.index.set_time(&DocumentKey { kind, id }, at);
             }
         }
         if seq != current.seq {
@@ -233,7 +233,7 @@ fn unit(unit: &Unit) -> Document {
         Some(_) => Price::Priced,
     };
     Document {
-        key: Key {
+        key: DocumentKey {
             kind: ItemKind::Unit,
             id: unit.chain.id.to_string(),
         },
@@ -265,7 +265,7 @@ fn dataset(project: &Project) -> Document {
     let names = names.into_iter().flatten().filter_map(|field| field["name"].as_str());
     let terms = project.tags.iter().cloned().chain([project.slug.clone()]);
     Document {
-        key: Key {
+        key: DocumentKey {
             kind: ItemKind::Dataset,
             id: project.id.to_string(),
         },

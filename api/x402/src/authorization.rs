@@ -4,7 +4,7 @@
 //! to another address.
 
 use super::address::keccak;
-use super::{Address, Asset, Bytes32, Key, Signature};
+use super::{Address, Bytes32, PaymentAsset, WalletKey, WalletSignature};
 
 const DOMAIN_TYPE: &str = "EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)";
 const TRANSFER_TYPE: &str = "TransferWithAuthorization(address from,address to,uint256 value,uint256 validAfter,\
@@ -29,7 +29,7 @@ pub struct Authorization {
 
 impl Authorization {
     /// Returns the digest that is signed for a token.
-    pub fn digest(&self, asset: &Asset) -> Bytes32 {
+    pub fn digest(&self, asset: &PaymentAsset) -> Bytes32 {
         // The fields follow in the order of the type text, each as a word of 32 bytes: the order is
         // part of the signed hash, and the contract computes it in the same way.
         let transfer = keccak(&[
@@ -47,12 +47,12 @@ impl Authorization {
     }
 
     /// Returns the address that a signature recovers to, if it is a key's.
-    pub fn signer(&self, asset: &Asset, signature: &Signature) -> Option<Address> {
+    pub fn signer(&self, asset: &PaymentAsset, signature: &WalletSignature) -> Option<Address> {
         signature.signer(self.digest(asset))
     }
 
     /// Signs the authorization as EIP-712 typed data of the asset.
-    pub fn sign(&self, asset: &Asset, key: &Key) -> Signature {
+    pub fn sign(&self, asset: &PaymentAsset, key: &WalletKey) -> WalletSignature {
         key.sign(self.digest(asset))
     }
 
@@ -68,7 +68,7 @@ impl Authorization {
 }
 
 /// Returns the separator of the token's domain.
-fn domain(asset: &Asset) -> Bytes32 {
+fn domain(asset: &PaymentAsset) -> Bytes32 {
     keccak(&[
         &keccak(&[DOMAIN_TYPE.as_bytes()]).0,
         &keccak(&[asset.name.as_bytes()]).0,

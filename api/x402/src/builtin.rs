@@ -12,9 +12,11 @@ use async_trait::async_trait;
 use types::{Clock, Timestamp};
 
 use super::chain::{ChainClient, NonceStatus};
-use super::facilitator::{Expected, Order, SettleAnswer, judge};
+use super::facilitator::{ExpectedTransfer, Order, SettleAnswer, judge};
 use super::wire::{Payment, PaymentMismatch, Protocol, SCHEME, read};
-use super::{Address, Asset, Authorization, Bytes32, Facilitator, Ruling, Settlement, Unanswered, Verdict, check};
+use super::{
+    Address, Authorization, Bytes32, Facilitator, PaymentAsset, PaymentVerdict, Ruling, Settlement, Unanswered, check,
+};
 
 /// Error of the database: the state is not known.
 pub type WalletsError = Box<dyn std::error::Error + Send + Sync>;
@@ -56,13 +58,13 @@ pub trait Wallets: Debug + Send + Sync {
 #[derive(Clone, Debug)]
 pub struct BuiltIn {
     wallets: Arc<dyn Wallets>,
-    asset: Asset,
+    asset: PaymentAsset,
     clock: Arc<dyn Clock>,
 }
 
 impl BuiltIn {
     /// Creates the ledger of an asset.
-    pub const fn new(wallets: Arc<dyn Wallets>, asset: Asset, clock: Arc<dyn Clock>) -> Self {
+    pub const fn new(wallets: Arc<dyn Wallets>, asset: PaymentAsset, clock: Arc<dyn Clock>) -> Self {
         Self { wallets, asset, clock }
     }
 
@@ -74,7 +76,7 @@ impl BuiltIn {
     fn read(&self, order: &Order) -> Result<Payment, String> {
         // The ledger serves several recipients, such as sellers in payouts, as a token would. The order
         // says who is to be paid, and the signature covers it.
-        let asset = Asset {
+        let asset = PaymentAsset {
             pay_to: order.expected.pay_to,
             ..self.asset.clone()
         };
@@ -91,15 +93,15 @@ impl BuiltIn {
             ..
         } = payment.authorization;
         if value != order.expected.amount {
-            return Err(check::Reason::Value.word().to_owned());
+            return Err(check::RefusalReason::Value.word().to_owned());
         }
         // The token's own comparisons are strict.
         let now = self.now();
         if valid_after >= now {
-            return Err(check::Reason::ValidAfter.word().to_owned());
+            return Err(check::RefusalReason::ValidAfter.word().to_owned());
         }
         if now >= valid_before {
-            return Err(check::Reason::ValidBefore.word().to_owned());
+            return Err(check::RefusalReason::ValidBefore.word().to_owned());
         }
         Ok(payment)
     }
@@ -159,10 +161,10 @@ impl Facilitator for BuiltIn {
         Ok(kinds.into())
     }
 
-    async fn verify(&self, order: &Order) -> Result<Verdict, Unanswered> {
+    async fn verify(&self, order: &Order) -> Result<PaymentVerdict, Unanswered> {
         let payment = match self.read(order) {
             Ok(payment) => payment,
-            Err(reason) => return Ok(Verdict::Invalid(reason)),
+            Err(reason) => return Ok(PaymentVerdict::Invalid(reason)),
         };
         let Authorization { from, nonce, value, .. } = payment.authorization;
         if self
@@ -172,12 +174,12 @@ impl Facilitator for BuiltIn {
             .map_err(|error| unanswered(&error))?
             .is_some()
         {
-            return Ok(Verdict::Invalid("nonce_already_used".to_owned()));
+            return Ok(PaymentVerdict::Invalid("nonce_already_used".to_owned()));
         }
         if self.wallets.balance(from).await.map_err(|error| unanswered(&error))? < value {
-            return Ok(Verdict::Invalid("insufficient_funds".to_owned()));
+            return Ok(PaymentVerdict::Invalid("insufficient_funds".to_owned()));
         }
-        Ok(Verdict::Valid)
+        Ok(PaymentVerdict::Valid)
     }
 
     async fn settle(&self, order: &Order) -> Settlement {
@@ -190,7 +192,7 @@ impl Facilitator for BuiltIn {
 
 #[async_trait]
 impl ChainClient for BuiltIn {
-    async fn lookup(&self, expected: &Expected) -> Result<NonceStatus, Unanswered> {
+    async fn lookup(&self, expected: &ExpectedTransfer) -> Result<NonceStatus, Unanswered> {
         // The time comes first: what is not used later was not used then.
         let now = self.now();
         let spent = self.wallets.spent(expected.payer, expected.nonce).await;
@@ -204,7 +206,7 @@ impl ChainClient for BuiltIn {
         })
     }
 
-    async fn confirms(&self, transaction: Bytes32, expected: &Expected) -> Result<bool, Unanswered> {
+    async fn confirms(&self, transaction: Bytes32, expected: &ExpectedTransfer) -> Result<bool, Unanswered> {
         Ok(self.lookup(expected).await? == NonceStatus::Used(transaction))
     }
 
@@ -214,7 +216,7 @@ impl ChainClient for BuiltIn {
 }
 
 /// Returns the transaction of the expected transfer.
-fn of(expected: &Expected) -> Bytes32 {
+fn of(expected: &ExpectedTransfer) -> Bytes32 {
     let transfer = Authorization {
         from: expected.payer,
         to: expected.pay_to,

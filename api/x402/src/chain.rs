@@ -10,12 +10,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use outbound::{Client, Limits};
+use outbound::{OutboundClient, RequestLimits};
 use serde_json::{Value, json};
 
 use super::address::keccak;
-use super::facilitator::Expected;
-use super::{Address, Asset, Bytes32, Unanswered};
+use super::facilitator::ExpectedTransfer;
+use super::{Address, Bytes32, PaymentAsset, Unanswered};
 
 /// Blocks before the newest in which the events of an authorization are looked for. Authorizations last 15 minutes.
 const BLOCKS: u64 = 9_000;
@@ -44,13 +44,13 @@ pub trait ChainClient: Debug + Send + Sync {
     ///
     /// # Errors
     /// [`Unanswered`].
-    async fn lookup(&self, expected: &Expected) -> Result<NonceStatus, Unanswered>;
+    async fn lookup(&self, expected: &ExpectedTransfer) -> Result<NonceStatus, Unanswered>;
 
     /// Returns true if a transaction made the expected transfer; false if it reverted, made another, or is not there.
     ///
     /// # Errors
     /// [`Unanswered`].
-    async fn confirms(&self, transaction: Bytes32, expected: &Expected) -> Result<bool, Unanswered>;
+    async fn confirms(&self, transaction: Bytes32, expected: &ExpectedTransfer) -> Result<bool, Unanswered>;
 
     /// Returns the balance of a wallet.
     ///
@@ -61,15 +61,15 @@ pub trait ChainClient: Debug + Send + Sync {
 
 /// Reads a chain through a node's JSON-RPC.
 #[derive(Debug)]
-pub struct Node {
-    client: Arc<Client>,
+pub struct RpcNode {
+    client: Arc<OutboundClient>,
     url: String,
-    asset: Asset,
+    asset: PaymentAsset,
 }
 
-impl Node {
+impl RpcNode {
     /// Creates a reader of the node at `url`.
-    pub const fn new(client: Arc<Client>, url: String, asset: Asset) -> Self {
+    pub const fn new(client: Arc<OutboundClient>, url: String, asset: PaymentAsset) -> Self {
         Self { client, url, asset }
     }
 
@@ -89,9 +89,9 @@ impl Node {
 
     async fn call(&self, method: &str, params: Value) -> Result<Value, Unanswered> {
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
-        let limits = Limits {
+        let limits = RequestLimits {
             whole: PATIENCE,
-            ..Limits::of_body(MAX_ANSWER)
+            ..RequestLimits::of_body(MAX_ANSWER)
         };
         let answer = self.client.post_json(&self.url, body.into(), limits).await?;
         let bytes = answer.bytes().await?;
@@ -113,7 +113,7 @@ impl Node {
     }
 
     /// Returns the transaction that has the event about an authorization.
-    async fn event(&self, name: &str, expected: &Expected, newest: u64) -> Result<Option<Bytes32>, Unanswered> {
+    async fn event(&self, name: &str, expected: &ExpectedTransfer, newest: u64) -> Result<Option<Bytes32>, Unanswered> {
         let params = json!([{
             "address": self.asset.address.to_string(),
             // Public nodes refuse a search over too many blocks, so the range is bounded; it covers the
@@ -134,8 +134,8 @@ const CANCELLED: &str = "AuthorizationCanceled(address,bytes32)";
 const TRANSFER: &str = "Transfer(address,address,uint256)";
 
 #[async_trait]
-impl ChainClient for Node {
-    async fn lookup(&self, expected: &Expected) -> Result<NonceStatus, Unanswered> {
+impl ChainClient for RpcNode {
+    async fn lookup(&self, expected: &ExpectedTransfer) -> Result<NonceStatus, Unanswered> {
         let block = self.call("eth_getBlockByNumber", json!(["latest", false])).await?;
         let (number, time) = (quantity(&block["number"]), quantity(&block["timestamp"]));
         let (Some(number), Some(time)) = (number, time) else {
@@ -160,7 +160,7 @@ impl ChainClient for Node {
         Ok(cancelled.map_or(NonceStatus::UsedOtherwise, |_transaction| NonceStatus::Cancelled))
     }
 
-    async fn confirms(&self, transaction: Bytes32, expected: &Expected) -> Result<bool, Unanswered> {
+    async fn confirms(&self, transaction: Bytes32, expected: &ExpectedTransfer) -> Result<bool, Unanswered> {
         let receipt = self
             .call("eth_getTransactionReceipt", json!([transaction.to_string()]))
             .await?;
@@ -189,7 +189,7 @@ impl ChainClient for Node {
     }
 }
 
-impl Node {
+impl RpcNode {
     fn is_of_token(&self, log: &Value) -> bool {
         log["address"].as_str().and_then(|text| text.parse().ok()) == Some(self.asset.address)
     }

@@ -11,9 +11,11 @@ use parking_lot::Mutex;
 use types::Timestamp;
 
 use super::builtin::{Moved, Spent, Wallets, WalletsError};
-use super::facilitator::{Expected, Order};
+use super::facilitator::{ExpectedTransfer, Order};
 use super::wire::{Offer, Protocol, read};
-use super::{Address, Asset, Authorization, Bytes32, Facilitator, Key, Network, Settlement, Verdict};
+use super::{
+    Address, Authorization, Bytes32, Facilitator, Network, PaymentAsset, PaymentVerdict, Settlement, WalletKey,
+};
 
 type Balances = HashMap<Address, u64>;
 type Authorizations = HashMap<(Address, Bytes32), Spent>;
@@ -70,10 +72,10 @@ impl Wallets for Memory {
 }
 
 /// Returns the asset of the scenarios.
-pub fn asset() -> Asset {
-    Asset {
+pub fn asset() -> PaymentAsset {
+    PaymentAsset {
         network: Network::BASE_SEPOLIA,
-        address: Asset::BUILT_IN,
+        address: PaymentAsset::BUILT_IN,
         name: "USDC".to_owned(),
         version: "2".to_owned(),
         pay_to: key(200).address(),
@@ -81,19 +83,19 @@ pub fn asset() -> Asset {
 }
 
 /// Returns a key made of a number.
-pub fn key(number: u8) -> Key {
-    Key::from_bytes(&[number; 32]).unwrap()
+pub fn key(number: u8) -> WalletKey {
+    WalletKey::from_bytes(&[number; 32]).unwrap()
 }
 
 /// A buyer's wallet, and what it signs.
 #[derive(Clone, Debug)]
 pub struct Buyer {
     /// Key of the wallet.
-    pub key: Key,
+    pub key: WalletKey,
     /// Authorization, to be changed before it is signed.
     pub authorization: Authorization,
     /// Asset whose domain is signed for.
-    pub domain: Asset,
+    pub domain: PaymentAsset,
     /// Terms that are accepted, in version 2.
     pub accepted: serde_json::Value,
 }
@@ -155,7 +157,7 @@ impl Buyer {
             protocol,
             requirements: offer(self.authorization.value).requirements(&payment, &asset),
             payment: message,
-            expected: Expected {
+            expected: ExpectedTransfer {
                 payer: self.authorization.from,
                 pay_to: asset.pay_to,
                 amount: self.authorization.value,
@@ -195,7 +197,7 @@ pub async fn a_payment_moves_once(subject: &Subject) {
         subject.wallets.give(payer, 500_000);
         let (had, got) = (subject.wallets.of(payer), subject.wallets.of(treasury));
         let order = buyer.order(protocol);
-        assert_eq!(subject.facilitator.verify(&order).await, Ok(Verdict::Valid));
+        assert_eq!(subject.facilitator.verify(&order).await, Ok(PaymentVerdict::Valid));
         assert_eq!(subject.wallets.of(payer), had, "to verify moves nothing");
         let settled = subject.facilitator.settle(&order).await;
         assert!(matches!(settled, Settlement::Done(_)), "{settled:?}");
@@ -216,7 +218,7 @@ pub async fn an_empty_wallet_pays_nothing(subject: &Subject) {
     let refused = "insufficient_funds".to_owned();
     assert_eq!(
         subject.facilitator.verify(&order).await,
-        Ok(Verdict::Invalid(refused.clone()))
+        Ok(PaymentVerdict::Invalid(refused.clone()))
     );
     assert_eq!(subject.facilitator.settle(&order).await, Settlement::Refused(refused));
 }
@@ -236,7 +238,10 @@ pub async fn a_wrong_payment_moves_nothing(subject: &Subject) {
         change(&mut buyer, subject.now);
         let order = buyer.order(Protocol::V2);
         let verdict = subject.facilitator.verify(&order).await;
-        assert!(matches!(verdict, Ok(Verdict::Invalid(_))), "{nonce}: {verdict:?}");
+        assert!(
+            matches!(verdict, Ok(PaymentVerdict::Invalid(_))),
+            "{nonce}: {verdict:?}"
+        );
         let settled = subject.facilitator.settle(&order).await;
         assert!(matches!(settled, Settlement::Refused(_)), "{nonce}: {settled:?}");
         assert_eq!(subject.wallets.of(buyer.authorization.from), had, "{nonce}");

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::wire::Protocol;
-use super::{Address, Asset, Bytes32};
+use super::{Address, Bytes32, PaymentAsset};
 
 /// Reasons that end with one of these words are given before anything is sent to the chain.
 const BEFORE_BROADCAST: [&str; 21] = [
@@ -51,7 +51,7 @@ pub struct Order {
     /// The terms of the challenge that the payment accepts.
     pub requirements: Value,
     /// Transfer that the payment must make.
-    pub expected: Expected,
+    pub expected: ExpectedTransfer,
 }
 
 impl Debug for Order {
@@ -75,7 +75,7 @@ impl Order {
 
 /// Transfer that a settlement must have made.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Expected {
+pub struct ExpectedTransfer {
     /// Address of the wallet that pays.
     pub payer: Address,
     /// Wallet that is paid.
@@ -90,7 +90,7 @@ pub struct Expected {
 
 /// Answer to the question if a payment would settle.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum PaymentVerdict {
     /// The payment would settle now.
     Valid,
     /// It would not, and nothing was sent.
@@ -184,7 +184,7 @@ pub trait Facilitator: Debug + Send + Sync {
     ///
     /// # Errors
     /// [`Unanswered`].
-    async fn verify(&self, order: &Order) -> Result<Verdict, Unanswered>;
+    async fn verify(&self, order: &Order) -> Result<PaymentVerdict, Unanswered>;
 
     /// Settles a payment. The same order may be sent again: the chain takes a nonce once.
     async fn settle(&self, order: &Order) -> Settlement;
@@ -217,7 +217,12 @@ pub struct SettleAnswer {
 }
 
 /// Decides what an answer of `/settle` proves.
-pub fn judge(answer: &SettleAnswer, protocol: Protocol, expected: &Expected, asset: &Asset) -> Settlement {
+pub fn judge(
+    answer: &SettleAnswer,
+    protocol: Protocol,
+    expected: &ExpectedTransfer,
+    asset: &PaymentAsset,
+) -> Settlement {
     let named = answer.transaction.as_deref().filter(|text| !text.is_empty());
     let transaction = named.and_then(|text| text.parse::<Bytes32>().ok());
     let doubt = |reason: &str, is_alarming| {

@@ -30,7 +30,7 @@ mod tests;
 
 pub use address::{Address, Bytes32};
 pub use authorization::Authorization;
-pub use check::{Malformed, Reason};
-pub use facilitator::{Facilitator, Ruling, Settlement, Unanswered, Verdict};
-pub use network::{Asset, Network};
-pub use signature::{Key, Signature};
+pub use check::{Malformed, RefusalReason};
+pub use facilitator::{Facilitator, PaymentVerdict, Ruling, Settlement, Unanswered};
+pub use network::{Network, PaymentAsset};
+pub use signature::{WalletKey, WalletSignature};

@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use outbound::{Client, Limits, Request};
+use outbound::{GetRequest, OutboundClient, RequestLimits};
 use serde::Deserialize;
 
 use super::facilitator::{Order, SettleAnswer, VerifyAnswer, judge, shortened};
-use super::{Asset, Facilitator, Ruling, Settlement, Unanswered, Verdict};
+use super::{Facilitator, PaymentAsset, PaymentVerdict, Ruling, Settlement, Unanswered};
 
 /// Time for an answer to `/supported` and `/verify`.
 const VERIFY: Duration = Duration::from_secs(5);
@@ -24,29 +24,29 @@ const MAX_ANSWER: u64 = 64 << 10;
 
 /// A facilitator by URL.
 #[derive(Debug)]
-pub struct Remote {
-    client: Arc<Client>,
+pub struct RemoteFacilitator {
+    client: Arc<OutboundClient>,
     url: String,
-    asset: Asset,
+    asset: PaymentAsset,
 }
 
 /// Answer of a facilitator at `/supported`.
 #[derive(Deserialize)]
 struct Supported {
-    kinds: Vec<Kind>,
+    kinds: Vec<SupportedKind>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Kind {
+struct SupportedKind {
     x402_version: u64,
     scheme: String,
     network: String,
 }
 
-impl Remote {
+impl RemoteFacilitator {
     /// Creates the client of the facilitator at `url`, to which the paths are added.
-    pub fn new(client: Arc<Client>, url: &str, asset: Asset) -> Self {
+    pub fn new(client: Arc<OutboundClient>, url: &str, asset: PaymentAsset) -> Self {
         Self {
             client,
             // The paths bring their own slash, and a doubled one is another path to many servers.
@@ -56,9 +56,9 @@ impl Remote {
     }
 
     async fn post(&self, path: &str, order: &Order, whole: Duration) -> Result<Bytes, Unanswered> {
-        let limits = Limits {
+        let limits = RequestLimits {
             whole,
-            ..Limits::of_body(MAX_ANSWER)
+            ..RequestLimits::of_body(MAX_ANSWER)
         };
         let body = order.body().to_string();
         let url = format!("{}{path}", self.url);
@@ -75,14 +75,14 @@ fn unreadable() -> Unanswered {
 }
 
 #[async_trait]
-impl Facilitator for Remote {
+impl Facilitator for RemoteFacilitator {
     async fn supported(&self) -> Result<Vec<Ruling>, Unanswered> {
-        let limits = Limits {
+        let limits = RequestLimits {
             whole: VERIFY,
-            ..Limits::of_body(MAX_ANSWER)
+            ..RequestLimits::of_body(MAX_ANSWER)
         };
         let url = format!("{}/supported", self.url);
-        let request = Request::new(&url, limits);
+        let request = GetRequest::new(&url, limits);
         let answer = self.client.get(&request).await?;
         let bytes = answer.bytes().await?;
         let supported: Supported = serde_json::from_slice(&bytes).map_err(|_error| unreadable())?;
@@ -94,13 +94,13 @@ impl Facilitator for Remote {
         Ok(kinds.collect())
     }
 
-    async fn verify(&self, order: &Order) -> Result<Verdict, Unanswered> {
+    async fn verify(&self, order: &Order) -> Result<PaymentVerdict, Unanswered> {
         let bytes = self.post("/verify", order, VERIFY).await?;
         let answer: VerifyAnswer = serde_json::from_slice(&bytes).map_err(|_error| unreadable())?;
         Ok(if answer.is_valid {
-            Verdict::Valid
+            PaymentVerdict::Valid
         } else {
-            Verdict::Invalid(shortened(answer.invalid_reason.as_deref().unwrap_or("no_reason")))
+            PaymentVerdict::Invalid(shortened(answer.invalid_reason.as_deref().unwrap_or("no_reason")))
         })
     }
 

@@ -4,7 +4,7 @@
 //! recovers to another address.
 
 use super::address::keccak;
-use super::{Address, Bytes32, Network, Signature};
+use super::{Address, Bytes32, Network, WalletSignature};
 
 /// Message that a wallet signs.
 #[derive(Clone, Debug)]
@@ -55,5 +55,5 @@ pub fn digest(text: &str) -> Bytes32 {
 
 /// Returns the wallet whose key signed a text.
 pub fn signer(text: &str, signature: &str) -> Option<Address> {
-    Signature::read(signature).ok()?.signer(digest(text))
+    WalletSignature::read(signature).ok()?.signer(digest(text))
 }

@@ -11,7 +11,7 @@ use super::{Address, Bytes32};
 
 /// Signature with the parity that tells the key.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Signature {
+pub struct WalletSignature {
     ecdsa: Ecdsa,
     is_odd: bool,
 }
@@ -27,7 +27,7 @@ pub enum SignatureError {
     Invalid,
 }
 
-impl Signature {
+impl WalletSignature {
     /// Reads 65 bytes with a parity of 0, 1, 27 or 28, or 64 bytes (EIP-2098).
     ///
     /// # Errors
@@ -75,7 +75,7 @@ impl Signature {
 }
 
 /// The 65 bytes, the parity as 27 or 28.
-impl fmt::Display for Signature {
+impl fmt::Display for WalletSignature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut bytes = self.ecdsa.to_bytes().to_vec();
         bytes.push(27 + u8::from(self.is_odd));
@@ -84,7 +84,7 @@ impl fmt::Display for Signature {
 }
 
 /// Shows nothing of the signature.
-impl fmt::Debug for Signature {
+impl fmt::Debug for WalletSignature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Signature")
     }
@@ -92,9 +92,9 @@ impl fmt::Debug for Signature {
 
 /// Key of a wallet.
 #[derive(Clone)]
-pub struct Key(SigningKey);
+pub struct WalletKey(SigningKey);
 
-impl Key {
+impl WalletKey {
     /// Takes 32 bytes as a key. `None` for zero and for numbers from the order of the curve on.
     pub fn from_bytes(bytes: &[u8; 32]) -> Option<Self> {
         SigningKey::from_slice(bytes).ok().map(Self)
@@ -121,10 +121,10 @@ impl Key {
     }
 
     /// Signs a digest. The same key and digest make the same signature (RFC 6979).
-    pub fn sign(&self, digest: Bytes32) -> Signature {
+    pub fn sign(&self, digest: Bytes32) -> WalletSignature {
         let (ecdsa, id) = self.0.sign_prehash_recoverable(&digest.0);
         let lower = ecdsa.normalize_s();
-        Signature {
+        WalletSignature {
             // Negating `s` mirrors the point, so its parity turns round.
             is_odd: id.is_y_odd() ^ (lower != ecdsa),
             ecdsa: lower,
@@ -133,7 +133,7 @@ impl Key {
 }
 
 /// Shows the address, never the key.
-impl fmt::Debug for Key {
+impl fmt::Debug for WalletKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Key").field(&self.address()).finish()
     }

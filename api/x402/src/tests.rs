@@ -8,7 +8,7 @@ use types::clock::ManualClock;
 use super::builtin::{BuiltIn, Wallets as _};
 use super::chain::{ChainClient as _, NonceStatus};
 use super::conformance::{self, Buyer, Memory, Subject, asset, key, offer};
-use super::facilitator::{Expected, SettleAnswer, judge};
+use super::facilitator::{ExpectedTransfer, SettleAnswer, judge};
 use super::wire::{PaymentMismatch, Protocol, header, read, read_header};
 use super::*;
 
@@ -47,7 +47,7 @@ fn a_key_has_the_address_of_the_chain() {
     let secret: Bytes32 = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"
         .parse()
         .unwrap();
-    let key = Key::from_bytes(&secret.0).unwrap();
+    let key = WalletKey::from_bytes(&secret.0).unwrap();
     assert_eq!(key.address().checksum(), "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266");
     let signature = key.sign(sign_in::digest("hello"));
     assert_eq!(sign_in::signer("hello", &signature.to_string()), Some(key.address()));
@@ -68,13 +68,13 @@ async fn a_chain_tells_what_became_of_an_authorization() {
     assert_eq!(ledger.lookup(&order.expected).await, Ok(NonceStatus::Used(transaction)));
     assert_eq!(ledger.confirms(transaction, &order.expected).await, Ok(true));
     // The same nonce moved the money elsewhere.
-    let elsewhere = Expected {
+    let elsewhere = ExpectedTransfer {
         pay_to: key(8).address(),
         ..order.expected.clone()
     };
     assert_eq!(ledger.lookup(&elsewhere).await, Ok(NonceStatus::UsedOtherwise));
     assert_eq!(ledger.confirms(transaction, &elsewhere).await, Ok(false));
-    let other = Expected {
+    let other = ExpectedTransfer {
         nonce: Bytes32([9; 32]),
         ..order.expected
     };

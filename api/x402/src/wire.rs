@@ -5,9 +5,9 @@
 use data_encoding::BASE64;
 use serde_json::{Map, Value, json};
 
-use super::check::{Malformed, Reason};
+use super::check::{Malformed, RefusalReason};
 use super::signature::SignatureError;
-use super::{Address, Asset, Authorization, Signature};
+use super::{Address, Authorization, PaymentAsset, WalletSignature};
 
 /// Most bytes of a header that carries a payment.
 pub const MAX_HEADER: usize = 16 << 10;
@@ -48,7 +48,7 @@ impl Protocol {
     }
 
     /// Returns the name of the network in this version.
-    pub fn network(self, asset: &Asset) -> String {
+    pub fn network(self, asset: &PaymentAsset) -> String {
         match self {
             Self::V1 => asset
                 .network
@@ -69,7 +69,7 @@ pub struct Payment {
     /// The transfer that the payer agrees to.
     pub authorization: Authorization,
     /// Signature of the payer.
-    pub signature: Signature,
+    pub signature: WalletSignature,
     /// Amount that the payer was asked for, if the message repeats it.
     pub accepted_amount: Option<u64>,
 }
@@ -80,11 +80,11 @@ pub enum PaymentMismatch {
     /// The form is wrong: 400.
     Malformed(Malformed),
     /// The form is right, and it does not pay us: 402.
-    Refused(Reason),
+    Refused(RefusalReason),
 }
 
-impl From<Reason> for PaymentMismatch {
-    fn from(reason: Reason) -> Self {
+impl From<RefusalReason> for PaymentMismatch {
+    fn from(reason: RefusalReason) -> Self {
         Self::Refused(reason)
     }
 }
@@ -97,7 +97,7 @@ fn malformed(field: &'static str, problem: &'static str) -> PaymentMismatch {
 ///
 /// # Errors
 /// [`PaymentMismatch`], by the first rule that the payment breaks.
-pub fn read_header(protocol: Protocol, header: &str, asset: &Asset) -> Result<Payment, PaymentMismatch> {
+pub fn read_header(protocol: Protocol, header: &str, asset: &PaymentAsset) -> Result<Payment, PaymentMismatch> {
     read(protocol, decoded(header)?, asset)
 }
 
@@ -148,7 +148,7 @@ fn members(message: &Value) -> Result<&Map<String, Value>, PaymentMismatch> {
 ///
 /// # Errors
 /// [`PaymentMismatch`].
-pub fn read(protocol: Protocol, message: Value, asset: &Asset) -> Result<Payment, PaymentMismatch> {
+pub fn read(protocol: Protocol, message: Value, asset: &PaymentAsset) -> Result<Payment, PaymentMismatch> {
     let members = members(&message)?;
     // `2.0` is another spelling that readers disagree on, so only the integer passes.
     let version = members.get("x402Version").and_then(Value::as_u64);
@@ -168,15 +168,15 @@ pub fn read(protocol: Protocol, message: Value, asset: &Asset) -> Result<Payment
     };
     let accepted_amount = match accepted {
         None => None,
-        Some(accepted) => Some(number(accepted, "amount")?.ok_or(Reason::Value)?),
+        Some(accepted) => Some(number(accepted, "amount")?.ok_or(RefusalReason::Value)?),
     };
     let terms = accepted.unwrap_or(members);
     let (scheme, network) = (text(terms, "scheme")?, text(terms, "network")?);
     if scheme != SCHEME {
-        return Err(Reason::Scheme.into());
+        return Err(RefusalReason::Scheme.into());
     }
     if network != protocol.network(asset) {
-        return Err(Reason::Network.into());
+        return Err(RefusalReason::Network.into());
     }
     if let Some(accepted) = accepted {
         accepts(accepted, asset)?;
@@ -184,18 +184,18 @@ pub fn read(protocol: Protocol, message: Value, asset: &Asset) -> Result<Payment
     // Compared with what was signed. The terms that the message repeats are not covered by the
     // signature.
     if authorization.to != asset.pay_to {
-        return Err(Reason::Recipient.into());
+        return Err(RefusalReason::Recipient.into());
     }
     // A number that is too large is a wrong amount or time and not a wrong form, so it is reported only
     // after the reasons that come before it in the order of the protocol.
     if let Some(reason) = late {
         return Err(reason.into());
     }
-    let signature = match Signature::read(signature) {
+    let signature = match WalletSignature::read(signature) {
         Ok(signature) => signature,
         Err(SignatureError::NotHex) => return Err(malformed("signature", "must be `0x` and hexadecimal digits")),
-        Err(SignatureError::Contract) => return Err(Reason::UnsupportedSignature.into()),
-        Err(SignatureError::Invalid) => return Err(Reason::Signature.into()),
+        Err(SignatureError::Contract) => return Err(RefusalReason::UnsupportedSignature.into()),
+        Err(SignatureError::Invalid) => return Err(RefusalReason::Signature.into()),
     };
     Ok(Payment {
         protocol,
@@ -207,12 +207,12 @@ pub fn read(protocol: Protocol, message: Value, asset: &Asset) -> Result<Payment
 }
 
 /// Checks by meaning the rest of the terms that a message of version 2 repeats.
-fn accepts(accepted: &Map<String, Value>, asset: &Asset) -> Result<(), PaymentMismatch> {
+fn accepts(accepted: &Map<String, Value>, asset: &PaymentAsset) -> Result<(), PaymentMismatch> {
     if address(accepted, "asset")? != asset.address {
-        return Err(Reason::Asset.into());
+        return Err(RefusalReason::Asset.into());
     }
     if address(accepted, "payTo")? != asset.pay_to {
-        return Err(Reason::Recipient.into());
+        return Err(RefusalReason::Recipient.into());
     }
     let extra = object(accepted, "extra")?;
     let method = match extra.get("assetTransferMethod") {
@@ -222,20 +222,20 @@ fn accepts(accepted: &Map<String, Value>, asset: &Asset) -> Result<(), PaymentMi
             .ok_or_else(|| malformed("assetTransferMethod", "must be text"))?,
     };
     if method != METHOD || text(extra, "name")? != asset.name || text(extra, "version")? != asset.version {
-        return Err(Reason::Requirements.into());
+        return Err(RefusalReason::Requirements.into());
     }
     Ok(())
 }
 
 /// Reads an authorization. A number that is too large to be right is kept as its reason.
-fn authorization(fields: &Map<String, Value>) -> Result<(Authorization, Option<Reason>), PaymentMismatch> {
+fn authorization(fields: &Map<String, Value>) -> Result<(Authorization, Option<RefusalReason>), PaymentMismatch> {
     let nonce = text(fields, "nonce")?.parse();
     let nonce = nonce.map_err(|_error| malformed("nonce", "must be `0x` and 64 hexadecimal digits"))?;
     let value = number(fields, "value")?;
     let valid_after = number(fields, "validAfter")?;
     let valid_before = number(fields, "validBefore")?;
     let mut late = None;
-    let mut fits = |number: Option<u64>, reason: Reason| {
+    let mut fits = |number: Option<u64>, reason: RefusalReason| {
         number.unwrap_or_else(|| {
             late.get_or_insert(reason);
             0
@@ -244,9 +244,9 @@ fn authorization(fields: &Map<String, Value>) -> Result<(Authorization, Option<R
     let authorization = Authorization {
         from: address(fields, "from")?,
         to: address(fields, "to")?,
-        value: fits(value, Reason::Value),
-        valid_after: fits(valid_after, Reason::ValidAfter),
-        valid_before: fits(valid_before, Reason::ValidBefore),
+        value: fits(value, RefusalReason::Value),
+        valid_after: fits(valid_after, RefusalReason::ValidAfter),
+        valid_before: fits(valid_before, RefusalReason::ValidBefore),
         nonce,
     };
     Ok((authorization, late))
@@ -297,7 +297,7 @@ pub struct Offer {
 
 impl Offer {
     /// Returns the terms in version 1.
-    pub fn v1(&self, asset: &Asset) -> Value {
+    pub fn v1(&self, asset: &PaymentAsset) -> Value {
         json!({
             "scheme": SCHEME,
             "network": Protocol::V1.network(asset),
@@ -314,7 +314,7 @@ impl Offer {
     }
 
     /// Returns the terms in version 2.
-    pub fn v2(&self, asset: &Asset) -> Value {
+    pub fn v2(&self, asset: &PaymentAsset) -> Value {
         json!({
             "scheme": SCHEME,
             "network": Protocol::V2.network(asset),
@@ -332,7 +332,7 @@ impl Offer {
     }
 
     /// Returns the challenge in version 2.
-    pub fn challenge(&self, asset: &Asset, error: &str) -> Value {
+    pub fn challenge(&self, asset: &PaymentAsset, error: &str) -> Value {
         json!({
             "x402Version": 2,
             "error": error,
@@ -348,7 +348,7 @@ impl Offer {
     }
 
     /// Returns the terms that a facilitator is sent beside a payment.
-    pub fn requirements(&self, payment: &Payment, asset: &Asset) -> Value {
+    pub fn requirements(&self, payment: &Payment, asset: &PaymentAsset) -> Value {
         match payment.protocol {
             Protocol::V1 => self.v1(asset),
             // The terms as the payer repeats them: a facilitator compares the two.
@@ -390,7 +390,7 @@ pub struct Receipt<'a> {
 
 impl Receipt<'_> {
     /// Returns the message.
-    pub fn message(&self, asset: &Asset) -> Value {
+    pub fn message(&self, asset: &PaymentAsset) -> Value {
         let mut message = json!({
             "success": self.error.is_none(),
             "transaction": self.transaction.unwrap_or_default(),

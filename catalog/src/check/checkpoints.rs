@@ -31,17 +31,17 @@ pub(super) struct Checkpoints {
     /// Number of actions of the readable checkpoints, by commit number.
     sizes: HashMap<u64, usize>,
     /// State of the log so far. `None` after an unreadable commit, or if no checkpoint is left.
-    log: Option<Log>,
+    log: Option<CheckedLog>,
 }
 
 #[derive(Default)]
-struct Log {
+struct CheckedLog {
     actions: Actions,
     /// Time of the last commit, in milliseconds since the epoch.
     at: i64,
 }
 
-impl Log {
+impl CheckedLog {
     fn apply(&mut self, actions: &[Value]) {
         for action in actions {
             if let Some(at) = action["commitInfo"]["timestamp"].as_i64() {
@@ -136,7 +136,7 @@ impl Checker {
             }
         }
         self.checkpoints = Checkpoints {
-            log: (!files.is_empty()).then(Log::default),
+            log: (!files.is_empty()).then(CheckedLog::default),
             files,
             last,
             sizes: HashMap::new(),

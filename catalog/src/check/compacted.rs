@@ -7,7 +7,7 @@ use serde_json::Value;
 use types::Contract;
 
 use super::Checker;
-use super::rows::{self, Expected};
+use super::rows::{self, ExpectedRows};
 use crate::Error;
 
 /// A part that a reader of the latest commit reads.
@@ -152,7 +152,7 @@ impl Checker {
                 let merged = merged.cloned().ok_or("it has rows of versions outside its range")?;
                 let take = usize::try_from(merged.rows - ordinal).unwrap_or(usize::MAX);
                 let taken = batch.slice(at, take.min(batch.num_rows() - at));
-                let expected = Expected {
+                let expected = ExpectedRows {
                     number: version,
                     contribution: &merged.contribution,
                     agent: &merged.agent,

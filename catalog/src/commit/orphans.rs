@@ -13,7 +13,7 @@ use types::Version;
 use crate::Error;
 use crate::part::PartInfo;
 use crate::prepare::{Content, NewPart};
-use crate::state::State;
+use crate::state::TableState;
 
 /// Parts that a table's owner may have left beside those that commits name.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ pub(crate) struct OrphanTracker {
 impl OrphanTracker {
     /// Puts a part under a name that nothing else has, unless it is there. Returns true if the name is the one that the
     /// part came with.
-    pub(super) async fn put(&mut self, state: &State, part: &mut NewPart) -> Result<bool, Error> {
+    pub(super) async fn put(&mut self, state: &TableState, part: &mut NewPart) -> Result<bool, Error> {
         let first = part.info.attempt;
         loop {
             self.remember(&part.info);
@@ -63,7 +63,7 @@ impl OrphanTracker {
     }
 
     /// Deletes what no commit names and none can. Best effort: what stays is never read.
-    pub(super) async fn discard(&mut self, state: &State) {
+    pub(super) async fn discard(&mut self, state: &TableState) {
         let head = state.head();
         let (settled, open) = std::mem::take(&mut self.parts)
             .into_iter()
@@ -82,7 +82,7 @@ impl OrphanTracker {
 }
 
 /// Returns true if the object with the part's name has the bytes of the part, `None` if there is no such object.
-async fn is_there(state: &State, part: &PartInfo) -> Result<Option<bool>, Error> {
+async fn is_there(state: &TableState, part: &PartInfo) -> Result<Option<bool>, Error> {
     let path = part.path(state.dataset);
     let read = async {
         let found = state.objects.get(&path).await?;

@@ -19,7 +19,7 @@ use types::{fault, mutate};
 
 use super::input::InputBatches;
 use super::{Compacted, DueCompaction};
-use crate::log::Rewrite;
+use crate::log::PartRewrite;
 use crate::part::{self, HIDDEN, PartInfo, Selected};
 use crate::{Error, commit};
 
@@ -45,7 +45,7 @@ impl DueCompaction {
         let (written, bytes) = self.encode(rows).await?;
         fault::point("compact.built");
         let proof = part::proof_of(&bytes);
-        let rewrite = Rewrite {
+        let rewrite = PartRewrite {
             first,
             last,
             rows: written,

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use types::{Timestamp, fault, mutate};
 
 use super::Compacted;
-use crate::log::{self, Commit};
-use crate::state::{State, When};
+use crate::log::{self, CommitContent};
+use crate::state::{TableState, WriteOccasion};
 use crate::{Error, commit};
 
 /// Commits a compaction at the time `at`. Returns false if a replaced part is no longer in the latest layout.
-pub(crate) async fn commit(state: &Arc<State>, compacted: Compacted, at: Timestamp) -> Result<bool, Error> {
+pub(crate) async fn commit(state: &Arc<TableState>, compacted: Compacted, at: Timestamp) -> Result<bool, Error> {
     let Compacted { rewrite, proof, inputs } = compacted;
     loop {
         let (number, admitted, done) = {
@@ -37,8 +37,8 @@ pub(crate) async fn commit(state: &Arc<State>, compacted: Compacted, at: Timesta
         match commit::put(state, &log::path(state.dataset, number), bytes.into()).await {
             Ok(()) => {
                 fault::point("compact.commit");
-                state.apply(number, Commit::Compacted(Box::new(rewrite), at))?;
-                state.save(When::Growing).await?;
+                state.apply(number, CommitContent::Compacted(Box::new(rewrite), at))?;
+                state.save(WriteOccasion::Growing).await?;
                 return Ok(true);
             }
             Err(error) => {

@@ -24,7 +24,7 @@ use types::DatasetId;
 use super::{Txn, actions, add, bytes_of, decode, path, remove};
 use crate::Error;
 use crate::action::Action;
-use crate::version_index::Latest;
+use crate::version_index::LatestState;
 
 /// Time in milliseconds that a `remove` stays in checkpoints. Delta's default is a week (Delta protocol, *Table
 /// Properties*, `delta.deletedFileRetentionDuration`).
@@ -85,9 +85,9 @@ pub(crate) async fn creation(
 pub(crate) fn encode(
     dataset: DatasetId,
     creation: Vec<Action<'static>>,
-    latest: &Latest,
+    latest: &LatestState,
 ) -> Result<Checkpoint, ParquetError> {
-    let Latest {
+    let LatestState {
         commit,
         merged: (version, last_updated),
         live,

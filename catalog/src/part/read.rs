@@ -56,7 +56,7 @@ impl Selected<'_> {
 
 /// Access to the parts of a table.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Source<'a> {
+pub(crate) struct PartSource<'a> {
     pub(crate) objects: &'a Arc<dyn ObjectStore>,
     pub(crate) footers: &'a Arc<Footers>,
     pub(crate) proofs: &'a Arc<Proofs>,
@@ -64,7 +64,7 @@ pub(crate) struct Source<'a> {
     pub(crate) dataset: DatasetId,
 }
 
-impl Source<'_> {
+impl PartSource<'_> {
     /// Returns the number of the commit that adds a part.
     pub(crate) fn commit_of(&self, part: &PartInfo) -> Option<u64> {
         let version_index = self.version_index.read();
@@ -80,7 +80,7 @@ impl Source<'_> {
 /// [`Error::Corrupt`] if the part differs from its commit, [`Error::Storage`] if it cannot be read. The stream has the
 /// same errors.
 pub(crate) async fn open(
-    source: Source<'_>,
+    source: PartSource<'_>,
     part: &PartInfo,
     selected: Selected<'_>,
     rows: Range<u64>,
@@ -100,7 +100,7 @@ pub(crate) async fn open(
 /// Opens a part like [`open`], but reads it whole and verifies its hash whatever its size. A writer that copies rows
 /// into another part needs this.
 pub(crate) async fn open_whole(
-    source: Source<'_>,
+    source: PartSource<'_>,
     part: &PartInfo,
     selected: Selected<'_>,
 ) -> Result<BoxStream<'static, Result<RecordBatch, Error>>, Error> {
@@ -115,7 +115,7 @@ pub(crate) async fn open_whole(
 /// Turns a panic of the Parquet reader into [`Error::Corrupt`]. The reader panics on some damaged files. The cached
 /// footer of a damaged part is dropped, because the part may be restored from a copy.
 async fn contained(
-    source: Source<'_>,
+    source: PartSource<'_>,
     path: Path,
     opening: impl Future<Output = Result<BoxStream<'static, Result<RecordBatch, Error>>, Error>>,
 ) -> Result<BoxStream<'static, Result<RecordBatch, Error>>, Error> {
@@ -163,7 +163,7 @@ fn of_bytes(
 
 /// Returns the rows of a large part. Its row groups are read on demand.
 async fn of_ranges(
-    source: Source<'_>,
+    source: PartSource<'_>,
     path: Path,
     part: &PartInfo,
     selected: Selected<'_>,
@@ -198,7 +198,7 @@ fn shaped(batch: &RecordBatch, wanted: &SchemaRef) -> Result<RecordBatch, ArrowE
 }
 
 /// Reads the record keys of a part's rows, in order.
-pub(crate) async fn keys(source: Source<'_>, part: &PartInfo) -> Result<Vec<RecordKey>, Error> {
+pub(crate) async fn keys(source: PartSource<'_>, part: &PartInfo) -> Result<Vec<RecordKey>, Error> {
     let mut keys = Vec::with_capacity(usize::try_from(part.rows).unwrap_or(0));
     let batches = open(source, part, Selected::Keys, 0..part.rows).await?;
     for batch in batches.try_collect::<Vec<_>>().await? {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use proof::Suffix;
 use types::{AgentId, Batch, Contract, ContributionId, Version, fault};
 
-use super::file::{Common, Writer};
+use super::file::{Common, PartWriter};
 use super::writing::failure;
 use crate::{Error, Root, part};
 
@@ -15,7 +15,7 @@ use crate::{Error, Root, part};
 pub struct DryRunStager {
     common: Common,
     /// The file so far. It begins with the first rows.
-    writer: Option<Writer<Sink>>,
+    writer: Option<PartWriter<Sink>>,
     suffix: Suffix,
     rows: u64,
 }
@@ -49,7 +49,7 @@ impl DryRunStager {
         self.rows += batch.len() as u64;
         let mut writer = match self.writer.take() {
             Some(writer) => writer,
-            None => Writer::over(io::sink(), PathBuf::new(), self.common.clone(), &columns).map_err(failure)?,
+            None => PartWriter::over(io::sink(), PathBuf::new(), self.common.clone(), &columns).map_err(failure)?,
         };
         writer.write(&columns).map_err(failure)?;
         self.writer = Some(writer);

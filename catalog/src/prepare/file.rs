@@ -47,7 +47,7 @@ pub(super) struct Common {
 }
 
 /// A file that is being written.
-pub(super) struct Writer<W: Write + Send = BufWriter<File>> {
+pub(super) struct PartWriter<W: Write + Send = BufWriter<File>> {
     parquet: SerializedFileWriter<Hashing<W>>,
     groups: ArrowRowGroupWriterFactory,
     common: Common,
@@ -64,7 +64,7 @@ pub(super) struct Writer<W: Write + Send = BufWriter<File>> {
     rows: u64,
 }
 
-impl<W: Write + Send> std::fmt::Debug for Writer<W> {
+impl<W: Write + Send> std::fmt::Debug for PartWriter<W> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Writer")
             .field("path", &self.path)
@@ -74,7 +74,7 @@ impl<W: Write + Send> std::fmt::Debug for Writer<W> {
 
 /// A file that is written and synced.
 #[derive(Clone, Debug)]
-pub(crate) struct Written {
+pub(crate) struct WrittenPart {
     pub(crate) path: PathBuf,
     pub(super) rows: u64,
     pub(super) bytes: u64,
@@ -85,7 +85,7 @@ pub(crate) struct Written {
     versions: Vec<u64>,
 }
 
-impl Writer {
+impl PartWriter {
     /// Makes the file of rows such as `sample`.
     pub(super) fn create(path: PathBuf, common: Common, sample: &[ArrayRef]) -> Result<Self, ParquetError> {
         let file = OpenOptions::new().write(true).create(true).truncate(true).open(&path)?;
@@ -93,12 +93,12 @@ impl Writer {
     }
 }
 
-impl<W: Write + Send> Writer<W> {
+impl<W: Write + Send> PartWriter<W> {
     /// Writes rows such as `sample` to `file`, whose place is `path`.
     pub(super) fn over(file: W, path: PathBuf, common: Common, sample: &[ArrayRef]) -> Result<Self, ParquetError> {
         let hashing = Hashing {
             file,
-            hashes: Hashes::default(),
+            hashes: FileHashes::default(),
         };
         let properties = properties(common.schema.fields(), sample)?;
         let writer = ArrowWriter::try_new_with_options(hashing, Arc::clone(&common.schema), options(&properties))?;
@@ -198,9 +198,9 @@ impl<W: Write + Send> Writer<W> {
     }
 }
 
-impl Writer {
+impl PartWriter {
     /// Ends the file and makes it durable.
-    pub(super) fn finish(mut self) -> Result<Written, ParquetError> {
+    pub(super) fn finish(mut self) -> Result<WrittenPart, ParquetError> {
         let footer = self.end()?;
         let column = HIDDEN.iter().position(|name| *name == VERSION).unwrap_or(0);
         let mut versions = Vec::with_capacity(footer.num_row_groups());
@@ -218,7 +218,7 @@ impl Writer {
         let (sha256, proof) = std::mem::take(hashes).finish();
         file.flush()?;
         file.get_ref().sync_data()?;
-        Ok(Written {
+        Ok(WrittenPart {
             bytes: file.get_ref().metadata()?.len(),
             path: self.path,
             rows: self.rows,
@@ -229,7 +229,7 @@ impl Writer {
     }
 }
 
-impl Written {
+impl WrittenPart {
     /// Writes another version into the file. After an error the file is of neither; another try makes it whole.
     pub(super) fn set_version(&mut self, version: Version) -> io::Result<()> {
         let file = OpenOptions::new().read(true).write(true).open(&self.path)?;
@@ -244,12 +244,12 @@ impl Written {
 
 /// The hashes of a file as it is written or read.
 #[derive(Debug, Default)]
-struct Hashes {
+struct FileHashes {
     sha256: Sha256,
     blocks: Blocks,
 }
 
-impl Hashes {
+impl FileHashes {
     fn update(&mut self, bytes: &[u8]) {
         self.sha256.update(bytes);
         self.blocks.update(bytes);
@@ -264,7 +264,7 @@ impl Hashes {
 
 /// The SHA-256 of a file, and its proof if it is large.
 fn hash(mut file: File) -> io::Result<([u8; 32], Option<Proof>)> {
-    let mut hash = Hashes::default();
+    let mut hash = FileHashes::default();
     let mut chunk = vec![0; CHUNK];
     loop {
         let read = file.read(&mut chunk)?;
@@ -358,7 +358,7 @@ impl Constants {
 /// A file and the hashes of what was written to it.
 struct Hashing<W> {
     file: W,
-    hashes: Hashes,
+    hashes: FileHashes,
 }
 
 impl<W: Write> Write for Hashing<W> {
@@ -400,7 +400,7 @@ mod tests {
             let records: Vec<Value> = (first..first + rows).map(record).collect();
             part::varying(&Batch::decode(&contract, &records), first as u64)
         };
-        let mut writer = Writer::create(path.clone(), common.clone(), &of(0, batches[0])).unwrap();
+        let mut writer = PartWriter::create(path.clone(), common.clone(), &of(0, batches[0])).unwrap();
         writer.group_rows = GROUP;
         let mut first = 0;
         for rows in batches {
@@ -426,7 +426,7 @@ mod tests {
             plain.write(&rows).unwrap();
             plain.into_inner().unwrap()
         };
-        let same = |written: &Written, plain: &[u8]| {
+        let same = |written: &WrittenPart, plain: &[u8]| {
             assert!(std::fs::read(&path).unwrap() == plain);
             assert_eq!(written.sha256, <[u8; 32]>::from(Sha256::digest(plain)));
             assert_eq!(written.proof, part::proof_of(plain));

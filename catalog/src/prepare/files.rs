@@ -22,15 +22,15 @@ use sha2::{Digest as _, Sha256};
 use types::key::{KeyLookup, KeySet};
 use types::{AgentId, Batch, Contract, ContributionId, RecordKey, Version, fault, render};
 
-use super::file::{Common, Written};
+use super::file::{Common, WrittenPart};
 use super::runs::Runs;
-use super::writing::Writing;
-use super::{Body, Content, LateDuplicates, NewPart, Prepared, VersionParts};
+use super::writing::WritingThread;
+use super::{Content, LateDuplicates, NewPart, Prepared, PreparedRows, VersionParts};
 use crate::blocking::in_place;
 use crate::disk::{Reserve, no_room};
 use crate::keys::KeyIndex;
 use crate::part::{self, HIDDEN, PartInfo};
-use crate::state::{Base, MAX_INSERTED_KEYS, SnapshotLookup, State};
+use crate::state::{Base, MAX_INSERTED_KEYS, SnapshotLookup, TableState};
 use crate::{Error, Merge, Root};
 
 /// The bytes of a key.
@@ -38,12 +38,12 @@ const KEY_BYTES: u64 = 16;
 
 /// A folder that is removed when it is dropped, on a disk of which some stays free.
 #[derive(Debug)]
-pub(crate) struct Scratch {
+pub(crate) struct ScratchFolder {
     path: PathBuf,
     reserve: Reserve,
 }
 
-impl Scratch {
+impl ScratchFolder {
     /// Creates a folder in `parent`, and `parent` if it is missing.
     pub(crate) fn new(parent: &Path, reserve: Reserve) -> Result<Self, Error> {
         fs::create_dir_all(parent).map_err(failed)?;
@@ -78,7 +78,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchFolder {
     fn drop(&mut self) {
         if let Err(error) = fs::remove_dir_all(&self.path) {
             tracing::warn!(path = %self.path.display(), %error, "a folder of staged files could not be removed");
@@ -96,7 +96,7 @@ pub struct Stager {
 
 impl Stager {
     pub(crate) fn new(
-        scratch: Scratch,
+        scratch: ScratchFolder,
         contract: &Arc<Contract>,
         contribution: ContributionId,
         agent: AgentId,
@@ -161,7 +161,7 @@ impl Stager {
         Ok(Prepared {
             contribution: rows.common.contribution,
             agent: rows.common.agent,
-            body: Body::Files(Box::new(UploadedRows {
+            body: PreparedRows::Files(Box::new(UploadedRows {
                 rows,
                 keys: self.keys,
                 left_out: KeySet::default(),
@@ -174,7 +174,7 @@ impl Stager {
 /// The rows of an upload, in files.
 #[derive(Debug)]
 pub(crate) struct UploadedRows {
-    rows: Rows,
+    rows: RowFiles,
     keys: Runs,
     /// Keys whose rows the table got from others meanwhile.
     left_out: KeySet,
@@ -189,7 +189,7 @@ impl UploadedRows {
 
     /// Leaves out the rows that the table got since they were checked last, and makes the files those of the version
     /// after `base`.
-    pub(super) async fn against(&mut self, state: &State, base: Base) -> Result<VersionParts, Error> {
+    pub(super) async fn against(&mut self, state: &TableState, base: Base) -> Result<VersionParts, Error> {
         // First, because a row is left out for good, and what the log lost has no row.
         state.confirm().await?;
         let mut hits = Vec::new();
@@ -216,7 +216,12 @@ impl UploadedRows {
     }
 
     /// Brings the keys of a durable commit into the index, whose catching up the caller holds.
-    pub(crate) async fn store_keys(&self, state: &Arc<State>, index: &KeyIndex, merge: &Merge) -> Result<(), Error> {
+    pub(crate) async fn store_keys(
+        &self,
+        state: &Arc<TableState>,
+        index: &KeyIndex,
+        merge: &Merge,
+    ) -> Result<(), Error> {
         let keys = || {
             let keys = self.keys.ascending().map_err(Error::Scratch)?;
             Ok(keys.filter(|key| key.as_ref().map_or(true, |key| !self.left_out.contains(key))))
@@ -254,7 +259,7 @@ impl UploadedRows {
     /// Leaves out the rows with these keys: the files are written anew. Blocks.
     pub(crate) fn leave_out(&mut self, hits: Vec<RecordKey>) -> Result<(), Error> {
         let hits: KeySet = hits.into_iter().collect();
-        let scratch = Scratch::new(self.rows.scratch.path(), self.rows.scratch.reserve)?;
+        let scratch = ScratchFolder::new(self.rows.scratch.path(), self.rows.scratch.reserve)?;
         let mut filling = Filling::new(scratch, &self.rows.contract, self.rows.common.clone());
         for part in &self.rows.parts {
             // Read whole, because the two failures differ: what cannot be read may be readable later,
@@ -326,30 +331,30 @@ impl UploadedRows {
 
 /// The rows, as files and as the suffix of a root.
 #[derive(Debug)]
-struct Rows {
+struct RowFiles {
     contract: Arc<Contract>,
     common: Common,
     count: u64,
     suffix: Suffix,
-    parts: Vec<Written>,
-    scratch: Scratch,
+    parts: Vec<WrittenPart>,
+    scratch: ScratchFolder,
     /// The folders of this upload that `scratch` is in, each in the next.
-    beneath: Vec<Scratch>,
+    beneath: Vec<ScratchFolder>,
 }
 
 /// The rows while they come.
 #[derive(Debug)]
 struct Filling {
     /// Before the rows, whose folder it writes in.
-    writing: Writing,
-    rows: Rows,
+    writing: WritingThread,
+    rows: RowFiles,
 }
 
 impl Filling {
-    fn new(scratch: Scratch, contract: &Arc<Contract>, common: Common) -> Self {
+    fn new(scratch: ScratchFolder, contract: &Arc<Contract>, common: Common) -> Self {
         Self {
-            writing: Writing::new(scratch.path().to_owned(), common.clone()),
-            rows: Rows {
+            writing: WritingThread::new(scratch.path().to_owned(), common.clone()),
+            rows: RowFiles {
                 contract: Arc::clone(contract),
                 common,
                 count: 0,
@@ -384,7 +389,7 @@ impl Filling {
         rows.scratch.room_for(writing.unwritten() + rows.count * KEY_BYTES)
     }
 
-    fn finish(self) -> Result<Rows, Error> {
+    fn finish(self) -> Result<RowFiles, Error> {
         self.has_room()?;
         let Self { writing, mut rows } = self;
         rows.parts = writing.finish()?;

@@ -8,13 +8,13 @@ use std::sync::atomic::Ordering;
 use types::key::{BuildMapHasher, KeySet};
 use types::{AgentId, Batch, ContributionId, Version, mutate};
 
-#[cfg(feature = "faults")]
-use super::{Body, Prepared};
 use super::{Content, LateDuplicates, NewPart, VersionParts};
+#[cfg(feature = "faults")]
+use super::{Prepared, PreparedRows};
 use crate::blocking::blocking;
 use crate::keys::KeyIndex;
 use crate::part::{self, PartInfo};
-use crate::state::{Base, State};
+use crate::state::{Base, TableState};
 use crate::{Error, Root};
 
 /// Contribution and agent of a batch.
@@ -22,13 +22,13 @@ type Origin = (ContributionId, AgentId);
 
 /// The rows of a batch.
 #[derive(Debug)]
-pub(crate) struct Memory {
+pub(crate) struct BatchRows {
     pub(super) batch: Arc<Batch>,
     /// Rows that were new at the latest base.
     pub(crate) new: Arc<Batch>,
 }
 
-impl Memory {
+impl BatchRows {
     pub(super) fn new(batch: Arc<Batch>) -> Self {
         let new = Arc::clone(&batch);
         Self { batch, new }
@@ -37,7 +37,7 @@ impl Memory {
     /// Encodes the rows that are new at `base`.
     pub(super) async fn against(
         &mut self,
-        state: &Arc<State>,
+        state: &Arc<TableState>,
         origin: Origin,
         base: Base,
     ) -> Result<VersionParts, Error> {
@@ -146,7 +146,7 @@ impl Prepared {
         for part in &mut version.parts {
             part.info.version = base.version.next();
         }
-        if let Body::Memory(memory) = &self.body {
+        if let PreparedRows::Memory(memory) = &self.body {
             version.root = root(base, &memory.new);
         }
         version

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use types::RecordKey;
 
 use super::recent::{AHEAD, Recent};
-use crate::bloom::Filter;
+use crate::bloom::KeyFilter;
 use crate::key_file::{KWayMerge, KeyFile, Source};
 
 /// Maximum number of keys in memory: as many as a table of 2^22 places holds.
@@ -19,7 +19,7 @@ const ROOM: u32 = (1 << 22) / 8 * 7;
 pub(crate) struct Runs {
     directory: PathBuf,
     recent: Recent,
-    filter: Filter,
+    filter: KeyFilter,
     spilled: Vec<KeyFile>,
 }
 
@@ -33,7 +33,7 @@ impl Runs {
         Self {
             directory: directory.to_owned(),
             recent: Recent::new(room),
-            filter: Filter::default(),
+            filter: KeyFilter::default(),
             spilled: Vec::new(),
         }
     }
@@ -82,7 +82,7 @@ impl Runs {
     fn spill(&mut self) -> io::Result<()> {
         let path = self.directory.join(format!("keys-{}", self.spilled.len()));
         if self.spilled.is_empty() {
-            self.filter = Filter::with_capacity(self.recent.keys().len());
+            self.filter = KeyFilter::with_capacity(self.recent.keys().len());
         }
         let run = self.recent.empty(|keys| {
             KeyFile::write(

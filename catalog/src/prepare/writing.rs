@@ -12,7 +12,7 @@ use arrow::array::ArrayRef;
 use parquet::errors::ParquetError;
 use types::fault;
 
-use super::file::{Common, Writer, Written};
+use super::file::{Common, PartWriter, WrittenPart};
 use super::files::failed;
 use crate::Error;
 
@@ -25,7 +25,7 @@ const WAITING: usize = 2;
 
 /// Writes parts; the thread begins with the first rows.
 #[derive(Debug)]
-pub(super) struct Writing {
+pub(super) struct WritingThread {
     folder: PathBuf,
     common: Common,
     /// Number of rows at which a part ends with its batch.
@@ -39,10 +39,10 @@ pub(super) struct Writing {
 struct Started {
     /// None of the rows after the last.
     batches: SyncSender<Option<Vec<ArrayRef>>>,
-    thread: JoinHandle<Result<Vec<Written>, ParquetError>>,
+    thread: JoinHandle<Result<Vec<WrittenPart>, ParquetError>>,
 }
 
-impl Writing {
+impl WritingThread {
     /// Parts in this folder, of rows that have this in common.
     pub(super) fn new(folder: PathBuf, common: Common) -> Self {
         Self {
@@ -54,7 +54,7 @@ impl Writing {
         }
     }
 
-    /// Adds rows, as [`Writer::write`] takes them. Waits where others wait to be written. An error may be that of rows
+    /// Adds rows, as [`PartWriter::write`] takes them. Waits where others wait to be written. An error may be that of rows
     /// before.
     pub(super) fn push(&mut self, rows: Vec<ArrayRef>) -> Result<(), Error> {
         let started = match self.started.take() {
@@ -76,7 +76,7 @@ impl Writing {
     }
 
     /// Ends the last part.
-    pub(super) fn finish(mut self) -> Result<Vec<Written>, Error> {
+    pub(super) fn finish(mut self) -> Result<Vec<WrittenPart>, Error> {
         self.started.take().map_or_else(|| Ok(Vec::new()), Started::end)
     }
 
@@ -92,7 +92,7 @@ impl Writing {
     }
 }
 
-impl Drop for Writing {
+impl Drop for WritingThread {
     fn drop(&mut self) {
         if let Some(Started { batches, thread }) = self.started.take() {
             drop(batches);
@@ -103,7 +103,7 @@ impl Drop for Writing {
 }
 
 impl Started {
-    fn end(self) -> Result<Vec<Written>, Error> {
+    fn end(self) -> Result<Vec<WrittenPart>, Error> {
         // Ignored: a thread that takes nothing any more failed, and its own error is the one to return.
         self.batches.send(None).unwrap_or_default();
         match self.thread.join() {
@@ -120,9 +120,9 @@ fn write(
     part_rows: u64,
     unwritten: &AtomicUsize,
     batches: &Receiver<Option<Vec<ArrayRef>>>,
-) -> Result<Vec<Written>, ParquetError> {
+) -> Result<Vec<WrittenPart>, ParquetError> {
     let mut parts = Vec::new();
-    let mut open: Option<Writer> = None;
+    let mut open: Option<PartWriter> = None;
     while let Ok(rows) = batches.recv() {
         let Some(rows) = rows else {
             parts.extend(open.take().map(end).transpose()?);
@@ -131,7 +131,7 @@ fn write(
         let path = || folder.join(format!("part-{}.parquet", parts.len()));
         let mut writer = match open.take() {
             Some(writer) => writer,
-            None => Writer::create(path(), common.clone(), &rows)?,
+            None => PartWriter::create(path(), common.clone(), &rows)?,
         };
         writer.write(&rows)?;
         unwritten.store(writer.unwritten(), Ordering::Relaxed);
@@ -145,7 +145,7 @@ fn write(
     Ok(parts)
 }
 
-fn end(writer: Writer) -> Result<Written, ParquetError> {
+fn end(writer: PartWriter) -> Result<WrittenPart, ParquetError> {
     let written = writer.finish()?;
     fault::point("stage.part");
     Ok(written)
@@ -176,7 +176,7 @@ mod tests {
         Arc::new(serde_json::from_value(json!({"fields": [{"name": "n", "type": "integer"}]})).unwrap())
     }
 
-    fn begun(folder: &Path) -> Writing {
+    fn begun(folder: &Path) -> WritingThread {
         let at = Timestamp::from_micros(1);
         let common = Common {
             schema: part::schema(&contract()),
@@ -184,7 +184,7 @@ mod tests {
             agent: AgentId::new(at),
             version: Version(1),
         };
-        Writing::new(folder.to_owned(), common)
+        WritingThread::new(folder.to_owned(), common)
     }
 
     fn rows() -> Vec<ArrayRef> {

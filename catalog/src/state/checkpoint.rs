@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use bytes::Bytes;
 use object_store::{ObjectStoreExt as _, PutPayload};
 
-use super::State;
+use super::TableState;
 use crate::blocking::blocking;
 use crate::log::checkpoint::{self, Checkpoint, Last};
 use crate::{Error, commit, log};
@@ -30,7 +30,7 @@ fn due_after(last: &Last) -> u64 {
     last.version.saturating_add(1).saturating_add(distance)
 }
 
-impl State {
+impl TableState {
     /// Writes a checkpoint if the table has outgrown the last. A failure is only logged; the next try follows after
     /// [`MIN_COMMITS_BETWEEN`] more commits.
     pub(crate) async fn checkpoint_if_due(self: &Arc<Self>) {

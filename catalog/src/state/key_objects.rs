@@ -12,7 +12,7 @@ use object_store::path::Path;
 use object_store::{ObjectStore as _, ObjectStoreExt as _};
 use types::{DatasetId, RecordKey, Version};
 
-use super::{PARTS_AT_ONCE, State};
+use super::{PARTS_AT_ONCE, TableState};
 use crate::keys::{FlushBatch, KeyIndex};
 use crate::{Error, Root, commit};
 
@@ -41,7 +41,7 @@ impl VersionRange {
     }
 }
 
-impl State {
+impl TableState {
     /// Writes stored keys as a key object. A failure is only logged, because the parts have the keys too.
     pub(crate) async fn put_key_object(&self, batch: FlushBatch, version: Version, root: Root) {
         let span = VersionRange {

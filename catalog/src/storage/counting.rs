@@ -20,7 +20,7 @@ use super::{DurableStore, PendingObject};
 
 /// Number of requests of each kind that reached a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct RequestCounts {
     /// Puts, successful or not.
     pub puts: u64,
     /// Reads of an object or of its ranges.
@@ -63,8 +63,8 @@ impl Counting {
     }
 
     /// Returns the counts so far.
-    pub fn counts(&self) -> Counts {
-        Counts {
+    pub fn counts(&self) -> RequestCounts {
+        RequestCounts {
             puts: self.puts.load(Ordering::SeqCst),
             gets: self.gets.load(Ordering::SeqCst),
             heads: self.heads.load(Ordering::SeqCst),
@@ -97,7 +97,7 @@ impl DurableStore for Counting {
     }
 
     fn prepare(&self, location: &Path, payload: PutPayload) -> Box<dyn PendingObject + '_> {
-        Box::new(Counted {
+        Box::new(CountedObject {
             prepared: self.inner.prepare(location, payload),
             puts: &self.puts,
         })
@@ -110,13 +110,13 @@ impl DurableStore for Counting {
 }
 
 /// A prepared object whose creation is counted as a put.
-struct Counted<'a> {
+struct CountedObject<'a> {
     prepared: Box<dyn PendingObject + 'a>,
     puts: &'a AtomicU64,
 }
 
 #[async_trait]
-impl PendingObject for Counted<'_> {
+impl PendingObject for CountedObject<'_> {
     async fn create(self: Box<Self>) -> Result<()> {
         count(self.puts);
         self.prepared.create().await

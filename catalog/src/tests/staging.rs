@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use types::{AgentId, Batch, Classify as _, ContributionId, Retry, Timestamp, Version};
 
 use super::fixture::{World, merged, numbered};
-use crate::prepare::{Body, Content, UploadedRows};
+use crate::prepare::{Content, PreparedRows, UploadedRows};
 use crate::{Catalog, Columns, CommitOutcome, Error, LateDuplicates, Policy, Prepared, Reserve, Stager, Table};
 
 fn contribution(number: i64) -> ContributionId {
@@ -39,8 +39,8 @@ async fn merge(table: &mut Table, staged: &mut Prepared) -> CommitOutcome {
 
 fn files(staged: &mut Prepared) -> &mut UploadedRows {
     match &mut staged.body {
-        Body::Files(files) => files,
-        Body::Memory(_) => panic!("an upload is in files"),
+        PreparedRows::Files(files) => files,
+        PreparedRows::Memory(_) => panic!("an upload is in files"),
     }
 }
 

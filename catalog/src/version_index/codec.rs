@@ -82,7 +82,7 @@ impl VersionIndex {
         if blake3::hash(body) != *checksum {
             return None;
         }
-        let mut reader = Reader(body);
+        let mut reader = CodecReader(body);
         if reader.take()? != *MAGIC || reader.take()? != *dataset.as_bytes() {
             return None;
         }
@@ -136,9 +136,9 @@ impl VersionIndex {
     }
 }
 
-struct Reader<'a>(&'a [u8]);
+struct CodecReader<'a>(&'a [u8]);
 
-impl Reader<'_> {
+impl CodecReader<'_> {
     fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (taken, rest) = self.0.split_first_chunk::<N>()?;
         self.0 = rest;

@@ -43,18 +43,18 @@ impl From<&Range<u64>> for Damaged {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Proof {
     bytes: u64,
-    hashes: Hashes,
+    hashes: ProofHashes,
 }
 
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-enum Hashes {
+enum ProofHashes {
     /// The SHA-256 of the file.
     Whole([u8; 32]),
     /// The hash of each block, one after the other.
     Blocks(#[serde(with = "text")] Vec<u8>),
 }
 
-impl std::fmt::Debug for Hashes {
+impl std::fmt::Debug for ProofHashes {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Whole(_) => f.write_str("Whole"),
@@ -68,7 +68,7 @@ impl Proof {
     pub const fn whole(bytes: u64, sha256: [u8; 32]) -> Self {
         Self {
             bytes,
-            hashes: Hashes::Whole(sha256),
+            hashes: ProofHashes::Whole(sha256),
         }
     }
 
@@ -85,7 +85,7 @@ impl Proof {
         let hashes = BASE64.decode(text.as_bytes()).ok()?;
         let proof = Self {
             bytes,
-            hashes: Hashes::Blocks(hashes),
+            hashes: ProofHashes::Blocks(hashes),
         };
         proof.is_complete().then_some(proof)
     }
@@ -93,8 +93,8 @@ impl Proof {
     /// The hashes of the blocks as Base64 (RFC 4648 section 4); `None` of a file that is read whole.
     pub fn text(&self) -> Option<String> {
         match &self.hashes {
-            Hashes::Whole(_) => None,
-            Hashes::Blocks(hashes) => Some(BASE64.encode(hashes)),
+            ProofHashes::Whole(_) => None,
+            ProofHashes::Blocks(hashes) => Some(BASE64.encode(hashes)),
         }
     }
 
@@ -105,22 +105,22 @@ impl Proof {
 
     /// Returns whether every read takes the whole file.
     pub const fn is_whole(&self) -> bool {
-        matches!(self.hashes, Hashes::Whole(_))
+        matches!(self.hashes, ProofHashes::Whole(_))
     }
 
     /// The memory that the hashes take, in bytes.
     pub const fn memory(&self) -> usize {
         match &self.hashes {
-            Hashes::Whole(_) => 0,
-            Hashes::Blocks(hashes) => hashes.capacity(),
+            ProofHashes::Whole(_) => 0,
+            ProofHashes::Blocks(hashes) => hashes.capacity(),
         }
     }
 
     fn is_complete(&self) -> bool {
         match &self.hashes {
-            Hashes::Whole(_) => true,
+            ProofHashes::Whole(_) => true,
             // A text with too few hashes would leave the last blocks unverified, so it is no proof.
-            Hashes::Blocks(hashes) => {
+            ProofHashes::Blocks(hashes) => {
                 hashes.len().is_multiple_of(HASH_BYTES)
                     && (hashes.len() / HASH_BYTES) as u64 == self.bytes.div_ceil(BLOCK)
             }
@@ -138,8 +138,8 @@ impl Proof {
         let wanted = ranges.iter().filter(|range| !range.is_empty());
         let mut spans: Vec<_> = match self.hashes {
             // One hash covers the file, so one read of it serves every range.
-            Hashes::Whole(_) => wanted.take(1).map(|_| 0..self.bytes).collect(),
-            Hashes::Blocks(_) => wanted.map(|range| self.rounded(range)).collect(),
+            ProofHashes::Whole(_) => wanted.take(1).map(|_| 0..self.bytes).collect(),
+            ProofHashes::Blocks(_) => wanted.map(|range| self.rounded(range)).collect(),
         };
         spans.sort_unstable_by_key(|span| span.start);
         spans.dedup_by(|next, span| {
@@ -193,9 +193,9 @@ impl Proof {
         }
         mutate!(Bug::BlindReads => return Ok(()));
         match &self.hashes {
-            Hashes::Whole(sha256) if Sha256::digest(piece)[..] == *sha256 => Ok(()),
-            Hashes::Whole(_) => damaged(),
-            Hashes::Blocks(hashes) => {
+            ProofHashes::Whole(sha256) if Sha256::digest(piece)[..] == *sha256 => Ok(()),
+            ProofHashes::Whole(_) => damaged(),
+            ProofHashes::Blocks(hashes) => {
                 let first = usize::try_from(span.start / BLOCK).unwrap_or(usize::MAX);
                 let mut expected = hashes.chunks_exact(HASH_BYTES).skip(first);
                 let same = |block: &[u8]| expected.next() == Some(&blake3::hash(block).as_bytes()[..HASH_BYTES]);
@@ -238,7 +238,7 @@ impl Blocks {
         }
         Proof {
             bytes: self.bytes,
-            hashes: Hashes::Blocks(self.hashes),
+            hashes: ProofHashes::Blocks(self.hashes),
         }
     }
 

@@ -39,11 +39,11 @@ const HASH: usize = 32;
 /// A directory of parts. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct LocalUploads {
-    shared: Arc<Shared>,
+    shared: Arc<LocalState>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct LocalState {
     root: PathBuf,
     reserve: Reserve,
     files: AtomicU64,
@@ -71,7 +71,7 @@ impl LocalUploads {
         ignore_missing(fs::remove_dir_all(&incoming))?;
         create_directory(&incoming)?;
         Ok(Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(LocalState {
                 root,
                 reserve,
                 files: AtomicU64::new(0),
@@ -104,7 +104,7 @@ impl LocalUploads {
     /// # Errors
     /// [`Error::Io`] of [`ErrorKind::StorageFull`] where it has not.
     pub fn room_for(&self, bytes: u64) -> Result<(), Error> {
-        let Shared { root, reserve, .. } = &*self.shared;
+        let LocalState { root, reserve, .. } = &*self.shared;
         reserve.room_for(root, bytes).map_err(Error::Io)
     }
 
@@ -302,7 +302,7 @@ mod tests {
                 return None;
             }
             let objects = LocalUploads {
-                shared: Arc::new(Shared {
+                shared: Arc::new(LocalState {
                     root: self.0.path().to_owned(),
                     reserve: Reserve::default(),
                     files: AtomicU64::new(u64::from(n)),

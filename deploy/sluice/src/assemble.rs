@@ -62,8 +62,8 @@ use crate::lock::DirectoryLock;
 use crate::mailer::{mailer, note_if_nobody_is_told};
 use crate::objects::{self, TableStores};
 use crate::payments;
-use crate::roles::Role;
-use crate::sandbox::{Files, Sandbox};
+use crate::roles::ProcessRole;
+use crate::sandbox::{Files, ProcessSandbox};
 use crate::serve::serve;
 use crate::signals::Signals;
 use crate::telemetry;
@@ -75,11 +75,11 @@ pub(crate) const STOP_MARGIN: Duration = Duration::from_secs(5);
 
 /// Paths in a data directory.
 #[derive(Clone, Debug)]
-pub struct Layout {
+pub struct DataLayout {
     root: PathBuf,
 }
 
-impl Layout {
+impl DataLayout {
     /// Returns the layout of the directory at `root`. Creates nothing.
     pub fn new(root: &Path) -> Self {
         Self { root: root.to_owned() }
@@ -133,7 +133,7 @@ pub fn clock(config: &Config) -> Arc<dyn Clock> {
 
 /// The running service, which must be ended with [`run`](Self::run) or [`stop`](Self::stop).
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningService {
     pub(crate) address: SocketAddr,
     pub(crate) metrics: Option<SocketAddr>,
     pub(crate) store: Option<Store>,
@@ -158,10 +158,10 @@ pub struct Running {
 /// # Errors
 /// A role that the configuration does not allow, a data directory in use, an address that is taken, or a part that
 /// cannot be opened.
-pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
+pub async fn assemble(loaded: &Loaded, role: ProcessRole) -> anyhow::Result<RunningService> {
     let config = &loaded.config;
     role.check(config)?;
-    let layout = Layout::new(&config.data.dir);
+    let layout = DataLayout::new(&config.data.dir);
     // The lock comes before anything that writes into the directory.
     let lock = DirectoryLock::acquire(&config.data.dir)?;
     let listener = TcpListener::bind(config.server.listen)
@@ -253,7 +253,7 @@ pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
     let closing = CancellationToken::new();
     // Connections are accepted last, when every task runs.
     let server = tokio::spawn(serve(listener, router, config.server.clone(), closing.clone()));
-    Ok(Running {
+    Ok(RunningService {
         address,
         metrics,
         store,
@@ -271,7 +271,7 @@ pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
 
 /// The parts that the API is built from.
 struct InterfaceDependencies<'a> {
-    layout: &'a Layout,
+    layout: &'a DataLayout,
     store: Store,
     log: Arc<dyn EventLog>,
     objects: TableStores,
@@ -358,7 +358,7 @@ async fn interface(
         relay,
         waiters,
         screener: Arc::new(LocalScreener),
-        sandbox: Arc::new(Sandbox::start(config, files, &clock)?),
+        sandbox: Arc::new(ProcessSandbox::start(config, files, &clock)?),
         clock,
         propagator,
         egress,
@@ -393,7 +393,7 @@ async fn interface(
     Ok(api::router(app))
 }
 
-async fn open_log(config: &Config, layout: &Layout, tasks: &mut Tasks) -> anyhow::Result<Arc<dyn EventLog>> {
+async fn open_log(config: &Config, layout: &DataLayout, tasks: &mut Tasks) -> anyhow::Result<Arc<dyn EventLog>> {
     match config.log.backend {
         LogBackend::Embedded => open_embedded(config, layout).await,
         LogBackend::Kafka => open_kafka(config, tasks).await,
@@ -421,7 +421,7 @@ async fn open_kafka(_config: &Config, _tasks: &mut Tasks) -> anyhow::Result<Arc<
     anyhow::bail!("`log.backend` is \"kafka\", which this build does not have; build it with the feature `kafka`")
 }
 
-async fn open_embedded(config: &Config, layout: &Layout) -> anyhow::Result<Arc<dyn EventLog>> {
+async fn open_embedded(config: &Config, layout: &DataLayout) -> anyhow::Result<Arc<dyn EventLog>> {
     // Opening reads the files of the log, which waits for the disk.
     let (path, options) = (layout.log(), config.log.options());
     let opened = tokio::task::spawn_blocking(move || ReopeningLog::open(path, options)).await?;
@@ -433,7 +433,7 @@ async fn open_embedded(config: &Config, layout: &Layout) -> anyhow::Result<Arc<d
 async fn open_uploads(
     store: Option<Arc<dyn uploads::UploadStore>>,
     config: &Config,
-    layout: &Layout,
+    layout: &DataLayout,
 ) -> anyhow::Result<UploadPlane> {
     let stagings = Stagings::default();
     if let Some(objects) = store {
@@ -490,7 +490,7 @@ fn count(store: &Store, tasks: &mut Tasks) -> Usage {
     usage
 }
 
-impl Running {
+impl RunningService {
     /// Returns the address that the service listens on, with the port that was taken for port 0.
     pub const fn address(&self) -> SocketAddr {
         self.address

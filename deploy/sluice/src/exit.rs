@@ -64,12 +64,12 @@ pub fn code_of(error: &anyhow::Error) -> u8 {
 #[cfg(test)]
 mod tests {
     use anyhow::{Context as _, anyhow};
-    use client::Problem;
+    use client::ServiceProblem;
 
     use super::*;
 
     fn refused(status: u16, code: &str) -> anyhow::Error {
-        let problem = Problem {
+        let problem = ServiceProblem {
             status,
             code: code.to_owned(),
             message: String::new(),

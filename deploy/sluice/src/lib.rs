@@ -48,7 +48,7 @@ use std::process::ExitCode;
 use cli::{Cli, Command};
 use config::Loaded;
 use mimalloc::MiMalloc;
-use roles::Role;
+use roles::ProcessRole;
 
 /// The allocator. A batch is a tree of many small values that one thread allocates and another frees, which mimalloc is
 /// made for.
@@ -135,10 +135,10 @@ async fn dispatch(loaded: &Loaded, command: Command) -> anyhow::Result<ExitCode>
 }
 
 // The signals are caught before anything opens, so that a signal during the start also stops the service in order.
-async fn serve(loaded: &Loaded, role: Role) -> anyhow::Result<()> {
+async fn serve(loaded: &Loaded, role: ProcessRole) -> anyhow::Result<()> {
     let mut signals = signals::Signals::listen()?;
     let running = match role {
-        Role::Collector => collect::assemble(loaded).await?,
+        ProcessRole::Collector => collect::assemble(loaded).await?,
         _ => assemble::assemble(loaded, role).await?,
     };
     let (address, role) = (running.address(), role.name());

@@ -13,7 +13,7 @@ use serde_json::json;
 use store::{LossAccepted, NewLoss, Store};
 use types::{Clock, DatasetId};
 
-use crate::assemble::Layout;
+use crate::assemble::DataLayout;
 use crate::config::Config;
 use crate::{keys, objects, terminal};
 
@@ -31,7 +31,7 @@ pub async fn accept(
     let Some(project) = projects.into_iter().find(|project| project.slug == slug) else {
         bail!("there is no project `{slug}`");
     };
-    let opened = objects::open(config, &Layout::new(&config.data.dir)).await?;
+    let opened = objects::open(config, &DataLayout::new(&config.data.dir)).await?;
     let tables: Arc<dyn ObjectStore> = opened.store;
     let recorded = history::read(&tables, project.id).await.with_context(|| {
         format!("the table of `{slug}` is damaged and not only behind; restore what is named below from a copy")

@@ -11,7 +11,7 @@ use types::money::MicroUsdc;
 use types::{Clock, DisputeId, LedgerEventId, SaleId};
 
 use crate::admin::operator_id;
-use crate::cli::{Credits, Disputes, RefundTo};
+use crate::cli::{CreditsCommand, Disputes, RefundTo};
 use crate::config::Config;
 use crate::terminal;
 
@@ -23,8 +23,13 @@ const LISTED: u32 = 1_000;
 const ADMIN: &str = "admin";
 
 /// Runs a command about credits.
-pub async fn credits(store: &Store, clock: &Arc<dyn Clock>, config: &Config, command: Credits) -> anyhow::Result<()> {
-    let Credits::Grant {
+pub async fn credits(
+    store: &Store,
+    clock: &Arc<dyn Clock>,
+    config: &Config,
+    command: CreditsCommand,
+) -> anyhow::Result<()> {
+    let CreditsCommand::Grant {
         operator,
         cents,
         given,

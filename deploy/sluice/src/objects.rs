@@ -14,7 +14,7 @@ use object_store::local::LocalFileSystem;
 use types::DatasetId;
 use uploads::UploadStore;
 
-use crate::assemble::Layout;
+use crate::assemble::DataLayout;
 use crate::config::{Backend, Config};
 
 /// The store of the tables, with the services that only a bucket has.
@@ -29,7 +29,7 @@ pub struct TableStores {
 }
 
 /// Opens the store of the tables for reading and writing.
-pub async fn open(config: &Config, layout: &Layout) -> anyhow::Result<TableStores> {
+pub async fn open(config: &Config, layout: &DataLayout) -> anyhow::Result<TableStores> {
     match config.objects.backend {
         Backend::Local => {
             let tables = layout.tables();
@@ -47,7 +47,7 @@ pub async fn open(config: &Config, layout: &Layout) -> anyhow::Result<TableStore
 }
 
 /// Opens the store of the tables for reading only, and changes nothing. `None` before the first table.
-pub fn open_to_read(config: &Config, layout: &Layout) -> anyhow::Result<Option<Arc<dyn ObjectStore>>> {
+pub fn open_to_read(config: &Config, layout: &DataLayout) -> anyhow::Result<Option<Arc<dyn ObjectStore>>> {
     match config.objects.backend {
         Backend::Local => {
             let tables = layout.tables();

@@ -21,7 +21,7 @@ use serde::Deserialize as _;
 use types::Contract;
 
 use self::made::Made;
-use crate::cli::{Push, PushFormat};
+use crate::cli::{PushArgs, PushFormat};
 use crate::exit::{self, FileRefused};
 use crate::pull::bar;
 use crate::signals::Signals;
@@ -47,7 +47,7 @@ const REFUSED: [(&[u8], &str); 3] = [
 
 /// Pushes a file and prints the outcome. The exit code is [`exit::REFUSED`] if the contribution was rejected, but not where
 /// the dataset has all its records already.
-pub async fn run(arguments: Push) -> anyhow::Result<ExitCode> {
+pub async fn run(arguments: PushArgs) -> anyhow::Result<ExitCode> {
     let client = arguments.remote.client()?;
     let folder = state_folder(&arguments)?;
     let place = PushFiles::of(&arguments, &folder)?;
@@ -156,7 +156,7 @@ fn of_file(error: client::Error, made: &Path, file: &Path) -> client::Error {
 
 /// Returns the place in the file of each record: its line, or its row in a Parquet file. Records are counted from 0 and
 /// in order.
-fn places_of(arguments: &Push, records: &[u64]) -> anyhow::Result<Vec<String>> {
+fn places_of(arguments: &PushArgs, records: &[u64]) -> anyhow::Result<Vec<String>> {
     let numbered = |name: &str, numbers: &[u64]| numbers.iter().map(|number| format!("{name} {number}")).collect();
     // The service counts records from 0, people count lines and rows from 1.
     let counted: Vec<u64> = records.iter().map(|record| record + 1).collect();
@@ -169,7 +169,7 @@ fn places_of(arguments: &Push, records: &[u64]) -> anyhow::Result<Vec<String>> {
 
 /// Replaces the line number in a message of the service, which counts converted lines, with the place in the caller's
 /// file.
-fn of_the_file(arguments: &Push, message: &str) -> String {
+fn of_the_file(arguments: &PushArgs, message: &str) -> String {
     // Only a message that names a line is changed. Any other is shown as it is.
     let placed = message.split_once("on line ").and_then(|(before, after)| {
         let digits = after.bytes().take_while(u8::is_ascii_digit).count();
@@ -182,7 +182,7 @@ fn of_the_file(arguments: &Push, message: &str) -> String {
 }
 
 /// Returns the sentence about the outcome of a contribution. Duplicates come first, since they are what people overlook.
-fn headline(arguments: &Push, contribution: &Contribution) -> String {
+fn headline(arguments: &PushArgs, contribution: &Contribution) -> String {
     let slug = &arguments.project;
     if contribution.has_nothing_new() {
         let (records, duplicates) = contribution.duplicates().unwrap_or_default();
@@ -221,7 +221,7 @@ fn headline(arguments: &Push, contribution: &Contribution) -> String {
 }
 
 /// Prints the outcome of a contribution.
-fn summary(arguments: &Push, contribution: &Contribution) -> anyhow::Result<()> {
+fn summary(arguments: &PushArgs, contribution: &Contribution) -> anyhow::Result<()> {
     // Names of members and texts of the service are in them.
     let lines = outcome(arguments, contribution);
     terminal::line(&terminal::plain_lines(lines.iter().map(String::as_str)))?;
@@ -229,7 +229,7 @@ fn summary(arguments: &Push, contribution: &Contribution) -> anyhow::Result<()> 
 }
 
 /// Returns the lines about the outcome of a contribution: tallies of the gates, and the refused records with their reasons.
-fn outcome(arguments: &Push, contribution: &Contribution) -> Vec<String> {
+fn outcome(arguments: &PushArgs, contribution: &Contribution) -> Vec<String> {
     let id = &contribution.id;
     // Of what is merged, or known already, a duplicate is no news, and what was left out is.
     let is_over = contribution.is_merged() || contribution.has_nothing_new();
@@ -274,7 +274,7 @@ fn outcome(arguments: &Push, contribution: &Contribution) -> Vec<String> {
 }
 
 /// Returns the folder that remembers the progress of pushes.
-fn state_folder(arguments: &Push) -> anyhow::Result<PathBuf> {
+fn state_folder(arguments: &PushArgs) -> anyhow::Result<PathBuf> {
     let default = || config::state_home().map(|state| state.join("sluice/push"));
     let folder = arguments.state.clone().or_else(default);
     folder.context("there is no home folder for the state of the push; name a folder with --state")
@@ -293,7 +293,7 @@ impl PushFiles {
     /// Returns the paths of a push. The state file is the same for the same path, project and service, so a push of a
     /// changed file finds what became of the earlier one. The converted file is also named by size, time of change and
     /// options, which decide its bytes.
-    fn of(arguments: &Push, folder: &Path) -> anyhow::Result<Self> {
+    fn of(arguments: &PushArgs, folder: &Path) -> anyhow::Result<Self> {
         let file = &arguments.file;
         let unreadable = || format!("`{}` cannot be read", file.display());
         let path = file.canonicalize().with_context(unreadable)?;
@@ -334,7 +334,7 @@ fn hash(what: &impl Hash) -> String {
 
 /// The file that is sent.
 #[derive(Debug)]
-struct Prepared {
+struct PreparedFile {
     file: PathBuf,
     gzip: bool,
     /// The converted file, to be removed at the end. `None` if the caller's file is sent.
@@ -342,7 +342,7 @@ struct Prepared {
 }
 
 /// Converts or compresses the file if needed, unless an earlier push has done so.
-async fn prepare(client: &Client, arguments: &Push, place: &PushFiles) -> anyhow::Result<Prepared> {
+async fn prepare(client: &Client, arguments: &PushArgs, place: &PushFiles) -> anyhow::Result<PreparedFile> {
     let file = arguments.file.clone();
     let named = || format!("`{}`", file.display());
     let begin = begin(&file)?;
@@ -353,7 +353,7 @@ async fn prepare(client: &Client, arguments: &Push, place: &PushFiles) -> anyhow
     // A compressed file is sent as it is, because the service accepts gzip.
     let compressed = format == PushFormat::Ndjson && begin.starts_with(&GZIP);
     if format == PushFormat::Ndjson && (compressed || !arguments.gzip) {
-        return Ok(Prepared {
+        return Ok(PreparedFile {
             file,
             gzip: compressed,
             made: None,
@@ -373,7 +373,7 @@ async fn prepare(client: &Client, arguments: &Push, place: &PushFiles) -> anyhow
         let made = tokio::task::spawn_blocking(make).await?.map_err(FileRefused::mark);
         made.context(named)?;
     }
-    Ok(Prepared {
+    Ok(PreparedFile {
         file: made.clone(),
         gzip: arguments.gzip,
         made: Some(made),
@@ -381,7 +381,7 @@ async fn prepare(client: &Client, arguments: &Push, place: &PushFiles) -> anyhow
 }
 
 /// Returns the format of a file that begins with these bytes.
-fn format_of(arguments: &Push, begin: &[u8]) -> PushFormat {
+fn format_of(arguments: &PushArgs, begin: &[u8]) -> PushFormat {
     if let Some(format) = arguments.format {
         return format;
     }

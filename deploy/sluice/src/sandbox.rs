@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::Context;
 use api::state::sandbox::{Answered, Asked, Column, Failure};
 use async_trait::async_trait;
-use catalog::{Held, PartCache, Snapshot};
+use catalog::{HeldParts, PartCache, Snapshot};
 use tokio::time::{Instant, timeout_at};
 use types::{Classify, Clock, Contract, Kind, Proof, metric};
 
@@ -26,23 +26,23 @@ pub enum Files {
 
 /// Runs each query in a process of its own, over parts in local files.
 #[derive(Debug)]
-pub struct Sandbox {
+pub struct ProcessSandbox {
     files: Files,
     /// The time-out of a query, which includes fetching its parts.
     time: Duration,
     processes: sql::Sandbox,
 }
 
-impl Sandbox {
+impl ProcessSandbox {
     /// Starts the idle processes.
     pub fn start(config: &Config, files: Files, clock: &Arc<dyn Clock>) -> anyhow::Result<Self> {
-        let settings = sql::Config {
+        let settings = sql::SandboxConfig {
             standby: config.sql.standby,
             at_once: config.sql.at_once.get(),
             threads: config.sql.threads.get(),
             memory_bytes: config.sql.memory.0,
             seconds: config.limits.query_timeout.0,
-            ..sql::Config::new(program()?, Arc::clone(clock))
+            ..sql::SandboxConfig::new(program()?, Arc::clone(clock))
         };
         Ok(Self {
             files,
@@ -63,7 +63,7 @@ pub(crate) fn program() -> anyhow::Result<PathBuf> {
 }
 
 #[async_trait]
-impl api::state::sandbox::Sandbox for Sandbox {
+impl api::state::sandbox::Sandbox for ProcessSandbox {
     async fn check(&self, sql: &str) -> Result<(), Failure> {
         sql::check(sql).await.map_err(failure)
     }
@@ -78,7 +78,7 @@ impl api::state::sandbox::Sandbox for Sandbox {
         let until = Instant::now() + self.time;
         let parts = snapshot.parts();
         // The copies stay held until the process has opened them. Otherwise the cache could remove them to make space.
-        let (paths, held): (Vec<PathBuf>, Option<Held>) = match &self.files {
+        let (paths, held): (Vec<PathBuf>, Option<HeldParts>) = match &self.files {
             Files::Folder(tables) => {
                 let path = |part: &catalog::PartInfo| tables.join(part.path(snapshot.dataset()).as_ref());
                 (parts.iter().map(path).collect(), None)
@@ -100,7 +100,7 @@ impl api::state::sandbox::Sandbox for Sandbox {
             rows: part.rows,
             proof,
         };
-        let records = sql::Records {
+        let records = sql::VersionRecords {
             contract: Arc::clone(contract),
             parts: parts.iter().zip(paths).zip(proofs).map(part).collect(),
         };
@@ -156,16 +156,16 @@ fn chain(error: &dyn std::error::Error) -> String {
 }
 
 /// A running query, counted until it is dropped, so also when its caller goes away.
-struct Run(Instant);
+struct RunningQuery(Instant);
 
-impl Run {
+impl RunningQuery {
     fn begin() -> Self {
         metrics::gauge!(metric::QUERIES_RUNNING).increment(1.0);
         Self(Instant::now())
     }
 }
 
-impl Drop for Run {
+impl Drop for RunningQuery {
     fn drop(&mut self) {
         metrics::gauge!(metric::QUERIES_RUNNING).decrement(1.0);
         metrics::histogram!(metric::QUERY_SECONDS).record(self.0.elapsed().as_secs_f64());
@@ -173,7 +173,7 @@ impl Drop for Run {
 }
 
 async fn measured<T>(query: impl Future<Output = Result<T, sql::Error>>) -> Result<T, sql::Error> {
-    let _run = Run::begin();
+    let _run = RunningQuery::begin();
     let answer = query.await;
     let result = match &answer {
         Ok(_) => "ok",

@@ -31,7 +31,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
-use self::connections::{ActiveRequest, ConnectionSlot, Connections, PeerState, Share};
+use self::connections::{ActiveRequest, ConnectionSlot, OpenConnections, PeerState, Share};
 use self::write_timeout::WriteTimeout;
 use crate::config;
 use crate::open_files;
@@ -60,7 +60,7 @@ pub async fn serve(listener: TcpListener, router: Router, config: config::Server
             "the limit of open files allows fewer connections than `server.connections`"
         );
     }
-    let connections = Arc::new(Connections::new(most, &config));
+    let connections = Arc::new(OpenConnections::new(most, &config));
     let graceful = GracefulShutdown::new();
     let mut complained = None;
     while let Some((stream, address)) = next(&listener, &mut complained, &stop).await {

@@ -97,7 +97,7 @@ impl HashedFeatures {
     }
 
     fn read(&mut self, text: &str, times: u32) {
-        let mut reader = Reader {
+        let mut reader = FeatureReader {
             features: self,
             times,
             word: None,
@@ -184,7 +184,7 @@ fn grams(vector: &mut [f32], word: &str, weight: f32) {
 }
 
 /// Turns the tokens of a text into features.
-struct Reader<'a> {
+struct FeatureReader<'a> {
     features: &'a mut HashedFeatures,
     times: u32,
     /// The word at the present position, replaced by its stem.
@@ -196,7 +196,7 @@ struct Reader<'a> {
     run_is_common: bool,
 }
 
-impl Reader<'_> {
+impl FeatureReader<'_> {
     fn token(&mut self, token: Token<'_>) {
         match token.kind {
             TokenKind::Stem => self.word = Some(token.text.to_owned()),

@@ -102,7 +102,7 @@ pub fn tokens(text: &str, sink: &mut dyn FnMut(Token<'_>)) {
         folded = plain.nfkc().filter(shown).collect();
         &folded
     };
-    let mut scan = Scan {
+    let mut scan = TokenScan {
         text,
         at: 0,
         position: 0,
@@ -113,7 +113,7 @@ pub fn tokens(text: &str, sink: &mut dyn FnMut(Token<'_>)) {
     scan.run();
 }
 
-struct Scan<'a, 's> {
+struct TokenScan<'a, 's> {
     text: &'a str,
     at: usize,
     position: u32,
@@ -122,7 +122,7 @@ struct Scan<'a, 's> {
     sink: &'s mut dyn FnMut(Token<'_>),
 }
 
-impl<'a> Scan<'a, '_> {
+impl<'a> TokenScan<'a, '_> {
     fn run(&mut self) {
         while let Some(character) = self.text[self.at..].chars().next() {
             match script(character) {

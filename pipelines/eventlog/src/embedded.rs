@@ -39,7 +39,7 @@ use tokio::sync::oneshot;
 
 use crate::unwind::OnPanic;
 use crate::{Bounds, Error, EventLog, Position, Record, Subscription, check_name, check_size};
-use committer::{Append, Committer, Entry, Request};
+use committer::{Append, Committer, CommitterRequest, EncodedRecord};
 use state::EmbeddedState;
 use subscription::EmbeddedReader;
 
@@ -136,12 +136,12 @@ impl Embedded {
     }
 
     /// Records as they are written. Done by the caller, so that the committer has less to do.
-    fn encode(&self, records: Vec<Record>) -> Result<Vec<Entry>, Error> {
+    fn encode(&self, records: Vec<Record>) -> Result<Vec<EncodedRecord>, Error> {
         let entry = |record: Record| {
             let value = layout::encode(&record)?;
-            Ok(Entry { key: record.key, value })
+            Ok(EncodedRecord { key: record.key, value })
         };
-        let entries: std::io::Result<Vec<Entry>> = records.into_iter().map(entry).collect();
+        let entries: std::io::Result<Vec<EncodedRecord>> = records.into_iter().map(entry).collect();
         entries.map_err(|error| Error::Storage {
             path: self.shared.path.clone(),
             cause: Arc::new(error.into()),
@@ -167,11 +167,11 @@ impl Embedded {
             permits,
             reply,
         };
-        self.ask(Request::Append(append), answer).await
+        self.ask(CommitterRequest::Append(append), answer).await
     }
 
     /// Asks the committer and waits for its answer.
-    async fn ask<T>(&self, request: Request, answer: oneshot::Receiver<Result<T, Error>>) -> Result<T, Error> {
+    async fn ask<T>(&self, request: CommitterRequest, answer: oneshot::Receiver<Result<T, Error>>) -> Result<T, Error> {
         self.shared
             .requests
             .send(request)
@@ -195,7 +195,7 @@ impl EventLog for Embedded {
         check_name("topic", topic)?;
         check_name("group", group)?;
         let (reply, answer) = oneshot::channel();
-        let request = Request::Join {
+        let request = CommitterRequest::Join {
             topic: topic.to_owned(),
             group: Some(group.to_owned()),
             keep: None,
@@ -208,7 +208,7 @@ impl EventLog for Embedded {
     async fn recent(&self, topic: &str, count: u64) -> Result<Box<dyn Subscription>, Error> {
         check_name("topic", topic)?;
         let (reply, answer) = oneshot::channel();
-        let request = Request::Join {
+        let request = CommitterRequest::Join {
             topic: topic.to_owned(),
             group: None,
             keep: None,
@@ -225,7 +225,7 @@ impl EventLog for Embedded {
     async fn keep(&self, topic: &str, count: u64) -> Result<(), Error> {
         check_name("topic", topic)?;
         let (reply, answer) = oneshot::channel();
-        let request = Request::Join {
+        let request = CommitterRequest::Join {
             topic: topic.to_owned(),
             group: None,
             keep: Some(count),
@@ -238,7 +238,7 @@ impl EventLog for Embedded {
         check_name("topic", topic)?;
         Ok(match self.shared.topic(topic) {
             // A topic that was never used is empty. Asking for its bounds does not create it.
-            Some(topic) => topic.partitions.iter().map(state::Partition::bounds).collect(),
+            Some(topic) => topic.partitions.iter().map(state::PartitionRange::bounds).collect(),
             None => vec![Bounds { first: 0, next: 0 }; self.shared.options.partitions as usize],
         })
     }

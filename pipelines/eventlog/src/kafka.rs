@@ -46,8 +46,8 @@ use crate::{Bounds, Error, EventLog, Position, Record, Subscription, check_name,
 pub use options::KafkaOptions;
 pub use stats::KafkaStats;
 
-use client::Client;
-use lease::Leases;
+use client::KafkaClient;
+use lease::KafkaLeases;
 use parking_lot::Mutex;
 use producer::Appender;
 use reader::{KafkaReader, ReadFrom};
@@ -65,10 +65,10 @@ const MAX_REQUESTS: u32 = 10;
 /// alive return [`Error::Closed`].
 pub struct Kafka {
     options: Arc<KafkaOptions>,
-    client: Arc<Client>,
+    client: Arc<KafkaClient>,
     topics: Topics,
     appender: Appender,
-    leases: Arc<Leases>,
+    leases: Arc<KafkaLeases>,
     counters: Arc<KafkaCounters>,
     readers: Mutex<Vec<Weak<BufferShared>>>,
 }
@@ -92,7 +92,7 @@ impl Kafka {
         options.check()?;
         let options = Arc::new(options);
         let counters = Arc::new(KafkaCounters::default());
-        let client = Arc::new(Client::new(&options)?);
+        let client = Arc::new(KafkaClient::new(&options)?);
         let log = Self {
             topics: Topics::new(Arc::clone(&options), Arc::clone(&client)),
             appender: Appender::new(Arc::clone(&options), Arc::clone(&counters))?,
@@ -176,7 +176,7 @@ impl EventLog for Kafka {
         check_name("topic", topic)?;
         check_name("group", group)?;
         self.within("looking at", topic, self.topics.ensure(topic)).await?;
-        let lease = Leases::take(&self.leases, topic, group, self.options.delivery).await?;
+        let lease = KafkaLeases::take(&self.leases, topic, group, self.options.delivery).await?;
         self.read(ReadFrom::Group { lease })
     }
 

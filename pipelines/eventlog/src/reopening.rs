@@ -31,13 +31,13 @@ pub struct ReopeningLog {
 struct ReopeningState {
     path: PathBuf,
     options: EmbeddedOptions,
-    current: RwLock<Current>,
+    current: RwLock<CurrentLog>,
     /// Counts the logs that were opened.
     generation: watch::Sender<u64>,
 }
 
 /// The log that is open, or why there is none.
-enum Current {
+enum CurrentLog {
     Open(u64, Arc<Embedded>),
     Failed(Error),
     Closed,
@@ -63,7 +63,7 @@ impl ReopeningLog {
             shared: Arc::new(ReopeningState {
                 path,
                 options,
-                current: RwLock::new(Current::Open(1, log)),
+                current: RwLock::new(CurrentLog::Open(1, log)),
                 generation,
             }),
         })
@@ -84,9 +84,9 @@ impl Drop for ReopeningLog {
     /// Closes the log as dropping an [`Embedded`] does, also while subscriptions are alive.
     fn drop(&mut self) {
         let mut current = self.shared.current.write();
-        let before = std::mem::replace(&mut *current, Current::Closed);
+        let before = std::mem::replace(&mut *current, CurrentLog::Closed);
         drop(current);
-        if let Current::Open(_, log) = before {
+        if let CurrentLog::Open(_, log) = before {
             log.end();
         }
         self.shared.generation.send_replace(u64::MAX);
@@ -97,9 +97,9 @@ impl ReopeningState {
     /// The log that is open, with its number.
     fn log(&self) -> Result<(u64, Arc<Embedded>), Error> {
         match &*self.current.read() {
-            Current::Open(generation, log) => Ok((*generation, Arc::clone(log))),
-            Current::Failed(error) => Err(error.clone()),
-            Current::Closed => Err(Error::Closed),
+            CurrentLog::Open(generation, log) => Ok((*generation, Arc::clone(log))),
+            CurrentLog::Failed(error) => Err(error.clone()),
+            CurrentLog::Closed => Err(Error::Closed),
         }
     }
 
@@ -116,16 +116,16 @@ impl ReopeningState {
             other => return other,
         };
         let mut current = self.current.write();
-        if matches!(&*current, Current::Closed) {
+        if matches!(&*current, CurrentLog::Closed) {
             return Error::Closed;
         }
-        if !matches!(&*current, Current::Open(open, _) if *open == generation) {
+        if !matches!(&*current, CurrentLog::Open(open, _) if *open == generation) {
             return error;
         }
-        let before = std::mem::replace(&mut *current, Current::Failed(error.clone()));
+        let before = std::mem::replace(&mut *current, CurrentLog::Failed(error.clone()));
         drop(current);
         tracing::error!(%error, "the log is closed and opened again once that can be done");
-        if let Current::Open(_, log) = before {
+        if let CurrentLog::Open(_, log) = before {
             let shared = Arc::downgrade(self);
             tokio::spawn(async move {
                 // Calls in progress end with an error.
@@ -149,10 +149,10 @@ impl ReopeningState {
         let error = match opened {
             Ok(Ok(log)) => {
                 let mut current = self.current.write();
-                if matches!(&*current, Current::Closed) {
+                if matches!(&*current, CurrentLog::Closed) {
                     return true;
                 }
-                *current = Current::Open(generation, log);
+                *current = CurrentLog::Open(generation, log);
                 drop(current);
                 self.generation.send_replace(generation);
                 tracing::info!(path = %self.path.display(), "the log is open again");

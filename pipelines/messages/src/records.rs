@@ -23,16 +23,16 @@ pub(crate) const MOST_EXPANSION: usize = 255;
 pub struct Records(Bytes);
 
 #[derive(Serialize)]
-struct Written<'a> {
+struct RecordsWritten<'a> {
     records: &'a [Value],
 }
 
 #[derive(Deserialize)]
-struct Read {
+struct RecordsRead {
     records: Vec<Value>,
 }
 
-/// As [`Read`], each record as the text that it is.
+/// As [`RecordsRead`], each record as the text that it is.
 #[derive(Deserialize)]
 struct ReadTexts<'a> {
     #[serde(borrow)]
@@ -52,12 +52,12 @@ impl Records {
 
     /// These records.
     pub fn of(records: &[Value]) -> Result<Self, serde_json::Error> {
-        Ok(Self(serde_json::to_vec(&Written { records })?.into()))
+        Ok(Self(serde_json::to_vec(&RecordsWritten { records })?.into()))
     }
 
     /// The records as values.
     pub fn values(&self) -> Result<Vec<Value>, DecodeError> {
-        let read: Result<Read, _> = serde_json::from_slice(&self.0);
+        let read: Result<RecordsRead, _> = serde_json::from_slice(&self.0);
         Ok(read.map_err(DecodeError::Malformed)?.records)
     }
 

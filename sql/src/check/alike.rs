@@ -51,7 +51,7 @@ pub(crate) fn separate(statement: &mut Statement, contract: &Contract) {
         .iter()
         .map(|field| field.name().clone())
         .collect();
-    let mut separator = Separator {
+    let mut separator = NameSeparator {
         known: vec![(TABLE.to_owned(), fields)],
         marked: 0,
     };
@@ -62,13 +62,13 @@ pub(crate) fn separate(statement: &mut Statement, contract: &Contract) {
     let ControlFlow::Continue(()) = statement.visit(&mut separator);
 }
 
-struct Separator {
+struct NameSeparator {
     /// Tables with the names of their columns, the innermost last.
     known: Vec<(String, Vec<String>)>,
     marked: usize,
 }
 
-impl VisitorMut for Separator {
+impl VisitorMut for NameSeparator {
     type Break = Infallible;
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Infallible> {
@@ -115,7 +115,7 @@ struct NamedSources {
     merged: HashSet<String>,
 }
 
-impl Separator {
+impl NameSeparator {
     fn query(&mut self, query: &mut Query, outermost: bool) -> Columns {
         let seen = self.known.len();
         for Cte { alias, query, .. } in query.with.iter_mut().flat_map(|with| &mut with.cte_tables) {

@@ -20,11 +20,11 @@ const SIGN: u8 = 105;
 
 /// [`GenericDialect`] that fails after [`MAX_EXPRESSIONS`] expressions.
 #[derive(Debug)]
-pub(super) struct Bounded {
+pub(super) struct BoundedDialect {
     left: AtomicU32,
 }
 
-impl Bounded {
+impl BoundedDialect {
     pub(super) const fn new() -> Self {
         Self {
             left: AtomicU32::new(MAX_EXPRESSIONS),
@@ -46,7 +46,7 @@ macro_rules! as_generic {
     };
 }
 
-impl Dialect for Bounded {
+impl Dialect for BoundedDialect {
     /// Returns the type of the generic dialect, because the parser compares types in some places.
     fn dialect(&self) -> std::any::TypeId {
         GenericDialect.dialect()

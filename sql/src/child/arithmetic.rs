@@ -131,7 +131,7 @@ fn of_marked(op: &BinaryOperator, left: &Expr, right: &Expr, schema: &DFSchema) 
     let mark = mark(left, schema).max(mark(right, schema))?;
     let op = match op {
         BinaryOperator::Divide => {
-            let kind = if mark == Mark::Numeric {
+            let kind = if mark == NumberMark::Numeric {
                 WHOLE
             } else {
                 DataType::Float64
@@ -144,7 +144,7 @@ fn of_marked(op: &BinaryOperator, left: &Expr, right: &Expr, schema: &DFSchema) 
         BinaryOperator::Multiply => Operator::Multiply,
         _ => Operator::Modulo,
     };
-    let extract = mark == Mark::Numeric;
+    let extract = mark == NumberMark::Numeric;
     let made = binary_expr(left.clone(), op, right.clone());
     Some(temporal::call(TemporalOperation::Marked { extract }, vec![made]))
 }
@@ -155,13 +155,13 @@ fn no_days() -> DataFusionError {
 
 /// Type that a whole number has in `PostgreSQL`, where it is not an integer. A double is the type of both together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Mark {
+enum NumberMark {
     Numeric,
     Double,
 }
 
 /// Returns the mark of a part of a time, and of what is computed from it or chosen of it. A cast has none.
-fn mark(expr: &Expr, schema: &DFSchema) -> Option<Mark> {
+fn mark(expr: &Expr, schema: &DFSchema) -> Option<NumberMark> {
     let of = |expr: &Expr| mark(expr, schema);
     match expr {
         Expr::Column(_) => marked(expr, schema),
@@ -186,13 +186,13 @@ fn mark(expr: &Expr, schema: &DFSchema) -> Option<Mark> {
     }
 }
 
-fn marked(expr: &Expr, schema: &DFSchema) -> Option<Mark> {
+fn marked(expr: &Expr, schema: &DFSchema) -> Option<NumberMark> {
     let (_, field) = expr.to_field(schema).ok()?;
     let mark = field.metadata().get(DIVISIBLE)?;
     (*field.data_type() == DataType::Int64).then_some(if mark == OF_EXTRACT {
-        Mark::Numeric
+        NumberMark::Numeric
     } else {
-        Mark::Double
+        NumberMark::Double
     })
 }
 

@@ -31,7 +31,7 @@ pub(super) enum CheckedOperation {
 
 /// Returns the call of an operation. All operands have the same type.
 pub(super) fn call(operation: CheckedOperation, operands: Vec<Expr>) -> Expr {
-    let function = ScalarUDF::new_from_impl(Checked {
+    let function = ScalarUDF::new_from_impl(CheckedOperator {
         operation,
         signature: Signature::any(operands.len(), Volatility::Immutable),
     });
@@ -40,18 +40,18 @@ pub(super) fn call(operation: CheckedOperation, operands: Vec<Expr>) -> Expr {
 
 /// Returns the function that gives an expression the name of a type.
 pub(super) fn named_by_type() -> ScalarUDF {
-    ScalarUDF::new_from_impl(Named {
+    ScalarUDF::new_from_impl(NamedArgument {
         signature: Signature::any(2, Volatility::Immutable),
     })
 }
 
 /// A function that returns its first argument.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Named {
+struct NamedArgument {
     signature: Signature,
 }
 
-impl ScalarUDFImpl for Named {
+impl ScalarUDFImpl for NamedArgument {
     fn name(&self) -> &'static str {
         NAMED
     }
@@ -73,12 +73,12 @@ impl ScalarUDFImpl for Named {
 
 /// An operation as a function of the engine.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Checked {
+struct CheckedOperator {
     operation: CheckedOperation,
     signature: Signature,
 }
 
-impl ScalarUDFImpl for Checked {
+impl ScalarUDFImpl for CheckedOperator {
     fn name(&self) -> &'static str {
         match self.operation {
             CheckedOperation::Add => "checked_add",

@@ -21,7 +21,7 @@ use crate::time::interval::{Interval, OutOfRange};
 
 /// An aggregate of intervals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Of {
+pub(super) enum IntervalAggregate {
     Min,
     Max,
     Sum,
@@ -29,7 +29,7 @@ pub(super) enum Of {
 }
 
 /// Returns the call of an aggregate of intervals.
-pub(super) fn call(of: Of, interval: Expr) -> Expr {
+pub(super) fn call(of: IntervalAggregate, interval: Expr) -> Expr {
     let function = Arc::new(AggregateUDF::new_from_impl(Intervals::new(of)));
     Expr::AggregateFunction(AggregateFunction::new_udf(
         function,
@@ -48,10 +48,10 @@ pub(super) fn in_place_of(function: &AggregateUDF, interval: bool) -> Option<Arc
         return either.map(|either| Arc::clone(&either.other));
     }
     let of = match function.name() {
-        "min" => Of::Min,
-        "max" => Of::Max,
-        "sum" => Of::Sum,
-        "avg" => Of::Mean,
+        "min" => IntervalAggregate::Min,
+        "max" => IntervalAggregate::Max,
+        "sum" => IntervalAggregate::Sum,
+        "avg" => IntervalAggregate::Mean,
         _ => return None,
     };
     Some(Arc::new(AggregateUDF::new_from_impl(Intervals::new(of))))
@@ -124,12 +124,12 @@ impl AggregateUDFImpl for Either {
 /// An aggregate of intervals as a function of the engine.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Intervals {
-    of: Of,
+    of: IntervalAggregate,
     signature: Signature,
 }
 
 impl Intervals {
-    fn new(of: Of) -> Self {
+    fn new(of: IntervalAggregate) -> Self {
         Self {
             of,
             signature: Signature::any(1, Volatility::Immutable),
@@ -140,10 +140,10 @@ impl Intervals {
 impl AggregateUDFImpl for Intervals {
     fn name(&self) -> &'static str {
         match self.of {
-            Of::Min => "min",
-            Of::Max => "max",
-            Of::Sum => "sum",
-            Of::Mean => "avg",
+            IntervalAggregate::Min => "min",
+            IntervalAggregate::Max => "max",
+            IntervalAggregate::Sum => "sum",
+            IntervalAggregate::Mean => "avg",
         }
     }
 
@@ -157,16 +157,16 @@ impl AggregateUDFImpl for Intervals {
 
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
         Ok(match self.of {
-            Of::Min | Of::Max => Box::new(Extreme {
-                greatest: self.of == Of::Max,
+            IntervalAggregate::Min | IntervalAggregate::Max => Box::new(Extreme {
+                greatest: self.of == IntervalAggregate::Max,
                 ..Extreme::default()
             }),
-            Of::Sum | Of::Mean if args.is_distinct => {
+            IntervalAggregate::Sum | IntervalAggregate::Mean if args.is_distinct => {
                 let problem = "the sum and the mean of different intervals are not supported: select them first";
                 return Err(DataFusionError::Plan(problem.to_owned()));
             }
-            Of::Sum | Of::Mean => Box::new(IntervalSum {
-                mean: self.of == Of::Mean,
+            IntervalAggregate::Sum | IntervalAggregate::Mean => Box::new(IntervalSum {
+                mean: self.of == IntervalAggregate::Mean,
                 ..IntervalSum::default()
             }),
         })
@@ -175,20 +175,20 @@ impl AggregateUDFImpl for Intervals {
     /// Returns an accumulator that can forget rows.
     fn create_sliding_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
         Ok(match self.of {
-            Of::Min | Of::Max => Box::new(Extreme {
-                greatest: self.of == Of::Max,
+            IntervalAggregate::Min | IntervalAggregate::Max => Box::new(Extreme {
+                greatest: self.of == IntervalAggregate::Max,
                 slides: true,
                 ..Extreme::default()
             }),
-            Of::Sum | Of::Mean => self.accumulator(args)?,
+            IntervalAggregate::Sum | IntervalAggregate::Mean => self.accumulator(args)?,
         })
     }
 
     fn state_fields(&self, args: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
         let field = |part: &str, kind| Arc::new(Field::new(format!("{}[{part}]", args.name), kind, true));
         Ok(match self.of {
-            Of::Min | Of::Max => vec![field("interval", INTERVAL)],
-            Of::Sum | Of::Mean => {
+            IntervalAggregate::Min | IntervalAggregate::Max => vec![field("interval", INTERVAL)],
+            IntervalAggregate::Sum | IntervalAggregate::Mean => {
                 let parts = ["months", "days", "micros", "count"];
                 parts.map(|part| field(part, DataType::Int64)).to_vec()
             }

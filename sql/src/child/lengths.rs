@@ -24,7 +24,7 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::AnalyzerRule;
 
 use super::arithmetic::{as_interval, with_micros};
-use super::interval_aggregates::{self, Of};
+use super::interval_aggregates::{self, IntervalAggregate};
 use super::temporal::{self, LOCAL, TemporalOperation, from_engine, instant};
 use crate::time::interval::Interval;
 
@@ -170,7 +170,7 @@ fn grouped(aggregate: Aggregate) -> Result<Transformed<LogicalPlan>> {
     let mut shown = Vec::new();
     for (index, expr) in by.iter().enumerate().filter(|(index, _)| intervals[*index]) {
         let name = format!("__interval_{index}");
-        aggregates.push(interval_aggregates::call(Of::Min, unaliased(expr)).alias(&name));
+        aggregates.push(interval_aggregates::call(IntervalAggregate::Min, unaliased(expr)).alias(&name));
         shown.push((index, name));
     }
     let before = aggregate.schema;

@@ -90,25 +90,25 @@ pub(super) fn functions(all: Vec<Arc<AggregateUDF>>) -> Vec<Arc<AggregateUDF>> {
 struct Moments {
     count: f64,
     /// Of the values themselves.
-    sum: Pair,
+    sum: ColumnPair,
     /// The first values. What is near to them has an exact distance to them.
-    first: Pair,
+    first: ColumnPair,
     /// Mean distances to the first values.
-    mean: Pair,
+    mean: ColumnPair,
     /// Sums of squares of the distances to the means.
-    squares: Pair,
+    squares: ColumnPair,
     /// Sum of the products of both distances.
     products: f64,
 }
 
 /// A number for each of the two columns.
 #[derive(Clone, Copy, Debug, Default)]
-struct Pair {
+struct ColumnPair {
     y: f64,
     x: f64,
 }
 
-impl Pair {
+impl ColumnPair {
     fn with(self, other: Self, combine: impl Fn(f64, f64) -> f64) -> Self {
         Self {
             y: combine(self.y, other.y),
@@ -135,13 +135,13 @@ impl Pair {
 impl Moments {
     /// Returns those of one pair. A value that is not finite has no distance to itself.
     fn of(y: f64, x: f64) -> Self {
-        let first = Pair { y, x };
+        let first = ColumnPair { y, x };
         let none = first.times(0.0);
         Self {
             count: 1.0,
             sum: first,
             first,
-            mean: Pair::default(),
+            mean: ColumnPair::default(),
             squares: none,
             products: none.y + none.x,
         }
@@ -189,10 +189,10 @@ impl Moments {
         let [count, sum_y, sum_x, first_y, first_x, mean_y, mean_x, yy, xx, products] = state;
         Self {
             count,
-            sum: Pair { y: sum_y, x: sum_x },
-            first: Pair { y: first_y, x: first_x },
-            mean: Pair { y: mean_y, x: mean_x },
-            squares: Pair { y: yy, x: xx },
+            sum: ColumnPair { y: sum_y, x: sum_x },
+            first: ColumnPair { y: first_y, x: first_x },
+            mean: ColumnPair { y: mean_y, x: mean_x },
+            squares: ColumnPair { y: yy, x: xx },
             products,
         }
     }
@@ -202,7 +202,7 @@ impl Moments {
         let Self {
             count,
             sum,
-            squares: Pair { y: yy, x: xx },
+            squares: ColumnPair { y: yy, x: xx },
             products: xy,
             ..
         } = self;

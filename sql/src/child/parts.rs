@@ -89,13 +89,13 @@ struct OpenPart {
 
 /// The table `records` of one version.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(super) struct RecordsTable {
     schema: SchemaRef,
     parts: Arc<Vec<OpenPart>>,
     damage: Damage,
 }
 
-impl Table {
+impl RecordsTable {
     /// Creates the table from `files`, with the row count and proof of each. A damage that a read finds is stored in
     /// `damage`.
     pub(super) fn new(
@@ -138,7 +138,7 @@ impl Table {
 }
 
 #[async_trait]
-impl TableProvider for Table {
+impl TableProvider for RecordsTable {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
@@ -176,7 +176,7 @@ impl TableProvider for Table {
         let source = ParquetSource::new(Arc::clone(&self.schema))
             .with_table_parquet_options(options)
             .with_pushdown_filters(self.read_late(projection, filters))
-            .with_parquet_file_reader_factory(Arc::new(Readers {
+            .with_parquet_file_reader_factory(Arc::new(PartReaders {
                 parts: Arc::clone(&self.parts),
                 damage: Arc::clone(&self.damage),
             }));
@@ -196,12 +196,12 @@ impl TableProvider for Table {
 
 /// Factory of readers of the parts.
 #[derive(Debug)]
-struct Readers {
+struct PartReaders {
     parts: Arc<Vec<OpenPart>>,
     damage: Damage,
 }
 
-impl ParquetFileReaderFactory for Readers {
+impl ParquetFileReaderFactory for PartReaders {
     fn create_reader(
         &self,
         _partition: usize,

@@ -228,7 +228,7 @@ impl ScalarUDFImpl for RegexFunction {
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let scalar = args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
         let rows = if scalar { 1 } else { args.number_rows };
-        let arguments = Arguments::new(self.kind, &args.args, rows)?;
+        let arguments = RegexArguments::new(self.kind, &args.args, rows)?;
         let result = match arguments {
             Some(arguments) => arguments.computed(rows)?,
             None => new_null_array(args.return_field.data_type(), rows),
@@ -257,13 +257,13 @@ impl<T> Argument<T> {
 }
 
 /// The arguments of a call.
-struct Arguments {
+struct RegexArguments {
     kind: RegexKind,
     texts: Vec<Option<Argument<StringViewArray>>>,
     numbers: Vec<Option<Argument<Int64Array>>>,
 }
 
-impl Arguments {
+impl RegexArguments {
     /// Reads the arguments. `None` if one of them is null in every row.
     fn new(kind: RegexKind, args: &[ColumnarValue], rows: usize) -> Result<Option<Self>> {
         let (mut texts, mut numbers) = (Vec::new(), Vec::new());

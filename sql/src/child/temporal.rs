@@ -30,7 +30,7 @@ use self::operands::{Zones, doubles, instants, intervals, texts, times, to_inter
 use self::parts::TimePart;
 pub(super) use self::read::literal;
 use self::read::read;
-use self::sides::Side;
+use self::sides::ComparedTimes;
 use super::numeric::NUMERIC;
 use crate::time::interval::{Interval, OutOfRange};
 use crate::time::moment;
@@ -428,7 +428,10 @@ impl Temporal {
         let no_time = || beyond("a timestamp is out of range");
         Ok(match (self.operation, operands) {
             (TemporalOperation::Difference, [later, earlier]) => {
-                let (later, earlier) = (Side::of(later, TextKind::Local)?, Side::of(earlier, TextKind::Local)?);
+                let (later, earlier) = (
+                    ComparedTimes::of(later, TextKind::Local)?,
+                    ComparedTimes::of(earlier, TextKind::Local)?,
+                );
                 let found = later.with::<IntervalMonthDayNanoType>(&earlier, |later, earlier| {
                     let between = Interval::between(later, earlier).ok().and_then(to_engine);
                     between.ok_or_else(|| beyond(OUT_OF_RANGE))
@@ -436,7 +439,10 @@ impl Temporal {
                 Some(Arc::new(found))
             }
             (TemporalOperation::Elapsed, [later, earlier]) => {
-                let (later, earlier) = (Side::of(later, TextKind::Local)?, Side::of(earlier, TextKind::Local)?);
+                let (later, earlier) = (
+                    ComparedTimes::of(later, TextKind::Local)?,
+                    ComparedTimes::of(earlier, TextKind::Local)?,
+                );
                 let found = later.with::<Int64Type>(&earlier, |later, earlier| {
                     later.checked_sub(earlier).ok_or_else(|| beyond(OUT_OF_RANGE))
                 })?;
@@ -451,14 +457,14 @@ impl Temporal {
                 ],
             ) => {
                 let origin = match origins.first() {
-                    Some(origin @ ColumnarValue::Scalar(_)) => Side::of(origin, TextKind::Instant)?,
+                    Some(origin @ ColumnarValue::Scalar(_)) => ComparedTimes::of(origin, TextKind::Instant)?,
                     Some(ColumnarValue::Array(_)) => return Ok(None),
-                    None => Side::One(Some(0)),
+                    None => ComparedTimes::One(Some(0)),
                 };
                 let Some(stride) = lengths_of(&stride.to_array()?)?.into_iter().next().flatten() else {
                     return Ok(None);
                 };
-                let found = Side::of(of, TextKind::Instant)?.with::<Int64Type>(&origin, |time, origin| {
+                let found = ComparedTimes::of(of, TextKind::Instant)?.with::<Int64Type>(&origin, |time, origin| {
                     let since = time.checked_sub(origin).ok_or_else(no_time)?;
                     time.checked_sub(since.rem_euclid(stride)).ok_or_else(no_time)
                 })?;

@@ -30,7 +30,7 @@ pub(super) fn functions(all: Vec<Arc<WindowUDF>>) -> Vec<Arc<WindowUDF>> {
 }
 
 fn signed(inner: Arc<WindowUDF>, kind: DataType) -> Arc<WindowUDF> {
-    Arc::new(WindowUDF::new_from_impl(Signed { inner, kind }))
+    Arc::new(WindowUDF::new_from_impl(SignedRank { inner, kind }))
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -137,12 +137,12 @@ impl PartitionEvaluator for WholePartition {
 
 /// A rank of a type with a sign.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Signed {
+struct SignedRank {
     inner: Arc<WindowUDF>,
     kind: DataType,
 }
 
-impl WindowUDFImpl for Signed {
+impl WindowUDFImpl for SignedRank {
     fn name(&self) -> &str {
         self.inner.name()
     }

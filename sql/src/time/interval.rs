@@ -243,7 +243,7 @@ struct IntervalReader {
 
 /// Size of a unit, in the field of an interval that it counts for.
 #[derive(Clone, Copy)]
-enum Unit {
+enum IntervalUnit {
     /// Number of months in one.
     Months(f64),
     /// Number of days in one.
@@ -252,20 +252,22 @@ enum Unit {
     Time(i64),
 }
 
-fn unit(word: &str) -> Option<Unit> {
+fn unit(word: &str) -> Option<IntervalUnit> {
     Some(match word {
-        "us" | "usec" | "usecs" | "useconds" | "microsecond" | "microseconds" | "microsecon" => Unit::Time(1),
-        "ms" | "msec" | "msecs" | "mseconds" | "millisecond" | "milliseconds" | "millisecon" => Unit::Time(1_000),
-        "s" | "sec" | "secs" | "second" | "seconds" => Unit::Time(SECOND),
-        "m" | "min" | "mins" | "minute" | "minutes" => Unit::Time(MINUTE),
-        "h" | "hr" | "hrs" | "hour" | "hours" => Unit::Time(HOUR),
-        "d" | "day" | "days" => Unit::Days(1.0),
-        "w" | "week" | "weeks" => Unit::Days(7.0),
-        "mon" | "mons" | "month" | "months" => Unit::Months(1.0),
-        "y" | "yr" | "yrs" | "year" | "years" => Unit::Months(12.0),
-        "dec" | "decs" | "decade" | "decades" => Unit::Months(120.0),
-        "c" | "cent" | "century" | "centuries" => Unit::Months(1_200.0),
-        "mil" | "mils" | "millennium" | "millennia" | "millenniums" => Unit::Months(12_000.0),
+        "us" | "usec" | "usecs" | "useconds" | "microsecond" | "microseconds" | "microsecon" => IntervalUnit::Time(1),
+        "ms" | "msec" | "msecs" | "mseconds" | "millisecond" | "milliseconds" | "millisecon" => {
+            IntervalUnit::Time(1_000)
+        }
+        "s" | "sec" | "secs" | "second" | "seconds" => IntervalUnit::Time(SECOND),
+        "m" | "min" | "mins" | "minute" | "minutes" => IntervalUnit::Time(MINUTE),
+        "h" | "hr" | "hrs" | "hour" | "hours" => IntervalUnit::Time(HOUR),
+        "d" | "day" | "days" => IntervalUnit::Days(1.0),
+        "w" | "week" | "weeks" => IntervalUnit::Days(7.0),
+        "mon" | "mons" | "month" | "months" => IntervalUnit::Months(1.0),
+        "y" | "yr" | "yrs" | "year" | "years" => IntervalUnit::Months(12.0),
+        "dec" | "decs" | "decade" | "decades" => IntervalUnit::Months(120.0),
+        "c" | "cent" | "century" | "centuries" => IntervalUnit::Months(1_200.0),
+        "mil" | "mils" | "millennium" | "millennia" | "millenniums" => IntervalUnit::Months(12_000.0),
         _ => return None,
     })
 }
@@ -286,22 +288,22 @@ fn number(text: &str) -> Option<(&str, &str)> {
 }
 
 impl IntervalReader {
-    fn add(&mut self, amount: f64, unit: Unit) {
+    fn add(&mut self, amount: f64, unit: IntervalUnit) {
         self.read = true;
         match unit {
-            Unit::Months(months) if months > 1.0 => {
+            IntervalUnit::Months(months) if months > 1.0 => {
                 // A fraction of a year is rounded to months.
                 self.months += amount.trunc() * months + (amount.fract() * months).round_ties_even();
             }
-            Unit::Months(_) => {
+            IntervalUnit::Months(_) => {
                 self.months += amount.trunc();
                 self.add_days(to_micros(amount.fract() * 30.0));
             }
-            Unit::Days(days) => {
+            IntervalUnit::Days(days) => {
                 self.days += amount.trunc() * days;
                 self.add_days(to_micros(amount.fract() * days));
             }
-            Unit::Time(micros) => self.micros += (amount * double(micros)).round_ties_even(),
+            IntervalUnit::Time(micros) => self.micros += (amount * double(micros)).round_ties_even(),
         }
     }
 
@@ -326,8 +328,8 @@ impl IntervalReader {
                 let (months, after) = number(months).filter(|(months, _)| !months.starts_with(['+', '-']))?;
                 let months: f64 = months.parse().ok().filter(|months| *months < 12.0)?;
                 let sign = if amount.starts_with('-') { -1.0 } else { 1.0 };
-                self.add(amount.parse().ok()?, Unit::Months(12.0));
-                self.add(sign * months, Unit::Months(1.0));
+                self.add(amount.parse().ok()?, IntervalUnit::Months(12.0));
+                self.add(sign * months, IntervalUnit::Months(1.0));
                 after
             } else {
                 let after = after.trim_start();
@@ -340,7 +342,14 @@ impl IntervalReader {
                     if !days && !after.is_empty() && word != "ago" {
                         return None;
                     }
-                    self.add(amount, if days { Unit::Days(1.0) } else { Unit::Time(SECOND) });
+                    self.add(
+                        amount,
+                        if days {
+                            IntervalUnit::Days(1.0)
+                        } else {
+                            IntervalUnit::Time(SECOND)
+                        },
+                    );
                     after
                 } else {
                     self.add(amount, unit(word)?);
@@ -381,9 +390,9 @@ impl IntervalReader {
         if minutes >= 60 || seconds >= 61.0 {
             return None;
         }
-        self.add(sign * f64::from(hours), Unit::Time(HOUR));
-        self.add(sign * f64::from(minutes), Unit::Time(MINUTE));
-        self.add(sign * seconds, Unit::Time(SECOND));
+        self.add(sign * f64::from(hours), IntervalUnit::Time(HOUR));
+        self.add(sign * f64::from(minutes), IntervalUnit::Time(MINUTE));
+        self.add(sign * seconds, IntervalUnit::Time(SECOND));
         Some(rest)
     }
 
@@ -393,16 +402,20 @@ impl IntervalReader {
             .split_once('t')
             .map_or((text, None), |(date, time)| (date, Some(time)));
         if date.matches('-').count() == 2 && !date.starts_with('-') {
-            let units = [Unit::Months(12.0), Unit::Months(1.0), Unit::Days(1.0)];
+            let units = [
+                IntervalUnit::Months(12.0),
+                IntervalUnit::Months(1.0),
+                IntervalUnit::Days(1.0),
+            ];
             for (part, unit) in date.split('-').zip(units) {
                 self.add(part.parse::<u32>().ok()?.into(), unit);
             }
         } else {
             self.letters(date, |letter| match letter {
-                'y' => Some(Unit::Months(12.0)),
-                'm' => Some(Unit::Months(1.0)),
-                'w' => Some(Unit::Days(7.0)),
-                'd' => Some(Unit::Days(1.0)),
+                'y' => Some(IntervalUnit::Months(12.0)),
+                'm' => Some(IntervalUnit::Months(1.0)),
+                'w' => Some(IntervalUnit::Days(7.0)),
+                'd' => Some(IntervalUnit::Days(1.0)),
                 _ => None,
             })?;
         }
@@ -410,15 +423,15 @@ impl IntervalReader {
             None => Some(()),
             Some(time) if time.contains(':') => self.clock(time).filter(|rest| rest.is_empty()).map(drop),
             Some(time) => self.letters(time, |letter| match letter {
-                'h' => Some(Unit::Time(HOUR)),
-                'm' => Some(Unit::Time(MINUTE)),
-                's' => Some(Unit::Time(SECOND)),
+                'h' => Some(IntervalUnit::Time(HOUR)),
+                'm' => Some(IntervalUnit::Time(MINUTE)),
+                's' => Some(IntervalUnit::Time(SECOND)),
                 _ => None,
             }),
         }
     }
 
-    fn letters(&mut self, mut text: &str, unit: impl Fn(char) -> Option<Unit>) -> Option<()> {
+    fn letters(&mut self, mut text: &str, unit: impl Fn(char) -> Option<IntervalUnit>) -> Option<()> {
         while !text.is_empty() {
             let (amount, rest) = number(text)?;
             let letter = rest.chars().next()?;

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use sql::{Config, Error, Sandbox};
+use sql::{Error, Sandbox, SandboxConfig};
 
 use crate::corpus;
 use crate::fixture::{Fixture, ROWS, rows};
@@ -41,7 +41,7 @@ fn ended(answered: &Result<sql::Answer, Error>) -> &'static str {
 #[tokio::test]
 async fn no_statement_takes_more_than_its_process() {
     let fixture = Fixture::new().await;
-    let sandbox = Sandbox::start(Config {
+    let sandbox = Sandbox::start(SandboxConfig {
         seconds: LIMIT,
         memory_bytes: 1 << 30,
         ..fixture.config()

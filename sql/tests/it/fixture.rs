@@ -7,7 +7,7 @@ use std::time::Duration;
 use catalog::storage::DurableLocal;
 use catalog::{Catalog, CommitOutcome, Prepared};
 use serde_json::{Map, Value, json};
-use sql::{Config, Records, Sandbox, SandboxPart};
+use sql::{Sandbox, SandboxConfig, SandboxPart, VersionRecords};
 use tempfile::TempDir;
 use types::clock::ManualClock;
 use types::{AgentId, Batch, Clock, Contract, ContributionId, DatasetId, Proof, Timestamp};
@@ -20,7 +20,7 @@ const VERSIONS: i64 = 6;
 /// A table, its version and where it is.
 #[derive(Debug)]
 pub(crate) struct Fixture {
-    pub(crate) records: Records,
+    pub(crate) records: VersionRecords,
     pub(crate) clock: Arc<ManualClock>,
     _directory: TempDir,
 }
@@ -120,18 +120,18 @@ impl Fixture {
         };
         let parts = named.iter().zip(proofs).map(part).collect();
         Self {
-            records: Records { contract, parts },
+            records: VersionRecords { contract, parts },
             clock,
             _directory: directory,
         }
     }
 
     /// The way a sandbox of the tests is run.
-    pub(crate) fn config(&self) -> Config {
+    pub(crate) fn config(&self) -> SandboxConfig {
         let clock: Arc<dyn Clock> = Arc::clone(&self.clock) as _;
-        Config {
+        SandboxConfig {
             standby: 1,
-            ..Config::new(PathBuf::from(env!("CARGO_BIN_EXE_sql-child")), clock)
+            ..SandboxConfig::new(PathBuf::from(env!("CARGO_BIN_EXE_sql-child")), clock)
         }
     }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use catalog::{Columns, Snapshot};
 use futures_util::TryStreamExt as _;
 use serde_json::json;
-use sql::{Config, Records, Sandbox, SandboxPart};
+use sql::{Sandbox, SandboxConfig, SandboxPart, VersionRecords};
 use tests::random::Random;
 use types::render::lines::RenderedLines;
 use types::{Proof, Version};
@@ -143,7 +143,7 @@ pub(super) async fn open(scene: &Scene) -> Costs {
 
 /// The queries, each in a process of its own; processors with the start of that process.
 pub(super) async fn queries(scene: &Scene, queries: &[(&str, &str)]) -> Costs {
-    let settings = Config::new(std::env::current_exe().unwrap(), Arc::clone(&scene.clock));
+    let settings = SandboxConfig::new(std::env::current_exe().unwrap(), Arc::clone(&scene.clock));
     let sandbox = Sandbox::start(settings).unwrap();
     let snapshot = latest(scene).await;
     let parts = snapshot.parts();
@@ -153,7 +153,7 @@ pub(super) async fn queries(scene: &Scene, queries: &[(&str, &str)]) -> Costs {
         rows: part.rows,
         proof,
     };
-    let records = Records {
+    let records = VersionRecords {
         contract: Arc::clone(snapshot.contract().unwrap()),
         parts: parts.iter().zip(proofs).map(part).collect(),
     };

@@ -14,7 +14,7 @@ use tokio::fs::{self, File};
 use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _, AsyncWriteExt as _};
 
 use super::addresses::Addresses;
-use super::{Progress, PullProgress, under_way};
+use super::{PullEvent, PullProgress, under_way};
 use crate::client::retry_after;
 use crate::retry_budget::Pauses;
 use crate::{Client, Error, tls};
@@ -49,7 +49,7 @@ pub(super) async fn part(
     let path = folder.join(&part.path);
     // A part of an earlier pull is hashed again, since its bytes may have changed on this machine.
     if is_there(&path, part).await? {
-        progress(Progress::Here(part.size));
+        progress(PullEvent::Here(part.size));
         return Ok(false);
     }
     let mut download = Download {
@@ -249,9 +249,9 @@ impl Download<'_> {
     /// Reports the difference to the bytes reported before.
     fn report(&mut self, here: u64) {
         if here > self.here {
-            (self.progress)(Progress::Here(here - self.here));
+            (self.progress)(PullEvent::Here(here - self.here));
         } else if here < self.here {
-            (self.progress)(Progress::Discarded(self.here - here));
+            (self.progress)(PullEvent::Discarded(self.here - here));
         }
         self.here = here;
     }

@@ -262,8 +262,8 @@ impl Machine {
             &pull,
             Arc::new(move |progress| {
                 let change = match progress {
-                    Progress::Planned { bytes } | Progress::Discarded(bytes) => i64::try_from(bytes).unwrap(),
-                    Progress::Here(bytes) => -i64::try_from(bytes).unwrap(),
+                    PullEvent::Planned { bytes } | PullEvent::Discarded(bytes) => i64::try_from(bytes).unwrap(),
+                    PullEvent::Here(bytes) => -i64::try_from(bytes).unwrap(),
                 };
                 watched.fetch_add(change, Ordering::SeqCst);
             }),
@@ -281,7 +281,7 @@ impl Machine {
         names
     }
 
-    fn signatures(&self) -> Result<crate::Verified, Error> {
+    fn signatures(&self) -> Result<crate::VerifiedVersion, Error> {
         Verify {
             folder: &self.folder(),
             keys: None,

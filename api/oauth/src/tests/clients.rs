@@ -6,16 +6,16 @@ use types::Clock as _;
 use super::{World, changed, refused};
 use crate::Error;
 use crate::assertion;
-use crate::client::{Auth, Client};
-use crate::jwk::Keys;
+use crate::client::{Auth, OAuthClient};
+use crate::jwk::JwkSet;
 use crate::testing::{KeyPair, KeyType};
 use crate::token::{self, TokenError};
 
 /// A client with a metadata document and a key.
-fn keyed(pair: &KeyPair, world: &World) -> Client {
-    Client {
+fn keyed(pair: &KeyPair, world: &World) -> OAuthClient {
+    OAuthClient {
         id: "https://app.example/client.json".to_owned(),
-        auth: Auth::Keys(Keys::from_value(json!({"keys": [pair.jwk()]})).unwrap()),
+        auth: Auth::Keys(JwkSet::from_value(json!({"keys": [pair.jwk()]})).unwrap()),
         ..world.client.clone()
     }
 }
@@ -84,7 +84,7 @@ async fn a_client_with_keys_proves_itself_once_per_assertion() {
         &[&with("c")[0]],
     );
     let credentials = token::credentials(&form, None).unwrap();
-    let public = Client {
+    let public = OAuthClient {
         id: credentials.client_id.clone(),
         ..public
     };
@@ -98,7 +98,7 @@ async fn a_client_with_keys_proves_itself_once_per_assertion() {
     ));
     // Keys at a URL are those that the caller fetched.
     let Auth::Keys(keys) = &world.client.auth else { panic!() };
-    let at = Client {
+    let at = OAuthClient {
         auth: Auth::KeysAt("https://app.example/jwks.json".to_owned()),
         ..world.client.clone()
     };

@@ -3,7 +3,7 @@
 use super::{World, changed, refused};
 use crate::challenge::Denied;
 use crate::token::{self, TokenError};
-use crate::{Error, Resource, Scope, Secret};
+use crate::{Error, OAuthSecret, Resource, Scope};
 
 #[tokio::test]
 async fn a_refresh_rotates_and_a_reuse_ends_the_family() {
@@ -123,7 +123,7 @@ async fn a_token_of_another_client_is_none_and_does_its_owner_no_harm() {
         refused(world.post(&world.other, &changed(&form, &[])).await),
         "invalid_grant"
     );
-    let token = Secret::read(crate::SecretKind::Access, answer["access_token"].as_str().unwrap());
+    let token = OAuthSecret::read(crate::OAuthSecretKind::Access, answer["access_token"].as_str().unwrap());
     let outcome = world.server.revoke(&world.other, token.as_ref()).await;
     assert!(matches!(
         outcome,

@@ -7,11 +7,11 @@ use crate::filters;
 
 /// Rows that came in, and the gates on their way into a table.
 #[derive(Clone, Debug, Default)]
-pub struct Flow {
+pub struct RowFlow {
     /// Number of rows that came in.
     pub rows: u64,
     /// Gates in the order in which records pass them.
-    pub gates: Vec<Gate>,
+    pub gates: Vec<GateLoss>,
     /// Number of rows that are not judged yet.
     pub waiting: u64,
     /// Number of rows that passed every gate and were not merged, because another row of their batch was refused.
@@ -20,7 +20,7 @@ pub struct Flow {
 
 /// Rows that did not pass a gate.
 #[derive(Clone, Debug)]
-pub struct Gate {
+pub struct GateLoss {
     /// Name of the gate.
     pub name: String,
     /// Number of duplicates left out.
@@ -31,7 +31,7 @@ pub struct Gate {
     pub held: u64,
 }
 
-impl Gate {
+impl GateLoss {
     const fn lost(&self) -> u64 {
         self.dropped.saturating_add(self.refused).saturating_add(self.held)
     }
@@ -81,7 +81,7 @@ const BED: Tenths = Tenths(2120);
 const THINNEST: u64 = 25;
 
 /// Step of the drawing: two posts, a plate, and the rows left out there.
-struct Step {
+struct FlowStep {
     name: String,
     /// Rows before the step and after it.
     before: u64,
@@ -102,7 +102,7 @@ struct Step {
     lost_share: Tenths,
 }
 
-impl Step {
+impl FlowStep {
     const fn lost(&self) -> u64 {
         self.before - self.after
     }
@@ -138,8 +138,8 @@ impl Step {
 #[derive(Template)]
 #[template(path = "part/flow.html")]
 pub(crate) struct Drawn<'a> {
-    flow: &'a Flow,
-    steps: Vec<Step>,
+    flow: &'a RowFlow,
+    steps: Vec<FlowStep>,
     /// Surface of the water where the rows come in and at the end.
     start: Tenths,
     end: Tenths,
@@ -149,7 +149,7 @@ impl HtmlSafe for Drawn<'_> {}
 
 impl Drawn<'_> {
     fn outline(&self) -> String {
-        let steps: Vec<_> = self.steps.iter().map(Step::surface).collect();
+        let steps: Vec<_> = self.steps.iter().map(FlowStep::surface).collect();
         format!("M0 {}{}H{WIDTH}", self.start, steps.concat())
     }
 }
@@ -160,13 +160,13 @@ fn part(rows: u64, all: u64, length: u64) -> u64 {
     u64::try_from(part).unwrap_or(length)
 }
 
-impl Flow {
+impl RowFlow {
     /// Returns the number of rows that passed every gate.
     pub fn passed(&self) -> u64 {
         let lost = self
             .gates
             .iter()
-            .map(Gate::lost)
+            .map(GateLoss::lost)
             .fold(self.waiting, u64::saturating_add);
         self.rows.saturating_sub(lost)
     }
@@ -214,7 +214,7 @@ impl Flow {
             let (high, low) = (level(left), level(after));
             // One row of a million is a line too thin to see, and it is the one that people look for.
             let height = (low.0 - high.0).max(THINNEST);
-            steps.push(Step {
+            steps.push(FlowStep {
                 name,
                 before: left,
                 after,

@@ -24,7 +24,7 @@ pub struct ActivityPage {
 
 /// Party that made a change.
 #[derive(Clone, Debug)]
-pub enum Actor {
+pub enum ChangeActor {
     /// The person at the console.
     Person,
     /// An agent, by its name.
@@ -43,7 +43,7 @@ pub struct ActivityRow {
     /// Time of the change.
     pub at: Instant,
     /// Party that made it.
-    pub actor: Actor,
+    pub actor: ChangeActor,
     /// Name of the operation.
     pub operation: String,
     /// Thing that was changed, as the call named it.

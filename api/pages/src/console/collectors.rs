@@ -6,7 +6,7 @@ use crate::chrome::{Chrome, Theme};
 use crate::filters;
 use crate::number::grouped;
 use crate::time::Instant;
-use crate::words::Mark;
+use crate::words::StateMark;
 
 /// State of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,13 +24,13 @@ pub enum CollectorState {
 }
 
 impl CollectorState {
-    const fn mark(self) -> Mark {
+    const fn mark(self) -> StateMark {
         match self {
-            Self::Running => Mark::Live,
-            Self::Merged => Mark::Ok,
-            Self::Unchanged => Mark::Off,
-            Self::Held => Mark::Hold,
-            Self::Failed => Mark::Bad,
+            Self::Running => StateMark::Live,
+            Self::Merged => StateMark::Ok,
+            Self::Unchanged => StateMark::Off,
+            Self::Held => StateMark::Hold,
+            Self::Failed => StateMark::Bad,
         }
     }
 

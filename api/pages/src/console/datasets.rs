@@ -6,14 +6,14 @@ use super::{ContributionRow, GateTally};
 use crate::chrome::{Chrome, Theme};
 use crate::filters;
 use crate::time::Instant;
-use crate::words::Mark;
+use crate::words::StateMark;
 
 /// Returns the class of a dataset's status.
-fn status_mark(status: &str) -> Mark {
+fn status_mark(status: &str) -> StateMark {
     match status {
-        "open" => Mark::Live,
-        "paused" => Mark::Hold,
-        _ => Mark::Off,
+        "open" => StateMark::Live,
+        "paused" => StateMark::Hold,
+        _ => StateMark::Off,
     }
 }
 
@@ -53,7 +53,7 @@ pub struct DatasetRow {
 }
 
 impl DatasetRow {
-    fn mark(&self) -> Mark {
+    fn mark(&self) -> StateMark {
         status_mark(&self.status)
     }
 }
@@ -77,7 +77,7 @@ pub struct DatasetPage {
 }
 
 impl DatasetPage {
-    fn mark(&self) -> Mark {
+    fn mark(&self) -> StateMark {
         status_mark(&self.dataset.status)
     }
 }
@@ -159,11 +159,11 @@ pub struct UploadRow {
 }
 
 impl UploadRow {
-    fn mark(&self) -> Mark {
+    fn mark(&self) -> StateMark {
         match self.state.as_str() {
-            "open" => Mark::Live,
-            "completed" => Mark::Ok,
-            _ => Mark::Off,
+            "open" => StateMark::Live,
+            "completed" => StateMark::Ok,
+            _ => StateMark::Off,
         }
     }
 }

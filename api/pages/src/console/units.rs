@@ -5,7 +5,7 @@ use askama::Template;
 use crate::chrome::{Chrome, Theme};
 use crate::filters;
 use crate::time::Instant;
-use crate::words::Mark;
+use crate::words::StateMark;
 
 /// Page at `GET /console/knowledge`: submissions of an operator's agents.
 #[derive(Debug, Template)]
@@ -31,7 +31,7 @@ pub struct UnitRow {
     /// Name of the agent.
     pub agent: String,
     /// State, as a word and a mark.
-    pub state: (&'static str, Mark),
+    pub state: (&'static str, StateMark),
     /// Total of the scores.
     pub total: Option<u64>,
     /// Reason of a rejection or a wait.

@@ -18,7 +18,7 @@ use std::fs;
 use std::io::{Write as _, stdout};
 use std::time::{Duration, Instant};
 
-use search::{Document, Facts, Filter, Index, Key, Mode, Price, Query};
+use search::{Document, DocumentKey, Facts, Index, Mode, Price, SearchFilter, SearchQuery};
 use types::Timestamp;
 use types::vocabulary::ItemKind;
 
@@ -67,7 +67,7 @@ impl Numbers {
 
 fn document(id: String, title: String, body: String, category: String, source: String) -> Document {
     Document {
-        key: Key {
+        key: DocumentKey {
             kind: ItemKind::Unit,
             id,
         },
@@ -103,11 +103,11 @@ fn generated(units: u64) -> Vec<Document> {
 }
 
 fn ids(index: &Index, text: &str, mode: Mode) -> Result<Vec<String>, Box<dyn Error>> {
-    let query = Query {
+    let query = SearchQuery {
         text: text.to_owned(),
         vector: None,
         mode,
-        filter: Filter::default(),
+        filter: SearchFilter::default(),
         offset: 0,
         limit: 20,
     };

@@ -9,11 +9,11 @@ use types::vocabulary::ItemKind;
 use self::judged::{mean, ndcg, queries, texts};
 use super::*;
 use crate::document::Price;
-use crate::facets::Filter;
+use crate::facets::SearchFilter;
 
 fn unit(id: &str, title: &str, body: &str) -> Document {
     Document {
-        key: Key {
+        key: DocumentKey {
             kind: ItemKind::Unit,
             id: id.to_owned(),
         },
@@ -42,18 +42,18 @@ fn index(documents: &[Document]) -> Index {
     index
 }
 
-fn query(text: &str, mode: Mode) -> Query {
-    Query {
+fn query(text: &str, mode: Mode) -> SearchQuery {
+    SearchQuery {
         text: text.to_owned(),
         vector: None,
         mode,
-        filter: Filter::default(),
+        filter: SearchFilter::default(),
         offset: 0,
         limit: 50,
     }
 }
 
-fn ids(index: &Index, query: &Query) -> Vec<String> {
+fn ids(index: &Index, query: &SearchQuery) -> Vec<String> {
     let found = index.search(query, Timestamp::from_micros(2)).unwrap();
     found.hits.into_iter().map(|key| key.id).collect()
 }
@@ -126,7 +126,7 @@ fn phrases_are_exact_and_no_text_is_an_error() {
 #[test]
 fn a_removed_or_replaced_document_is_gone_before_the_commit() {
     let index = index(&some());
-    let key = |id: &str| Key {
+    let key = |id: &str| DocumentKey {
         kind: ItemKind::Unit,
         id: id.to_owned(),
     };
@@ -183,7 +183,7 @@ fn vectors_of_a_model_are_used_once_nearly_all_are_there() {
         assert!(index.set_vector(missing, &vector(at)));
     }
     assert!(index.is_modelled() && index.without_vector(1).is_empty());
-    let asked = Query {
+    let asked = SearchQuery {
         vector: Some(vec![1.0, 0.0]),
         ..query("nothing in common", Mode::Semantic)
     };

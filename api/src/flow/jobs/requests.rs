@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use search::{Filter, Mode, Query};
+use search::{Mode, SearchFilter, SearchQuery};
 use store::{BoardRequest, Job, RequestKind, RequestStatus, Store};
 use types::vocabulary::ItemKind;
 use types::{Clock, OperatorId};
@@ -75,15 +75,15 @@ impl Matches {
         };
         // Datasets have no category.
         let has_category = kind == ItemKind::Unit && request.category != GENERAL;
-        let query = Query {
+        let query = SearchQuery {
             text: request.title.clone(),
             // By words alone, so that sellers are told also while no model answers.
             vector: None,
             mode: Mode::Keyword,
-            filter: Filter {
+            filter: SearchFilter {
                 kind: Some(kind),
                 category: has_category.then(|| request.category.clone()),
-                ..Filter::default()
+                ..SearchFilter::default()
             },
             offset: 0,
             limit: HITS,

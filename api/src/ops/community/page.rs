@@ -2,7 +2,7 @@
 //!
 //! Invariant: a page shows what the operation for programs answers to the same conditions.
 
-use pages::console::Mark;
+use pages::console::StateMark;
 use pages::{AnswerView, FindFacet, FindValue, OfferedItem, RequestPage, RequestRow, RequestsPage, WantedField};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -208,10 +208,10 @@ async fn list(cx: Cx, input: Find) -> Result<View, ApiError> {
 /// Returns a request as pages show it.
 fn row(summary: Summary, excerpt: String) -> RequestRow {
     let mark = match summary.status {
-        RequestStatus::Open => Mark::Live,
-        RequestStatus::Answered => Mark::Hold,
-        RequestStatus::Fulfilled => Mark::Ok,
-        RequestStatus::Closed | RequestStatus::Expired => Mark::Off,
+        RequestStatus::Open => StateMark::Live,
+        RequestStatus::Answered => StateMark::Hold,
+        RequestStatus::Fulfilled => StateMark::Ok,
+        RequestStatus::Closed | RequestStatus::Expired => StateMark::Off,
     };
     RequestRow {
         id: summary.id,

@@ -1,6 +1,6 @@
 //! Page of the trail: who changed what, and the work that happens later.
 
-use pages::console::{ActivityPage, ActivityRow, Actor, JobRow};
+use pages::console::{ActivityPage, ActivityRow, ChangeActor, JobRow};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use store::AuditEntry;
@@ -68,9 +68,9 @@ async fn named(cx: &Cx, operator: OperatorId, entries: Vec<AuditEntry>) -> Resul
     let row = |entry: AuditEntry| ActivityRow {
         at: instant(entry.at),
         actor: match entry.actor_kind {
-            ActorKind::Agent => Actor::Agent(entry.actor.as_deref().map(name).unwrap_or_default()),
-            ActorKind::Person => Actor::Person,
-            ActorKind::Anonymous => Actor::Anonymous,
+            ActorKind::Agent => ChangeActor::Agent(entry.actor.as_deref().map(name).unwrap_or_default()),
+            ActorKind::Person => ChangeActor::Person,
+            ActorKind::Anonymous => ChangeActor::Anonymous,
         },
         // A form does the same as the operation for programs, so it has the same words.
         operation: entry.operation.trim_end_matches("_form").to_owned(),

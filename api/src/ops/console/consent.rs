@@ -9,8 +9,8 @@
 use std::time::Duration;
 
 use http::header::{self, HeaderName, HeaderValue};
-use oauth::authorize::{self, Refusal, Request, RequestError, Shown};
-use oauth::client::Client;
+use oauth::authorize::{self, AuthorizeRefusal, AuthorizeRequest, RequestError, ShownProblem};
+use oauth::client::OAuthClient;
 use oauth::document::is_document_url;
 use oauth::{Params, Scope, Scopes};
 use pages::{AgentChoice, ConsentPage, ScopeChoice};
@@ -57,8 +57,8 @@ pub(super) fn add(table: &mut Operations) {
 
 /// Request of an app that a person may be asked about.
 struct Asked {
-    client: Client,
-    request: Request,
+    client: OAuthClient,
+    request: AuthorizeRequest,
     /// Query of the request.
     query: String,
 }
@@ -85,7 +85,7 @@ async fn ask(cx: Cx, _: Nothing) -> Result<View, ApiError> {
 
 /// Checks the request in a query.
 async fn look(cx: &Cx, query: String) -> Result<Look, ApiError> {
-    let show = |shown: Shown| ApiError::invalid("", shown.to_string());
+    let show = |shown: ShownProblem| ApiError::invalid("", shown.to_string());
     let params = Params::parse(query.as_bytes());
     let client_id = authorize::client_id(&params).map_err(show)?;
     let asker = Asker {
@@ -99,7 +99,7 @@ async fn look(cx: &Cx, query: String) -> Result<Look, ApiError> {
         .client(client_id, asker)
         .await
         .map_err(|error| match error {
-            ClientError::Unregistered => show(Shown::ClientUnknown),
+            ClientError::Unregistered => show(ShownProblem::ClientUnknown),
             ClientError::Document(cause) => {
                 let host = place(client_id);
                 let problem =
@@ -115,10 +115,10 @@ async fn look(cx: &Cx, query: String) -> Result<Look, ApiError> {
     }
     match authorize::check(&params, &client, cx.app.apps.server().issuer()) {
         Ok(request) => Ok(Look::Ask(Box::new(Asked { client, request, query }))),
-        Err(Refusal::Redirect { to, .. }) => Ok(Look::Back(to)),
+        Err(AuthorizeRefusal::Redirect { to, .. }) => Ok(Look::Back(to)),
         // The address to go back to is not proved here, so the error is shown and nobody is sent there
         // (RFC 6749 section 4.1.2.1).
-        Err(Refusal::Show(shown)) => Err(show(shown)),
+        Err(AuthorizeRefusal::Show(shown)) => Err(show(shown)),
     }
 }
 
@@ -189,7 +189,7 @@ fn allows(word: &str) -> &'static str {
 }
 
 /// Returns the name of a client, or its id if it gave none.
-fn called(client: &Client) -> String {
+fn called(client: &OAuthClient) -> String {
     client.name.clone().unwrap_or_else(|| client.id.clone())
 }
 
@@ -209,7 +209,7 @@ fn place(uri: &str) -> String {
 }
 
 /// Returns the name of a new agent: that of the app, with hyphens for what a name cannot have.
-fn name_after(client: &Client) -> String {
+fn name_after(client: &OAuthClient) -> String {
     let given = client.name.clone().unwrap_or_else(|| place(&client.id));
     let mut name = String::new();
     for letter in given.chars() {

@@ -62,8 +62,8 @@ async fn show(cx: Cx, _: Nothing) -> Result<View, ApiError> {
 }
 
 /// Adds up the rows of contributions, gate by gate.
-pub(super) fn flow(sums: &[ContributionSum]) -> Result<pages::Flow, ApiError> {
-    let mut flow = pages::Flow::default();
+pub(super) fn flow(sums: &[ContributionSum]) -> Result<pages::RowFlow, ApiError> {
+    let mut flow = pages::RowFlow::default();
     let mut gates: Vec<GateTally> = Vec::new();
     for sum in sums {
         let tallies = tallies(sum.tallies.as_deref())?;
@@ -87,7 +87,7 @@ pub(super) fn flow(sums: &[ContributionSum]) -> Result<pages::Flow, ApiError> {
     }
     flow.gates = gates
         .into_iter()
-        .map(|gate| pages::Gate {
+        .map(|gate| pages::GateLoss {
             name: gate.gate,
             dropped: gate.dropped,
             refused: gate.refused,

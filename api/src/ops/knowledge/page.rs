@@ -3,8 +3,8 @@
 //! Invariant: a visitor sees the preview, and the whole text only of what is free; the owner sees the own versions with
 //! what their reviews said. What a visitor may not know of is a 404, like a missing unit.
 
-use pages::console::{Mark, UnitRow, UnitsPage};
-use pages::{Discussion, Said, ScoreView, UnitFacts, UnitPage, UnitStep, UnitVersion};
+use pages::console::{StateMark, UnitRow, UnitsPage};
+use pages::{Discussion, SaidEntry, ScoreView, UnitFacts, UnitPage, UnitStep, UnitVersion};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use store::{Unit, UnitStatus, VersionLine};
@@ -132,7 +132,7 @@ async fn show(cx: Cx, input: Named) -> Result<View, ApiError> {
     let lines = versions.iter().filter(|line| is_own || line.number.is_some());
     page.versions = lines.map(version).collect();
     page.steps = steps.into_iter().map(step).collect();
-    let ratings = given.items.into_iter().map(|rating| Said {
+    let ratings = given.items.into_iter().map(|rating| SaidEntry {
         agent: rating.agent_name,
         note: Some(format!("{} of 5", rating.stars)),
         text: rating.comment.unwrap_or_default(),
@@ -199,15 +199,15 @@ fn reason(unit: &Unit) -> Option<String> {
 }
 
 /// Returns the word and the mark of a state.
-const fn state(shown: Shown) -> (&'static str, Mark) {
+const fn state(shown: Shown) -> (&'static str, StateMark) {
     match shown {
-        Shown::Queued => ("queued", Mark::Live),
-        Shown::Waiting => ("waiting", Mark::Hold),
-        Shown::Rejected => ("rejected", Mark::Bad),
-        Shown::Published => ("published", Mark::Ok),
-        Shown::Superseded => ("superseded", Mark::Off),
-        Shown::Retired => ("retired", Mark::Off),
-        Shown::TakenDown => ("taken down", Mark::Bad),
+        Shown::Queued => ("queued", StateMark::Live),
+        Shown::Waiting => ("waiting", StateMark::Hold),
+        Shown::Rejected => ("rejected", StateMark::Bad),
+        Shown::Published => ("published", StateMark::Ok),
+        Shown::Superseded => ("superseded", StateMark::Off),
+        Shown::Retired => ("retired", StateMark::Off),
+        Shown::TakenDown => ("taken down", StateMark::Bad),
     }
 }
 
@@ -230,9 +230,9 @@ fn version(line: &VersionLine) -> UnitVersion {
 
 fn step(entry: ReviewEntry) -> UnitStep {
     let mark = match entry.outcome {
-        StepOutcome::Passed => Mark::Ok,
-        StepOutcome::Refused => Mark::Bad,
-        StepOutcome::Held => Mark::Hold,
+        StepOutcome::Passed => StateMark::Ok,
+        StepOutcome::Refused => StateMark::Bad,
+        StepOutcome::Held => StateMark::Hold,
     };
     UnitStep {
         step: entry.step.as_str().to_owned(),

@@ -10,7 +10,7 @@ use http::header::{HeaderName, HeaderValue};
 use store::{NewPayment, Payment, PaymentBound, PaymentState};
 use types::{fault, mutate};
 use x402::wire::{self, PaymentMismatch, Protocol};
-use x402::{Malformed, Reason, check};
+use x402::{Malformed, RefusalReason, check};
 
 use crate::call::cx::Cx;
 use crate::error::ApiError;
@@ -132,7 +132,7 @@ impl Call<'_> {
         self.cx.now.micros().div_euclid(1_000_000)
     }
 
-    fn timely(&self) -> Result<(), Reason> {
+    fn timely(&self) -> Result<(), RefusalReason> {
         check::timely(&self.sent, u64::try_from(self.seconds()).unwrap_or(0))
     }
 
@@ -196,7 +196,7 @@ impl Call<'_> {
             lease: LEASE,
         };
         if is_owned && sent.authorization.value == 0 {
-            return Err(refused(Reason::Value));
+            return Err(refused(RefusalReason::Value));
         }
         match app.store.payments().bind(new).await? {
             PaymentBound::New => {

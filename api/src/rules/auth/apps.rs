@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use http::header;
 use oauth::challenge::Denied;
-use oauth::{Resource, SecretKind as AppSecret};
+use oauth::{OAuthSecretKind as AppSecret, Resource};
 use store::ConnectedApp;
 use types::Kind;
 

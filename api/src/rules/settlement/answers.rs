@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 use store::Payment;
 use types::Kind;
-use x402::Reason;
+use x402::RefusalReason;
 use x402::wire::{self, Protocol, Receipt};
 
 use super::goods::Goods;
@@ -99,7 +99,7 @@ fn demanded(goods: &Goods, plane: &PaymentPlane, reason: Option<&str>, message: 
 }
 
 /// Returns the challenge after a payment that is not taken.
-pub(crate) fn refused(goods: &Goods, plane: &PaymentPlane, reason: Reason) -> ApiError {
+pub(crate) fn refused(goods: &Goods, plane: &PaymentPlane, reason: RefusalReason) -> ApiError {
     let message = format!("{}; the payment was not taken: {}", goods.message, reason.rule());
     demanded(goods, plane, Some(reason.word()), message)
 }

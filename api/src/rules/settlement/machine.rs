@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 use store::{Doubtful, Payment, PaymentState, Settled, Settlement as Grant, Store, WalletRefund};
 use types::vocabulary::ItemKind;
 use types::{Clock, LedgerEventId, PaymentId, SaleId, Timestamp, fault, mutate};
-use x402::facilitator::{Doubt, Expected, Order};
+use x402::facilitator::{Doubt, ExpectedTransfer, Order};
 use x402::wire::Protocol;
-use x402::{Bytes32, Settlement, Verdict};
+use x402::{Bytes32, PaymentVerdict, Settlement};
 
 use super::{natural, payout_nonce};
 use crate::error::{ApiError, chain};
@@ -58,8 +58,8 @@ impl Machine {
         // Asked before the row says `settling`: a payment that is refused here was surely never sent,
         // and its payer may send another.
         match self.plane.facilitator.verify(&order).await {
-            Ok(Verdict::Valid) => {}
-            Ok(Verdict::Invalid(reason)) => {
+            Ok(PaymentVerdict::Valid) => {}
+            Ok(PaymentVerdict::Invalid(reason)) => {
                 self.store.payments().refuse(&payment.id, &reason).await?;
                 return Ok(Driven::Stored);
             }
@@ -132,7 +132,7 @@ impl Machine {
         &self,
         payment: &Payment,
         transaction: Bytes32,
-        expected: &Expected,
+        expected: &ExpectedTransfer,
     ) -> Result<(), ApiError> {
         // The built-in ledger is the chain.
         if let Some(reader) = self.plane.chain.as_ref().filter(|_| !self.plane.is_built_in) {
@@ -241,9 +241,9 @@ pub(crate) fn kept(message: &Value, requirements: &Value) -> String {
 }
 
 /// Returns the transfer that a payment must have made.
-pub(crate) fn expected(payment: &Payment) -> Result<Expected, ApiError> {
+pub(crate) fn expected(payment: &Payment) -> Result<ExpectedTransfer, ApiError> {
     let malformed = |column: &str| ApiError::internal(format!("the column `{column}` of payment {}", payment.id));
-    Ok(Expected {
+    Ok(ExpectedTransfer {
         payer: payment.payer.parse().map_err(|_error| malformed("payer"))?,
         pay_to: payment.pay_to.parse().map_err(|_error| malformed("pay_to"))?,
         amount: natural(payment.amount),

@@ -18,7 +18,7 @@ use x402::builtin::{BuiltIn, Wallets as _};
 use x402::conformance::{Buyer, asset, key};
 use x402::facilitator::{Doubt, Order};
 use x402::wire::{self, Protocol};
-use x402::{Bytes32, Facilitator, Ruling, Settlement, Unanswered, Verdict};
+use x402::{Bytes32, Facilitator, PaymentVerdict, Ruling, Settlement, Unanswered};
 
 use super::*;
 use crate::testing::{Got, Service, tariff};
@@ -81,7 +81,7 @@ impl Facilitator for Scripted {
         self.ledger.supported().await
     }
 
-    async fn verify(&self, order: &Order) -> Result<Verdict, Unanswered> {
+    async fn verify(&self, order: &Order) -> Result<PaymentVerdict, Unanswered> {
         if *self.is_silent.lock() {
             return Err(Unanswered {
                 reason: "silent".to_owned(),

@@ -12,7 +12,7 @@ use std::time::Duration;
 use operators::knowledge::{EmbeddedText, Embedder, QuantisedVector};
 use operators::screen::Cause;
 use parking_lot::Mutex;
-use search::{Index, Key, Missing};
+use search::{DocumentKey, Index, Missing};
 use store::{Store, StoredVector};
 use types::UnitId;
 use types::unit::Judge;
@@ -181,7 +181,7 @@ async fn read(store: &Store, index: &Index, missing: Vec<Missing>) -> Result<Vec
     let searching = store.searching();
     let (units, datasets) = tokio::try_join!(searching.units(&units), searching.datasets(&datasets))?;
     let of_unit = |unit: store::Unit| {
-        let key = Key {
+        let key = DocumentKey {
             kind: ItemKind::Unit,
             id: unit.chain.id.to_string(),
         };
@@ -189,13 +189,13 @@ async fn read(store: &Store, index: &Index, missing: Vec<Missing>) -> Result<Vec
     };
     let of_dataset = |project: store::Project| {
         let id = project.id.to_string();
-        let key = Key {
+        let key = DocumentKey {
             kind: ItemKind::Dataset,
             id: id.clone(),
         };
         (key, (id, None, project.title, project.readme))
     };
-    let mut shown: HashMap<Key, _> = units
+    let mut shown: HashMap<DocumentKey, _> = units
         .into_iter()
         .map(of_unit)
         .chain(datasets.into_iter().map(of_dataset))

@@ -1,6 +1,6 @@
 use crate::call::visit::SESSION;
 use http::Request;
-use oauth::client::{Auth, Client};
+use oauth::client::{Auth, OAuthClient};
 use oauth::redirect::Application;
 use oauth::{Scope, Scopes, Storage as _};
 
@@ -336,7 +336,7 @@ async fn an_app_that_is_called_like_the_service_is_refused() {
         ("app_a", "Sluice", "app.example"),
         ("app_b", "Tide desk", "a;b.example"),
     ] {
-        let client = Client {
+        let client = OAuthClient {
             id: id.to_owned(),
             name: Some(name.to_owned()),
             uri: None,

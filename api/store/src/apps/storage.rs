@@ -4,7 +4,7 @@
 //! default.
 
 use async_trait::async_trait;
-use oauth::client::{Auth, Client};
+use oauth::client::{Auth, OAuthClient};
 use oauth::family::{Family, Rotated};
 use oauth::redirect::Application;
 use oauth::{
@@ -44,7 +44,7 @@ struct ClientMetadata {
 
 #[async_trait]
 impl Storage for Store {
-    async fn add_client(&self, client: &Client) -> Result<(), StorageError> {
+    async fn add_client(&self, client: &OAuthClient) -> Result<(), StorageError> {
         let metadata = json_text(
             "metadata",
             &ClientMetadata {
@@ -73,7 +73,7 @@ impl Storage for Store {
         Ok(())
     }
 
-    async fn client(&self, id: &str) -> Result<Option<Client>, StorageError> {
+    async fn client(&self, id: &str) -> Result<Option<OAuthClient>, StorageError> {
         // An id that no database can store is the id of no client.
         if texts(&[("id", id)]).is_err() {
             return Ok(None);
@@ -90,7 +90,7 @@ impl Storage for Store {
         let Some((metadata, registered_at)): Option<(ClientMetadata, Timestamp)> = found else {
             return Ok(None);
         };
-        Ok(Some(Client {
+        Ok(Some(OAuthClient {
             id: id.to_owned(),
             name: metadata.name,
             uri: metadata.uri,

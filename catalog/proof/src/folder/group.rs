@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 use types::Contract;
 
 use crate::pace::rows_at_once;
-use crate::row::{self, Rows};
+use crate::row::{self, PartRows};
 use crate::{Error, Extension, FileHash, Part, Root};
 
 /// The bytes that are hashed at a time.
@@ -43,12 +43,12 @@ pub(super) fn verify(
 }
 
 /// An error of a part, before its name is added.
-enum Problem {
+enum PartProblem {
     Rows(String),
     Proof(Error),
 }
 
-impl Problem {
+impl PartProblem {
     fn of(self, part: &Part) -> Error {
         match self {
             Self::Proof(error) => error,
@@ -111,8 +111,8 @@ struct RootChain<'a> {
 
 impl RootChain<'_> {
     /// Reads a part and extends the root by its rows.
-    fn part(&mut self, contract: &Contract, part: &Part, file: File) -> Result<(), Problem> {
-        let unreadable = |error: &dyn ToString| Problem::Rows(error.to_string());
+    fn part(&mut self, contract: &Contract, part: &Part, file: File) -> Result<(), PartProblem> {
+        let unreadable = |error: &dyn ToString| PartProblem::Rows(error.to_string());
         // The page index gives a better estimate of decoded sizes; files without it are read
         // too.
         let options = ArrowReaderOptions::new().with_offset_index_policy(PageIndexPolicy::Optional);
@@ -120,7 +120,7 @@ impl RootChain<'_> {
         let builder = builder.map_err(|error| unreadable(&error))?;
         let rows = builder.metadata().file_metadata().num_rows();
         if u64::try_from(rows) != Ok(part.rows) {
-            return Err(Problem::Rows(format!(
+            return Err(PartProblem::Rows(format!(
                 "it has {rows} rows, and {} are named",
                 part.rows
             )));
@@ -139,10 +139,11 @@ impl RootChain<'_> {
         let mut last = None;
         for batch in reader.map_err(|error| unreadable(&error))? {
             let batch = batch.map_err(|error| unreadable(&error))?;
-            let rows = Rows::new(contract, &batch).map_err(Problem::Rows)?;
+            let rows = PartRows::new(contract, &batch).map_err(PartProblem::Rows)?;
             for row in 0..batch.num_rows() {
                 let version = rows.version(row);
-                let wrong = || Problem::Rows(format!("row {row} of a page is of version {version:?}, out of order"));
+                let wrong =
+                    || PartProblem::Rows(format!("row {row} of a page is of version {version:?}, out of order"));
                 let version = version.ok_or_else(wrong)?;
                 if last.is_none() && version != part.first_version.0 {
                     return Err(wrong());
@@ -157,14 +158,14 @@ impl RootChain<'_> {
                 }
                 let mut written = Ok(());
                 self.root.push(|out| written = rows.write(out, row));
-                written.map_err(Problem::Rows)?;
+                written.map_err(PartProblem::Rows)?;
                 self.rows += 1;
             }
         }
         if last == Some(part.last_version.0) {
             Ok(())
         } else {
-            Err(Problem::Rows(format!(
+            Err(PartProblem::Rows(format!(
                 "its last row is not of version {}",
                 part.last_version
             )))
@@ -172,7 +173,7 @@ impl RootChain<'_> {
     }
 
     /// Completes the current version and starts the next.
-    fn step(&mut self) -> Result<(), Problem> {
+    fn step(&mut self) -> Result<(), PartProblem> {
         let root = self.checked()?;
         self.root = root.extension();
         self.version += 1;
@@ -181,17 +182,17 @@ impl RootChain<'_> {
     }
 
     /// Completes the last version.
-    fn end(self) -> Result<(), Problem> {
+    fn end(self) -> Result<(), PartProblem> {
         self.checked().map(|_| ())
     }
 
     /// Returns the root of the current version, after comparing it with every part that ends with this version.
-    fn checked(&self) -> Result<Root, Problem> {
+    fn checked(&self) -> Result<Root, PartProblem> {
         let root = self.root.clone().finish();
         let mut ending = self.parts.iter().filter(|part| part.last_version.0 == self.version);
         match ending.find(|part| part.root != root) {
             None => Ok(root),
-            Some(part) => Err(Problem::Proof(Error::ContentRoot {
+            Some(part) => Err(PartProblem::Proof(Error::ContentRoot {
                 part: part.path.clone(),
                 expected: part.root,
                 found: root,

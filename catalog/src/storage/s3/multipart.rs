@@ -11,7 +11,7 @@ use object_store::path::Path;
 use object_store::{Error, ObjectStoreExt as _};
 use types::{Classify, Kind, Retry};
 
-use super::call::Completion;
+use super::call::UploadCompletion;
 use super::{S3, failed};
 
 /// Maximum number of parts of an upload (*Amazon S3 multipart upload limits*).
@@ -142,15 +142,15 @@ impl S3 {
     ) -> Result<Completed, UploadError> {
         let completed = self.complete_parts(object, upload, tags, false, announced).await;
         match completed {
-            Ok(Completion::Done) => self.completed(object, announced).await,
-            Ok(Completion::Mismatch(source)) => Err(UploadError::Mismatch { source }),
+            Ok(UploadCompletion::Done) => self.completed(object, announced).await,
+            Ok(UploadCompletion::Mismatch(source)) => Err(UploadError::Mismatch { source }),
             // A caller without an answer asks again, and the upload ends when it becomes an object.
-            Ok(Completion::Gone(source)) => match self.head(object).await {
+            Ok(UploadCompletion::Gone(source)) => match self.head(object).await {
                 Ok(_) => self.completed(object, announced).await,
                 Err(Error::NotFound { .. }) => Err(UploadError::Gone { source }),
                 Err(error) => Err(UploadError::Storage(error)),
             },
-            Ok(Completion::Taken) => Err(UploadError::Storage(failed(
+            Ok(UploadCompletion::Taken) => Err(UploadError::Storage(failed(
                 "the store rejected a condition that the request does not have",
             ))),
             Err(error) => Err(UploadError::Storage(error)),

@@ -8,7 +8,7 @@ use object_store::path::Path;
 use object_store::{Error, ObjectStore as _, ObjectStoreExt as _, PutMode, PutPayload};
 use types::{Clock as _, ContributionId};
 
-use super::call::Completion;
+use super::call::UploadCompletion;
 use super::{OpenError, S3};
 
 /// Prefix of the test objects.
@@ -58,7 +58,7 @@ impl S3 {
                 self.complete_parts(taken, &upload, &[tag], true, 5).await
             };
             let completed = completed.await;
-            if !matches!(completed, Ok(Completion::Done))
+            if !matches!(completed, Ok(UploadCompletion::Done))
                 // An upload that was not completed keeps its part, so it is aborted.
                 && let Err(error) = self.reading.abort_multipart(taken, &upload).await
             {
@@ -67,7 +67,7 @@ impl S3 {
             completed
         };
         match tried.await {
-            Ok(Completion::Taken) => true,
+            Ok(UploadCompletion::Taken) => true,
             other => {
                 tracing::info!(
                     ?other,

@@ -10,7 +10,7 @@ use arrow::array::{ArrayRef, StringBuilder};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use serde_json::{Map, Value};
 
-use super::column::{ColumnBuilder, Plain};
+use super::column::{ColumnBuilder, PlainValue};
 use super::{Batch, Canonical, Defect, MAX_DEFECTS};
 use crate::{Contract, FieldType, canonical, json};
 
@@ -112,7 +112,7 @@ impl<'a> Decoder<'a> {
 
     /// Decodes a record without defects from fast-path values, one per field in the order of the canonical form. Their
     /// text is in `line`.
-    pub(super) fn push_plain(&mut self, line: &[u8], values: &[Option<Plain>]) {
+    pub(super) fn push_plain(&mut self, line: &[u8], values: &[Option<PlainValue>]) {
         let out = &mut self.canonical;
         let start = out.len();
         // The separator before the next member: a brace first, commas after it.
@@ -120,7 +120,7 @@ impl<'a> Decoder<'a> {
         let contract = self.contract;
         for ((place, (index, _)), value) in contract.canonical_fields().enumerate().zip(values) {
             match value {
-                None | Some(Plain::Null) => self.columns[index].append_null(),
+                None | Some(PlainValue::Null) => self.columns[index].append_null(),
                 Some(value) => {
                     out.push(mark);
                     mark = b',';

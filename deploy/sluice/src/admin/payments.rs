@@ -23,8 +23,8 @@ use types::{Clock, LedgerEventId, PaymentId, Timestamp};
 use x402::builtin::BuiltIn;
 use x402::{Address, Bytes32, facilitator_http};
 
-use crate::assemble::Layout;
-use crate::cli::{PaymentDecision, Payments, PayoutCommands, PayoutDecision};
+use crate::assemble::DataLayout;
+use crate::cli::{PaymentDecision, PaymentsCommand, PayoutCommands, PayoutDecision};
 use crate::config::Config;
 use crate::payments;
 use crate::signals::Signals;
@@ -108,16 +108,16 @@ pub(super) async fn payments(
     store: &Store,
     clock: &Arc<dyn Clock>,
     config: &Config,
-    command: Payments,
+    command: PaymentsCommand,
 ) -> anyhow::Result<()> {
     match command {
-        Payments::List { unknown } => {
+        PaymentsCommand::List { unknown } => {
             let state = unknown.then_some(PaymentState::Unknown);
             let found = store.payments().listed(state, LISTED).await?;
             let items: Vec<_> = found.iter().map(shown).collect();
             terminal::json(&json!({ "total": items.len(), "items": items }))?;
         }
-        Payments::Resolve { id, decision } => resolve(store, clock, config, &id, decision).await?,
+        PaymentsCommand::Resolve { id, decision } => resolve(store, clock, config, &id, decision).await?,
     }
     Ok(())
 }
@@ -145,7 +145,7 @@ async fn resolve(
         let transaction: Bytes32 = transaction
             .parse()
             .with_context(|| format!("--settled: `{transaction}`"))?;
-        let layout = Layout::new(&config.data.dir);
+        let layout = DataLayout::new(&config.data.dir);
         let plane = payments::plane(config, &layout, store, clock).await?;
         let reconciler = Reconciler::new(audited, Arc::new(plane), Arc::clone(clock));
         reconciler
@@ -223,7 +223,7 @@ pub(super) async fn payouts(
             terminal::json(&json!({ "id": id, "due": true }))?;
         }
         PayoutCommands::Run => {
-            let layout = Layout::new(&config.data.dir);
+            let layout = DataLayout::new(&config.data.dir);
             let plane = payments::plane(config, &layout, store, clock).await?;
             let payouts = Payouts::new(store.clone(), Arc::new(plane), Arc::clone(clock));
             let failed = |error: api::ApiError| anyhow::anyhow!("{}", error.message());
@@ -278,7 +278,7 @@ async fn deposit(
     let asset = config.tariff().asset;
     let before = store.money().treasury(&asset).await?;
     if let Some((chain, wallet)) =
-        payments::treasury_on_chain(config, &Layout::new(&config.data.dir), store, clock).await?
+        payments::treasury_on_chain(config, &DataLayout::new(&config.data.dir), store, clock).await?
     {
         let found = chain.balance(wallet).await?;
         let books = before

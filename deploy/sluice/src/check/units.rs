@@ -7,8 +7,8 @@ use catalog::check::Report;
 use catalog::platform::KNOWLEDGE;
 use store::Store;
 
-use super::compare::Violation;
-use crate::assemble::Layout;
+use super::compare::CheckViolation;
+use crate::assemble::DataLayout;
 use crate::config::Config;
 use crate::objects;
 
@@ -16,7 +16,7 @@ use crate::objects;
 const PAGE: u32 = 1_000;
 
 /// Returns the rules that the table breaks.
-pub(super) async fn table(config: &Config, layout: &Layout, store: &Store) -> anyhow::Result<Vec<Violation>> {
+pub(super) async fn table(config: &Config, layout: &DataLayout, store: &Store) -> anyhow::Result<Vec<CheckViolation>> {
     let (mut published, mut after) = (0, None);
     loop {
         let page = store.knowledge().ever_published(after, PAGE).await?;
@@ -30,11 +30,11 @@ pub(super) async fn table(config: &Config, layout: &Layout, store: &Store) -> an
     };
     let broken = report.violations.iter();
     let mut violations: Vec<_> = broken
-        .map(|violation| Violation::new(violation.rule, format!("{}: {}", violation.at, violation.found)))
+        .map(|violation| CheckViolation::new(violation.rule, format!("{}: {}", violation.at, violation.found)))
         .collect();
     if report.records < published {
         let detail = format!("{published} published versions, {} rows in the table", report.records);
-        violations.push(Violation::new("unit_without_row", detail));
+        violations.push(CheckViolation::new("unit_without_row", detail));
     }
     Ok(violations)
 }

@@ -112,7 +112,7 @@ impl EventLog for MeteredLog {
 
     async fn subscribe(&self, topic: &str, group: &str) -> Result<Box<dyn Subscription>, Error> {
         let inner = counted("read", self.inner.subscribe(topic, group).await)?;
-        Ok(Box::new(Reader {
+        Ok(Box::new(MeteredReader {
             inner,
             group: Some((topic.to_owned(), group.to_owned())),
             marks: Arc::clone(&self.marks),
@@ -121,7 +121,7 @@ impl EventLog for MeteredLog {
 
     async fn recent(&self, topic: &str, count: u64) -> Result<Box<dyn Subscription>, Error> {
         let inner = counted("read", self.inner.recent(topic, count).await)?;
-        Ok(Box::new(Reader {
+        Ok(Box::new(MeteredReader {
             inner,
             group: None,
             marks: Arc::clone(&self.marks),
@@ -139,14 +139,14 @@ impl EventLog for MeteredLog {
 
 /// A subscription that records failures and keeps the marks of its group.
 #[derive(Debug)]
-struct Reader {
+struct MeteredReader {
     inner: Box<dyn Subscription>,
     /// The topic and group. `None` for a tail, which has no lag.
     group: Option<(String, String)>,
     marks: Arc<Mutex<Marks>>,
 }
 
-impl Drop for Reader {
+impl Drop for MeteredReader {
     fn drop(&mut self) {
         // Another process reads the partitions from now on, so this one must not report their lag any more.
         if let Some(group) = &self.group {
@@ -155,7 +155,7 @@ impl Drop for Reader {
     }
 }
 
-impl Reader {
+impl MeteredReader {
     fn mark(&self, mark: impl FnOnce(&mut HashMap<u32, u64>)) {
         if let Some(group) = &self.group {
             mark(lock(&self.marks).entry(group.clone()).or_default());
@@ -164,7 +164,7 @@ impl Reader {
 }
 
 #[async_trait]
-impl Subscription for Reader {
+impl Subscription for MeteredReader {
     async fn event(&mut self, max: usize) -> Result<Event, Error> {
         let event = counted("read", self.inner.event(max).await)?;
         self.mark(|marks| match &event {

@@ -9,7 +9,7 @@ use catalog::storage::create_directory;
 use collectors::SAMPLE;
 
 use super::report::{head, item};
-use crate::assemble::Running;
+use crate::assemble::RunningService;
 
 /// Time for the first run, and the interval at which it is looked for.
 const FIRST_RUN: Duration = Duration::from_secs(30);
@@ -31,7 +31,7 @@ pub(super) fn write(data: &Path) -> anyhow::Result<String> {
 }
 
 /// Waits for the first run, and prints what it did.
-pub(super) async fn show(running: &Running, base: &str) -> anyhow::Result<()> {
+pub(super) async fn show(running: &RunningService, base: &str) -> anyhow::Result<()> {
     let store = running.store().context("the service has no database")?;
     let collectors = store.collectors();
     let first = async {

@@ -12,9 +12,9 @@ use types::money::MicroUsdc;
 use types::{Classify as _, Kind, LedgerEventId};
 
 use super::report::{head, item};
-use super::{MAX_OUTCOME_REQUESTS, Stage, WAIT_SECONDS};
+use super::{MAX_OUTCOME_REQUESTS, QuickstartStage, WAIT_SECONDS};
 use crate::admin;
-use crate::assemble::Running;
+use crate::assemble::RunningService;
 use crate::config::Config;
 use crate::money;
 
@@ -35,7 +35,7 @@ const GRANTED: i64 = 250_000;
 const WORDS: &str = "fold identifier";
 
 /// Runs the steps and prints their results.
-pub(super) async fn show(running: &Running, config: &Config, stage: &Stage) -> anyhow::Result<()> {
+pub(super) async fn show(running: &RunningService, config: &Config, stage: &QuickstartStage) -> anyhow::Result<()> {
     head("A knowledge unit is submitted, reviewed, found by other words, bought with credits and read:")?;
     // A quickstart in the same folder before this one published the text, which is a copy now.
     let title = "Simple case mappings of Unicode 15.0 that do not come back: 37 characters";
@@ -136,7 +136,7 @@ fn told(unit: &Unit) -> String {
 }
 
 /// Returns a client of an agent of another operator, which has credits for the unit.
-async fn buyer(running: &Running, config: &Config, stage: &Stage) -> anyhow::Result<Client> {
+async fn buyer(running: &RunningService, config: &Config, stage: &QuickstartStage) -> anyhow::Result<Client> {
     let store = running.store().context("the service has no database")?;
     let (clock, name) = (running.clock(), format!("reader-of-{}", stage.agent.name));
     let added = admin::operator_add(store, clock, config, &format!("{name}@example.org"), "Reader").await?;

@@ -121,25 +121,25 @@ impl Drop for ActiveRequest {
 
 /// Registry of all connections.
 #[derive(Debug)]
-pub(super) struct Connections {
+pub(super) struct OpenConnections {
     most: usize,
     /// Most connections of an address, or requests of one behind proxies; `None` for any number.
     share: Option<usize>,
     is_behind_proxy: bool,
     epoch: Instant,
-    held: Mutex<Held>,
+    held: Mutex<HeldPlace>,
     freed: Notify,
 }
 
 #[derive(Debug, Default)]
-struct Held {
+struct HeldPlace {
     next: u64,
     /// Connections by number, with the address whose share they take.
     all: HashMap<u64, (Option<Source>, Arc<PeerState>)>,
     by_address: HashMap<Source, usize>,
 }
 
-impl Held {
+impl HeldPlace {
     /// Takes a connection out. False if it was out before.
     fn remove(&mut self, number: u64) -> bool {
         let Some((source, _)) = self.all.remove(&number) else {
@@ -203,7 +203,7 @@ impl Held {
     }
 }
 
-impl Connections {
+impl OpenConnections {
     pub(super) fn new(most: usize, config: &config::Server) -> Self {
         let share = config.connections_per_address;
         Self {
@@ -244,7 +244,7 @@ impl Connections {
         }
         let shared = source.filter(|_| self.share.is_some());
         let gives_way =
-            |held: &mut Held| held.evict(None, now) || shared.is_some_and(|source| held.evict_richer(source, now));
+            |held: &mut HeldPlace| held.evict(None, now) || shared.is_some_and(|source| held.evict_richer(source, now));
         if held.all.len() >= self.most && !gives_way(&mut held) {
             // An address with its part of the places is refused and not waited for: whoever comes behind it in the queue
             // of the operating system would wait as well.
@@ -290,7 +290,7 @@ impl Connections {
 
 /// Part of a client's share that a request takes until this is dropped. Only requests behind proxies take any.
 #[derive(Debug)]
-pub(super) struct Share(Option<(Arc<Connections>, Source)>);
+pub(super) struct Share(Option<(Arc<OpenConnections>, Source)>);
 
 impl Drop for Share {
     fn drop(&mut self) {
@@ -308,7 +308,7 @@ pub(super) fn count_silent() {
 /// Place of a connection, which is free again when this is dropped.
 #[derive(Debug)]
 pub(super) struct ConnectionSlot {
-    connections: Arc<Connections>,
+    connections: Arc<OpenConnections>,
     number: u64,
     address: SocketAddr,
     peer: Arc<PeerState>,
@@ -358,7 +358,7 @@ mod tests {
     async fn an_address_with_many_places_gives_way_at_once_to_one_with_few_unless_its_requests_are_under_way() {
         let [rich, poor] = [1, 2].map(|host| SocketAddr::from(([127, 0, 0, host], 1)));
         for is_under_way in [false, true] {
-            let connections = Arc::new(Connections {
+            let connections = Arc::new(OpenConnections {
                 most: 3,
                 share: Some(3),
                 is_behind_proxy: false,

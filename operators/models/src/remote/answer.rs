@@ -26,7 +26,7 @@ pub(super) trait Echoed: DeserializeOwned {
 
 /// Returns the object of a completion, or `None` if it is not exactly what was asked for.
 pub(super) fn read<T: Echoed>(body: &[u8], echo: &str) -> Option<T> {
-    let completion: Completion = serde_json::from_slice(body).ok()?;
+    let completion: ChatCompletion = serde_json::from_slice(body).ok()?;
     // Two answers are none: nothing says which of them is meant.
     let [choice] = completion.choices.as_slice() else {
         return None;
@@ -49,18 +49,18 @@ pub(super) fn read<T: Echoed>(body: &[u8], echo: &str) -> Option<T> {
 }
 
 #[derive(Debug, Deserialize)]
-struct Completion {
-    choices: Vec<Choice>,
+struct ChatCompletion {
+    choices: Vec<AnswerChoice>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Choice {
+struct AnswerChoice {
     finish_reason: Option<String>,
-    message: Message,
+    message: ChatMessage,
 }
 
 #[derive(Debug, Deserialize)]
-struct Message {
+struct ChatMessage {
     content: Option<String>,
 }
 
@@ -218,12 +218,12 @@ impl Echoed for Distinct {
 /// Answer of a model in the format `summary-1`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Summary {
+pub(super) struct SummaryAnswer {
     echo: String,
     pub(super) summary: String,
 }
 
-impl Summary {
+impl SummaryAnswer {
     pub(super) fn schema() -> Value {
         object(&[
             ("echo", string()),
@@ -232,7 +232,7 @@ impl Summary {
     }
 }
 
-impl Echoed for Summary {
+impl Echoed for SummaryAnswer {
     fn echo(&self) -> &str {
         &self.echo
     }

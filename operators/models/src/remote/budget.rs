@@ -21,15 +21,15 @@ pub struct LeaseError(pub String);
 
 /// The leases of all processes. Object safe.
 #[async_trait]
-pub trait Leases: Debug + Send + Sync {
+pub trait TokenLeases: Debug + Send + Sync {
     /// Takes a lease of a UTC day, counted since 1970-01-01. Returns false if somebody has it already.
     async fn take(&self, day: i64, number: u64) -> Result<bool, LeaseError>;
 }
 
 /// The budget of this process.
 #[derive(Debug)]
-pub struct Budget {
-    leases: Arc<dyn Leases>,
+pub struct TokenBudget {
+    leases: Arc<dyn TokenLeases>,
     per_day: u64,
     state: Mutex<BudgetState>,
 }
@@ -50,9 +50,9 @@ pub(super) struct Reserved {
     tokens: u64,
 }
 
-impl Budget {
+impl TokenBudget {
     /// Creates a budget of tokens a day.
-    pub fn new(leases: Arc<dyn Leases>, per_day: u64) -> Self {
+    pub fn new(leases: Arc<dyn TokenLeases>, per_day: u64) -> Self {
         Self {
             leases,
             per_day,
@@ -128,7 +128,7 @@ mod tests {
     struct Shared(Mutex<HashSet<(i64, u64)>>);
 
     #[async_trait]
-    impl Leases for Shared {
+    impl TokenLeases for Shared {
         async fn take(&self, day: i64, number: u64) -> Result<bool, LeaseError> {
             Ok(self.0.lock().await.insert((day, number)))
         }
@@ -136,8 +136,8 @@ mod tests {
 
     #[tokio::test]
     async fn two_processes_spend_no_more_than_the_budget_of_the_day() {
-        let shared: Arc<dyn Leases> = Arc::new(Shared::default());
-        let processes = [1, 2].map(|_| Budget::new(Arc::clone(&shared), 1_050));
+        let shared: Arc<dyn TokenLeases> = Arc::new(Shared::default());
+        let processes = [1, 2].map(|_| TokenBudget::new(Arc::clone(&shared), 1_050));
         let now = Timestamp::from_micros(1);
         let mut spent = 0;
         let mut held = None;
@@ -157,7 +157,7 @@ mod tests {
         assert_eq!(held, Some(expected));
         // Tokens that a call did not need serve the next one, and the next day has its own.
         let tomorrow = now.next_day();
-        let budget = Budget::new(shared, 100);
+        let budget = TokenBudget::new(shared, 100);
         let reserved = budget.reserve(tomorrow, 100).await.unwrap();
         assert!(budget.reserve(tomorrow, 1).await.is_err());
         budget.settle(reserved, 40).await;

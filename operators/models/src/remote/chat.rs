@@ -19,8 +19,8 @@ use types::unit::Judge;
 
 use self::rubric::{COMPARE, FIXES, SCORE, SCREEN, objection, undecided};
 use super::answer::{AxisScore, Distinct, Echoed, Score, ScreenVerdict, Screened, read};
-use super::prompt::{Question, cut};
-use super::provider::{Failure, Provider, Request};
+use super::prompt::{TextQuestion, cut};
+use super::provider::{Provider, ProviderFailure, ProviderRequest};
 use super::sample::Sample;
 use crate::screen::UnitScreener;
 
@@ -72,14 +72,14 @@ impl ChatModel {
 
     /// Asks until an answer counts. Without one, the same question about a text of our own tells a text that spoils its
     /// answers from a model that is of no use now.
-    async fn ask<T: Echoed>(&self, question: &Question<'_>) -> Result<T, Unavailable> {
+    async fn ask<T: Echoed>(&self, question: &TextQuestion<'_>) -> Result<T, Unavailable> {
         if let Some(answer) = self.answer(question).await? {
             return Ok(answer);
         }
         // The control has the same instructions and schema, so only the text differs between the two
         // questions.
         let (text, nearest) = own();
-        let control = Question {
+        let control = TextQuestion {
             text: &text,
             nearest: question.nearest.map(|_| &nearest),
             ..question.clone()
@@ -96,7 +96,7 @@ impl ChatModel {
     }
 
     /// Asks until an answer counts, at most twice. Returns `None` if none does.
-    async fn answer<T: Echoed>(&self, question: &Question<'_>) -> Result<Option<T>, Unavailable> {
+    async fn answer<T: Echoed>(&self, question: &TextQuestion<'_>) -> Result<Option<T>, Unavailable> {
         for _ in 0..ASKED {
             let is_strict = !self.is_loose.load(Ordering::Relaxed);
             match self.ask_once(question, is_strict).await {
@@ -104,17 +104,17 @@ impl ChatModel {
                 // Only these are asked again: a request without an answer was tried again by the
                 // provider already.
                 Ok(None) => {}
-                Err(Failure::Unavailable(unavailable)) => return Err(unavailable),
+                Err(ProviderFailure::Unavailable(unavailable)) => return Err(unavailable),
                 // Some servers know no schemas.
-                Err(Failure::Refused) if is_strict => return self.ask_loosely(question).await,
-                Err(Failure::Refused) => break,
+                Err(ProviderFailure::Refused) if is_strict => return self.ask_loosely(question).await,
+                Err(ProviderFailure::Refused) => break,
             }
         }
         Ok(None)
     }
 
     /// Asks with the schema among the instructions, and remembers that the server takes that.
-    async fn ask_loosely<T: Echoed>(&self, question: &Question<'_>) -> Result<Option<T>, Unavailable> {
+    async fn ask_loosely<T: Echoed>(&self, question: &TextQuestion<'_>) -> Result<Option<T>, Unavailable> {
         match self.ask_once(question, false).await {
             Ok(answer) => {
                 // Only after it worked: a refusal may be about this text, for one that is too long for
@@ -122,16 +122,22 @@ impl ChatModel {
                 self.is_loose.store(true, Ordering::Relaxed);
                 Ok(answer)
             }
-            Err(Failure::Unavailable(unavailable)) => Err(unavailable),
-            Err(Failure::Refused) => Ok(None),
+            Err(ProviderFailure::Unavailable(unavailable)) => Err(unavailable),
+            Err(ProviderFailure::Refused) => Ok(None),
         }
     }
 
     /// Asks once. Returns `None` if the answer does not count.
-    async fn ask_once<T: Echoed>(&self, question: &Question<'_>, is_strict: bool) -> Result<Option<T>, Failure> {
+    async fn ask_once<T: Echoed>(
+        &self,
+        question: &TextQuestion<'_>,
+        is_strict: bool,
+    ) -> Result<Option<T>, ProviderFailure> {
         // Without randomness nothing can be asked, which ends like a refusal.
-        let (body, numbers) = question.request(&self.model, is_strict).ok_or(Failure::Refused)?;
-        let request = Request {
+        let (body, numbers) = question
+            .request(&self.model, is_strict)
+            .ok_or(ProviderFailure::Refused)?;
+        let request = ProviderRequest {
             path: "chat/completions",
             body: &body,
             answer_tokens: question.tokens,
@@ -168,7 +174,7 @@ impl ChatModel {
     async fn score_once(&self, text: &Value, nearest: Option<&Value>, order: [&str; 4]) -> Result<Score, Unavailable> {
         let schema = Score::schema(&order);
         let order = format!("Grade it on {}.", order.join(", "));
-        let question = Question {
+        let question = TextQuestion {
             instructions: SCORE,
             text,
             nearest,
@@ -192,7 +198,7 @@ impl ChatModel {
         let plain = text.to_string();
         let text = cut(&plain, self.most).map_or(text, Value::from);
         let schema = Screened::schema();
-        let question = Question {
+        let question = TextQuestion {
             instructions: SCREEN,
             text: &text,
             nearest: None,
@@ -277,7 +283,7 @@ impl Comparer for ChatModel {
         };
         let (text, _) = self.shown(unit);
         let schema = Distinct::schema();
-        let question = Question {
+        let question = TextQuestion {
             instructions: COMPARE,
             text: &text,
             nearest: Some(&nearest),

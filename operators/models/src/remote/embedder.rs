@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::json;
 use types::unit::Judge;
 
-use super::provider::{Failure, Provider, Request};
+use super::provider::{Provider, ProviderFailure, ProviderRequest};
 
 /// Texts in one request.
 const TEXTS: usize = 32;
@@ -70,7 +70,7 @@ impl RemoteEmbedder {
     async fn vectors(&self, texts: &[EmbeddedText<'_>]) -> Result<Option<Vec<Vector>>, Unavailable> {
         let inputs: Vec<String> = texts.iter().map(input).collect();
         let body = json!({"model": self.model, "input": inputs, "encoding_format": "float"});
-        let request = Request {
+        let request = ProviderRequest {
             path: "embeddings",
             body: &body,
             answer_tokens: 0,
@@ -83,8 +83,8 @@ impl RemoteEmbedder {
                         return Ok(Some(vectors));
                     }
                 }
-                Err(Failure::Unavailable(unavailable)) => return Err(unavailable),
-                Err(Failure::Refused) => break,
+                Err(ProviderFailure::Unavailable(unavailable)) => return Err(unavailable),
+                Err(ProviderFailure::Refused) => break,
             }
         }
         Ok(None)
@@ -92,7 +92,7 @@ impl RemoteEmbedder {
 
     /// Returns the vectors of an answer in the order of the texts, or `None` if it is not one for each.
     fn read(&self, body: &[u8], count: usize) -> Option<Vec<Vector>> {
-        let answer: Answer = serde_json::from_slice(body).ok()?;
+        let answer: EmbeddingsAnswer = serde_json::from_slice(body).ok()?;
         if answer.data.len() != count {
             return None;
         }
@@ -133,12 +133,12 @@ impl Embedder for RemoteEmbedder {
 }
 
 #[derive(Debug, Deserialize)]
-struct Answer {
-    data: Vec<Item>,
+struct EmbeddingsAnswer {
+    data: Vec<EmbeddingItem>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Item {
+struct EmbeddingItem {
     index: usize,
     embedding: Vec<f32>,
 }

@@ -38,7 +38,7 @@ impl Numbers {
 
 /// A question about a text.
 #[derive(Clone, Debug)]
-pub(super) struct Question<'a> {
+pub(super) struct TextQuestion<'a> {
     /// Instructions that the service itself gives the model.
     pub(super) instructions: &'a str,
     /// The text, as JSON.
@@ -53,7 +53,7 @@ pub(super) struct Question<'a> {
     pub(super) tokens: u64,
 }
 
-impl Question<'_> {
+impl TextQuestion<'_> {
     /// Returns the request, with its numbers. `is_strict` has the server enforce the schema; without it the
     /// instructions contain the schema.
     pub(super) fn request(&self, model: &str, is_strict: bool) -> Option<(Value, Numbers)> {

@@ -92,7 +92,7 @@ impl Marks {
 
 /// Everything that is counted in one pass over the sentences.
 #[derive(Debug, Default)]
-struct Counts {
+struct SentenceCounts {
     quantities: HashSet<(u64, &'static str)>,
     with_condition: HashSet<(u64, &'static str)>,
     identifiers: HashSet<String>,
@@ -110,7 +110,7 @@ struct Counts {
     shell_lines: usize,
 }
 
-impl Counts {
+impl SentenceCounts {
     fn count(&self, class: WordClass) -> usize {
         self.forms.iter().filter(|(of, _)| *of == class).count()
     }
@@ -119,12 +119,12 @@ impl Counts {
 /// Returns the features of a text and its source.
 pub(super) fn features(title: &str, body: &str, source: &str) -> RubricFeatures {
     let parsed = parse(body);
-    let mut counts = Counts::default();
+    let mut counts = SentenceCounts::default();
     let marks: Vec<Marks> = parsed.sentences.iter().map(|sentence| counts.add(sentence)).collect();
     counts.add_code(&parsed);
     counts.add_tables(&parsed);
     // The title names versions and identifiers too, and says what the text is about.
-    let mut head = Counts::default();
+    let mut head = SentenceCounts::default();
     let title_sentence = of_line(title);
     head.add(&title_sentence);
     counts.versions.extend(head.versions);
@@ -154,11 +154,11 @@ pub(super) fn features(title: &str, body: &str, source: &str) -> RubricFeatures 
         ..RubricFeatures::default()
     };
     let sourced = of_line(source);
-    let mut of_source = Counts::default();
+    let mut of_source = SentenceCounts::default();
     let source_marks = of_source.add(&sourced);
     let all = format!("{} {}", body.to_lowercase(), source.to_lowercase());
     features.date = date(&all);
-    let kinds = |counts: &Counts| -> HashSet<WordClass> {
+    let kinds = |counts: &SentenceCounts| -> HashSet<WordClass> {
         ENVIRONMENT
             .into_iter()
             .filter(|class| counts.count(*class) > 0)
@@ -181,7 +181,7 @@ fn of_line(text: &str) -> Sentence {
     }
 }
 
-impl Counts {
+impl SentenceCounts {
     /// Counts a sentence, and returns its marks.
     fn add(&mut self, sentence: &Sentence) -> Marks {
         let mut marks = Marks::default();
@@ -383,12 +383,12 @@ fn is_identifier(word: &str) -> bool {
     letters && (inner('_') || camel || dotted || code || path || word.starts_with("--"))
 }
 
-fn cmd(parsed: &Parsed, counts: &Counts) -> f64 {
+fn cmd(parsed: &Parsed, counts: &SentenceCounts) -> f64 {
     let block = parsed.has_block || counts.shell_lines >= 2;
     0.6 * f64::from(u8::from(block)) + 0.4 * sat(counts.flags.len(), 5.0)
 }
 
-fn compare(parsed: &Parsed, counts: &Counts) -> f64 {
+fn compare(parsed: &Parsed, counts: &SentenceCounts) -> f64 {
     let numeric = |row: &Vec<String>| {
         row.iter()
             .filter(|cell| cell.chars().any(|c| c.is_ascii_digit()))
@@ -455,7 +455,7 @@ fn prose(parsed: &Parsed) -> Vec<&str> {
     sentences.flat_map(|sentence| words(&sentence.lower)).collect()
 }
 
-fn pad(counts: &Counts, all: &[&str]) -> f64 {
+fn pad(counts: &SentenceCounts, all: &[&str]) -> f64 {
     let types: HashSet<&&str> = all.iter().collect();
     let poor = all.len() > 200 && share(types.len(), all.len()) < 0.35;
     sat(counts.count(WordClass::Pad), 3.0).max(f64::from(u8::from(poor)))
@@ -553,9 +553,9 @@ fn date(lower: &str) -> f64 {
 /// Returns the strength of the source: of work of one's own, or of another's.
 fn source_strength(
     marks: &Marks,
-    of_source: &Counts,
+    of_source: &SentenceCounts,
     source: &str,
-    body: &Counts,
+    body: &SentenceCounts,
     environment: &HashSet<WordClass>,
 ) -> f64 {
     let lower = source.to_lowercase();

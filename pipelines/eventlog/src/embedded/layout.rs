@@ -29,7 +29,7 @@ pub(super) const TOPIC_PREFIX: &[u8] = b"topic/";
 pub(super) const FIRST_PREFIX: &[u8] = b"first/";
 
 /// The open database and its keyspaces.
-pub(super) struct Store {
+pub(super) struct LogDatabase {
     pub(super) path: PathBuf,
     pub(super) database: Database,
     pub(super) log: Keyspace,

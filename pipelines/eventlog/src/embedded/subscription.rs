@@ -10,7 +10,7 @@ use async_trait::async_trait;
 
 use super::committer::Joined;
 use super::layout::{decode, offset_of, record_key};
-use super::state::{EmbeddedState, Group, Topic};
+use super::state::{EmbeddedState, GroupPositions, Topic};
 use crate::{Delivered, Error, Event, Position, Subscription};
 
 /// A delivery ends with the record that brings it to this many bytes.
@@ -36,7 +36,7 @@ pub(super) struct EmbeddedReader {
 
 /// The exclusive right to read a topic for a group within this process.
 #[derive(Debug)]
-struct EmbeddedLease(Arc<Group>);
+struct EmbeddedLease(Arc<GroupPositions>);
 
 /// A range of consecutive records to read.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +47,7 @@ struct OffsetRange {
 }
 
 impl EmbeddedLease {
-    fn take(topic: &Topic, group: Arc<Group>) -> Result<Self, Error> {
+    fn take(topic: &Topic, group: Arc<GroupPositions>) -> Result<Self, Error> {
         // Two readers of one group in a process would both deliver every record.
         if group.subscribed.swap(true, Ordering::AcqRel) {
             return Err(Error::Busy {
@@ -210,7 +210,7 @@ impl Subscription for EmbeddedReader {
                 .topic
                 .partitions
                 .get(position.partition as usize)
-                .map(super::state::Partition::next);
+                .map(super::state::PartitionRange::next);
             if next.is_none_or(|next| position.offset > next) {
                 return Err(Error::Invalid {
                     field: "positions",

@@ -139,20 +139,20 @@ pub(super) struct Probe {
 }
 
 /// A client for requests; it neither consumes nor produces.
-pub(super) struct Client {
+pub(super) struct KafkaClient {
     consumer: Arc<BackgroundDrop<BaseConsumer<LogContext>>>,
     log_context: LogContext,
     limit: Duration,
     partitions: u32,
 }
 
-impl fmt::Debug for Client {
+impl fmt::Debug for KafkaClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client").finish_non_exhaustive()
     }
 }
 
-impl Client {
+impl KafkaClient {
     pub(super) fn new(options: &KafkaOptions) -> Result<Self, Error> {
         let log_context = LogContext::default();
         let consumer = options

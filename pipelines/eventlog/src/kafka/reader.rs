@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use rdkafka::consumer::{CommitMode, Consumer};
 use rdkafka::{Offset, TopicPartitionList};
 
-use super::client::{Client, failure, native};
+use super::client::{KafkaClient, failure, native};
 use super::lease::KafkaLease;
 use super::options::KafkaOptions;
 use super::restart::{Consumers, StartAt};
@@ -48,7 +48,7 @@ impl fmt::Debug for KafkaReader {
 impl KafkaReader {
     pub(super) fn start(
         options: &Arc<KafkaOptions>,
-        client: &Arc<Client>,
+        client: &Arc<KafkaClient>,
         counters: &Arc<KafkaCounters>,
         start: ReadFrom,
     ) -> Result<Self, Error> {

@@ -19,7 +19,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use rdkafka::consumer::{BaseConsumer, Consumer};
 
-use super::client::{Client, LogContext, failure};
+use super::client::{KafkaClient, LogContext, failure};
 use super::health::{Anomaly, HealthCheck};
 use super::lease::KafkaLease;
 use super::options::KafkaOptions;
@@ -39,7 +39,7 @@ const END_TIMEOUT: Duration = Duration::from_secs(10);
 /// The consumers of a subscription, one after another.
 pub(super) struct Consumers {
     pub(super) options: Arc<KafkaOptions>,
-    pub(super) client: Arc<Client>,
+    pub(super) client: Arc<KafkaClient>,
     pub(super) counters: Arc<KafkaCounters>,
     pub(super) shared: Arc<BufferShared>,
     pub(super) log_context: LogContext,
@@ -66,7 +66,7 @@ pub(super) enum StartAt {
 impl Consumers {
     pub(super) fn new(
         options: &Arc<KafkaOptions>,
-        client: &Arc<Client>,
+        client: &Arc<KafkaClient>,
         counters: &Arc<KafkaCounters>,
         topic: &str,
         group: Option<String>,

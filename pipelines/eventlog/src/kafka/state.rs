@@ -202,9 +202,9 @@ fn size(record: &Record) -> usize {
 
 /// A guard: while it lives, the reader waits.
 #[derive(Debug)]
-struct Waiting<'a>(&'a BufferShared);
+struct WaitingReader<'a>(&'a BufferShared);
 
-impl Drop for Waiting<'_> {
+impl Drop for WaitingReader<'_> {
     fn drop(&mut self) {
         self.0.lock().waiting = false;
     }
@@ -220,7 +220,7 @@ impl BufferShared {
         let _waiting = {
             self.lock().waiting = true;
             self.thread_wake.notify_one();
-            Waiting(self)
+            WaitingReader(self)
         };
         loop {
             // Subscribes to the wake-up before looking, so that an event in between is not

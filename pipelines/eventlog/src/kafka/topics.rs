@@ -13,7 +13,7 @@ use rdkafka::error::RDKafkaErrorCode;
 use tokio::sync::Mutex as Turn;
 use tokio::time::{sleep, timeout};
 
-use super::client::{Client, LogContext, failure};
+use super::client::{KafkaClient, LogContext, failure};
 use super::options::{BATCH_BYTES, KafkaOptions};
 use super::shutdown::BackgroundDrop;
 use crate::Error;
@@ -22,7 +22,7 @@ use crate::Error;
 #[derive(Debug)]
 pub(super) struct Topics {
     options: Arc<KafkaOptions>,
-    client: Arc<Client>,
+    client: Arc<KafkaClient>,
     known: Mutex<Known>,
     /// Serialises checks, so that a missing topic is created once.
     looking: Turn<()>,
@@ -36,7 +36,7 @@ struct Known {
 }
 
 impl Topics {
-    pub(super) fn new(options: Arc<KafkaOptions>, client: Arc<Client>) -> Self {
+    pub(super) fn new(options: Arc<KafkaOptions>, client: Arc<KafkaClient>) -> Self {
         Self {
             options,
             client,

@@ -11,20 +11,25 @@ use datafusion::sql::sqlparser::ast::{
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 
-use super::{Refusal, Scope, ScopeSources, Use, chooses, is_wildcard, named};
+use super::{Refusal, RowsConsumer, ScopeSources, SelectScope, chooses, is_wildcard, named};
 use crate::check::names::normal;
 
 /// A query around another one, whose parts are replaced.
 const AROUND: &str = "SELECT a FROM (SELECT a) AS ordered";
 
-impl Scope {
+impl SelectScope {
     /// Gives the columns whose names stand for another column in ORDER BY a name of their own.
-    pub(super) fn order_by(&mut self, query: &mut Query, sources: &ScopeSources, of: Use) -> Result<(), Refusal> {
+    pub(super) fn order_by(
+        &mut self,
+        query: &mut Query,
+        sources: &ScopeSources,
+        of: RowsConsumer,
+    ) -> Result<(), Refusal> {
         let SetExpr::Select(select) = &*query.body else {
             return Ok(());
         };
         // Of other queries nobody sees the order.
-        let ordered = of == Use::Answer || chooses(query, select);
+        let ordered = of == RowsConsumer::Answer || chooses(query, select);
         let SetExpr::Select(select) = &mut *query.body else {
             return Ok(());
         };
@@ -46,7 +51,7 @@ impl Scope {
         }
         // The names that queries around this one use.
         let names: Vec<Option<String>> = select.projection.iter().map(named).collect();
-        if of == Use::Table && select.projection.iter().any(is_wildcard) {
+        if of == RowsConsumer::Table && select.projection.iter().any(is_wildcard) {
             let rule =
                 "a name of this SELECT is also that of a column of its tables: write the columns in place of `*`";
             return Err(Refusal::new("ORDER BY of an expression", rule));
@@ -67,7 +72,7 @@ impl Scope {
                 *expr = Expr::Identifier(marked.clone());
             }
         }
-        if of == Use::Table {
+        if of == RowsConsumer::Table {
             self.around(query, &names);
         }
         Ok(())

@@ -14,12 +14,12 @@ use super::operands::to_micros;
 
 /// Timestamps in microseconds.
 #[derive(Debug)]
-pub(super) enum Side {
+pub(super) enum ComparedTimes {
     Rows(Int64Array),
     One(Option<i64>),
 }
 
-impl Side {
+impl ComparedTimes {
     /// Reads an operand. A text is a time of this kind.
     pub(super) fn of(operand: &ColumnarValue, kind: TextKind) -> Result<Self> {
         let (array, one) = match operand {

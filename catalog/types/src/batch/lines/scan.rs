@@ -2,7 +2,7 @@
 //!
 //! Invariant: accepted text is JSON (RFC 8259), and a number equals the one that [`serde_json`] makes of its text.
 
-use super::super::column::{Plain, Span};
+use super::super::column::{PlainValue, Span};
 use super::EXACT_DOUBLE;
 
 /// The most digits of an integer that always fits 64 bits.
@@ -17,14 +17,14 @@ const SHORTEST_DIGITS: usize = 15;
 const ZEROS: usize = 5;
 
 /// A text with a read position.
-pub(super) struct Scan<'a> {
+pub(super) struct TextScan<'a> {
     text: &'a [u8],
     at: usize,
     /// True if a string with a byte beyond ASCII was read.
     beyond_ascii: bool,
 }
 
-impl<'a> Scan<'a> {
+impl<'a> TextScan<'a> {
     pub(super) const fn new(text: &'a [u8]) -> Self {
         Self {
             text,
@@ -98,21 +98,21 @@ impl<'a> Scan<'a> {
         Some((start, start + length))
     }
 
-    pub(super) fn value(&mut self) -> Option<Plain> {
+    pub(super) fn value(&mut self) -> Option<PlainValue> {
         match self.peek()? {
             b'"' => {
                 self.at += 1;
-                self.text().map(Plain::Text)
+                self.text().map(PlainValue::Text)
             }
-            b't' => self.word("true", Plain::Boolean(true)),
-            b'f' => self.word("false", Plain::Boolean(false)),
-            b'n' => self.word("null", Plain::Null),
+            b't' => self.word("true", PlainValue::Boolean(true)),
+            b'f' => self.word("false", PlainValue::Boolean(false)),
+            b'n' => self.word("null", PlainValue::Null),
             b'-' | b'0'..=b'9' => self.number(),
             _ => None,
         }
     }
 
-    fn word(&mut self, word: &str, value: Plain) -> Option<Plain> {
+    fn word(&mut self, word: &str, value: PlainValue) -> Option<PlainValue> {
         if !self.rest().starts_with(word.as_bytes()) {
             return None;
         }
@@ -121,7 +121,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Reads a number (RFC 8259 section 6).
-    fn number(&mut self) -> Option<Plain> {
+    fn number(&mut self) -> Option<PlainValue> {
         let start = self.at;
         let negative = self.byte()? == b'-';
         self.at += usize::from(negative);
@@ -160,7 +160,7 @@ impl<'a> Scan<'a> {
             let integer = i64::try_from(digits)
                 .ok()
                 .filter(|_| sure && !(negative && digits == 0))?;
-            return Some(Plain::Integer(if negative { -integer } else { integer }, span));
+            return Some(PlainValue::Integer(if negative { -integer } else { integer }, span));
         }
         let double = if decimal && sure && digits <= EXACT_DOUBLE {
             // Both operands are exact, so the quotient is rounded once and is the nearest
@@ -173,7 +173,7 @@ impl<'a> Scan<'a> {
         };
         double
             .is_finite()
-            .then_some(Plain::Number(double, is_canonical.then_some(span)))
+            .then_some(PlainValue::Number(double, is_canonical.then_some(span)))
     }
 
     /// Reads one or more digits, appends them to `value`, and returns their number. `value` is meaningful for at most
@@ -282,7 +282,7 @@ mod tests {
 
         #[test]
         fn a_decimal_that_is_said_to_be_canonical_is(text in "-?(0|[1-9][0-9]{0,15})\\.[0-9]{1,17}") {
-            if let Some(Plain::Number(double, Some((start, end)))) = Scan::new(text.as_bytes()).value() {
+            if let Some(PlainValue::Number(double, Some((start, end)))) = TextScan::new(text.as_bytes()).value() {
                 let mut canonical = Vec::new();
                 canonical::write_double(&mut canonical, double);
                 prop_assert_eq!(canonical, text.as_bytes()[start..end].to_vec());
@@ -300,14 +300,14 @@ mod tests {
 
         #[test]
         fn a_decimal_is_the_nearest_double(text in "-?(0|[1-9][0-9]{0,17})\\.[0-9]{1,19}([eE]-?[0-9]{1,2})?") {
-            let Some(Plain::Number(double, _)) = Scan::new(text.as_bytes()).value() else { panic!("{text}") };
+            let Some(PlainValue::Number(double, _)) = TextScan::new(text.as_bytes()).value() else { panic!("{text}") };
             prop_assert_eq!(double.to_bits(), text.parse::<f64>().unwrap().to_bits(), "{}", text);
         }
 
         #[test]
         fn short_decimals_are_canonical(double in -1e6_f64..1e6) {
             let text = format!("{}.5", (double * 1e3).trunc());
-            prop_assert!(matches!(Scan::new(text.as_bytes()).value(), Some(Plain::Number(_, Some(_)))), "{}", text);
+            prop_assert!(matches!(TextScan::new(text.as_bytes()).value(), Some(PlainValue::Number(_, Some(_)))), "{}", text);
         }
 
         #[test]

@@ -8,8 +8,8 @@ use operators::summary::{DatasetText, Summariser};
 use serde_json::{Value, json};
 use types::unit::Judge;
 
-use super::super::answer::Summary;
-use super::super::prompt::{Question, cut};
+use super::super::answer::SummaryAnswer;
+use super::super::prompt::{TextQuestion, cut};
 use super::rubric::SUMMARISE;
 use super::{ChatModel, shown};
 
@@ -32,8 +32,8 @@ impl Summariser for ChatModel {
         // A dataset that is too long is cut as text.
         let plain = text.to_string();
         let text = cut(&plain, self.most).map_or(text, Value::from);
-        let schema = Summary::schema();
-        let question = Question {
+        let schema = SummaryAnswer::schema();
+        let question = TextQuestion {
             instructions: SUMMARISE,
             text: &text,
             nearest: None,
@@ -41,7 +41,7 @@ impl Summariser for ChatModel {
             schema: ("summary_1", &schema),
             tokens: SUMMARY_TOKENS,
         };
-        let answer: Summary = self.ask(&question).await?;
+        let answer: SummaryAnswer = self.ask(&question).await?;
         let summary = shown(&answer.summary).await;
         if summary.is_empty() {
             return Err(self.provider.unusable(true));
