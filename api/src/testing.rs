@@ -12,7 +12,7 @@ use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::response::Response;
 use catalog::storage::DurableLocal;
-use catalog::{Catalog, CommitOutcome, Merge, Prepared, Snapshot};
+use catalog::{Catalog, CommitOutcome, Merge, PreparedVersion, Snapshot};
 use http::{HeaderValue, Request, StatusCode, header};
 use http_body_util::BodyExt as _;
 use messages::SUBMISSION_FORMAT;
@@ -457,7 +457,7 @@ impl Service {
         let id = projects.iter().find(|project| project.slug == slug).unwrap().id;
         let contract = Arc::new(serde_json::from_value(schema_def()).unwrap());
         let mut table = self.app.catalog.table(id, &contract).await.unwrap();
-        let mut prepared = Prepared::of_batch(contribution, agent, Arc::new(Batch::decode(&contract, records)));
+        let mut prepared = PreparedVersion::of_batch(contribution, agent, Arc::new(Batch::decode(&contract, records)));
         match table
             .commit(&mut prepared, self.app.clock.now(), |_| Value::Null)
             .await

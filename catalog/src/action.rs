@@ -11,7 +11,7 @@ use types::{AgentId, ContributionId, DatasetId, Timestamp, Version};
 use crate::Merge;
 
 /// Format number of [`Sluice`] and of [`CompactedVersions`].
-pub(crate) const FORMAT: u32 = 1;
+pub(crate) const ACTION_FORMAT: u32 = 1;
 
 /// One line of a commit.
 #[derive(Debug, Serialize, Deserialize)]
@@ -71,7 +71,7 @@ pub(crate) struct Sluice<'a> {
 impl<'a> From<&'a Merge> for Sluice<'a> {
     fn from(merge: &'a Merge) -> Self {
         Self {
-            format: FORMAT,
+            format: ACTION_FORMAT,
             contribution: merge.contribution,
             agent: merge.agent,
             version: merge.version,

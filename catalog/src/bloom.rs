@@ -6,7 +6,7 @@ use types::RecordKey;
 
 /// Bits per key in a full generation. With seven probes the false positive rate is about 1 in 150.
 const BITS_PER_KEY: usize = 12;
-const PROBES: u32 = 7;
+const PROBES_PER_KEY: u32 = 7;
 /// Capacity of the first generation, in keys.
 const FIRST_GENERATION_KEYS: usize = 64 << 10;
 
@@ -122,7 +122,7 @@ impl Generation {
 
 #[expect(clippy::cast_possible_truncation, reason = "nine bits")]
 fn probes(bits: u64) -> impl Iterator<Item = usize> {
-    (0..PROBES).map(move |probe| (bits >> (probe * 9)) as usize & 511)
+    (0..PROBES_PER_KEY).map(move |probe| (bits >> (probe * 9)) as usize & 511)
 }
 
 #[cfg(test)]

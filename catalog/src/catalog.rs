@@ -10,9 +10,9 @@ use object_store::ObjectStore;
 use types::key::KeyLookup;
 use types::{Clock, Contract, DatasetId, Version};
 
-use crate::compaction::{Compacting, Policy};
+use crate::compaction::{CompactionState, Policy};
 use crate::key_store::KeyStore;
-use crate::state::{Backing, LiveLookup, TableState};
+use crate::state::{LiveLookup, TableState, TableStores};
 use crate::storage::DurableStore;
 use crate::tables::Tables;
 use crate::{Error, Reserve, Snapshot, Table};
@@ -21,12 +21,12 @@ use crate::{Error, Reserve, Snapshot, Table};
 #[derive(Clone, Debug)]
 pub struct Catalog {
     shared: Arc<CatalogState>,
-    compacting: Option<Arc<Compacting>>,
+    compacting: Option<Arc<CompactionState>>,
 }
 
 #[derive(Debug)]
 struct CatalogState {
-    backing: Backing,
+    backing: TableStores,
     clock: Arc<dyn Clock>,
     tables: Arc<Tables>,
 }
@@ -42,7 +42,7 @@ impl Catalog {
         index_directory: PathBuf,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, Error> {
-        let backing = Backing {
+        let backing = TableStores {
             durable: Arc::clone(&objects),
             objects,
             footers: Arc::default(),
@@ -64,7 +64,7 @@ impl Catalog {
     #[must_use]
     pub fn with_compaction(self, policy: Policy) -> Self {
         Self {
-            compacting: Some(Arc::new(Compacting::new(policy))),
+            compacting: Some(Arc::new(CompactionState::new(policy))),
             ..self
         }
     }

@@ -27,8 +27,8 @@ pub(crate) use self::orphans::OrphanTracker;
 use crate::Error;
 use crate::log::{self, CommitContent};
 use crate::part::PartInfo;
-use crate::prepare::{LateDuplicates, NewPart, Prepared, PreparedRows, VersionParts};
-use crate::state::{Base, TableState, WriteOccasion};
+use crate::prepare::{LateDuplicates, NewPart, PreparedRows, PreparedVersion, VersionParts};
+use crate::state::{CommitBase, TableState, WriteOccasion};
 
 /// Description of a version, as stored in its commit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -55,7 +55,7 @@ pub struct Merge {
     pub notes: Value,
 }
 
-/// Outcome of committing [`Prepared`] rows.
+/// Outcome of committing [`PreparedVersion`] rows.
 #[must_use]
 #[derive(Clone, Debug, PartialEq)]
 pub enum CommitOutcome {
@@ -91,7 +91,7 @@ pub(crate) async fn create(state: &TableState, contract: &Contract, at: Timestam
 /// if the table then has a later version.
 pub(crate) async fn commit(
     state: &Arc<TableState>,
-    prepared: &mut Prepared,
+    prepared: &mut PreparedVersion,
     at: Timestamp,
     notes: &Notes,
     only: Option<Version>,
@@ -193,7 +193,7 @@ async fn put_parts(
 }
 
 /// Describes the version after `base`.
-fn merge_of(prepared: &Prepared, base: Base, new: &VersionParts, at: Timestamp, notes: Value) -> Merge {
+fn merge_of(prepared: &PreparedVersion, base: CommitBase, new: &VersionParts, at: Timestamp, notes: Value) -> Merge {
     Merge {
         contribution: prepared.contribution,
         agent: prepared.agent,
@@ -218,7 +218,7 @@ fn encode(dataset: DatasetId, merge: &Merge, parts: &[NewPart]) -> Result<PutPay
 async fn landed(
     state: &Arc<TableState>,
     number: u64,
-    prepared: &Prepared,
+    prepared: &PreparedVersion,
     merge: &Merge,
     new: VersionParts,
 ) -> Result<(), Error> {

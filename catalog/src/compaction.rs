@@ -28,13 +28,13 @@ use crate::state::TableState;
 
 /// Shared state of the compactions of a process.
 #[derive(Debug)]
-pub(crate) struct Compacting {
+pub(crate) struct CompactionState {
     policy: Policy,
     /// Permit to build: one at a time.
     turn: Arc<Semaphore>,
 }
 
-impl Compacting {
+impl CompactionState {
     pub(crate) fn new(policy: Policy) -> Self {
         Self {
             policy,
@@ -56,7 +56,7 @@ pub struct DueCompaction {
 /// A built part that can replace others. Dropping it leaves an orphan.
 #[must_use = "it is to be adopted by its table"]
 #[derive(Debug)]
-pub struct Compacted {
+pub struct BuiltPart {
     rewrite: PartRewrite,
     /// Proof of the built part, if the part is large.
     proof: Option<Proof>,
@@ -72,7 +72,7 @@ impl DueCompaction {
 }
 
 /// Returns the next due compaction of a table, or `None` if none is due.
-pub(crate) fn due(state: &Arc<TableState>, compacting: &Compacting) -> Option<DueCompaction> {
+pub(crate) fn due(state: &Arc<TableState>, compacting: &CompactionState) -> Option<DueCompaction> {
     let version_index = state.version_index();
     // Only the latest layout is compacted; older versions keep their parts.
     let layout: Vec<_> = version_index.layout(version_index.head()).collect();

@@ -44,7 +44,7 @@ struct Losses {
 }
 
 /// Format of [`Losses`] that this build writes.
-const FORMAT: u32 = 1;
+const LOSSES_FORMAT: u32 = 1;
 
 /// Returns the object path of a table's accepted losses.
 fn path(dataset: DatasetId) -> Path {
@@ -89,7 +89,7 @@ pub async fn accept(objects: &Arc<dyn ObjectStore>, dataset: DatasetId, lost: &[
             losses.lost.push(*head);
         }
     }
-    losses.format = FORMAT;
+    losses.format = LOSSES_FORMAT;
     let bytes = serde_json::to_vec(&losses).map_err(|error| Error::corrupt(&path, &error))?;
     let put = objects.put_opts(&path, bytes.into(), PutMode::Overwrite.into()).await;
     put.map(|_| ()).map_err(|error| Error::storage(&path, error))
@@ -107,7 +107,7 @@ async fn losses(objects: &Arc<dyn ObjectStore>, dataset: DatasetId) -> Result<Lo
         return Ok(Losses::default());
     };
     let losses: Losses = serde_json::from_slice(&bytes).map_err(|error| Error::corrupt(&path, &error))?;
-    if losses.format != FORMAT {
+    if losses.format != LOSSES_FORMAT {
         return Err(Error::corrupt(&path, &format!("it has format `{}`", losses.format)));
     }
     Ok(losses)

@@ -23,11 +23,11 @@ use crate::{Error, Root};
 /// Name of the marker file: an earlier run found the database damaged.
 const CORRUPT_MARKER: &str = "condemned";
 /// Directory of the database, within the index directory.
-const DATABASE: &str = "keys";
+const KEYS_KEYSPACE: &str = "keys";
 /// Directory of scratch files, within the index directory.
-const STAGED: &str = "staged";
+const STAGED_FOLDER: &str = "staged";
 /// Directory of key files, within the index directory.
-const FILES: &str = "files";
+const FILES_FOLDER: &str = "files";
 /// Number of keys above which a file is not merged into another.
 const MAX_REWRITTEN_FILE_KEYS: usize = 8 << 20;
 /// Number of key removals per batch of the database.
@@ -92,12 +92,12 @@ impl KeyStore {
     /// either, [`Error::Scratch`] if old scratch files cannot be removed.
     pub(crate) fn open(directory: PathBuf) -> Result<Self, Error> {
         std::fs::create_dir_all(&directory).map_err(|error| Error::Index(error.into()))?;
-        let staged = directory.join(STAGED);
+        let staged = directory.join(STAGED_FOLDER);
         if staged.exists() {
             // Only a crashed process leaves scratch files, and its uploads are staged again.
             std::fs::remove_dir_all(&staged).map_err(Error::Scratch)?;
         }
-        let path = directory.join(DATABASE);
+        let path = directory.join(KEYS_KEYSPACE);
         if directory.join(CORRUPT_MARKER).exists() {
             set_aside(&directory, "an earlier run found it damaged")?;
         }
@@ -117,13 +117,13 @@ impl KeyStore {
             opened => opened,
         };
         let failed = |error: Option<fjall::Error>| Error::Index(error.unwrap_or(fjall::Error::Unrecoverable));
-        let Opened {
+        let OpenedKeys {
             database,
             keys,
             files,
             named,
         } = opened.map_err(failed)?;
-        remove_unnamed(&directory.join(FILES), &named).map_err(|error| Error::Index(error.into()))?;
+        remove_unnamed(&directory.join(FILES_FOLDER), &named).map_err(|error| Error::Index(error.into()))?;
         let next_file = named.last().map_or(0, |last| last.saturating_add(1));
         Ok(Self {
             directory,
@@ -143,7 +143,7 @@ impl KeyStore {
 
     /// Creates a directory for files that need not outlive the process.
     pub(crate) fn scratch(&self) -> Result<ScratchFolder, Error> {
-        ScratchFolder::new(&self.directory.join(STAGED), self.reserve())
+        ScratchFolder::new(&self.directory.join(STAGED_FOLDER), self.reserve())
     }
 
     /// Returns the reserve of the disk.
@@ -277,7 +277,7 @@ impl KeyStore {
         }
         file.sync()?;
         // The name of the file is durable before the database refers to it.
-        std::fs::File::open(self.directory.join(FILES))?.sync_all()?;
+        std::fs::File::open(self.directory.join(FILES_FOLDER))?.sync_all()?;
         Ok(file)
     }
 
@@ -350,7 +350,7 @@ impl KeyStore {
     }
 
     fn path_of(&self, file: u64) -> PathBuf {
-        self.directory.join(FILES).join(file_name(file))
+        self.directory.join(FILES_FOLDER).join(file_name(file))
     }
 
     /// Removes a file that the database no longer names. A reader that has it open can continue.
@@ -383,7 +383,7 @@ impl KeyStore {
     }
 }
 
-struct Opened {
+struct OpenedKeys {
     database: Database,
     keys: Keyspace,
     files: Keyspace,
@@ -392,7 +392,7 @@ struct Opened {
 }
 
 /// Opens the database. The error `None` is a panic of the database.
-fn open_database(path: &Path) -> Result<Opened, Option<fjall::Error>> {
+fn open_database(path: &Path) -> Result<OpenedKeys, Option<fjall::Error>> {
     let open = || {
         let database = Database::builder(path).worker_threads(1).cache_size(16 << 20).open()?;
         let options = || {
@@ -408,7 +408,7 @@ fn open_database(path: &Path) -> Result<Opened, Option<fjall::Error>> {
         for item in files.iter() {
             named.extend(number_of(&item.key()?));
         }
-        Ok(Opened {
+        Ok(OpenedKeys {
             database,
             keys,
             files,
@@ -423,7 +423,7 @@ fn open_database(path: &Path) -> Result<Opened, Option<fjall::Error>> {
 }
 
 fn set_aside(directory: &Path, problem: &str) -> Result<(), Error> {
-    let (from, to) = (directory.join(DATABASE), directory.join("keys.damaged"));
+    let (from, to) = (directory.join(KEYS_KEYSPACE), directory.join("keys.damaged"));
     tracing::warn!(
         directory = %directory.display(), problem,
         "the key index is damaged; setting it aside and building a new one from the tables"

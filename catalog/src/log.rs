@@ -21,7 +21,7 @@ use object_store::{ObjectStore, ObjectStoreExt as _};
 use types::{Contract, DatasetId, Proof, Timestamp};
 
 use crate::action::{
-    Action, AddedFile, CommitInfo, FORMAT, MetaData, PartStats, Remove, StructField, StructType, TableFormat,
+    ACTION_FORMAT, Action, AddedFile, CommitInfo, MetaData, PartStats, Remove, StructField, StructType, TableFormat,
     TableProtocol, Tags, Txn,
 };
 use crate::part::{self, PartInfo};
@@ -31,7 +31,7 @@ pub(crate) use self::compacted::{PartRewrite, compacted};
 use self::seal::CHECKSUM_PLACEHOLDER;
 
 /// Configuration key that contains the contract (Delta protocol, *metaData*).
-pub(crate) const CONTRACT: &str = "sluice.contract";
+pub(crate) const CONTRACT_KEY: &str = "sluice.contract";
 /// Maximum number of commits that are read at once.
 const READ_AHEAD: u64 = 32;
 
@@ -73,7 +73,7 @@ pub(crate) fn created(dataset: DatasetId, contract: &Contract, at: Timestamp) ->
         ("delta.appendOnly", "true".to_owned()),
         // Without this, other Delta writers may delete old commits, which this catalog reads.
         ("delta.enableExpiredLogCleanup", "false".to_owned()),
-        (CONTRACT, serde_json::to_string(contract)?),
+        (CONTRACT_KEY, serde_json::to_string(contract)?),
     ];
     lines(&[
         Action::CommitInfo(CommitInfo {
@@ -85,7 +85,7 @@ pub(crate) fn created(dataset: DatasetId, contract: &Contract, at: Timestamp) ->
             sluice: None,
             compaction: None,
         }),
-        Action::Protocol(PROTOCOL),
+        Action::Protocol(WRITTEN_PROTOCOL),
         Action::MetaData(MetaData {
             id: dataset,
             format: TableFormat {
@@ -101,7 +101,7 @@ pub(crate) fn created(dataset: DatasetId, contract: &Contract, at: Timestamp) ->
 }
 
 // Writer version 2 is the lowest with append-only tables (Delta protocol, *Append-only Tables*).
-const PROTOCOL: TableProtocol = TableProtocol {
+const WRITTEN_PROTOCOL: TableProtocol = TableProtocol {
     min_reader_version: 1,
     min_writer_version: 2,
 };
@@ -244,7 +244,7 @@ pub(crate) fn decode(dataset: DatasetId, number: u64, bytes: &[u8]) -> Result<Co
     }
     let mut actions = actions.into_iter();
     match (actions.next(), actions.next(), actions.next()) {
-        (Some(Action::CommitInfo(_)), Some(Action::Protocol(PROTOCOL)), Some(Action::MetaData(table)))
+        (Some(Action::CommitInfo(_)), Some(Action::Protocol(WRITTEN_PROTOCOL)), Some(Action::MetaData(table)))
             if number == 0 && actions.len() == 0 =>
         {
             decode_created(dataset, &table)
@@ -260,7 +260,7 @@ fn decode_created(dataset: DatasetId, table: &MetaData) -> Result<CommitContent,
     if table.id != dataset {
         return Err(format!("it is of table `{}`", table.id));
     }
-    let contract = table.configuration.get(CONTRACT).ok_or("it has no contract")?;
+    let contract = table.configuration.get(CONTRACT_KEY).ok_or("it has no contract")?;
     let contract = serde_json::from_str(contract).map_err(|error| error.to_string())?;
     Ok(CommitContent::Created(Arc::new(contract)))
 }
@@ -273,7 +273,7 @@ fn decode_merged<'a>(
     adds: impl Iterator<Item = Action<'a>>,
 ) -> Result<CommitContent, String> {
     let sluice = info.sluice.ok_or("it names no contribution")?;
-    if sluice.format != FORMAT {
+    if sluice.format != ACTION_FORMAT {
         return Err(format!("it has format `{}`", sluice.format));
     }
     let merge = Merge::from(sluice);

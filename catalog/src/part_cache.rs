@@ -217,7 +217,7 @@ impl PartCache {
         let target = shared.directory.join(name);
         // The number makes the temporary name unique in the process.
         let number = shared.fetched.fetch_add(1, Ordering::Relaxed);
-        let staged = Staged(shared.directory.join(format!("fetch-{number}")));
+        let staged = StagedCopy(shared.directory.join(format!("fetch-{number}")));
         let failed = |source| disk(&staged.0, source);
         // The file is created and renamed on this thread. Work on another thread would continue after the caller was
         // dropped and would leave a file that no entry names.
@@ -245,9 +245,9 @@ impl PartCache {
 }
 
 /// A temporary file, removed on drop unless it was renamed.
-struct Staged(PathBuf);
+struct StagedCopy(PathBuf);
 
-impl Drop for Staged {
+impl Drop for StagedCopy {
     fn drop(&mut self) {
         remove(&self.0);
     }

@@ -23,12 +23,12 @@ pub use self::files::Stager;
 pub(crate) use self::files::{ScratchFolder, UploadedRows};
 use self::memory::BatchRows;
 use crate::part::PartInfo;
-use crate::state::{Base, TableState};
+use crate::state::{CommitBase, TableState};
 use crate::{Error, Root};
 
 /// Rows of one contribution that passed the chain and are to become a version.
 #[derive(Debug)]
-pub struct Prepared {
+pub struct PreparedVersion {
     pub(crate) contribution: ContributionId,
     pub(crate) agent: AgentId,
     pub(crate) body: PreparedRows,
@@ -70,18 +70,18 @@ pub(crate) struct NewPart {
     pub(crate) info: PartInfo,
     /// Proof of a large part.
     pub(crate) proof: Option<Proof>,
-    pub(crate) content: Content,
+    pub(crate) content: PreparedContent,
 }
 
 /// Content of a part that is to be put.
 #[derive(Debug)]
-pub(crate) enum Content {
+pub(crate) enum PreparedContent {
     Bytes(Bytes),
     /// A synced file, which is linked where the store can do so.
     File(PathBuf),
 }
 
-impl Prepared {
+impl PreparedVersion {
     /// Prepares the rows of a batch. Reads, writes and encodes nothing.
     pub fn of_batch(contribution: ContributionId, agent: AgentId, batch: Arc<Batch>) -> Self {
         Self {
@@ -124,14 +124,14 @@ impl Prepared {
         match &self.body {
             PreparedRows::Memory(memory) => {
                 let origin = (self.contribution, self.agent);
-                memory::version_of(&memory.batch, Vec::new(), origin, Base::CREATED)
+                memory::version_of(&memory.batch, Vec::new(), origin, CommitBase::CREATED)
             }
-            PreparedRows::Files(files) => Ok(files.version_of(Base::CREATED)),
+            PreparedRows::Files(files) => Ok(files.version_of(CommitBase::CREATED)),
         }
     }
 
     /// Drops late duplicates and makes the other rows the version after `base`.
-    pub(crate) async fn against(&mut self, state: &Arc<TableState>, base: Base) -> Result<VersionParts, Error> {
+    pub(crate) async fn against(&mut self, state: &Arc<TableState>, base: CommitBase) -> Result<VersionParts, Error> {
         match &mut self.body {
             PreparedRows::Memory(memory) => {
                 let origin = (self.contribution, self.agent);

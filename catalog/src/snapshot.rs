@@ -9,9 +9,9 @@ use arrow::array::RecordBatch;
 use futures_util::stream::{self, BoxStream, StreamExt as _, TryStreamExt as _};
 use types::{Contract, DatasetId, Proof, Version};
 
-use crate::part::{self, PartInfo, PartLink, Selected};
+use crate::part::{self, PartInfo, PartLink, SelectedColumns};
 use crate::state::TableState;
-use crate::version_index::Slice;
+use crate::version_index::PartSlice;
 use crate::{Error, Merge, Root};
 
 /// Selection of columns for a read.
@@ -19,15 +19,15 @@ use crate::{Error, Merge, Root};
 pub enum Columns {
     /// Columns of the contract, and the extra members if the contract allows them.
     Records,
-    /// Columns of the contract, and [`crate::HIDDEN`].
+    /// Columns of the contract, and [`crate::HIDDEN_COLUMNS`].
     All,
 }
 
 impl Columns {
-    const fn of(self, contract: &Contract) -> Selected<'_> {
+    const fn of(self, contract: &Contract) -> SelectedColumns<'_> {
         match self {
-            Self::Records => Selected::Contract(contract),
-            Self::All => Selected::All(contract),
+            Self::Records => SelectedColumns::Contract(contract),
+            Self::All => SelectedColumns::All(contract),
         }
     }
 }
@@ -152,7 +152,7 @@ impl Snapshot {
             self.state.locate(self.version, rows)
         };
         let state = Arc::clone(&self.state);
-        let open = move |slice: Slice| {
+        let open = move |slice: PartSlice| {
             let (state, contract) = (Arc::clone(&state), Arc::clone(&contract));
             async move {
                 let selected = columns.of(&contract);

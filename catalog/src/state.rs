@@ -28,7 +28,7 @@ use crate::keys::KeyIndex;
 use crate::log::{self, CommitContent};
 use crate::part::{Footers, PartInfo, PartLink, PartSource, Proofs};
 use crate::storage::DurableStore;
-use crate::version_index::{Slice, VersionIndex};
+use crate::version_index::{PartSlice, VersionIndex};
 use crate::{Error, Merge, Root};
 
 /// Minimum interval between two checks of the last commit by readers.
@@ -38,7 +38,7 @@ pub(crate) const PARTS_AT_ONCE: usize = 8;
 
 /// Stores that all tables of a catalog share.
 #[derive(Clone, Debug)]
-pub(crate) struct Backing {
+pub(crate) struct TableStores {
     pub(crate) objects: Arc<dyn ObjectStore>,
     /// The same store as `objects`, with its durability operations.
     pub(crate) durable: Arc<dyn DurableStore>,
@@ -74,7 +74,7 @@ pub(crate) struct TableState {
 
 /// State that the next commit continues.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Base {
+pub(crate) struct CommitBase {
     pub(crate) version: Version,
     pub(crate) rows: u64,
     pub(crate) root: Root,
@@ -82,7 +82,7 @@ pub(crate) struct Base {
     pub(crate) commit: u64,
 }
 
-impl Base {
+impl CommitBase {
     /// State of a table that has a contract and no version.
     pub(crate) const CREATED: Self = Self {
         version: Version::EMPTY,
@@ -94,8 +94,8 @@ impl Base {
 
 impl TableState {
     /// Reads a table: the derived file, if it is valid, and the commits after it.
-    pub(crate) async fn load(backing: &Backing, dataset: DatasetId, now: Timestamp) -> Result<Arc<Self>, Error> {
-        let Backing {
+    pub(crate) async fn load(backing: &TableStores, dataset: DatasetId, now: Timestamp) -> Result<Arc<Self>, Error> {
+        let TableStores {
             objects,
             durable,
             footers,
@@ -231,10 +231,10 @@ impl TableState {
         self.version_index().contract().cloned()
     }
 
-    pub(crate) fn base(&self) -> Base {
+    pub(crate) fn base(&self) -> CommitBase {
         let version_index = self.version_index();
         let version = version_index.head();
-        Base {
+        CommitBase {
             version,
             rows: version_index.rows_at(version),
             root: version_index.root(),
@@ -254,7 +254,7 @@ impl TableState {
         self.version_index().rows_at(version)
     }
 
-    pub(crate) fn locate(&self, version: Version, rows: Range<u64>) -> Vec<Slice> {
+    pub(crate) fn locate(&self, version: Version, rows: Range<u64>) -> Vec<PartSlice> {
         self.version_index().locate(version, rows)
     }
 

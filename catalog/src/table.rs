@@ -10,8 +10,8 @@ use types::key::KeyLookup;
 use types::{AgentId, Clock, Contract, ContributionId, Timestamp, Version};
 
 use crate::commit::{self, Notes, OrphanTracker};
-use crate::compaction::{self, Compacted, Compacting, DueCompaction};
-use crate::prepare::{LateDuplicates, Prepared, Stager};
+use crate::compaction::{self, BuiltPart, CompactionState, DueCompaction};
+use crate::prepare::{LateDuplicates, PreparedVersion, Stager};
 use crate::state::{LiveLookup, SnapshotLookup, TableState, WriteOccasion};
 use crate::tables::Tables;
 use crate::{Agreement, CommitOutcome, Error, KnownHead, Merge, history};
@@ -51,7 +51,7 @@ pub struct Table {
     clock: Arc<dyn Clock>,
     tables: Arc<Tables>,
     orphans: OrphanTracker,
-    pub(crate) compacting: Option<Arc<Compacting>>,
+    pub(crate) compacting: Option<Arc<CompactionState>>,
 }
 
 impl Table {
@@ -147,7 +147,7 @@ impl Table {
     /// After an error the log has either nothing or the whole version. A second call with the same rows finds out.
     pub async fn commit(
         &mut self,
-        prepared: &mut Prepared,
+        prepared: &mut PreparedVersion,
         at: Timestamp,
         notes: impl Fn(&LateDuplicates) -> Value + Send + Sync + 'static,
     ) -> Result<CommitOutcome, Error> {
@@ -168,7 +168,7 @@ impl Table {
     pub async fn commit_after(
         &mut self,
         only: Version,
-        prepared: &mut Prepared,
+        prepared: &mut PreparedVersion,
         at: Timestamp,
         notes: impl Fn(&LateDuplicates) -> Value + Send + Sync + 'static,
     ) -> Result<Option<CommitOutcome>, Error> {
@@ -178,7 +178,7 @@ impl Table {
 
     async fn commit_at(
         &mut self,
-        prepared: &mut Prepared,
+        prepared: &mut PreparedVersion,
         at: Timestamp,
         notes: &Arc<Notes>,
         only: Option<Version>,
@@ -231,7 +231,7 @@ impl Table {
     ///
     /// # Errors
     /// After an error the log has either nothing or the whole compaction. Neither changes a version.
-    pub async fn install_compaction(&mut self, compacted: Compacted) -> Result<bool, Error> {
+    pub async fn install_compaction(&mut self, compacted: BuiltPart) -> Result<bool, Error> {
         compaction::commit(&self.state, compacted, self.clock.now()).await
     }
 

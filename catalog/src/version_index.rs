@@ -70,7 +70,7 @@ impl<'a> PartRange<'a> {
 
 /// A range of rows of one part.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Slice {
+pub(crate) struct PartSlice {
     pub(crate) part: PartInfo,
     /// Row indexes within the part.
     pub(crate) rows: Range<u64>,
@@ -231,7 +231,7 @@ impl VersionIndex {
     }
 
     /// Returns the parts, with row ranges, that contain these row indexes of a version.
-    pub(crate) fn locate(&self, version: Version, rows: Range<u64>) -> Vec<Slice> {
+    pub(crate) fn locate(&self, version: Version, rows: Range<u64>) -> Vec<PartSlice> {
         let mut slices = Vec::new();
         let end = self.parts_at(version);
         // Row counts are cumulative, so a binary search finds the first part with a wanted row.
@@ -242,7 +242,7 @@ impl VersionIndex {
                 break;
             }
             let within = rows.start.max(start) - start..rows.end.min(end) - start;
-            slices.push(Slice {
+            slices.push(PartSlice {
                 part: part.clone(),
                 rows: within,
             });

@@ -32,7 +32,7 @@ const MAX_ROBOTS: usize = 1_024;
 /// Most bytes of `robots.txt` (RFC 9309 section 2.5 asks for at least 500 KiB).
 const ROBOTS_BYTES: u64 = 512 << 10;
 /// Most redirects of one request.
-const REDIRECTS: u8 = 5;
+const MAX_REDIRECTS: u8 = 5;
 
 /// Records of a source, and the place in it after them.
 #[derive(Debug)]
@@ -206,7 +206,7 @@ impl Fetcher {
         let mut request = request;
         let mut url = address(request.url)?;
         let origin = url.origin();
-        for _ in 0..=REDIRECTS {
+        for _ in 0..=MAX_REDIRECTS {
             if asks_rules {
                 self.check_robots(source, &url).await?;
             }

@@ -24,7 +24,7 @@ pub enum JudgedRecord {
 
 /// Outcome of a submission.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Submitted {
+pub enum SubmitOutcome {
     /// New records are in a version.
     Merged {
         /// Number of the version.
@@ -50,5 +50,6 @@ pub trait Intake: Debug + Send + Sync {
     async fn judge(&self, dataset: &str, records: &[Value]) -> Result<Vec<JudgedRecord>, RunFailure>;
 
     /// Submits a batch and returns its outcome. The same key twice submits once.
-    async fn submit(&self, source: &CollectorSource, records: &[Value], key: &str) -> Result<Submitted, RunFailure>;
+    async fn submit(&self, source: &CollectorSource, records: &[Value], key: &str)
+    -> Result<SubmitOutcome, RunFailure>;
 }

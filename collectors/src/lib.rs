@@ -30,7 +30,7 @@ mod source;
 pub use bundled::{BUNDLED, SAMPLE};
 pub use failure::RunFailure;
 pub use fetch::Fetcher;
-pub use intake::{Intake, JudgedRecord, Submitted};
+pub use intake::{Intake, JudgedRecord, SubmitOutcome};
 pub use run::{RunReport, collect};
 pub use schedule::Schedule;
 pub use scheduler::{Scheduler, SchedulerOptions};

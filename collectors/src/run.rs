@@ -12,7 +12,7 @@ use store::{RunCounts, RunOutcome};
 
 use crate::cursor::Cursor;
 use crate::fetch::{FetchedRecords, Fetcher};
-use crate::intake::{Intake, JudgedRecord, Submitted};
+use crate::intake::{Intake, JudgedRecord, SubmitOutcome};
 use crate::source::CollectorSource;
 use crate::{RunFailure, mapping};
 
@@ -158,19 +158,19 @@ async fn submit(
 ) -> Result<bool, RunFailure> {
     let rows = batch.len() as u64;
     match intake.submit(source, batch, key).await? {
-        Submitted::Merged { version, accepted } => {
+        SubmitOutcome::Merged { version, accepted } => {
             report.counts.added += accepted;
             report.counts.known += rows.saturating_sub(accepted);
             report.version = Some(Version(version));
             Ok(true)
         }
-        Submitted::Duplicates => {
+        SubmitOutcome::Duplicates => {
             report.counts.known += rows;
             Ok(true)
         }
-        Submitted::Held => Ok(false),
+        SubmitOutcome::Held => Ok(false),
         // The dry run let every row pass, so the gates have changed since; the next run asks them again.
-        Submitted::Refused => Err(RunFailure::new(
+        SubmitOutcome::Refused => Err(RunFailure::new(
             "refused",
             "a gate refused a batch that its dry run let pass",
         )),

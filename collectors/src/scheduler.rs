@@ -25,7 +25,7 @@ use crate::source::CollectorSource;
 /// Longest delay of a run after the instant of its schedule.
 const MAX_JITTER: Duration = Duration::from_mins(10);
 /// Pauses after failed runs.
-const BACKOFF: Backoff = Backoff {
+const RUN_BACKOFF: Backoff = Backoff {
     first: Duration::from_mins(5),
     most: Duration::from_hours(6),
 };
@@ -214,7 +214,7 @@ impl Scheduler {
                 let asked = failure.retry_after.unwrap_or_default();
                 // The source's own wish counts only where it is longer, and never beyond the next
                 // instant of the schedule, so a header cannot switch a collector off.
-                let pause = BACKOFF.pause(begun.failures).max(asked);
+                let pause = RUN_BACKOFF.pause(begun.failures).max(asked);
                 now.plus(pause).min(next(source, now))
             }
             _ => next(source, now),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use types::{ContributionId, Timestamp};
 
-use crate::message::{Address, FORMAT, Outcome, Resolution};
+use crate::message::{Address, BASE_FORMAT, Outcome, Resolution};
 
 /// Verdicts and counts of the judge.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -98,7 +98,7 @@ pub(crate) fn nothing_new(tallies: &[Tally]) -> Resolution {
 /// Builds the outcome of what is no version.
 pub(crate) fn outcome(address: Address, at: Timestamp, resolution: Resolution, report: Report) -> Outcome {
     Outcome {
-        format: FORMAT,
+        format: BASE_FORMAT,
         contribution: address.contribution,
         generation: address.generation,
         dataset: address.dataset,

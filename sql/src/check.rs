@@ -29,7 +29,7 @@ use self::bounded::BoundedDialect;
 use crate::Error;
 
 /// Name of the only table.
-pub const TABLE: &str = "records";
+pub const RECORDS_TABLE: &str = "records";
 /// Maximum length of a statement in characters.
 pub const MAX_CHARACTERS: usize = 4_000;
 /// Maximum number of tokens of a statement, without blanks and comments.

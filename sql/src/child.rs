@@ -47,7 +47,7 @@ use crate::check;
 use crate::wire::{ChildChannel, ChildQuery, ChildReply, PROTOCOL, Setup};
 
 /// Hidden command-line argument that makes the program a child.
-pub const ARGUMENT: &str = "__sql-child";
+pub const CHILD_ARGUMENT: &str = "__sql-child";
 
 /// Stack size in bytes of the planning thread: enough to parse the deepest statement and to walk its plan.
 const STACK_BYTES: usize = 2 * check::STACK_BYTES;

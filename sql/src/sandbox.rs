@@ -18,7 +18,7 @@ use types::{Clock, Contract, Proof};
 
 use self::process::ChildProcess;
 use crate::wire::{ChildQuery, ChildReply, FILES_AT_ONCE};
-use crate::{Answer, Error, Refusal, check, child};
+use crate::{Error, QueryAnswer, Refusal, check, child};
 
 /// Settings of the sandbox.
 #[derive(Clone, Debug)]
@@ -48,7 +48,7 @@ impl SandboxConfig {
     pub fn new(program: PathBuf, clock: Arc<dyn Clock>) -> Self {
         Self {
             program,
-            args: vec![child::ARGUMENT.into()],
+            args: vec![child::CHILD_ARGUMENT.into()],
             standby: 2,
             at_once: 4,
             threads: 2,
@@ -109,17 +109,23 @@ impl Sandbox {
     }
 
     /// Runs one statement over `records` and returns at most `limit` rows. Dropping the future ends the query.
-    pub async fn query(&self, records: &VersionRecords, sql: &str, limit: u32) -> Result<Answer, Error> {
+    pub async fn query(&self, records: &VersionRecords, sql: &str, limit: u32) -> Result<QueryAnswer, Error> {
         self.answer(records, sql, limit, false).await
     }
 
     /// Does the same with one thread, so that each run gives the rows in the same order where the statement leaves it
     /// open.
-    pub async fn query_steadily(&self, records: &VersionRecords, sql: &str, limit: u32) -> Result<Answer, Error> {
+    pub async fn query_steadily(&self, records: &VersionRecords, sql: &str, limit: u32) -> Result<QueryAnswer, Error> {
         self.answer(records, sql, limit, true).await
     }
 
-    async fn answer(&self, records: &VersionRecords, sql: &str, limit: u32, is_steady: bool) -> Result<Answer, Error> {
+    async fn answer(
+        &self,
+        records: &VersionRecords,
+        sql: &str,
+        limit: u32,
+        is_steady: bool,
+    ) -> Result<QueryAnswer, Error> {
         // A refused statement costs no process and no place in the queue.
         check(sql).await?;
         let config = &self.inner.config;
@@ -218,7 +224,7 @@ impl SandboxState {
         }
     }
 
-    async fn run(&self, job: &ChildQuery, parts: &[SandboxPart]) -> Result<Answer, Error> {
+    async fn run(&self, job: &ChildQuery, parts: &[SandboxPart]) -> Result<QueryAnswer, Error> {
         let mut process = self.send_job(job).await?;
         // Files are opened per batch, so few are open here at a time.
         for batch in parts.chunks(FILES_AT_ONCE) {

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, Interest};
 use types::{Contract, Proof, Timestamp};
 
-use crate::{Answer, MAX_ANSWER_BYTES, Refusal};
+use crate::{MAX_ANSWER_BYTES, QueryAnswer, Refusal};
 
 /// Version of the protocol. Both sides must be of the same build.
 pub(crate) const PROTOCOL: &str = concat!("sluice-sql-1 ", env!("CARGO_PKG_VERSION"));
@@ -63,7 +63,7 @@ pub(crate) enum ChildReply {
     /// The preparation failed, with a description.
     Unfit(String),
     /// The rows of the result.
-    Answer(Answer),
+    Answer(QueryAnswer),
     Refused {
         what: String,
         rule: String,

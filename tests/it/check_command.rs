@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use eventlog::{Embedded, EventLog as _, Record};
-use messages::{CONTRIBUTIONS, OUTCOMES};
+use messages::{CONTRIBUTIONS_TOPIC, OUTCOMES_TOPIC};
 use tests::checker::delta::tables_below;
 use tests::world::{contribute, records};
 use tests::{Options, World};
@@ -157,7 +157,7 @@ async fn what_is_in_the_way_of_the_next_commit_is_found() {
 
 #[tokio::test]
 async fn messages_in_the_log_that_nobody_can_read_are_found() {
-    for topic in [CONTRIBUTIONS, OUTCOMES] {
+    for topic in [CONTRIBUTIONS_TOPIC, OUTCOMES_TOPIC] {
         let (_folder, options, _table) = stopped().await;
         let (sound, said) = options.check();
         assert!(sound && said.contains("log: "), "{said}");

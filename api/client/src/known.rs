@@ -24,7 +24,7 @@ pub struct KnownKeys {
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Book {
+struct KeyBook {
     format: KnownFormat,
     servers: BTreeMap<String, KnownEntry>,
 }
@@ -99,9 +99,9 @@ impl KnownKeys {
         Ok(Some(documents.collect::<Result<_, _>>()?))
     }
 
-    fn book(&self) -> Result<Book, Error> {
+    fn book(&self) -> Result<KeyBook, Error> {
         match files::read(&self.path)? {
-            None => Ok(Book::default()),
+            None => Ok(KeyBook::default()),
             Some(text) => serde_json::from_slice(&text)
                 .map_err(|error| Error::place(&self.path, format!("is not a file of known keys: {error}"))),
         }

@@ -25,7 +25,7 @@ mod verify;
 pub use client::Client;
 pub use error::{Error, ServiceProblem};
 pub use known::KnownKeys;
-pub use pull::{Pull, PullEvent, Pulled};
+pub use pull::{Pull, PullEvent, PullResult};
 pub use push::{Push, PushEvent, PushProgress};
 pub use retry_budget::RetryBudget;
 #[cfg(feature = "otel")]

@@ -55,7 +55,7 @@ pub(crate) type PullProgress = dyn Fn(PullEvent) + Send + Sync;
 
 /// The result of a pull.
 #[derive(Clone, Debug)]
-pub struct Pulled {
+pub struct PullResult {
     /// The verified manifest of the version.
     pub manifest: VerifiedManifest,
     /// The number of parts that were downloaded, wholly or in part.
@@ -69,7 +69,7 @@ impl Client {
     ///
     /// The manifest is verified to be the requested one and signed by the service, and each part to have the signed
     /// hash. [`crate::Verify`] also verifies that the records give the content roots.
-    pub async fn pull(&self, pull: &Pull, progress: Arc<PullProgress>) -> Result<Pulled, Error> {
+    pub async fn pull(&self, pull: &Pull, progress: Arc<PullProgress>) -> Result<PullResult, Error> {
         let (manifest, keys, first_meeting) = self.proven_manifest(&pull.slug, pull.version, &pull.known).await?;
         let parts = manifest.manifest().parts.clone();
         progress(PullEvent::Planned {
@@ -89,7 +89,7 @@ impl Client {
         let kept = manifest.clone();
         // The keys and the manifest come last, and are durable when this returns.
         files::apart(move || place.finish(&keys, &kept)).await?;
-        Ok(Pulled {
+        Ok(PullResult {
             manifest,
             fetched: fetched.into_iter().filter(|fetched| *fetched).count(),
             first_meeting,

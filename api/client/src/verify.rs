@@ -38,7 +38,7 @@ impl Verify<'_> {
     /// [`Error::UnknownService`] if the first key is not trusted, [`Error::Proof`] if something is not proven,
     /// [`Error::File`] or [`Error::Place`] if a file cannot be read.
     pub fn signatures(&self) -> Result<VerifiedVersion, Error> {
-        let own = self.folder.join(folder::KEYS);
+        let own = self.folder.join(folder::KEYS_FILE);
         let mut keys = Keys::parse(&required(self.keys.unwrap_or(&own))?)?;
         let first = keys.first();
         let (first_key, known) = (first.key_id, self.known.documents_of(&first.public_key)?);
@@ -56,7 +56,7 @@ impl Verify<'_> {
                 keys.follows(&met)?;
             }
         }
-        let manifest = VerifiedManifest::parse(&required(&self.folder.join(folder::MANIFEST))?, &keys)?;
+        let manifest = VerifiedManifest::parse(&required(&self.folder.join(folder::MANIFEST_FILE))?, &keys)?;
         Ok(VerifiedVersion {
             manifest,
             first_key,

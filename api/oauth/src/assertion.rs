@@ -16,11 +16,11 @@ use crate::issuer::Issuer;
 use crate::jwk::{JwkAlgorithm, JwkSet};
 
 /// The `client_assertion_type` of these assertions.
-pub const TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+pub const ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 /// Longest time until an assertion ends. Libraries for clients use one minute to one hour.
-pub const MAX_LIFE: Duration = Duration::from_hours(1);
+pub const MAX_ASSERTION_LIFE: Duration = Duration::from_hours(1);
 /// Difference of clocks that is tolerated.
-pub const LEEWAY: Duration = Duration::from_secs(30);
+pub const CLOCK_LEEWAY: Duration = Duration::from_secs(30);
 /// Most bytes of an assertion.
 const MAX_BYTES: usize = 8 * 1024;
 /// Most bytes of a `jti`.
@@ -158,17 +158,17 @@ pub fn verify(
     let expires_at = payload.exp.as_ref().and_then(instant).ok_or(AssertionError::Time)?;
     let begun = |claim: &Option<Number>| match claim {
         None => true,
-        Some(claim) => instant(claim).is_some_and(|begin| begin <= now.plus(LEEWAY)),
+        Some(claim) => instant(claim).is_some_and(|begin| begin <= now.plus(CLOCK_LEEWAY)),
     };
     // An end far ahead would keep a stolen assertion good, and its `jti` in the database, for as long.
-    let ends_soon = expires_at.plus(LEEWAY) > now && expires_at <= now.plus(MAX_LIFE + LEEWAY);
+    let ends_soon = expires_at.plus(CLOCK_LEEWAY) > now && expires_at <= now.plus(MAX_ASSERTION_LIFE + CLOCK_LEEWAY);
     if !ends_soon || !begun(&payload.nbf) || !begun(&payload.iat) {
         return Err(AssertionError::Time);
     }
     let jti = payload.jti.filter(|jti| (1..=MAX_JTI).contains(&jti.len()));
     Ok(Claims {
         jti: jti.ok_or(AssertionError::Id)?,
-        remembered_until: expires_at.plus(LEEWAY),
+        remembered_until: expires_at.plus(CLOCK_LEEWAY),
     })
 }
 

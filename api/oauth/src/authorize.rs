@@ -5,7 +5,7 @@
 
 use crate::client::OAuthClient;
 use crate::issuer::{Issuer, Resource};
-use crate::params::{Params, Repeated};
+use crate::params::{Params, RepeatedParam};
 use crate::pkce::Challenge;
 use crate::redirect;
 use crate::scope::{Scope, Scopes};
@@ -144,7 +144,7 @@ fn rest(
     let once = |name| {
         params
             .get(name)
-            .map_err(|_repeated: Repeated| invalid("a parameter occurs more than once"))
+            .map_err(|_repeated: RepeatedParam| invalid("a parameter occurs more than once"))
     };
     if once("state")?.is_some() && state.is_none() {
         return Err(invalid("state is longer than 2048 bytes"));
@@ -186,7 +186,7 @@ fn rest(
         "invalid_target",
         "resource has to be the URL of one MCP endpoint of this server",
     );
-    let several = |_repeated: Repeated| target;
+    let several = |_repeated: RepeatedParam| target;
     let resource = match params.get("resource").map_err(several)? {
         Some(resource) => issuer.resource(resource).ok_or(target)?,
         // Clients of the MCP revision 2025-03-26 do not send it. RFC 8707 section 2 lets the server choose.

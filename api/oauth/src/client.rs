@@ -20,7 +20,7 @@ const MAX_NAME: usize = 80;
 
 /// Way in which a client proves its identity at the token endpoint.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Auth {
+pub enum ClientAuth {
     /// None: a public client.
     None,
     /// An assertion signed with one of these keys (RFC 7523).
@@ -48,7 +48,7 @@ pub struct OAuthClient {
     /// True if the client gets refresh tokens.
     pub may_refresh: bool,
     /// Way in which the client proves its identity.
-    pub auth: Auth,
+    pub auth: ClientAuth,
     /// Instant of the registration.
     pub registered_at: Timestamp,
 }
@@ -121,7 +121,12 @@ impl Metadata {
     }
 
     /// Checks the metadata and creates the client.
-    pub(crate) fn into_client(self, id: String, auth: Auth, now: Timestamp) -> Result<OAuthClient, MetadataError> {
+    pub(crate) fn into_client(
+        self,
+        id: String,
+        auth: ClientAuth,
+        now: Timestamp,
+    ) -> Result<OAuthClient, MetadataError> {
         let application = match self.application_type.as_deref() {
             Some("web") => Application::Web,
             // The strict default of OpenID Connect, `web`, would refuse most command-line clients, which do not say.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use types::{AgentId, OperatorId, Timestamp};
 
-use crate::client::{Auth, OAuthClient};
+use crate::client::{ClientAuth, OAuthClient};
 use crate::family::Family;
 use crate::issuer::Resource;
 use crate::pkce::Challenge;
@@ -64,7 +64,7 @@ fn client(id: &str) -> OAuthClient {
         application: Application::Native,
         scopes: Scopes::of(&[Scope::Read, Scope::Write]),
         may_refresh: false,
-        auth: Auth::None,
+        auth: ClientAuth::None,
         registered_at: Timestamp::from_micros(1_795_000_000_123_456),
     }
 }

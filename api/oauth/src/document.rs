@@ -13,7 +13,7 @@ use types::Timestamp;
 use types::host::is_host_name;
 use url::{Host, Url};
 
-use crate::client::{Auth, Metadata, MetadataError, OAuthClient, is_https};
+use crate::client::{ClientAuth, Metadata, MetadataError, OAuthClient, is_https};
 use crate::jwk::JwkSet;
 
 /// Most bytes of a document, and of a key set that it names.
@@ -101,11 +101,11 @@ pub fn read(url: &str, fetched: &FetchedDocument<'_>, now: Timestamp) -> Result<
     let method = metadata.token_endpoint_auth_method.take();
     let auth = match (method.as_deref(), metadata.jwks.take(), metadata.jwks_uri.take()) {
         // RFC 7591 has a shared secret as its default, which a public document cannot mean.
-        (None | Some("none"), _, _) => Auth::None,
+        (None | Some("none"), _, _) => ClientAuth::None,
         (Some("private_key_jwt"), Some(keys), None) => {
-            Auth::Keys(JwkSet::from_value(keys).map_err(|_error| MetadataError::Keys)?)
+            ClientAuth::Keys(JwkSet::from_value(keys).map_err(|_error| MetadataError::Keys)?)
         }
-        (Some("private_key_jwt"), None, Some(at)) if is_https(&at) => Auth::KeysAt(at),
+        (Some("private_key_jwt"), None, Some(at)) if is_https(&at) => ClientAuth::KeysAt(at),
         (Some("private_key_jwt"), _, _) => return Err(MetadataError::Keys.into()),
         (Some(_), _, _) => return Err(MetadataError::AuthMethod.into()),
     };

@@ -2,10 +2,10 @@
 //!
 //! Invariants:
 //! - One refresh token is current. Its use makes the next one current.
-//! - The token before the current one can be used again for [`GRACE`] after its rotation, because its answer may be lost.
+//! - The token before the current one can be used again for [`ROTATION_GRACE`] after its rotation, because its answer may be lost.
 //!   It gives the same successor again and moves nothing.
 //! - Every other use of an old token ends the family: one of two holders is a thief.
-//! - A family ends [`RENEWAL`] after its begin, whatever is refreshed meanwhile.
+//! - A family ends [`FAMILY_LIFE`] after its begin, whatever is refreshed meanwhile.
 
 use std::time::Duration;
 
@@ -14,9 +14,9 @@ use types::Timestamp;
 use crate::secret::RANDOM_BYTES;
 
 /// Time after a rotation in which the token before can be used again.
-pub const GRACE: Duration = Duration::from_secs(30);
+pub const ROTATION_GRACE: Duration = Duration::from_secs(30);
 /// Time from the begin of a family to its end.
-pub const RENEWAL: Duration = Duration::from_hours(30 * 24);
+pub const FAMILY_LIFE: Duration = Duration::from_hours(30 * 24);
 
 /// State of a family.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,14 +26,14 @@ pub struct Family {
     /// Number of the current token; the first is 0.
     pub current: u32,
     /// The latest rotation; `None` before the first.
-    pub rotated: Option<Rotated>,
+    pub rotated: Option<RotatedFamily>,
     /// Instant of the end, if somebody or a reuse has ended the family.
     pub ended_at: Option<Timestamp>,
 }
 
 /// A rotation of a family, which made its current token.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rotated {
+pub struct RotatedFamily {
     /// Instant of the rotation.
     pub at: Timestamp,
     /// Salt of the successor, without which it cannot be computed from its predecessor.
@@ -66,7 +66,7 @@ impl Family {
 
     /// Returns the instant at which the family ends by itself.
     pub fn expires_at(&self) -> Timestamp {
-        self.began_at.plus(RENEWAL)
+        self.began_at.plus(FAMILY_LIFE)
     }
 
     /// Returns true if the tokens of the family can be used.
@@ -82,7 +82,7 @@ impl Family {
         // A number above the current one cannot be stored, and counts as a reuse like every other.
         match &self.rotated {
             _ if number == self.current => RefreshUse::Rotate,
-            Some(rotated) if number.checked_add(1) == Some(self.current) && now < rotated.at.plus(GRACE) => {
+            Some(rotated) if number.checked_add(1) == Some(self.current) && now < rotated.at.plus(ROTATION_GRACE) => {
                 RefreshUse::Repeat(rotated.salt)
             }
             _ => RefreshUse::Reused,
@@ -96,7 +96,7 @@ impl Family {
             began_at: self.began_at,
             // A family ends long before the count does; at the end it stops and does not begin anew.
             current: self.current.saturating_add(1),
-            rotated: Some(Rotated { at: now, salt }),
+            rotated: Some(RotatedFamily { at: now, salt }),
             ended_at: self.ended_at,
         }
     }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use url::Url;
 
-use crate::redirect::LOOPBACK;
+use crate::redirect::LOOPBACK_ORIGINS;
 use crate::scope::{Scope, Scopes};
 
 /// A server that takes tokens of this issuer.
@@ -116,7 +116,9 @@ impl Issuer {
 
 /// Returns the port of an origin at a loopback address, with its colon.
 fn loopback_port(origin: &str) -> Option<&str> {
-    let rest = LOOPBACK.into_iter().find_map(|host| origin.strip_prefix(host))?;
+    let rest = LOOPBACK_ORIGINS
+        .into_iter()
+        .find_map(|host| origin.strip_prefix(host))?;
     (rest.is_empty() || rest.starts_with(':')).then_some(rest)
 }
 

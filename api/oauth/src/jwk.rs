@@ -44,11 +44,11 @@ impl JwkAlgorithm {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JwkKey {
     id: Option<String>,
-    material: Material,
+    material: KeyMaterial,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Material {
+enum KeyMaterial {
     /// An uncompressed point: the byte 4 and both coordinates.
     P256(Vec<u8>),
     Rsa {
@@ -82,7 +82,7 @@ struct RawSet {
 }
 
 #[derive(Deserialize)]
-struct Raw {
+struct RawJwk {
     kty: String,
     #[serde(default)]
     crv: Option<String>,
@@ -135,7 +135,7 @@ impl JwkSet {
             if !value.is_object() {
                 return Err(KeysError::Form);
             }
-            let raw: Raw = serde_json::from_value(value).map_err(|_error| KeysError::Form)?;
+            let raw: RawJwk = serde_json::from_value(value).map_err(|_error| KeysError::Form)?;
             // A key set is public, so that a secret in it is no secret any more, whatever the other keys are.
             if raw.kty == "oct" || raw.d.is_some() || raw.k.is_some() {
                 return Err(KeysError::Secret);
@@ -159,7 +159,7 @@ impl JwkSet {
     }
 }
 
-impl Raw {
+impl RawJwk {
     /// Returns the key, if it can verify signatures here.
     fn key(self) -> Option<JwkKey> {
         let decode = |text: Option<String>| BASE64URL_NOPAD.decode(text?.as_bytes()).ok();
@@ -171,18 +171,18 @@ impl Raw {
             ("EC", Some("P-256")) => {
                 let (x, y) = (decode(self.x)?, decode(self.y)?);
                 let is_point = x.len() == 32 && y.len() == 32;
-                is_point.then(|| Material::P256([vec![4], x, y].concat()))?
+                is_point.then(|| KeyMaterial::P256([vec![4], x, y].concat()))?
             }
             ("OKP", Some("Ed25519")) => {
                 let x = decode(self.x)?;
-                (x.len() == 32).then_some(Material::Ed25519(x))?
+                (x.len() == 32).then_some(KeyMaterial::Ed25519(x))?
             }
             // ring takes 2,048 to 8,192 bits; more than 4,096 cost time at each request and win nothing.
             ("RSA", _) => {
                 let (modulus, exponent) = (decode(self.n)?, decode(self.e)?);
                 let is_fit =
                     (256..=512).contains(&modulus.len()) && modulus[0] != 0 && (1..=8).contains(&exponent.len());
-                is_fit.then_some(Material::Rsa { modulus, exponent })?
+                is_fit.then_some(KeyMaterial::Rsa { modulus, exponent })?
             }
             _ => return None,
         };
@@ -197,17 +197,19 @@ impl Raw {
 impl JwkKey {
     const fn algorithm(&self) -> JwkAlgorithm {
         match self.material {
-            Material::P256(_) => JwkAlgorithm::Es256,
-            Material::Rsa { .. } => JwkAlgorithm::Rs256,
-            Material::Ed25519(_) => JwkAlgorithm::EdDsa,
+            KeyMaterial::P256(_) => JwkAlgorithm::Es256,
+            KeyMaterial::Rsa { .. } => JwkAlgorithm::Rs256,
+            KeyMaterial::Ed25519(_) => JwkAlgorithm::EdDsa,
         }
     }
 
     fn verify(&self, message: &[u8], signature: &[u8]) -> bool {
         let verified = match &self.material {
-            Material::P256(point) => UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, point).verify(message, signature),
-            Material::Ed25519(key) => UnparsedPublicKey::new(&ED25519, key).verify(message, signature),
-            Material::Rsa { modulus, exponent } => {
+            KeyMaterial::P256(point) => {
+                UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, point).verify(message, signature)
+            }
+            KeyMaterial::Ed25519(key) => UnparsedPublicKey::new(&ED25519, key).verify(message, signature),
+            KeyMaterial::Rsa { modulus, exponent } => {
                 let key = RsaPublicKeyComponents {
                     n: modulus,
                     e: exponent,

@@ -39,9 +39,9 @@ mod tests;
 pub mod token;
 
 pub use issuer::{Issuer, IssuerError, Resource, UnknownResource};
-pub use params::{Params, Repeated};
+pub use params::{Params, RepeatedParam};
 pub use pkce::Challenge;
 pub use scope::{Scope, Scopes, UnknownScope};
 pub use secret::{Hash, OAuthSecret, OAuthSecretKind};
-pub use server::{ACCESS_LIFE, AuthorizationServer, Error};
+pub use server::{ACCESS_TOKEN_LIFE, AuthorizationServer, Error};
 pub use storage::{Access, Code, Connection, ConnectionId, Grant, Redeemed, Storage, StorageError, StoredCode};

@@ -16,7 +16,7 @@ use crate::secret::Hash;
 use crate::storage::{Access, Code, Connection, ConnectionId, Redeemed, Storage, StorageError, StoredCode};
 
 /// Time after its end until a connection is removed.
-const KEPT: Duration = Duration::from_hours(24);
+const ENDED_CONNECTION_LIFE: Duration = Duration::from_hours(24);
 
 /// A storage in memory.
 #[derive(Debug, Default)]
@@ -151,7 +151,10 @@ impl Storage for MemoryStorage {
         } = &mut *state;
         connections.retain(|_, Connection { family, .. }| {
             let end = family.expires_at();
-            now < family.ended_at.map_or(end, |ended| ended.min(end)).plus(KEPT)
+            now < family
+                .ended_at
+                .map_or(end, |ended| ended.min(end))
+                .plus(ENDED_CONNECTION_LIFE)
         });
         codes.retain(|_, StoredCode { code, redeemed_as }| match redeemed_as {
             Some(connection) => connections.contains_key(connection),

@@ -6,10 +6,10 @@
 use serde_json::{Value, json};
 use types::Timestamp;
 
-use crate::client::{Auth, Metadata, MetadataError, OAuthClient};
+use crate::client::{ClientAuth, Metadata, MetadataError, OAuthClient};
 
 /// Status of the answer to a registration.
-pub const CREATED: u16 = 201;
+pub const REGISTRATION_STATUS: u16 = 201;
 
 /// Refusal of a registration (RFC 7591 section 3.2.2). Its status is 400.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -42,7 +42,7 @@ pub fn register(body: &[u8], id: String, now: Timestamp) -> Result<OAuthClient, 
         None | Some("none" | "client_secret_basic" | "client_secret_post") => {}
         Some(_) => return Err(MetadataError::AuthMethod.into()),
     }
-    Ok(metadata.into_client(id, Auth::None, now)?)
+    Ok(metadata.into_client(id, ClientAuth::None, now)?)
 }
 
 /// Returns the answer to a registration: the metadata as they are kept.
@@ -96,7 +96,7 @@ mod tests {
             "software_statement": 5,
         }))
         .unwrap();
-        assert_eq!(client.auth, Auth::None);
+        assert_eq!(client.auth, ClientAuth::None);
         assert_eq!(
             answer(&client),
             json!({

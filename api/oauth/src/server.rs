@@ -10,9 +10,9 @@ use types::{AgentId, Classify, Clock, Kind, OperatorId, Retry, Timestamp};
 
 use crate::assertion;
 use crate::authorize::AuthorizeRequest;
-use crate::challenge::Denied;
-use crate::client::{Auth, MetadataError, OAuthClient};
-use crate::family::{Family, GRACE, RefreshUse};
+use crate::challenge::DenialReason;
+use crate::client::{ClientAuth, MetadataError, OAuthClient};
+use crate::family::{Family, ROTATION_GRACE, RefreshUse};
 use crate::issuer::{Issuer, Resource};
 use crate::jwk::JwkSet;
 use crate::registration::{self, RegistrationError};
@@ -24,9 +24,9 @@ use crate::token::{Credentials, TokenAnswer, TokenError, TokenRequest};
 /// Life of a code. A client exchanges it at once.
 const CODE_LIFE: Duration = Duration::from_mins(1);
 /// Life of an access token.
-pub const ACCESS_LIFE: Duration = Duration::from_hours(1);
+pub const ACCESS_TOKEN_LIFE: Duration = Duration::from_hours(1);
 /// Tries to rotate, each of which another request of the same client may win.
-const TRIES: usize = 4;
+const MAX_ROTATION_TRIES: usize = 4;
 /// Prefix of the identifiers of registered clients.
 const CLIENT_PREFIX: &str = "app_";
 
@@ -178,7 +178,7 @@ impl AuthorizationServer {
         Ok(request.code_url(&self.issuer, &secret))
     }
 
-    /// Verifies that a request is from this client. `keys` are those of [`Auth::KeysAt`], which the caller fetched.
+    /// Verifies that a request is from this client. `keys` are those of [`ClientAuth::KeysAt`], which the caller fetched.
     ///
     /// # Errors
     /// `invalid_client`, or the database failed.
@@ -192,11 +192,15 @@ impl AuthorizationServer {
             return Err(TokenError::client("the client is not known").into());
         }
         let keys = match (&client.auth, keys) {
-            (Auth::None, _) if credentials.assertion.is_none() => return Ok(()),
+            (ClientAuth::None, _) if credentials.assertion.is_none() => return Ok(()),
             // An assertion of a client without keys proves nothing, and to ignore it would hide a wrong registration.
-            (Auth::None, _) => return Err(TokenError::client("the client did not register private_key_jwt").into()),
-            (Auth::Keys(keys), _) | (Auth::KeysAt(_), Some(keys)) => keys,
-            (Auth::KeysAt(_), None) => return Err(TokenError::client("the keys of the client cannot be read").into()),
+            (ClientAuth::None, _) => {
+                return Err(TokenError::client("the client did not register private_key_jwt").into());
+            }
+            (ClientAuth::Keys(keys), _) | (ClientAuth::KeysAt(_), Some(keys)) => keys,
+            (ClientAuth::KeysAt(_), None) => {
+                return Err(TokenError::client("the keys of the client cannot be read").into());
+            }
         };
         let refuse = || TokenError::client("client_assertion is missing: the client registered private_key_jwt");
         let assertion = credentials.assertion.as_deref().ok_or_else(refuse)?;
@@ -300,9 +304,9 @@ impl AuthorizationServer {
     }
 
     /// Refuses a code that was used. Its connection ends, unless its own client has sent the exchange again within
-    /// [`GRACE`].
+    /// [`ROTATION_GRACE`].
     async fn used(&self, connection: ConnectionId, is_own: bool, now: Timestamp) -> Result<TokenError, StorageError> {
-        if is_own && now < connection.made_at().plus(GRACE) {
+        if is_own && now < connection.made_at().plus(ROTATION_GRACE) {
             return Ok(TokenError::grant("code was used a moment ago"));
         }
         self.reused(connection, now).await
@@ -322,7 +326,7 @@ impl AuthorizationServer {
         resource: Option<Resource>,
     ) -> Result<TokenAnswer, Error> {
         let invalid = TokenError::grant("refresh_token is not valid");
-        for _ in 0..TRIES {
+        for _ in 0..MAX_ROTATION_TRIES {
             let now = self.clock.now();
             let found = self.storage.refresh(token.hash()).await?;
             // Old tokens are found too, which is how their reuse is seen.
@@ -425,21 +429,21 @@ impl AuthorizationServer {
         token: &str,
         resource: Resource,
         needed: Scope,
-    ) -> Result<Result<(Connection, Access), Denied>, Error> {
+    ) -> Result<Result<(Connection, Access), DenialReason>, Error> {
         // A text of another form cannot be a token, so the database is not asked.
         let Some(token) = OAuthSecret::read(OAuthSecretKind::Access, token) else {
-            return Ok(Err(Denied::InvalidToken));
+            return Ok(Err(DenialReason::InvalidToken));
         };
         let Some((connection, access)) = self.storage.access(token.hash()).await? else {
-            return Ok(Err(Denied::InvalidToken));
+            return Ok(Err(DenialReason::InvalidToken));
         };
         let now = self.clock.now();
         let is_alive = now < access.expires_at && connection.family.is_alive(now);
         // A token for the other resource is as good as none: its person agreed to less there, or to more.
         Ok(if !is_alive || connection.grant.resource != resource {
-            Err(Denied::InvalidToken)
+            Err(DenialReason::InvalidToken)
         } else if !access.scopes.contains(needed) {
-            Err(Denied::InsufficientScope)
+            Err(DenialReason::InsufficientScope)
         } else {
             Ok((connection, access))
         })
@@ -452,7 +456,7 @@ fn new_access(connection: &Connection, scopes: Scopes, now: Timestamp) -> Result
         connection: connection.id,
         scopes,
         // A connection ends at a fixed time, and nothing of it may work afterwards.
-        expires_at: now.plus(ACCESS_LIFE).min(connection.family.expires_at()),
+        expires_at: now.plus(ACCESS_TOKEN_LIFE).min(connection.family.expires_at()),
     };
     Ok((OAuthSecret::generate(OAuthSecretKind::Access)?, access))
 }

@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 
 use crate::assertion;
 use crate::issuer::{Issuer, Resource};
-use crate::params::{Params, Repeated};
+use crate::params::{Params, RepeatedParam};
 use crate::pkce::is_verifier;
 use crate::scope::Scopes;
 use crate::secret::{OAuthSecret, OAuthSecretKind};
 
 /// Headers of every answer of the token, revocation and registration endpoints (RFC 6749 section 5.1).
-pub const HEADERS: [(&str, &str); 2] = [("Cache-Control", "no-store"), ("Pragma", "no-cache")];
+pub const TOKEN_HEADERS: [(&str, &str); 2] = [("Cache-Control", "no-store"), ("Pragma", "no-cache")];
 
 /// Error of the token and revocation endpoints. The texts are constant and have no quotes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -78,8 +78,8 @@ impl TokenError {
     }
 }
 
-impl From<Repeated> for TokenError {
-    fn from(_repeated: Repeated) -> Self {
+impl From<RepeatedParam> for TokenError {
+    fn from(_repeated: RepeatedParam) -> Self {
         Self::request("a parameter occurs more than once")
     }
 }
@@ -151,7 +151,7 @@ pub fn credentials(params: &Params, basic: Option<&str>) -> Result<Credentials, 
     let assertion_type = params.get("client_assertion_type")?;
     let claimed = match (assertion, assertion_type) {
         (None, None) => None,
-        (Some(assertion), Some(assertion::TYPE)) => Some(assertion),
+        (Some(assertion), Some(assertion::ASSERTION_TYPE)) => Some(assertion),
         (Some(_), Some(_)) => return Err(TokenError::client("client_assertion_type is not known")),
         // One without the other is a defect of the client, and a guess at the missing one could hide it.
         _ => {

@@ -11,7 +11,7 @@ pub const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'self';
      img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 /// Hash of all files, 16 hexadecimal digits.
-const HASH: &str = env!("ASSETS_HASH");
+const ASSETS_HASH: &str = env!("ASSETS_HASH");
 
 /// File that pages link to.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +27,10 @@ pub struct PageAsset {
 pub fn asset(path: &str) -> Option<PageAsset> {
     // A page of another version asks for another hash. Serving it today's file under that address would
     // put the wrong bytes into caches for ever.
-    let name = path.strip_prefix("/assets/")?.strip_prefix(HASH)?.strip_prefix('/')?;
+    let name = path
+        .strip_prefix("/assets/")?
+        .strip_prefix(ASSETS_HASH)?
+        .strip_prefix('/')?;
     let (bytes, media_type): (&'static [u8], _) = match name {
         // Names are listed and not looked up in a folder, so no path can lead out of it.
         "sluice.css" => (include_bytes!("../assets/sluice.css"), "text/css; charset=utf-8"),
@@ -43,5 +46,5 @@ pub fn asset(path: &str) -> Option<PageAsset> {
 
 /// Returns the path of a file by its name.
 pub(crate) fn path(name: &str) -> String {
-    format!("/assets/{HASH}/{name}")
+    format!("/assets/{ASSETS_HASH}/{name}")
 }

@@ -4,7 +4,7 @@
 
 use askama::Template;
 
-use crate::chrome::{Chrome, Theme};
+use crate::chrome::{PageLayout, Theme};
 use crate::filters;
 use crate::find::FindFacet;
 use crate::number;
@@ -16,7 +16,7 @@ use crate::words::StateMark;
 #[template(path = "requests.html")]
 pub struct RequestsPage {
     /// Frame of the page.
-    pub chrome: Chrome,
+    pub chrome: PageLayout,
     /// Words that titles and texts contain; empty for all.
     pub query: String,
     /// Statuses with their counts and addresses.
@@ -86,7 +86,7 @@ impl RequestRow {
 #[template(path = "request.html")]
 pub struct RequestPage {
     /// Frame of the page.
-    pub chrome: Chrome,
+    pub chrome: PageLayout,
     /// The request, with the beginning of its text.
     pub request: RequestRow,
     /// Whole text of the request.

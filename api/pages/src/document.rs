@@ -9,7 +9,7 @@ use askama::Template;
 use askama::filters::HtmlSafe;
 use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
 
-use crate::chrome::{Chrome, Theme};
+use crate::chrome::{PageLayout, Theme};
 
 /// Document in Markdown, rendered.
 #[derive(Debug)]
@@ -143,7 +143,7 @@ impl RenderedMarkdown {
 #[derive(Debug, Template)]
 #[template(path = "terms.html")]
 pub struct TermsPage {
-    chrome: Chrome,
+    chrome: PageLayout,
     title: String,
     version: String,
     body: RenderedMarkdown,
@@ -151,7 +151,7 @@ pub struct TermsPage {
 
 impl TermsPage {
     /// Creates the page of a document in Markdown. A first heading that repeats the title is left out.
-    pub fn new(chrome: Chrome, title: impl Into<String>, version: impl Into<String>, markdown: &str) -> Self {
+    pub fn new(chrome: PageLayout, title: impl Into<String>, version: impl Into<String>, markdown: &str) -> Self {
         let title = title.into();
         let heading = markdown
             .trim_start()
@@ -176,7 +176,7 @@ impl TermsPage {
 #[template(path = "licenses.html")]
 pub struct LicensesPage {
     /// Frame of the page.
-    pub chrome: Chrome,
+    pub chrome: PageLayout,
     /// Licences, in the order of the interface.
     pub licenses: Vec<LicenseView>,
 }

@@ -3,7 +3,7 @@
 use askama::Template;
 
 use crate::chart::RowFlow;
-use crate::chrome::{Chrome, Theme};
+use crate::chrome::{PageLayout, Theme};
 use crate::filters;
 use crate::records::FeedRow;
 use crate::time::Instant;
@@ -13,7 +13,7 @@ use crate::time::Instant;
 #[template(path = "home.html")]
 pub struct HomePage {
     /// Frame of the page.
-    pub chrome: Chrome,
+    pub chrome: PageLayout,
     /// Number of public datasets.
     pub datasets: u64,
     /// Number of records in them.

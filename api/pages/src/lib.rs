@@ -1,6 +1,6 @@
 //! HTML pages of the site and the console.
 //!
-//! A page is a struct of plain views with its [`Chrome`]; [`Page::html`] turns it into text. Handlers fill the structs and
+//! A page is a struct of plain views with its [`PageLayout`]; [`Page::html`] turns it into text. Handlers fill the structs and
 //! send the text with [`CONTENT_SECURITY_POLICY`]; [`asset`] has the files that the text links to.
 //!
 //! Invariant: text that somebody else wrote is escaped wherever it stands, and no page contains a script or a style of its
@@ -40,7 +40,7 @@ mod tests;
 pub use asset::{CONTENT_SECURITY_POLICY, PageAsset, asset};
 pub use board::{AnswerView, OfferedItem, RequestPage, RequestRow, RequestsPage, WantedField};
 pub use chart::{DayCount, GateLoss, RowFlow};
-pub use chrome::{Chrome, Person, Theme};
+pub use chrome::{PageLayout, Person, Theme};
 pub use confirm::ConfirmPage;
 pub use consent::{AgentChoice, ConsentPage, ScopeChoice};
 pub use document::{LicenseView, LicensesPage, TermsPage};

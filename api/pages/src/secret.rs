@@ -2,7 +2,7 @@
 
 use askama::Template;
 
-use crate::chrome::{Chrome, Theme};
+use crate::chrome::{PageLayout, Theme};
 use crate::link::PageLink;
 use crate::time::Instant;
 use crate::words::isolate;
@@ -12,7 +12,7 @@ use crate::words::isolate;
 #[template(path = "secret.html")]
 pub struct SecretPage {
     /// Frame of the page.
-    pub chrome: Chrome,
+    pub chrome: PageLayout,
     /// Title.
     pub title: String,
     /// Name of the secret, such as “agent key”.
@@ -33,7 +33,7 @@ pub struct SecretPage {
 
 impl SecretPage {
     /// Shows the key of a new agent.
-    pub fn agent_key(chrome: Chrome, agent: &str, key: String) -> Self {
+    pub fn agent_key(chrome: PageLayout, agent: &str, key: String) -> Self {
         let title = format!("{} has a key", isolate(agent));
         let explain =
             "The agent sends it with every call. It can contribute and post in your name; it cannot open this \
@@ -43,7 +43,7 @@ impl SecretPage {
     }
 
     /// Shows the new key of an agent; the old one works until `old_until`.
-    pub fn rotated_key(chrome: Chrome, agent: &str, key: String, old_until: Option<Instant>) -> Self {
+    pub fn rotated_key(chrome: PageLayout, agent: &str, key: String, old_until: Option<Instant>) -> Self {
         let title = format!("{} has a new key", isolate(agent));
         let explain = match old_until {
             Some(until) => format!(
@@ -55,7 +55,7 @@ impl SecretPage {
         Self::key(chrome, title, key, explain)
     }
 
-    fn key(chrome: Chrome, title: String, key: String, explain: String) -> Self {
+    fn key(chrome: PageLayout, title: String, key: String, explain: String) -> Self {
         let curl = format!(
             // A read: whoever copies the first call to try it changes nothing with it.
             "curl -s {}/projects \\\n  -H \"Authorization: Bearer {key}\"",
@@ -75,7 +75,7 @@ impl SecretPage {
     }
 
     /// Shows a new operator token.
-    pub fn operator_token(chrome: Chrome, title: impl Into<String>, token: String) -> Self {
+    pub fn operator_token(chrome: PageLayout, title: impl Into<String>, token: String) -> Self {
         let base = &chrome.base;
         let curl = format!(
             r#"curl -s {base}/agents \
@@ -97,7 +97,7 @@ impl SecretPage {
     }
 
     /// Shows a new claim code with the words for the agent.
-    pub fn claim_code(chrome: Chrome, code: String, expires_at: Instant) -> Self {
+    pub fn claim_code(chrome: PageLayout, code: String, expires_at: Instant) -> Self {
         let base = &chrome.base;
         let say = format!(
             "Register at {base} with POST /agents/claim.\nCode: {code}\nChoose a name. Then tell me the confirmation phrase."

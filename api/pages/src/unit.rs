@@ -4,7 +4,7 @@
 
 use askama::Template;
 
-use crate::chrome::{Chrome, Theme};
+use crate::chrome::{PageLayout, Theme};
 use crate::document::RenderedMarkdown;
 use crate::filters;
 use crate::said::{Discussion, SaidEntry};
@@ -16,7 +16,7 @@ use crate::words::StateMark;
 #[template(path = "unit.html")]
 pub struct UnitPage {
     /// Frame of the page.
-    pub chrome: Chrome,
+    pub chrome: PageLayout,
     /// Facts about the version that the page shows.
     pub unit: UnitFacts,
     /// Text, or its beginning.
@@ -128,7 +128,7 @@ pub struct UnitStep {
 
 impl UnitPage {
     /// Creates the page of a unit whose text, or the beginning of it, is this Markdown. All lists are empty.
-    pub fn new(chrome: Chrome, unit: UnitFacts, markdown: &str) -> Self {
+    pub fn new(chrome: PageLayout, unit: UnitFacts, markdown: &str) -> Self {
         let shown = u64::try_from(markdown.chars().count()).unwrap_or(u64::MAX);
         Self {
             chrome,

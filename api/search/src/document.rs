@@ -43,7 +43,7 @@ impl Price {
 
 /// Facts about an item, by which it is filtered and ordered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Facts {
+pub struct DocumentFacts {
     /// Category of a unit.
     pub category: Option<String>,
     /// Identifier of the licence.
@@ -74,5 +74,5 @@ pub struct Document {
     /// Declared source of a unit.
     pub source: String,
     /// Facts by which the document is filtered and ordered.
-    pub facts: Facts,
+    pub facts: DocumentFacts,
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use types::Timestamp;
 use types::vocabulary::ItemKind;
 
-use crate::document::{DocumentKey, Facts, Price};
+use crate::document::{DocumentFacts, DocumentKey, Price};
 
 /// The most values of a facet.
 const MAX_FACET_VALUES: usize = 20;
@@ -96,16 +96,16 @@ pub struct SearchFilter {
 
 impl SearchFilter {
     /// Returns true if a condition that belongs to no facet fails.
-    fn excludes(&self, facts: &Facts) -> bool {
+    fn excludes(&self, facts: &DocumentFacts) -> bool {
         facts.score < self.min_score
     }
 
     /// Returns true if all conditions hold.
-    pub(crate) fn is_satisfied(&self, key: &DocumentKey, facts: &Facts) -> bool {
+    pub(crate) fn is_satisfied(&self, key: &DocumentKey, facts: &DocumentFacts) -> bool {
         !self.excludes(facts) && Facet::ALL.into_iter().all(|facet| self.holds(facet, key, facts))
     }
 
-    fn holds(&self, facet: Facet, key: &DocumentKey, facts: &Facts) -> bool {
+    fn holds(&self, facet: Facet, key: &DocumentKey, facts: &DocumentFacts) -> bool {
         match facet {
             Facet::Kind => self.kind.is_none_or(|kind| kind == key.kind),
             Facet::Category => self.category.is_none() || self.category == facts.category,
@@ -133,13 +133,13 @@ pub struct FacetCount {
 
 /// Counts documents while they are filtered.
 #[derive(Debug)]
-pub(crate) struct Counter<'a> {
+pub(crate) struct FacetCounter<'a> {
     filter: &'a SearchFilter,
     now: Timestamp,
     counts: HashMap<(Facet, &'a str), usize>,
 }
 
-impl<'a> Counter<'a> {
+impl<'a> FacetCounter<'a> {
     pub(crate) fn new(filter: &'a SearchFilter, now: Timestamp) -> Self {
         Self {
             filter,
@@ -149,7 +149,7 @@ impl<'a> Counter<'a> {
     }
 
     /// Counts a document and returns true if it satisfies all conditions.
-    pub(crate) fn passes(&mut self, key: &'a DocumentKey, facts: &'a Facts) -> bool {
+    pub(crate) fn passes(&mut self, key: &'a DocumentKey, facts: &'a DocumentFacts) -> bool {
         if self.filter.excludes(facts) {
             return false;
         }
@@ -172,7 +172,7 @@ impl<'a> Counter<'a> {
         first.is_none()
     }
 
-    fn count(&mut self, facet: Facet, key: &'a DocumentKey, facts: &'a Facts) {
+    fn count(&mut self, facet: Facet, key: &'a DocumentKey, facts: &'a DocumentFacts) {
         let mut add = |value: &'a str| *self.counts.entry((facet, value)).or_default() += 1;
         match facet {
             Facet::Kind => add(key.kind.as_str()),

@@ -10,10 +10,10 @@ mod query;
 mod schema;
 mod vectors;
 
-pub use document::{Document, DocumentKey, Facts, Price};
+pub use document::{Document, DocumentFacts, DocumentKey, Price};
 pub use facets::{Facet, FacetCount, MaxAge, SearchFilter};
-pub use index::{Index, Missing, SearchResult};
-pub use query::{Mode, SearchQuery};
+pub use index::{Index, MissingVector, SearchResult};
+pub use query::{SearchMode, SearchQuery};
 
 /// Failure of the index or of one of its threads.
 #[derive(Debug, thiserror::Error)]

@@ -7,7 +7,7 @@ use tantivy::tokenizer::{TextAnalyzer, Token, TokenStream, Tokenizer};
 
 /// The fields of a document.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Fields {
+pub(crate) struct DocumentFields {
     pub(crate) id: Field,
     pub(crate) slot: Field,
     pub(crate) title: Field,
@@ -17,7 +17,7 @@ pub(crate) struct Fields {
     pub(crate) source: Field,
 }
 
-impl Fields {
+impl DocumentFields {
     /// Returns the fields of text, each with its weight. The field of code is asked apart.
     pub(crate) const fn texts(&self) -> [(Field, f32); 4] {
         [
@@ -30,7 +30,7 @@ impl Fields {
 }
 
 /// Creates an empty index in memory.
-pub(crate) fn create() -> (Index, Fields) {
+pub(crate) fn create() -> (Index, DocumentFields) {
     let mut schema = Schema::builder();
     let text = |tokenizer: &str, record| {
         let indexing = TextFieldIndexing::default()
@@ -38,7 +38,7 @@ pub(crate) fn create() -> (Index, Fields) {
             .set_index_option(record);
         TextOptions::default().set_indexing_options(indexing)
     };
-    let fields = Fields {
+    let fields = DocumentFields {
         id: schema.add_text_field("id", STRING),
         slot: schema.add_u64_field("slot", FAST),
         title: schema.add_text_field("title", text("words", IndexRecordOption::WithFreqsAndPositions)),

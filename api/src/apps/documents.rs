@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{self, HeaderName};
-use oauth::client::{Auth, OAuthClient};
+use oauth::client::{ClientAuth, OAuthClient};
 use oauth::document::{self, DocumentCache, DocumentError, FetchedDocument};
 use oauth::jwk::JwkSet;
 use outbound::{ClientOptions, GetRequest, Ports, RequestLimits};
@@ -167,7 +167,7 @@ impl Web {
         asker: Asker,
         now: Timestamp,
     ) -> Result<Option<JwkSet>, FetchError> {
-        let Auth::KeysAt(url) = &client.auth else {
+        let ClientAuth::KeysAt(url) = &client.auth else {
             return Ok(None);
         };
         let known = match self.keys.lock().get_mut(url, now) {
@@ -210,7 +210,7 @@ impl Web {
     /// Notes that an assertion was not signed by a known key of a client, which may have new ones. The keys stay: anybody
     /// can send a wrong assertion.
     pub(crate) fn doubt_keys(&self, client: &OAuthClient, now: Timestamp) {
-        if let Auth::KeysAt(url) = &client.auth
+        if let ClientAuth::KeysAt(url) = &client.auth
             && let Some(set) = self.keys.lock().get_mut(url, now)
         {
             set.is_doubted = true;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use oauth::Scopes;
-use oauth::client::{Auth, OAuthClient};
+use oauth::client::{ClientAuth, OAuthClient};
 use oauth::redirect::Application;
 use outbound::testing::{Reply, Server};
 use tokio::task::JoinSet;
@@ -46,7 +46,7 @@ fn client_at(server: &Server, path: &str) -> OAuthClient {
         application: Application::Web,
         scopes: Scopes::NONE,
         may_refresh: false,
-        auth: Auth::KeysAt(format!("http://{}{path}", server.address())),
+        auth: ClientAuth::KeysAt(format!("http://{}{path}", server.address())),
         registered_at: Timestamp::from_micros(1_795_000_000_000_000),
     }
 }

@@ -175,8 +175,8 @@ impl Frame {
 }
 
 /// Returns what surrounds the content of a page.
-pub(crate) fn chrome(visit: &Visit, person: Option<pages::Person>, frame: &Frame) -> pages::Chrome {
-    pages::Chrome {
+pub(crate) fn chrome(visit: &Visit, person: Option<pages::Person>, frame: &Frame) -> pages::PageLayout {
+    pages::PageLayout {
         theme: visit.theme,
         person,
         form_token: visit.form_token(),

@@ -13,7 +13,7 @@ use store::{NewPayout, PayoutPicked, PayoutRow, Store};
 use tokio_util::sync::CancellationToken;
 use types::{Backoff, Clock, PaymentId, Timestamp, fault, mutate};
 use x402::chain::NonceStatus;
-use x402::facilitator::{ExpectedTransfer, Order};
+use x402::facilitator::{ExpectedTransfer, SettlementOrder};
 use x402::wire::{Offer, Protocol};
 use x402::{Authorization, PaymentAsset, Settlement, WalletKey};
 
@@ -244,7 +244,7 @@ impl Payouts {
     }
 
     /// Signs an attempt. It is a payment of version 2 in which the service is the payer.
-    fn order(&self, key: &WalletKey, expected: &ExpectedTransfer) -> Order {
+    fn order(&self, key: &WalletKey, expected: &ExpectedTransfer) -> SettlementOrder {
         let asset = PaymentAsset {
             pay_to: expected.pay_to,
             ..self.plane.asset.clone()
@@ -281,7 +281,7 @@ impl Payouts {
                 },
             },
         });
-        Order {
+        SettlementOrder {
             protocol: Protocol::V2,
             payment,
             requirements,

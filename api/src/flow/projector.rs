@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use data_encoding::BASE64;
 use eventlog::{Delivered, EventLog, Position, Subscription};
-use messages::{ContributionOutcome, DEAD_LETTERS, DeadLetter, OUTCOMES, Outcome, Resolution};
+use messages::{ContributionOutcome, DEAD_LETTERS, DeadLetter, OUTCOMES_TOPIC, Outcome, Resolution};
 use store::{Applied, DeadLetterAdded, OutcomeRow, Store, UnitOutcome};
 use tokio_util::sync::CancellationToken;
 use tracing::Span;
@@ -65,7 +65,7 @@ impl Projector {
 
     /// Projects until `stop`. Fails on errors of the log only; the database is retried until it answers.
     pub async fn run(self, stop: CancellationToken) -> Result<(), eventlog::Error> {
-        let mut outcomes = self.log.subscribe(OUTCOMES, GROUP).await?;
+        let mut outcomes = self.log.subscribe(OUTCOMES_TOPIC, GROUP).await?;
         let mut letters = self.log.subscribe(DEAD_LETTERS, GROUP).await?;
         let projecting = async {
             loop {
@@ -93,7 +93,7 @@ impl Projector {
                     units.push((outcome, delivered));
                     spans.push(span);
                 }
-                Err(error) => self.unreadable(OUTCOMES, delivered, &error.to_string()).await,
+                Err(error) => self.unreadable(OUTCOMES_TOPIC, delivered, &error.to_string()).await,
             }
         }
         let all: Vec<_> = rows.iter().map(|(row, _)| row.clone()).collect();
@@ -101,13 +101,13 @@ impl Projector {
             // At least one of them can never be applied, so they are applied one by one.
             for (row, delivered) in &rows {
                 if let Err(error) = self.apply(std::slice::from_ref(row)).await {
-                    self.unreadable(OUTCOMES, delivered, &error.to_string()).await;
+                    self.unreadable(OUTCOMES_TOPIC, delivered, &error.to_string()).await;
                     self.waiters.wake(row.id);
                 }
             }
         }
         for (outcome, delivered) in self.apply_units(units).await {
-            self.unreadable(OUTCOMES, delivered, "the database refuses the outcome")
+            self.unreadable(OUTCOMES_TOPIC, delivered, "the database refuses the outcome")
                 .await;
             self.waiters.wake_unit(outcome);
         }

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use types::{Backoff, Clock, mutate};
 use x402::chain::NonceStatus;
 use x402::check::MARGIN_SECONDS;
-use x402::facilitator::Doubt;
+use x402::facilitator::SettlementDoubt;
 use x402::{Bytes32, Settlement};
 
 use crate::error::{ApiError, chain};
@@ -141,7 +141,7 @@ impl Reconciler {
                 // No rule fits a nonce that was used for another transfer, so the payment stays open
                 // for an administrator. It raises the alarm once.
                 Ok(NonceStatus::UsedOtherwise) => {
-                    let doubt = Doubt {
+                    let doubt = SettlementDoubt {
                         reason: "nonce_used_otherwise".to_owned(),
                         transaction: None,
                         is_alarming: payment.reason.as_deref() != Some("nonce_used_otherwise"),
@@ -173,7 +173,7 @@ impl Reconciler {
             }
         }
         let attempts = u32::try_from(payment.attempts).unwrap_or(u32::MAX);
-        let doubt = Doubt {
+        let doubt = SettlementDoubt {
             reason,
             transaction,
             is_alarming: false,

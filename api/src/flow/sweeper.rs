@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use eventlog::{EventLog, Record};
-use messages::CONTRIBUTIONS;
+use messages::CONTRIBUTIONS_TOPIC;
 use store::{Due, Store, Swept};
 use tokio_util::sync::CancellationToken;
 use types::{Classify as _, Clock, ContributionId, Kind, metric};
@@ -180,7 +180,7 @@ impl Sweeper {
                 "the log refuses a submission; its contribution stays without an outcome"
             );
         };
-        let taken = append_all(&*self.log, CONTRIBUTIONS, records, refused).await?;
+        let taken = append_all(&*self.log, CONTRIBUTIONS_TOPIC, records, refused).await?;
         metrics::counter!(metric::SWEEPER_APPENDED).increment(taken as u64);
         // Refused submissions are due again later too, so that they do not block the sweep.
         self.store.contributions_swept(swept).await?;

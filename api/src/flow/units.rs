@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use eventlog::{EventLog, Record};
-use messages::KNOWLEDGE;
+use messages::KNOWLEDGE_TOPIC;
 use store::{Store, UnitApplied, UnitDue, UnitOutcome, UnitSwept};
 use tokio_util::sync::CancellationToken;
 use types::unit::UnitResolution;
@@ -161,7 +161,7 @@ impl UnitSweeper {
             .into_iter()
             .map(|due| {
                 let record = Record {
-                    key: Bytes::from_static(KNOWLEDGE.as_bytes()),
+                    key: Bytes::from_static(KNOWLEDGE_TOPIC.as_bytes()),
                     value: due.submission.into(),
                 };
                 (due.id, record)
@@ -170,7 +170,7 @@ impl UnitSweeper {
         let refused = |place: usize, error: &eventlog::Error| {
             tracing::error!(unit = ?ids.get(place), %error, "the log refuses a unit; it stays without an outcome");
         };
-        let taken = append_all(&*self.log, KNOWLEDGE, records, refused).await?;
+        let taken = append_all(&*self.log, KNOWLEDGE_TOPIC, records, refused).await?;
         metrics::counter!(metric::SWEEPER_APPENDED).increment(taken as u64);
         Ok(taken)
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use catalog::KnownHead;
 use http::Method;
-use messages::{CONTRIBUTIONS, Records, Source, Submission};
+use messages::{CONTRIBUTIONS_TOPIC, Records, Source, Submission};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -167,7 +167,7 @@ async fn contribute(mut cx: Cx, input: Contribute) -> Result<Reply<View>, ApiErr
             fault::point("ack.respond");
             // The sweeper appends what waits when the pause ends.
             if !paused {
-                cx.app.relay.submit(CONTRIBUTIONS, record);
+                cx.app.relay.submit(CONTRIBUTIONS_TOPIC, record);
             }
             let Some(subscription) = subscription else {
                 return Ok(Reply::created(acknowledged));

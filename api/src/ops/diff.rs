@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use arrow::array::{AsArray as _, RecordBatch};
 use arrow::datatypes::Int64Type;
-use catalog::{Columns, HIDDEN, Snapshot};
+use catalog::{Columns, HIDDEN_COLUMNS, Snapshot};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -286,7 +286,7 @@ async fn records(
 
 /// Returns the version that appended each row, from the hidden column of the part.
 fn versions(rows: &RecordBatch) -> Result<Vec<u64>, ApiError> {
-    let [_, _, _, name, _] = HIDDEN;
+    let [_, _, _, name, _] = HIDDEN_COLUMNS;
     let column = rows
         .column_by_name(name)
         .and_then(|column| column.as_primitive_opt::<Int64Type>());

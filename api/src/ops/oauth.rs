@@ -180,7 +180,7 @@ impl Answer for OAuthReply {
     }
 
     fn into_output(self) -> Result<Output, ApiError> {
-        let mut headers: Vec<(HeaderName, HeaderValue)> = token::HEADERS
+        let mut headers: Vec<(HeaderName, HeaderValue)> = token::TOKEN_HEADERS
             .iter()
             .filter_map(|(name, value)| Some((name.parse().ok()?, HeaderValue::from_static(value))))
             .collect();
@@ -257,7 +257,10 @@ async fn register(cx: Cx, _: Register) -> Result<OAuthReply, ApiError> {
     // section 2).
     let metadata = cx.body.unwrap_or_default();
     match cx.app.apps.server().register(&metadata).await {
-        Ok(client) => Ok(OAuthReply::of(registration::CREATED, registration::answer(&client))),
+        Ok(client) => Ok(OAuthReply::of(
+            registration::REGISTRATION_STATUS,
+            registration::answer(&client),
+        )),
         Err(error) => refusal(error),
     }
 }

@@ -37,7 +37,7 @@ pub(super) fn form(name: &'static str, path: &'static str, summary: &'static str
 }
 
 /// Returns what surrounds the content of a page, with the person who is signed in.
-pub(super) async fn chrome(cx: &Cx) -> Result<pages::Chrome, ApiError> {
+pub(super) async fn chrome(cx: &Cx) -> Result<pages::PageLayout, ApiError> {
     let visit = cx.the_visit()?;
     let frame = Frame::of(&cx.app);
     let Some(operator) = cx.operator() else {
@@ -52,7 +52,7 @@ pub(super) async fn chrome(cx: &Cx) -> Result<pages::Chrome, ApiError> {
         .iter()
         .filter(|claim| claim.status == ClaimStatus::Pending)
         .count();
-    Ok(pages::Chrome {
+    Ok(pages::PageLayout {
         attention: u32::try_from(pending).unwrap_or(u32::MAX),
         ..view::chrome(visit, person, &frame)
     })

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use data_encoding::BASE64URL_NOPAD;
 use schemars::JsonSchema;
-use search::{MaxAge, Mode, Price, SearchFilter, SearchQuery, SearchResult};
+use search::{MaxAge, Price, SearchFilter, SearchMode, SearchQuery, SearchResult};
 use serde::Deserialize;
 use store::{Project, Unit};
 use types::unit::Judge;
@@ -144,12 +144,12 @@ impl Search {
 }
 
 /// Returns the cursor of a place in the results of a mode.
-fn cursor(mode: Mode, offset: usize) -> String {
+fn cursor(mode: SearchMode, offset: usize) -> String {
     BASE64URL_NOPAD.encode(format!("{}.{offset}", mode.as_str()).as_bytes())
 }
 
 /// Returns the place that a cursor names, or `None` if it is of another mode or no cursor.
-fn offset(mode: Mode, cursor: &str) -> Option<usize> {
+fn offset(mode: SearchMode, cursor: &str) -> Option<usize> {
     let text = String::from_utf8(BASE64URL_NOPAD.decode(cursor.as_bytes()).ok()?).ok()?;
     let (name, offset) = text.split_once('.')?;
     let offset: usize = offset.parse().ok()?;
@@ -164,9 +164,9 @@ async fn search(cx: Cx, input: Search) -> Result<Reply<Results>, ApiError> {
 
 async fn answer(cx: &Cx, input: Search) -> Result<Results, ApiError> {
     let mode = match input.mode.unwrap_or(ModeInput::Auto) {
-        ModeInput::Auto => Mode::Auto,
-        ModeInput::Keyword => Mode::Keyword,
-        ModeInput::Semantic => Mode::Semantic,
+        ModeInput::Auto => SearchMode::Auto,
+        ModeInput::Keyword => SearchMode::Keyword,
+        ModeInput::Semantic => SearchMode::Semantic,
     };
     let offset = match &input.cursor {
         None => 0,
@@ -178,11 +178,13 @@ async fn answer(cx: &Cx, input: Search) -> Result<Results, ApiError> {
     let filter = input.filter(cx);
     let text = input.q.unwrap_or_default();
     let modelled = match mode {
-        Mode::Semantic | Mode::Auto if !text.trim().is_empty() => cx.app.process.searching.vector(&text).await,
+        SearchMode::Semantic | SearchMode::Auto if !text.trim().is_empty() => {
+            cx.app.process.searching.vector(&text).await
+        }
         _ => None,
     };
     let (vector, judge) = modelled.map_or_else(
-        || (None, Judge::heuristic(models::hashing::ID)),
+        || (None, Judge::heuristic(models::hashing::HASHED_MODEL_ID)),
         |(vector, judge)| (Some(vector), judge),
     );
     let query = SearchQuery {
@@ -198,9 +200,9 @@ async fn answer(cx: &Cx, input: Search) -> Result<Results, ApiError> {
     if !query.text.is_empty() {
         cx.app.usage.add(
             match mode {
-                Mode::Auto => "search_auto",
-                Mode::Keyword => "search_keyword",
-                Mode::Semantic => "search_semantic",
+                SearchMode::Auto => "search_auto",
+                SearchMode::Keyword => "search_keyword",
+                SearchMode::Semantic => "search_semantic",
             },
             cx.now,
         );

@@ -12,7 +12,7 @@ use crate::rules::storage_quota;
 use std::io::ErrorKind;
 
 use http::Method;
-use messages::{CONTRIBUTIONS, Source, Submission};
+use messages::{CONTRIBUTIONS_TOPIC, Source, Submission};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::{
@@ -392,7 +392,7 @@ async fn complete(cx: Cx, input: Complete) -> Result<Reply<View>, ApiError> {
             if paused {
                 return Ok(Reply::created(view.paused()));
             }
-            cx.app.relay.submit(CONTRIBUTIONS, record);
+            cx.app.relay.submit(CONTRIBUTIONS_TOPIC, record);
             Ok(Reply::created(view))
         }
         // A concurrent call has completed it in the meantime.

@@ -285,7 +285,10 @@ mod tests {
             let paid = project(Visibility::Public, Access::Paid, Some(500_000));
             assert_eq!(decide(caller, &paid), Entitlement::Priced(MicroUsdc(500_000)));
             let unpriced = project(Visibility::Public, Access::Paid, None);
-            assert_eq!(decide(caller, &unpriced), Entitlement::Priced(pay::DATASET_DEFAULT));
+            assert_eq!(
+                decide(caller, &unpriced),
+                Entitlement::Priced(pay::DEFAULT_DATASET_PRICE)
+            );
             let free = project(Visibility::Public, Access::Paid, Some(0));
             assert_eq!(decide(caller, &free), Entitlement::Granted);
             let private = project(Visibility::Private, Access::Public, None);

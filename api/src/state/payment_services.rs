@@ -54,7 +54,7 @@ impl PaymentPlane {
             asset: self.asset.id(),
             default_price: match kind {
                 ItemKind::Unit => pay::UNIT_DEFAULT,
-                ItemKind::Dataset => pay::DATASET_DEFAULT,
+                ItemKind::Dataset => pay::DEFAULT_DATASET_PRICE,
             },
             fee: self.tariff.fee.clone(),
             dispute_window: self.tariff.dispute_window(),

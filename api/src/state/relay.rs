@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use eventlog::{EventLog, Record};
-use messages::{CONTRIBUTIONS, KNOWLEDGE};
+use messages::{CONTRIBUTIONS_TOPIC, KNOWLEDGE_TOPIC};
 use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio_util::sync::CancellationToken;
 use types::{fault, metric};
@@ -91,8 +91,8 @@ impl RelayTask {
                 Ordering::Relaxed,
             );
             let (units, contributions): (Vec<_>, Vec<_>) =
-                queued.drain(..).partition(|queued| queued.topic == KNOWLEDGE);
-            for (topic, queued) in [(CONTRIBUTIONS, contributions), (KNOWLEDGE, units)] {
+                queued.drain(..).partition(|queued| queued.topic == KNOWLEDGE_TOPIC);
+            for (topic, queued) in [(CONTRIBUTIONS_TOPIC, contributions), (KNOWLEDGE_TOPIC, units)] {
                 self.append(topic, queued.into_iter().map(|queued| queued.record).collect())
                     .await;
             }

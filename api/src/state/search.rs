@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use operators::knowledge::Embedder;
 use parking_lot::RwLock;
-use search::{Document, DocumentKey, Facts, Index, Price};
+use search::{Document, DocumentFacts, DocumentKey, Index, Price};
 use store::{Project, Store, Unit};
 use tokio_util::sync::CancellationToken;
 use types::unit::Judge;
@@ -241,7 +241,7 @@ fn unit(unit: &Unit) -> Document {
         terms: vec![unit.category.clone()],
         body: unit.body.clone(),
         source: unit.source_declaration.clone(),
-        facts: Facts {
+        facts: DocumentFacts {
             category: Some(unit.category.clone()),
             license: unit.chain.license.clone(),
             language: Some(unit.language),
@@ -273,7 +273,7 @@ fn dataset(project: &Project) -> Document {
         terms: terms.chain(names.map(str::to_owned)).collect(),
         body: project.readme.clone(),
         source: String::new(),
-        facts: Facts {
+        facts: DocumentFacts {
             category: None,
             license: project.license.clone(),
             language: None,

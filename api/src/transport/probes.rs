@@ -18,7 +18,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use eventlog::EventLog;
 use http::{StatusCode, header};
-use messages::CONTRIBUTIONS;
+use messages::CONTRIBUTIONS_TOPIC;
 use serde_json::{Value, json};
 use store::Store;
 
@@ -46,7 +46,7 @@ pub fn drain(drain: Drain) -> Router {
 pub fn of_worker(drain_of: Drain, log: Arc<dyn EventLog>, files: OpenFiles) -> Router {
     // A worker has no database and no cache of its own. Without its log it can do nothing, so that is what is asked.
     let ready = async move || {
-        let asked = tokio::time::timeout(PROBE_TIMEOUT, log.bounds(CONTRIBUTIONS)).await;
+        let asked = tokio::time::timeout(PROBE_TIMEOUT, log.bounds(CONTRIBUTIONS_TOPIC)).await;
         readiness("log", matches!(asked, Ok(Ok(_))), &files)
     };
     Router::new()

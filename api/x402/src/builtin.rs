@@ -12,10 +12,11 @@ use async_trait::async_trait;
 use types::{Clock, Timestamp};
 
 use super::chain::{ChainClient, NonceStatus};
-use super::facilitator::{ExpectedTransfer, Order, SettleAnswer, judge};
-use super::wire::{Payment, PaymentMismatch, Protocol, SCHEME, read};
+use super::facilitator::{ExpectedTransfer, SettleAnswer, SettlementOrder, judge};
+use super::wire::{PAYMENT_SCHEME, Payment, PaymentMismatch, Protocol, read};
 use super::{
-    Address, Authorization, Bytes32, Facilitator, PaymentAsset, PaymentVerdict, Ruling, Settlement, Unanswered, check,
+    Address, Authorization, Bytes32, Facilitator, PaymentAsset, PaymentVerdict, SettledKind, Settlement,
+    UnusableAnswer, check,
 };
 
 /// Error of the database: the state is not known.
@@ -32,7 +33,7 @@ pub enum Spent {
 
 /// Outcome of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Moved {
+pub enum TransferOutcome {
     /// The transfer was made.
     Done,
     /// The nonce was used or cancelled before.
@@ -49,7 +50,7 @@ pub trait Wallets: Debug + Send + Sync {
     /// Returns what became of a nonce of a wallet; `None` if nothing did.
     async fn spent(&self, wallet: Address, nonce: Bytes32) -> Result<Option<Spent>, WalletsError>;
     /// Moves an amount and uses the nonce.
-    async fn transfer(&self, transfer: &Authorization, at: Timestamp) -> Result<Moved, WalletsError>;
+    async fn transfer(&self, transfer: &Authorization, at: Timestamp) -> Result<TransferOutcome, WalletsError>;
     /// Cancels a nonce that was not used. Returns false if it was used or cancelled before.
     async fn cancel(&self, wallet: Address, nonce: Bytes32, at: Timestamp) -> Result<bool, WalletsError>;
 }
@@ -73,7 +74,7 @@ impl BuiltIn {
     }
 
     /// Reads an order with every rule but balance and nonce. Anybody may be paid here.
-    fn read(&self, order: &Order) -> Result<Payment, String> {
+    fn read(&self, order: &SettlementOrder) -> Result<Payment, String> {
         // The ledger serves several recipients, such as sellers in payouts, as a token would. The order
         // says who is to be paid, and the signature covers it.
         let asset = PaymentAsset {
@@ -109,8 +110,8 @@ impl BuiltIn {
     /// Settles and answers as `/settle` does.
     ///
     /// # Errors
-    /// [`Unanswered`] if the database does not answer.
-    pub async fn settle_and_say(&self, order: &Order) -> Result<SettleAnswer, Unanswered> {
+    /// [`UnusableAnswer`] if the database does not answer.
+    pub async fn settle_and_say(&self, order: &SettlementOrder) -> Result<SettleAnswer, UnusableAnswer> {
         let refused = |reason: &str| SettleAnswer {
             error_reason: Some(reason.to_owned()),
             network: Some(order.protocol.network(&self.asset)),
@@ -129,7 +130,7 @@ impl BuiltIn {
         // The transfer is the only place that decides. A check of balance and nonce before it would be
         // out of date by the time of the write.
         Ok(match moved {
-            Moved::Done => SettleAnswer {
+            TransferOutcome::Done => SettleAnswer {
                 success: true,
                 error_reason: None,
                 transaction: Some(transfer.transaction().to_string()),
@@ -137,14 +138,14 @@ impl BuiltIn {
                 payer: Some(transfer.from.checksum()),
                 amount: Some(transfer.value.to_string()),
             },
-            Moved::Spent(_) => refused("nonce_already_used"),
-            Moved::Short => refused("insufficient_funds"),
+            TransferOutcome::Spent(_) => refused("nonce_already_used"),
+            TransferOutcome::Short => refused("insufficient_funds"),
         })
     }
 }
 
-fn unanswered(error: &WalletsError) -> Unanswered {
-    Unanswered {
+fn unanswered(error: &WalletsError) -> UnusableAnswer {
+    UnusableAnswer {
         reason: error.to_string(),
         is_unsent: false,
     }
@@ -152,16 +153,16 @@ fn unanswered(error: &WalletsError) -> Unanswered {
 
 #[async_trait]
 impl Facilitator for BuiltIn {
-    async fn supported(&self) -> Result<Vec<Ruling>, Unanswered> {
-        let kinds = [Protocol::V1, Protocol::V2].map(|protocol| Ruling {
+    async fn supported(&self) -> Result<Vec<SettledKind>, UnusableAnswer> {
+        let kinds = [Protocol::V1, Protocol::V2].map(|protocol| SettledKind {
             version: protocol.number().into(),
-            scheme: SCHEME.to_owned(),
+            scheme: PAYMENT_SCHEME.to_owned(),
             network: protocol.network(&self.asset),
         });
         Ok(kinds.into())
     }
 
-    async fn verify(&self, order: &Order) -> Result<PaymentVerdict, Unanswered> {
+    async fn verify(&self, order: &SettlementOrder) -> Result<PaymentVerdict, UnusableAnswer> {
         let payment = match self.read(order) {
             Ok(payment) => payment,
             Err(reason) => return Ok(PaymentVerdict::Invalid(reason)),
@@ -182,7 +183,7 @@ impl Facilitator for BuiltIn {
         Ok(PaymentVerdict::Valid)
     }
 
-    async fn settle(&self, order: &Order) -> Settlement {
+    async fn settle(&self, order: &SettlementOrder) -> Settlement {
         match self.settle_and_say(order).await {
             Ok(answer) => judge(&answer, order.protocol, &order.expected, &self.asset),
             Err(unanswered) => Settlement::unknown(unanswered.reason),
@@ -192,7 +193,7 @@ impl Facilitator for BuiltIn {
 
 #[async_trait]
 impl ChainClient for BuiltIn {
-    async fn lookup(&self, expected: &ExpectedTransfer) -> Result<NonceStatus, Unanswered> {
+    async fn lookup(&self, expected: &ExpectedTransfer) -> Result<NonceStatus, UnusableAnswer> {
         // The time comes first: what is not used later was not used then.
         let now = self.now();
         let spent = self.wallets.spent(expected.payer, expected.nonce).await;
@@ -206,11 +207,11 @@ impl ChainClient for BuiltIn {
         })
     }
 
-    async fn confirms(&self, transaction: Bytes32, expected: &ExpectedTransfer) -> Result<bool, Unanswered> {
+    async fn confirms(&self, transaction: Bytes32, expected: &ExpectedTransfer) -> Result<bool, UnusableAnswer> {
         Ok(self.lookup(expected).await? == NonceStatus::Used(transaction))
     }
 
-    async fn balance(&self, wallet: Address) -> Result<u64, Unanswered> {
+    async fn balance(&self, wallet: Address) -> Result<u64, UnusableAnswer> {
         self.wallets.balance(wallet).await.map_err(|error| unanswered(&error))
     }
 }

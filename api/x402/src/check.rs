@@ -13,7 +13,7 @@ pub const LONGEST_SECONDS: u64 = 900;
 
 /// Field of a payment whose form is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Malformed {
+pub struct MalformedField {
     /// Name of the field.
     pub field: &'static str,
     /// Rule, as a predicate such as "must be …".

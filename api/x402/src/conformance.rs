@@ -10,8 +10,8 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use types::Timestamp;
 
-use super::builtin::{Moved, Spent, Wallets, WalletsError};
-use super::facilitator::{ExpectedTransfer, Order};
+use super::builtin::{Spent, TransferOutcome, Wallets, WalletsError};
+use super::facilitator::{ExpectedTransfer, SettlementOrder};
 use super::wire::{Offer, Protocol, read};
 use super::{
     Address, Authorization, Bytes32, Facilitator, Network, PaymentAsset, PaymentVerdict, Settlement, WalletKey,
@@ -46,21 +46,21 @@ impl Wallets for Memory {
         Ok(self.0.lock().1.get(&(wallet, nonce)).copied())
     }
 
-    async fn transfer(&self, transfer: &Authorization, _at: Timestamp) -> Result<Moved, WalletsError> {
+    async fn transfer(&self, transfer: &Authorization, _at: Timestamp) -> Result<TransferOutcome, WalletsError> {
         let (balances, spent) = &mut *self.0.lock();
         if let Some(found) = spent.get(&(transfer.from, transfer.nonce)) {
-            return Ok(Moved::Spent(*found));
+            return Ok(TransferOutcome::Spent(*found));
         }
         let Some(left) = balances
             .get(&transfer.from)
             .and_then(|has| has.checked_sub(transfer.value))
         else {
-            return Ok(Moved::Short);
+            return Ok(TransferOutcome::Short);
         };
         balances.insert(transfer.from, left);
         *balances.entry(transfer.to).or_default() += transfer.value;
         spent.insert((transfer.from, transfer.nonce), Spent::Used(transfer.transaction()));
-        Ok(Moved::Done)
+        Ok(TransferOutcome::Done)
     }
 
     async fn cancel(&self, wallet: Address, nonce: Bytes32, _at: Timestamp) -> Result<bool, WalletsError> {
@@ -150,10 +150,10 @@ impl Buyer {
     }
 
     /// Returns the order of the payment.
-    pub fn order(&self, protocol: Protocol) -> Order {
+    pub fn order(&self, protocol: Protocol) -> SettlementOrder {
         let (asset, message) = (asset(), self.message(protocol));
         let payment = read(protocol, message.clone(), &asset).unwrap();
-        Order {
+        SettlementOrder {
             protocol,
             requirements: offer(self.authorization.value).requirements(&payment, &asset),
             payment: message,

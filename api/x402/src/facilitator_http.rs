@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 
 use super::builtin::BuiltIn;
-use super::facilitator::{ExpectedTransfer, Order};
+use super::facilitator::{ExpectedTransfer, SettlementOrder};
 use super::wire::Protocol;
 use super::{Facilitator as _, PaymentVerdict};
 
@@ -51,7 +51,7 @@ pub async fn answer(ledger: &BuiltIn, path: &str, body: &[u8]) -> (u16, Value) {
 }
 
 /// Reads an order as clients of facilitators send it.
-fn order(mut message: Value) -> Option<Order> {
+fn order(mut message: Value) -> Option<SettlementOrder> {
     let protocol = Protocol::of(message["x402Version"].as_i64()?)?;
     let requirements = message["paymentRequirements"].take();
     let payment = message["paymentPayload"].take();
@@ -67,7 +67,7 @@ fn order(mut message: Value) -> Option<Order> {
         nonce: authorization["nonce"].as_str()?.parse().ok()?,
         valid_before: authorization["validBefore"].as_str()?.parse().ok()?,
     };
-    Some(Order {
+    Some(SettlementOrder {
         protocol,
         payment,
         requirements,

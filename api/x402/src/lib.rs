@@ -30,7 +30,7 @@ mod tests;
 
 pub use address::{Address, Bytes32};
 pub use authorization::Authorization;
-pub use check::{Malformed, RefusalReason};
-pub use facilitator::{Facilitator, PaymentVerdict, Ruling, Settlement, Unanswered};
+pub use check::{MalformedField, RefusalReason};
+pub use facilitator::{Facilitator, PaymentVerdict, SettledKind, Settlement, UnusableAnswer};
 pub use network::{Network, PaymentAsset};
 pub use signature::{WalletKey, WalletSignature};

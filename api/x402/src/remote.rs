@@ -12,13 +12,13 @@ use bytes::Bytes;
 use outbound::{GetRequest, OutboundClient, RequestLimits};
 use serde::Deserialize;
 
-use super::facilitator::{Order, SettleAnswer, VerifyAnswer, judge, shortened};
-use super::{Facilitator, PaymentAsset, PaymentVerdict, Ruling, Settlement, Unanswered};
+use super::facilitator::{SettleAnswer, SettlementOrder, VerifyAnswer, judge, shortened};
+use super::{Facilitator, PaymentAsset, PaymentVerdict, SettledKind, Settlement, UnusableAnswer};
 
 /// Time for an answer to `/supported` and `/verify`.
-const VERIFY: Duration = Duration::from_secs(5);
+const VERIFY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time for an answer to `/settle`, which waits for the chain.
-const SETTLE: Duration = Duration::from_secs(30);
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Most bytes of an answer.
 const MAX_ANSWER: u64 = 64 << 10;
 
@@ -32,7 +32,7 @@ pub struct RemoteFacilitator {
 
 /// Answer of a facilitator at `/supported`.
 #[derive(Deserialize)]
-struct Supported {
+struct SupportedAnswer {
     kinds: Vec<SupportedKind>,
 }
 
@@ -55,7 +55,7 @@ impl RemoteFacilitator {
         }
     }
 
-    async fn post(&self, path: &str, order: &Order, whole: Duration) -> Result<Bytes, Unanswered> {
+    async fn post(&self, path: &str, order: &SettlementOrder, whole: Duration) -> Result<Bytes, UnusableAnswer> {
         let limits = RequestLimits {
             whole,
             ..RequestLimits::of_body(MAX_ANSWER)
@@ -67,8 +67,8 @@ impl RemoteFacilitator {
     }
 }
 
-fn unreadable() -> Unanswered {
-    Unanswered {
+fn unreadable() -> UnusableAnswer {
+    UnusableAnswer {
         reason: "the answer is not of the protocol".to_owned(),
         is_unsent: false,
     }
@@ -76,17 +76,17 @@ fn unreadable() -> Unanswered {
 
 #[async_trait]
 impl Facilitator for RemoteFacilitator {
-    async fn supported(&self) -> Result<Vec<Ruling>, Unanswered> {
+    async fn supported(&self) -> Result<Vec<SettledKind>, UnusableAnswer> {
         let limits = RequestLimits {
-            whole: VERIFY,
+            whole: VERIFY_TIMEOUT,
             ..RequestLimits::of_body(MAX_ANSWER)
         };
         let url = format!("{}/supported", self.url);
         let request = GetRequest::new(&url, limits);
         let answer = self.client.get(&request).await?;
         let bytes = answer.bytes().await?;
-        let supported: Supported = serde_json::from_slice(&bytes).map_err(|_error| unreadable())?;
-        let kinds = supported.kinds.into_iter().map(|kind| Ruling {
+        let supported: SupportedAnswer = serde_json::from_slice(&bytes).map_err(|_error| unreadable())?;
+        let kinds = supported.kinds.into_iter().map(|kind| SettledKind {
             version: kind.x402_version,
             scheme: kind.scheme,
             network: kind.network,
@@ -94,8 +94,8 @@ impl Facilitator for RemoteFacilitator {
         Ok(kinds.collect())
     }
 
-    async fn verify(&self, order: &Order) -> Result<PaymentVerdict, Unanswered> {
-        let bytes = self.post("/verify", order, VERIFY).await?;
+    async fn verify(&self, order: &SettlementOrder) -> Result<PaymentVerdict, UnusableAnswer> {
+        let bytes = self.post("/verify", order, VERIFY_TIMEOUT).await?;
         let answer: VerifyAnswer = serde_json::from_slice(&bytes).map_err(|_error| unreadable())?;
         Ok(if answer.is_valid {
             PaymentVerdict::Valid
@@ -104,8 +104,8 @@ impl Facilitator for RemoteFacilitator {
         })
     }
 
-    async fn settle(&self, order: &Order) -> Settlement {
-        let bytes = match self.post("/settle", order, SETTLE).await {
+    async fn settle(&self, order: &SettlementOrder) -> Settlement {
+        let bytes = match self.post("/settle", order, SETTLE_TIMEOUT).await {
             Ok(bytes) => bytes,
             // Only a request that did not leave proves that nothing was settled. Every later failure
             // may have lost the answer to a payment that was made.

@@ -5,7 +5,7 @@
 use data_encoding::BASE64;
 use serde_json::{Map, Value, json};
 
-use super::check::{Malformed, RefusalReason};
+use super::check::{MalformedField, RefusalReason};
 use super::signature::SignatureError;
 use super::{Address, Authorization, PaymentAsset, WalletSignature};
 
@@ -16,9 +16,9 @@ pub const MAX_TIMEOUT_SECONDS: u64 = 300;
 /// Most digits of an amount.
 const MAX_DIGITS: usize = 18;
 /// The only scheme that is offered.
-pub(crate) const SCHEME: &str = "exact";
+pub(crate) const PAYMENT_SCHEME: &str = "exact";
 /// Way to move the token that is signed for.
-const METHOD: &str = "eip3009";
+const TRANSFER_METHOD: &str = "eip3009";
 
 /// Version of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -78,7 +78,7 @@ pub struct Payment {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PaymentMismatch {
     /// The form is wrong: 400.
-    Malformed(Malformed),
+    Malformed(MalformedField),
     /// The form is right, and it does not pay us: 402.
     Refused(RefusalReason),
 }
@@ -90,7 +90,7 @@ impl From<RefusalReason> for PaymentMismatch {
 }
 
 fn malformed(field: &'static str, problem: &'static str) -> PaymentMismatch {
-    PaymentMismatch::Malformed(Malformed { field, problem })
+    PaymentMismatch::Malformed(MalformedField { field, problem })
 }
 
 /// Decodes the header of a payment. Checks form, scheme, network, asset and recipient.
@@ -113,7 +113,7 @@ fn decoded(header: &str) -> Result<Value, PaymentMismatch> {
 
 /// Transfer of a message, read without the terms that it was made for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Authorized {
+pub struct AuthorizedTransfer {
     /// Version that the message says it has.
     pub protocol: Option<Protocol>,
     /// The transfer that the payer agrees to.
@@ -124,7 +124,7 @@ pub struct Authorized {
 ///
 /// # Errors
 /// [`PaymentMismatch::Malformed`], or the reason of a number in the authorization that is too large.
-pub fn authorized(header: &str) -> Result<Authorized, PaymentMismatch> {
+pub fn authorized(header: &str) -> Result<AuthorizedTransfer, PaymentMismatch> {
     let message = decoded(header)?;
     let members = members(&message)?;
     let (authorization, late) = authorization(object(object(members, "payload")?, "authorization")?)?;
@@ -132,7 +132,7 @@ pub fn authorized(header: &str) -> Result<Authorized, PaymentMismatch> {
         return Err(reason.into());
     }
     let version = members.get("x402Version").and_then(Value::as_i64);
-    Ok(Authorized {
+    Ok(AuthorizedTransfer {
         protocol: version.and_then(Protocol::of),
         authorization,
     })
@@ -172,7 +172,7 @@ pub fn read(protocol: Protocol, message: Value, asset: &PaymentAsset) -> Result<
     };
     let terms = accepted.unwrap_or(members);
     let (scheme, network) = (text(terms, "scheme")?, text(terms, "network")?);
-    if scheme != SCHEME {
+    if scheme != PAYMENT_SCHEME {
         return Err(RefusalReason::Scheme.into());
     }
     if network != protocol.network(asset) {
@@ -216,12 +216,12 @@ fn accepts(accepted: &Map<String, Value>, asset: &PaymentAsset) -> Result<(), Pa
     }
     let extra = object(accepted, "extra")?;
     let method = match extra.get("assetTransferMethod") {
-        None => METHOD,
+        None => TRANSFER_METHOD,
         Some(method) => method
             .as_str()
             .ok_or_else(|| malformed("assetTransferMethod", "must be text"))?,
     };
-    if method != METHOD || text(extra, "name")? != asset.name || text(extra, "version")? != asset.version {
+    if method != TRANSFER_METHOD || text(extra, "name")? != asset.name || text(extra, "version")? != asset.version {
         return Err(RefusalReason::Requirements.into());
     }
     Ok(())
@@ -299,7 +299,7 @@ impl Offer {
     /// Returns the terms in version 1.
     pub fn v1(&self, asset: &PaymentAsset) -> Value {
         json!({
-            "scheme": SCHEME,
+            "scheme": PAYMENT_SCHEME,
             "network": Protocol::V1.network(asset),
             "maxAmountRequired": self.amount.to_string(),
             "resource": self.url,
@@ -316,14 +316,14 @@ impl Offer {
     /// Returns the terms in version 2.
     pub fn v2(&self, asset: &PaymentAsset) -> Value {
         json!({
-            "scheme": SCHEME,
+            "scheme": PAYMENT_SCHEME,
             "network": Protocol::V2.network(asset),
             "amount": self.amount.to_string(),
             "asset": asset.address.checksum(),
             "payTo": asset.pay_to.checksum(),
             "maxTimeoutSeconds": MAX_TIMEOUT_SECONDS,
             "extra": {
-                "assetTransferMethod": METHOD,
+                "assetTransferMethod": TRANSFER_METHOD,
                 "name": asset.name,
                 "version": asset.version,
                 "paymentFlow": "upfront",

@@ -10,11 +10,11 @@ use parquet::file::metadata::ParquetMetaData;
 use parquet::file::page_index::offset_index::PageLocation;
 
 /// The most rows of a batch.
-const ROWS: usize = 4_096;
+const MAX_BATCH_ROWS: usize = 4_096;
 /// The most bytes of text in a batch, roughly.
-const BYTES: u64 = 16 << 20;
+const MAX_BATCH_BYTES: u64 = 16 << 20;
 /// The longest text of a dictionary, in bytes.
-const LONGEST: u64 = 256 << 10;
+const MAX_DICTIONARY_TEXT_BYTES: u64 = 256 << 10;
 
 /// Consecutive rows of one column, and their size in bytes when decoded.
 #[derive(Clone, Copy, Debug)]
@@ -29,12 +29,12 @@ impl DecodedPage {
         let Some(even) = self.bytes.saturating_mul(rows).checked_div(self.rows) else {
             return self.bytes;
         };
-        if self.bytes <= BYTES {
+        if self.bytes <= MAX_BATCH_BYTES {
             return even;
         }
         // Only pages with dictionary texts are so large, and the long texts may all be
         // adjacent.
-        even.max(self.bytes.min(rows.saturating_mul(LONGEST)))
+        even.max(self.bytes.min(rows.saturating_mul(MAX_DICTIONARY_TEXT_BYTES)))
     }
 }
 
@@ -43,7 +43,7 @@ impl DecodedPage {
 pub fn rows_at_once(footer: &ParquetMetaData, is_read: impl Fn(usize) -> bool, rows: &Range<u64>) -> usize {
     let count = usize::try_from(rows.end.saturating_sub(rows.start)).unwrap_or(usize::MAX);
     // A batch has at least one row, however large its texts are.
-    let most = count.clamp(1, ROWS);
+    let most = count.clamp(1, MAX_BATCH_ROWS);
     let columns = footer.file_metadata().schema_descr().columns().iter().enumerate();
     let read: Vec<usize> = columns
         .filter(|(column, described)| described.physical_type() == Type::BYTE_ARRAY && is_read(*column))
@@ -54,7 +54,7 @@ pub fn rows_at_once(footer: &ParquetMetaData, is_read: impl Fn(usize) -> bool, r
         |group: &RowGroup| -> u64 { read.iter().map(|column| bytes_of(footer, group.number, *column)).sum() };
     let all: u64 = groups.iter().map(of_group).sum();
     // All rows together are small, so the pages need no closer look.
-    if all <= BYTES {
+    if all <= MAX_BATCH_BYTES {
         return most;
     }
     let columns: Vec<Vec<DecodedPage>> = read
@@ -63,7 +63,7 @@ pub fn rows_at_once(footer: &ParquetMetaData, is_read: impl Fn(usize) -> bool, r
         .collect();
     let fits = |at_once: &usize| {
         let columns = columns.iter().map(|pages| heaviest(pages, *at_once as u64));
-        columns.fold(0, u64::saturating_add) <= BYTES
+        columns.fold(0, u64::saturating_add) <= MAX_BATCH_BYTES
     };
     // Halving finds a fitting size in a few steps; the best size does not matter.
     let halves = std::iter::successors(Some(most), |at_once| Some(at_once / 2));
@@ -157,7 +157,7 @@ fn first<'a>(pages: impl Iterator<Item = &'a DecodedPage>, mut rows: u64) -> u64
         let some = page.rows.min(rows);
         bytes = bytes.saturating_add(page.bytes_of(some));
         rows -= some;
-        if rows == 0 || bytes > BYTES {
+        if rows == 0 || bytes > MAX_BATCH_BYTES {
             break;
         }
     }

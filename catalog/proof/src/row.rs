@@ -18,14 +18,14 @@ const VERSION_COLUMN: &str = "_sluice_version";
 #[derive(Debug)]
 pub(crate) struct PartRows<'a> {
     /// The contract's columns, in the order of the canonical form.
-    members: Vec<Member<'a>>,
+    members: Vec<ContractColumn<'a>>,
     extra: Option<&'a StringArray>,
     versions: &'a Int64Array,
 }
 
 /// A column of the contract, with its name.
 #[derive(Debug)]
-struct Member<'a> {
+struct ContractColumn<'a> {
     name: &'a str,
     column: ProofColumn<'a>,
 }
@@ -63,7 +63,7 @@ impl<'a> PartRows<'a> {
                 FieldType::Boolean => ProofColumn::Boolean(array.as_boolean()),
                 FieldType::Timestamp => ProofColumn::Timestamp(array.as_primitive()),
             };
-            members.push(Member { name, column });
+            members.push(ContractColumn { name, column });
         }
         members.sort_unstable_by(|left, right| compare_names(left.name, right.name));
         let extra = if contract.allow_extra() {
@@ -90,7 +90,7 @@ impl<'a> PartRows<'a> {
         let mut extras = sorted(&extras).into_iter().peekable();
         let start = out.len();
         out.push(b'{');
-        for Member { name, column } in &self.members {
+        for ContractColumn { name, column } in &self.members {
             // Extras are merged between the fields, so that all members come in canonical
             // order.
             while let Some((extra, value)) = extras.next_if(|(extra, _)| compare_names(extra, name).is_lt()) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{CommitOutcome, OrphanTracker, encode, landed, put, put_parts};
 use crate::log;
-use crate::prepare::{Prepared, VersionParts};
+use crate::prepare::{PreparedVersion, VersionParts};
 use crate::state::TableState;
 use crate::{Error, Merge};
 
@@ -12,7 +12,7 @@ use crate::{Error, Merge};
 /// the winner is not read.
 pub(super) async fn commit_rebased(
     state: &Arc<TableState>,
-    prepared: &Prepared,
+    prepared: &PreparedVersion,
     (mut version, mut merge): (VersionParts, Merge),
     orphans: &mut OrphanTracker,
 ) -> Result<CommitOutcome, Error> {

@@ -12,7 +12,7 @@ use types::Version;
 
 use crate::Error;
 use crate::part::PartInfo;
-use crate::prepare::{Content, NewPart};
+use crate::prepare::{NewPart, PreparedContent};
 use crate::state::TableState;
 
 /// Parts that a table's owner may have left beside those that commits name.
@@ -30,13 +30,13 @@ impl OrphanTracker {
             self.remember(&part.info);
             let path = part.info.path(state.dataset);
             let put = match &part.content {
-                Content::Bytes(bytes) => {
+                PreparedContent::Bytes(bytes) => {
                     let put = state
                         .objects
                         .put_opts(&path, bytes.clone().into(), PutMode::Create.into());
                     put.await.map(|_| ())
                 }
-                Content::File(file) => state.durable.link_file(file, &path).await,
+                PreparedContent::File(file) => state.durable.link_file(file, &path).await,
             };
             match put {
                 Ok(()) => return Ok(part.info.attempt == first),

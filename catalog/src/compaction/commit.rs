@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use types::{Timestamp, fault, mutate};
 
-use super::Compacted;
+use super::BuiltPart;
 use crate::log::{self, CommitContent};
 use crate::state::{TableState, WriteOccasion};
 use crate::{Error, commit};
 
 /// Commits a compaction at the time `at`. Returns false if a replaced part is no longer in the latest layout.
-pub(crate) async fn commit(state: &Arc<TableState>, compacted: Compacted, at: Timestamp) -> Result<bool, Error> {
-    let Compacted { rewrite, proof, inputs } = compacted;
+pub(crate) async fn commit(state: &Arc<TableState>, compacted: BuiltPart, at: Timestamp) -> Result<bool, Error> {
+    let BuiltPart { rewrite, proof, inputs } = compacted;
     loop {
         let (number, admitted, done) = {
             let version_index = state.version_index();

@@ -36,13 +36,13 @@ const ACTIONS_AT_ONCE: usize = 4_096;
 #[derive(Debug)]
 pub(crate) struct Checkpoint {
     pub(crate) bytes: Vec<u8>,
-    pub(crate) last: Last,
+    pub(crate) last: LastCheckpoint,
 }
 
 /// Pointer to the newest checkpoint (Delta protocol, *Last Checkpoint File Schema*).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Last {
+pub(crate) struct LastCheckpoint {
     /// Number of the checkpoint's commit.
     pub(crate) version: u64,
     /// Number of actions in the checkpoint.
@@ -59,7 +59,7 @@ pub(crate) fn path_of(dataset: DatasetId, number: u64) -> Path {
     Path::from(format!("{dataset}/_delta_log/{number:020}.checkpoint.parquet"))
 }
 
-/// Returns the object path of [`Last`], which is stored as JSON.
+/// Returns the object path of [`LastCheckpoint`], which is stored as JSON.
 pub(crate) fn path_of_last(dataset: DatasetId) -> Path {
     Path::from(format!("{dataset}/_delta_log/_last_checkpoint"))
 }
@@ -102,7 +102,7 @@ pub(crate) fn encode(
     let removes = replaced.iter().map(|(part, at)| Ok(remove(part, *at)));
     let first = creation.into_iter().chain([txn]).map(Ok);
     let (bytes, size) = write(first.chain(adds).chain(removes))?;
-    let last = Last {
+    let last = LastCheckpoint {
         version: *commit,
         size,
         // A reader compares the size with the file, so an incomplete file is recognised.

@@ -5,7 +5,7 @@
 use types::{Proof, Timestamp, Version};
 
 use super::{CHECKSUM_PLACEHOLDER, CommitContent, added, lines, remove};
-use crate::action::{Action, CommitInfo, CompactedVersions, FORMAT, PartStats};
+use crate::action::{ACTION_FORMAT, Action, CommitInfo, CompactedVersions, PartStats};
 use crate::part::{self, PartInfo};
 
 /// A part that replaces others.
@@ -52,7 +52,7 @@ pub(crate) fn compacted(
         engine_info: "sluice".to_owned(),
         sluice: None,
         compaction: Some(CompactedVersions {
-            format: FORMAT,
+            format: ACTION_FORMAT,
             first_version: rewrite.first,
             last_version: rewrite.last,
         }),
@@ -72,7 +72,7 @@ pub(super) fn decode(actions: Vec<Action<'_>>) -> Result<CommitContent, String> 
         return Err("it does not begin and end as a compaction does".to_owned());
     };
     let told = info.compaction.ok_or("it removes parts and says no compaction")?;
-    if told.format != FORMAT {
+    if told.format != ACTION_FORMAT {
         return Err(format!("it has format `{}`", told.format));
     }
     let mut replaces = Vec::with_capacity(actions.len());

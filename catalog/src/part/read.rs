@@ -23,10 +23,10 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader};
 use proof::pace::rows_at_once;
 use sha2::{Digest as _, Sha256};
-use types::proof::{Damaged, MAX_WHOLE_BYTES};
+use types::proof::{DamagedBytes, MAX_WHOLE_BYTES};
 use types::{Contract, DatasetId, Proof, RecordKey, mutate};
 
-use super::{Footers, HIDDEN, PartInfo, Proofs, proof, schema};
+use super::{Footers, HIDDEN_COLUMNS, PartInfo, Proofs, proof, schema};
 use crate::Error;
 use crate::version_index::VersionIndex;
 
@@ -35,7 +35,7 @@ const READER_PANICKED: &str = "the reader of Parquet files gave up on it";
 
 /// Selection of columns for a read of a part.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Selected<'a> {
+pub(crate) enum SelectedColumns<'a> {
     /// Columns of a contract.
     Contract(&'a Contract),
     /// Columns of a contract, and the hidden columns.
@@ -44,12 +44,12 @@ pub(crate) enum Selected<'a> {
     Keys,
 }
 
-impl Selected<'_> {
+impl SelectedColumns<'_> {
     fn schema(self) -> SchemaRef {
         match self {
             Self::Contract(contract) => contract.schema(),
             Self::All(contract) => schema(contract),
-            Self::Keys => Arc::new(Schema::new(vec![Field::new(HIDDEN[0], DataType::Binary, true)])),
+            Self::Keys => Arc::new(Schema::new(vec![Field::new(HIDDEN_COLUMNS[0], DataType::Binary, true)])),
         }
     }
 }
@@ -82,7 +82,7 @@ impl PartSource<'_> {
 pub(crate) async fn open(
     source: PartSource<'_>,
     part: &PartInfo,
-    selected: Selected<'_>,
+    selected: SelectedColumns<'_>,
     rows: Range<u64>,
 ) -> Result<BoxStream<'static, Result<RecordBatch, Error>>, Error> {
     let path = part.path(source.dataset);
@@ -102,7 +102,7 @@ pub(crate) async fn open(
 pub(crate) async fn open_whole(
     source: PartSource<'_>,
     part: &PartInfo,
-    selected: Selected<'_>,
+    selected: SelectedColumns<'_>,
 ) -> Result<BoxStream<'static, Result<RecordBatch, Error>>, Error> {
     let path = part.path(source.dataset);
     let opening = async {
@@ -143,7 +143,7 @@ fn of_bytes(
     bytes: Bytes,
     path: Path,
     part: &PartInfo,
-    selected: Selected<'_>,
+    selected: SelectedColumns<'_>,
     rows: &Range<u64>,
 ) -> Result<BoxStream<'static, Result<RecordBatch, Error>>, Error> {
     let wanted = selected.schema();
@@ -166,12 +166,12 @@ async fn of_ranges(
     source: PartSource<'_>,
     path: Path,
     part: &PartInfo,
-    selected: Selected<'_>,
+    selected: SelectedColumns<'_>,
     rows: &Range<u64>,
 ) -> Result<BoxStream<'static, Result<RecordBatch, Error>>, Error> {
     let wanted = selected.schema();
     let damaged = |problem: &dyn ToString| Error::corrupt(&path, &problem.to_string());
-    let input = Ranged {
+    let input = RangedReader {
         objects: Arc::clone(source.objects),
         footers: Arc::clone(source.footers),
         path: path.clone(),
@@ -200,7 +200,7 @@ fn shaped(batch: &RecordBatch, wanted: &SchemaRef) -> Result<RecordBatch, ArrowE
 /// Reads the record keys of a part's rows, in order.
 pub(crate) async fn keys(source: PartSource<'_>, part: &PartInfo) -> Result<Vec<RecordKey>, Error> {
     let mut keys = Vec::with_capacity(usize::try_from(part.rows).unwrap_or(0));
-    let batches = open(source, part, Selected::Keys, 0..part.rows).await?;
+    let batches = open(source, part, SelectedColumns::Keys, 0..part.rows).await?;
     for batch in batches.try_collect::<Vec<_>>().await? {
         for key in batch.column(0).as_binary::<i32>() {
             let key = key.and_then(|bytes| bytes.try_into().ok()).map(RecordKey::from_bytes);
@@ -239,7 +239,7 @@ pub(crate) async fn verified(
     proof: &Proof,
     ranges: &[Range<u64>],
 ) -> Result<Vec<Bytes>, Error> {
-    let damaged = |problem: Damaged| Error::corrupt(path, &problem);
+    let damaged = |problem: DamagedBytes| Error::corrupt(path, &problem);
     let spans = proof.spans(ranges).map_err(damaged)?;
     let pieces = objects.get_ranges(path, &spans).await;
     let pieces = pieces.map_err(|error| lost(path, error))?;
@@ -296,14 +296,14 @@ fn select<T>(
 
 /// Reader of a large part by ranges.
 #[derive(Debug)]
-struct Ranged {
+struct RangedReader {
     objects: Arc<dyn ObjectStore>,
     footers: Arc<Footers>,
     path: Path,
     proof: Arc<Proof>,
 }
 
-impl AsyncFileReader for Ranged {
+impl AsyncFileReader for RangedReader {
     fn get_bytes(&mut self, range: Range<u64>) -> BoxFuture<'_, Result<Bytes, ParquetError>> {
         async move {
             let read = verified(&self.objects, &self.path, &self.proof, &[range]).await;

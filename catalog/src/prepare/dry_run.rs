@@ -6,14 +6,14 @@ use std::path::PathBuf;
 use proof::Suffix;
 use types::{AgentId, Batch, Contract, ContributionId, Version, fault};
 
-use super::file::{Common, PartWriter};
+use super::file::{CommonValues, PartWriter};
 use super::writing::failure;
 use crate::{Error, Root, part};
 
 /// Encodes the rows of an upload as [`Stager`](crate::Stager) does, and keeps nothing.
 #[derive(Debug)]
 pub struct DryRunStager {
-    common: Common,
+    common: CommonValues,
     /// The file so far. It begins with the first rows.
     writer: Option<PartWriter<Sink>>,
     suffix: Suffix,
@@ -24,7 +24,7 @@ impl DryRunStager {
     /// Begins an upload without rows.
     pub fn new(contract: &Contract, contribution: ContributionId, agent: AgentId) -> Self {
         Self {
-            common: Common {
+            common: CommonValues {
                 schema: part::schema(contract),
                 contribution,
                 agent,

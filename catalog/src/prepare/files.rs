@@ -22,15 +22,15 @@ use sha2::{Digest as _, Sha256};
 use types::key::{KeyLookup, KeySet};
 use types::{AgentId, Batch, Contract, ContributionId, RecordKey, Version, fault, render};
 
-use super::file::{Common, WrittenPart};
-use super::runs::Runs;
+use super::file::{CommonValues, WrittenPart};
+use super::runs::KeyRuns;
 use super::writing::WritingThread;
-use super::{Content, LateDuplicates, NewPart, Prepared, PreparedRows, VersionParts};
+use super::{LateDuplicates, NewPart, PreparedContent, PreparedRows, PreparedVersion, VersionParts};
 use crate::blocking::in_place;
 use crate::disk::{Reserve, no_room};
 use crate::keys::KeyIndex;
-use crate::part::{self, HIDDEN, PartInfo};
-use crate::state::{Base, MAX_INSERTED_KEYS, SnapshotLookup, TableState};
+use crate::part::{self, HIDDEN_COLUMNS, PartInfo};
+use crate::state::{CommitBase, MAX_INSERTED_KEYS, SnapshotLookup, TableState};
 use crate::{Error, Merge, Root};
 
 /// The bytes of a key.
@@ -89,8 +89,8 @@ impl Drop for ScratchFolder {
 /// Stages the rows of one upload. Every call blocks.
 #[derive(Debug)]
 pub struct Stager {
-    filling: Filling,
-    keys: Runs,
+    filling: FillingRows,
+    keys: KeyRuns,
     known: Arc<SnapshotLookup>,
 }
 
@@ -102,15 +102,15 @@ impl Stager {
         agent: AgentId,
         known: SnapshotLookup,
     ) -> Self {
-        let common = Common {
+        let common = CommonValues {
             schema: part::schema(contract),
             contribution,
             agent,
             version: known.since.next(),
         };
         Self {
-            keys: Runs::new(scratch.path()),
-            filling: Filling::new(scratch, contract, common),
+            keys: KeyRuns::new(scratch.path()),
+            filling: FillingRows::new(scratch, contract, common),
             known: Arc::new(known),
         }
     }
@@ -153,12 +153,12 @@ impl Stager {
     ///
     /// # Errors
     /// Also where [`Self::known`] could not tell of a row; then it is to be staged again.
-    pub fn finish(mut self) -> Result<Prepared, Error> {
+    pub fn finish(mut self) -> Result<PreparedVersion, Error> {
         self.known.finish()?;
         let rows = self.filling.finish()?;
         self.keys.shrink_to_fit();
         fault::point("stage.end");
-        Ok(Prepared {
+        Ok(PreparedVersion {
             contribution: rows.common.contribution,
             agent: rows.common.agent,
             body: PreparedRows::Files(Box::new(UploadedRows {
@@ -175,7 +175,7 @@ impl Stager {
 #[derive(Debug)]
 pub(crate) struct UploadedRows {
     rows: RowFiles,
-    keys: Runs,
+    keys: KeyRuns,
     /// Keys whose rows the table got from others meanwhile.
     left_out: KeySet,
     /// None of the rows is in the table at this version.
@@ -189,7 +189,7 @@ impl UploadedRows {
 
     /// Leaves out the rows that the table got since they were checked last, and makes the files those of the version
     /// after `base`.
-    pub(super) async fn against(&mut self, state: &TableState, base: Base) -> Result<VersionParts, Error> {
+    pub(super) async fn against(&mut self, state: &TableState, base: CommitBase) -> Result<VersionParts, Error> {
         // First, because a row is left out for good, and what the log lost has no row.
         state.confirm().await?;
         let mut hits = Vec::new();
@@ -206,7 +206,7 @@ impl UploadedRows {
     }
 
     /// Returns the version after `base` that the files are.
-    pub(super) fn version_of(&self, base: Base) -> VersionParts {
+    pub(super) fn version_of(&self, base: CommitBase) -> VersionParts {
         VersionParts {
             parts: self.parts().collect(),
             rows: self.rows.count,
@@ -260,7 +260,7 @@ impl UploadedRows {
     pub(crate) fn leave_out(&mut self, hits: Vec<RecordKey>) -> Result<(), Error> {
         let hits: KeySet = hits.into_iter().collect();
         let scratch = ScratchFolder::new(self.rows.scratch.path(), self.rows.scratch.reserve)?;
-        let mut filling = Filling::new(scratch, &self.rows.contract, self.rows.common.clone());
+        let mut filling = FillingRows::new(scratch, &self.rows.contract, self.rows.common.clone());
         for part in &self.rows.parts {
             // Read whole, because the two failures differ: what cannot be read may be readable later,
             // what cannot be decoded never is.
@@ -274,7 +274,7 @@ impl UploadedRows {
                 let records = records.map_err(|error| Error::Encode(error.into()))?;
                 let records: Vec<Value> = records.into_iter().map(Value::Object).collect();
                 let written = batch
-                    .column_by_name(HIDDEN[0])
+                    .column_by_name(HIDDEN_COLUMNS[0])
                     .and_then(|keys| keys.as_binary_opt::<i32>());
                 let batch = Batch::decode(&self.rows.contract, &records);
                 let same =
@@ -309,7 +309,7 @@ impl UploadedRows {
 
     /// Returns the parts as the commit of their version names them, with the files that hold them.
     pub(crate) fn parts(&self) -> impl Iterator<Item = NewPart> {
-        let Common {
+        let CommonValues {
             contribution, version, ..
         } = self.rows.common;
         (0..).zip(&self.rows.parts).map(move |(index, written)| NewPart {
@@ -324,7 +324,7 @@ impl UploadedRows {
                 sha256: written.sha256,
             },
             proof: written.proof.clone(),
-            content: Content::File(written.path.clone()),
+            content: PreparedContent::File(written.path.clone()),
         })
     }
 }
@@ -333,7 +333,7 @@ impl UploadedRows {
 #[derive(Debug)]
 struct RowFiles {
     contract: Arc<Contract>,
-    common: Common,
+    common: CommonValues,
     count: u64,
     suffix: Suffix,
     parts: Vec<WrittenPart>,
@@ -344,14 +344,14 @@ struct RowFiles {
 
 /// The rows while they come.
 #[derive(Debug)]
-struct Filling {
+struct FillingRows {
     /// Before the rows, whose folder it writes in.
     writing: WritingThread,
     rows: RowFiles,
 }
 
-impl Filling {
-    fn new(scratch: ScratchFolder, contract: &Arc<Contract>, common: Common) -> Self {
+impl FillingRows {
+    fn new(scratch: ScratchFolder, contract: &Arc<Contract>, common: CommonValues) -> Self {
         Self {
             writing: WritingThread::new(scratch.path().to_owned(), common.clone()),
             rows: RowFiles {

@@ -8,13 +8,13 @@ use std::sync::atomic::Ordering;
 use types::key::{BuildMapHasher, KeySet};
 use types::{AgentId, Batch, ContributionId, Version, mutate};
 
-use super::{Content, LateDuplicates, NewPart, VersionParts};
+use super::{LateDuplicates, NewPart, PreparedContent, VersionParts};
 #[cfg(feature = "faults")]
-use super::{Prepared, PreparedRows};
+use super::{PreparedRows, PreparedVersion};
 use crate::blocking::blocking;
 use crate::keys::KeyIndex;
 use crate::part::{self, PartInfo};
-use crate::state::{Base, TableState};
+use crate::state::{CommitBase, TableState};
 use crate::{Error, Root};
 
 /// Contribution and agent of a batch.
@@ -39,7 +39,7 @@ impl BatchRows {
         &mut self,
         state: &Arc<TableState>,
         origin: Origin,
-        base: Base,
+        base: CommitBase,
     ) -> Result<VersionParts, Error> {
         let index = state.index().await?;
         let encode = || {
@@ -80,12 +80,12 @@ pub(super) fn version_of(
     rows: &Batch,
     late: Vec<u32>,
     (contribution, agent): Origin,
-    base: Base,
+    base: CommitBase,
 ) -> Result<VersionParts, Error> {
     let version = base.version.next();
     let mut parts = Vec::new();
     if !rows.is_empty() {
-        let part::Encoded { bytes, sha256 } = part::encode(rows, contribution, agent, version)?;
+        let part::EncodedPart { bytes, sha256 } = part::encode(rows, contribution, agent, version)?;
         parts.push(NewPart {
             info: PartInfo {
                 version,
@@ -98,7 +98,7 @@ pub(super) fn version_of(
                 sha256,
             },
             proof: part::proof_of(&bytes),
-            content: Content::Bytes(bytes),
+            content: PreparedContent::Bytes(bytes),
         });
     }
     Ok(VersionParts {
@@ -109,7 +109,7 @@ pub(super) fn version_of(
     })
 }
 
-fn root(base: Base, rows: &Batch) -> Root {
+fn root(base: CommitBase, rows: &Batch) -> Root {
     base.root.extend((0..rows.len()).map(|row| rows.canonical(row)))
 }
 
@@ -140,9 +140,9 @@ fn new_rows(index: &KeyIndex, batch: &Arc<Batch>, version: Version) -> Result<(A
 }
 
 #[cfg(feature = "faults")]
-impl Prepared {
+impl PreparedVersion {
     /// Returns the rows of a version after another base, without another look at their keys: an injected bug.
-    pub(crate) fn rebased(&self, mut version: VersionParts, base: Base) -> VersionParts {
+    pub(crate) fn rebased(&self, mut version: VersionParts, base: CommitBase) -> VersionParts {
         for part in &mut version.parts {
             part.info.version = base.version.next();
         }

@@ -11,12 +11,12 @@ use types::key::KeyLookup;
 use types::{RecordKey, Version, mutate};
 
 use super::key_objects::MIN_VERSIONS_FOR_KEY_OBJECTS;
-use super::{Base, PARTS_AT_ONCE, TableState, WriteOccasion};
+use super::{CommitBase, PARTS_AT_ONCE, TableState, WriteOccasion};
 use crate::blocking::in_place;
 use crate::key_store::StoredVersion;
 use crate::keys::{FlushBatch, KeyIndex, SortedKeySnapshot};
 use crate::part::{self, PartInfo};
-use crate::prepare::runs::Runs;
+use crate::prepare::runs::KeyRuns;
 use crate::{Error, Root};
 
 /// Maximum number of keys of a version that go into memory.
@@ -55,7 +55,7 @@ impl TableState {
 
     /// Returns true if stored keys belong to this table's history: same root, same number of rows.
     async fn agrees(&self, stored: StoredVersion) -> Result<bool, Error> {
-        let Base {
+        let CommitBase {
             version, rows, root, ..
         } = self.base();
         if stored.version == version {
@@ -138,7 +138,7 @@ impl TableState {
             self.put_key_object(batch, before, self.root_at(before)).await;
         }
         let scratch = self.store.scratch()?;
-        let mut keys = Runs::new(scratch.path());
+        let mut keys = KeyRuns::new(scratch.path());
         for part in parts {
             let some = part::keys(self.source(), part).await?;
             in_place(|| keys.insert_all(&some)).map_err(Error::Scratch)?;
@@ -234,7 +234,7 @@ impl TableState {
             WriteOccasion::Closing => index.is_worth_storing(),
         });
         if due {
-            let Base { version, root, .. } = self.base();
+            let CommitBase { version, root, .. } = self.base();
             if let Some(batch) = self.flush(version, root).await? {
                 self.put_key_object(batch, version, root).await;
             }

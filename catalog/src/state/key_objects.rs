@@ -17,7 +17,7 @@ use crate::keys::{FlushBatch, KeyIndex};
 use crate::{Error, Root, commit};
 
 /// First bytes of every key object of this format.
-const MAGIC: &[u8; 16] = b"sluice key run 1";
+const KEY_OBJECT_MAGIC: &[u8; 16] = b"sluice key run 1";
 /// Number of missing versions from which key objects are looked up. For fewer, the parts are cheaper than a listing.
 pub(super) const MIN_VERSIONS_FOR_KEY_OBJECTS: u64 = 64;
 
@@ -154,7 +154,7 @@ fn plan(spans: &[VersionRange], from: u64, head: u64) -> Vec<VersionRange> {
 
 fn encode(dataset: DatasetId, span: VersionRange, root: Root, keys: &[RecordKey]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(120 + 16 * keys.len());
-    bytes.extend_from_slice(MAGIC);
+    bytes.extend_from_slice(KEY_OBJECT_MAGIC);
     bytes.extend_from_slice(dataset.as_bytes());
     bytes.extend_from_slice(&span.first.to_le_bytes());
     bytes.extend_from_slice(&span.last.to_le_bytes());

@@ -37,7 +37,7 @@ pub struct RequestCounts {
 
 /// An object store that counts its requests and passes them on.
 #[derive(Debug)]
-pub struct Counting {
+pub struct CountingStore {
     inner: Arc<dyn DurableStore>,
     puts: AtomicU64,
     gets: AtomicU64,
@@ -47,7 +47,7 @@ pub struct Counting {
     directory_syncs: AtomicU64,
 }
 
-impl Counting {
+impl CountingStore {
     /// Wraps `inner` and starts counting.
     pub fn new(inner: Arc<dyn DurableStore>) -> Self {
         let zero = || AtomicU64::new(0);
@@ -75,7 +75,7 @@ impl Counting {
     }
 }
 
-impl fmt::Display for Counting {
+impl fmt::Display for CountingStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Counting({})", self.inner)
     }
@@ -86,7 +86,7 @@ fn count(counter: &AtomicU64) {
 }
 
 #[async_trait]
-impl DurableStore for Counting {
+impl DurableStore for CountingStore {
     async fn sync_dir(&self, directory: &Path) -> Result<()> {
         count(&self.directory_syncs);
         self.inner.sync_dir(directory).await
@@ -124,7 +124,7 @@ impl PendingObject for CountedObject<'_> {
 }
 
 #[async_trait]
-impl ObjectStore for Counting {
+impl ObjectStore for CountingStore {
     async fn put_opts(&self, location: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
         count(&self.puts);
         self.inner.put_opts(location, payload, options).await

@@ -38,7 +38,7 @@ use types::Backoff;
 
 use super::DurableStore;
 pub use config::{S3Config, Secret};
-pub use multipart::{Completed, ListedPart, PartAddress, UploadError};
+pub use multipart::{CompletedUpload, ListedPart, PartAddress, UploadError};
 pub use presign::Presigner;
 pub use uploads::{S3Uploads, UploadFailure};
 

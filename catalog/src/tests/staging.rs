@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use types::{AgentId, Batch, Classify as _, ContributionId, Retry, Timestamp, Version};
 
 use super::fixture::{World, merged, numbered};
-use crate::prepare::{Content, PreparedRows, UploadedRows};
-use crate::{Catalog, Columns, CommitOutcome, Error, LateDuplicates, Policy, Prepared, Reserve, Stager, Table};
+use crate::prepare::{PreparedContent, PreparedRows, UploadedRows};
+use crate::{Catalog, Columns, CommitOutcome, Error, LateDuplicates, Policy, PreparedVersion, Reserve, Stager, Table};
 
 fn contribution(number: i64) -> ContributionId {
     ContributionId::new(Timestamp::from_micros(number))
@@ -18,7 +18,7 @@ async fn stager(table: &Table, id: ContributionId) -> Stager {
 }
 
 /// Stages records in batches of 7 as parts of about 20 rows.
-async fn stage(world: &World, table: &Table, id: ContributionId, records: &[Value]) -> (Prepared, usize) {
+async fn stage(world: &World, table: &Table, id: ContributionId, records: &[Value]) -> (PreparedVersion, usize) {
     let mut stager = stager(table, id).await.with_part_rows(20);
     let mut duplicates = 0;
     for records in records.chunks(7) {
@@ -28,7 +28,7 @@ async fn stage(world: &World, table: &Table, id: ContributionId, records: &[Valu
     (stager.finish().unwrap(), duplicates)
 }
 
-async fn merge(table: &mut Table, staged: &mut Prepared) -> CommitOutcome {
+async fn merge(table: &mut Table, staged: &mut PreparedVersion) -> CommitOutcome {
     let at = Timestamp::from_micros(1_700_000_000_123_456);
     let notes = |late: &LateDuplicates| match late {
         LateDuplicates::Count(late) => json!({ "late": late }),
@@ -37,7 +37,7 @@ async fn merge(table: &mut Table, staged: &mut Prepared) -> CommitOutcome {
     table.commit(staged, at, notes).await.unwrap()
 }
 
-fn files(staged: &mut Prepared) -> &mut UploadedRows {
+fn files(staged: &mut PreparedVersion) -> &mut UploadedRows {
     match &mut staged.body {
         PreparedRows::Files(files) => files,
         PreparedRows::Memory(_) => panic!("an upload is in files"),
@@ -214,7 +214,7 @@ async fn parts_that_a_crash_left_are_taken_as_they_are() {
     let (mut staged, _) = stage(&world, &table, contribution(9), &numbered(0..60)).await;
     // As if the process had died after it gave the parts their names.
     for part in files(&mut staged).parts() {
-        let Content::File(file) = part.content else {
+        let PreparedContent::File(file) = part.content else {
             panic!("an upload is in files")
         };
         let target = world.file(&part.info.name());

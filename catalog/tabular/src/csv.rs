@@ -105,29 +105,29 @@ impl CsvRecord {
 
     /// Takes a byte that is no line end outside of quotes, and returns the place behind it. The byte is only kept if
     /// `has_room`.
-    fn step(&mut self, at: CellPlace, sign: Sign, byte: u8, has_room: bool) -> CellPlace {
+    fn step(&mut self, at: CellPlace, sign: ByteMeaning, byte: u8, has_room: bool) -> CellPlace {
         let next = match (at, sign) {
-            (CellPlace::Quoted, Sign::Quote) => return CellPlace::Quote,
-            (CellPlace::Quoted, _) | (CellPlace::Quote, Sign::Quote) => CellPlace::Quoted,
-            (CellPlace::Begin, Sign::Quote) => {
+            (CellPlace::Quoted, ByteMeaning::Quote) => return CellPlace::Quote,
+            (CellPlace::Quoted, _) | (CellPlace::Quote, ByteMeaning::Quote) => CellPlace::Quoted,
+            (CellPlace::Begin, ByteMeaning::Quote) => {
                 // Blanks before the quote are no data.
                 self.bytes.truncate(self.begin());
                 self.has_quotes = true;
                 return CellPlace::Quoted;
             }
-            (_, Sign::Delimiter) => {
+            (_, ByteMeaning::Delimiter) => {
                 // A record that is too long keeps no more cells either.
                 if has_room {
                     self.end_cell();
                 }
                 return CellPlace::Begin;
             }
-            (CellPlace::Quote | CellPlace::Closed, Sign::Blank) => return CellPlace::Closed,
+            (CellPlace::Quote | CellPlace::Closed, ByteMeaning::Blank) => return CellPlace::Closed,
             (CellPlace::Quote | CellPlace::Closed, _) => {
                 self.problem = self.problem.or(Some(RecordProblem::AfterQuote(self.len())));
                 CellPlace::Plain
             }
-            (CellPlace::Begin, Sign::Blank) => CellPlace::Begin,
+            (CellPlace::Begin, ByteMeaning::Blank) => CellPlace::Begin,
             (CellPlace::Begin | CellPlace::Plain, _) => CellPlace::Plain,
         };
         if has_room {
@@ -171,7 +171,7 @@ enum CellPlace {
 
 /// Meaning of a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sign {
+enum ByteMeaning {
     Text,
     Blank,
     Delimiter,
@@ -191,19 +191,19 @@ pub struct CsvReader<R> {
     line: u64,
     /// True after a carriage return: a line feed that follows belongs to the same line end.
     is_half: bool,
-    signs: [Sign; 256],
+    signs: [ByteMeaning; 256],
 }
 
 impl<R: Read> CsvReader<R> {
     /// Returns a reader of cells that are separated by `delimiter`, an ASCII character that is no quote or line end.
     pub fn new(input: R, delimiter: u8) -> Self {
-        let mut signs = [Sign::Text; 256];
-        signs[usize::from(b' ')] = Sign::Blank;
-        signs[usize::from(b'\t')] = Sign::Blank;
-        signs[usize::from(delimiter)] = Sign::Delimiter;
-        signs[usize::from(b'"')] = Sign::Quote;
-        signs[usize::from(b'\n')] = Sign::LineFeed;
-        signs[usize::from(b'\r')] = Sign::CarriageReturn;
+        let mut signs = [ByteMeaning::Text; 256];
+        signs[usize::from(b' ')] = ByteMeaning::Blank;
+        signs[usize::from(b'\t')] = ByteMeaning::Blank;
+        signs[usize::from(delimiter)] = ByteMeaning::Delimiter;
+        signs[usize::from(b'"')] = ByteMeaning::Quote;
+        signs[usize::from(b'\n')] = ByteMeaning::LineFeed;
+        signs[usize::from(b'\r')] = ByteMeaning::CarriageReturn;
         Self {
             input,
             buffer: Vec::new(),
@@ -247,9 +247,9 @@ impl<R: Read> CsvReader<R> {
             let byte = self.buffer[self.begin];
             self.begin += 1;
             let sign = self.signs[usize::from(byte)];
-            let is_second = sign == Sign::LineFeed && self.is_half;
-            self.is_half = sign == Sign::CarriageReturn;
-            let ends_line = matches!(sign, Sign::LineFeed | Sign::CarriageReturn);
+            let is_second = sign == ByteMeaning::LineFeed && self.is_half;
+            self.is_half = sign == ByteMeaning::CarriageReturn;
+            let ends_line = matches!(sign, ByteMeaning::LineFeed | ByteMeaning::CarriageReturn);
             if ends_line && !is_second {
                 self.line += 1;
             }
@@ -281,13 +281,19 @@ impl<R: Read> CsvReader<R> {
         let rest = &self.buffer[self.begin..];
         let sign = |byte: &u8| self.signs[usize::from(*byte)];
         let ends = match at {
-            CellPlace::Quoted => rest
-                .iter()
-                .position(|byte| matches!(sign(byte), Sign::Quote | Sign::LineFeed | Sign::CarriageReturn)),
-            CellPlace::Begin => rest.iter().position(|byte| sign(byte) != Sign::Text),
-            CellPlace::Plain => rest
-                .iter()
-                .position(|byte| matches!(sign(byte), Sign::Delimiter | Sign::LineFeed | Sign::CarriageReturn)),
+            CellPlace::Quoted => rest.iter().position(|byte| {
+                matches!(
+                    sign(byte),
+                    ByteMeaning::Quote | ByteMeaning::LineFeed | ByteMeaning::CarriageReturn
+                )
+            }),
+            CellPlace::Begin => rest.iter().position(|byte| sign(byte) != ByteMeaning::Text),
+            CellPlace::Plain => rest.iter().position(|byte| {
+                matches!(
+                    sign(byte),
+                    ByteMeaning::Delimiter | ByteMeaning::LineFeed | ByteMeaning::CarriageReturn
+                )
+            }),
             CellPlace::Quote | CellPlace::Closed => Some(0),
         };
         ends.unwrap_or(rest.len())

@@ -6,26 +6,26 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// A duration written as a whole number and a unit of `ms`, `s`, `m`, `h` or `d` (24 hours).
+/// A duration written as a whole number and a measure of `ms`, `s`, `m`, `h` or `d` (24 hours).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct HumanDuration(pub Duration);
 
-/// A number of bytes written as a whole number and a unit of `B`, `KiB`, `MiB` or `GiB`.
+/// A number of bytes written as a whole number and a measure of `B`, `KiB`, `MiB` or `GiB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Size(pub u64);
 
-/// Units of durations with their milliseconds, longest first.
-const DURATION_UNITS: [(&str, u64); 5] = [
+/// Measures of durations with their milliseconds, longest first.
+const DURATION_MEASURES: [(&str, u64); 5] = [
     ("d", 86_400_000),
     ("h", 3_600_000),
     ("m", 60_000),
     ("s", 1_000),
     ("ms", 1),
 ];
-/// Units of sizes with their bytes, largest first.
-const SIZE_UNITS: [(&str, u64); 4] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
+/// Measures of sizes with their bytes, largest first.
+const SIZE_MEASURES: [(&str, u64); 4] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
 
 /// The error of a text that is not a quantity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -35,11 +35,14 @@ pub struct QuantityError {
     expected: &'static str,
 }
 
-fn parse(text: &str, units: &[(&str, u64)], expected: &'static str) -> Result<u64, QuantityError> {
-    // Neither a sign nor a fraction is a digit, so both are refused as part of the unit.
+fn parse(text: &str, measures: &[(&str, u64)], expected: &'static str) -> Result<u64, QuantityError> {
+    // Neither a sign nor a fraction is a digit, so both are refused as part of the measure.
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, unit) = text.split_at(digits);
-    let factor = units.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor);
+    let (number, measure) = text.split_at(digits);
+    let factor = measures
+        .iter()
+        .find(|(name, _)| *name == measure)
+        .map(|(_, factor)| *factor);
     number
         .parse::<u64>()
         .ok()
@@ -52,11 +55,11 @@ fn parse(text: &str, units: &[(&str, u64)], expected: &'static str) -> Result<u6
         })
 }
 
-/// Formats a value in the largest unit that is exact. Zero is `zero`, since every unit would be exact.
-fn show(value: u64, units: &[(&str, u64)], zero: &str) -> String {
-    units
+/// Formats a value in the largest measure that is exact. Zero is `zero`, since every measure would be exact.
+fn show(value: u64, measures: &[(&str, u64)], zero: &str) -> String {
+    measures
         .iter()
-        // Every unit divides zero, so zero has a text of its own.
+        // Every measure divides zero, so zero has a text of its own.
         .find(|(_, factor)| value != 0 && value.is_multiple_of(*factor))
         .map_or_else(|| zero.to_owned(), |(name, factor)| format!("{}{name}", value / factor))
 }
@@ -91,7 +94,7 @@ impl FromStr for HumanDuration {
     fn from_str(text: &str) -> Result<Self, QuantityError> {
         parse(
             text,
-            &DURATION_UNITS,
+            &DURATION_MEASURES,
             "a duration such as `250ms`, `10s`, `5m`, `2h` or `8d`",
         )
         .map(|millis| Self(Duration::from_millis(millis)))
@@ -100,7 +103,7 @@ impl FromStr for HumanDuration {
 
 impl fmt::Display for HumanDuration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&show(self.millis(), &DURATION_UNITS, "0s"))
+        f.write_str(&show(self.millis(), &DURATION_MEASURES, "0s"))
     }
 }
 
@@ -108,13 +111,13 @@ impl FromStr for Size {
     type Err = QuantityError;
 
     fn from_str(text: &str) -> Result<Self, QuantityError> {
-        parse(text, &SIZE_UNITS, "a size such as `512B`, `64KiB`, `4MiB` or `1GiB`").map(Self)
+        parse(text, &SIZE_MEASURES, "a size such as `512B`, `64KiB`, `4MiB` or `1GiB`").map(Self)
     }
 }
 
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&show(self.0, &SIZE_UNITS, "0B"))
+        f.write_str(&show(self.0, &SIZE_MEASURES, "0B"))
     }
 }
 
@@ -143,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantities_round_trip_in_their_largest_exact_unit() {
+    fn quantities_round_trip_in_their_largest_exact_measure() {
         for (text, shown) in [
             ("0s", "0s"),
             ("250ms", "250ms"),

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use catalog::storage::s3::{S3, S3Uploads, UploadFailure};
 use types::{ContributionId, fault};
 
-use crate::store::NAMED;
+use crate::store::MAX_NAMED_PARTS;
 use crate::{Error, PartTag, UploadLayout, UploadStore};
 
 /// The uploads of a bucket. Cheap to clone.
@@ -31,7 +31,7 @@ impl BucketUploads {
 
 /// Returns the error for a refusal of the bucket, about part `n`.
 fn refused(n: u32, refused: UploadFailure) -> Error {
-    let first = |parts: Vec<u16>| parts.into_iter().take(NAMED).map(u32::from).collect();
+    let first = |parts: Vec<u16>| parts.into_iter().take(MAX_NAMED_PARTS).map(u32::from).collect();
     match refused {
         UploadFailure::Missing(parts) => Error::Missing { missing: first(parts) },
         UploadFailure::Differing(parts) => Error::Differing {

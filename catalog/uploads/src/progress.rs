@@ -11,7 +11,7 @@ use types::ContributionId;
 
 /// Progress of an upload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Staging {
+pub struct StagingProgress {
     /// Bytes that were read.
     pub bytes_read: u64,
     /// Rows that were judged.
@@ -61,10 +61,10 @@ impl ListedUpload {
 
 impl Stagings {
     /// Returns the progress of an upload; `None` where this process does not stage it now.
-    pub fn of(&self, contribution: ContributionId) -> Option<Staging> {
+    pub fn of(&self, contribution: ContributionId) -> Option<StagingProgress> {
         let open = self.lock();
         let counters = open.get(&contribution)?;
-        Some(Staging {
+        Some(StagingProgress {
             bytes_read: counters.bytes.load(Ordering::Relaxed),
             rows_judged: counters.rows.load(Ordering::Relaxed),
         })

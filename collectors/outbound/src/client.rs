@@ -30,7 +30,7 @@ use tokio_rustls::TlsConnector;
 use tokio_util::task::AbortOnDropHandle;
 use url::Url;
 
-use crate::dial::{Dialer, Direct};
+use crate::dial::{Dialer, SystemDialer};
 use crate::target::Target;
 use crate::{ClientOptions, Error, GetRequest, RequestLimits, Resolver, SystemResolver, is_public, tls};
 
@@ -78,7 +78,7 @@ impl OutboundClient {
             tls: tls::connector(&options.roots)?,
             options: Arc::new(options),
             resolver: Arc::new(SystemResolver),
-            dialer: Arc::new(Direct),
+            dialer: Arc::new(SystemDialer),
         })
     }
 

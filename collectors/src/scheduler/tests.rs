@@ -11,7 +11,7 @@ use types::clock::ManualClock;
 
 use super::*;
 use crate::BUNDLED;
-use crate::intake::{JudgedRecord, Submitted};
+use crate::intake::{JudgedRecord, SubmitOutcome};
 
 const HOST: &str = "harbour.example";
 
@@ -47,18 +47,23 @@ impl Intake for Gates {
         Ok(records.iter().map(judge).collect())
     }
 
-    async fn submit(&self, _source: &CollectorSource, records: &[Value], key: &str) -> Result<Submitted, RunFailure> {
+    async fn submit(
+        &self,
+        _source: &CollectorSource,
+        records: &[Value],
+        key: &str,
+    ) -> Result<SubmitOutcome, RunFailure> {
         assert!(self.keys.lock().insert(key.to_owned()), "the key {key} was used before");
         if *self.holds.lock() {
-            return Ok(Submitted::Held);
+            return Ok(SubmitOutcome::Held);
         }
         let mut known = self.records.lock();
         let new = records.iter().filter(|record| known.insert(record.to_string())).count();
         if new == 0 {
-            return Ok(Submitted::Duplicates);
+            return Ok(SubmitOutcome::Duplicates);
         }
         let version = self.versions.fetch_add(1, Ordering::SeqCst) + 1;
-        Ok(Submitted::Merged {
+        Ok(SubmitOutcome::Merged {
             version: version as u64,
             accepted: new as u64,
         })

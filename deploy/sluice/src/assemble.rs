@@ -53,7 +53,7 @@ pub(crate) use self::tasks::Tasks;
 use self::market::{keep_money, keep_units, run_jobs, serve_market, write_summaries};
 use crate::cache;
 use crate::collect;
-use crate::config::{Backend, Config, Loaded, LogBackend};
+use crate::config::{Backend, Config, LoadedConfig, LogBackend};
 use crate::database::connect;
 use crate::instrumented;
 use crate::isolation;
@@ -63,7 +63,7 @@ use crate::mailer::{mailer, note_if_nobody_is_told};
 use crate::objects::{self, TableStores};
 use crate::payments;
 use crate::roles::ProcessRole;
-use crate::sandbox::{Files, ProcessSandbox};
+use crate::sandbox::{PartFiles, ProcessSandbox};
 use crate::serve::serve;
 use crate::signals::Signals;
 use crate::telemetry;
@@ -158,7 +158,7 @@ pub struct RunningService {
 /// # Errors
 /// A role that the configuration does not allow, a data directory in use, an address that is taken, or a part that
 /// cannot be opened.
-pub async fn assemble(loaded: &Loaded, role: ProcessRole) -> anyhow::Result<RunningService> {
+pub async fn assemble(loaded: &LoadedConfig, role: ProcessRole) -> anyhow::Result<RunningService> {
     let config = &loaded.config;
     role.check(config)?;
     let layout = DataLayout::new(&config.data.dir);
@@ -336,8 +336,8 @@ async fn interface(
     tasks.spawn("egress", |stop| counting.run(counted, by, stop).map(anyhow::Ok));
     let usage = count(&store, tasks);
     let files = match config.objects.backend {
-        Backend::Local => Files::Folder(layout.tables()),
-        Backend::S3 => Files::Fetched(PartCache::open(&catalog, layout.parts(), config.objects.cache.0)?),
+        Backend::Local => PartFiles::Folder(layout.tables()),
+        Backend::S3 => PartFiles::Fetched(PartCache::open(&catalog, layout.parts(), config.objects.cache.0)?),
     };
     let waiting = store.clone();
     let durable = Arc::new(Durable::new(store.clone()));
@@ -402,11 +402,15 @@ async fn open_log(config: &Config, layout: &DataLayout, tasks: &mut Tasks) -> an
 
 #[cfg(feature = "kafka")]
 async fn open_kafka(config: &Config, tasks: &mut Tasks) -> anyhow::Result<Arc<dyn EventLog>> {
-    use messages::{CONTRIBUTIONS, DEAD_LETTERS, KNOWLEDGE, OUTCOMES};
+    use messages::{CONTRIBUTIONS_TOPIC, DEAD_LETTERS, KNOWLEDGE_TOPIC, OUTCOMES_TOPIC};
 
     let options = config.log.kafka().map_err(|rule| anyhow!(rule))?;
     // All topics are created at the start, so that a missing permission shows there.
-    let opened = eventlog::Kafka::open(options, &[CONTRIBUTIONS, KNOWLEDGE, OUTCOMES, DEAD_LETTERS]).await;
+    let opened = eventlog::Kafka::open(
+        options,
+        &[CONTRIBUTIONS_TOPIC, KNOWLEDGE_TOPIC, OUTCOMES_TOPIC, DEAD_LETTERS],
+    )
+    .await;
     let log = opened.with_context(|| format!("the event log on Kafka at `{}` cannot be opened", config.log.brokers))?;
     let counted = Arc::clone(&log);
     tasks.spawn("log reader metrics", |stop| {

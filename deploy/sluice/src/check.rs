@@ -36,7 +36,7 @@ const FAULTS_PER_RULE: u32 = 20;
 const MONEY_FAULTS: u32 = 20;
 
 /// Time that one question to the database may take, at least.
-const PATIENCE: Duration = Duration::from_mins(30);
+const MIN_QUERY_TIMEOUT: Duration = Duration::from_mins(30);
 
 /// Checks every dataset, the knowledge units and the ledger, and prints counts and violations. The exit code is a failure
 /// if there is a violation.
@@ -45,7 +45,7 @@ pub async fn run(config: &Config, arguments: cli::CheckArgs) -> anyhow::Result<E
     let clock = assemble::clock(config);
     let mut patient = config.clone();
     // One statement reads the whole ledger, and may take longer than a call of the service.
-    patient.database.timeout.0 = patient.database.timeout.0.max(PATIENCE);
+    patient.database.timeout.0 = patient.database.timeout.0.max(MIN_QUERY_TIMEOUT);
     let store = database::connect(&patient, Schema::Current).await?;
     let objects = objects::open_to_read(config, &layout)?;
     let folders = objects::tables(objects.as_ref()).await?;

@@ -405,7 +405,7 @@ pub enum QueryFormat {
 
 /// Options for the trust in service keys.
 #[derive(Clone, Debug, Args)]
-pub struct Trust {
+pub struct TrustArgs {
     /// File with the services that this machine knows and their first keys [default:
     /// $XDG_DATA_HOME/sluice/known-keys.json]
     #[arg(long, value_name = "FILE", env = "SLUICE_KNOWN_KEYS")]
@@ -511,7 +511,7 @@ pub struct PullArgs {
     pub remote: RemoteService,
     /// The service keys that are trusted.
     #[command(flatten)]
-    pub trust: Trust,
+    pub trust: TrustArgs,
 }
 
 /// Options of `verify`.
@@ -525,7 +525,7 @@ pub struct VerifyArgs {
     pub keys: Option<PathBuf>,
     /// The service keys that are trusted.
     #[command(flatten)]
-    pub trust: Trust,
+    pub trust: TrustArgs,
 }
 
 /// Options of `config`, of which one is required.

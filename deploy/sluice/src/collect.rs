@@ -21,10 +21,10 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use types::{Clock, ContributionId};
 
-use self::intake::Service;
+use self::intake::IntakeService;
 use crate::assemble::{RunningService, STOP_MARGIN, Tasks, clock};
 use crate::cli::Collect;
-use crate::config::{Config, Loaded};
+use crate::config::{Config, LoadedConfig};
 use crate::database::connect;
 use crate::remote::reachable;
 use crate::roles::ProcessRole;
@@ -32,7 +32,7 @@ use crate::serve::serve;
 use crate::terminal;
 
 /// Word for every source that comes with the service.
-const ALL: &str = "all";
+const ALL_SOURCES: &str = "all";
 
 /// Returns the sources that the configuration names.
 ///
@@ -42,7 +42,7 @@ pub fn sources(config: &Config) -> anyhow::Result<Vec<CollectorSource>> {
     let mut sources: Vec<CollectorSource> = Vec::new();
     let names = config.collectors.sources.split(',').map(str::trim);
     for name in names.filter(|name| !name.is_empty()) {
-        if name == ALL {
+        if name == ALL_SOURCES {
             for (name, text) in BUNDLED {
                 sources.push(parsed(name, text, None)?);
             }
@@ -102,7 +102,7 @@ pub(crate) async fn start(
 ///
 /// # Errors
 /// No source, no address of the service, or a part that cannot be opened.
-pub(crate) async fn assemble(loaded: &Loaded) -> anyhow::Result<RunningService> {
+pub(crate) async fn assemble(loaded: &LoadedConfig) -> anyhow::Result<RunningService> {
     let config = &loaded.config;
     let sources = sources(config)?;
     if sources.is_empty() {
@@ -162,7 +162,7 @@ async fn scheduler(
     sources: Vec<CollectorSource>,
 ) -> anyhow::Result<Scheduler> {
     let key = platform::key(store, clock, &config.terms.version).await?;
-    let intake = Service::new(Client::new(server, key)?).owned_by_platform(store.clone());
+    let intake = IntakeService::new(Client::new(server, key)?).owned_by_platform(store.clone());
     let options = SchedulerOptions {
         lease: config.collectors.lease.0,
         every: config.collectors.every.0,
@@ -227,7 +227,7 @@ async fn by_anybody(config: &Config, file: &Path, arguments: &Collect) -> anyhow
     if arguments.remote.key.is_none() {
         bail!("--key: the key of an agent is needed");
     }
-    let intake = Service::new(arguments.remote.client()?);
+    let intake = IntakeService::new(arguments.remote.client()?);
     let fetcher = fetcher(config, &arguments.remote.server)?;
     let run = ContributionId::new(clock(config).now()).to_string();
     Ok(collectors::collect(&source, &fetcher, &intake, &run, None).await)
@@ -275,7 +275,7 @@ mod tests {
 
     fn names(sources_named: &str) -> anyhow::Result<Vec<String>> {
         let flags = [("collectors.sources", sources_named.to_owned())];
-        let config = Loaded::load(None, &flags)?.config;
+        let config = LoadedConfig::load(None, &flags)?.config;
         Ok(sources(&config)?
             .iter()
             .map(|source| source.name().to_owned())
@@ -294,7 +294,7 @@ mod tests {
 
     #[test]
     fn records_go_to_the_named_service_or_to_this_one() {
-        let mut config = Loaded::load(None, &[]).unwrap().config;
+        let mut config = LoadedConfig::load(None, &[]).unwrap().config;
         let listening = Some("0.0.0.0:80".parse().unwrap());
         assert!(own_address(&config, None).is_err());
         assert_eq!(own_address(&config, listening).unwrap(), "http://127.0.0.1:80");

@@ -2,7 +2,7 @@
 //!
 //! Invariants:
 //! - `default.toml` names every key. Any other key is refused. No type here has a `Default`.
-//! - This module is the only reader of the environment. After [`Loaded::load`] nothing reads configuration again.
+//! - This module is the only reader of the environment. After [`LoadedConfig::load`] nothing reads configuration again.
 
 mod check;
 mod collectors;
@@ -40,10 +40,10 @@ pub use mail::{Mail, MailBackend, MailSecurity};
 pub use objects::{Backend, Objects};
 
 /// Every key with its default and a comment.
-const DEFAULTS: &str = include_str!("../default.toml");
+const DEFAULT_CONFIG: &str = include_str!("../default.toml");
 /// First part of the names of environment variables, and the separator of their parts.
-const PREFIX: &str = "SLUICE";
-const SEPARATOR: &str = "__";
+const ENVIRONMENT_PREFIX: &str = "SLUICE";
+const ENVIRONMENT_SEPARATOR: &str = "__";
 
 /// The whole configuration. Each field is a section of the file.
 #[derive(Clone, Debug, Deserialize)]
@@ -334,14 +334,14 @@ pub struct Compaction {
 }
 
 /// Keys that were renamed: section, old name, new name. The old names are removed with the next release.
-const RENAMED: [(&str, &str, &str); 2] = [
+const RENAMED_KEYS: [(&str, &str, &str); 2] = [
     ("worker", "alone", "isolation_timeout"),
     ("worker", "ends", "max_strikes"),
 ];
 
 /// A configuration, with the merged values that it was read from.
 #[derive(Clone, Debug)]
-pub struct Loaded {
+pub struct LoadedConfig {
     /// The values as typed sections.
     pub config: Config,
     /// The faults that the environment asks for.
@@ -352,7 +352,7 @@ pub struct Loaded {
     renamed: Vec<(&'static str, &'static str)>,
 }
 
-impl Loaded {
+impl LoadedConfig {
     /// Merges the defaults, the file, the environment and the flags, in this order.
     ///
     /// Flags are keys with their section, such as `server.listen`.
@@ -362,7 +362,7 @@ impl Loaded {
     }
 
     fn merge(file: Option<&Path>, environment: Environment, flags: &[(&str, String)]) -> Result<Self, Error> {
-        let defaults = || config::Config::builder().add_source(File::from_str(DEFAULTS, FileFormat::Toml));
+        let defaults = || config::Config::builder().add_source(File::from_str(DEFAULT_CONFIG, FileFormat::Toml));
         let mut builder = defaults();
         if let Some(file) = file {
             builder = builder.add_source(File::new(&file.to_string_lossy(), FileFormat::Toml));
@@ -373,7 +373,7 @@ impl Loaded {
         let given = builder.build_cloned()?;
         let mut values: Value = given.clone().try_deserialize()?;
         let mut renamed = Vec::new();
-        for (section, old, new) in RENAMED {
+        for (section, old, new) in RENAMED_KEYS {
             if take(&mut values, section, old).is_none() {
                 continue;
             }
@@ -390,7 +390,7 @@ impl Loaded {
         }
         let merged = builder.build()?;
         let mut values: Value = merged.clone().try_deserialize()?;
-        for (section, old, _) in RENAMED {
+        for (section, old, _) in RENAMED_KEYS {
             take(&mut values, section, old);
         }
         // Serde would ignore a misspelt key, and the service would run with the default in its place.
@@ -421,7 +421,7 @@ impl Loaded {
 
     /// Returns the configuration as a commented TOML file with masked secrets.
     pub fn show(&self) -> String {
-        show::show(DEFAULTS, &self.merged)
+        show::show(DEFAULT_CONFIG, &self.merged)
     }
 }
 
@@ -431,9 +431,9 @@ fn take(values: &mut Value, section: &str, key: &str) -> Option<Value> {
 }
 
 fn environment() -> Environment {
-    Environment::with_prefix(PREFIX)
-        .prefix_separator(SEPARATOR)
-        .separator(SEPARATOR)
+    Environment::with_prefix(ENVIRONMENT_PREFIX)
+        .prefix_separator(ENVIRONMENT_SEPARATOR)
+        .separator(ENVIRONMENT_SEPARATOR)
 }
 
 /// Returns the first key of `values` that `known` does not have, with its section.

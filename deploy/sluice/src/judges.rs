@@ -30,9 +30,9 @@ use types::{Backoff, Clock};
 use crate::config;
 
 /// The longest time to connect to a provider.
-const CONNECT: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The most bytes of headers of an answer.
-const HEADERS: usize = 32 << 10;
+const MAX_HEADER_BYTES: usize = 32 << 10;
 
 /// The part of the tokens of a day that searches have, as a divisor.
 const SEARCH_SHARE: u64 = 10;
@@ -182,9 +182,9 @@ impl HttpTransport {
 impl Transport for HttpTransport {
     async fn post(&self, path: &str, body: Bytes, most: u64) -> Result<ProviderReply, NoReply> {
         let limits = RequestLimits {
-            connect: CONNECT.min(self.timeout),
+            connect: CONNECT_TIMEOUT.min(self.timeout),
             whole: self.timeout * 2,
-            headers: HEADERS,
+            headers: MAX_HEADER_BYTES,
             body: most,
             redirects: 0,
         };

@@ -46,7 +46,7 @@ mod tests;
 use std::process::ExitCode;
 
 use cli::{Cli, Command};
-use config::Loaded;
+use config::LoadedConfig;
 use mimalloc::MiMalloc;
 use roles::ProcessRole;
 
@@ -59,7 +59,7 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     refuse_huge_pages();
     open_files::raise_limit();
-    let loaded = Loaded::load(cli.global.config.as_deref(), &cli.global.flags())?;
+    let loaded = LoadedConfig::load(cli.global.config.as_deref(), &cli.global.flags())?;
     // These two commands need no runtime and open nothing.
     match cli.command {
         Command::Config(_) => terminal::line(loaded.show().trim_end())?,
@@ -97,7 +97,7 @@ fn keep_private() {
 }
 
 /// Starts the telemetry, runs a command on the runtime, and sends the spans that are left.
-async fn work(loaded: &Loaded, command: Command) -> anyhow::Result<ExitCode> {
+async fn work(loaded: &LoadedConfig, command: Command) -> anyhow::Result<ExitCode> {
     let config = &loaded.config;
     let mut telemetry = config.telemetry.clone();
     if !matches!(command, Command::Serve(_)) && telemetry.filter == "info" {
@@ -115,7 +115,7 @@ async fn work(loaded: &Loaded, command: Command) -> anyhow::Result<ExitCode> {
     ended
 }
 
-async fn dispatch(loaded: &Loaded, command: Command) -> anyhow::Result<ExitCode> {
+async fn dispatch(loaded: &LoadedConfig, command: Command) -> anyhow::Result<ExitCode> {
     let config = &loaded.config;
     match command {
         Command::Serve(arguments) => serve(loaded, arguments.role).await?,
@@ -135,7 +135,7 @@ async fn dispatch(loaded: &Loaded, command: Command) -> anyhow::Result<ExitCode>
 }
 
 // The signals are caught before anything opens, so that a signal during the start also stops the service in order.
-async fn serve(loaded: &Loaded, role: ProcessRole) -> anyhow::Result<()> {
+async fn serve(loaded: &LoadedConfig, role: ProcessRole) -> anyhow::Result<()> {
     let mut signals = signals::Signals::listen()?;
     let running = match role {
         ProcessRole::Collector => collect::assemble(loaded).await?,

@@ -29,7 +29,7 @@ use crate::config::Config;
 /// Value of `pay.facilitator` that means the ledger in the database.
 const BUILT_IN: &str = "builtin";
 /// Name of the built-in treasury's key among the secrets of the database.
-const TREASURY: &str = "treasury";
+const TREASURY_SECRET: &str = "treasury";
 
 /// Returns true if the configuration names the built-in ledger.
 pub(crate) fn is_built_in(config: &Config) -> bool {
@@ -157,7 +157,7 @@ pub(crate) async fn treasury_on_chain(
     clock: &Arc<dyn Clock>,
 ) -> anyhow::Result<Option<(Arc<dyn ChainClient>, Address)>> {
     if is_built_in(config) {
-        let Some(secret) = store.known_secret(TREASURY).await? else {
+        let Some(secret) = store.known_secret(TREASURY_SECRET).await? else {
             return Ok(None);
         };
         let key = WalletKey::from_bytes(&secret).context("the stored key of the treasury is no key")?;
@@ -221,7 +221,7 @@ async fn settles(facilitator: &RemoteFacilitator, asset: &PaymentAsset) -> anyho
 /// Returns the key of the built-in treasury, which is made at its first use.
 async fn stored_key(store: &Store, clock: &Arc<dyn Clock>) -> anyhow::Result<WalletKey> {
     // The database keeps the first key that any replica brings, and returns that one to all.
-    let secret = store.secret(TREASURY, WalletKey::random()?, clock.now()).await?;
+    let secret = store.secret(TREASURY_SECRET, WalletKey::random()?, clock.now()).await?;
     WalletKey::from_bytes(&secret).context("the stored key of the treasury is no key")
 }
 

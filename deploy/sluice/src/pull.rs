@@ -9,7 +9,7 @@ use anyhow::Context;
 use client::{KnownKeys, PullEvent};
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
 
-use crate::cli::{PullArgs, Trust};
+use crate::cli::{PullArgs, TrustArgs};
 use crate::config;
 use crate::terminal;
 
@@ -59,7 +59,7 @@ pub async fn run(arguments: PullArgs) -> anyhow::Result<()> {
 }
 
 /// Returns the file of the services that this machine has met.
-pub(crate) fn known_keys(trust: &Trust) -> anyhow::Result<KnownKeys> {
+pub(crate) fn known_keys(trust: &TrustArgs) -> anyhow::Result<KnownKeys> {
     let default = || config::data_home().map(|data| data.join("sluice/known-keys.json"));
     let path = trust.known_keys.clone().or_else(default);
     let path = path.context("there is no home folder to remember keys in; name a file with --known-keys")?;

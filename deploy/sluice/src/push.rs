@@ -20,7 +20,7 @@ use indicatif::{HumanCount, ProgressBar};
 use serde::Deserialize as _;
 use types::Contract;
 
-use self::made::Made;
+use self::made::UnfinishedFile;
 use crate::cli::{PushArgs, PushFormat};
 use crate::exit::{self, FileRefused};
 use crate::pull::bar;
@@ -35,17 +35,17 @@ mod made;
 mod nested;
 
 /// First two bytes of a gzip file (RFC 1952 section 2.3.1).
-const GZIP: [u8; 2] = [0x1f, 0x8b];
+const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 /// First bytes of a file of Apache Parquet.
-const PARQUET: &[u8] = b"PAR1";
+const PARQUET_MAGIC: &[u8] = b"PAR1";
 /// First bytes of files that no format of records begins with, and what they are.
-const REFUSED: [(&[u8], &str); 3] = [
+const REFUSED_FORMATS: [(&[u8], &str); 3] = [
     (b"BZh", "compressed with bzip2, which is not read"),
     (b"\xfd7zXZ\0", "compressed with xz, which is not read"),
     (b"PK\x03\x04", "a ZIP archive, which is not read"),
 ];
 
-/// Pushes a file and prints the outcome. The exit code is [`exit::REFUSED`] if the contribution was rejected, but not where
+/// Pushes a file and prints the outcome. The exit code is [`exit::EXIT_REFUSED`] if the contribution was rejected, but not where
 /// the dataset has all its records already.
 pub async fn run(arguments: PushArgs) -> anyhow::Result<ExitCode> {
     let client = arguments.remote.client()?;
@@ -84,8 +84,8 @@ pub async fn run(arguments: PushArgs) -> anyhow::Result<ExitCode> {
     Ok(match &contribution.reason {
         _ if contribution.is_merged() || contribution.has_nothing_new() => ExitCode::SUCCESS,
         // The service gave up on it, whatever it contains.
-        Some(reason) if reason.code == "unprocessable" => exit::FAILED.into(),
-        _ => exit::REFUSED.into(),
+        Some(reason) if reason.code == "unprocessable" => exit::EXIT_FAILED.into(),
+        _ => exit::EXIT_REFUSED.into(),
     })
 }
 
@@ -346,12 +346,12 @@ async fn prepare(client: &Client, arguments: &PushArgs, place: &PushFiles) -> an
     let file = arguments.file.clone();
     let named = || format!("`{}`", file.display());
     let begin = begin(&file)?;
-    if let Some((_, problem)) = REFUSED.iter().find(|(magic, _)| begin.starts_with(magic)) {
+    if let Some((_, problem)) = REFUSED_FORMATS.iter().find(|(magic, _)| begin.starts_with(magic)) {
         return Err(FileRefused::mark(anyhow!("it is {problem}; unpack it first"))).with_context(named);
     }
     let format = format_of(arguments, &begin);
     // A compressed file is sent as it is, because the service accepts gzip.
-    let compressed = format == PushFormat::Ndjson && begin.starts_with(&GZIP);
+    let compressed = format == PushFormat::Ndjson && begin.starts_with(&GZIP_MAGIC);
     if format == PushFormat::Ndjson && (compressed || !arguments.gzip) {
         return Ok(PreparedFile {
             file,
@@ -388,7 +388,7 @@ fn format_of(arguments: &PushArgs, begin: &[u8]) -> PushFormat {
     let extension = arguments.file.extension().unwrap_or_default().to_ascii_lowercase();
     match extension.to_str() {
         // A file of Parquet says so itself, whatever its name.
-        _ if begin.starts_with(PARQUET) => PushFormat::Parquet,
+        _ if begin.starts_with(PARQUET_MAGIC) => PushFormat::Parquet,
         Some("csv") => PushFormat::Csv,
         Some("parquet") => PushFormat::Parquet,
         _ => PushFormat::Ndjson,
@@ -420,7 +420,7 @@ fn make(file: &Path, format: PushFormat, contract: Option<&Contract>, gzip: bool
         // The folder contains copies of the caller's records, so only the user may read it.
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     }
-    let made = Made::begin(target)?;
+    let made = UnfinishedFile::begin(target)?;
     let out = BufWriter::with_capacity(1 << 20, made.file()?);
     let input = File::open(file).context("it cannot be read")?;
     if gzip {

@@ -22,7 +22,7 @@ use types::{Classify, Kind};
 use crate::admin;
 use crate::assemble::{RunningService, assemble};
 use crate::cli;
-use crate::config::{Config, Loaded};
+use crate::config::{Config, LoadedConfig};
 use crate::remote::reachable;
 use crate::roles::ProcessRole;
 use crate::signals::Signals;
@@ -46,7 +46,7 @@ const WAIT_SECONDS: u32 = 20;
 const MAX_OUTCOME_REQUESTS: usize = 15;
 
 /// Starts the service, shows the flow, and keeps the service running unless `--exit` is given.
-pub async fn run(loaded: &Loaded, arguments: cli::Quickstart) -> anyhow::Result<()> {
+pub async fn run(loaded: &LoadedConfig, arguments: cli::Quickstart) -> anyhow::Result<()> {
     // The signals are registered first, so that one during the start stops the service in order.
     let mut signals = Signals::listen()?;
     let mut loaded = loaded.clone();
@@ -83,7 +83,7 @@ async fn show(running: &RunningService, config: &Config, count: u32) -> anyhow::
     let stage = set_up(running, config).await?;
     item(
         "dataset",
-        &format!("{}: {} records", dataset::TITLE, grouped(records.len() as u64)),
+        &format!("{}: {} records", dataset::DATASET_TITLE, grouped(records.len() as u64)),
     )?;
 
     let (streamed, kept) = records.split_at(records.len() - HELD_BACK_RECORDS);
@@ -154,8 +154,8 @@ async fn set_up(running: &RunningService, config: &Config) -> anyhow::Result<Qui
         let client = Client::new(&base, agent.key.clone())?;
         let project = NewProject {
             slug: slug.clone(),
-            title: dataset::TITLE.to_owned(),
-            readme: dataset::README.to_owned(),
+            title: dataset::DATASET_TITLE.to_owned(),
+            readme: dataset::DATASET_README.to_owned(),
             schema_def: dataset::schema_def(),
             tags: vec!["unicode".to_owned(), "quickstart".to_owned()],
             ..NewProject::default()

@@ -48,17 +48,17 @@ pub struct EmbeddedBackend {
 }
 
 /// The event log in the data folder.
-const LOG: EmbeddedBackend = EmbeddedBackend {
+const EMBEDDED_LOG: EmbeddedBackend = EmbeddedBackend {
     what: "the event log",
     instead: "Kafka (`log.backend`)",
 };
 /// The database in the data folder.
-const DATABASE: EmbeddedBackend = EmbeddedBackend {
+const EMBEDDED_DATABASE: EmbeddedBackend = EmbeddedBackend {
     what: "the database",
     instead: "PostgreSQL (`database.url`)",
 };
 /// The tables in the data folder.
-const TABLES: EmbeddedBackend = EmbeddedBackend {
+const EMBEDDED_TABLES: EmbeddedBackend = EmbeddedBackend {
     what: "the tables",
     instead: "an S3 bucket (`objects.backend`)",
 };
@@ -108,9 +108,9 @@ impl ProcessRole {
 /// Returns the backends that this configuration keeps in the data folder.
 pub fn embedded(config: &Config) -> Vec<EmbeddedBackend> {
     let parts = [
-        (LOG, config.log.backend == LogBackend::Embedded),
-        (DATABASE, config.database.url.is_empty()),
-        (TABLES, config.objects.backend == Backend::Local),
+        (EMBEDDED_LOG, config.log.backend == LogBackend::Embedded),
+        (EMBEDDED_DATABASE, config.database.url.is_empty()),
+        (EMBEDDED_TABLES, config.objects.backend == Backend::Local),
     ];
     parts
         .into_iter()
@@ -131,11 +131,11 @@ fn listed(words: impl Iterator<Item = &'static str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Loaded;
+    use crate::config::LoadedConfig;
 
     #[test]
     fn a_share_of_the_service_is_refused_where_its_parts_are_of_one_process() {
-        let config = Loaded::load(None, &[("data.dir", "/srv/data".to_owned())])
+        let config = LoadedConfig::load(None, &[("data.dir", "/srv/data".to_owned())])
             .unwrap()
             .config;
         assert_eq!(ProcessRole::All.check(&config), Ok(()));

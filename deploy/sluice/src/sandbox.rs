@@ -17,7 +17,7 @@ use crate::config::Config;
 
 /// Source of the files of parts.
 #[derive(Debug)]
-pub enum Files {
+pub enum PartFiles {
     /// The folder of the tables.
     Folder(PathBuf),
     /// A cache of copies, which are fetched from the bucket.
@@ -27,7 +27,7 @@ pub enum Files {
 /// Runs each query in a process of its own, over parts in local files.
 #[derive(Debug)]
 pub struct ProcessSandbox {
-    files: Files,
+    files: PartFiles,
     /// The time-out of a query, which includes fetching its parts.
     time: Duration,
     processes: sql::Sandbox,
@@ -35,7 +35,7 @@ pub struct ProcessSandbox {
 
 impl ProcessSandbox {
     /// Starts the idle processes.
-    pub fn start(config: &Config, files: Files, clock: &Arc<dyn Clock>) -> anyhow::Result<Self> {
+    pub fn start(config: &Config, files: PartFiles, clock: &Arc<dyn Clock>) -> anyhow::Result<Self> {
         let settings = sql::SandboxConfig {
             standby: config.sql.standby,
             at_once: config.sql.at_once.get(),
@@ -79,11 +79,11 @@ impl api::state::sandbox::Sandbox for ProcessSandbox {
         let parts = snapshot.parts();
         // The copies stay held until the process has opened them. Otherwise the cache could remove them to make space.
         let (paths, held): (Vec<PathBuf>, Option<HeldParts>) = match &self.files {
-            Files::Folder(tables) => {
+            PartFiles::Folder(tables) => {
                 let path = |part: &catalog::PartInfo| tables.join(part.path(snapshot.dataset()).as_ref());
                 (parts.iter().map(path).collect(), None)
             }
-            Files::Fetched(cache) => {
+            PartFiles::Fetched(cache) => {
                 let held = timeout_at(until, cache.hold(snapshot.dataset(), &parts)).await;
                 let held = held.map_err(|_late| {
                     unavailable("the parts were not fetched in time; those that were stay in the cache")
@@ -112,9 +112,9 @@ impl api::state::sandbox::Sandbox for ProcessSandbox {
             }
         });
         let answered = match self.files {
-            Files::Folder(_) => query.await,
+            PartFiles::Folder(_) => query.await,
             // The sandbox has its own time-out, which does not know the time that fetching took.
-            Files::Fetched(_) => timeout_at(until, query).await.map_err(|_late| Failure::TimedOut)?,
+            PartFiles::Fetched(_) => timeout_at(until, query).await.map_err(|_late| Failure::TimedOut)?,
         };
         // The next query fetches the damaged copies again.
         if let (Err(sql::Error::Damaged { .. }), Some(held)) = (&answered, &held) {

@@ -31,7 +31,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
-use self::connections::{ActiveRequest, ConnectionSlot, OpenConnections, PeerState, Share};
+use self::connections::{ActiveRequest, ClientShare, ConnectionSlot, OpenConnections, PeerState};
 use self::write_timeout::WriteTimeout;
 use crate::config;
 use crate::open_files;
@@ -128,7 +128,7 @@ async fn answer(
     request: Request<Incoming>,
     peer: Arc<PeerState>,
     active: ActiveRequest,
-    share: Option<Share>,
+    share: Option<ClientShare>,
 ) -> Result<Response, Infallible> {
     let Some(share) = share else {
         return Ok(bodies::answer(refusal::response(), active, None));

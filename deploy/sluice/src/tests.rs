@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::assemble::{RunningService, assemble};
-use crate::config::Loaded;
+use crate::config::LoadedConfig;
 use crate::roles::ProcessRole;
 use crate::{check, cli};
 use types::HumanDuration;
@@ -22,7 +22,7 @@ async fn start(folder: &tempfile::TempDir, keys: &[(&str, &str)]) -> RunningServ
         ("sql.standby", "0".to_owned()),
     ];
     flags.extend(keys.iter().map(|(key, value)| (*key, (*value).to_owned())));
-    assemble(&Loaded::load(None, &flags).unwrap(), ProcessRole::All)
+    assemble(&LoadedConfig::load(None, &flags).unwrap(), ProcessRole::All)
         .await
         .unwrap()
 }
@@ -80,7 +80,7 @@ async fn measures_are_told_on_an_address_of_their_own() {
 async fn a_role_that_parts_in_a_folder_do_not_allow_leaves_the_folder_alone() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
-    let loaded = Loaded::load(None, &[("data.dir", data.display().to_string())]).unwrap();
+    let loaded = LoadedConfig::load(None, &[("data.dir", data.display().to_string())]).unwrap();
     for role in [ProcessRole::Api, ProcessRole::Worker] {
         let error = assemble(&loaded, role).await.unwrap_err().to_string();
         assert!(
@@ -97,7 +97,7 @@ async fn the_check_waits_for_the_database_longer_than_the_service() {
     let folder = tempfile::tempdir().unwrap();
     start(&folder, &[]).await.stop().await.unwrap();
     let flags = [("data.dir", folder.path().join("data").display().to_string())];
-    let mut config = Loaded::load(None, &flags).unwrap().config;
+    let mut config = LoadedConfig::load(None, &flags).unwrap().config;
     config.database.timeout = HumanDuration(Duration::ZERO);
     let open_for = HumanDuration(Duration::from_hours(1));
     let checked = check::run(&config, cli::CheckArgs { open_for }).await.unwrap();

@@ -17,7 +17,7 @@ use types::unit::Judge;
 use types::vocabulary::Language;
 
 pub use features::RubricFeatures;
-pub use weights::{NAME, Weights, axes};
+pub use weights::{RUBRIC_NAME, Weights, axes};
 
 mod weights;
 
@@ -28,7 +28,7 @@ pub struct RubricScorer;
 #[async_trait]
 impl Scorer for RubricScorer {
     fn judge(&self) -> Judge {
-        Judge::heuristic(NAME)
+        Judge::heuristic(RUBRIC_NAME)
     }
 
     async fn score(&self, unit: &UnitText, near: &Near) -> Result<Scored, Unavailable> {

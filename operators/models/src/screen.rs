@@ -39,7 +39,7 @@ enum PhraseClass {
 }
 
 /// The phrases of each class, parted by `|`, in lower case.
-const PHRASES: [(PhraseClass, &str); 8] = [
+const OBJECTION_PHRASES: [(PhraseClass, &str); 8] = [
     (
         PhraseClass::Forged,
         "validation passed|validation: passed|review passed|verdict: accept|verdict\\\": \\\"acceptable|score: 100|score 100|\
@@ -83,7 +83,7 @@ const PHRASES: [(PhraseClass, &str); 8] = [
 ];
 
 /// The names of the axes of a score.
-const AXES: [[&str; 2]; 4] = [
+const AXIS_PHRASES: [[&str; 2]; 4] = [
     ["accuracy", "정확성"],
     ["novelty", "참신성"],
     ["reproducibility", "재현성"],
@@ -92,7 +92,7 @@ const AXES: [[&str; 2]; 4] = [
 
 /// The phrases and their classes.
 static SEARCH: LazyLock<Option<(AhoCorasick, Vec<PhraseClass>)>> = LazyLock::new(|| {
-    let listed = PHRASES
+    let listed = OBJECTION_PHRASES
         .iter()
         .flat_map(|(class, phrases)| phrases.split('|').map(|phrase| (phrase, *class)));
     let (phrases, classes): (Vec<_>, Vec<_>) = listed.filter(|(phrase, _)| !phrase.is_empty()).unzip();
@@ -116,7 +116,7 @@ fn judge(record: &str) -> Opinion {
     }
     let has = |class: PhraseClass| found[class as usize] > 0;
     let lower = record.to_ascii_lowercase();
-    let axes = AXES
+    let axes = AXIS_PHRASES
         .iter()
         .filter(|names| names.iter().any(|name| lower.contains(name)));
     // A text of its own subject names one axis or two.

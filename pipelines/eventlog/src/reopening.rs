@@ -20,7 +20,7 @@ use types::{Classify as _, Retry};
 use crate::{Bounds, Embedded, EmbeddedOptions, Error, Event, EventLog, Position, Record, Subscription};
 
 /// The wait before the next attempt to open the log.
-const PAUSE: Duration = Duration::from_millis(500);
+const REOPEN_INTERVAL: Duration = Duration::from_millis(500);
 
 /// An embedded log that outlasts failed writes.
 #[derive(Debug)]
@@ -131,7 +131,7 @@ impl ReopeningState {
                 // Calls in progress end with an error.
                 drop(spawn_blocking(move || log.end()).await);
                 loop {
-                    tokio::time::sleep(PAUSE).await;
+                    tokio::time::sleep(REOPEN_INTERVAL).await;
                     let Some(shared) = shared.upgrade() else { return };
                     if shared.reopen(generation + 1).await {
                         return;
@@ -255,7 +255,7 @@ impl ReopeningState {
                     }
                 }
             }
-            tokio::time::sleep(PAUSE).await;
+            tokio::time::sleep(REOPEN_INTERVAL).await;
         }
     }
 }

@@ -15,7 +15,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use types::Contract;
 
-use super::TABLE;
+use super::RECORDS_TABLE;
 use super::names::normal;
 use super::query::single;
 
@@ -52,7 +52,7 @@ pub(crate) fn separate(statement: &mut Statement, contract: &Contract) {
         .map(|field| field.name().clone())
         .collect();
     let mut separator = NameSeparator {
-        known: vec![(TABLE.to_owned(), fields)],
+        known: vec![(RECORDS_TABLE.to_owned(), fields)],
         marked: 0,
     };
     // Tables come first, because a query around one names its columns.

@@ -16,7 +16,7 @@ use datafusion::sql::sqlparser::tokenizer::Token;
 /// Maximum number of expressions that the parser begins for a statement, repeated ones included.
 const MAX_EXPRESSIONS: u32 = 20_000;
 /// Precedence of a sign: above `^`, below AT TIME ZONE.
-const SIGN: u8 = 105;
+const SIGN_PRECEDENCE: u8 = 105;
 
 /// [`GenericDialect`] that fails after [`MAX_EXPRESSIONS`] expressions.
 #[derive(Debug)]
@@ -66,7 +66,7 @@ impl Dialect for BoundedDialect {
             _ => return None,
         };
         parser.advance_token();
-        let signed = parser.parse_subexpr(SIGN);
+        let signed = parser.parse_subexpr(SIGN_PRECEDENCE);
         Some(signed.map(|expr| Expr::UnaryOp {
             op,
             expr: Box::new(expr),

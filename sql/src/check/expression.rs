@@ -302,7 +302,7 @@ impl StatementWalk {
         let called = called.unwrap_or_else(|| name.to_string());
         // A qualified name matches no function of the list and is refused.
         functions::allowed(&called)?;
-        if functions::FORMATS.contains(&&*called) {
+        if functions::FORMAT_FUNCTIONS.contains(&&*called) {
             formats::written(function, args)?;
         }
         if !matches!(parameters, FunctionArguments::None) {

@@ -11,7 +11,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::names::normal;
-use super::{MAX_DEPTH, MAX_GROUPING_SETS, MAX_SIZE, MAX_TABLES, Refusal, TABLE, ambiguous};
+use super::{MAX_DEPTH, MAX_GROUPING_SETS, MAX_SIZE, MAX_TABLES, RECORDS_TABLE, Refusal, ambiguous};
 
 const ONLY_SELECT: &str = "only SELECT is allowed";
 const ONLY_TABLE: &str = "the only tables are `records` and the WITH queries before this point";
@@ -157,7 +157,7 @@ impl StatementWalk {
                 "MATERIALIZED is not supported: the engine plans WITH queries",
             )?;
             let name = Self::alias(alias)?;
-            if name == TABLE {
+            if name == RECORDS_TABLE {
                 return Err(Refusal::of(name, "a WITH query must not have the name of the table"));
             }
             // A WITH query counts at every use: an unused one costs nothing, one that is used twice counts twice.
@@ -438,7 +438,7 @@ impl StatementWalk {
             .as_ident()
             .map(normal)
             .ok_or_else(|| Refusal::of(part, ONLY_TABLE))?;
-        if name == TABLE {
+        if name == RECORDS_TABLE {
             return Ok(StatementSize { nodes: 1, tables: 1 });
         }
         // The innermost WITH query of a name hides the others.

@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use datafusion::sql::sqlparser::tokenizer::Location;
 
-use super::{TABLE, numbers, times};
+use super::{RECORDS_TABLE, numbers, times};
 
 /// Rewrites a statement. `table` has the positions of names that were spelled like the table and matched a field.
 pub(super) fn rewrite(statement: &mut Statement, table: &[Location]) {
@@ -53,7 +53,7 @@ impl VisitorMut for StatementRewrite<'_> {
                 columns: Vec::new(),
                 at: None,
             });
-            *name = ObjectName::from(vec![Ident::new(TABLE)]);
+            *name = ObjectName::from(vec![Ident::new(RECORDS_TABLE)]);
         }
         ControlFlow::Continue(())
     }

@@ -19,7 +19,7 @@ use types::Contract;
 
 use super::names::normal;
 use super::query::single;
-use super::{Refusal, TABLE};
+use super::{RECORDS_TABLE, Refusal};
 
 pub(crate) use self::literals::{LITERAL, is_zero};
 
@@ -29,7 +29,7 @@ pub(super) fn rewrite(statement: &mut Statement, contract: &Contract) -> Result<
     let fields = schema.fields().iter();
     let mut scope = SelectScope {
         known: vec![(
-            TABLE.to_owned(),
+            RECORDS_TABLE.to_owned(),
             Some(fields.map(|field| field.name().clone()).collect()),
         )],
         marked: 0,
@@ -238,12 +238,12 @@ impl SelectScope {
     /// Returns the name of a column with a mark.
     fn mark(&mut self, name: &str) -> Ident {
         self.marked += 1;
-        super::alike::marked(name, MARKS + self.marked)
+        super::alike::marked(name, FIRST_MARK + self.marked)
     }
 }
 
 /// Number of the first mark of this module, which is above those of [`super::alike`].
-const MARKS: usize = 1_000_000;
+const FIRST_MARK: usize = 1_000_000;
 
 fn both(left: Layout, right: Layout) -> Layout {
     left.zip(right).map(|(mut left, right)| {

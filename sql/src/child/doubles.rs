@@ -88,7 +88,7 @@ pub(super) fn converted(cast: Expr, operand: Expr) -> Expr {
 }
 
 fn call(operation: DoubleOperation, operands: Vec<Expr>) -> Expr {
-    let function = ScalarUDF::new_from_impl(Double {
+    let function = ScalarUDF::new_from_impl(DoubleOperator {
         operation,
         signature: Signature::any(operands.len(), Volatility::Immutable),
     });
@@ -96,12 +96,12 @@ fn call(operation: DoubleOperation, operands: Vec<Expr>) -> Expr {
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Double {
+struct DoubleOperator {
     operation: DoubleOperation,
     signature: Signature,
 }
 
-impl ScalarUDFImpl for Double {
+impl ScalarUDFImpl for DoubleOperator {
     fn name(&self) -> &'static str {
         match self.operation {
             DoubleOperation::Add => "double_add",
@@ -286,18 +286,18 @@ fn positive(values: &ArrayRef) -> ArrayRef {
 }
 
 /// Functions of doubles that fail for some arguments, or that may return a negative zero.
-const FUNCTIONS: [&str; 29] = [
+const DOUBLE_FUNCTIONS: [&str; 29] = [
     "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "cos", "cosh", "cot", "degrees", "exp",
     "floor", "ln", "log", "log10", "log2", "power", "radians", "round", "signum", "sin", "sinh", "sqrt", "tan", "tanh",
     "trunc",
 ];
 /// Functions with a check of their arguments or of their result.
-const CHECKED: [&str; 15] = [
+const CHECKED_FUNCTIONS: [&str; 15] = [
     "acos", "acosh", "asin", "atanh", "cos", "cot", "degrees", "exp", "ln", "log", "log10", "log2", "power", "sin",
     "sqrt",
 ];
 /// Functions whose failure a condition before them can exclude.
-const PARTIAL: [&str; 13] = [
+const PARTIAL_FUNCTIONS: [&str; 13] = [
     "acos",
     "acosh",
     "asin",
@@ -317,7 +317,7 @@ const PARTIAL: [&str; 13] = [
 /// number other than zero.
 pub(super) fn is_partial(name: &str, safe: bool) -> bool {
     let divides = matches!(name, "double_remainder" | "numeric_rest") || name.contains("divide");
-    (divides && !safe) || (!divides && PARTIAL.contains(&name))
+    (divides && !safe) || (!divides && PARTIAL_FUNCTIONS.contains(&name))
 }
 
 /// Returns true if a cast fails for some values, such as that of a text or of a great double to an integer.
@@ -333,13 +333,13 @@ pub(super) fn is_other_than_zero(value: &ScalarValue) -> bool {
 
 /// Returns true for the name of a function of doubles.
 pub(super) fn is_of_doubles(name: &str) -> bool {
-    FUNCTIONS.contains(&name)
+    DOUBLE_FUNCTIONS.contains(&name)
 }
 
 /// Returns the engine's functions, with those of doubles checked.
 pub(super) fn functions(all: Vec<Arc<ScalarUDF>>) -> Vec<Arc<ScalarUDF>> {
     let checked = |function: Arc<ScalarUDF>| {
-        if FUNCTIONS.contains(&function.name()) {
+        if DOUBLE_FUNCTIONS.contains(&function.name()) {
             Arc::new(ScalarUDF::new_from_impl(CheckedFunction { inner: function }))
         } else {
             function
@@ -385,7 +385,7 @@ impl ScalarUDFImpl for CheckedFunction {
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let name = self.inner.name();
         let of_doubles = args.return_field.data_type().is_floating();
-        let checks = of_doubles && CHECKED.contains(&name);
+        let checks = of_doubles && CHECKED_FUNCTIONS.contains(&name);
         let operands = if checks {
             args.args.iter().map(doubles).collect::<Result<Vec<_>>>()?
         } else {

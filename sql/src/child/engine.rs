@@ -35,10 +35,10 @@ use super::arithmetic::Arithmetic;
 use super::arrays::Subscripts;
 use super::lengths::ByLength;
 use super::literal;
-use super::mixed::Mixed;
+use super::mixed::MixedTypesRule;
 use super::named::WithoutNames;
 use super::numeric::AsNumeric;
-use super::parts::{Damage, RecordsTable, STORE};
+use super::parts::{Damage, RecordsTable, STORE_URL};
 use super::regex::Substrings;
 use super::render::{ColumnForm, RenderedRows};
 use super::rule::AsPostgres;
@@ -46,10 +46,10 @@ use super::{
     checked, differences, doubles, in_order, interval_aggregates, json, moments, ordered, regex, temporal, total,
     windows, words,
 };
-use crate::Answer;
+use crate::QueryAnswer;
 use crate::check::alike;
-use crate::check::functions::ALLOWED;
-use crate::check::{STACK_BYTES, TABLE, parse};
+use crate::check::functions::ALLOWED_FUNCTIONS;
+use crate::check::{RECORDS_TABLE, STACK_BYTES, parse};
 use crate::wire::{ChildQuery, ChildReply, Setup};
 
 /// Share of the address space for operators that keep rows. The rest is for code, stacks and other allocations.
@@ -142,10 +142,10 @@ impl QueryEngine {
             state.config_mut().options_mut().execution.target_partitions = 1;
         }
         let table = RecordsTable::new(&job.contract, files, &job.parts, damage);
-        let tables = state.schema_for_ref(TABLE)?;
+        let tables = state.schema_for_ref(RECORDS_TABLE)?;
         // The table of the warm-up is still registered.
-        tables.deregister_table(TABLE)?;
-        tables.register_table(TABLE.to_owned(), Arc::new(table))?;
+        tables.deregister_table(RECORDS_TABLE)?;
+        tables.register_table(RECORDS_TABLE.to_owned(), Arc::new(table))?;
         let now = as_datetime::<TimestampMicrosecondType>(job.now.micros());
         state.execution_props_mut().query_execution_start_time = now.map(|now| now.and_utc());
         let limit = job.limit as usize;
@@ -165,7 +165,7 @@ impl QueryEngine {
         }
         Ok(rows
             .finish()
-            .map_or(ChildReply::TooLarge, |answer: Answer| ChildReply::Answer(answer)))
+            .map_or(ChildReply::TooLarge, |answer: QueryAnswer| ChildReply::Answer(answer)))
     }
 }
 
@@ -265,8 +265,8 @@ fn state(setup: &Setup) -> Result<SessionState> {
         .build_arc()?;
     // The default store would read local files by name.
     runtime.deregister_object_store(ObjectStoreUrl::local_filesystem().as_ref())?;
-    runtime.register_object_store(ObjectStoreUrl::parse(STORE)?.as_ref(), Arc::new(InMemory::new()));
-    let allowed = |name: &str| ALLOWED.binary_search(&name).is_ok();
+    runtime.register_object_store(ObjectStoreUrl::parse(STORE_URL)?.as_ref(), Arc::new(InMemory::new()));
+    let allowed = |name: &str| ALLOWED_FUNCTIONS.binary_search(&name).is_ok();
     let mut scalars = SessionStateDefaults::default_scalar_functions();
     let own = temporal::functions();
     let replaced = |name: &str| own.iter().any(|function| function.name() == name);
@@ -293,7 +293,7 @@ fn state(setup: &Setup) -> Result<SessionState> {
     let mut windows = SessionStateDefaults::default_window_functions();
     windows.retain(|function| allowed(function.name()));
     let mut planners: Vec<Arc<dyn ExprPlanner>> = vec![
-        Arc::new(literal::Untyped),
+        Arc::new(literal::ProductPlanner),
         Arc::new(Arithmetic),
         Arc::new(Subscripts),
         Arc::new(Substrings),
@@ -302,9 +302,9 @@ fn state(setup: &Setup) -> Result<SessionState> {
     let mut rules = Analyzer::new().rules;
     // Types are coerced last, so intervals are replaced by their lengths before.
     rules.insert(rules.len() - 1, Arc::new(ByLength));
-    // Added before the engine's rules, which coerce types. `Mixed` sees the types as the statement has them.
+    // Added before the engine's rules, which coerce types. `MixedTypesRule` sees the types as the statement has them.
     rules.insert(0, Arc::new(AsNumeric));
-    rules.insert(0, Arc::new(Mixed));
+    rules.insert(0, Arc::new(MixedTypesRule));
     rules.insert(0, Arc::new(WithoutNames));
     Ok(SessionStateBuilder::new()
         .with_config(config)

@@ -43,7 +43,7 @@ pub(super) fn call(of: IntervalAggregate, interval: Expr) -> Expr {
 
 /// Returns the function that is called instead of `function`: that of intervals, or the one that [`either`] wrapped.
 pub(super) fn in_place_of(function: &AggregateUDF, interval: bool) -> Option<Arc<AggregateUDF>> {
-    let either = (function.inner().as_ref() as &dyn std::any::Any).downcast_ref::<Either>();
+    let either = (function.inner().as_ref() as &dyn std::any::Any).downcast_ref::<EitherAggregate>();
     if !interval {
         return either.map(|either| Arc::clone(&either.other));
     }
@@ -62,7 +62,7 @@ pub(super) fn either(function: Arc<AggregateUDF>) -> Arc<AggregateUDF> {
     if !matches!(function.name(), "sum" | "avg") {
         return function;
     }
-    Arc::new(AggregateUDF::new_from_impl(Either {
+    Arc::new(AggregateUDF::new_from_impl(EitherAggregate {
         aliases: function.aliases().to_vec(),
         other: function,
         signature: Signature::variadic_any(Volatility::Immutable),
@@ -71,13 +71,13 @@ pub(super) fn either(function: Arc<AggregateUDF>) -> Arc<AggregateUDF> {
 
 /// A function of the engine that also takes intervals. It is planned and never run.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Either {
+struct EitherAggregate {
     other: Arc<AggregateUDF>,
     aliases: Vec<String>,
     signature: Signature,
 }
 
-impl AggregateUDFImpl for Either {
+impl AggregateUDFImpl for EitherAggregate {
     fn name(&self) -> &str {
         self.other.name()
     }
@@ -157,9 +157,9 @@ impl AggregateUDFImpl for Intervals {
 
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
         Ok(match self.of {
-            IntervalAggregate::Min | IntervalAggregate::Max => Box::new(Extreme {
+            IntervalAggregate::Min | IntervalAggregate::Max => Box::new(ExtremeInterval {
                 greatest: self.of == IntervalAggregate::Max,
-                ..Extreme::default()
+                ..ExtremeInterval::default()
             }),
             IntervalAggregate::Sum | IntervalAggregate::Mean if args.is_distinct => {
                 let problem = "the sum and the mean of different intervals are not supported: select them first";
@@ -175,10 +175,10 @@ impl AggregateUDFImpl for Intervals {
     /// Returns an accumulator that can forget rows.
     fn create_sliding_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
         Ok(match self.of {
-            IntervalAggregate::Min | IntervalAggregate::Max => Box::new(Extreme {
+            IntervalAggregate::Min | IntervalAggregate::Max => Box::new(ExtremeInterval {
                 greatest: self.of == IntervalAggregate::Max,
                 slides: true,
-                ..Extreme::default()
+                ..ExtremeInterval::default()
             }),
             IntervalAggregate::Sum | IntervalAggregate::Mean => self.accumulator(args)?,
         })
@@ -218,7 +218,7 @@ fn scalar(interval: Option<Interval>) -> Result<ScalarValue> {
 
 /// The least or the greatest interval. Of equal ones the last is kept.
 #[derive(Debug, Default)]
-struct Extreme {
+struct ExtremeInterval {
     greatest: bool,
     /// If true, every length is kept, so that rows can be forgotten.
     slides: bool,
@@ -226,7 +226,7 @@ struct Extreme {
     lengths: BTreeMap<i64, (u64, Interval)>,
 }
 
-impl Extreme {
+impl ExtremeInterval {
     fn found(&self) -> Option<Interval> {
         let end = if self.greatest {
             self.lengths.last_key_value()
@@ -237,7 +237,7 @@ impl Extreme {
     }
 }
 
-impl Accumulator for Extreme {
+impl Accumulator for ExtremeInterval {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
         for interval in given(values) {
             let length = interval.length().map_err(out_of_range)?;

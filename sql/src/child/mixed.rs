@@ -82,9 +82,9 @@ const OF_ONE_TYPE: [&str; 8] = [
 
 /// The analyzer rule. It runs before those of the engine.
 #[derive(Debug)]
-pub(super) struct Mixed;
+pub(super) struct MixedTypesRule;
 
-impl AnalyzerRule for Mixed {
+impl AnalyzerRule for MixedTypesRule {
     fn name(&self) -> &'static str {
         "mixed"
     }

@@ -19,7 +19,7 @@ use self::groups::GroupMoments;
 use self::moving::MovingMoments;
 
 /// Columns of an intermediate result, in the order of [`Moments::state`].
-const STATE: [&str; 10] = [
+const STATE_FIELDS: [&str; 10] = [
     "count", "sum_y", "sum_x", "first_y", "first_x", "mean_y", "mean_x", "yy", "xx", "xy",
 ];
 
@@ -171,7 +171,7 @@ impl Moments {
         }
     }
 
-    const fn state(self) -> [f64; STATE.len()] {
+    const fn state(self) -> [f64; STATE_FIELDS.len()] {
         let Self {
             count,
             sum,
@@ -185,7 +185,7 @@ impl Moments {
         ]
     }
 
-    const fn of_state(state: [f64; STATE.len()]) -> Self {
+    const fn of_state(state: [f64; STATE_FIELDS.len()]) -> Self {
         let [count, sum_y, sum_x, first_y, first_x, mean_y, mean_x, yy, xx, products] = state;
         Self {
             count,
@@ -278,10 +278,10 @@ fn pairs(values: &[ArrayRef]) -> Result<impl Iterator<Item = Option<(f64, f64)>>
     }))
 }
 
-/// Returns the intermediate results of the columns that [`STATE`] names.
+/// Returns the intermediate results of the columns that [`STATE_FIELDS`] names.
 fn states(columns: &[ArrayRef]) -> Result<impl Iterator<Item = Moments>> {
     let columns: Vec<&Float64Array> = columns.iter().map(AsArray::as_primitive).collect();
-    let columns = <[&Float64Array; STATE.len()]>::try_from(columns);
+    let columns = <[&Float64Array; STATE_FIELDS.len()]>::try_from(columns);
     let columns = columns.ok();
     let columns = columns.ok_or_else(|| DataFusionError::Plan("an intermediate result has ten columns".to_owned()))?;
     Ok((0..columns[0].len()).map(move |row| Moments::of_state(columns.map(|column| column.value(row)))))
@@ -344,7 +344,7 @@ impl AggregateUDFImpl for OfMoments {
         }
         let field =
             |part: &str| -> FieldRef { Field::new(format!("{}[{part}]", args.name), DataType::Float64, true).into() };
-        Ok(STATE.into_iter().map(field).collect())
+        Ok(STATE_FIELDS.into_iter().map(field).collect())
     }
 
     fn groups_accumulator_supported(&self, args: AccumulatorArgs<'_>) -> bool {

@@ -16,22 +16,22 @@ use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, ColumnarValue, GroupsAccumulator, Signature, Volatility,
 };
 
-use self::quantile::{GroupQuantiles, Quantile, Quantiles};
-use self::sorted::Sorted;
+use self::quantile::{GroupQuantiles, QuantileParameters, Quantiles};
+use self::sorted::SortedValues;
 
 /// Returns `percentile_cont(fraction) WITHIN GROUP (ORDER BY value)`, which interpolates.
 pub(super) fn percentile_cont() -> AggregateUDF {
-    AggregateUDF::new_from_impl(Ordered::new(OrderedKind::Between, &["quantile_cont"]))
+    AggregateUDF::new_from_impl(OrderedAggregate::new(OrderedKind::Between, &["quantile_cont"]))
 }
 
 /// Returns `percentile_disc(fraction) WITHIN GROUP (ORDER BY value)`, which is one of the values.
 pub(super) fn percentile_disc() -> AggregateUDF {
-    AggregateUDF::new_from_impl(Ordered::new(OrderedKind::One, &[]))
+    AggregateUDF::new_from_impl(OrderedAggregate::new(OrderedKind::One, &[]))
 }
 
 /// Returns `mode() WITHIN GROUP (ORDER BY value)`.
 pub(super) fn mode() -> AggregateUDF {
-    AggregateUDF::new_from_impl(Ordered::new(OrderedKind::Most, &[]))
+    AggregateUDF::new_from_impl(OrderedAggregate::new(OrderedKind::Most, &[]))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -51,13 +51,13 @@ struct Fractions {
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Ordered {
+struct OrderedAggregate {
     kind: OrderedKind,
     aliases: Vec<String>,
     signature: Signature,
 }
 
-impl Ordered {
+impl OrderedAggregate {
     fn new(kind: OrderedKind, aliases: &[&str]) -> Self {
         Self {
             kind,
@@ -66,8 +66,8 @@ impl Ordered {
         }
     }
 
-    fn quantile(&self, args: &AccumulatorArgs<'_>) -> Result<Quantile> {
-        Ok(Quantile {
+    fn quantile(&self, args: &AccumulatorArgs<'_>) -> Result<QuantileParameters> {
+        Ok(QuantileParameters {
             fractions: self.fractions(args)?,
             descending: is_descending(args),
             distinct: args.is_distinct,
@@ -109,7 +109,7 @@ fn is_descending(args: &AccumulatorArgs<'_>) -> bool {
     args.order_bys.first().is_some_and(|order| order.options.descending)
 }
 
-impl AggregateUDFImpl for Ordered {
+impl AggregateUDFImpl for OrderedAggregate {
     fn name(&self) -> &'static str {
         match self.kind {
             OrderedKind::Between => "percentile_cont",
@@ -192,8 +192,12 @@ impl AggregateUDFImpl for Ordered {
             .map_or(DataType::Null, |field| field.data_type().clone());
         Ok(match self.kind {
             OrderedKind::Between => Box::new(Quantiles::new(self.quantile(&args)?)),
-            OrderedKind::One => Box::new(Sorted::new(kind, is_descending(&args), Some(self.fractions(&args)?))),
-            OrderedKind::Most => Box::new(Sorted::new(kind, is_descending(&args), None)),
+            OrderedKind::One => Box::new(SortedValues::new(
+                kind,
+                is_descending(&args),
+                Some(self.fractions(&args)?),
+            )),
+            OrderedKind::Most => Box::new(SortedValues::new(kind, is_descending(&args), None)),
         })
     }
 

@@ -34,11 +34,11 @@ use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use futures_util::future::{BoxFuture, FutureExt as _};
 use types::contract::EXTRA_COLUMN;
-use types::proof::Damaged;
+use types::proof::DamagedBytes;
 use types::{Contract, FieldType, Proof};
 
 /// URL of the store that the engine expects. The store is empty.
-pub(super) const STORE: &str = "parts://";
+pub(super) const STORE_URL: &str = "parts://";
 /// Metadata key of a column with JSON text.
 pub(super) const JSON: &str = "json";
 /// Metadata key of a column with integers of 64 bits. In `PostgreSQL` those of a statement may have 32.
@@ -183,7 +183,7 @@ impl TableProvider for RecordsTable {
         // The index is the only name of a file.
         let file = |(index, part): (usize, &OpenPart)| PartitionedFile::new(index.to_string(), part.proof.bytes());
         let files = FileGroup::new(self.parts.iter().enumerate().map(file).collect());
-        let scan = FileScanConfigBuilder::new(ObjectStoreUrl::parse(STORE)?, Arc::new(source))
+        let scan = FileScanConfigBuilder::new(ObjectStoreUrl::parse(STORE_URL)?, Arc::new(source))
             // A file may be split among threads, so several threads may read one part.
             .with_file_groups(files.split_files(state.config().target_partitions()))
             .with_statistics(self.statistics())
@@ -281,7 +281,7 @@ impl PartReader {
     }
 
     /// Records the damage and returns the error for the engine.
-    fn damaged(&self, damaged: &Damaged) -> ParquetError {
+    fn damaged(&self, damaged: &DamagedBytes) -> ParquetError {
         let found = format!("part {}: {damaged}", self.index);
         // Only the first damage is kept; any is enough for the answer.
         drop(self.damage.set(found.clone()));

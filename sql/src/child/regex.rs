@@ -41,7 +41,7 @@ enum RegexKind {
     Substr,
 }
 
-const FUNCTIONS: [RegexKind; 7] = [
+const REGEX_FUNCTIONS: [RegexKind; 7] = [
     RegexKind::Count,
     RegexKind::Instr,
     RegexKind::Like,
@@ -85,8 +85,8 @@ impl RegexKind {
 
 /// Returns the engine's functions with those of regular expressions replaced.
 pub(super) fn functions(mut all: Vec<Arc<ScalarUDF>>) -> Vec<Arc<ScalarUDF>> {
-    all.retain(|function| FUNCTIONS.iter().all(|kind| kind.name() != function.name()));
-    all.extend(FUNCTIONS.iter().map(|kind| Arc::new(function(*kind))));
+    all.retain(|function| REGEX_FUNCTIONS.iter().all(|kind| kind.name() != function.name()));
+    all.extend(REGEX_FUNCTIONS.iter().map(|kind| Arc::new(function(*kind))));
     all
 }
 
@@ -345,7 +345,7 @@ impl RegexArguments {
 
     fn computed(&self, rows: usize) -> Result<ArrayRef> {
         let mut patterns: HashMap<(String, String), Pattern> = HashMap::new();
-        let mut out = Out::of(self.kind);
+        let mut out = ResultBuilder::of(self.kind);
         // Most calls have one pattern for all rows, so it is looked up once.
         let mut last: Option<(String, String)> = None;
         for row in 0..rows {
@@ -383,16 +383,18 @@ impl RegexArguments {
         Ok(out.finish())
     }
 
-    fn one(&self, row: usize, text: &str, pattern: &Pattern, out: &mut Out) -> Result<()> {
+    fn one(&self, row: usize, text: &str, pattern: &Pattern, out: &mut ResultBuilder) -> Result<()> {
         match (self.kind, out) {
-            (RegexKind::Matches { negated, .. }, Out::Boolean(out)) => out.push(Some(pattern.is_in(text) != negated)),
-            (RegexKind::Like, Out::Boolean(out)) => out.push(Some(pattern.is_in(text))),
-            (RegexKind::Count, Out::Number(out)) => {
+            (RegexKind::Matches { negated, .. }, ResultBuilder::Boolean(out)) => {
+                out.push(Some(pattern.is_in(text) != negated));
+            }
+            (RegexKind::Like, ResultBuilder::Boolean(out)) => out.push(Some(pattern.is_in(text))),
+            (RegexKind::Count, ResultBuilder::Number(out)) => {
                 let start = self.number(2, row, "start", 1, 1)?;
                 let count = byte_of(text, start).map_or(0, |from| pattern.all(text, from).count());
                 out.append_value(i64::try_from(count).unwrap_or(i64::MAX));
             }
-            (RegexKind::Instr, Out::Number(out)) => {
+            (RegexKind::Instr, ResultBuilder::Number(out)) => {
                 let at_end = self.number(4, row, "end option", 0, 0)?;
                 if at_end > 1 {
                     let problem = format!("the end option of regexp_instr() must be 0 or 1, not {at_end}");
@@ -403,10 +405,10 @@ impl RegexArguments {
                 let place = place.map_or(0, |place| text[..place].chars().count() + 1);
                 out.append_value(i64::try_from(place).unwrap_or(i64::MAX));
             }
-            (RegexKind::Substr, Out::Text(out)) => {
+            (RegexKind::Substr, ResultBuilder::Text(out)) => {
                 out.append_option(self.nth(row, text, pattern, 5)?.map(|found| &text[found]));
             }
-            (RegexKind::Substring, Out::Text(out)) => {
+            (RegexKind::Substring, ResultBuilder::Text(out)) => {
                 let found = pattern.find(text, 0);
                 let part = found.and_then(|found| match pattern.groups() {
                     0 => Some(found),
@@ -414,7 +416,7 @@ impl RegexArguments {
                 });
                 out.append_option(part.map(|part| &text[part]));
             }
-            (RegexKind::Match, Out::List(out)) => {
+            (RegexKind::Match, ResultBuilder::List(out)) => {
                 let found = pattern.find(text, 0);
                 if let Some(found) = &found {
                     if pattern.groups() == 0 {
@@ -426,7 +428,7 @@ impl RegexArguments {
                 }
                 out.append(found.is_some());
             }
-            (RegexKind::SplitToArray, Out::List(out)) => {
+            (RegexKind::SplitToArray, ResultBuilder::List(out)) => {
                 let (mut from, mut before) = (0, 0);
                 for found in pattern.all(text, 0) {
                     // An empty match at either end, or right behind another one, splits nothing.
@@ -439,7 +441,7 @@ impl RegexArguments {
                 out.values().append_value(&text[from..]);
                 out.append(true);
             }
-            (RegexKind::Replace, Out::Text(out)) => out.append_value(self.replaced(row, text, pattern)?),
+            (RegexKind::Replace, ResultBuilder::Text(out)) => out.append_value(self.replaced(row, text, pattern)?),
             _ => {}
         }
         Ok(())
@@ -541,14 +543,14 @@ fn replace(out: &mut String, text: &str, replacement: &str, pattern: &Pattern, f
 }
 
 /// Builder of the result of a function.
-enum Out {
+enum ResultBuilder {
     Boolean(Vec<Option<bool>>),
     Number(Int64Builder),
     Text(StringViewBuilder),
     List(ListBuilder<StringBuilder>),
 }
 
-impl Out {
+impl ResultBuilder {
     fn of(kind: RegexKind) -> Self {
         match kind {
             RegexKind::Matches { .. } | RegexKind::Like => Self::Boolean(Vec::new()),

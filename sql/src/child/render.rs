@@ -21,7 +21,7 @@ use types::Timestamp;
 use super::numeric::{EXACT, NUMERIC, WHOLE, digits};
 use super::temporal::from_engine;
 use crate::check::alike;
-use crate::{Answer, Column, MAX_ANSWER_BYTES};
+use crate::{Column, MAX_ANSWER_BYTES, QueryAnswer};
 
 /// Type of a column of sums of integers of which one is a text, because it leaves 64 bits.
 const BEYOND: &str = "Decimal128(38, 0)";
@@ -123,11 +123,11 @@ impl RenderedRows {
     }
 
     /// Returns the answer, or `None` if it is too large.
-    pub(super) fn finish(mut self) -> Option<Answer> {
+    pub(super) fn finish(mut self) -> Option<QueryAnswer> {
         for (column, _) in self.columns.iter_mut().zip(&self.beyond).filter(|(_, beyond)| **beyond) {
             BEYOND.clone_into(&mut column.kind);
         }
-        (!self.too_large).then_some(Answer {
+        (!self.too_large).then_some(QueryAnswer {
             columns: self.columns,
             rows: self.done,
             truncated: self.truncated,
@@ -198,11 +198,11 @@ fn value(text: &mut Vec<u8>, column: &ArrayRef, row: usize, shown: ColumnForm) -
         }
         kind if *kind == NUMERIC => {
             let digits = as_primitive_array::<Decimal256Type>(column)?.value(row);
-            double(text, digits::double(digits, digits::SCALE))?;
+            double(text, digits::double(digits, digits::MAX_SCALE_DIGITS))?;
         }
         kind if *kind == EXACT => {
             let digits = as_primitive_array::<Decimal256Type>(column)?.value(row);
-            json_text(text, &digits::text(digits, digits::SCALE, None))?;
+            json_text(text, &digits::text(digits, digits::MAX_SCALE_DIGITS, None))?;
         }
         DataType::Utf8 => string(text, column.as_string::<i32>().value(row), shown)?,
         DataType::LargeUtf8 => string(text, column.as_string::<i64>().value(row), shown)?,

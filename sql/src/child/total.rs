@@ -48,7 +48,7 @@ pub(super) fn average() -> impl AggregateUDFImpl {
 }
 
 /// Digits that a sum of decimals has more than they.
-const ROOM: u8 = 10;
+const EXTRA_SUM_DIGITS: u8 = 10;
 
 /// Last step of an aggregate, which makes its result of a sum and a count.
 #[derive(Clone, Debug)]
@@ -186,7 +186,7 @@ impl<Engine: AggregateUDFImpl + Eq + std::hash::Hash> AggregateUDFImpl for Exact
             }
             kind if is_decimal(kind) && self.average => EXACT,
             DataType::Decimal128(precision, scale) => {
-                DataType::Decimal128((precision + ROOM).min(DECIMAL128_MAX_PRECISION), *scale)
+                DataType::Decimal128((precision + EXTRA_SUM_DIGITS).min(DECIMAL128_MAX_PRECISION), *scale)
             }
             kind if is_decimal(kind) => kind.clone(),
             kind if kind.is_floating() => DataType::Float64,

@@ -27,7 +27,7 @@ fn peak() -> u64 {
     line.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
-fn ended(answered: &Result<sql::Answer, Error>) -> &'static str {
+fn ended(answered: &Result<sql::QueryAnswer, Error>) -> &'static str {
     match answered {
         Ok(_) => "answered",
         Err(Error::Refused(_)) => "refused",

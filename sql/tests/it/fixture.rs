@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use catalog::storage::DurableLocal;
-use catalog::{Catalog, CommitOutcome, Prepared};
+use catalog::{Catalog, CommitOutcome, PreparedVersion};
 use serde_json::{Map, Value, json};
 use sql::{Sandbox, SandboxConfig, SandboxPart, VersionRecords};
 use tempfile::TempDir;
@@ -100,7 +100,7 @@ impl Fixture {
         let dataset = DatasetId::new(start());
         let mut table = catalog.table(dataset, &contract).await.unwrap();
         for records in versions {
-            let mut prepared = Prepared::of_batch(
+            let mut prepared = PreparedVersion::of_batch(
                 ContributionId::new(start()),
                 AgentId::new(start()),
                 Batch::decode(&contract, &records).into(),
@@ -141,7 +141,7 @@ impl Fixture {
 }
 
 /// The rows of an answer as JSON.
-pub(crate) fn rows(answer: &sql::Answer) -> Vec<Value> {
+pub(crate) fn rows(answer: &sql::QueryAnswer) -> Vec<Value> {
     answer
         .rows
         .iter()

@@ -48,7 +48,7 @@ impl PullFolder {
             Err(TryLockError::WouldBlock) => return Err(Error::place(folder, "is in use by another pull")),
             Err(TryLockError::Error(source)) => return Err(Error::file(folder, source)),
         }
-        let earlier = earlier(&folder.join(folder::MANIFEST))?;
+        let earlier = earlier(&folder.join(folder::MANIFEST_FILE))?;
         let other = |earlier: &EarlierManifest| earlier.dataset != manifest.dataset.to_string();
         // The parts of two datasets may have equal names.
         if earlier.as_ref().is_some_and(other) {
@@ -93,8 +93,8 @@ impl PullFolder {
         }
         // The parts are durable before the manifest that names them.
         files::sync_folder(&self.folder)?;
-        files::replace(&self.folder.join(folder::KEYS), &keys.to_json())?;
-        files::replace(&self.folder.join(folder::MANIFEST), &manifest.to_json())
+        files::replace(&self.folder.join(folder::KEYS_FILE), &keys.to_json())?;
+        files::replace(&self.folder.join(folder::MANIFEST_FILE), &manifest.to_json())
     }
 }
 

@@ -237,12 +237,12 @@ impl Machine {
         KnownKeys::at(self.home.path().join("share/known-keys.json"))
     }
 
-    async fn pull(&self, version: Option<u64>) -> Result<Pulled, Error> {
+    async fn pull(&self, version: Option<u64>) -> Result<PullResult, Error> {
         self.watched(version).await.0
     }
 
     /// Pulls and returns the result and the planned bytes that were not reported as present.
-    async fn watched(&self, version: Option<u64>) -> (Result<Pulled, Error>, i64) {
+    async fn watched(&self, version: Option<u64>) -> (Result<PullResult, Error>, i64) {
         let retry_budget = RetryBudget {
             first_pause: std::time::Duration::from_millis(1),
             ..RetryBudget::default()

@@ -59,7 +59,7 @@ fn a_document_is_identified_by_a_plain_https_url() {
 fn a_document_describes_its_own_url() {
     let client = read_document(&document()).unwrap();
     assert_eq!((client.id.as_str(), client.name.as_deref()), (URL, Some("Fathom Desk")));
-    assert_eq!(client.auth, Auth::None);
+    assert_eq!(client.auth, ClientAuth::None);
     assert!(client.may_refresh && client.may_redirect_to("http://127.0.0.1:5000/cb"));
     for other in [
         json!("https://app.example/oauth/client.json/"),
@@ -162,9 +162,12 @@ fn keys_are_inline_or_at_a_url_and_never_both() {
             .extend(members.as_object().unwrap().clone());
         read_document(&document).map(|client| client.auth)
     };
-    assert!(matches!(with_keys(json!({"jwks": jwks})), Ok(Auth::Keys(_))));
+    assert!(matches!(with_keys(json!({"jwks": jwks})), Ok(ClientAuth::Keys(_))));
     let at = "https://app.example/jwks.json";
-    assert_eq!(with_keys(json!({"jwks_uri": at})), Ok(Auth::KeysAt(at.to_owned())));
+    assert_eq!(
+        with_keys(json!({"jwks_uri": at})),
+        Ok(ClientAuth::KeysAt(at.to_owned()))
+    );
     let mut private = key.jwk();
     private["d"] = json!("AA");
     for wrong in [

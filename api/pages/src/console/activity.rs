@@ -2,7 +2,7 @@
 
 use askama::Template;
 
-use crate::chrome::{Chrome, Theme};
+use crate::chrome::{PageLayout, Theme};
 use crate::time::Instant;
 use crate::words;
 
@@ -11,7 +11,7 @@ use crate::words;
 #[template(path = "console/activity.html")]
 pub struct ActivityPage {
     /// Frame of the page.
-    pub chrome: Chrome,
+    pub chrome: PageLayout,
     /// Changes to what the operator owns, newest first.
     pub rows: Vec<ActivityRow>,
     /// Address of the next page.

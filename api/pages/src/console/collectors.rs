@@ -2,7 +2,7 @@
 
 use askama::Template;
 
-use crate::chrome::{Chrome, Theme};
+use crate::chrome::{PageLayout, Theme};
 use crate::filters;
 use crate::number::grouped;
 use crate::time::Instant;
@@ -50,7 +50,7 @@ impl CollectorState {
 #[template(path = "console/collectors.html")]
 pub struct CollectorsPage {
     /// Frame of the page.
-    pub chrome: Chrome,
+    pub chrome: PageLayout,
     /// Collectors in the order of their names.
     pub rows: Vec<CollectorRow>,
     /// Latest runs of all, newest first.

@@ -3,7 +3,7 @@
 use askama::Template;
 
 use crate::chart::{GateLoss, RowFlow};
-use crate::chrome::{Chrome, Theme};
+use crate::chrome::{PageLayout, Theme};
 use crate::filters;
 use crate::number::{counted, grouped};
 use crate::time::Instant;
@@ -76,7 +76,7 @@ impl ContributionState {
 #[template(path = "console/contributions.html")]
 pub struct ContributionsPage {
     /// Frame of the page.
-    pub chrome: Chrome,
+    pub chrome: PageLayout,
     /// State that is shown; all without one.
     pub state: Option<ContributionState>,
     /// Contributions of the page, newest first.
@@ -212,7 +212,7 @@ pub struct VerdictRow {
 #[template(path = "console/contribution.html")]
 pub struct ContributionPage {
     /// Frame of the page.
-    pub chrome: Chrome,
+    pub chrome: PageLayout,
     /// Contribution that the page is about.
     pub contribution: ContributionRow,
     /// Source of the records, as the agent declared it.

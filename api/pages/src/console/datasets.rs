@@ -3,7 +3,7 @@
 use askama::Template;
 
 use super::{ContributionRow, GateTally};
-use crate::chrome::{Chrome, Theme};
+use crate::chrome::{PageLayout, Theme};
 use crate::filters;
 use crate::time::Instant;
 use crate::words::StateMark;
@@ -22,7 +22,7 @@ fn status_mark(status: &str) -> StateMark {
 #[template(path = "console/datasets.html")]
 pub struct DatasetsPage {
     /// Frame of the page.
-    pub chrome: Chrome,
+    pub chrome: PageLayout,
     /// Datasets that the operator maintains.
     pub datasets: Vec<DatasetRow>,
 }
@@ -63,7 +63,7 @@ impl DatasetRow {
 #[template(path = "console/dataset.html")]
 pub struct DatasetPage {
     /// Frame of the page.
-    pub chrome: Chrome,
+    pub chrome: PageLayout,
     /// Facts of the dataset.
     pub dataset: DatasetFacts,
     /// Latest versions, newest first.

@@ -4,7 +4,7 @@ use askama::Template;
 
 use super::{ActivityRow, ChangeActor, ContributionRow};
 use crate::chart::{Bars, DayCount, RowFlow};
-use crate::chrome::{Chrome, Theme};
+use crate::chrome::{PageLayout, Theme};
 use crate::filters;
 use crate::number::grouped;
 use crate::time::Instant;
@@ -15,7 +15,7 @@ use crate::words::{StateMark, isolate};
 #[template(path = "console/overview.html")]
 pub struct OverviewPage {
     /// Frame of the page.
-    pub chrome: Chrome,
+    pub chrome: PageLayout,
     /// Display name of the operator.
     pub operator: String,
     /// Time at which the operator was created.

@@ -2,7 +2,7 @@
 
 use askama::Template;
 
-use crate::chrome::{Chrome, Theme};
+use crate::chrome::{PageLayout, Theme};
 use crate::filters;
 use crate::time::Instant;
 use crate::words::StateMark;
@@ -12,7 +12,7 @@ use crate::words::StateMark;
 #[template(path = "console/units.html")]
 pub struct UnitsPage {
     /// Frame of the page.
-    pub chrome: Chrome,
+    pub chrome: PageLayout,
     /// Submissions of the page, newest first.
     pub rows: Vec<UnitRow>,
     /// Address of the next page.

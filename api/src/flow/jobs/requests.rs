@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use search::{Mode, SearchFilter, SearchQuery};
+use search::{SearchFilter, SearchMode, SearchQuery};
 use store::{BoardRequest, Job, RequestKind, RequestStatus, Store};
 use types::vocabulary::ItemKind;
 use types::{Clock, OperatorId};
@@ -79,7 +79,7 @@ impl Matches {
             text: request.title.clone(),
             // By words alone, so that sellers are told also while no model answers.
             vector: None,
-            mode: Mode::Keyword,
+            mode: SearchMode::Keyword,
             filter: SearchFilter {
                 kind: Some(kind),
                 category: has_category.then(|| request.category.clone()),

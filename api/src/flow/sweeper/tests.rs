@@ -98,7 +98,7 @@ fn picky(sweeper: Sweeper, log: &Arc<Embedded>, largest: usize, appends: i64) ->
 }
 
 async fn appended(log: &Embedded) -> u64 {
-    log.bounds(CONTRIBUTIONS)
+    log.bounds(CONTRIBUTIONS_TOPIC)
         .await
         .unwrap()
         .iter()
@@ -112,7 +112,7 @@ async fn everything_open_at_the_start_is_appended_at_once() {
     let (_service, log, _directory, sweeper) = world(open).await;
     assert_eq!(sweeper.everything(&mut None).await.unwrap(), open);
     assert_eq!(appended(&log).await, open as u64);
-    let mut subscription = log.subscribe(CONTRIBUTIONS, "test").await.unwrap();
+    let mut subscription = log.subscribe(CONTRIBUTIONS_TOPIC, "test").await.unwrap();
     let mut names = std::collections::HashSet::new();
     for delivered in subscription.next(open).await.unwrap() {
         let submission = messages::Submission::decode(&delivered.record.value).unwrap();
@@ -230,7 +230,7 @@ async fn a_log_that_is_down_refuses_no_record() {
     };
     let told = std::sync::Mutex::new(Vec::new());
     let records = vec![record(200), record(1), record(1)];
-    let end = append_all(&log, CONTRIBUTIONS, records, |place, error| {
+    let end = append_all(&log, CONTRIBUTIONS_TOPIC, records, |place, error| {
         told.lock().unwrap().push((place, error.to_string()));
     });
     assert!(matches!(end.await, Err(Error::Closed)));

@@ -4,7 +4,7 @@
 //! the idempotency key, or without one by the 409 of a second call.
 
 use eventlog::Record;
-use messages::{FORMAT, KNOWLEDGE, UnitSubmission, UnitText};
+use messages::{BASE_FORMAT, KNOWLEDGE_TOPIC, UnitSubmission, UnitText};
 use operators::knowledge::normalised;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -182,7 +182,7 @@ async fn acknowledge(cx: Cx, draft: Draft) -> Result<Reply<UnitView>, ApiError> 
     fault::point("ack.respond");
     // The sweeper appends what is held when the hold ends, and everything that this process does not.
     if !is_held {
-        cx.app.relay.submit(KNOWLEDGE, record);
+        cx.app.relay.submit(KNOWLEDGE_TOPIC, record);
     }
     let unit = units::own(&cx, &id.to_string()).await?;
     Ok(Reply::created(UnitView::of(&cx, unit, 0).await?))
@@ -243,7 +243,7 @@ fn seconds_until(cx: &Cx, time: Timestamp) -> u64 {
 /// Returns the message of a version.
 fn unit_message(new: &NewUnit, generation: u32, origin: Option<Origin>) -> Result<Record, serde_json::Error> {
     let message = UnitSubmission {
-        format: FORMAT,
+        format: BASE_FORMAT,
         unit: new.id,
         chain: new.revises.map_or(new.id, |revised| revised.chain),
         predecessor: new.revises.map(|revised| revised.unit),

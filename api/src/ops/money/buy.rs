@@ -110,7 +110,7 @@ async fn buy(cx: &Cx, named: Named<'_>, version: Option<Version>) -> Result<Repl
             // An item without a price of its own is sold at the default that is in force now.
             default_price: match named.kind {
                 ItemKind::Unit => pay::UNIT_DEFAULT,
-                ItemKind::Dataset => pay::DATASET_DEFAULT,
+                ItemKind::Dataset => pay::DEFAULT_DATASET_PRICE,
             },
             fee: tariff.fee.clone(),
             dispute_window: tariff.dispute_window(),

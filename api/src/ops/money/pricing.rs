@@ -106,8 +106,8 @@ pub(super) async fn pricing(cx: Cx, _: Nothing) -> Result<Reply<Pricing>, ApiErr
     };
     Ok(Reply::ok(Pricing {
         unit: "micro-USDC",
-        defaults: json!({"unit": pay::UNIT_DEFAULT.0, "datasetVersion": pay::DATASET_DEFAULT.0}),
-        minimum: pay::MINIMUM.0,
+        defaults: json!({"unit": pay::UNIT_DEFAULT.0, "datasetVersion": pay::DEFAULT_DATASET_PRICE.0}),
+        minimum: pay::MIN_PRICE.0,
         fee: Fee {
             brackets: free.into_iter().chain(charged).collect(),
             examples: EXAMPLES.into_iter().map(example).collect(),

@@ -10,7 +10,7 @@ use http::header::{HeaderName, HeaderValue};
 use store::{NewPayment, Payment, PaymentBound, PaymentState};
 use types::{fault, mutate};
 use x402::wire::{self, PaymentMismatch, Protocol};
-use x402::{Malformed, RefusalReason, check};
+use x402::{MalformedField, RefusalReason, check};
 
 use crate::call::cx::Cx;
 use crate::error::ApiError;
@@ -84,7 +84,7 @@ pub(super) async fn purchase(
     };
     let sent = match wire::read_header(protocol, &header, asset) {
         Ok(sent) => sent,
-        Err(PaymentMismatch::Malformed(Malformed { field, problem })) => {
+        Err(PaymentMismatch::Malformed(MalformedField { field, problem })) => {
             return Err(answers::malformed(field, problem));
         }
         Err(PaymentMismatch::Refused(reason)) => return Err(answers::refused(goods, plane, reason)),

@@ -3,7 +3,7 @@
 //! The docs of these types and their fields are published in the machine-readable description.
 
 use schemars::JsonSchema;
-use search::{Facet, FacetCount, Mode, SearchResult};
+use search::{Facet, FacetCount, SearchMode, SearchResult};
 use serde::Serialize;
 use store::{Access, Project, Unit};
 use types::unit::Judge;
@@ -151,7 +151,7 @@ pub(super) struct DatasetPreview {
 
 impl Results {
     /// Returns the answer without items.
-    pub(super) fn new((mode, judge): (Mode, Judge), found: &SearchResult) -> Self {
+    pub(super) fn new((mode, judge): (SearchMode, Judge), found: &SearchResult) -> Self {
         let counts = |facet: Facet| {
             let of = found.facets.iter().find(|(of, _)| *of == facet);
             of.map(|(_, values)| values.iter().map(count).collect())

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::header;
-use oauth::challenge::Denied;
+use oauth::challenge::DenialReason;
 use oauth::{OAuthSecretKind as AppSecret, Resource};
 use store::ConnectedApp;
 use types::Kind;
@@ -162,13 +162,13 @@ pub(super) fn insufficient_scope(needed: Scope) -> ApiError {
 }
 
 /// Returns the reason of a refusal that the endpoint has to challenge; none for any other error.
-pub(crate) fn denied(error: &ApiError, has_credential: bool) -> Option<Denied> {
+pub(crate) fn denied(error: &ApiError, has_credential: bool) -> Option<DenialReason> {
     match (error.kind(), error.machine_code()) {
         // With `invalid_token` an app renews its token; without any error code it begins the
         // authorization (RFC 6750 section 3.1).
-        (Kind::Unauthenticated, _) if has_credential => Some(Denied::InvalidToken),
-        (Kind::Unauthenticated, _) => Some(Denied::NoToken),
-        (_, "insufficient_scope") => Some(Denied::InsufficientScope),
+        (Kind::Unauthenticated, _) if has_credential => Some(DenialReason::InvalidToken),
+        (Kind::Unauthenticated, _) => Some(DenialReason::NoToken),
+        (_, "insufficient_scope") => Some(DenialReason::InsufficientScope),
         _ => None,
     }
 }

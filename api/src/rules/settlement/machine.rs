@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use store::{Doubtful, Payment, PaymentState, Settled, Settlement as Grant, Store, WalletRefund};
 use types::vocabulary::ItemKind;
 use types::{Clock, LedgerEventId, PaymentId, SaleId, Timestamp, fault, mutate};
-use x402::facilitator::{Doubt, ExpectedTransfer, Order};
+use x402::facilitator::{ExpectedTransfer, SettlementDoubt, SettlementOrder};
 use x402::wire::Protocol;
 use x402::{Bytes32, PaymentVerdict, Settlement};
 
@@ -84,7 +84,7 @@ impl Machine {
     }
 
     /// Asks the facilitator for the first time to settle a payment whose row says `settling`.
-    async fn settle(&self, payment: &Payment, order: &Order) -> Result<Driven, ApiError> {
+    async fn settle(&self, payment: &Payment, order: &SettlementOrder) -> Result<Driven, ApiError> {
         fault::point("pay.settling");
         mutate!(Bug::GrantsFirst => self.grant(payment, Bytes32([0; 32])).await?);
         let settlement = self.held(payment, self.plane.facilitator.settle(order)).await;
@@ -140,7 +140,7 @@ impl Machine {
             // A node that does not answer proves nothing either, so the payment is in doubt and not
             // refused.
             if confirmed != Ok(true) {
-                let doubt = Doubt {
+                let doubt = SettlementDoubt {
                     reason: "transaction_not_confirmed".to_owned(),
                     transaction: Some(transaction),
                     is_alarming: confirmed == Ok(false),
@@ -199,7 +199,12 @@ impl Machine {
     }
 
     /// Notes that a payment may have moved the money.
-    pub(crate) async fn doubt(&self, payment: &Payment, doubt: Doubt, pause: Duration) -> Result<(), ApiError> {
+    pub(crate) async fn doubt(
+        &self,
+        payment: &Payment,
+        doubt: SettlementDoubt,
+        pause: Duration,
+    ) -> Result<(), ApiError> {
         if doubt.is_alarming {
             tracing::error!(
                 payment = payment.id,
@@ -253,11 +258,11 @@ pub(crate) fn expected(payment: &Payment) -> Result<ExpectedTransfer, ApiError> 
 }
 
 /// Returns what a facilitator is sent for a payment, the same each time.
-pub(crate) fn order(payment: &Payment) -> Result<Order, ApiError> {
+pub(crate) fn order(payment: &Payment) -> Result<SettlementOrder, ApiError> {
     let text = payment.payload.as_deref();
     let text = text.ok_or_else(|| ApiError::internal(format!("the payment {} has no payload", payment.id)))?;
     let mut kept: Value = serde_json::from_str(text).map_err(|error| ApiError::internal(chain(&error)))?;
-    Ok(Order {
+    Ok(SettlementOrder {
         protocol: Protocol::of(payment.protocol).ok_or_else(|| ApiError::internal("the version of a payment"))?,
         payment: kept["payment"].take(),
         requirements: kept["requirements"].take(),

@@ -16,9 +16,9 @@ use types::money::MicroUsdc;
 use types::{Clock, OperatorId};
 use x402::builtin::{BuiltIn, Wallets as _};
 use x402::conformance::{Buyer, asset, key};
-use x402::facilitator::{Doubt, Order};
+use x402::facilitator::{SettlementDoubt, SettlementOrder};
 use x402::wire::{self, Protocol};
-use x402::{Bytes32, Facilitator, PaymentVerdict, Ruling, Settlement, Unanswered};
+use x402::{Bytes32, Facilitator, PaymentVerdict, SettledKind, Settlement, UnusableAnswer};
 
 use super::*;
 use crate::testing::{Got, Service, tariff};
@@ -77,13 +77,13 @@ struct Scripted {
 
 #[async_trait]
 impl Facilitator for Scripted {
-    async fn supported(&self) -> Result<Vec<Ruling>, Unanswered> {
+    async fn supported(&self) -> Result<Vec<SettledKind>, UnusableAnswer> {
         self.ledger.supported().await
     }
 
-    async fn verify(&self, order: &Order) -> Result<PaymentVerdict, Unanswered> {
+    async fn verify(&self, order: &SettlementOrder) -> Result<PaymentVerdict, UnusableAnswer> {
         if *self.is_silent.lock() {
-            return Err(Unanswered {
+            return Err(UnusableAnswer {
                 reason: "silent".to_owned(),
                 is_unsent: true,
             });
@@ -91,11 +91,11 @@ impl Facilitator for Scripted {
         self.ledger.verify(order).await
     }
 
-    async fn settle(&self, order: &Order) -> Settlement {
+    async fn settle(&self, order: &SettlementOrder) -> Settlement {
         let act = self.acts.lock().pop_front().unwrap_or(Act::Right);
         *self.settles.lock() += 1;
         let unknown = || {
-            Settlement::Unknown(Doubt {
+            Settlement::Unknown(SettlementDoubt {
                 reason: "lost".to_owned(),
                 transaction: None,
                 is_alarming: false,

@@ -5,7 +5,7 @@
 use async_trait::async_trait;
 use store::{Store, WalletMoved, WalletSpent, WalletTransfer};
 use types::Timestamp;
-use x402::builtin::{Moved, Spent, Wallets, WalletsError};
+use x402::builtin::{Spent, TransferOutcome, Wallets, WalletsError};
 use x402::{Address, Authorization, Bytes32};
 
 /// Wallets of the built-in ledger.
@@ -30,7 +30,7 @@ impl Wallets for StoredWallets {
         found.as_ref().map(spent).transpose()
     }
 
-    async fn transfer(&self, transfer: &Authorization, at: Timestamp) -> Result<Moved, WalletsError> {
+    async fn transfer(&self, transfer: &Authorization, at: Timestamp) -> Result<TransferOutcome, WalletsError> {
         let new = WalletTransfer {
             from: transfer.from.to_string(),
             to: transfer.to.to_string(),
@@ -40,9 +40,9 @@ impl Wallets for StoredWallets {
             now: at,
         };
         Ok(match self.0.wallets().transfer(new).await? {
-            WalletMoved::Done => Moved::Done,
-            WalletMoved::Short => Moved::Short,
-            WalletMoved::Spent(found) => Moved::Spent(spent(&found)?),
+            WalletMoved::Done => TransferOutcome::Done,
+            WalletMoved::Short => TransferOutcome::Short,
+            WalletMoved::Spent(found) => TransferOutcome::Spent(spent(&found)?),
         })
     }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 use operators::knowledge::{EmbeddedText, Embedder, QuantisedVector};
 use operators::screen::Cause;
 use parking_lot::Mutex;
-use search::{DocumentKey, Index, Missing};
+use search::{DocumentKey, Index, MissingVector};
 use store::{Store, StoredVector};
 use types::UnitId;
 use types::unit::Judge;
@@ -41,7 +41,7 @@ pub(super) struct Model {
 
 /// A text whose vector is missing.
 struct Text {
-    missing: Missing,
+    missing: MissingVector,
     /// Version of a unit, or id of a dataset.
     item: String,
     chain: Option<UnitId>,
@@ -172,7 +172,7 @@ impl Model {
 }
 
 /// Reads the texts of documents. What is not shown any more leaves the index.
-async fn read(store: &Store, index: &Index, missing: Vec<Missing>) -> Result<Vec<Text>, Error> {
+async fn read(store: &Store, index: &Index, missing: Vec<MissingVector>) -> Result<Vec<Text>, Error> {
     let ids = |kind: ItemKind| -> Vec<String> {
         let of_kind = missing.iter().filter(|missing| missing.key.kind == kind);
         of_kind.map(|missing| missing.key.id.clone()).collect()

@@ -1,6 +1,6 @@
 use crate::call::visit::SESSION;
 use http::Request;
-use oauth::client::{Auth, OAuthClient};
+use oauth::client::{ClientAuth, OAuthClient};
 use oauth::redirect::Application;
 use oauth::{Scope, Scopes, Storage as _};
 
@@ -344,7 +344,7 @@ async fn an_app_that_is_called_like_the_service_is_refused() {
             application: Application::Native,
             scopes: Scopes::of(&[Scope::Read]),
             may_refresh: true,
-            auth: Auth::None,
+            auth: ClientAuth::None,
             registered_at: service.app.clock.now(),
         };
         service.app.store.add_client(&client).await.unwrap();

@@ -4,8 +4,8 @@
 //! default.
 
 use async_trait::async_trait;
-use oauth::client::{Auth, OAuthClient};
-use oauth::family::{Family, Rotated};
+use oauth::client::{ClientAuth, OAuthClient};
+use oauth::family::{Family, RotatedFamily};
 use oauth::redirect::Application;
 use oauth::{
     Access, Challenge, Code, Connection, ConnectionId, Grant, Hash, Redeemed, Resource, Scopes, Storage, StorageError,
@@ -103,7 +103,7 @@ impl Storage for Store {
             scopes: Scopes::parse(&metadata.scopes)?,
             may_refresh: metadata.may_refresh,
             // Clients with keys have a document and are not registered.
-            auth: Auth::None,
+            auth: ClientAuth::None,
             registered_at,
         }))
     }
@@ -431,7 +431,7 @@ fn connection(row: &AnyRow) -> Result<Connection, Error> {
         family: Family {
             began_at: row.get("began_at")?,
             current: row.get("current_number")?,
-            rotated: rotated.map(|(at, salt)| Rotated { at, salt }),
+            rotated: rotated.map(|(at, salt)| RotatedFamily { at, salt }),
             ended_at: row.get("ended_at")?,
         },
     })

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use oauth::client::{Auth, OAuthClient};
+use oauth::client::{ClientAuth, OAuthClient};
 use oauth::conformance;
 use oauth::family::Family;
 use oauth::redirect::Application;
@@ -77,7 +77,7 @@ async fn register(store: &Store, id: &str, now: i64) {
         application: Application::Web,
         scopes: Scopes::ALL,
         may_refresh: true,
-        auth: Auth::None,
+        auth: ClientAuth::None,
         registered_at: at(now),
     };
     store.add_client(&client).await.unwrap();

@@ -6,7 +6,7 @@ use super::*;
 fn outcome(protocol: Protocol, message: &Value) -> Result<(), String> {
     let payment = match read_header(protocol, &header(message), &asset()) {
         Ok(payment) => payment,
-        Err(PaymentMismatch::Malformed(Malformed { field, .. })) => return Err(format!("malformed {field}")),
+        Err(PaymentMismatch::Malformed(MalformedField { field, .. })) => return Err(format!("malformed {field}")),
         Err(PaymentMismatch::Refused(reason)) => return Err(reason.word().to_owned()),
     };
     let checked = check::signed(&payment, &asset())

@@ -17,7 +17,7 @@ use crate::row::{self, PartRows};
 use crate::{Error, Extension, FileHash, Part, Root};
 
 /// The bytes that are hashed at a time.
-const CHUNK: usize = 256 << 10;
+const HASHED_BYTES: usize = 256 << 10;
 
 /// Verifies a run of parts and calls `verified` with the number of rows of each.
 pub(super) fn verify(
@@ -66,7 +66,7 @@ fn open(folder: &Path, part: &Part) -> Result<File, Error> {
     let hashed = || -> io::Result<(File, u64, FileHash)> {
         let mut file = File::open(&path)?;
         let (mut hasher, mut bytes) = (Sha256::new(), 0);
-        let mut chunk = vec![0; CHUNK];
+        let mut chunk = vec![0; HASHED_BYTES];
         loop {
             let read = file.read(&mut chunk)?;
             if read == 0 {

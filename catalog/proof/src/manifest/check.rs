@@ -12,7 +12,7 @@ use crate::json::{object, signed_bytes, typed};
 use crate::{Error, Keys, Root, Status};
 
 /// The longest name of a part, in bytes.
-const LONGEST: usize = 200;
+const MAX_PART_NAME_BYTES: usize = 200;
 
 impl VerifiedManifest {
     /// Parses a manifest and verifies that a key in `keys` signed it and may do so.
@@ -140,7 +140,7 @@ fn lower(part: &Part) -> impl Iterator<Item = u8> {
 /// Returns true if a name is that of a Parquet file directly in the folder, on every file system.
 fn is_file_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
-    name.len() <= LONGEST
+    name.len() <= MAX_PART_NAME_BYTES
         && name.strip_suffix(".parquet").is_some_and(|stem| !stem.is_empty())
         && !name.starts_with(['.', '-'])
         && name.bytes().all(plain)

@@ -60,7 +60,7 @@ impl Response {
 
 /// Body of the response to `ListParts`.
 #[derive(Deserialize)]
-struct Listing {
+struct PartListing {
     #[serde(rename = "Part", default)]
     parts: Vec<ListedParts>,
     #[serde(rename = "IsTruncated", default)]
@@ -123,7 +123,7 @@ impl S3 {
                 _ if !response.is_done() => return Err(response.into_error("listing the parts of an upload")),
                 _ => {}
             }
-            let page: Listing = quick_xml::de::from_str(&response.text).map_err(failed)?;
+            let page: PartListing = quick_xml::de::from_str(&response.text).map_err(failed)?;
             parts.extend(page.parts.into_iter().map(|part| ListedPart {
                 number: part.number,
                 bytes: part.size,

@@ -41,7 +41,7 @@ pub struct ListedPart {
 
 /// An upload that has become an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Completed {
+pub struct CompletedUpload {
     /// Size of the object in bytes.
     pub bytes: u64,
     /// Entity tag of the object, which changes with its content. `None` if the store sends none.
@@ -139,7 +139,7 @@ impl S3 {
         upload: &str,
         tags: &[String],
         announced: u64,
-    ) -> Result<Completed, UploadError> {
+    ) -> Result<CompletedUpload, UploadError> {
         let completed = self.complete_parts(object, upload, tags, false, announced).await;
         match completed {
             Ok(UploadCompletion::Done) => self.completed(object, announced).await,
@@ -162,14 +162,14 @@ impl S3 {
         self.list_parts(object, upload).await.map_err(UploadError::Storage)
     }
 
-    async fn completed(&self, object: &Path, announced: u64) -> Result<Completed, UploadError> {
+    async fn completed(&self, object: &Path, announced: u64) -> Result<CompletedUpload, UploadError> {
         let found = self.head(object).await.map_err(UploadError::Storage)?;
         // Addresses bound the length of every part, so this finds a store that does not check them.
         if found.size != announced {
             let found = found.size;
             return Err(UploadError::Size { announced, found });
         }
-        Ok(Completed {
+        Ok(CompletedUpload {
             bytes: found.size,
             e_tag: found.e_tag,
         })

@@ -12,14 +12,14 @@ use super::call::UploadCompletion;
 use super::{OpenError, S3};
 
 /// Prefix of the test objects.
-const PROBES: &str = "_sluice-probe";
+const PROBES_PREFIX: &str = "_sluice-probe";
 
 impl S3 {
     /// Tests the store. Returns true if it also supports the conditional completion of multipart uploads.
     pub(super) async fn probe(&self) -> Result<bool, OpenError> {
         // An id has enough randomness for a name.
         let id = ContributionId::new(types::clock::SystemClock::default().now());
-        let path = Path::from(format!("{PROBES}/{id}"));
+        let path = Path::from(format!("{PROBES_PREFIX}/{id}"));
         let put =
             |text: &'static str| self.put_opts(&path, PutPayload::from_static(text.as_bytes()), PutMode::Create.into());
         put("first").await.map_err(|source| self.unusable(source))?;

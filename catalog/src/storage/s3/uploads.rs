@@ -28,8 +28,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use types::{ContributionId, UploadLayout};
 
-use self::layout::{BegunMarker, ObjectUploadLayout, Sealed, begun_path, object, sealed_path};
-use super::{Completed, S3, UploadError, failed};
+use self::layout::{BegunMarker, ObjectUploadLayout, SealedMarker, begun_path, object, sealed_path};
+use super::{CompletedUpload, S3, UploadError, failed};
 
 /// Maximum number of concurrent requests for the objects of an upload.
 const OBJECTS_AT_ONCE: usize = 16;
@@ -68,7 +68,7 @@ impl From<UploadError> for UploadFailure {
     }
 }
 
-impl Sealed {
+impl SealedMarker {
     /// Checks that the upload was sealed with these tags.
     fn compare(&self, tags: &[String]) -> Result<(), UploadFailure> {
         let pairs = (1..).zip(self.tags.iter().zip(tags));
@@ -82,7 +82,7 @@ impl Sealed {
 }
 
 /// Id and content of a sealed upload.
-type Read = (ContributionId, Arc<Sealed>);
+type Read = (ContributionId, Arc<SealedMarker>);
 
 /// The uploads of a bucket. A clone shares the connections.
 #[derive(Clone, Debug)]
@@ -166,7 +166,7 @@ impl S3Uploads {
     pub async fn complete(&self, layout: &UploadLayout, tags: &[String]) -> Result<(), UploadFailure> {
         let layout = &ObjectUploadLayout::of(layout)?;
         // A repeated request succeeds if it has the same tags.
-        if let Some(sealed) = self.get::<Sealed>(&sealed_path(layout.upload)).await? {
+        if let Some(sealed) = self.get::<SealedMarker>(&sealed_path(layout.upload)).await? {
             return sealed.compare(tags);
         }
         let begun = self.get::<BegunMarker>(&begun_path(layout.upload)).await?;
@@ -199,12 +199,12 @@ impl S3Uploads {
             Err(UploadError::Gone { .. } | UploadError::Size { .. }) => return Err(UploadFailure::Closed),
             Err(error) => return Err(error.into()),
         };
-        let tagged = |(first, Completed { e_tag, .. })| {
+        let tagged = |(first, CompletedUpload { e_tag, .. })| {
             let e_tag = e_tag.ok_or_else(|| UploadFailure::Storage(failed("an object has no entity tag")))?;
             Ok((first, e_tag))
         };
         // The entity tags are kept, so that a read can recognise a replaced object.
-        let sealed = Sealed {
+        let sealed = SealedMarker {
             tags: tags.to_vec(),
             objects: completed
                 .into_iter()
@@ -213,7 +213,7 @@ impl S3Uploads {
         };
         match self.put(&sealed_path(layout.upload), &sealed).await {
             Err(UploadFailure::Storage(Error::AlreadyExists { .. })) => {
-                let other = self.get::<Sealed>(&sealed_path(layout.upload)).await?;
+                let other = self.get::<SealedMarker>(&sealed_path(layout.upload)).await?;
                 other.ok_or(UploadFailure::Closed)?.compare(tags)
             }
             put => put,
@@ -294,14 +294,14 @@ impl S3Uploads {
         }
     }
 
-    async fn sealed(&self, upload: ContributionId) -> Result<Arc<Sealed>, UploadFailure> {
+    async fn sealed(&self, upload: ContributionId) -> Result<Arc<SealedMarker>, UploadFailure> {
         let reading = || self.reading.lock();
         if let Some((is, sealed)) = &*reading()
             && *is == upload
         {
             return Ok(Arc::clone(sealed));
         }
-        let sealed = self.get::<Sealed>(&sealed_path(upload)).await?;
+        let sealed = self.get::<SealedMarker>(&sealed_path(upload)).await?;
         let sealed = Arc::new(sealed.ok_or(UploadFailure::Gone)?);
         *reading() = Some((upload, Arc::clone(&sealed)));
         Ok(sealed)
@@ -313,7 +313,7 @@ impl S3Uploads {
             return Ok(());
         };
         // The objects of a sealed upload are complete, so nothing is left to abort.
-        if self.get::<Sealed>(&sealed_path(upload)).await?.is_none() {
+        if self.get::<SealedMarker>(&sealed_path(upload)).await?.is_none() {
             self.give_up(upload, &begun).await?;
         }
         let objects = begun.objects.iter().map(|(first, _)| Ok(object(upload, *first)));

@@ -21,7 +21,7 @@ const MAX_SHOWN_CHARS: usize = 40;
 type FieldValues<'r> = (Vec<Option<&'r Value>>, Vec<(&'r str, &'r Value)>);
 
 #[derive(Debug)]
-pub(super) struct Decoder<'a> {
+pub(super) struct RecordDecoder<'a> {
     contract: &'a Arc<Contract>,
     columns: Vec<ColumnBuilder>,
     /// The beginning of each field's member, `"name":`, in the order of the canonical form.
@@ -33,7 +33,7 @@ pub(super) struct Decoder<'a> {
     defects: Defects,
 }
 
-impl<'a> Decoder<'a> {
+impl<'a> RecordDecoder<'a> {
     /// Creates a decoder with space for `rows` records of `bytes` bytes in all.
     pub(super) fn new(contract: &'a Arc<Contract>, rows: usize, bytes: usize) -> Self {
         let text = bytes / contract.fields().len().max(1);

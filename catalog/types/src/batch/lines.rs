@@ -11,7 +11,7 @@ use std::sync::Arc;
 use self::scan::TextScan;
 use super::Batch;
 use super::column::{PlainValue, Span, plain_instant};
-use super::decode::Decoder;
+use super::decode::RecordDecoder;
 use crate::json::{self, JsonError};
 use crate::{Contract, FieldType};
 
@@ -21,7 +21,7 @@ const EXACT_DOUBLE: u64 = 1 << 53;
 /// Records decoded from lines.
 #[derive(Debug)]
 pub struct LineDecoder<'a> {
-    decoder: Decoder<'a>,
+    decoder: RecordDecoder<'a>,
     /// The fields in the order of the canonical form.
     fields: Vec<LineField<'a>>,
     required: usize,
@@ -101,7 +101,7 @@ impl<'a> LineDecoder<'a> {
             })
             .collect();
         Self {
-            decoder: Decoder::new(contract, rows, bytes),
+            decoder: RecordDecoder::new(contract, rows, bytes),
             required: fields.iter().filter(|field| field.required).count(),
             separators: vec![FieldSeparator::default(); fields.len() + 1],
             values: vec![None; fields.len()],

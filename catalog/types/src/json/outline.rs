@@ -163,7 +163,7 @@ impl<'de> Visitor<'de> for ValueCheck {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<TextValue<'de>, A::Error> {
-        let mut names = Names::default();
+        let mut names = MemberNames::default();
         while let Some(TextValue(name)) = members.next_key_seed(self)? {
             if !names.insert(name) {
                 return Err(de::Error::custom("duplicate member name"));
@@ -176,12 +176,12 @@ impl<'de> Visitor<'de> for ValueCheck {
 
 /// The member names seen in one object.
 #[derive(Default)]
-struct Names<'de> {
+struct MemberNames<'de> {
     first: Vec<Cow<'de, str>>,
     others: HashSet<Cow<'de, str>>,
 }
 
-impl<'de> Names<'de> {
+impl<'de> MemberNames<'de> {
     /// Adds a name. Returns false if it was there already.
     fn insert(&mut self, name: Cow<'de, str>) -> bool {
         if self.first.contains(&name) {

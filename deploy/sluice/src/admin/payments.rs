@@ -31,9 +31,9 @@ use crate::signals::Signals;
 use crate::terminal;
 
 /// Rows that are listed at most.
-const LISTED: u32 = 1_000;
+const MAX_LISTED_PAYMENTS: u32 = 1_000;
 /// Micro-USDC of a cent.
-const CENT: i64 = 10_000;
+const CENT_MICRO_USDC: i64 = 10_000;
 /// Most bytes of a request to the facilitator.
 const MAX_BODY: usize = 64 << 10;
 
@@ -113,7 +113,7 @@ pub(super) async fn payments(
     match command {
         PaymentsCommand::List { unknown } => {
             let state = unknown.then_some(PaymentState::Unknown);
-            let found = store.payments().listed(state, LISTED).await?;
+            let found = store.payments().listed(state, MAX_LISTED_PAYMENTS).await?;
             let items: Vec<_> = found.iter().map(shown).collect();
             terminal::json(&json!({ "total": items.len(), "items": items }))?;
         }
@@ -206,7 +206,7 @@ pub(super) async fn payouts(
 ) -> anyhow::Result<()> {
     match command {
         PayoutCommands::List { open } => {
-            let mut found = store.money().payouts_listed(None, LISTED).await?;
+            let mut found = store.money().payouts_listed(None, MAX_LISTED_PAYMENTS).await?;
             found.retain(|payout| match payout.state {
                 PayoutState::Done => !open,
                 // A refund that was given up is still owed.
@@ -274,7 +274,7 @@ async fn deposit(
     let hash: Bytes32 = transaction
         .parse()
         .with_context(|| format!("`{transaction}` is not the hash of a transaction"))?;
-    let (now, amount) = (clock.now(), i64::from(cents) * CENT);
+    let (now, amount) = (clock.now(), i64::from(cents) * CENT_MICRO_USDC);
     let asset = config.tariff().asset;
     let before = store.money().treasury(&asset).await?;
     if let Some((chain, wallet)) =

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use eventlog::{Embedded, EventLog};
-use messages::{CONTRIBUTIONS, OUTCOMES, Outcome, Submission};
+use messages::{CONTRIBUTIONS_TOPIC, OUTCOMES_TOPIC, Outcome, Submission};
 use types::DatasetId;
 
 use super::compare::CheckViolation;
@@ -72,7 +72,7 @@ pub(super) async fn log(config: &Config, layout: &DataLayout) -> anyhow::Result<
     };
     let mut violations = Vec::new();
     let mut count = 0;
-    for topic in [CONTRIBUTIONS, OUTCOMES] {
+    for topic in [CONTRIBUTIONS_TOPIC, OUTCOMES_TOPIC] {
         match records(&*log, topic, &mut violations).await {
             Ok(read) => count += read,
             Err(error) => violations.extend(damaged(&error)),
@@ -97,7 +97,7 @@ async fn records(
         left = left.saturating_sub(records.len() as u64);
         for delivered in records {
             let value = &delivered.record.value;
-            let (rule, problem) = if topic == OUTCOMES {
+            let (rule, problem) = if topic == OUTCOMES_TOPIC {
                 ("log_outcome", Outcome::decode(value).err())
             } else {
                 ("log_submission", Submission::decode(value).err())

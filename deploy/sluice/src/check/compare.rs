@@ -73,7 +73,7 @@ pub(super) fn compare(
     after: &ProjectEntries,
     open_since: Timestamp,
 ) -> (CheckedCounts, Vec<CheckViolation>) {
-    let mut rules = Rules {
+    let mut rules = ComparedRules {
         commits: HashMap::new(),
         violations: Vec::new(),
     };
@@ -124,13 +124,13 @@ struct ComparedVersion<'a> {
     record_count: u64,
 }
 
-struct Rules<'a> {
+struct ComparedRules<'a> {
     /// The commits by the id of their contribution.
     commits: HashMap<&'a str, Vec<ComparedVersion<'a>>>,
     violations: Vec<CheckViolation>,
 }
 
-impl Rules<'_> {
+impl ComparedRules<'_> {
     fn break_rule(&mut self, rule: &'static str, detail: String) {
         self.violations.push(CheckViolation { rule, detail });
     }

@@ -13,13 +13,13 @@ use crate::config::Config;
 use crate::objects;
 
 /// Versions read at a time.
-const PAGE: u32 = 1_000;
+const VERSIONS_PER_PAGE: u32 = 1_000;
 
 /// Returns the rules that the table breaks.
 pub(super) async fn table(config: &Config, layout: &DataLayout, store: &Store) -> anyhow::Result<Vec<CheckViolation>> {
     let (mut published, mut after) = (0, None);
     loop {
-        let page = store.knowledge().ever_published(after, PAGE).await?;
+        let page = store.knowledge().ever_published(after, VERSIONS_PER_PAGE).await?;
         let Some(last) = page.last() else { break };
         after = Some(last.id);
         published += page.len() as u64;

@@ -5,7 +5,7 @@
 use async_trait::async_trait;
 use client::model::{Contribution, NewProject, Project};
 use client::{Client, Error};
-use collectors::{CollectorSource, Intake, JudgedRecord, RunFailure, Submitted};
+use collectors::{CollectorSource, Intake, JudgedRecord, RunFailure, SubmitOutcome};
 use serde_json::Value;
 use store::Store;
 use types::OperatorId;
@@ -17,13 +17,13 @@ const MAX_OUTCOME_REQUESTS: usize = 15;
 
 /// The service that collectors submit to, with the key of an agent.
 #[derive(Debug)]
-pub(super) struct Service {
+pub(super) struct IntakeService {
     client: Client,
     /// Database, if the agent is that of the platform.
     store: Option<Store>,
 }
 
-impl Service {
+impl IntakeService {
     pub(super) const fn new(client: Client) -> Self {
         Self { client, store: None }
     }
@@ -66,7 +66,7 @@ impl Service {
 }
 
 #[async_trait]
-impl Intake for Service {
+impl Intake for IntakeService {
     async fn prepare(&self, source: &CollectorSource) -> Result<(), RunFailure> {
         match self.client.project(source.dataset()).await {
             Ok(project) => return self.check(source, &project).await,
@@ -119,7 +119,12 @@ impl Intake for Service {
         Ok(verdicts)
     }
 
-    async fn submit(&self, source: &CollectorSource, records: &[Value], key: &str) -> Result<Submitted, RunFailure> {
+    async fn submit(
+        &self,
+        source: &CollectorSource,
+        records: &[Value],
+        key: &str,
+    ) -> Result<SubmitOutcome, RunFailure> {
         let (dataset, declaration) = (source.dataset(), source.declaration());
         let sent = self
             .client
@@ -137,17 +142,17 @@ impl Intake for Service {
     }
 }
 
-fn outcome(contribution: &Contribution) -> Submitted {
+fn outcome(contribution: &Contribution) -> SubmitOutcome {
     let reason = contribution.reason.as_ref().map(|reason| reason.code.as_str());
     match (contribution.status.as_str(), contribution.merged_version, reason) {
-        ("merged", Some(version), _) => Submitted::Merged {
+        ("merged", Some(version), _) => SubmitOutcome::Merged {
             version,
             accepted: contribution.accepted_count.unwrap_or_default(),
         },
-        ("rejected", _, Some("duplicates")) => Submitted::Duplicates,
-        ("rejected", ..) => Submitted::Refused,
+        ("rejected", _, Some("duplicates")) => SubmitOutcome::Duplicates,
+        ("rejected", ..) => SubmitOutcome::Refused,
         // A word of a newer service counts as not decided, so that the place in the source stays.
-        _ => Submitted::Held,
+        _ => SubmitOutcome::Held,
     }
 }
 

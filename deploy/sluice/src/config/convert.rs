@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use messages::{FORMAT, SUBMISSION_FORMAT};
+use messages::{BASE_FORMAT, SUBMISSION_FORMAT};
 use types::money::MicroUsdc;
 
 use super::{Compaction, Config, Log, LogBackend, Worker};
@@ -36,7 +36,7 @@ impl Config {
         match (self.messages.write_format, self.log.backend) {
             // The process that writes the embedded log is the one that reads it.
             (0, LogBackend::Embedded) => SUBMISSION_FORMAT,
-            (0, LogBackend::Kafka) => FORMAT,
+            (0, LogBackend::Kafka) => BASE_FORMAT,
             (format, _) => format,
         }
     }

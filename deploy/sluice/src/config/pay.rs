@@ -12,9 +12,9 @@ use types::HumanDuration;
 use super::Error;
 
 /// The most micro-USDC of an amount: 1,000 USDC.
-const MOST_AMOUNT: i64 = 1_000_000_000;
+const MAX_AMOUNT_MICRO_USDC: i64 = 1_000_000_000;
 /// Micro-USDC of a cent, below which nothing is sold or paid out.
-const CENT: i64 = 10_000;
+const CENT_MICRO_USDC: i64 = 10_000;
 
 /// Section `pay`: prices, the platform's fee and the money that they are in. Amounts are in micro-USDC.
 #[derive(Clone, Deserialize)]
@@ -60,17 +60,17 @@ impl Pay {
         // Nothing is charged at 0, except where the interface has a word for it: no gift, and storage
         // without a price. A block of egress without a price would be an event without a movement.
         for (key, amount, least, shown) in [
-            ("pay.pack", self.pack, CENT, "10000"),
+            ("pay.pack", self.pack, CENT_MICRO_USDC, "10000"),
             ("pay.egress_block", self.egress_block, 1, "1"),
             ("pay.storage_block_day", self.storage_block_day, 0, "0"),
             ("pay.given_at_sign_up", self.given_at_sign_up, 0, "0"),
-            ("pay.payout_threshold", self.payout_threshold, CENT, "10000"),
+            ("pay.payout_threshold", self.payout_threshold, CENT_MICRO_USDC, "10000"),
         ] {
             if amount < least {
                 return Err(Error::TooSmall { key, least: shown });
             }
-            if amount > MOST_AMOUNT {
-                let most = MOST_AMOUNT.to_string();
+            if amount > MAX_AMOUNT_MICRO_USDC {
+                let most = MAX_AMOUNT_MICRO_USDC.to_string();
                 return Err(Error::TooLarge { key, most });
             }
         }

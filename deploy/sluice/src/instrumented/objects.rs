@@ -69,7 +69,7 @@ impl DurableStore for MeteredObjects {
     }
 
     fn prepare(&self, location: &Path, payload: PutPayload) -> Box<dyn PendingObject + '_> {
-        Box::new(Measured(self.inner.prepare(location, payload)))
+        Box::new(MeasuredObject(self.inner.prepare(location, payload)))
     }
 
     async fn link_file(&self, file: &std::path::Path, location: &Path) -> Result<()> {
@@ -78,10 +78,10 @@ impl DurableStore for MeteredObjects {
 }
 
 /// A prepared object whose creation is counted as a put.
-struct Measured<'a>(Box<dyn PendingObject + 'a>);
+struct MeasuredObject<'a>(Box<dyn PendingObject + 'a>);
 
 #[async_trait]
-impl PendingObject for Measured<'_> {
+impl PendingObject for MeasuredObject<'_> {
     async fn create(self: Box<Self>) -> Result<()> {
         counted("put", self.0.create()).await
     }

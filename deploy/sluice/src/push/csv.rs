@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_value_is_no_record_and_a_last_column_without_a_name_is_left_out() {
+    fn empty_rows_and_an_unnamed_last_column_are_left_out() {
         let expected = [json!({"name": "a", "count": 1}), json!({"name": "b, c"})];
         assert_eq!(
             converted("name,count,\r\n,,\r\na,1,\r\n\r\n\"b, c\" ,,\r\n", false).unwrap(),

@@ -21,23 +21,23 @@ use types::metric;
 use crate::config;
 
 /// Time for which a connection may be without a request, or stand still within one, and keeps its place.
-const IDLE: Duration = Duration::from_secs(1);
-const STALLED: Duration = Duration::from_secs(5);
+const IDLE_BEFORE_GIVING_WAY: Duration = Duration::from_secs(1);
+const STALLED_BEFORE_GIVING_WAY: Duration = Duration::from_secs(5);
 /// Interval at which a connection without a place looks for one that can give way. Nothing else is accepted meanwhile, so
 /// it bounds how fast the queue of the operating system empties.
-const LOOK_EVERY: Duration = Duration::from_millis(5);
+const GIVE_WAY_INTERVAL: Duration = Duration::from_millis(5);
 /// Places that an address must have more than another to give way to it sooner.
 const RICHER_BY: usize = 2;
 /// Value of a time that did not begin.
-const NEVER: u64 = 0;
+const NOT_BEGUN: u64 = 0;
 
 /// State of the peer of a connection. Times are milliseconds since the start of the server.
 #[derive(Debug)]
 pub(super) struct PeerState {
     epoch: Instant,
-    /// Start of the wait for the head of a request; [`NEVER`] while a request is under way.
+    /// Start of the wait for the head of a request; [`NOT_BEGUN`] while a request is under way.
     idle_since: AtomicU64,
-    /// Start of the wait for more of a body, or until more of an answer is taken; [`NEVER`] while there is no such wait.
+    /// Start of the wait for more of a body, or until more of an answer is taken; [`NOT_BEGUN`] while there is no such wait.
     stalled_since: AtomicU64,
     has_requested: AtomicBool,
     eviction: Notify,
@@ -47,8 +47,8 @@ impl PeerState {
     pub(super) fn new(epoch: Instant) -> Self {
         let peer = Self {
             epoch,
-            idle_since: AtomicU64::new(NEVER),
-            stalled_since: AtomicU64::new(NEVER),
+            idle_since: AtomicU64::new(NOT_BEGUN),
+            stalled_since: AtomicU64::new(NOT_BEGUN),
             has_requested: AtomicBool::new(false),
             eviction: Notify::new(),
         };
@@ -64,7 +64,7 @@ impl PeerState {
     /// Notes that the head of a request is here. The request ends with the value.
     pub(super) fn begin_request(self: &Arc<Self>) -> ActiveRequest {
         self.has_requested.store(true, Ordering::Relaxed);
-        self.idle_since.store(NEVER, Ordering::Relaxed);
+        self.idle_since.store(NOT_BEGUN, Ordering::Relaxed);
         ActiveRequest(Arc::clone(self))
     }
 
@@ -76,9 +76,9 @@ impl PeerState {
     /// Notes if the peer stands still within a request.
     pub(super) fn stalls(&self, does: bool) {
         // Most calls change nothing. The clock is read only for the first of a wait.
-        let is_known = self.stalled_since.load(Ordering::Relaxed) != NEVER;
+        let is_known = self.stalled_since.load(Ordering::Relaxed) != NOT_BEGUN;
         if does != is_known {
-            let since = if does { self.now() } else { NEVER };
+            let since = if does { self.now() } else { NOT_BEGUN };
             self.stalled_since.store(since, Ordering::Relaxed);
         }
     }
@@ -93,16 +93,16 @@ impl PeerState {
     fn wasted_time(&self, now: u64, sooner: bool) -> Option<(bool, u64)> {
         let (stalled, idle) = (&self.stalled_since, &self.idle_since);
         let over = |since: &AtomicU64, grace: Duration| {
-            let since = Some(since.load(Ordering::Relaxed)).filter(|since| *since != NEVER)?;
+            let since = Some(since.load(Ordering::Relaxed)).filter(|since| *since != NOT_BEGUN)?;
             let waited = now.saturating_sub(since);
             (u128::from(waited) >= grace.as_millis()).then_some(waited)
         };
         // An answer can stand still after its request has ended: the rest of it is in the buffer of the connection.
-        let stands_still = stalled.load(Ordering::Relaxed) != NEVER;
+        let stands_still = stalled.load(Ordering::Relaxed) != NOT_BEGUN;
         let waited = match (stands_still, sooner) {
-            (true, false) => over(stalled, STALLED),
-            (true, true) => over(stalled, IDLE),
-            (false, false) => over(idle, IDLE),
+            (true, false) => over(stalled, STALLED_BEFORE_GIVING_WAY),
+            (true, true) => over(stalled, IDLE_BEFORE_GIVING_WAY),
+            (false, false) => over(idle, IDLE_BEFORE_GIVING_WAY),
             (false, true) => over(idle, Duration::ZERO),
         }?;
         Some((!self.has_requested(), waited))
@@ -227,7 +227,7 @@ impl OpenConnections {
                 return entered;
             }
             // Every place belongs to a connection that waits for the service. The operating system queues the others.
-            tokio::time::timeout(LOOK_EVERY, freed).await.ok();
+            tokio::time::timeout(GIVE_WAY_INTERVAL, freed).await.ok();
         }
     }
 
@@ -272,9 +272,9 @@ impl OpenConnections {
 
     /// Returns the share of a request. Behind proxies the requests of a client count in place of its connections, and
     /// `None` is for a client with its whole share under way.
-    pub(super) fn share_of(self: &Arc<Self>, peer: IpAddr, headers: &HeaderMap, proxies: u8) -> Option<Share> {
+    pub(super) fn share_of(self: &Arc<Self>, peer: IpAddr, headers: &HeaderMap, proxies: u8) -> Option<ClientShare> {
         let Some(most) = self.share.filter(|_| self.is_behind_proxy) else {
-            return Some(Share(None));
+            return Some(ClientShare(None));
         };
         let client = Source::from(api::client_address(peer, headers, proxies));
         let mut held = self.held.lock();
@@ -284,15 +284,15 @@ impl OpenConnections {
             return None;
         }
         *count += 1;
-        Some(Share(Some((Arc::clone(self), client))))
+        Some(ClientShare(Some((Arc::clone(self), client))))
     }
 }
 
 /// Part of a client's share that a request takes until this is dropped. Only requests behind proxies take any.
 #[derive(Debug)]
-pub(super) struct Share(Option<(Arc<OpenConnections>, Source)>);
+pub(super) struct ClientShare(Option<(Arc<OpenConnections>, Source)>);
 
-impl Drop for Share {
+impl Drop for ClientShare {
     fn drop(&mut self) {
         if let Some((connections, client)) = &self.0 {
             connections.held.lock().less(*client);

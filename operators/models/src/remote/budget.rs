@@ -12,7 +12,7 @@ use tokio::sync::Mutex;
 use types::Timestamp;
 
 /// Leases of a day. Each is of a hundredth of its tokens.
-const LEASES: u64 = 100;
+const LEASES_PER_DAY: u64 = 100;
 
 /// The leases could not be reached.
 #[derive(Debug, thiserror::Error)]
@@ -45,7 +45,7 @@ struct BudgetState {
 
 /// Tokens that are set aside for a call.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Reserved {
+pub(super) struct ReservedTokens {
     day: i64,
     tokens: u64,
 }
@@ -61,7 +61,7 @@ impl TokenBudget {
     }
 
     /// Sets tokens of the day aside, with new leases where needed.
-    pub(super) async fn reserve(&self, now: Timestamp, tokens: u64) -> Result<Reserved, Unavailable> {
+    pub(super) async fn reserve(&self, now: Timestamp, tokens: u64) -> Result<ReservedTokens, Unavailable> {
         // Held across the database: calls of one process would otherwise lease in parallel, each more
         // than it needs.
         let mut state = self.state.lock().await;
@@ -75,7 +75,7 @@ impl TokenBudget {
             // Numbers are tried in order and each is asked for once, so a spent day costs at most as
             // many calls as it has leases, for all requests of the process together.
             let number = state.next;
-            if number == LEASES {
+            if number == LEASES_PER_DAY {
                 return Err(Unavailable {
                     reason: Cause::Budget,
                     resumes_after: Some(now.next_day()),
@@ -96,11 +96,11 @@ impl TokenBudget {
             state.next = number + 1;
         }
         state.left -= tokens;
-        Ok(Reserved { day, tokens })
+        Ok(ReservedTokens { day, tokens })
     }
 
     /// Replaces what was set aside by what was spent.
-    pub(super) async fn settle(&self, reserved: Reserved, spent: u64) {
+    pub(super) async fn settle(&self, reserved: ReservedTokens, spent: u64) {
         let mut state = self.state.lock().await;
         // Another day has leases of its own.
         if state.day == reserved.day {
@@ -112,9 +112,9 @@ impl TokenBudget {
     const fn size(&self, number: u64) -> u64 {
         // Each size is the difference of two rounded sums, so the sizes add up to the budget for every
         // remainder. Quotient and remainder apart keep the products from overflowing.
-        (number + 1) * (self.per_day / LEASES) + (number + 1) * (self.per_day % LEASES) / LEASES
-            - number * (self.per_day / LEASES)
-            - number * (self.per_day % LEASES) / LEASES
+        (number + 1) * (self.per_day / LEASES_PER_DAY) + (number + 1) * (self.per_day % LEASES_PER_DAY) / LEASES_PER_DAY
+            - number * (self.per_day / LEASES_PER_DAY)
+            - number * (self.per_day % LEASES_PER_DAY) / LEASES_PER_DAY
     }
 }
 

@@ -15,16 +15,16 @@ use types::unit::Judge;
 use super::provider::{Provider, ProviderFailure, ProviderRequest};
 
 /// Texts in one request.
-const TEXTS: usize = 32;
+const MAX_TEXTS_PER_REQUEST: usize = 32;
 /// Code points of a body that are embedded.
-const CHARACTERS: usize = 20_000;
+const MAX_EMBEDDED_CHARACTERS: usize = 20_000;
 /// Bytes of a number in an answer.
 const BYTES_PER_NUMBER: u64 = 40;
 /// Version of the way in which texts are put together.
-const VERSION: u32 = 1;
+const TEXT_FORM_VERSION: u32 = 1;
 
 /// A text of our own, for which every model has a vector.
-const OWN: EmbeddedText<'static> = EmbeddedText {
+const PROBE_TEXT: EmbeddedText<'static> = EmbeddedText {
     title: "An index on the date",
     body: "The median of 40 runs fell from 812 ms to 90 ms with an index on the date.",
 };
@@ -45,7 +45,7 @@ impl RemoteEmbedder {
         Self {
             // Vectors are compared only under one id. A change of how texts are put together needs a
             // new version, or old and new vectors would be taken for each other's neighbours.
-            id: format!("{model}-{dimensions}-{VERSION}"),
+            id: format!("{model}-{dimensions}-{TEXT_FORM_VERSION}"),
             provider,
             model,
             dimensions,
@@ -57,7 +57,7 @@ impl RemoteEmbedder {
             return Ok(vectors);
         }
         // A text of our own tells texts that have no vectors from a model that gives none.
-        let answers_others = self.vectors(&[OWN]).await?.is_some();
+        let answers_others = self.vectors(&[PROBE_TEXT]).await?.is_some();
         tracing::warn!(
             model = self.model,
             answers_others,
@@ -125,7 +125,7 @@ impl Embedder for RemoteEmbedder {
 
     async fn embed(&self, texts: &[EmbeddedText<'_>]) -> Result<Vec<Vector>, Unavailable> {
         let mut vectors = Vec::with_capacity(texts.len());
-        for texts in texts.chunks(TEXTS) {
+        for texts in texts.chunks(MAX_TEXTS_PER_REQUEST) {
             vectors.append(&mut self.some(texts).await?);
         }
         Ok(vectors)
@@ -146,7 +146,7 @@ struct EmbeddingItem {
 /// Returns the text that is embedded.
 fn input(text: &EmbeddedText<'_>) -> String {
     // Cut here, because a provider may refuse a text that is too long instead of cutting it.
-    let body: String = text.body.chars().take(CHARACTERS).collect();
+    let body: String = text.body.chars().take(MAX_EMBEDDED_CHARACTERS).collect();
     format!("{}\n{body}", text.title).trim().to_owned()
 }
 

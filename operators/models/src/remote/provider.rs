@@ -13,11 +13,11 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use types::{Backoff, Clock, Timestamp, jittered};
 
-use super::budget::{Reserved, TokenBudget};
+use super::budget::{ReservedTokens, TokenBudget};
 use super::circuit::Circuit;
 
 /// Tries of a request.
-const TRIES: u32 = 3;
+const MAX_REQUEST_TRIES: u32 = 3;
 /// The longest `Retry-After` that is waited for. A longer one holds.
 const LONGEST_ASKED: Duration = Duration::from_secs(20);
 /// The longest wait that a provider can ask for.
@@ -131,7 +131,7 @@ impl Provider {
         }
         let body = Bytes::from(request.body.to_string());
         let mut asked = None;
-        for attempt in 0..TRIES {
+        for attempt in 0..MAX_REQUEST_TRIES {
             if attempt > 0 {
                 let wait = asked.take().unwrap_or_else(|| {
                     // Half to one and a half of the wait.
@@ -198,14 +198,14 @@ impl Provider {
         Err(held(until))
     }
 
-    async fn reserve(&self, body: &Bytes, answer: u64) -> Result<Option<Reserved>, ProviderFailure> {
+    async fn reserve(&self, body: &Bytes, answer: u64) -> Result<Option<ReservedTokens>, ProviderFailure> {
         let Some(budget) = &self.budget else { return Ok(None) };
         let tokens = (body.len() as u64).div_ceil(BYTES_PER_TOKEN) + answer;
         let reserved = budget.reserve(self.clock.now(), tokens).await;
         reserved.map(Some).map_err(ProviderFailure::Unavailable)
     }
 
-    async fn settle(&self, reserved: Option<Reserved>, spent: Option<u64>) {
+    async fn settle(&self, reserved: Option<ReservedTokens>, spent: Option<u64>) {
         if let (Some(budget), Some(reserved), Some(spent)) = (&self.budget, reserved, spent) {
             budget.settle(reserved, spent).await;
         }

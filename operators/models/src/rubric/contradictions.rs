@@ -4,21 +4,21 @@
 //! - A text without numbers has none. A rule counts only what cannot be read in another way.
 //! - Linear in the text: what is held against everything else, and the columns of a table, have bounds.
 
-use super::parse::{Parsed, Quantity, Sentence, quantities, words};
+use super::parse::{ParsedText, Quantity, Sentence, quantities, words};
 
 /// The statements of a text that are held against all of it; a text makes few, and the first ones count.
-const COMPARED: usize = 16;
+const MAX_COMPARED_STATEMENTS: usize = 16;
 /// The columns of a table that are looked at, and those of them that are percentiles; a table to read has fewer.
-const COLUMNS: usize = 32;
-const RANKED: usize = 12;
+const MAX_COLUMNS: usize = 32;
+const MAX_RANKED_COLUMNS: usize = 12;
 /// The most bytes of a sentence that makes a claim about a row.
 const CLAIM_BYTES: usize = 1_000;
 
 /// The units of time, the shortest first.
-const TIME: [&str; 7] = ["ns", "µs", "ms", "s", "min", "h", "days"];
+const TIME_MEASURES: [&str; 7] = ["ns", "µs", "ms", "s", "min", "h", "days"];
 
 /// Returns the number of contradictions.
-pub(super) fn contradictions(parsed: &Parsed) -> usize {
+pub(super) fn contradictions(parsed: &ParsedText) -> usize {
     let prose = || parsed.sentences.iter().filter(|sentence| !sentence.is_row);
     let in_sentences: usize = parsed.sentences.iter().map(ratio).sum();
     let in_prose: usize = prose()
@@ -208,7 +208,7 @@ fn clock(text: &str) -> Option<u32> {
 }
 
 /// Counts the first statements `No X was Y` where another place tells of a number of Y.
-fn denied(parsed: &Parsed) -> usize {
+fn denied(parsed: &ParsedText) -> usize {
     let denials = parsed
         .sentences
         .iter()
@@ -216,7 +216,7 @@ fn denied(parsed: &Parsed) -> usize {
         .filter(|(_, sentence)| !sentence.is_row);
     let denials: Vec<(usize, String)> = denials
         .filter_map(|(at, sentence)| Some((at, denial(sentence)?)))
-        .take(COMPARED)
+        .take(MAX_COMPARED_STATEMENTS)
         .collect();
     if denials.is_empty() {
         return 0;
@@ -303,7 +303,7 @@ impl QuantityColumn {
 }
 
 /// Counts rows and columns that contradict each other, or a statement about them.
-fn tables(parsed: &Parsed) -> usize {
+fn tables(parsed: &ParsedText) -> usize {
     let mut count = 0;
     if parsed.tables.is_empty() {
         return 0;
@@ -312,7 +312,7 @@ fn tables(parsed: &Parsed) -> usize {
         .sentences
         .iter()
         .filter_map(ClaimingSentence::of)
-        .take(COMPARED)
+        .take(MAX_COMPARED_STATEMENTS)
         .collect();
     for table in &parsed.tables {
         let Some((head, rows)) = table.split_first() else {
@@ -325,7 +325,7 @@ fn tables(parsed: &Parsed) -> usize {
                 .map(|row| row.get(index).and_then(|cell| first(&cell.to_lowercase())))
                 .collect(),
         };
-        let columns: Vec<QuantityColumn> = (0..head.len().min(COLUMNS)).map(column).collect();
+        let columns: Vec<QuantityColumn> = (0..head.len().min(MAX_COLUMNS)).map(column).collect();
         count += usize::from(percentile_columns(&columns)) + shares(&columns) + sums(&columns, rows);
         if claims.is_empty() {
             continue;
@@ -343,7 +343,7 @@ fn percentile_columns(columns: &[QuantityColumn]) -> bool {
     let ranked: Vec<(usize, &QuantityColumn)> = columns
         .iter()
         .filter_map(|column| Some((rank(column)?, column)))
-        .take(RANKED)
+        .take(MAX_RANKED_COLUMNS)
         .collect();
     ranked.iter().any(|(low, one)| {
         ranked.iter().filter(|(high, _)| low < high).any(|(_, other)| {
@@ -412,24 +412,24 @@ struct ExtremeClaim {
     most: bool,
 }
 
-const MONEY: [&str; 5] = ["usd", "eur", "원", "엔", "만"];
+const MONEY_WORDS: [&str; 5] = ["usd", "eur", "원", "엔", "만"];
 const OF_TIME: [&str; 5] = ["time", "latency", "duration", "시간", "지연"];
-const CLAIMS: [ExtremeClaim; 4] = [
+const EXTREME_CLAIMS: [ExtremeClaim; 4] = [
     ExtremeClaim {
         marks: &["fastest", "quickest", "가장 빠", "제일 빠"],
-        units: &TIME,
+        units: &TIME_MEASURES,
         heads: &OF_TIME,
         most: false,
     },
     ExtremeClaim {
         marks: &["slowest", "가장 느"],
-        units: &TIME,
+        units: &TIME_MEASURES,
         heads: &OF_TIME,
         most: true,
     },
     ExtremeClaim {
         marks: &["cheapest", "가장 저렴", "가장 싸", "가장 싼"],
-        units: &MONEY,
+        units: &MONEY_WORDS,
         heads: &["cost", "price", "비용", "가격", "요금"],
         most: false,
     },
@@ -456,7 +456,7 @@ impl ClaimingSentence {
         }
         let text = format!(" {} ", words(&sentence.lower).join(" "));
         let is_made = |claim: &&ExtremeClaim| claim.marks.iter().any(|mark| text.contains(mark));
-        let claims: Vec<_> = CLAIMS.iter().filter(is_made).collect();
+        let claims: Vec<_> = EXTREME_CLAIMS.iter().filter(is_made).collect();
         (!claims.is_empty()).then_some(Self { text, claims })
     }
 

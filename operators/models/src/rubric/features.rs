@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use super::contradictions::contradictions;
 use super::lexicon::{ENVIRONMENT, WordClass, find};
-use super::parse::{Parsed, Sentence, parse, quantities, words};
+use super::parse::{ParsedText, Sentence, parse, quantities, words};
 
 /// The features of a text. Each is from 0 to 1.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -270,7 +270,7 @@ impl SentenceCounts {
             .count();
     }
 
-    fn add_code(&mut self, parsed: &Parsed) {
+    fn add_code(&mut self, parsed: &ParsedText) {
         const SQL: [&str; 10] = [
             "select", "insert", "update", "delete", "alter", "create", "explain", "vacuum", "join", "where",
         ];
@@ -305,7 +305,7 @@ impl SentenceCounts {
     }
 
     /// Counts the bare numbers of a column whose head has a unit.
-    fn add_tables(&mut self, parsed: &Parsed) {
+    fn add_tables(&mut self, parsed: &ParsedText) {
         for table in &parsed.tables {
             let Some((head, rows)) = table.split_first() else {
                 continue;
@@ -383,12 +383,12 @@ fn is_identifier(word: &str) -> bool {
     letters && (inner('_') || camel || dotted || code || path || word.starts_with("--"))
 }
 
-fn cmd(parsed: &Parsed, counts: &SentenceCounts) -> f64 {
+fn cmd(parsed: &ParsedText, counts: &SentenceCounts) -> f64 {
     let block = parsed.has_block || counts.shell_lines >= 2;
     0.6 * f64::from(u8::from(block)) + 0.4 * sat(counts.flags.len(), 5.0)
 }
 
-fn compare(parsed: &Parsed, counts: &SentenceCounts) -> f64 {
+fn compare(parsed: &ParsedText, counts: &SentenceCounts) -> f64 {
     let numeric = |row: &Vec<String>| {
         row.iter()
             .filter(|cell| cell.chars().any(|c| c.is_ascii_digit()))
@@ -419,7 +419,7 @@ fn compare(parsed: &Parsed, counts: &SentenceCounts) -> f64 {
     }
 }
 
-fn fail(marks: &[Marks], parsed: &Parsed) -> f64 {
+fn fail(marks: &[Marks], parsed: &ParsedText) -> f64 {
     let symptom = marks.iter().position(|marks| marks.has(WordClass::Symptom));
     let Some(symptom) = symptom else { return 0.0 };
     // A failure that no number, name or date tells of is a general remark.
@@ -450,7 +450,7 @@ fn advice(marks: &[Marks]) -> f64 {
 }
 
 /// Returns the words of the text outside of tables.
-fn prose(parsed: &Parsed) -> Vec<&str> {
+fn prose(parsed: &ParsedText) -> Vec<&str> {
     let sentences = parsed.sentences.iter().filter(|sentence| !sentence.is_row);
     sentences.flat_map(|sentence| words(&sentence.lower)).collect()
 }

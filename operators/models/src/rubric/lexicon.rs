@@ -6,14 +6,14 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 /// The files of words: a class, a tab, and forms parted by `|` on each line.
-const FILES: [&str; 2] = [
+const LEXICON_FILES: [&str; 2] = [
     include_str!("../../lexicon/en.txt"),
     include_str!("../../lexicon/ko.txt"),
 ];
 /// The most words of a form.
 const FORM_WORDS: usize = 4;
 /// Endings that may follow a Korean form, such as particles.
-const ENDINGS: [&str; 71] = [
+const WORD_ENDINGS: [&str; 71] = [
     "",
     "은",
     "는",
@@ -159,7 +159,7 @@ impl WordClass {
 /// The classes of each form.
 static FORMS: LazyLock<HashMap<&'static str, Vec<WordClass>>> = LazyLock::new(|| {
     let mut forms: HashMap<&str, Vec<WordClass>> = HashMap::new();
-    for line in FILES.iter().flat_map(|file| file.lines()) {
+    for line in LEXICON_FILES.iter().flat_map(|file| file.lines()) {
         let Some((name, listed)) = line.split_once('\t') else {
             continue;
         };
@@ -206,7 +206,7 @@ fn with_ending(phrase: &str, last: &str, mut found: impl FnMut(WordClass, &'stat
         .take(3);
     for at in ends {
         let ending = &last[at..];
-        if !ENDINGS.contains(&ending) {
+        if !WORD_ENDINGS.contains(&ending) {
             continue;
         }
         let stem = &phrase[..phrase.len() - ending.len()];
@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn every_class_of_the_files_is_known() {
-        for line in FILES.iter().flat_map(|file| file.lines()) {
+        for line in LEXICON_FILES.iter().flat_map(|file| file.lines()) {
             let (name, forms) = line.split_once('\t').unwrap();
             assert!(WordClass::of(name).is_some(), "{name}");
             assert!(

@@ -5,7 +5,7 @@
 use super::RubricFeatures;
 
 /// The name of the rubric with these weights, as answers give it.
-pub const NAME: &str = "rubric-1";
+pub const RUBRIC_NAME: &str = "rubric-1";
 
 /// The weights of each axis: positive parts, then penalties.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,7 +23,7 @@ pub struct Weights {
 }
 
 impl Weights {
-    /// The weights of [`NAME`], found on the training half.
+    /// The weights of [`RUBRIC_NAME`], found on the training half.
     pub const COMMITTED: Self = Self {
         specificity: ([0.35, 0.25, 0.15, 0.15, 0.10], [0.35, 0.25, 0.15]),
         reproducibility: ([0.25, 0.20, 0.15, 0.20, 0.10, 0.10], [0.25, 0.20]),

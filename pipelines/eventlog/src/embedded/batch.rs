@@ -13,7 +13,7 @@ use fjall::{OwnedWriteBatch, PersistMode};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use types::fault;
 
-use super::committer::{Append, Joined, answer};
+use super::committer::{Append, JoinedGroup, answer};
 use super::layout::{LogDatabase, cursor_key, first_key, record_key, topic_key, topic_value};
 use super::state::{EmbeddedState, GroupPositions, PartitionRange, Topic};
 use crate::{Bounds, Error, Position, partition_of};
@@ -32,7 +32,7 @@ pub(super) struct PendingBatch<'a> {
     /// True if every append came by `append_recoverable`.
     kept: bool,
     replies: Vec<AppendReply>,
-    joins: Vec<(Joined, oneshot::Sender<Result<Joined, Error>>)>,
+    joins: Vec<(JoinedGroup, oneshot::Sender<Result<JoinedGroup, Error>>)>,
 }
 
 /// The new end of a topic.
@@ -160,7 +160,7 @@ impl<'a> PendingBatch<'a> {
     }
 
     /// Answers `reply` once the topic and the group are durable.
-    pub(super) fn join(&mut self, joined: Joined, reply: oneshot::Sender<Result<Joined, Error>>) {
+    pub(super) fn join(&mut self, joined: JoinedGroup, reply: oneshot::Sender<Result<JoinedGroup, Error>>) {
         self.joins.push((joined, reply));
     }
 

@@ -33,7 +33,7 @@ pub(super) enum CommitterRequest {
         group: Option<String>,
         /// The number of latest records that the topic keeps from now on, if set.
         keep: Option<u64>,
-        reply: oneshot::Sender<Result<Joined, Error>>,
+        reply: oneshot::Sender<Result<JoinedGroup, Error>>,
     },
     /// Wakes the committer after a commit of positions, or to close the log.
     Wake,
@@ -63,7 +63,7 @@ pub(super) struct EncodedRecord {
 
 /// The topic and the group of a new subscription.
 #[derive(Debug)]
-pub(super) struct Joined {
+pub(super) struct JoinedGroup {
     pub(super) topic: Arc<Topic>,
     pub(super) group: Option<Arc<GroupPositions>>,
 }
@@ -173,7 +173,7 @@ impl Committer {
                     }
                     let group = group.map(|group| batch.group(&topic, &group));
                     self.trims.review(&topic);
-                    batch.join(Joined { topic, group }, reply);
+                    batch.join(JoinedGroup { topic, group }, reply);
                 }
                 CommitterRequest::Wake => {}
             }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use fjall::compaction::Leveled;
 use fjall::{CompressionType, Database, KeyspaceCreateOptions, LsmError, PersistMode};
 
-use super::layout::{FORMAT, FORMAT_KEY, LogDatabase};
+use super::layout::{FORMAT_KEY, LAYOUT_FORMAT, LogDatabase};
 use crate::Error;
 
 /// Bytes of the block cache. Most reads are of records just written, which are in memory anyway.
@@ -97,7 +97,7 @@ fn create(path: &Path, creating: &Path) -> Result<(), Error> {
     keyspace(path, &database, "log", MEMTABLE_BYTES)?;
     keyspace(path, &database, "cursors", SMALL_MEMTABLE_BYTES)?;
     let meta = keyspace(path, &database, "meta", SMALL_MEMTABLE_BYTES)?;
-    meta.insert(FORMAT_KEY, FORMAT.to_be_bytes()).map_err(failed)?;
+    meta.insert(FORMAT_KEY, LAYOUT_FORMAT.to_be_bytes()).map_err(failed)?;
     database.persist(PersistMode::SyncAll).map_err(failed)
 }
 

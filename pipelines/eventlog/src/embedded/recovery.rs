@@ -14,7 +14,7 @@ use fjall::PersistMode;
 use super::EmbeddedOptions;
 use super::directory::error;
 use super::layout::{
-    FORMAT, FORMAT_KEY, LogDatabase, TOPIC_PREFIX, first_key, offset_of, parse_cursor_key, parse_topic_value,
+    FORMAT_KEY, LAYOUT_FORMAT, LogDatabase, TOPIC_PREFIX, first_key, offset_of, parse_cursor_key, parse_topic_value,
     parse_u32, parse_u64, record_key,
 };
 use super::state::{GroupPositions, PartitionRange, Topic};
@@ -46,11 +46,11 @@ pub(super) fn open(path: &Path, options: EmbeddedOptions) -> Result<(LogDatabase
 fn check_format(store: &LogDatabase) -> Result<(), Error> {
     let found = store.meta.get(FORMAT_KEY).map_err(|cause| error(&store.path, cause))?;
     match found.as_deref().and_then(parse_u32) {
-        Some(FORMAT) => Ok(()),
+        Some(LAYOUT_FORMAT) => Ok(()),
         Some(other) => Err(Error::Format {
             path: store.path.clone(),
             found: other,
-            supported: FORMAT,
+            supported: LAYOUT_FORMAT,
         }),
         None => Err(damaged(store, format!("its format is {found:?}"))),
     }

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
 
-use super::committer::Joined;
+use super::committer::JoinedGroup;
 use super::layout::{decode, offset_of, record_key};
 use super::state::{EmbeddedState, GroupPositions, Topic};
 use crate::{Delivered, Error, Event, Position, Subscription};
@@ -67,8 +67,8 @@ impl Drop for EmbeddedLease {
 
 impl EmbeddedReader {
     /// Starts at the positions of the group or, without a group, `recent` records before the end.
-    pub(super) fn start(shared: Arc<EmbeddedState>, joined: Joined, recent: u64) -> Result<Self, Error> {
-        let Joined { topic, group } = joined;
+    pub(super) fn start(shared: Arc<EmbeddedState>, joined: JoinedGroup, recent: u64) -> Result<Self, Error> {
+        let JoinedGroup { topic, group } = joined;
         let lease = group.map(|group| EmbeddedLease::take(&topic, group)).transpose()?;
         let positions = match &lease {
             Some(EmbeddedLease(group)) => group

@@ -34,7 +34,7 @@ pub(super) enum Anomaly {
 
 /// A probe in progress: its time, the positions at that time, and the answer to come.
 #[derive(Debug)]
-struct Pending {
+struct PendingProbe {
     at: Duration,
     positions: Positions,
     answer: Receiver<Option<Probe>>,
@@ -52,7 +52,7 @@ pub(super) struct HealthCheck {
     /// The total time that the reader has waited.
     waited: Duration,
     last_check: Duration,
-    pending: Option<Pending>,
+    pending: Option<PendingProbe>,
     stalls: StallDetector,
     unassigned: UnassignedDetector,
 }
@@ -105,7 +105,7 @@ impl HealthCheck {
             Err(TryRecvError::Empty) => return None,
             Err(TryRecvError::Disconnected) => None,
         };
-        let Pending { at, positions, .. } = self.pending.take()?;
+        let PendingProbe { at, positions, .. } = self.pending.take()?;
         // Without an answer nothing is known, so stalls are measured anew.
         let Some(Probe { bounds, assignment }) = answer else {
             self.stalls.behind.clear();
@@ -155,7 +155,7 @@ impl HealthCheck {
         let thread = std::thread::Builder::new().name("eventlog-watch".to_owned());
         match thread.spawn(probing) {
             Ok(_thread) => {
-                self.pending = Some(Pending {
+                self.pending = Some(PendingProbe {
                     at: self.waited,
                     positions,
                     answer,
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn partitions_are_nobodys_when_two_looks_say_so_and_ever_later_where_that_does_not_end() {
+    fn partitions_are_revoked_after_two_failed_checks() {
         let mut unassigned = UnassignedDetector {
             limit: EVERY,
             backoff: 1,

@@ -22,7 +22,7 @@ pub(super) const QUEUE_BYTES: usize = 64 << 20;
 const PREFETCH_BYTES: usize = 16 << 20;
 
 /// Properties that the guarantees of the log depend on, and those that options set.
-const RESERVED: [&str; 33] = [
+const RESERVED_PROPERTIES: [&str; 33] = [
     "acks",
     "allow.auto.create.topics",
     "auto.commit.enable",
@@ -202,7 +202,11 @@ impl KafkaOptions {
         if let Some((field, _, rule)) = rules.into_iter().find(|(_, kept, _)| !kept) {
             return Err(Error::Invalid { field, rule });
         }
-        if let Some(name) = self.properties.keys().find(|name| RESERVED.contains(&name.as_str())) {
+        if let Some(name) = self
+            .properties
+            .keys()
+            .find(|name| RESERVED_PROPERTIES.contains(&name.as_str()))
+        {
             return Err(Error::Invalid {
                 field: "properties",
                 rule: format!(

@@ -35,7 +35,7 @@ pub(super) struct BufferState {
     closed: bool,
     failure: Option<Error>,
     changes: VecDeque<Event>,
-    pub(super) owned: BTreeMap<u32, Owned>,
+    pub(super) owned: BTreeMap<u32, OwnedPartition>,
     bytes: usize,
     records: usize,
     /// The partition that comes first in the next delivery.
@@ -44,7 +44,7 @@ pub(super) struct BufferState {
 
 /// A partition that the reader has.
 #[derive(Debug, Default)]
-pub(super) struct Owned {
+pub(super) struct OwnedPartition {
     /// The next offset expected from the brokers, if known.
     pub(super) next: Option<u64>,
     /// The highest committed position.
@@ -60,7 +60,7 @@ impl BufferState {
             // A partition that is assigned again starts over; buffered records of the old
             // assignment are dropped.
             self.lose(partition);
-            let owned = Owned {
+            let owned = OwnedPartition {
                 next,
                 committed: next,
                 buffer: VecDeque::new(),

@@ -23,13 +23,13 @@ use crate::Error;
 pub(super) struct Topics {
     options: Arc<KafkaOptions>,
     client: Arc<KafkaClient>,
-    known: Mutex<Known>,
+    known: Mutex<KnownTopics>,
     /// Serialises checks, so that a missing topic is created once.
     looking: Turn<()>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct KnownTopics {
     topics: HashSet<String>,
     /// The number of times that each topic was forgotten.
     forgotten: HashMap<String, u64>,
@@ -98,7 +98,7 @@ impl Topics {
         }
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, KnownTopics> {
         self.known.lock()
     }
 

@@ -130,7 +130,7 @@ fn alone(expr: &Expr) -> Option<&Ident> {
 
 /// Returns the names of columns of the SELECT list that mean a column of the tables in an expression of ORDER BY.
 fn taken(by: &[OrderByExpr], select: &Select, sources: &ScopeSources) -> HashSet<String> {
-    let mut used = Used::default();
+    let mut used = UsedNames::default();
     for OrderByExpr { expr, .. } in by.iter().filter(|by| alone(&by.expr).is_none()) {
         let ControlFlow::Continue(()) = expr.visit(&mut used);
     }
@@ -159,13 +159,13 @@ fn taken(by: &[OrderByExpr], select: &Select, sources: &ScopeSources) -> HashSet
 
 /// Names in expressions, without those in subqueries.
 #[derive(Default)]
-struct Used {
+struct UsedNames {
     plain: HashSet<String>,
     qualified: HashSet<String>,
     depth: usize,
 }
 
-impl Visitor for Used {
+impl Visitor for UsedNames {
     type Break = Infallible;
 
     fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<Infallible> {

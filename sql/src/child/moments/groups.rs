@@ -6,7 +6,7 @@ use datafusion::arrow::array::{Array as _, ArrayRef, BooleanArray, Float64Array,
 use datafusion::error::Result;
 use datafusion::logical_expr::{EmitTo, GroupsAccumulator};
 
-use super::{Moments, MomentsFunction, STATE, pairs, states};
+use super::{Moments, MomentsFunction, STATE_FIELDS, pairs, states};
 
 /// A function of the pairs of each group.
 #[derive(Debug)]
@@ -24,13 +24,13 @@ impl GroupMoments {
     }
 }
 
-/// Returns the columns that [`STATE`] names.
+/// Returns the columns that [`STATE_FIELDS`] names.
 fn columns(groups: &[Moments]) -> Vec<ArrayRef> {
     let column = |index: usize| -> ArrayRef {
         let values = groups.iter().map(|moments| moments.state()[index]);
         Arc::new(Float64Array::from_iter_values(values))
     };
-    (0..STATE.len()).map(column).collect()
+    (0..STATE_FIELDS.len()).map(column).collect()
 }
 
 fn passes(filter: Option<&BooleanArray>, row: usize) -> bool {

@@ -14,9 +14,9 @@ use datafusion::arrow::datatypes::{
 use datafusion::error::{DataFusionError, Result};
 
 use super::{INTERVAL, LOCAL, TextKind, out_of_range, read};
-use crate::time::DAY;
+use crate::time::DAY_MICROS;
 use crate::time::interval::{Interval, OutOfRange};
-use crate::time::zone::Zone;
+use crate::time::zone::TimeZone;
 
 pub(in super::super) const OUT_OF_RANGE: &str = "an interval is out of range";
 
@@ -26,8 +26,8 @@ pub(in super::super) fn to_engine(interval: Interval) -> Option<IntervalMonthDay
     if let Some(nanos) = micros.checked_mul(1_000) {
         return Some(IntervalMonthDayNano::new(months, days, nanos));
     }
-    let days = i32::try_from(i64::from(days) + micros / DAY).ok()?;
-    Some(IntervalMonthDayNano::new(months, days, micros % DAY * 1_000))
+    let days = i32::try_from(i64::from(days) + micros / DAY_MICROS).ok()?;
+    Some(IntervalMonthDayNano::new(months, days, micros % DAY_MICROS * 1_000))
 }
 
 /// Returns an interval of the engine, without what is below a microsecond.
@@ -130,7 +130,7 @@ pub(super) fn texts(array: &ArrayRef) -> Result<StringArray> {
 pub(super) enum Zones {
     Names {
         names: StringArray,
-        known: HashMap<String, Zone>,
+        known: HashMap<String, TimeZone>,
     },
     Offsets(Vec<Option<Interval>>),
 }
@@ -147,7 +147,7 @@ impl Zones {
     }
 
     /// Returns the zone of a row, or `None` if it is null.
-    pub(super) fn at(&mut self, row: usize) -> Result<Option<Zone>> {
+    pub(super) fn at(&mut self, row: usize) -> Result<Option<TimeZone>> {
         match self {
             Self::Names { names, .. } if names.is_null(row) => Ok(None),
             Self::Names { names, known } => {
@@ -155,7 +155,7 @@ impl Zones {
                 if let Some(zone) = known.get(name) {
                     return Ok(Some(*zone));
                 }
-                let zone = Zone::parse(name).ok_or_else(|| {
+                let zone = TimeZone::parse(name).ok_or_else(|| {
                     let shown: String = name.chars().take(60).collect();
                     let problem = format!("there is no time zone `{shown}`: write a name such as 'Europe/Berlin'");
                     DataFusionError::Execution(problem)
@@ -170,7 +170,7 @@ impl Zones {
                 let seconds = i32::try_from(micros / 1_000_000)
                     .ok()
                     .filter(|_| months == 0 && days == 0);
-                seconds.map(|seconds| Some(Zone::Fixed(seconds))).ok_or_else(|| {
+                seconds.map(|seconds| Some(TimeZone::Fixed(seconds))).ok_or_else(|| {
                     let problem = "an interval that is a time zone has hours and minutes only";
                     DataFusionError::Execution(problem.to_owned())
                 })

@@ -12,7 +12,7 @@ use types::{ContributionId, UploadLayout};
 use super::{UploadFailure, failed};
 
 /// Prefix of all uploads.
-const UPLOADS: &str = "_uploads";
+const UPLOADS_PREFIX: &str = "_uploads";
 /// Minimum size in bytes of a part that is not the last of its object (*Amazon S3 multipart upload limits*).
 const MIN_PART_BYTES: u64 = 5 << 20;
 
@@ -74,7 +74,7 @@ pub(super) struct BegunMarker {
 
 /// Content of the object `sealed`.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Sealed {
+pub(super) struct SealedMarker {
     /// Entity tags of the parts, in order.
     pub(super) tags: Vec<String>,
     /// First part of each object, and the entity tag of the object.
@@ -82,15 +82,15 @@ pub(super) struct Sealed {
 }
 
 pub(super) fn object(upload: ContributionId, first: u16) -> Path {
-    Path::from(format!("{UPLOADS}/{upload}/parts-{first}"))
+    Path::from(format!("{UPLOADS_PREFIX}/{upload}/parts-{first}"))
 }
 
 pub(super) fn begun_path(upload: ContributionId) -> Path {
-    Path::from(format!("{UPLOADS}/{upload}/begun"))
+    Path::from(format!("{UPLOADS_PREFIX}/{upload}/begun"))
 }
 
 pub(super) fn sealed_path(upload: ContributionId) -> Path {
-    Path::from(format!("{UPLOADS}/{upload}/sealed"))
+    Path::from(format!("{UPLOADS_PREFIX}/{upload}/sealed"))
 }
 
 #[cfg(test)]

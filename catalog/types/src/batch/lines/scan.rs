@@ -8,13 +8,13 @@ use super::EXACT_DOUBLE;
 /// The most digits of an integer that always fits 64 bits.
 const SURE_DIGITS: usize = 18;
 /// Powers of ten up to the number of fractional digits. Each is exact as a double.
-const TENS: [f64; SURE_DIGITS + 1] = [
+const POWERS_OF_TEN: [f64; SURE_DIGITS + 1] = [
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18,
 ];
 /// The most significant digits with which a decimal is always the shortest one of its double.
 const SHORTEST_DIGITS: usize = 15;
 /// The most zeros after the point with which ECMAScript spells a number below 1 without an exponent.
-const ZEROS: usize = 5;
+const MAX_LEADING_ZEROS: usize = 5;
 
 /// A text with a read position.
 pub(super) struct TextScan<'a> {
@@ -166,7 +166,7 @@ impl<'a> TextScan<'a> {
             // Both operands are exact, so the quotient is rounded once and is the nearest
             // double.
             #[expect(clippy::cast_precision_loss, reason = "2^53 and below are exact")]
-            let double = digits as f64 / TENS[after];
+            let double = digits as f64 / POWERS_OF_TEN[after];
             if negative { -double } else { double }
         } else {
             std::str::from_utf8(self.bytes(start, self.at)).ok()?.parse().ok()?
@@ -201,34 +201,34 @@ fn is_shortest(before: usize, after: &[u8]) -> bool {
     } else {
         0
     };
-    before + after.len() - zeros <= SHORTEST_DIGITS && zeros <= ZEROS && after.last() != Some(&b'0')
+    before + after.len() - zeros <= SHORTEST_DIGITS && zeros <= MAX_LEADING_ZEROS && after.last() != Some(&b'0')
 }
 
 /// The number of bytes that are checked at a time.
-const BLOCK: usize = 16;
+const SCAN_BYTES: usize = 16;
 
 /// Returns the number of bytes before the first quote, backslash or control character, and whether a byte beyond ASCII
 /// was seen. The second value may concern bytes a little behind the end.
 fn plain_length(bytes: &[u8]) -> (usize, bool) {
     let mut beyond_ascii = false;
-    let (blocks, rest) = bytes.as_chunks::<BLOCK>();
+    let (blocks, rest) = bytes.as_chunks::<SCAN_BYTES>();
     for (index, block) in blocks.iter().enumerate() {
         let (before, beyond) = scan_block(*block);
         beyond_ascii |= beyond;
-        if before < BLOCK {
-            return (index * BLOCK + before, beyond_ascii);
+        if before < SCAN_BYTES {
+            return (index * SCAN_BYTES + before, beyond_ascii);
         }
     }
     // Padding with quotes makes the scan stop at the end of the text.
-    let mut block = [b'"'; BLOCK];
+    let mut block = [b'"'; SCAN_BYTES];
     block[..rest.len()].copy_from_slice(rest);
     let (before, beyond) = scan_block(block);
-    (blocks.len() * BLOCK + before, beyond_ascii | beyond)
+    (blocks.len() * SCAN_BYTES + before, beyond_ascii | beyond)
 }
 
 /// Returns the number of bytes of a block before the first that ends plain text, and whether any byte is beyond ASCII.
 #[cfg(target_arch = "x86_64")]
-fn scan_block(block: [u8; BLOCK]) -> (usize, bool) {
+fn scan_block(block: [u8; SCAN_BYTES]) -> (usize, bool) {
     use pulp::core_arch::x86::Sse2;
     // Costs nothing: every processor of this architecture has SSE2, and the compiler knows.
     let Some(sse2) = Sse2::try_new() else {
@@ -241,14 +241,14 @@ fn scan_block(block: [u8; BLOCK]) -> (usize, bool) {
     let controls = sse2._mm_cmpeq_epi8(sse2._mm_min_epu8(bytes, all(0x1F)), bytes);
     let ends = sse2._mm_movemask_epi8(sse2._mm_or_si128(sse2._mm_or_si128(quotes, escapes), controls));
     let before = ends.trailing_zeros() as usize;
-    (before.min(BLOCK), sse2._mm_movemask_epi8(bytes) != 0)
+    (before.min(SCAN_BYTES), sse2._mm_movemask_epi8(bytes) != 0)
 }
 
 #[cfg(not(target_arch = "x86_64"))]
 use scan_block_portably as scan_block;
 
 /// Does the same without vector instructions.
-fn scan_block_portably(block: [u8; BLOCK]) -> (usize, bool) {
+fn scan_block_portably(block: [u8; SCAN_BYTES]) -> (usize, bool) {
     const ONES: u64 = u64::MAX / 255;
     const HIGH: u64 = ONES << 7;
     // Marks the high bit of each zero byte. Higher bytes may be marked wrongly, but the lowest
@@ -295,7 +295,7 @@ mod tests {
             block[..plain].fill(b'a');
             prop_assert_eq!(scan_block(block), scan_block_portably(block));
             let is_end = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\');
-            prop_assert_eq!(scan_block(block).0, block.iter().position(is_end).unwrap_or(BLOCK));
+            prop_assert_eq!(scan_block(block).0, block.iter().position(is_end).unwrap_or(SCAN_BYTES));
         }
 
         #[test]

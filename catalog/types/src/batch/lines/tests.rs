@@ -65,7 +65,7 @@ fn usual_records_are_plain() {
 }
 
 #[test]
-fn what_is_unusual_goes_the_other_way_and_comes_to_the_same() {
+fn unusual_records_take_the_slow_path_with_equal_results() {
     for line in [
         "{}",
         r#"{"name":null}"#,

@@ -10,7 +10,7 @@ use types::unit::Judge;
 
 use super::super::answer::SummaryAnswer;
 use super::super::prompt::{TextQuestion, cut};
-use super::rubric::SUMMARISE;
+use super::rubric::SUMMARY_PROMPT;
 use super::{ChatModel, shown};
 
 /// The most tokens of an answer. A summary in Korean takes about two for each character.
@@ -34,7 +34,7 @@ impl Summariser for ChatModel {
         let text = cut(&plain, self.most).map_or(text, Value::from);
         let schema = SummaryAnswer::schema();
         let question = TextQuestion {
-            instructions: SUMMARISE,
+            instructions: SUMMARY_PROMPT,
             text: &text,
             nearest: None,
             order: "Summarise it.",

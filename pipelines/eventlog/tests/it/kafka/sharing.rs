@@ -70,7 +70,7 @@ fn options(broker: &Broker, prefix: &str, name: &str) -> KafkaOptions {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_member_gave_up_as_it_ended_is_given_to_another_although_it_comes_back() -> Outcome {
+async fn partitions_of_a_member_that_ended_go_to_another() -> Outcome {
     let broker = broker!();
     let prefix = fresh();
     let [(first, one), (_second, mut two)] = between_the_steps(broker, &prefix).await?;
