@@ -31,21 +31,21 @@ use types::{
 use uploads::LocalUploads;
 use uploads::Stagings;
 
-use crate::apps::Apps;
+use crate::apps::OAuthApps;
 use crate::config::{Config, Limits};
-use crate::rules::letters::{self, Payload};
+use crate::rules::letters::{self, LetterPayload};
 use crate::secrets::{Secret, SecretKind};
-use crate::state::app::{App, Process};
+use crate::state::app::{App, ReplicaState};
 use crate::state::backlog::Backlog;
 use crate::state::drain::Drain;
-use crate::state::egress::Egress;
+use crate::state::egress::EgressMeter;
 use crate::state::limit::Limiter;
 use crate::state::relay::Relay;
-use crate::state::sandbox::{Answered, Asked, Column, Failure, Sandbox};
+use crate::state::sandbox::{AnswerColumn, QuerySandbox, SandboxAnswer, SandboxFailure, SandboxQuery};
 use crate::state::sweeper_config::SweeperConfig;
 use crate::state::upload_services::UploadServices;
-use crate::state::usage::Usage;
-use crate::state::validation::Validation;
+use crate::state::usage::UsageCounts;
+use crate::state::validation::ReviewState;
 use crate::state::waiters::Waiters;
 
 /// Returns a limit that is not zero.
@@ -142,24 +142,31 @@ pub(crate) struct Scripted {
 }
 
 #[async_trait]
-impl Sandbox for Scripted {
-    async fn check(&self, sql: &str) -> Result<(), Failure> {
+impl QuerySandbox for Scripted {
+    async fn check(&self, sql: &str) -> Result<(), SandboxFailure> {
         let reason = "`EXPLAIN` is no SELECT".to_owned();
-        (sql != "refuse").then_some(()).ok_or(Failure::Refused { reason })
+        (sql != "refuse")
+            .then_some(())
+            .ok_or(SandboxFailure::Refused { reason })
     }
 
-    async fn query(&self, _: &Arc<Contract>, snapshot: &Snapshot, asked: &Asked<'_>) -> Result<Answered, Failure> {
+    async fn query(
+        &self,
+        _: &Arc<Contract>,
+        snapshot: &Snapshot,
+        asked: &SandboxQuery<'_>,
+    ) -> Result<SandboxAnswer, SandboxFailure> {
         let message = "division by zero".to_owned();
         match asked.sql {
             "hang" => {
                 self.hanging.notify_one();
                 std::future::pending().await
             }
-            "time out" => Err(Failure::TimedOut),
-            "wait" => Err(Failure::Busy),
-            "fail" => Err(Failure::Failed { message }),
-            "explode" => Err(Failure::TooLarge { message }),
-            "be gone" => Err(Failure::Unavailable { context: message }),
+            "time out" => Err(SandboxFailure::TimedOut),
+            "wait" => Err(SandboxFailure::Busy),
+            "fail" => Err(SandboxFailure::Failed { message }),
+            "explode" => Err(SandboxFailure::TooLarge { message }),
+            "be gone" => Err(SandboxFailure::Unavailable { context: message }),
             // As many rows of a kilobyte as may be, in another order each time where that is left open.
             "list" => {
                 let mut rows: Vec<_> = (0..asked.limit)
@@ -168,7 +175,7 @@ impl Sandbox for Scripted {
                 if !asked.is_steady {
                     rows.reverse();
                 }
-                Ok(Answered {
+                Ok(SandboxAnswer {
                     columns: Vec::new(),
                     rows: rows
                         .into_iter()
@@ -177,8 +184,8 @@ impl Sandbox for Scripted {
                     truncated: true,
                 })
             }
-            _ => Ok(Answered {
-                columns: vec![Column {
+            _ => Ok(SandboxAnswer {
+                columns: vec![AnswerColumn {
                     name: "n".to_owned(),
                     kind: "Int64".to_owned(),
                     nullable: false,
@@ -256,10 +263,10 @@ impl Service {
         let (relay, _task) = Relay::new(log);
         let sandbox = Arc::new(Scripted::default());
         let local = LocalUploads::open(path.join("uploads"), catalog::Reserve::default()).unwrap();
-        let durable = Arc::new(crate::state::limit::Durable::new(store.clone()));
+        let durable = Arc::new(crate::state::limit::DurableCounters::new(store.clone()));
         let plane = crate::rules::settlement::tests::plane(&store, &shared);
         let app = App {
-            apps: Apps::open(&config.public_url, false, store.clone(), Arc::clone(&shared)).unwrap(),
+            apps: OAuthApps::open(&config.public_url, false, store.clone(), Arc::clone(&shared)).unwrap(),
             store,
             catalog,
             relay,
@@ -267,9 +274,9 @@ impl Service {
             screener: Arc::new(LocalScreener),
             propagator: Arc::new(types::trace::NoTraces),
             clock: shared,
-            sandbox: Arc::clone(&sandbox) as Arc<dyn Sandbox>,
-            egress: Egress::default(),
-            usage: Usage::default(),
+            sandbox: Arc::clone(&sandbox) as Arc<dyn QuerySandbox>,
+            egress: EgressMeter::default(),
+            usage: UsageCounts::default(),
             uploads: UploadServices {
                 objects: Arc::new(local.clone()),
                 local: Some(local),
@@ -280,8 +287,8 @@ impl Service {
                 first: HumanDuration(Duration::from_secs(30)),
             }),
             backlog: Backlog::of(&limits),
-            validation: Validation::default(),
-            process: Arc::new(Process::new(&limits)),
+            validation: ReviewState::default(),
+            process: Arc::new(ReplicaState::new(&limits)),
             config: Arc::new(config),
             limits: Arc::new(limits),
             pay: Arc::new(tariff),
@@ -375,7 +382,7 @@ impl Service {
     pub(crate) async fn paid_out_at(&self, operator: OperatorId, address: &str, wait: Duration) {
         let now = self.app.clock.now();
         let effective_at = now.plus(wait);
-        let payload = Payload::PayoutChanged {
+        let payload = LetterPayload::PayoutChanged {
             operator,
             address: address.to_owned(),
             effective_at: effective_at.micros(),

@@ -5,6 +5,7 @@
 mod comments;
 mod doors;
 mod mutations;
+mod names;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -19,7 +19,7 @@ use tokio::time::{Instant, timeout_at};
 use types::{OperatorId, Timestamp};
 
 use crate::state::holder_limit::{HolderLimit, HolderPermit};
-use crate::state::limit::Source;
+use crate::state::limit::LimitSource;
 
 /// Documents, and key sets, that are kept.
 const KEPT: usize = 1_000;
@@ -54,9 +54,9 @@ pub enum FetchError {
 
 /// Caller for whom a document is fetched.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Asker {
+pub(crate) struct DocumentAsker {
     /// Address of the caller.
-    pub(crate) address: Source,
+    pub(crate) address: LimitSource,
     /// Operator of the caller.
     pub(crate) operator: Option<OperatorId>,
     /// True if the operator has agreed to the app.
@@ -65,12 +65,12 @@ pub(crate) struct Asker {
 
 /// Places for fetches of one kind of asker.
 #[derive(Debug)]
-struct Places {
+struct FetchPlaces {
     all: Semaphore,
     of_url: HolderLimit<String>,
 }
 
-impl Places {
+impl FetchPlaces {
     fn new() -> Self {
         Self {
             all: Semaphore::new(FETCHES),
@@ -81,7 +81,7 @@ impl Places {
 
 /// A turn to fetch one URL, returned on drop.
 #[derive(Debug)]
-struct Turn {
+struct FetchTurn {
     _shares: (HolderPermit, Option<HolderPermit>),
     _of_url: HolderPermit,
 }
@@ -98,17 +98,17 @@ struct KeySet {
 
 /// Documents and keys of clients.
 #[derive(Debug)]
-pub struct Web {
+pub struct WebDocuments {
     client: outbound::OutboundClient,
     /// Places of askers that are not connected, and of those that are.
-    places: [Places; 2],
-    by_address: HolderLimit<Source>,
+    places: [FetchPlaces; 2],
+    by_address: HolderLimit<LimitSource>,
     by_operator: HolderLimit,
     documents: Mutex<DocumentCache<OAuthClient>>,
     keys: Mutex<DocumentCache<KeySet>>,
 }
 
-impl Web {
+impl WebDocuments {
     /// Creates the fetcher of a service at `public_url`. `allow_private` is for tests and development: it permits
     /// `http`, every port and addresses that are not public.
     ///
@@ -127,7 +127,7 @@ impl Web {
     pub fn with(client: outbound::OutboundClient) -> Self {
         Self {
             client,
-            places: [Places::new(), Places::new()],
+            places: [FetchPlaces::new(), FetchPlaces::new()],
             by_address: HolderLimit::new(OF_ADDRESS),
             by_operator: HolderLimit::new(OF_OPERATOR),
             documents: Mutex::new(DocumentCache::new(KEPT)),
@@ -136,7 +136,12 @@ impl Web {
     }
 
     /// Returns the client that the document at `url` describes.
-    pub(crate) async fn client(&self, url: &str, asker: Asker, now: Timestamp) -> Result<OAuthClient, FetchError> {
+    pub(crate) async fn client(
+        &self,
+        url: &str,
+        asker: DocumentAsker,
+        now: Timestamp,
+    ) -> Result<OAuthClient, FetchError> {
         let known = || self.documents.lock().get(url, now).cloned();
         if let Some(client) = known() {
             return Ok(client);
@@ -164,7 +169,7 @@ impl Web {
     pub(crate) async fn keys(
         &self,
         client: &OAuthClient,
-        asker: Asker,
+        asker: DocumentAsker,
         now: Timestamp,
     ) -> Result<Option<JwkSet>, FetchError> {
         let ClientAuth::KeysAt(url) = &client.auth else {
@@ -188,7 +193,13 @@ impl Web {
         }
     }
 
-    async fn fetch_keys(&self, url: &str, asker: Asker, again: bool, now: Timestamp) -> Result<JwkSet, FetchError> {
+    async fn fetch_keys(
+        &self,
+        url: &str,
+        asker: DocumentAsker,
+        again: bool,
+        now: Timestamp,
+    ) -> Result<JwkSet, FetchError> {
         let deadline = Instant::now() + PATIENCE;
         let _turn = self.turn(url, asker, deadline).await?;
         let known = self.keys.lock().get(url, now).map(|set| set.keys.clone());
@@ -217,13 +228,13 @@ impl Web {
         }
     }
 
-    const fn places(&self, asker: Asker) -> &Places {
+    const fn places(&self, asker: DocumentAsker) -> &FetchPlaces {
         let [strangers, connected] = &self.places;
         if asker.is_connected { connected } else { strangers }
     }
 
     /// Waits for the caller's turn to fetch a URL.
-    async fn turn(&self, url: &str, asker: Asker, deadline: Instant) -> Result<Turn, FetchError> {
+    async fn turn(&self, url: &str, asker: DocumentAsker, deadline: Instant) -> Result<FetchTurn, FetchError> {
         let shares = async {
             let of_address = self.by_address.acquire(asker.address).await;
             let of_operator = match asker.operator {
@@ -236,13 +247,13 @@ impl Web {
         let shares = timeout_at(deadline, shares).await;
         let shares = shares.map_err(|_late| FetchError::ShareTaken)?;
         let of_url = self.places(asker).of_url.acquire(url.to_owned());
-        Ok(Turn {
+        Ok(FetchTurn {
             _shares: shares,
             _of_url: timeout_at(deadline, of_url).await.map_err(|_late| FetchError::Busy)?,
         })
     }
 
-    async fn fetch(&self, url: &str, asker: Asker, deadline: Instant) -> Result<Document, FetchError> {
+    async fn fetch(&self, url: &str, asker: DocumentAsker, deadline: Instant) -> Result<ReadDocument, FetchError> {
         // Anybody who names a client makes this server open a connection, so their number is bounded. Connected apps
         // have places of their own, which nobody can take without the consent of an operator.
         let place = self.places(asker).all.acquire();
@@ -259,7 +270,7 @@ impl Web {
             Some(value.to_owned())
         };
         let (content_type, cache_control) = (text(header::CONTENT_TYPE), text(header::CACHE_CONTROL));
-        Ok(Document {
+        Ok(ReadDocument {
             status: answer.status.as_u16(),
             content_type,
             cache_control,
@@ -269,14 +280,14 @@ impl Web {
 }
 
 /// An answer that was read to its end.
-struct Document {
+struct ReadDocument {
     status: u16,
     content_type: Option<String>,
     cache_control: Option<String>,
     body: Bytes,
 }
 
-impl Document {
+impl ReadDocument {
     fn as_fetched(&self) -> FetchedDocument<'_> {
         FetchedDocument {
             status: self.status,

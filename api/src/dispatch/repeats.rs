@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 use store::{CallKey, KeyUsed};
 use types::canonical;
 
-use crate::call::answer::Output;
+use crate::call::answer::OperationOutput;
 use crate::call::caller::Caller;
 use crate::call::cx::Cx;
 use crate::call::operation::Operation;
@@ -55,7 +55,12 @@ pub(super) fn key(
 }
 
 /// Performs a call with a key, or answers for what an earlier one made.
-pub(super) async fn once(operation: &Operation, cx: Cx, input: Value, key: &CallKey) -> Result<Output, ApiError> {
+pub(super) async fn once(
+    operation: &Operation,
+    cx: Cx,
+    input: Value,
+    key: &CallKey,
+) -> Result<OperationOutput, ApiError> {
     // Before the function, whose checks are about something new: what was made stays made when its item has changed.
     if let Some(used) = cx.app.store.call_key_used(key).await? {
         return replayed(operation, cx, input, used).await;
@@ -74,9 +79,9 @@ pub(super) async fn once(operation: &Operation, cx: Cx, input: Value, key: &Call
     }
 }
 
-async fn replayed(operation: &Operation, cx: Cx, input: Value, used: KeyUsed) -> Result<Output, ApiError> {
+async fn replayed(operation: &Operation, cx: Cx, input: Value, used: KeyUsed) -> Result<OperationOutput, ApiError> {
     // A caller that may not see the item any more gets the refusal of a new call, and nothing of the item.
-    entitlement::outrank(&cx.app, operation.spec.item, cx.caller.as_ref(), cx.now, &input).await?;
+    entitlement::check_access_before_input(&cx.app, operation.spec.item, cx.caller.as_ref(), cx.now, &input).await?;
     match (used, &operation.replay) {
         (KeyUsed::Same { made }, Some(replay)) => replay(cx, input, made).await,
         _ => Err(ApiError::key_reused()),

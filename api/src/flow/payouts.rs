@@ -18,9 +18,9 @@ use x402::wire::{Offer, Protocol};
 use x402::{Authorization, PaymentAsset, Settlement, WalletKey};
 
 use crate::error::ApiError;
-use crate::periodic::Rounds;
+use crate::periodic::PeriodicTimer;
 use crate::rules::settlement::{natural, payout_nonce, wallet_of};
-use crate::state::payment_services::PaymentPlane;
+use crate::state::payment_services::PaymentServices;
 
 /// Interval at which payouts are sent.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
@@ -35,28 +35,28 @@ const BACKOFF: Backoff = Backoff {
     most: Duration::from_hours(6),
 };
 /// Pause after an attempt that may have been paid.
-const LOOK: Duration = Duration::from_secs(5);
+const RECHECK_DELAY: Duration = Duration::from_secs(5);
 /// Attempts after which a payout whose nonce is unused is given up: about a day and a half.
 const MAX_ATTEMPTS: i64 = 12;
 
 /// Task that picks payouts and sends them.
 #[derive(Debug)]
-pub struct Payouts {
+pub struct PayoutTask {
     store: Store,
-    plane: Arc<PaymentPlane>,
+    plane: Arc<PaymentServices>,
     clock: Arc<dyn Clock>,
 }
 
-impl Payouts {
+impl PayoutTask {
     /// Creates a task that has not started.
-    pub const fn new(store: Store, plane: Arc<PaymentPlane>, clock: Arc<dyn Clock>) -> Self {
+    pub const fn new(store: Store, plane: Arc<PaymentServices>, clock: Arc<dyn Clock>) -> Self {
         Self { store, plane, clock }
     }
 
     /// Pays until `stop`. Does nothing without the key of the treasury.
     pub async fn run(self, stop: CancellationToken) {
         let running = async {
-            let mut rounds = Rounds::every(POLL_INTERVAL, &stop);
+            let mut rounds = PeriodicTimer::every(POLL_INTERVAL, &stop);
             let mut picked = Timestamp::from_micros(0);
             while rounds.next().await {
                 let now = self.clock.now();
@@ -187,7 +187,7 @@ impl Payouts {
                     None => true,
                 };
                 if !is_there {
-                    return self.later(payout, Some(transaction.to_string()), LOOK).await;
+                    return self.later(payout, Some(transaction.to_string()), RECHECK_DELAY).await;
                 }
                 money
                     .payout_done(&payout.id, &transaction.to_string(), self.clock.now())
@@ -207,7 +207,7 @@ impl Payouts {
                 );
                 // Most doubts are a slow answer, which the chain settles a moment later.
                 let pause = if attempts == 0 {
-                    LOOK
+                    RECHECK_DELAY
                 } else {
                     BACKOFF.pause(attempts - 1)
                 };

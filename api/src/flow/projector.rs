@@ -71,7 +71,7 @@ impl Projector {
             loop {
                 tokio::select! {
                     batch = outcomes.next(OUTCOMES_PER_READ) => self.project(outcomes.as_mut(), batch?).await?,
-                    batch = letters.next(OUTCOMES_PER_READ) => self.bury(letters.as_mut(), batch?).await?,
+                    batch = letters.next(OUTCOMES_PER_READ) => self.store_dead_letter(letters.as_mut(), batch?).await?,
                 }
             }
         };
@@ -85,11 +85,11 @@ impl Projector {
         let mut spans = Vec::with_capacity(batch.len());
         for delivered in &batch {
             match self.read(&delivered.record.value) {
-                Ok((Read::Contribution(row), span)) => {
+                Ok((ReadOutcome::Contribution(row), span)) => {
                     rows.push((row, delivered));
                     spans.push(span);
                 }
-                Ok((Read::Unit(outcome), span)) => {
+                Ok((ReadOutcome::Unit(outcome), span)) => {
                     units.push((outcome, delivered));
                     spans.push(span);
                 }
@@ -117,7 +117,7 @@ impl Projector {
     }
 
     /// Decodes an outcome and opens its span, in the trace of its submission.
-    fn read(&self, value: &[u8]) -> Result<(Read, Span), OutcomeError> {
+    fn read(&self, value: &[u8]) -> Result<(ReadOutcome, Span), OutcomeError> {
         let outcome = match Outcome::decode(value)? {
             Outcome::Contribution(outcome) => outcome,
             Outcome::Unit(outcome) => {
@@ -125,7 +125,7 @@ impl Projector {
                 if let Some(traceparent) = &outcome.traceparent {
                     self.propagator.extract(&span, traceparent);
                 }
-                return Ok((Read::Unit(units::outcome(outcome)), span));
+                return Ok((ReadOutcome::Unit(units::outcome(outcome)), span));
             }
         };
         let (contribution, dataset) = (outcome.contribution, outcome.dataset);
@@ -136,7 +136,7 @@ impl Projector {
         if let Some(traceparent) = &outcome.traceparent {
             self.propagator.extract(&span, traceparent);
         }
-        Ok((Read::Contribution(row(outcome)?), span))
+        Ok((ReadOutcome::Contribution(row(outcome)?), span))
     }
 
     /// Applies outcomes of units in order, all in one transaction, and wakes the requests that wait for them. Returns
@@ -210,7 +210,11 @@ impl Projector {
         Ok(())
     }
 
-    async fn bury(&self, letters: &mut dyn Subscription, batch: Vec<Delivered>) -> Result<(), eventlog::Error> {
+    async fn store_dead_letter(
+        &self,
+        letters: &mut dyn Subscription,
+        batch: Vec<Delivered>,
+    ) -> Result<(), eventlog::Error> {
         for delivered in &batch {
             match letter(&delivered.record.value) {
                 Some(letter) => self.keep(letter).await,
@@ -302,7 +306,7 @@ fn letter(value: &[u8]) -> Option<store::DeadLetter> {
 }
 
 /// Outcome as the database takes it.
-enum Read {
+enum ReadOutcome {
     Contribution(OutcomeRow),
     Unit(UnitOutcome),
 }

@@ -16,10 +16,10 @@ use x402::facilitator::SettlementDoubt;
 use x402::{Bytes32, Settlement};
 
 use crate::error::{ApiError, chain};
-use crate::periodic::Rounds;
-use crate::rules::settlement::machine::{Machine, expected, order};
+use crate::periodic::PeriodicTimer;
+use crate::rules::settlement::machine::{PaymentMachine, expected, order};
 use crate::rules::settlement::natural;
-use crate::state::payment_services::PaymentPlane;
+use crate::state::payment_services::PaymentServices;
 
 /// Interval at which payments are looked for.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
@@ -37,15 +37,15 @@ const BACKOFF: Backoff = Backoff {
 
 /// Task that reconciles payments.
 #[derive(Debug)]
-pub struct Reconciler {
-    machine: Machine,
+pub struct PaymentReconciler {
+    machine: PaymentMachine,
 }
 
-impl Reconciler {
+impl PaymentReconciler {
     /// Creates a reconciler that has not started.
-    pub const fn new(store: Store, plane: Arc<PaymentPlane>, clock: Arc<dyn Clock>) -> Self {
+    pub const fn new(store: Store, plane: Arc<PaymentServices>, clock: Arc<dyn Clock>) -> Self {
         Self {
-            machine: Machine { store, plane, clock },
+            machine: PaymentMachine { store, plane, clock },
         }
     }
 
@@ -68,7 +68,7 @@ impl Reconciler {
     /// Looks for unknown payments at intervals until `stop`.
     pub async fn run(self, stop: CancellationToken) {
         let running = async {
-            let mut rounds = Rounds::every(POLL_INTERVAL, &stop);
+            let mut rounds = PeriodicTimer::every(POLL_INTERVAL, &stop);
             // After a stop, the first sweep waits until what became due meanwhile was looked at.
             let mut swept = self.machine.clock.now();
             while rounds.next().await {
@@ -112,7 +112,7 @@ impl Reconciler {
         for payment in &due {
             let looked = match payment.state {
                 PaymentState::Failed => self.look_once_more(payment).await,
-                _ => self.look(payment).await,
+                _ => self.look_up(payment).await,
             };
             // The lease ends, and the payment is due again.
             if let Err(error) = looked {
@@ -126,7 +126,7 @@ impl Reconciler {
         Ok(due.len())
     }
 
-    async fn look(&self, payment: &Payment) -> Result<(), ApiError> {
+    async fn look_up(&self, payment: &Payment) -> Result<(), ApiError> {
         let (machine, plane) = (&self.machine, &self.machine.plane);
         let expected = expected(payment)?;
         let mut reason = payment.reason.clone().unwrap_or_else(|| "interrupted".to_owned());

@@ -14,8 +14,8 @@ use store::{Due, Store, Swept};
 use tokio_util::sync::CancellationToken;
 use types::{Classify as _, Clock, ContributionId, Kind, metric};
 
-use crate::periodic::Rounds;
-use crate::state::validation::Validation;
+use crate::periodic::PeriodicTimer;
+use crate::state::validation::ReviewState;
 
 /// Submissions read and appended at a time. Each is at most a few MiB.
 const SUBMISSIONS_PER_PAGE: u32 = 16;
@@ -30,7 +30,7 @@ pub struct Sweeper {
     clock: Arc<dyn Clock>,
     config: SweeperConfig,
     keys: Duration,
-    validation: Validation,
+    validation: ReviewState,
 }
 
 /// Error that ended a sweep early. The next sweep continues.
@@ -57,13 +57,13 @@ impl Sweeper {
             clock,
             config,
             keys,
-            validation: Validation::default(),
+            validation: ReviewState::default(),
         }
     }
 
     /// Sets the state of the reviews: while they are paused, only submissions to private projects are appended.
     #[must_use]
-    pub fn with_validation(self, validation: Validation) -> Self {
+    pub fn with_validation(self, validation: ReviewState) -> Self {
         Self { validation, ..self }
     }
 
@@ -75,7 +75,7 @@ impl Sweeper {
         // sweep is complete.
         let mut beginning = Some(None);
         let sweeping = async {
-            let mut rounds = Rounds::every(period, &stop);
+            let mut rounds = PeriodicTimer::every(period, &stop);
             while rounds.next().await {
                 let is_paused = self.validation.is_paused();
                 let swept = match &mut beginning {

@@ -16,11 +16,11 @@ use store::{Project, Unit};
 use types::unit::Judge;
 use types::vocabulary::ItemKind;
 
-use self::view::{Preview, Results};
-use crate::call::answer::Reply;
+use self::view::{SearchAnswer, SearchHit};
+use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
-use crate::call::room::Room;
+use crate::call::room::PageRoom;
 use crate::call::schema::LINE;
 use crate::call::spec::Spec;
 use crate::error::ApiError;
@@ -31,7 +31,7 @@ const DEFAULT_LIMIT: u32 = 20;
 /// Hits that are read beyond the limit, for those that are no longer shown.
 const SPARE: usize = 20;
 /// The most results of a search on all pages.
-const MOST: usize = 1000;
+const MAX_SEARCH_LIMIT: usize = 1000;
 
 pub(super) fn add(table: &mut Operations) {
     page::add(table);
@@ -62,8 +62,9 @@ enum ModeInput {
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "PriceInput")]
 #[serde(rename_all = "lowercase")]
-enum PriceInput {
+enum SearchPriceInput {
     Free,
     Key,
     Priced,
@@ -87,7 +88,7 @@ enum KindInput {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Search {
+struct SearchInput {
     /// Words to search for; a phrase stands in quotes.
     #[schemars(length(max = 200), regex(pattern = LINE))]
     q: Option<String>,
@@ -105,7 +106,7 @@ struct Search {
     #[schemars(length(min = 1, max = 60), regex(pattern = LINE))]
     license: Option<String>,
     /// Price: `free` for anybody, free with a `key`, `priced`, or sold for given credits too (`trial`).
-    price: Option<PriceInput>,
+    price: Option<SearchPriceInput>,
     /// Greatest age of the items.
     within: Option<WithinInput>,
     /// Least total of the scores.
@@ -116,7 +117,7 @@ struct Search {
     cursor: Option<String>,
 }
 
-impl Search {
+impl SearchInput {
     fn filter(&self, cx: &Cx) -> SearchFilter {
         let within = self.within.map(|within| match within {
             WithinInput::Day => MaxAge::Day,
@@ -131,12 +132,12 @@ impl Search {
             category: self.category.clone(),
             license: self.license.clone(),
             price: self.price.and_then(|price| match price {
-                PriceInput::Free => Some(Price::Free),
-                PriceInput::Key => Some(Price::WithKey),
-                PriceInput::Priced => Some(Price::Priced),
-                PriceInput::Trial => None,
+                SearchPriceInput::Free => Some(Price::Free),
+                SearchPriceInput::Key => Some(Price::WithKey),
+                SearchPriceInput::Priced => Some(Price::Priced),
+                SearchPriceInput::Trial => None,
             }),
-            trial_sale: matches!(self.price, Some(PriceInput::Trial)),
+            trial_sale: matches!(self.price, Some(SearchPriceInput::Trial)),
             within: within.map(|within| (within, cx.now)),
             min_score: self.min_score.unwrap_or(0),
         }
@@ -155,14 +156,14 @@ fn offset(mode: SearchMode, cursor: &str) -> Option<usize> {
     let offset: usize = offset.parse().ok()?;
     // A cursor of another mode would point into another order. The bound keeps a made-up cursor from
     // asking the index for everything.
-    (name == mode.as_str() && offset <= MOST).then_some(offset)
+    (name == mode.as_str() && offset <= MAX_SEARCH_LIMIT).then_some(offset)
 }
 
-async fn search(cx: Cx, input: Search) -> Result<Reply<Results>, ApiError> {
-    answer(&cx, input).await.map(Reply::ok)
+async fn search(cx: Cx, input: SearchInput) -> Result<JsonReply<SearchAnswer>, ApiError> {
+    answer(&cx, input).await.map(JsonReply::ok)
 }
 
-async fn answer(cx: &Cx, input: Search) -> Result<Results, ApiError> {
+async fn answer(cx: &Cx, input: SearchInput) -> Result<SearchAnswer, ApiError> {
     let mode = match input.mode.unwrap_or(ModeInput::Auto) {
         ModeInput::Auto => SearchMode::Auto,
         ModeInput::Keyword => SearchMode::Keyword,
@@ -214,14 +215,14 @@ async fn answer(cx: &Cx, input: Search) -> Result<Results, ApiError> {
         .await
         .map_err(ApiError::internal)?
         .map_err(|error| ApiError::unavailable(crate::error::chain(&error)).code("search_not_ready"))?;
-    let mut results = Results::new((mode, judge), &found);
-    let mut room = Room::of(cx);
+    let mut results = SearchAnswer::new((mode, judge), &found);
+    let mut room = PageRoom::of(cx);
     room.spend(&results)?;
     let (previews, taken) = previews(cx, &found, limit, room).await?;
     let next = offset + taken;
-    let more = taken < found.hits.len() || (found.hits.len() == limit + SPARE && next < MOST);
+    let more = taken < found.hits.len() || (found.hits.len() == limit + SPARE && next < MAX_SEARCH_LIMIT);
     results.items = previews;
-    results.next_cursor = (more && next < MOST).then(|| cursor(mode, next));
+    results.next_cursor = (more && next < MAX_SEARCH_LIMIT).then(|| cursor(mode, next));
     Ok(results)
 }
 
@@ -231,8 +232,8 @@ async fn previews(
     cx: &Cx,
     found: &SearchResult,
     limit: usize,
-    mut room: Room,
-) -> Result<(Vec<Preview>, usize), ApiError> {
+    mut room: PageRoom,
+) -> Result<(Vec<SearchHit>, usize), ApiError> {
     let ids = |kind: ItemKind| -> Vec<String> {
         let of_kind = found.hits.iter().filter(|key| key.kind == kind);
         of_kind.map(|key| key.id.clone()).collect()
@@ -255,8 +256,10 @@ async fn previews(
             break;
         }
         let preview = match key.kind {
-            ItemKind::Unit => units.remove(&key.id).map(|unit| Preview::of_unit(cx, unit)),
-            ItemKind::Dataset => datasets.remove(&key.id).map(|project| Preview::of_dataset(cx, project)),
+            ItemKind::Unit => units.remove(&key.id).map(|unit| SearchHit::of_unit(cx, unit)),
+            ItemKind::Dataset => datasets
+                .remove(&key.id)
+                .map(|project| SearchHit::of_dataset(cx, project)),
         };
         if let Some(preview) = &preview
             && !room.takes(preview)?

@@ -27,7 +27,7 @@ use std::time::Duration;
 use store::PayoutRow;
 use x402::PaymentAsset;
 
-pub(crate) use machine::{Driven, Machine, kept};
+pub(crate) use machine::{DriveResult, PaymentMachine, settlement_payload};
 pub use wallets::StoredWallets;
 
 use crate::error::ApiError;

@@ -19,7 +19,7 @@ use types::{DatasetId, OperatorId, Timestamp};
 const MAX_REMEMBERED_PARTS: usize = 256 << 10;
 
 /// Signer of addresses at the bucket.
-pub trait DirectParts: Debug + Send + Sync {
+pub trait PresignedUrls: Debug + Send + Sync {
     /// Returns the address from which the part `name` can be read for the time `lasting`, by the bucket's clock.
     fn address(&self, dataset: DatasetId, name: &str, lasting: Duration) -> String;
 }

@@ -15,7 +15,7 @@ use crate::error::ApiError;
 
 /// Means of payment of the service, and their settlement.
 #[derive(Clone, Debug)]
-pub struct PaymentPlane {
+pub struct PaymentServices {
     /// Token that is taken, and where.
     pub asset: PaymentAsset,
     /// Facilitator that verifies and settles payments.
@@ -36,7 +36,7 @@ pub struct PaymentPlane {
     pub patience: Duration,
 }
 
-impl PaymentPlane {
+impl PaymentServices {
     /// Fails with 404 if the service is paid on a real network, where nobody makes test USDC.
     pub(crate) fn has_faucet(&self) -> Result<(), ApiError> {
         if self.is_built_in {

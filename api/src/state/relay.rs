@@ -22,7 +22,7 @@ const RECORDS_PER_APPEND: usize = 128;
 
 /// Submission with its topic.
 #[derive(Debug)]
-struct Queued {
+struct QueuedSubmission {
     topic: &'static str,
     record: Record,
 }
@@ -30,7 +30,7 @@ struct Queued {
 /// Handle to which submissions are passed after their transaction was committed.
 #[derive(Clone, Debug)]
 pub struct Relay {
-    queue: Sender<Queued>,
+    queue: Sender<QueuedSubmission>,
     bytes: Arc<AtomicUsize>,
 }
 
@@ -38,7 +38,7 @@ pub struct Relay {
 #[derive(Debug)]
 pub struct RelayTask {
     log: Arc<dyn EventLog>,
-    queue: Receiver<Queued>,
+    queue: Receiver<QueuedSubmission>,
     bytes: Arc<AtomicUsize>,
 }
 
@@ -60,7 +60,7 @@ impl Relay {
         let bytes = record.value.len();
         // Adding first reserves the bytes, so that concurrent calls exceed the bound by one at most.
         if self.bytes.fetch_add(bytes, Ordering::Relaxed) > MAX_QUEUED_BYTES
-            || self.queue.try_send(Queued { topic, record }).is_err()
+            || self.queue.try_send(QueuedSubmission { topic, record }).is_err()
         {
             self.bytes.fetch_sub(bytes, Ordering::Relaxed);
             tracing::debug!("the relay is full; the sweeper will append the submission");

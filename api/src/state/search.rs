@@ -17,9 +17,9 @@ use types::unit::Judge;
 use types::vocabulary::{Access, ItemKind};
 use types::{DatasetId, UnitId};
 
-use self::model::Model;
+use self::model::SearchModel;
 use crate::error::ApiError;
-use crate::periodic::Rounds;
+use crate::periodic::PeriodicTimer;
 use crate::price::dataset_price;
 
 /// Interval at which changes are read.
@@ -29,14 +29,14 @@ const READ: u32 = 1_000;
 
 /// The index of this process. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub struct Searching {
-    current: Arc<RwLock<Option<Current>>>,
-    model: Option<Arc<Model>>,
+pub struct SearchIndex {
+    current: Arc<RwLock<Option<CurrentIndex>>>,
+    model: Option<Arc<SearchModel>>,
 }
 
 /// An index, and the last change and the last merge that it contains.
 #[derive(Clone, Debug)]
-struct Current {
+struct CurrentIndex {
     index: Arc<Index>,
     seq: i64,
     /// Number in the feed.
@@ -57,12 +57,12 @@ pub enum Error {
     Stopped(#[from] tokio::task::JoinError),
 }
 
-impl Searching {
+impl SearchIndex {
     /// Creates a search that has not read anything. Without an embedder, meanings are compared by hashed words.
     pub fn new(embedder: Option<Arc<dyn Embedder>>) -> Self {
         Self {
             current: Arc::default(),
-            model: embedder.map(|embedder| Arc::new(Model::new(embedder))),
+            model: embedder.map(|embedder| Arc::new(SearchModel::new(embedder))),
         }
     }
 
@@ -145,7 +145,7 @@ impl Searching {
             tokio::task::spawn_blocking(move || index.commit()).await??;
         }
         if (seq, merge) != (current.seq, current.merge) {
-            *self.current.write() = Some(Current { seq, merge, ..current });
+            *self.current.write() = Some(CurrentIndex { seq, merge, ..current });
         }
         Ok(())
     }
@@ -161,7 +161,7 @@ impl Searching {
             return;
         }
         let filling = async {
-            let mut rounds = Rounds::every(FOLLOW_INTERVAL, stop);
+            let mut rounds = PeriodicTimer::every(FOLLOW_INTERVAL, stop);
             while rounds.next().await {
                 if let Err(error) = self.fill(store).await {
                     tracing::warn!(
@@ -175,7 +175,7 @@ impl Searching {
     }
 
     async fn follow(&self, store: &Store, stop: &CancellationToken) {
-        let mut rounds = Rounds::every(FOLLOW_INTERVAL, stop);
+        let mut rounds = PeriodicTimer::every(FOLLOW_INTERVAL, stop);
         while rounds.next().await {
             if let Err(error) = self.refresh(store).await {
                 tracing::warn!(
@@ -192,7 +192,7 @@ impl Searching {
 }
 
 /// Builds an index of everything that is shown.
-async fn build(store: &Store, dimensions: Option<usize>) -> Result<Current, Error> {
+async fn build(store: &Store, dimensions: Option<usize>) -> Result<CurrentIndex, Error> {
     let searching = store.searching();
     // Read first, so that a change during the build is read again.
     let seq = searching.last_change().await?;
@@ -214,7 +214,7 @@ async fn build(store: &Store, dimensions: Option<usize>) -> Result<Current, Erro
     }
     let committing = Arc::clone(&index);
     tokio::task::spawn_blocking(move || committing.commit()).await??;
-    Ok(Current { index, seq, merge })
+    Ok(CurrentIndex { index, seq, merge })
 }
 
 async fn put(index: &Arc<Index>, documents: Vec<Document>) -> Result<(), Error> {

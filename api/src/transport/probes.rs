@@ -104,7 +104,9 @@ mod tests {
     use types::Timestamp;
 
     use super::*;
-    use crate::state::limit::{Counters, Decision, Memory, Rule, Source, Unavailable};
+    use crate::state::limit::{
+        CountersUnavailable, LimitCounters, LimitDecision, LimitSource, MemoryCounters, RateRule,
+    };
     use crate::testing::{Service, config, count, limits};
 
     #[tokio::test]
@@ -133,9 +135,9 @@ mod tests {
     struct Gone;
 
     #[async_trait]
-    impl Counters for Gone {
-        async fn take(&self, _: Rule, _: Source, _: Timestamp) -> Result<Decision, Unavailable> {
-            Err(Unavailable("connection refused".into()))
+    impl LimitCounters for Gone {
+        async fn take(&self, _: RateRule, _: LimitSource, _: Timestamp) -> Result<LimitDecision, CountersUnavailable> {
+            Err(CountersUnavailable("connection refused".into()))
         }
     }
 
@@ -145,7 +147,7 @@ mod tests {
         for (limiter, status, cache) in [
             (Limiter::default(), StatusCode::OK, "off"),
             (
-                Limiter::shared(Arc::new(Memory::default()), patience),
+                Limiter::shared(Arc::new(MemoryCounters::default()), patience),
                 StatusCode::OK,
                 "ok",
             ),

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use api::rules::letters::{self, Payload};
+use api::rules::letters::{self, LetterPayload};
 use api::secrets::{Secret, SecretKind};
 use catalog::storage::create_directory;
 use messages::{Submission, UnitAddress, UnitSubmission};
@@ -173,7 +173,7 @@ async fn operator(
         OperatorCommand::Suspend { id, reason } => {
             let operator = operator_id(&id)?;
             let now = clock.now();
-            let payload = Payload::Suspended {
+            let payload = LetterPayload::Suspended {
                 operator,
                 reason: reason.clone(),
             };
@@ -185,7 +185,7 @@ async fn operator(
         }
         OperatorCommand::Restore { id, reason } => {
             let operator = operator_id(&id)?;
-            let payload = Payload::Restored {
+            let payload = LetterPayload::Restored {
                 operator,
                 reason: reason.clone(),
             };

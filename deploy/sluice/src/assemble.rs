@@ -21,14 +21,14 @@ use api::flow::{AccountSweeper, Follower, Projector, Sweeper, UploadReaper};
 use api::rules::letters::Letters;
 use api::state::backlog::Backlog;
 use api::state::drain::Drain;
-use api::state::egress::Egress;
-use api::state::limit::Durable;
-use api::state::payment_services::PaymentPlane;
+use api::state::egress::EgressMeter;
+use api::state::limit::DurableCounters;
+use api::state::payment_services::PaymentServices;
 use api::state::relay::Relay;
 use api::state::upload_services::UploadServices;
-use api::state::usage::Usage;
+use api::state::usage::UsageCounts;
 use api::state::waiters::Waiters;
-use api::{App, Apps, Process};
+use api::{App, OAuthApps, ReplicaState};
 use axum::Router;
 use catalog::storage::DurableStore;
 use catalog::{Catalog, PartCache, Reserve};
@@ -278,9 +278,9 @@ struct InterfaceDependencies<'a> {
     catalog: Catalog,
     clock: Arc<dyn Clock>,
     propagator: Arc<dyn Propagator>,
-    uploads: UploadPlane,
+    uploads: UploadServices,
     drain: Drain,
-    payments: Arc<PaymentPlane>,
+    payments: Arc<PaymentServices>,
     embedder: Option<Arc<dyn Embedder>>,
     summariser: Option<Arc<dyn Summariser>>,
 }
@@ -331,7 +331,7 @@ async fn interface(
     let accounts = AccountSweeper::new(store.clone(), Arc::clone(&clock), Duration::from_mins(1));
     tasks.spawn("account sweeper", |stop| accounts.run(stop).map(anyhow::Ok));
     let tariff = keep_money(config, &store, &catalog, &clock, tasks);
-    let egress = Egress::default();
+    let egress = EgressMeter::default();
     let (counting, counted, by) = (egress.clone(), store.clone(), Arc::clone(&clock));
     tasks.spawn("egress", |stop| counting.run(counted, by, stop).map(anyhow::Ok));
     let usage = count(&store, tasks);
@@ -340,13 +340,13 @@ async fn interface(
         Backend::S3 => PartFiles::Fetched(PartCache::open(&catalog, layout.parts(), config.objects.cache.0)?),
     };
     let waiting = store.clone();
-    let durable = Arc::new(Durable::new(store.clone()));
+    let durable = Arc::new(DurableCounters::new(store.clone()));
     let limits = config.limits.clone();
     let settings = config.api(address);
-    let process = Process::new(&limits).with_embedder(embedder);
+    let process = ReplicaState::new(&limits).with_embedder(embedder);
     let process = process.with_open_files(tasks.open_files.clone());
     let app = App {
-        apps: Apps::open(
+        apps: OAuthApps::open(
             &settings.public_url,
             config.outbound.allow_private,
             store.clone(),
@@ -438,10 +438,10 @@ async fn open_uploads(
     store: Option<Arc<dyn uploads::UploadStore>>,
     config: &Config,
     layout: &DataLayout,
-) -> anyhow::Result<UploadPlane> {
+) -> anyhow::Result<UploadServices> {
     let stagings = Stagings::default();
     if let Some(objects) = store {
-        return Ok(UploadPlane {
+        return Ok(UploadServices {
             objects,
             local: None,
             stagings,
@@ -451,7 +451,7 @@ async fn open_uploads(
     // Opening waits for the disk. The same holds for the catalog.
     let opened = tokio::task::spawn_blocking(move || LocalUploads::open(path, reserve)).await?;
     let local = opened.with_context(|| format!("the uploads `{}` cannot be opened", layout.uploads().display()))?;
-    Ok(UploadPlane {
+    Ok(UploadServices {
         objects: Arc::new(local.clone()),
         local: Some(local),
         stagings,
@@ -483,8 +483,8 @@ fn configured(config: &Config, catalog: Catalog) -> Catalog {
 }
 
 /// Starts the tasks that count what agents use, and the commits of the database.
-fn count(store: &Store, tasks: &mut Tasks) -> Usage {
-    let usage = Usage::default();
+fn count(store: &Store, tasks: &mut Tasks) -> UsageCounts {
+    let usage = UsageCounts::default();
     let (counting, counted) = (usage.clone(), store.clone());
     tasks.spawn("usage", |stop| counting.run(counted, stop).map(anyhow::Ok));
     let committing = store.clone();

@@ -19,7 +19,7 @@ pub fn limiter(config: &Cache) -> anyhow::Result<Limiter> {
 fn shared(config: &Cache) -> anyhow::Result<Limiter> {
     use anyhow::Context;
 
-    let counters = api::state::limit::Redis::new(&config.url).context("`cache.url`")?;
+    let counters = api::state::limit::RedisCounters::new(&config.url).context("`cache.url`")?;
     Ok(Limiter::shared(std::sync::Arc::new(counters), config.timeout.0))
 }
 

@@ -1,7 +1,7 @@
 //! `sluice keys`: rotates and revokes the keys that sign manifests, beside a running service. Prints JSON.
 
 use anyhow::bail;
-use api::keys::{self, Changed};
+use api::keys::{self, KeysChanged};
 use proof::Key;
 use serde_json::{Value, json};
 
@@ -37,8 +37,8 @@ pub async fn run(config: &Config, command: KeysCommand) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn result(what: &str, changed: &Changed) -> Value {
-    let Changed { before, current } = changed;
+fn result(what: &str, changed: &KeysChanged) -> Value {
+    let KeysChanged { before, current } = changed;
     json!({ what: key(before), "current": key(current) })
 }
 

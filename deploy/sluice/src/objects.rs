@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
-use api::state::direct::DirectParts;
+use api::state::direct::PresignedUrls;
 use catalog::storage::{DurableLocal, DurableStore};
 use object_store::ObjectStore;
 use object_store::local::LocalFileSystem;
@@ -23,7 +23,7 @@ pub struct TableStores {
     /// The store that the catalog reads and writes.
     pub store: Arc<dyn DurableStore>,
     /// The signer of addresses of parts. `None` if the service itself sends parts.
-    pub direct: Option<Arc<dyn DirectParts>>,
+    pub direct: Option<Arc<dyn PresignedUrls>>,
     /// The store of upload parts. `None` if they are in the data folder.
     pub uploads: Option<Arc<dyn UploadStore>>,
 }
@@ -86,7 +86,7 @@ mod bucket {
     use std::sync::Arc;
     use std::time::Duration;
 
-    use api::state::direct::DirectParts;
+    use api::state::direct::PresignedUrls;
     use catalog::storage::s3::{Presigner, S3};
     use object_store::ObjectStore;
     use object_store::path::Path;
@@ -100,7 +100,7 @@ mod bucket {
     #[derive(Debug)]
     struct Signed(Presigner);
 
-    impl DirectParts for Signed {
+    impl PresignedUrls for Signed {
         fn address(&self, dataset: DatasetId, name: &str, lasting: Duration) -> String {
             self.0.read(&Path::from(format!("{dataset}/{name}")), lasting)
         }

@@ -5,7 +5,7 @@
 use std::fs::{self, File};
 use std::time::Duration;
 
-use api::periodic::Rounds;
+use api::periodic::PeriodicTimer;
 use api::state::open_files::OpenFiles;
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -52,7 +52,7 @@ pub(crate) fn connections(wanted: usize, limit: u64) -> usize {
 /// Looks every second if a file can be opened, until `stop`.
 pub(crate) async fn watch(files: OpenFiles, stop: CancellationToken) {
     metrics::gauge!(metric::OPEN_FILES_LIMIT).set(as_gauge(limit()));
-    let mut rounds = Rounds::every(LOOK_EVERY, &stop);
+    let mut rounds = PeriodicTimer::every(LOOK_EVERY, &stop);
     let mut looks: u32 = 0;
     while rounds.next().await {
         let opened = File::open(PROBE_FILE).map(drop);

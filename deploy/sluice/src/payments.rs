@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use api::rules::settlement::{PATIENCE, StoredWallets};
-use api::state::payment_services::PaymentPlane;
+use api::state::payment_services::PaymentServices;
 use outbound::{ClientOptions, OutboundClient, Ports};
 use store::Store;
 use types::Clock;
@@ -87,7 +87,7 @@ pub(crate) async fn plane(
     layout: &DataLayout,
     store: &Store,
     clock: &Arc<dyn Clock>,
-) -> anyhow::Result<PaymentPlane> {
+) -> anyhow::Result<PaymentServices> {
     let tariff = Arc::new(config.tariff());
     let payout_every = config.pay.payout_every.0;
     if is_built_in(config) {
@@ -95,7 +95,7 @@ pub(crate) async fn plane(
         let ledger = Arc::new(ledger(config, store, clock, &key)?);
         let asset = asset(config, key.address())?;
         let has_v1 = asset.network.v1_name().is_some();
-        return Ok(PaymentPlane {
+        return Ok(PaymentServices {
             asset,
             facilitator: Arc::clone(&ledger) as _,
             chain: Some(ledger),
@@ -132,7 +132,7 @@ pub(crate) async fn plane(
     if treasury.is_none() {
         tracing::warn!("there is no key of the treasury: this process makes no payouts");
     }
-    Ok(PaymentPlane {
+    Ok(PaymentServices {
         asset,
         facilitator: Arc::new(facilitator),
         chain,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use api::state::sandbox::{Answered, Asked, Column, Failure};
+use api::state::sandbox::{AnswerColumn, SandboxAnswer, SandboxFailure, SandboxQuery};
 use async_trait::async_trait;
 use catalog::{HeldParts, PartCache, Snapshot};
 use tokio::time::{Instant, timeout_at};
@@ -63,8 +63,8 @@ pub(crate) fn program() -> anyhow::Result<PathBuf> {
 }
 
 #[async_trait]
-impl api::state::sandbox::Sandbox for ProcessSandbox {
-    async fn check(&self, sql: &str) -> Result<(), Failure> {
+impl api::state::sandbox::QuerySandbox for ProcessSandbox {
+    async fn check(&self, sql: &str) -> Result<(), SandboxFailure> {
         sql::check(sql).await.map_err(failure)
     }
 
@@ -72,8 +72,8 @@ impl api::state::sandbox::Sandbox for ProcessSandbox {
         &self,
         contract: &Arc<Contract>,
         snapshot: &Snapshot,
-        asked: &Asked<'_>,
-    ) -> Result<Answered, Failure> {
+        asked: &SandboxQuery<'_>,
+    ) -> Result<SandboxAnswer, SandboxFailure> {
         // Fetching and running share one time-out.
         let until = Instant::now() + self.time;
         let parts = snapshot.parts();
@@ -114,19 +114,21 @@ impl api::state::sandbox::Sandbox for ProcessSandbox {
         let answered = match self.files {
             PartFiles::Folder(_) => query.await,
             // The sandbox has its own time-out, which does not know the time that fetching took.
-            PartFiles::Fetched(_) => timeout_at(until, query).await.map_err(|_late| Failure::TimedOut)?,
+            PartFiles::Fetched(_) => timeout_at(until, query)
+                .await
+                .map_err(|_late| SandboxFailure::TimedOut)?,
         };
         // The next query fetches the damaged copies again.
         if let (Err(sql::Error::Damaged { .. }), Some(held)) = (&answered, &held) {
             held.forget();
         }
         let answer = answered.map_err(failure)?;
-        let column = |column: sql::Column| Column {
+        let column = |column: sql::Column| AnswerColumn {
             name: column.name,
             kind: column.kind,
             nullable: column.nullable,
         };
-        Ok(Answered {
+        Ok(SandboxAnswer {
             columns: answer.columns.into_iter().map(column).collect(),
             rows: answer.rows,
             truncated: answer.truncated,
@@ -134,18 +136,18 @@ impl api::state::sandbox::Sandbox for ProcessSandbox {
     }
 }
 
-fn unavailable(context: &str) -> Failure {
-    Failure::Unavailable {
+fn unavailable(context: &str) -> SandboxFailure {
+    SandboxFailure::Unavailable {
         context: context.to_owned(),
     }
 }
 
 /// Converts an error of preparing the parts of a version.
-fn not_ready(error: &(impl Classify + std::error::Error)) -> Failure {
+fn not_ready(error: &(impl Classify + std::error::Error)) -> SandboxFailure {
     let context = chain(error);
     match error.kind() {
-        Kind::Damaged => Failure::Damaged { context },
-        _ => Failure::Unavailable { context },
+        Kind::Damaged => SandboxFailure::Damaged { context },
+        _ => SandboxFailure::Unavailable { context },
     }
 }
 
@@ -196,27 +198,27 @@ async fn measured<T>(query: impl Future<Output = Result<T, sql::Error>>) -> Resu
     answer
 }
 
-fn failure(error: sql::Error) -> Failure {
+fn failure(error: sql::Error) -> SandboxFailure {
     match error {
-        sql::Error::Refused(refusal) => Failure::Refused {
+        sql::Error::Refused(refusal) => SandboxFailure::Refused {
             reason: format!("{}: {}", refusal.what, refusal.rule),
         },
-        sql::Error::Failed { message } => Failure::Failed { message },
-        sql::Error::TimedOut { .. } => Failure::TimedOut,
-        sql::Error::TooLarge => Failure::TooLarge {
+        sql::Error::Failed { message } => SandboxFailure::Failed { message },
+        sql::Error::TimedOut { .. } => SandboxFailure::TimedOut,
+        sql::Error::TooLarge => SandboxFailure::TooLarge {
             message: error.to_string(),
         },
-        sql::Error::OutOfMemory { .. } => Failure::Failed {
+        sql::Error::OutOfMemory { .. } => SandboxFailure::Failed {
             message: error.to_string(),
         },
         sql::Error::Crashed { .. } => {
             // The failure is the caller's: the process served this statement and nothing else.
             tracing::warn!(%error, "a query crashed its process; only that query failed");
-            Failure::Failed {
+            SandboxFailure::Failed {
                 message: "the query crashed its process".to_owned(),
             }
         }
-        sql::Error::Busy => Failure::Busy,
+        sql::Error::Busy => SandboxFailure::Busy,
         sql::Error::Damaged { .. } | sql::Error::Part { .. } if error.kind() == Kind::Damaged => {
             metrics::counter!(metric::DAMAGE, "file" => "part").increment(1);
             not_ready(&error)

@@ -12,7 +12,7 @@ use serde_json::Value;
 use types::knowledge::{AXES, MAX_TENTHS, PASS_MARK};
 
 use crate::call::operation::{Operation, Operations};
-use crate::call::spec::{ParamLocation, Surface};
+use crate::call::spec::{ApiKind, ParamLocation};
 use crate::config::Limits;
 use crate::ops::{accounts, console};
 use crate::rules::accounts::entry;
@@ -204,7 +204,7 @@ fn times(limits: &Limits, tariff: &Tariff) -> Vec<(String, String)> {
 /// Returns the lengths and ranges of the members of each body and query, as the schemas have them.
 fn members(table: &Operations) -> String {
     let mut text = "| Call | Members, with characters, items or values allowed |\n|-|-|".to_owned();
-    let programs = table.iter().filter(|operation| operation.spec.surface == Surface::Rest);
+    let programs = table.iter().filter(|operation| operation.spec.surface == ApiKind::Rest);
     for operation in programs {
         let members: Vec<String> = operation
             .input

@@ -5,7 +5,7 @@ use types::unit::{Judge, UnitResolution, UnitScores};
 use types::vocabulary::JudgeKind;
 use types::{Clock as _, TakedownId, UnitId};
 
-use crate::rules::letters::{self, Payload};
+use crate::rules::letters::{self, LetterPayload};
 use crate::testing::{Got, Service, config, count, limits};
 
 /// A service with a paid dataset and a published unit of one operator, and an agent of another.
@@ -102,7 +102,7 @@ impl World {
     }
 
     async fn back(&self, takedown: TakedownId) {
-        let payload = letters::input(&Payload::ItemRestored { takedown });
+        let payload = letters::input(&LetterPayload::ItemRestored { takedown });
         let now = self.service.clock.now();
         let moderation = self.service.app.store.moderation();
         let letter = ("mail".to_owned(), payload);

@@ -18,7 +18,7 @@ use x402::{Bytes32, PaymentVerdict, Settlement};
 
 use super::{natural, payout_nonce};
 use crate::error::{ApiError, chain};
-use crate::state::payment_services::PaymentPlane;
+use crate::state::payment_services::PaymentServices;
 
 /// Time for which a payment that is being settled has an owner, and the interval at which its owner extends it. After a
 /// kill nobody looks at the payment for that time, so it is shorter than a caller's patience.
@@ -33,7 +33,7 @@ const SECOND_LOOK: Duration = Duration::from_secs(30);
 
 /// Outcome of driving a payment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Driven {
+pub(crate) enum DriveResult {
     /// The row says what became of it.
     Stored,
     /// The facilitator does not answer; nothing was sent.
@@ -42,17 +42,17 @@ pub(crate) enum Driven {
 
 /// Driver of payments through their states.
 #[derive(Clone, Debug)]
-pub(crate) struct Machine {
+pub(crate) struct PaymentMachine {
     pub(crate) store: Store,
-    pub(crate) plane: Arc<PaymentPlane>,
+    pub(crate) plane: Arc<PaymentServices>,
     pub(crate) clock: Arc<dyn Clock>,
 }
 
-impl Machine {
+impl PaymentMachine {
     /// Goes on with a bound payment until it is final or not known. Callers may drive the same one at once.
-    pub(crate) async fn drive(&self, payment: &Payment) -> Result<Driven, ApiError> {
+    pub(crate) async fn drive(&self, payment: &Payment) -> Result<DriveResult, ApiError> {
         if payment.state != PaymentState::Bound {
-            return Ok(Driven::Stored);
+            return Ok(DriveResult::Stored);
         }
         let order = order(payment)?;
         // Asked before the row says `settling`: a payment that is refused here was surely never sent,
@@ -61,7 +61,7 @@ impl Machine {
             Ok(PaymentVerdict::Valid) => {}
             Ok(PaymentVerdict::Invalid(reason)) => {
                 self.store.payments().refuse(&payment.id, &reason).await?;
-                return Ok(Driven::Stored);
+                return Ok(DriveResult::Stored);
             }
             Err(unanswered) => {
                 tracing::warn!(
@@ -69,7 +69,7 @@ impl Machine {
                     error = unanswered.reason,
                     "the facilitator does not answer if a payment is good; its payer may send it again"
                 );
-                return Ok(Driven::Unanswered);
+                return Ok(DriveResult::Unanswered);
             }
         }
         fault::point("pay.verified");
@@ -78,13 +78,13 @@ impl Machine {
         // Another call or replica took the step. Two settlements of one authorization move money once,
         // but only the answer of a first attempt proves anything, so there is one first attempt.
         if !self.store.payments().begin(&payment.id, lease).await? {
-            return Ok(Driven::Stored);
+            return Ok(DriveResult::Stored);
         }
         self.settle(payment, &order).await
     }
 
     /// Asks the facilitator for the first time to settle a payment whose row says `settling`.
-    async fn settle(&self, payment: &Payment, order: &SettlementOrder) -> Result<Driven, ApiError> {
+    async fn settle(&self, payment: &Payment, order: &SettlementOrder) -> Result<DriveResult, ApiError> {
         fault::point("pay.settling");
         mutate!(Bug::GrantsFirst => self.grant(payment, Bytes32([0; 32])).await?);
         let settlement = self.held(payment, self.plane.facilitator.settle(order)).await;
@@ -103,11 +103,11 @@ impl Machine {
                 // Back to bound: the request did not leave, so nobody has to read a chain to find out.
                 let lease = self.clock.now().plus(LEASE);
                 self.store.payments().not_sent(&payment.id, lease).await?;
-                return Ok(Driven::Unanswered);
+                return Ok(DriveResult::Unanswered);
             }
             Settlement::Unknown(doubt) => self.doubt(payment, doubt, FIRST_LOOK).await?,
         }
-        Ok(Driven::Stored)
+        Ok(DriveResult::Stored)
     }
 
     /// Waits for a settlement and keeps the payment meanwhile.
@@ -222,7 +222,7 @@ impl Machine {
     }
 
     /// Drives a payment in a task of its own, which a caller that leaves does not end.
-    pub(crate) fn spawn(&self, payment: Payment) -> tokio::task::JoinHandle<Result<Driven, ApiError>> {
+    pub(crate) fn spawn(&self, payment: Payment) -> tokio::task::JoinHandle<Result<DriveResult, ApiError>> {
         let machine = self.clone();
         // A task of its own: the client may hang up, and a payment must not stop between two of its
         // steps.
@@ -241,7 +241,7 @@ impl Machine {
 }
 
 /// Returns the text that a payment keeps of what a facilitator is sent.
-pub(crate) fn kept(message: &Value, requirements: &Value) -> String {
+pub(crate) fn settlement_payload(message: &Value, requirements: &Value) -> String {
     json!({"payment": message, "requirements": requirements}).to_string()
 }
 

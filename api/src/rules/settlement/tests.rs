@@ -1,5 +1,5 @@
-use crate::flow::Reconciler;
-use crate::state::payment_services::PaymentPlane;
+use crate::flow::PaymentReconciler;
+use crate::state::payment_services::PaymentServices;
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -30,9 +30,9 @@ mod payouts;
 mod planted;
 
 /// Returns the plane of a service in tests: the built-in ledger.
-pub(crate) fn plane(store: &Store, clock: &Arc<dyn Clock>) -> PaymentPlane {
+pub(crate) fn plane(store: &Store, clock: &Arc<dyn Clock>) -> PaymentServices {
     let ledger = Arc::new(ledger(store, clock));
-    PaymentPlane {
+    PaymentServices {
         asset: asset(),
         facilitator: Arc::clone(&ledger) as _,
         chain: Some(ledger),
@@ -137,7 +137,7 @@ impl Stage {
             is_silent: Mutex::new(false),
             settles: Mutex::new(0),
         });
-        let mut plane = PaymentPlane::clone(&service.app.payments);
+        let mut plane = PaymentServices::clone(&service.app.payments);
         plane.facilitator = Arc::clone(&facilitator) as _;
         plane.patience = patience;
         service.app.payments = Arc::new(plane);
@@ -204,7 +204,7 @@ impl Stage {
 
     async fn reconcile(&self) -> usize {
         let app = &self.service.app;
-        let reconciler = Reconciler::new(app.store.clone(), Arc::clone(&app.payments), Arc::clone(&app.clock));
+        let reconciler = PaymentReconciler::new(app.store.clone(), Arc::clone(&app.payments), Arc::clone(&app.clock));
         reconciler.round().await.unwrap()
     }
 }

@@ -31,7 +31,7 @@ const SCALE: usize = 4;
 
 /// Embedder of the search, with the vectors of queries.
 #[derive(Debug)]
-pub(super) struct Model {
+pub(super) struct SearchModel {
     embedder: Arc<dyn Embedder>,
     /// True once nearly every document has a vector.
     is_ready: AtomicBool,
@@ -40,7 +40,7 @@ pub(super) struct Model {
 }
 
 /// A text whose vector is missing.
-struct Text {
+struct MissingText {
     missing: MissingVector,
     /// Version of a unit, or id of a dataset.
     item: String,
@@ -50,7 +50,7 @@ struct Text {
     hash: Vec<u8>,
 }
 
-impl Model {
+impl SearchModel {
     pub(super) fn new(embedder: Arc<dyn Embedder>) -> Self {
         Self {
             embedder,
@@ -172,7 +172,7 @@ impl Model {
 }
 
 /// Reads the texts of documents. What is not shown any more leaves the index.
-async fn read(store: &Store, index: &Index, missing: Vec<MissingVector>) -> Result<Vec<Text>, Error> {
+async fn read(store: &Store, index: &Index, missing: Vec<MissingVector>) -> Result<Vec<MissingText>, Error> {
     let ids = |kind: ItemKind| -> Vec<String> {
         let of_kind = missing.iter().filter(|missing| missing.key.kind == kind);
         of_kind.map(|missing| missing.key.id.clone()).collect()
@@ -208,7 +208,7 @@ async fn read(store: &Store, index: &Index, missing: Vec<MissingVector>) -> Resu
             continue;
         };
         let hash = blake3::hash([&title, "\n", &body].concat().as_bytes());
-        texts.push(Text {
+        texts.push(MissingText {
             missing,
             item,
             chain,

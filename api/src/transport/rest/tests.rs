@@ -31,7 +31,7 @@ async fn every_operation_that_needs_a_credential_answers_401_before_anything_els
             assert_ne!(got.status, 401, "{path}");
             continue;
         }
-        if spec.surface == Surface::Page {
+        if spec.surface == ApiKind::Page {
             // A browser is led to the sign-in page; what sends a form without saying where it comes from is no browser.
             let expected = if spec.method == Method::GET { 303 } else { 403 };
             assert_eq!(got.status, expected, "{path}");
@@ -110,12 +110,12 @@ async fn a_suspension_holds_from_the_next_call_on_for_the_operator_and_its_agent
 }
 
 async fn auth_of(service: &Service, credential: &str) -> OperatorId {
-    let presented = Presented::Authorization(format!("Bearer {credential}"));
+    let presented = PresentedCredential::Authorization(format!("Bearer {credential}"));
     let spec = Spec {
         accepts: OPTIONAL,
         ..Spec::BASE
     };
-    let caller = crate::rules::auth::authenticate(&service.app, &spec, presented, Door::Rest).await;
+    let caller = crate::rules::auth::authenticate(&service.app, &spec, presented, Transport::Rest).await;
     caller.unwrap().unwrap().operator
 }
 
@@ -460,10 +460,9 @@ async fn a_limit_of_an_hour_outlives_the_process() {
     assert_eq!(register("two").await, 429);
     // A process that starts now has counted nothing in its memory.
     let app = App {
-        limiter: Arc::new(
-            crate::state::limit::Limiter::default()
-                .with_durable(Arc::new(crate::state::limit::Durable::new(service.app.store.clone()))),
-        ),
+        limiter: Arc::new(crate::state::limit::Limiter::default().with_durable(Arc::new(
+            crate::state::limit::DurableCounters::new(service.app.store.clone()),
+        ))),
         ..service.app.clone()
     };
     service.router = crate::router(app);

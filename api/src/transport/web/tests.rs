@@ -37,7 +37,7 @@ async fn a_form_of_another_site_changes_nothing() {
         session: Some(format!("{SESSION}=wts_other")),
     };
     assert_ne!(
-        Visit::of(&other.request("GET", "/", "").into_parts().0, "").form_token(),
+        BrowserRequest::of(&other.request("GET", "/", "").into_parts().0, "").form_token(),
         token
     );
     let operator = service.app.store.operator_by_email(EMAIL).await.unwrap().unwrap();

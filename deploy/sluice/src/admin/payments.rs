@@ -7,8 +7,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use api::flow::Payouts;
-use api::flow::Reconciler;
+use api::flow::PaymentReconciler;
+use api::flow::PayoutTask;
 use api::rules::settlement::faucet;
 use axum::Router;
 use axum::body::Bytes;
@@ -147,7 +147,7 @@ async fn resolve(
             .with_context(|| format!("--settled: `{transaction}`"))?;
         let layout = DataLayout::new(&config.data.dir);
         let plane = payments::plane(config, &layout, store, clock).await?;
-        let reconciler = Reconciler::new(audited, Arc::new(plane), Arc::clone(clock));
+        let reconciler = PaymentReconciler::new(audited, Arc::new(plane), Arc::clone(clock));
         reconciler
             .settled(&payment, transaction)
             .await
@@ -225,7 +225,7 @@ pub(super) async fn payouts(
         PayoutCommands::Run => {
             let layout = DataLayout::new(&config.data.dir);
             let plane = payments::plane(config, &layout, store, clock).await?;
-            let payouts = Payouts::new(store.clone(), Arc::new(plane), Arc::clone(clock));
+            let payouts = PayoutTask::new(store.clone(), Arc::new(plane), Arc::clone(clock));
             let failed = |error: api::ApiError| anyhow::anyhow!("{}", error.message());
             let picked = payouts.pick().await.map_err(failed)?;
             let sent = payouts.send_due().await.map_err(failed)?;

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::periodic::Rounds;
+use api::periodic::PeriodicTimer;
 use async_trait::async_trait;
 use eventlog::{Bounds, Delivered, Error, Event, EventLog, Position, Record, Subscription};
 use parking_lot::{Mutex, MutexGuard};
@@ -42,7 +42,7 @@ impl MeteredLog {
     /// Records the lags every five seconds until `stop`.
     pub async fn watch(self, stop: CancellationToken) {
         let watching = async {
-            let mut rounds = Rounds::every(LAG_INTERVAL, &stop);
+            let mut rounds = PeriodicTimer::every(LAG_INTERVAL, &stop);
             while rounds.next().await {
                 self.look().await;
             }

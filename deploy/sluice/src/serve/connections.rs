@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use api::state::limit::Source;
+use api::state::limit::LimitSource;
 use hyper::HeaderMap;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -135,8 +135,8 @@ pub(super) struct OpenConnections {
 struct HeldPlace {
     next: u64,
     /// Connections by number, with the address whose share they take.
-    all: HashMap<u64, (Option<Source>, Arc<PeerState>)>,
-    by_address: HashMap<Source, usize>,
+    all: HashMap<u64, (Option<LimitSource>, Arc<PeerState>)>,
+    by_address: HashMap<LimitSource, usize>,
 }
 
 impl HeldPlace {
@@ -152,7 +152,7 @@ impl HeldPlace {
         true
     }
 
-    fn less(&mut self, source: Source) {
+    fn less(&mut self, source: LimitSource) {
         if let Some(count) = self.by_address.get_mut(&source) {
             *count -= 1;
             if *count == 0 {
@@ -163,16 +163,16 @@ impl HeldPlace {
     }
 
     /// Returns true if an address has as many of `most` places as each would have if all addresses had the same.
-    fn has_part(&self, source: Source, most: usize) -> bool {
+    fn has_part(&self, source: LimitSource, most: usize) -> bool {
         self.count(source) * self.by_address.len() >= most
     }
 
-    fn count(&self, source: Source) -> usize {
+    fn count(&self, source: LimitSource) -> usize {
         self.by_address.get(&source).copied().unwrap_or(0)
     }
 
     /// Ends the connection that has kept the service waiting longest, of one address or of all.
-    fn evict(&mut self, of: Option<Source>, now: u64) -> bool {
+    fn evict(&mut self, of: Option<LimitSource>, now: u64) -> bool {
         let candidates = self.all.iter();
         let candidates = candidates.filter(|(_, (source, _))| of.is_none() || of == *source);
         let wasted = candidates.filter_map(|(number, (_, peer))| Some((peer.wasted_time(now, false)?, *number)));
@@ -182,7 +182,7 @@ impl HeldPlace {
 
     /// Ends a connection of the address with the most places, if it has clearly more than `source` and one of them keeps
     /// the service waiting.
-    fn evict_richer(&mut self, source: Source, now: u64) -> bool {
+    fn evict_richer(&mut self, source: LimitSource, now: u64) -> bool {
         let least = self.count(source) + RICHER_BY;
         let wasted = self.all.iter().filter_map(|(number, (of, peer))| {
             let count = self.count((*of)?);
@@ -220,7 +220,7 @@ impl OpenConnections {
     /// Waits for a place. `None` if the address has its whole share, and none of its connections can give way.
     pub(super) async fn enter(self: &Arc<Self>, address: SocketAddr) -> Option<ConnectionSlot> {
         // All connections of a proxy have its address.
-        let source = (!self.is_behind_proxy).then(|| Source::from(address.ip()));
+        let source = (!self.is_behind_proxy).then(|| LimitSource::from(address.ip()));
         loop {
             let freed = self.freed.notified();
             if let Some(entered) = self.try_enter(source, address) {
@@ -233,7 +233,7 @@ impl OpenConnections {
 
     /// Takes a place. The outer `None` is for no place now, the inner for an address with its whole share.
     #[expect(clippy::option_option, reason = "both are no place, and one of them passes")]
-    fn try_enter(self: &Arc<Self>, source: Option<Source>, address: SocketAddr) -> Option<Option<ConnectionSlot>> {
+    fn try_enter(self: &Arc<Self>, source: Option<LimitSource>, address: SocketAddr) -> Option<Option<ConnectionSlot>> {
         let peer = Arc::new(PeerState::new(self.epoch));
         let now = peer.now();
         let mut held = self.held.lock();
@@ -276,7 +276,7 @@ impl OpenConnections {
         let Some(most) = self.share.filter(|_| self.is_behind_proxy) else {
             return Some(ClientShare(None));
         };
-        let client = Source::from(api::client_address(peer, headers, proxies));
+        let client = LimitSource::from(api::client_address(peer, headers, proxies));
         let mut held = self.held.lock();
         let count = held.by_address.entry(client).or_default();
         if *count >= most {
@@ -290,7 +290,7 @@ impl OpenConnections {
 
 /// Part of a client's share that a request takes until this is dropped. Only requests behind proxies take any.
 #[derive(Debug)]
-pub(super) struct ClientShare(Option<(Arc<OpenConnections>, Source)>);
+pub(super) struct ClientShare(Option<(Arc<OpenConnections>, LimitSource)>);
 
 impl Drop for ClientShare {
     fn drop(&mut self) {
@@ -367,7 +367,7 @@ mod tests {
                 freed: Notify::new(),
             });
             let enter = |address: SocketAddr| {
-                let source = Some(Source::from(address.ip()));
+                let source = Some(LimitSource::from(address.ip()));
                 connections.try_enter(source, address).flatten()
             };
             let places: Vec<ConnectionSlot> = (0..3).map(|_| enter(rich).unwrap()).collect();

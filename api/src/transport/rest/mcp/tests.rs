@@ -5,10 +5,10 @@ use http::{HeaderMap, Request};
 use oauth::Resource;
 use serde_json::{Value, json};
 
-use crate::call::answer::Reply;
+use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::call::spec::{Effect, KEY, Scope, Spec};
-use crate::call::wire::Nothing;
+use crate::call::wire::NoInput;
 use crate::error::ApiError;
 use crate::testing::{Got, Service, count, limits};
 use crate::transport::rest::mcp::toolbox::Tools;
@@ -208,8 +208,8 @@ async fn the_revision_without_a_handshake_is_spoken() {
     }
 }
 
-async fn nothing(_: Cx, _: Nothing) -> Result<Reply<Value>, ApiError> {
-    Ok(Reply::ok(json!({})))
+async fn nothing(_: Cx, _: NoInput) -> Result<JsonReply<Value>, ApiError> {
+    Ok(JsonReply::ok(json!({})))
 }
 
 #[test]
