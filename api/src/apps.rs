@@ -10,15 +10,15 @@ mod tests;
 use std::sync::Arc;
 use std::time::Duration;
 
-use oauth::client::Client;
+use oauth::client::OAuthClient;
 use oauth::document::is_document_url;
-use oauth::jwk::Keys;
-use oauth::{Issuer, Server};
+use oauth::jwk::JwkSet;
+use oauth::{AuthorizationServer, Issuer};
 use store::Store;
 use types::Clock;
 
-pub(crate) use documents::Asker;
-pub use documents::{FetchError, Web};
+pub(crate) use documents::DocumentAsker;
+pub use documents::{FetchError, WebDocuments};
 
 use crate::error::{ApiError, chain};
 use crate::names;
@@ -31,45 +31,51 @@ const RETRY_SECONDS: u64 = 5;
 
 /// The authorization server, with the documents of its clients. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Apps {
-    server: Server,
-    web: Arc<Web>,
+pub struct OAuthApps {
+    server: AuthorizationServer,
+    web: Arc<WebDocuments>,
     clock: Arc<dyn Clock>,
 }
 
 /// Reason for which there can be no authorization server.
 #[derive(Debug, thiserror::Error)]
-pub enum NoApps {
+pub enum AppsConfigError {
     /// The URL cannot be an issuer.
     #[error(transparent)]
-    Issuer(#[from] oauth::NoIssuer),
+    Issuer(#[from] oauth::IssuerError),
     /// The client for documents cannot be made.
     #[error(transparent)]
     Outbound(#[from] outbound::Error),
 }
 
-impl Apps {
+impl OAuthApps {
     /// Creates the authorization server of a service at `public_url`. With `allow_private`, for tests and development,
     /// documents of clients are also fetched from addresses that are not public.
     ///
     /// # Errors
-    /// [`NoApps`]
-    pub fn open(public_url: &str, allow_private: bool, store: Store, clock: Arc<dyn Clock>) -> Result<Self, NoApps> {
-        let web = Web::new(public_url, allow_private)?;
+    /// [`AppsConfigError`]
+    pub fn open(
+        public_url: &str,
+        allow_private: bool,
+        store: Store,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, AppsConfigError> {
+        let web = WebDocuments::new(public_url, allow_private)?;
         Ok(Self::new(Issuer::new(public_url)?, store, clock, web))
     }
 
     /// Creates the authorization server of an issuer.
-    pub fn new(issuer: Issuer, store: Store, clock: Arc<dyn Clock>, web: Web) -> Self {
+    pub fn new(issuer: Issuer, store: Store, clock: Arc<dyn Clock>, web: WebDocuments) -> Self {
         Self {
-            server: Server::new(issuer, Arc::new(store), Arc::clone(&clock)).reserving(names::is_reserved_for_apps),
+            server: AuthorizationServer::new(issuer, Arc::new(store), Arc::clone(&clock))
+                .reserving(names::is_reserved_for_apps),
             web: Arc::new(web),
             clock,
         }
     }
 
     /// Returns the authorization server.
-    pub const fn server(&self) -> &Server {
+    pub const fn server(&self) -> &AuthorizationServer {
         &self.server
     }
 
@@ -77,12 +83,12 @@ impl Apps {
     ///
     /// # Errors
     /// There is no place to fetch them now.
-    pub(crate) async fn keys(&self, client: &Client, asker: Asker) -> Result<Option<Keys>, ApiError> {
+    pub(crate) async fn keys(&self, client: &OAuthClient, asker: DocumentAsker) -> Result<Option<JwkSet>, ApiError> {
         Ok(self.web.keys(client, asker, self.clock.now()).await?)
     }
 
     /// Notes that an assertion of a client was refused.
-    pub(crate) fn doubt_keys(&self, client: &Client) {
+    pub(crate) fn doubt_keys(&self, client: &OAuthClient) {
         self.web.doubt_keys(client, self.clock.now());
     }
 
@@ -90,7 +96,7 @@ impl Apps {
     ///
     /// # Errors
     /// A [`ClientError`] that names why there is none.
-    pub(crate) async fn client(&self, id: &str, asker: Asker) -> Result<Client, ClientError> {
+    pub(crate) async fn client(&self, id: &str, asker: DocumentAsker) -> Result<OAuthClient, ClientError> {
         if !is_document_url(id) {
             let registered = self.server.registered(id).await;
             return registered.map_err(ApiError::from)?.ok_or(ClientError::Unregistered);

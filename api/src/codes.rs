@@ -11,7 +11,7 @@ pub use table::CODES;
 
 /// Advice to a caller on sending the same call again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Again {
+pub enum RetryAdvice {
     /// The same call fails again.
     No,
     /// The call can succeed after the time in `Retry-After`.
@@ -20,7 +20,7 @@ pub enum Again {
     Once,
 }
 
-impl Again {
+impl RetryAdvice {
     const fn advice(self) -> &'static str {
         match self {
             Self::No => "no",
@@ -32,7 +32,7 @@ impl Again {
 
 /// One error code.
 #[derive(Clone, Copy, Debug)]
-pub struct Code {
+pub struct ErrorCode {
     /// The code itself, the member `error` of the body.
     pub word: &'static str,
     /// Status of the answer.
@@ -42,7 +42,7 @@ pub struct Code {
     /// Sentence for people.
     pub meaning: &'static str,
     /// Advice on sending the same call again.
-    pub again: Again,
+    pub again: RetryAdvice,
 }
 
 /// Returns the table as Markdown (RFC 7763), one row a code.

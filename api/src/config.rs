@@ -2,8 +2,10 @@
 //!
 //! Invariant: no type here has a `Default`; the binary's commented default file is the only source of values.
 
+use std::num::NonZeroU32;
+
 use serde::Deserialize;
-use types::OperatorId;
+use types::{HumanDuration, OperatorId, Size};
 
 /// Path of the guide for agents.
 pub(crate) const AGENT_GUIDE_PATH: &str = "/guide/agents.md";
@@ -43,14 +45,13 @@ pub(crate) fn top_up_path(operator: OperatorId) -> String {
     format!("/paid/credits?operator={operator}")
 }
 
-/// Limits of the interface on sizes, rates and times.
+/// Section `limits` of the configuration: the limits of the interface on sizes, rates and times.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Limits {
     /// Calls of one address in a minute; an IPv6 address counts as its /64.
-    pub calls_per_ip_per_minute: u32,
+    pub calls_per_ip_per_minute: NonZeroU32,
     /// Agents registered from one address in an hour.
-    pub agents_per_ip_per_hour: u32,
+    pub agent_registrations_per_ip_per_hour: u32,
     /// Attempts to sign up from one address in an hour.
     pub sign_ups_per_ip_per_hour: u32,
     /// Requests for a letter from one address, and to one address, in an hour.
@@ -84,53 +85,57 @@ pub struct Limits {
     /// Contributions without an outcome at which new ones are refused with 503.
     pub open_contributions: u64,
     /// Bytes of the submissions of those contributions at which new ones are refused with 503.
-    pub open_bytes: u64,
+    pub open_bytes: Size,
     /// Records of one contribution.
-    pub records_per_contribution: u32,
-    /// The longest `wait` for an outcome, in seconds.
-    pub wait_seconds: u32,
-    /// Hours that must pass between two changes of a project's price.
-    pub price_change_hours: u32,
-    /// Hours for which an idempotency key is remembered.
-    pub idempotency_hours: u32,
-    /// The largest body of a contribution or a dry run, in bytes.
-    pub contribution_bytes: usize,
-    /// The largest body of any other call, in bytes.
-    pub body_bytes: usize,
+    pub records_per_contribution: NonZeroU32,
+    /// The largest body of a contribution or a dry run.
+    pub contribution_body: Size,
+    /// The largest body of any other call.
+    pub body: Size,
     /// Bytes of the bodies of one operator, or of one address without a credential, that are in memory at once.
-    pub operator_body_bytes: usize,
+    pub bodies_per_operator: Size,
     /// Bytes of all bodies that are in memory at once.
-    pub bodies_bytes: usize,
+    pub bodies: Size,
     /// Bytes of rows, pages of records and answers that are remembered. 0 remembers none.
-    pub remembered_bytes: usize,
-    /// The time-out of a body, in seconds; every 16 KiB that arrive extend it by a second.
-    pub body_patience_seconds: u32,
+    pub remembered: Size,
+    /// The time-out of a body; every 16 KiB that arrive extend it by a second.
+    pub body_patience: HumanDuration,
+    /// The longest `wait` for an outcome.
+    pub wait: HumanDuration,
+    /// The time for which an idempotency key is remembered.
+    pub idempotency_window: HumanDuration,
+    /// The time that must pass between two changes of a project's price.
+    pub price_change_window: HumanDuration,
     /// Records of one page of data.
-    pub page_records: u32,
+    pub page_records: NonZeroU32,
     /// Records of a page of data when the caller gives no `limit`.
-    pub default_page_records: u32,
+    pub default_page_records: NonZeroU32,
     /// Records of one page of a diff.
-    pub diff_records: u32,
+    pub diff_records: NonZeroU32,
     /// Records of a page of a diff when the caller gives no `limit`.
-    pub default_diff_records: u32,
+    pub default_diff_records: NonZeroU32,
     /// Characters of a statement.
-    pub query_characters: u32,
+    pub query_characters: NonZeroU32,
     /// Rows of the answer to a query.
-    pub query_rows: u32,
+    pub query_rows: NonZeroU32,
     /// Rows of the answer to a query when the caller gives no limit.
-    pub default_query_rows: u32,
-    /// Time limit of a query, in seconds.
-    pub query_seconds: u32,
-    /// The largest version that can be queried by this service, in bytes.
-    pub query_version_bytes: u64,
-    /// Validity of the address of a part, in seconds.
-    pub part_url_seconds: u32,
-    /// The largest upload, in bytes.
-    pub upload_bytes: u64,
-    /// Seconds from the beginning of an upload until it expires.
-    pub upload_seconds: u32,
+    pub default_query_rows: NonZeroU32,
+    /// Time limit of a query.
+    pub query_timeout: HumanDuration,
+    /// The largest version that can be queried by this service.
+    pub query_version: Size,
+    /// Validity of the address of a part.
+    pub part_urls: HumanDuration,
+    /// The largest upload.
+    pub upload: Size,
+    /// The time from the beginning of an upload until it expires.
+    pub upload_window: HumanDuration,
     /// Open uploads of one operator.
     pub open_uploads: u32,
-    /// The storage of one operator, in bytes: its datasets and uploads together.
-    pub storage_bytes: u64,
+    /// The storage of one operator: its datasets and uploads together.
+    pub storage_per_operator: Size,
+    /// Bytes that an operator reads in a UTC month without paying.
+    pub egress_per_operator: Size,
+    /// Bytes that the service sends in a UTC month.
+    pub platform_egress_per_month: Size,
 }

@@ -14,11 +14,11 @@ use tracing::Instrument as _;
 use tracing::field::Empty;
 use types::OperatorId;
 
-use crate::call::answer::{JSON, Output};
-use crate::call::caller::{Door, Incoming};
+use crate::call::answer::{JSON, OperationOutput};
+use crate::call::caller::{CallOrigin, Transport};
 use crate::call::cx::Cx;
-use crate::call::operation::{Input, Operation, Operations};
-use crate::call::spec::{Effect, Rate};
+use crate::call::operation::{CallInput, Operation, Operations};
+use crate::call::spec::{CallRate, Effect};
 use crate::error::ApiError;
 use crate::rules::auth;
 use crate::rules::call_limits;
@@ -35,12 +35,12 @@ impl Operations {
         self: &Arc<Self>,
         app: &Arc<App>,
         operation: &Arc<Operation>,
-        incoming: Incoming,
+        incoming: CallOrigin,
         request_id: &str,
         input: impl FnOnce(Option<OperatorId>) -> R + Send,
-    ) -> Result<Output, ApiError>
+    ) -> Result<OperationOutput, ApiError>
     where
-        R: Future<Output = Result<Input, ApiError>> + Send,
+        R: Future<Output = Result<CallInput, ApiError>> + Send,
     {
         let started = app.clock.now();
         let name = operation.spec.name;
@@ -81,15 +81,15 @@ impl Operations {
         self: &Arc<Self>,
         app: &Arc<App>,
         operation: &Arc<Operation>,
-        incoming: Incoming,
+        incoming: CallOrigin,
         request_id: &str,
         input: impl FnOnce(Option<OperatorId>) -> R + Send,
-    ) -> Result<Output, ApiError>
+    ) -> Result<OperationOutput, ApiError>
     where
-        R: Future<Output = Result<Input, ApiError>> + Send,
+        R: Future<Output = Result<CallInput, ApiError>> + Send,
     {
         let spec = &operation.spec;
-        let Incoming {
+        let CallOrigin {
             client,
             presented,
             takes_no_body,
@@ -97,7 +97,7 @@ impl Operations {
             door,
         } = incoming;
         // The rate limit comes first, so that it bounds failed authentications as well.
-        if spec.rate == Rate::Call && door == Door::Rest {
+        if spec.rate == CallRate::Call && door == Transport::Rest {
             app.admit(client).await?;
         }
         let is_sent = !takes_no_body;
@@ -111,7 +111,7 @@ impl Operations {
         // These limits come before the input, so that calls count that are refused for their input.
         call_limits::count(app, spec, client, caller.as_ref(), None).await?;
         let reading = input(caller.as_ref().map(|caller| caller.operator));
-        let Input {
+        let CallInput {
             members,
             body,
             refused,
@@ -127,7 +127,7 @@ impl Operations {
         if let Err(error) = checked {
             // A caller who may not see the item gets the same answer for every input. A good input needs no look here,
             // since the function looks.
-            entitlement::outrank(app, spec.item, caller.as_ref(), app.clock.now(), &input).await?;
+            entitlement::check_access_before_input(app, spec.item, caller.as_ref(), app.clock.now(), &input).await?;
             return Err(error);
         }
         call_limits::count(app, spec, client, caller.as_ref(), Some(&input)).await?;

@@ -32,7 +32,7 @@ const MAX_PATH_BYTES: usize = 1_024;
 
 /// Place of the request that breaks a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Detail {
+pub struct ErrorDetail {
     /// JSON pointer (RFC 6901) into the input; empty for the whole of it.
     pub path: String,
     /// Rule that the place breaks, as a predicate such as "must be …".
@@ -41,16 +41,16 @@ pub struct Detail {
 
 /// Error of an operation.
 #[derive(Debug)]
-pub struct ApiError(Box<Inner>);
+pub struct ApiError(Box<ErrorParts>);
 
 #[derive(Debug)]
-struct Inner {
+struct ErrorParts {
     kind: Kind,
     status: StatusCode,
     code: &'static str,
     message: String,
     fields: Map<String, Value>,
-    details: Vec<Detail>,
+    details: Vec<ErrorDetail>,
     headers: Vec<(HeaderName, HeaderValue)>,
     context: Option<String>,
 }
@@ -58,7 +58,7 @@ struct Inner {
 impl ApiError {
     /// Creates an error of this kind with a machine code and a sentence for the caller.
     pub fn new(kind: Kind, code: &'static str, message: impl Into<String>) -> Self {
-        Self(Box::new(Inner {
+        Self(Box::new(ErrorParts {
             kind,
             status: status(kind),
             code,
@@ -72,14 +72,14 @@ impl ApiError {
 
     /// Creates a 400 for a request that breaks a rule at `path`.
     pub fn invalid(path: impl Into<String>, problem: impl Into<String>) -> Self {
-        Self::invalid_all(vec![Detail {
+        Self::invalid_all(vec![ErrorDetail {
             path: path.into(),
             problem: problem.into(),
         }])
     }
 
     /// Creates a 400 for a request that breaks these rules. The message names the first.
-    pub fn invalid_all(mut details: Vec<Detail>) -> Self {
+    pub fn invalid_all(mut details: Vec<ErrorDetail>) -> Self {
         // The details name places that the caller chose, so their number and length must have a bound.
         details.truncate(MAX_DETAILS);
         for detail in &mut details {
@@ -88,8 +88,8 @@ impl ApiError {
         // The message makes sense alone, for clients that do not show the details.
         let message = match details.first() {
             None => "the request does not match its schema".to_owned(),
-            Some(Detail { path, problem }) if path.is_empty() => format!("the request {problem}"),
-            Some(Detail { path, problem }) => format!("`{path}` {problem}"),
+            Some(ErrorDetail { path, problem }) if path.is_empty() => format!("the request {problem}"),
+            Some(ErrorDetail { path, problem }) => format!("`{path}` {problem}"),
         };
         let mut error = Self::new(Kind::Invalid, "invalid_request", message);
         error.0.details = details;
@@ -270,7 +270,7 @@ impl ApiError {
     }
 
     /// Returns the places of the request that break a rule.
-    pub fn details(&self) -> &[Detail] {
+    pub fn details(&self) -> &[ErrorDetail] {
         &self.0.details
     }
 

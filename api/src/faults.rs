@@ -1,8 +1,8 @@
 //! Injected bugs of this package that take more than a line, which the tests must detect.
 
 use store::{NewContribution, PaymentState, Store, SubmitOutcome};
-use x402::chain::Sight;
-use x402::{Reason, Settlement, wire};
+use x402::chain::NonceStatus;
+use x402::{RefusalReason, Settlement, wire};
 
 /// Begins the transaction of an acknowledgement, and answers while it still runs.
 pub(crate) fn submit_later(store: &Store, new: &NewContribution) -> SubmitOutcome {
@@ -14,7 +14,11 @@ pub(crate) fn submit_later(store: &Store, new: &NewContribution) -> SubmitOutcom
 }
 
 /// Takes more than a price for it.
-pub(crate) fn take_more(priced: Result<(), Reason>, sent: &wire::Payment, prices: &[u64]) -> Result<(), Reason> {
+pub(crate) fn take_more(
+    priced: Result<(), RefusalReason>,
+    sent: &wire::Payment,
+    prices: &[u64],
+) -> Result<(), RefusalReason> {
     if prices.iter().any(|price| *price <= sent.authorization.value) {
         return Ok(());
     }
@@ -35,9 +39,9 @@ pub(crate) fn unknown_as(told: PaymentState, state: PaymentState) -> PaymentStat
 }
 
 /// Does not see a transfer.
-pub(crate) fn overlook(sight: Sight) -> Sight {
+pub(crate) fn overlook(sight: NonceStatus) -> NonceStatus {
     match sight {
-        Sight::Used(_) => Sight::Cancelled,
+        NonceStatus::Used(_) => NonceStatus::Cancelled,
         sight => sight,
     }
 }

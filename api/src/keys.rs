@@ -64,12 +64,12 @@ impl Classify for Error {
 
 /// All keys, and the secret half of the current one.
 #[derive(Debug)]
-pub struct Ring {
+pub struct KeyRing {
     keys: Vec<Key>,
     signer: SigningKey,
 }
 
-impl Ring {
+impl KeyRing {
     /// Loads the keys from the database. Creates the first if there is none.
     pub async fn load(store: &Store, clock: &dyn Clock) -> Result<Self, Error> {
         for _ in 0..MAX_CHANGE_ATTEMPTS {
@@ -134,7 +134,7 @@ impl Ring {
 
 /// Result of a change of the keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Changed {
+pub struct KeysChanged {
     /// The key that was current, or was revoked.
     pub before: Key,
     /// The key that is current after the change.
@@ -142,9 +142,9 @@ pub struct Changed {
 }
 
 /// Creates a key, endorsed by the current one, and makes it the current one.
-pub async fn rotate(store: &Store, clock: &dyn Clock) -> Result<Changed, Error> {
+pub async fn rotate(store: &Store, clock: &dyn Clock) -> Result<KeysChanged, Error> {
     for _ in 0..MAX_CHANGE_ATTEMPTS {
-        let ring = Ring::load(store, clock).await?;
+        let ring = KeyRing::load(store, clock).await?;
         let (before, now) = (ring.current().key_id, clock.now());
         let new = fresh(Some(ring.signer()), now)?;
         // The insert succeeds only if `before` is still the current key. Otherwise another process was faster, and the
@@ -161,9 +161,9 @@ pub async fn rotate(store: &Store, clock: &dyn Clock) -> Result<Changed, Error> 
 
 /// Revokes a key, so that nothing it signed is valid any more. If it is the current one, a new key replaces it in the
 /// same transaction.
-pub async fn revoke(store: &Store, clock: &dyn Clock, key: &str, reason: &str) -> Result<Changed, Error> {
+pub async fn revoke(store: &Store, clock: &dyn Clock, key: &str, reason: &str) -> Result<KeysChanged, Error> {
     for _ in 0..MAX_CHANGE_ATTEMPTS {
-        let ring = Ring::load(store, clock).await?;
+        let ring = KeyRing::load(store, clock).await?;
         let now = clock.now();
         // There must always be a current key, so the current one is replaced in the same transaction.
         let successor = if ring.current().key_id.to_string() == key {
@@ -189,10 +189,10 @@ pub async fn revoke(store: &Store, clock: &dyn Clock, key: &str, reason: &str) -
     Err(Error::Contended)
 }
 
-async fn changed(store: &Store, clock: &dyn Clock, before: KeyId) -> Result<Changed, Error> {
-    let ring = Ring::load(store, clock).await?;
+async fn changed(store: &Store, clock: &dyn Clock, before: KeyId) -> Result<KeysChanged, Error> {
+    let ring = KeyRing::load(store, clock).await?;
     let found = ring.keys.iter().find(|key| key.key_id == before).cloned();
-    Ok(Changed {
+    Ok(KeysChanged {
         before: found.ok_or_else(|| Error::Unknown {
             key: before.to_string(),
         })?,

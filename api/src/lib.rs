@@ -40,11 +40,11 @@ pub mod state;
 mod testing;
 pub mod transport;
 
-pub use apps::Apps;
+pub use apps::OAuthApps;
 pub use call::operation::Operations;
 pub use config::{Config, Limits};
 pub use error::ApiError;
-pub use state::app::{App, Process};
+pub use state::app::{App, ReplicaState};
 pub use transport::rest::{REQUEST_ID, client_address};
 
 /// Returns the service as a router. The server must give each request its peer as `ConnectInfo<SocketAddr>`

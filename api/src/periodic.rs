@@ -9,12 +9,12 @@ use tokio_util::sync::CancellationToken;
 
 /// Timer of a periodic task. The first round starts at once, the others one period apart.
 #[derive(Debug)]
-pub struct Rounds {
+pub struct PeriodicTimer {
     tick: Interval,
     stop: CancellationToken,
 }
 
-impl Rounds {
+impl PeriodicTimer {
     /// Creates a timer for a round every `period` until `stop`. If a round takes longer than `period`, the next one
     /// starts at once, and the one after it is due a whole period later. Panics if `period` is zero.
     pub fn every(period: Duration, stop: &CancellationToken) -> Self {
@@ -40,7 +40,7 @@ mod tests {
     #[tokio::test]
     async fn rounds_end_with_the_stop() {
         let stop = CancellationToken::new();
-        let mut rounds = Rounds::every(Duration::from_millis(1), &stop);
+        let mut rounds = PeriodicTimer::every(Duration::from_millis(1), &stop);
         assert!(rounds.next().await);
         assert!(rounds.next().await);
         stop.cancel();

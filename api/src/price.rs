@@ -91,7 +91,7 @@ impl JsonSchema for PriceInput {
 
 /// Returns the price of a version of a paid project: its own, or the platform's default.
 pub(crate) fn dataset_price(micro: Option<i64>) -> MicroUsdc {
-    micro.map_or(pay::DATASET_DEFAULT, MicroUsdc)
+    micro.map_or(pay::DEFAULT_DATASET_PRICE, MicroUsdc)
 }
 
 #[cfg(test)]

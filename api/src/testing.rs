@@ -3,6 +3,7 @@
 pub(crate) mod browser;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::response::Response;
 use catalog::storage::DurableLocal;
-use catalog::{Catalog, CommitOutcome, Merge, Prepared, Snapshot};
+use catalog::{Catalog, CommitOutcome, Merge, PreparedVersion, Snapshot};
 use http::{HeaderValue, Request, StatusCode, header};
 use http_body_util::BodyExt as _;
 use messages::SUBMISSION_FORMAT;
@@ -24,32 +25,39 @@ use tokio::sync::Notify;
 use tower::ServiceExt as _;
 use types::clock::ManualClock;
 use types::money::MicroUsdc;
-use types::{AgentId, Batch, Clock, Contract, ContributionId, LedgerEventId, OperatorId, Timestamp};
+use types::{
+    AgentId, Batch, Clock, Contract, ContributionId, HumanDuration, LedgerEventId, OperatorId, Size, Timestamp,
+};
 use uploads::LocalUploads;
 use uploads::Stagings;
 
-use crate::apps::Apps;
+use crate::apps::OAuthApps;
 use crate::config::{Config, Limits};
-use crate::rules::letters::{self, Payload};
+use crate::rules::letters::{self, LetterPayload};
 use crate::secrets::{Secret, SecretKind};
-use crate::state::app::{App, Process};
+use crate::state::app::{App, ReplicaState};
 use crate::state::backlog::Backlog;
 use crate::state::drain::Drain;
-use crate::state::egress::Egress;
+use crate::state::egress::EgressMeter;
 use crate::state::limit::Limiter;
 use crate::state::relay::Relay;
-use crate::state::sandbox::{Answered, Asked, Column, Failure, Sandbox};
+use crate::state::sandbox::{AnswerColumn, QuerySandbox, SandboxAnswer, SandboxFailure, SandboxQuery};
 use crate::state::sweeper_config::SweeperConfig;
 use crate::state::upload_services::UploadServices;
-use crate::state::usage::Usage;
-use crate::state::validation::Validation;
+use crate::state::usage::UsageCounts;
+use crate::state::validation::ReviewState;
 use crate::state::waiters::Waiters;
+
+/// Returns a limit that is not zero.
+pub(crate) const fn count(number: u32) -> NonZeroU32 {
+    NonZeroU32::new(number).unwrap()
+}
 
 /// Returns the limits of the interface.
 pub(crate) fn limits() -> Limits {
     Limits {
-        calls_per_ip_per_minute: 300,
-        agents_per_ip_per_hour: 20,
+        calls_per_ip_per_minute: count(300),
+        agent_registrations_per_ip_per_hour: 20,
         sign_ups_per_ip_per_hour: 10,
         resends_per_ip_per_hour: 5,
         agents_per_operator: 5,
@@ -66,31 +74,31 @@ pub(crate) fn limits() -> Limits {
         decisions_per_agent_per_hour: 60,
         reviews_per_agent_per_hour: 30,
         open_contributions: 100_000,
-        open_bytes: 4 << 30,
-        records_per_contribution: 500,
-        wait_seconds: 20,
-        price_change_hours: 24,
-        idempotency_hours: 24,
-        contribution_bytes: 4 << 20,
-        body_bytes: 1 << 20,
-        operator_body_bytes: 64 << 20,
-        bodies_bytes: 256 << 20,
-        remembered_bytes: 64 << 20,
-        body_patience_seconds: 30,
-        page_records: 1_000,
-        default_page_records: 200,
-        diff_records: 500,
-        default_diff_records: 100,
-        query_characters: 4_000,
-        query_rows: 1_000,
-        default_query_rows: 200,
-        query_seconds: 20,
-        query_version_bytes: 2 << 30,
-        part_url_seconds: 900,
-        upload_bytes: 5 << 30,
-        upload_seconds: 6 * 3_600,
+        open_bytes: Size(4 << 30),
+        records_per_contribution: count(500),
+        wait: HumanDuration(Duration::from_secs(20)),
+        price_change_window: HumanDuration(Duration::from_hours(24)),
+        idempotency_window: HumanDuration(Duration::from_hours(24)),
+        contribution_body: Size(4 << 20),
+        body: Size(1 << 20),
+        bodies_per_operator: Size(64 << 20),
+        bodies: Size(256 << 20),
+        remembered: Size(64 << 20),
+        body_patience: HumanDuration(Duration::from_secs(30)),
+        page_records: count(1_000),
+        default_page_records: count(200),
+        diff_records: count(500),
+        default_diff_records: count(100),
+        query_characters: count(4_000),
+        query_rows: count(1_000),
+        default_query_rows: count(200),
+        query_timeout: HumanDuration(Duration::from_secs(20)),
+        query_version: Size(2 << 30),
+        part_urls: HumanDuration(Duration::from_secs(900)),
+        upload: Size(5 << 30),
+        upload_window: HumanDuration(Duration::from_secs(6 * 3_600)),
         open_uploads: 3,
-        storage_bytes: 20 << 30,
+        storage_per_operator: Size(20 << 30),
     }
 }
 
@@ -134,24 +142,31 @@ pub(crate) struct Scripted {
 }
 
 #[async_trait]
-impl Sandbox for Scripted {
-    async fn check(&self, sql: &str) -> Result<(), Failure> {
+impl QuerySandbox for Scripted {
+    async fn check(&self, sql: &str) -> Result<(), SandboxFailure> {
         let reason = "`EXPLAIN` is no SELECT".to_owned();
-        (sql != "refuse").then_some(()).ok_or(Failure::Refused { reason })
+        (sql != "refuse")
+            .then_some(())
+            .ok_or(SandboxFailure::Refused { reason })
     }
 
-    async fn query(&self, _: &Arc<Contract>, snapshot: &Snapshot, asked: &Asked<'_>) -> Result<Answered, Failure> {
+    async fn query(
+        &self,
+        _: &Arc<Contract>,
+        snapshot: &Snapshot,
+        asked: &SandboxQuery<'_>,
+    ) -> Result<SandboxAnswer, SandboxFailure> {
         let message = "division by zero".to_owned();
         match asked.sql {
             "hang" => {
                 self.hanging.notify_one();
                 std::future::pending().await
             }
-            "time out" => Err(Failure::TimedOut),
-            "wait" => Err(Failure::Busy),
-            "fail" => Err(Failure::Failed { message }),
-            "explode" => Err(Failure::TooLarge { message }),
-            "be gone" => Err(Failure::Unavailable { context: message }),
+            "time out" => Err(SandboxFailure::TimedOut),
+            "wait" => Err(SandboxFailure::Busy),
+            "fail" => Err(SandboxFailure::Failed { message }),
+            "explode" => Err(SandboxFailure::TooLarge { message }),
+            "be gone" => Err(SandboxFailure::Unavailable { context: message }),
             // As many rows of a kilobyte as may be, in another order each time where that is left open.
             "list" => {
                 let mut rows: Vec<_> = (0..asked.limit)
@@ -160,7 +175,7 @@ impl Sandbox for Scripted {
                 if !asked.is_steady {
                     rows.reverse();
                 }
-                Ok(Answered {
+                Ok(SandboxAnswer {
                     columns: Vec::new(),
                     rows: rows
                         .into_iter()
@@ -169,8 +184,8 @@ impl Sandbox for Scripted {
                     truncated: true,
                 })
             }
-            _ => Ok(Answered {
-                columns: vec![Column {
+            _ => Ok(SandboxAnswer {
+                columns: vec![AnswerColumn {
                     name: "n".to_owned(),
                     kind: "Int64".to_owned(),
                     nullable: false,
@@ -241,17 +256,17 @@ impl Service {
         let clock = Arc::new(ManualClock::at("2026-11-21T07:00:00Z".parse::<Timestamp>().unwrap()));
         let url = format!("sqlite://{}", path.join("sluice.db").display());
         let store = Store::connect(&url, store::Options::default()).await.unwrap();
-        let log = eventlog::Embedded::open(path.join("log"), eventlog::Options::default()).unwrap();
+        let log = eventlog::Embedded::open(path.join("log"), eventlog::EmbeddedOptions::default()).unwrap();
         let objects = Arc::new(DurableLocal::open(path.join("tables")).unwrap());
         let shared: Arc<dyn Clock> = Arc::clone(&clock) as Arc<dyn Clock>;
         let catalog = Catalog::open(objects, path.join("index"), Arc::clone(&shared)).unwrap();
         let (relay, _task) = Relay::new(log);
         let sandbox = Arc::new(Scripted::default());
         let local = LocalUploads::open(path.join("uploads"), catalog::Reserve::default()).unwrap();
-        let durable = Arc::new(crate::state::limit::Durable::new(store.clone()));
+        let durable = Arc::new(crate::state::limit::DurableCounters::new(store.clone()));
         let plane = crate::rules::settlement::tests::plane(&store, &shared);
         let app = App {
-            apps: Apps::open(&config.public_url, false, store.clone(), Arc::clone(&shared)).unwrap(),
+            apps: OAuthApps::open(&config.public_url, false, store.clone(), Arc::clone(&shared)).unwrap(),
             store,
             catalog,
             relay,
@@ -259,21 +274,21 @@ impl Service {
             screener: Arc::new(LocalScreener),
             propagator: Arc::new(types::trace::NoTraces),
             clock: shared,
-            sandbox: Arc::clone(&sandbox) as Arc<dyn Sandbox>,
-            egress: Egress::default(),
-            usage: Usage::default(),
+            sandbox: Arc::clone(&sandbox) as Arc<dyn QuerySandbox>,
+            egress: EgressMeter::default(),
+            usage: UsageCounts::default(),
             uploads: UploadServices {
                 objects: Arc::new(local.clone()),
                 local: Some(local),
                 stagings: Stagings::default(),
             },
             sweeper: Arc::new(SweeperConfig {
-                interval_seconds: 1,
-                first_seconds: 30,
+                every: HumanDuration(Duration::from_secs(1)),
+                first: HumanDuration(Duration::from_secs(30)),
             }),
             backlog: Backlog::of(&limits),
-            validation: Validation::default(),
-            process: Arc::new(Process::new(&limits)),
+            validation: ReviewState::default(),
+            process: Arc::new(ReplicaState::new(&limits)),
             config: Arc::new(config),
             limits: Arc::new(limits),
             pay: Arc::new(tariff),
@@ -367,7 +382,7 @@ impl Service {
     pub(crate) async fn paid_out_at(&self, operator: OperatorId, address: &str, wait: Duration) {
         let now = self.app.clock.now();
         let effective_at = now.plus(wait);
-        let payload = Payload::PayoutChanged {
+        let payload = LetterPayload::PayoutChanged {
             operator,
             address: address.to_owned(),
             effective_at: effective_at.micros(),
@@ -449,7 +464,7 @@ impl Service {
         let id = projects.iter().find(|project| project.slug == slug).unwrap().id;
         let contract = Arc::new(serde_json::from_value(schema_def()).unwrap());
         let mut table = self.app.catalog.table(id, &contract).await.unwrap();
-        let mut prepared = Prepared::of_batch(contribution, agent, Arc::new(Batch::decode(&contract, records)));
+        let mut prepared = PreparedVersion::of_batch(contribution, agent, Arc::new(Batch::decode(&contract, records)));
         match table
             .commit(&mut prepared, self.app.clock.now(), |_| Value::Null)
             .await

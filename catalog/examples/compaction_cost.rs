@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use arrow::array::RecordBatch;
 use catalog::storage::DurableLocal;
-use catalog::{Catalog, Columns, CommitOutcome, Policy, Prepared};
+use catalog::{Catalog, Columns, CommitOutcome, Policy, PreparedVersion};
 use futures_util::TryStreamExt as _;
 use serde_json::{Value, json};
 use types::clock::SystemClock;
@@ -52,7 +52,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let mut merging = Duration::ZERO;
     for version in table.head().0..versions {
         let records: Vec<Value> = (0..rows).map(|row| record(version * rows + row)).collect();
-        let mut prepared = Prepared::of_batch(
+        let mut prepared = PreparedVersion::of_batch(
             ContributionId::new(clock.now()),
             AgentId::new(clock.now()),
             Arc::new(Batch::decode(&contract, &records)),

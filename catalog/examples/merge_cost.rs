@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use arrow::array::RecordBatch;
 use catalog::storage::DurableLocal;
-use catalog::{Catalog, CommitOutcome, Prepared};
+use catalog::{Catalog, CommitOutcome, PreparedVersion};
 use serde_json::{Value, json};
 use types::clock::SystemClock;
 use types::{AgentId, Batch, Clock as _, Contract, ContributionId, DatasetId};
@@ -42,10 +42,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let mut table = catalog.table(dataset, &contract).await?;
     let mut version = 0;
     while version < versions {
-        let batches: Vec<Prepared> = (version..version + WINDOW)
+        let batches: Vec<PreparedVersion> = (version..version + WINDOW)
             .map(|version| {
                 let records: Vec<Value> = (0..ROWS).map(|row| record(version * ROWS + row)).collect();
-                Prepared::of_batch(
+                PreparedVersion::of_batch(
                     ContributionId::new(clock.now()),
                     AgentId::new(clock.now()),
                     Arc::new(Batch::decode(&contract, &records)),

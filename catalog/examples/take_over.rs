@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use catalog::storage::s3::{S3, S3Config, Secret};
 use catalog::storage::{DurableLocal, DurableStore};
-use catalog::{Catalog, CommitOutcome, Prepared};
+use catalog::{Catalog, CommitOutcome, PreparedVersion};
 use s3_server::{ACCESS_KEY, BUCKET, Fault, REGION, Rule, SECRET_KEY, Server};
 use serde_json::{Value, json};
 use types::clock::SystemClock;
@@ -41,7 +41,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         let records: Vec<Value> = (0..ROWS)
             .map(|row| json!({"id": format!("r{}", version * ROWS + row), "value": row}))
             .collect();
-        let mut prepared = Prepared::of_batch(
+        let mut prepared = PreparedVersion::of_batch(
             ContributionId::new(clock.now()),
             AgentId::new(clock.now()),
             Arc::new(Batch::decode(&contract, &records)),

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use catalog::storage::DurableLocal;
-use catalog::{Catalog, CommitOutcome, Prepared};
+use catalog::{Catalog, CommitOutcome, PreparedVersion};
 use serde_json::{Value, json};
 use types::clock::ManualClock;
 use types::{AgentId, Batch, Contract, ContributionId, DatasetId, Timestamp, Version, render};
@@ -32,7 +32,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let mut table = catalog.table(dataset, &contract).await?;
     for version in 0..12_i64 {
         let records: Vec<_> = (0..=version * 3).map(|row| record(version, row)).collect();
-        let mut prepared = Prepared::of_batch(
+        let mut prepared = PreparedVersion::of_batch(
             ContributionId::new(start),
             AgentId::new(start),
             Arc::new(Batch::decode(&contract, &records)),

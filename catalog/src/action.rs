@@ -10,18 +10,18 @@ use types::{AgentId, ContributionId, DatasetId, Timestamp, Version};
 
 use crate::Merge;
 
-/// Format number of [`Sluice`] and of [`Compaction`].
-pub(crate) const FORMAT: u32 = 1;
+/// Format number of [`Sluice`] and of [`CompactedVersions`].
+pub(crate) const ACTION_FORMAT: u32 = 1;
 
 /// One line of a commit.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Action<'a> {
     CommitInfo(CommitInfo<'a>),
-    Protocol(Protocol),
+    Protocol(TableProtocol),
     MetaData(MetaData),
     Txn(Txn),
-    Add(Add),
+    Add(AddedFile),
     Remove(Remove),
 }
 
@@ -40,13 +40,13 @@ pub(crate) struct CommitInfo<'a> {
     pub(crate) sluice: Option<Sluice<'a>>,
     /// Present in the commit of a compaction, absent in all others.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) compaction: Option<Compaction>,
+    pub(crate) compaction: Option<CompactedVersions>,
 }
 
 /// Range of the versions in the part that a compaction adds.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Compaction {
+pub(crate) struct CompactedVersions {
     pub(crate) format: u32,
     pub(crate) first_version: Version,
     pub(crate) last_version: Version,
@@ -71,7 +71,7 @@ pub(crate) struct Sluice<'a> {
 impl<'a> From<&'a Merge> for Sluice<'a> {
     fn from(merge: &'a Merge) -> Self {
         Self {
-            format: FORMAT,
+            format: ACTION_FORMAT,
             contribution: merge.contribution,
             agent: merge.agent,
             version: merge.version,
@@ -103,7 +103,7 @@ impl From<Sluice<'_>> for Merge {
 
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Protocol {
+pub(crate) struct TableProtocol {
     pub(crate) min_reader_version: u32,
     pub(crate) min_writer_version: u32,
 }
@@ -112,7 +112,7 @@ pub(crate) struct Protocol {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct MetaData {
     pub(crate) id: DatasetId,
-    pub(crate) format: Format,
+    pub(crate) format: TableFormat,
     pub(crate) schema_string: String,
     pub(crate) partition_columns: Vec<String>,
     pub(crate) configuration: BTreeMap<String, String>,
@@ -121,7 +121,7 @@ pub(crate) struct MetaData {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Format {
+pub(crate) struct TableFormat {
     pub(crate) provider: String,
     pub(crate) options: BTreeMap<String, String>,
 }
@@ -137,14 +137,14 @@ pub(crate) struct Txn {
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Add {
+pub(crate) struct AddedFile {
     pub(crate) path: String,
     pub(crate) partition_values: BTreeMap<String, String>,
     pub(crate) size: u64,
     /// Milliseconds since the epoch.
     pub(crate) modification_time: i64,
     pub(crate) data_change: bool,
-    /// Statistics ([`Stats`]) as JSON text, which Delta embeds as a string.
+    /// Statistics ([`PartStats`]) as JSON text, which Delta embeds as a string.
     pub(crate) stats: String,
     pub(crate) tags: Tags,
 }
@@ -174,7 +174,7 @@ pub(crate) struct Tags {
 /// Statistics of a part. Minima and maxima are optional in Delta and left out.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Stats {
+pub(crate) struct PartStats {
     pub(crate) num_records: u64,
 }
 

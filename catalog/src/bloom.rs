@@ -1,12 +1,12 @@
 //! Bloom filter in front of the stored keys: a new key is recognised without a read from disk.
 //!
-//! Invariant: [`Filter::might_contain`] returns true for every inserted key.
+//! Invariant: [`KeyFilter::might_contain`] returns true for every inserted key.
 
 use types::RecordKey;
 
 /// Bits per key in a full generation. With seven probes the false positive rate is about 1 in 150.
 const BITS_PER_KEY: usize = 12;
-const PROBES: u32 = 7;
+const PROBES_PER_KEY: u32 = 7;
 /// Capacity of the first generation, in keys.
 const FIRST_GENERATION_KEYS: usize = 64 << 10;
 
@@ -15,7 +15,7 @@ type Block = [u64; 8];
 
 /// Blocked Bloom filters in generations of at least doubling size. The filter grows without hashing a key again.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Filter {
+pub(crate) struct KeyFilter {
     generations: Vec<Generation>,
 }
 
@@ -26,7 +26,7 @@ struct Generation {
     keys: usize,
 }
 
-impl Filter {
+impl KeyFilter {
     /// Creates a filter whose first generation holds `keys` keys.
     pub(crate) fn with_capacity(keys: usize) -> Self {
         Self {
@@ -122,7 +122,7 @@ impl Generation {
 
 #[expect(clippy::cast_possible_truncation, reason = "nine bits")]
 fn probes(bits: u64) -> impl Iterator<Item = usize> {
-    (0..PROBES).map(move |probe| (bits >> (probe * 9)) as usize & 511)
+    (0..PROBES_PER_KEY).map(move |probe| (bits >> (probe * 9)) as usize & 511)
 }
 
 #[cfg(test)]
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn every_inserted_key_is_found_across_generations() {
-        let mut filter = Filter::default();
+        let mut filter = KeyFilter::default();
         let known = keys(0..300_000);
         for key in &known {
             filter.insert(key);
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn few_new_keys_look_known() {
-        let mut filter = Filter::with_capacity(100_000);
+        let mut filter = KeyFilter::with_capacity(100_000);
         for key in &keys(0..100_000) {
             filter.insert(key);
         }
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn generations_are_few_however_keys_come() {
-        let mut filter = Filter::default();
+        let mut filter = KeyFilter::default();
         let mut added = 0;
         for many in [
             1_000, 200_000, 1_000, 100_000, 100_000, 100_000, 600_000, 70_000, 70_000, 70_000,
@@ -188,6 +188,6 @@ mod tests {
 
     #[test]
     fn an_empty_filter_knows_nothing() {
-        assert!(!Filter::default().might_contain(&keys(0..1)[0]));
+        assert!(!KeyFilter::default().might_contain(&keys(0..1)[0]));
     }
 }

@@ -10,9 +10,9 @@ use object_store::ObjectStore;
 use types::key::KeyLookup;
 use types::{Clock, Contract, DatasetId, Version};
 
-use crate::compaction::{Compacting, Policy};
+use crate::compaction::{CompactionState, Policy};
 use crate::key_store::KeyStore;
-use crate::state::{Backing, LiveLookup, State};
+use crate::state::{LiveLookup, TableState, TableStores};
 use crate::storage::DurableStore;
 use crate::tables::Tables;
 use crate::{Error, Reserve, Snapshot, Table};
@@ -20,13 +20,13 @@ use crate::{Error, Reserve, Snapshot, Table};
 /// All tables of an object store. A clone shares their states.
 #[derive(Clone, Debug)]
 pub struct Catalog {
-    shared: Arc<Shared>,
-    compacting: Option<Arc<Compacting>>,
+    shared: Arc<CatalogState>,
+    compacting: Option<Arc<CompactionState>>,
 }
 
 #[derive(Debug)]
-struct Shared {
-    backing: Backing,
+struct CatalogState {
+    backing: TableStores,
     clock: Arc<dyn Clock>,
     tables: Arc<Tables>,
 }
@@ -42,7 +42,7 @@ impl Catalog {
         index_directory: PathBuf,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, Error> {
-        let backing = Backing {
+        let backing = TableStores {
             durable: Arc::clone(&objects),
             objects,
             footers: Arc::default(),
@@ -51,7 +51,7 @@ impl Catalog {
             store: Arc::new(KeyStore::open(index_directory)?),
         };
         Ok(Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(CatalogState {
                 backing,
                 clock,
                 tables: Arc::default(),
@@ -64,7 +64,7 @@ impl Catalog {
     #[must_use]
     pub fn with_compaction(self, policy: Policy) -> Self {
         Self {
-            compacting: Some(Arc::new(Compacting::new(policy))),
+            compacting: Some(Arc::new(CompactionState::new(policy))),
             ..self
         }
     }
@@ -82,7 +82,7 @@ impl Catalog {
     /// # Errors
     /// [`Error::ContractMismatch`] if the table has another contract.
     pub async fn table(&self, id: DatasetId, contract: &Arc<Contract>) -> Result<Table, Error> {
-        let Shared { clock, tables, .. } = &*self.shared;
+        let CatalogState { clock, tables, .. } = &*self.shared;
         let state = self.state(id).await?;
         let state = match state.confirm().await {
             // A state that lost its history stays unusable. The next one is read from the log as it is now, for example
@@ -139,7 +139,7 @@ impl Catalog {
     }
 
     /// The state of a table for readers. One whose last commit is gone from the log is read anew.
-    pub(crate) async fn confirmed(&self, id: DatasetId) -> Result<Arc<State>, Error> {
+    pub(crate) async fn confirmed(&self, id: DatasetId) -> Result<Arc<TableState>, Error> {
         let state = self.state(id).await?;
         match state.confirm_at(self.shared.clock.now()).await {
             Err(Error::HistoryLost { .. }) => self.state(id).await,
@@ -147,9 +147,9 @@ impl Catalog {
         }
     }
 
-    pub(crate) async fn state(&self, id: DatasetId) -> Result<Arc<State>, Error> {
+    pub(crate) async fn state(&self, id: DatasetId) -> Result<Arc<TableState>, Error> {
         let cell = self.shared.tables.get(id);
-        let load = || State::load(&self.shared.backing, id, self.shared.clock.now());
+        let load = || TableState::load(&self.shared.backing, id, self.shared.clock.now());
         cell.get_or_try_init(load).await.map(Arc::clone)
     }
 }

@@ -141,9 +141,9 @@ struct Checker {
     /// Version that the next merge must have. `None` after a commit that could not be read.
     expected: Option<u64>,
     /// Parts that a reader of the latest commit reads, in order.
-    live: Vec<compacted::Live>,
+    live: Vec<compacted::LivePart>,
     /// Content of the versions, by number.
-    merged: HashMap<u64, compacted::Merged>,
+    merged: HashMap<u64, compacted::MergedContent>,
     checkpoints: checkpoints::Checkpoints,
 }
 
@@ -327,12 +327,12 @@ impl Checker {
             }
             let Some(bytes) = self.get(&part).await? else {
                 self.violation("part_missing", &part, &format!("version {number} names it"));
-                self.live.push(compacted::Live::of(name, number, 0));
+                self.live.push(compacted::LivePart::of(name, number, 0));
                 root = None;
                 continue;
             };
             self.hash(&part, &bytes, add);
-            let expected = rows::Expected {
+            let expected = rows::ExpectedRows {
                 number,
                 contribution,
                 agent,
@@ -341,7 +341,7 @@ impl Checker {
                 new: true,
             };
             let found = self.rows(&part, bytes, &expected, &mut root);
-            self.live.push(compacted::Live::of(name, number, found));
+            self.live.push(compacted::LivePart::of(name, number, found));
             if part_count(add) != Some(found) {
                 self.violation(
                     "record_count",
@@ -358,7 +358,7 @@ impl Checker {
         if root.as_deref().is_some_and(|root| info["root"] != root) {
             self.violation("content_root", path, "its `root` is not the content root of the rows");
         }
-        let merged = compacted::Merged {
+        let merged = compacted::MergedContent {
             contribution: contribution.to_owned(),
             agent: agent.to_owned(),
             rows,

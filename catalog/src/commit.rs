@@ -8,10 +8,10 @@
 //!   them meanwhile. After the commit its keys are stored.
 //! - [`Merge`] is part of the commit. Its members are a format and keep their names.
 
+mod dry_run;
 #[cfg(feature = "faults")]
 mod faults;
 mod orphans;
-mod trial;
 
 use std::sync::Arc;
 
@@ -25,10 +25,10 @@ use types::{AgentId, Contract, ContributionId, DatasetId, Timestamp, Version, fa
 
 pub(crate) use self::orphans::OrphanTracker;
 use crate::Error;
-use crate::log::{self, Commit};
+use crate::log::{self, CommitContent};
 use crate::part::PartInfo;
-use crate::prepare::{Body, Late, NewPart, Prepared, VersionParts};
-use crate::state::{Base, State, When};
+use crate::prepare::{LateDuplicates, NewPart, PreparedRows, PreparedVersion, VersionParts};
+use crate::state::{CommitBase, TableState, WriteOccasion};
 
 /// Description of a version, as stored in its commit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -55,7 +55,7 @@ pub struct Merge {
     pub notes: Value,
 }
 
-/// Outcome of committing [`Prepared`] rows.
+/// Outcome of committing [`PreparedVersion`] rows.
 #[must_use]
 #[derive(Clone, Debug, PartialEq)]
 pub enum CommitOutcome {
@@ -64,14 +64,14 @@ pub enum CommitOutcome {
     /// An earlier commit of the same contribution created this version.
     AlreadyCommitted(Merge),
     /// The table already has every row. No commit was put.
-    NothingNew(Late),
+    NothingNew(LateDuplicates),
 }
 
 /// Returns the notes to keep in a commit. It receives the rows that the commit drops.
-pub(crate) type Notes = dyn Fn(&Late) -> Value + Send + Sync;
+pub(crate) type Notes = dyn Fn(&LateDuplicates) -> Value + Send + Sync;
 
 /// Makes sure that the table exists with this contract.
-pub(crate) async fn create(state: &State, contract: &Contract, at: Timestamp) -> Result<(), Error> {
+pub(crate) async fn create(state: &TableState, contract: &Contract, at: Timestamp) -> Result<(), Error> {
     if state.contract().is_none() {
         let bytes = log::created(state.dataset, contract, at).map_err(unencodable)?;
         // The log tells what commit 0 is, for every outcome of the race, and also if the answer is lost.
@@ -90,14 +90,14 @@ pub(crate) async fn create(state: &State, contract: &Contract, at: Timestamp) ->
 /// Commits prepared rows to a table that exists: with `only`, as the version after it. Returns `None`, and puts nothing,
 /// if the table then has a later version.
 pub(crate) async fn commit(
-    state: &Arc<State>,
-    prepared: &mut Prepared,
+    state: &Arc<TableState>,
+    prepared: &mut PreparedVersion,
     at: Timestamp,
     notes: &Notes,
     only: Option<Version>,
     orphans: &mut OrphanTracker,
 ) -> Result<Option<CommitOutcome>, Error> {
-    let is_batch = matches!(prepared.body, Body::Memory(_));
+    let is_batch = matches!(prepared.body, PreparedRows::Memory(_));
     if is_batch {
         fault::point("merge.begin");
     }
@@ -165,7 +165,7 @@ pub(crate) async fn commit(
 
 /// Puts the parts of a version. Returns true if each has the name that it came with.
 async fn put_parts(
-    state: &State,
+    state: &TableState,
     new: &mut VersionParts,
     is_batch: bool,
     orphans: &mut OrphanTracker,
@@ -193,7 +193,7 @@ async fn put_parts(
 }
 
 /// Describes the version after `base`.
-fn merge_of(prepared: &Prepared, base: Base, new: &VersionParts, at: Timestamp, notes: Value) -> Merge {
+fn merge_of(prepared: &PreparedVersion, base: CommitBase, new: &VersionParts, at: Timestamp, notes: Value) -> Merge {
     Merge {
         contribution: prepared.contribution,
         agent: prepared.agent,
@@ -216,21 +216,21 @@ fn encode(dataset: DatasetId, merge: &Merge, parts: &[NewPart]) -> Result<PutPay
 
 /// Makes a durable commit known in this process: its keys first, then the version.
 async fn landed(
-    state: &Arc<State>,
+    state: &Arc<TableState>,
     number: u64,
-    prepared: &Prepared,
+    prepared: &PreparedVersion,
     merge: &Merge,
     new: VersionParts,
 ) -> Result<(), Error> {
     let index = state.index().await?;
     let parts = new.parts.into_iter().map(|part| part.info).collect();
     match &prepared.body {
-        Body::Memory(memory) => {
+        PreparedRows::Memory(memory) => {
             index.insert(merge.version, memory.new.keys());
             fault::point("merge.indexed");
             show(state, number, merge, parts)?;
         }
-        Body::Files(files) => {
+        PreparedRows::Files(files) => {
             // A writer that finds the commit meanwhile would bring its keys from the parts.
             let alone = index.catching_up.lock().await;
             files.store_keys(state, &index, merge).await?;
@@ -238,28 +238,28 @@ async fn landed(
             drop(alone);
         }
     }
-    state.save(When::Growing).await
+    state.save(WriteOccasion::Growing).await
 }
 
 /// Makes a version whose keys are known visible in this process.
-fn show(state: &State, number: u64, merge: &Merge, parts: Vec<PartInfo>) -> Result<(), Error> {
+fn show(state: &TableState, number: u64, merge: &Merge, parts: Vec<PartInfo>) -> Result<(), Error> {
     let told = Merge {
         root: merge.root.clone(),
         duplicates: Vec::new(),
         notes: Value::Null,
         ..*merge
     };
-    state.apply(number, Commit::Merged(Box::new(told), parts))
+    state.apply(number, CommitContent::Merged(Box::new(told), parts))
 }
 
-pub(crate) async fn put(state: &State, path: &object_store::path::Path, payload: PutPayload) -> Result<(), Error> {
+pub(crate) async fn put(state: &TableState, path: &object_store::path::Path, payload: PutPayload) -> Result<(), Error> {
     let put = state.objects.put_opts(path, payload, PutMode::Create.into()).await;
     put.map(|_| ()).map_err(|error| Error::storage(path, error))
 }
 
 /// Puts what is derived in the place of what was there.
 pub(crate) async fn overwrite(
-    state: &State,
+    state: &TableState,
     path: &object_store::path::Path,
     payload: PutPayload,
 ) -> Result<(), Error> {

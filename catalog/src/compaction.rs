@@ -22,19 +22,19 @@ use types::{Contract, Proof, Version};
 
 pub(crate) use self::commit::commit;
 pub use self::policy::Policy;
-use crate::log::Rewrite;
+use crate::log::PartRewrite;
 use crate::part::PartInfo;
-use crate::state::State;
+use crate::state::TableState;
 
 /// Shared state of the compactions of a process.
 #[derive(Debug)]
-pub(crate) struct Compacting {
+pub(crate) struct CompactionState {
     policy: Policy,
     /// Permit to build: one at a time.
     turn: Arc<Semaphore>,
 }
 
-impl Compacting {
+impl CompactionState {
     pub(crate) fn new(policy: Policy) -> Self {
         Self {
             policy,
@@ -46,8 +46,8 @@ impl Compacting {
 /// Adjacent parts that are due to become one part.
 #[must_use = "it is to be built"]
 #[derive(Debug)]
-pub struct Compaction {
-    state: Arc<State>,
+pub struct DueCompaction {
+    state: Arc<TableState>,
     contract: Arc<Contract>,
     inputs: Vec<PartInfo>,
     turn: Arc<Semaphore>,
@@ -56,14 +56,14 @@ pub struct Compaction {
 /// A built part that can replace others. Dropping it leaves an orphan.
 #[must_use = "it is to be adopted by its table"]
 #[derive(Debug)]
-pub struct Compacted {
-    rewrite: Rewrite,
+pub struct BuiltPart {
+    rewrite: PartRewrite,
     /// Proof of the built part, if the part is large.
     proof: Option<Proof>,
     inputs: Vec<PartInfo>,
 }
 
-impl Compaction {
+impl DueCompaction {
     /// Returns the versions of the first and the last row.
     pub fn versions(&self) -> (Version, Version) {
         let first = self.inputs.first().map_or(Version::EMPTY, PartInfo::first_version);
@@ -72,12 +72,12 @@ impl Compaction {
 }
 
 /// Returns the next due compaction of a table, or `None` if none is due.
-pub(crate) fn due(state: &Arc<State>, compacting: &Compacting) -> Option<Compaction> {
+pub(crate) fn due(state: &Arc<TableState>, compacting: &CompactionState) -> Option<DueCompaction> {
     let version_index = state.version_index();
     // Only the latest layout is compacted; older versions keep their parts.
     let layout: Vec<_> = version_index.layout(version_index.head()).collect();
     let chosen = compacting.policy.choose(&layout)?;
-    Some(Compaction {
+    Some(DueCompaction {
         contract: Arc::clone(version_index.contract()?),
         inputs: layout[chosen].iter().map(|range| range.part.clone()).collect(),
         state: Arc::clone(state),

@@ -12,7 +12,7 @@ pub use proof::KnownHead;
 use serde::{Deserialize, Serialize};
 use types::{ContributionId, DatasetId, Version};
 
-use crate::state::State;
+use crate::state::TableState;
 use crate::version_index::VersionIndex;
 use crate::{Error, Root, log};
 
@@ -29,7 +29,7 @@ pub enum Agreement {
 
 /// A version, as its commit states it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Recorded {
+pub struct RecordedVersion {
     /// Version with its content root.
     pub head: KnownHead,
     /// Contribution that became the version.
@@ -44,7 +44,7 @@ struct Losses {
 }
 
 /// Format of [`Losses`] that this build writes.
-const FORMAT: u32 = 1;
+const LOSSES_FORMAT: u32 = 1;
 
 /// Returns the object path of a table's accepted losses.
 fn path(dataset: DatasetId) -> Path {
@@ -55,7 +55,7 @@ fn path(dataset: DatasetId) -> Path {
 ///
 /// # Errors
 /// [`Error::Corrupt`] and [`Error::Gap`] if the log is damaged.
-pub async fn read(objects: &Arc<dyn ObjectStore>, dataset: DatasetId) -> Result<Vec<Recorded>, Error> {
+pub async fn read(objects: &Arc<dyn ObjectStore>, dataset: DatasetId) -> Result<Vec<RecordedVersion>, Error> {
     let mut version_index = VersionIndex::default();
     let apply = |number, commit| version_index.apply(number, commit, || log::path(dataset, number).to_string());
     log::read_from(objects, dataset, 0, apply).await?;
@@ -65,7 +65,7 @@ pub async fn read(objects: &Arc<dyn ObjectStore>, dataset: DatasetId) -> Result<
             .parts_between(Version(version.0 - 1), version)
             .into_iter()
             .next()?;
-        Some(Recorded {
+        Some(RecordedVersion {
             head: KnownHead {
                 version,
                 root: version_index.root_at(version),
@@ -89,7 +89,7 @@ pub async fn accept(objects: &Arc<dyn ObjectStore>, dataset: DatasetId, lost: &[
             losses.lost.push(*head);
         }
     }
-    losses.format = FORMAT;
+    losses.format = LOSSES_FORMAT;
     let bytes = serde_json::to_vec(&losses).map_err(|error| Error::corrupt(&path, &error))?;
     let put = objects.put_opts(&path, bytes.into(), PutMode::Overwrite.into()).await;
     put.map(|_| ()).map_err(|error| Error::storage(&path, error))
@@ -107,14 +107,14 @@ async fn losses(objects: &Arc<dyn ObjectStore>, dataset: DatasetId) -> Result<Lo
         return Ok(Losses::default());
     };
     let losses: Losses = serde_json::from_slice(&bytes).map_err(|error| Error::corrupt(&path, &error))?;
-    if losses.format != FORMAT {
+    if losses.format != LOSSES_FORMAT {
         return Err(Error::corrupt(&path, &format!("it has format `{}`", losses.format)));
     }
     Ok(losses)
 }
 
 /// Compares the log of a table with a version known from outside the table. Reads newer commits if needed.
-pub(crate) async fn compare(state: &State, known: KnownHead) -> Result<Agreement, Error> {
+pub(crate) async fn compare(state: &TableState, known: KnownHead) -> Result<Agreement, Error> {
     if state.head() < known.version {
         state.refresh().await?;
     }

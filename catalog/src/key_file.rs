@@ -20,11 +20,11 @@ use types::RecordKey;
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
 /// Size in bytes of a key, and of a checksum.
-const KEY: usize = 16;
+const KEY_BYTES: usize = 16;
 /// Size of a page in bytes, with its checksum.
 const PAGE_BYTES: usize = 4_096;
 /// Maximum number of keys in a page.
-const PAGE_KEYS: usize = PAGE_BYTES / KEY - 1;
+const PAGE_KEYS: usize = PAGE_BYTES / KEY_BYTES - 1;
 /// Size in bytes of a write, and of a read of the iterator.
 const BUFFER_BYTES: usize = 64 * PAGE_BYTES;
 
@@ -60,7 +60,7 @@ impl KeyFile {
             }
             page.extend_from_slice(key.as_bytes());
             count += 1;
-            if page.len() == PAGE_KEYS * KEY {
+            if page.len() == PAGE_KEYS * KEY_BYTES {
                 end(&mut out, fences.len() - 1, &mut page)?;
             }
         }
@@ -85,7 +85,7 @@ impl KeyFile {
         let file = File::open(path)?;
         let keys = usize::try_from(keys).map_err(io::Error::other)?;
         // The exact size is known from the number of keys, so a truncated file is found before it is read.
-        let expected = keys.saturating_add(keys.div_ceil(PAGE_KEYS)).saturating_mul(KEY);
+        let expected = keys.saturating_add(keys.div_ceil(PAGE_KEYS)).saturating_mul(KEY_BYTES);
         if file.metadata()?.len() != expected as u64 {
             return Err(damaged());
         }
@@ -137,13 +137,13 @@ impl KeyFile {
         let mut bytes = [0; PAGE_BYTES];
         let bytes = &mut bytes[..self.size_of(page)];
         self.file.read_exact_at(bytes, (page * PAGE_BYTES) as u64)?;
-        let (keys, _) = check(page, bytes)?.as_chunks::<KEY>();
+        let (keys, _) = check(page, bytes)?.as_chunks::<KEY_BYTES>();
         Ok(keys.binary_search(key.as_bytes()).is_ok())
     }
 
     /// Iterates over all keys in ascending order.
-    pub(crate) const fn iter(&self) -> Iter<'_> {
-        Iter {
+    pub(crate) const fn iter(&self) -> KeyFileIter<'_> {
+        KeyFileIter {
             file: self,
             chunk: Vec::new(),
             pages: 0,
@@ -153,7 +153,7 @@ impl KeyFile {
 
     /// Returns the size of a page in bytes.
     fn size_of(&self, page: usize) -> usize {
-        PAGE_BYTES.min((self.keys - page * PAGE_KEYS + 1) * KEY)
+        PAGE_BYTES.min((self.keys - page * PAGE_KEYS + 1) * KEY_BYTES)
     }
 }
 
@@ -167,13 +167,13 @@ fn end(out: &mut impl Write, number: usize, page: &mut Vec<u8>) -> io::Result<()
 
 /// Returns the checksum of a page. It protects against damage only, so it need not be cryptographic: the file is
 /// private to the process, and a fast hash matters to a lookup, which reads one page.
-fn checksum(page: usize, keys: &[u8]) -> [u8; KEY] {
+fn checksum(page: usize, keys: &[u8]) -> [u8; KEY_BYTES] {
     xxh3_128_with_seed(keys, page as u64).to_le_bytes()
 }
 
 /// Verifies the checksum of a page and returns its keys.
 fn check(number: usize, page: &[u8]) -> io::Result<&[u8]> {
-    match page.split_last_chunk::<KEY>() {
+    match page.split_last_chunk::<KEY_BYTES>() {
         Some((keys, found)) if *found == checksum(number, keys) => Ok(keys),
         _ => Err(damaged()),
     }
@@ -191,7 +191,7 @@ fn damaged() -> io::Error {
 
 /// Iterator over the keys of a [`KeyFile`] in ascending order. It ends after the first error.
 #[derive(Debug)]
-pub(crate) struct Iter<'a> {
+pub(crate) struct KeyFileIter<'a> {
     file: &'a KeyFile,
     /// Keys that were read and not all returned yet.
     chunk: Vec<u8>,
@@ -201,7 +201,7 @@ pub(crate) struct Iter<'a> {
     at: usize,
 }
 
-impl Iter<'_> {
+impl KeyFileIter<'_> {
     /// Reads the next pages. Returns false at the end of the file.
     fn read(&mut self) -> io::Result<bool> {
         self.chunk.clear();
@@ -224,7 +224,7 @@ impl Iter<'_> {
     }
 }
 
-impl Iterator for Iter<'_> {
+impl Iterator for KeyFileIter<'_> {
     type Item = io::Result<RecordKey>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -239,8 +239,8 @@ impl Iterator for Iter<'_> {
                 }
             }
         }
-        let key = self.chunk[self.at..].first_chunk::<KEY>()?;
-        self.at += KEY;
+        let key = self.chunk[self.at..].first_chunk::<KEY_BYTES>()?;
+        self.at += KEY_BYTES;
         Some(Ok(RecordKey::from_bytes(*key)))
     }
 }
@@ -350,7 +350,7 @@ mod tests {
         let keys = sorted(0..20_000);
         let file = written(&path, &keys);
         let whole = fs::read(&path).unwrap();
-        assert_eq!(whole.len(), (20_000 + 79) * KEY);
+        assert_eq!(whole.len(), (20_000 + 79) * KEY_BYTES);
         for at in [0, 15, 4_080, 4_095, 4_096, 70 * PAGE_BYTES, whole.len() - 1] {
             let mut bytes = whole.clone();
             bytes[at] ^= 1;

@@ -17,17 +17,17 @@ use types::{DatasetId, RecordKey, Version};
 
 use crate::disk::{Reserve, no_room};
 use crate::key_file::{KWayMerge, KeyFile, Source};
-use crate::prepare::Scratch;
+use crate::prepare::ScratchFolder;
 use crate::{Error, Root};
 
 /// Name of the marker file: an earlier run found the database damaged.
 const CORRUPT_MARKER: &str = "condemned";
 /// Directory of the database, within the index directory.
-const DATABASE: &str = "keys";
+const KEYS_KEYSPACE: &str = "keys";
 /// Directory of scratch files, within the index directory.
-const STAGED: &str = "staged";
+const STAGED_FOLDER: &str = "staged";
 /// Directory of key files, within the index directory.
-const FILES: &str = "files";
+const FILES_FOLDER: &str = "files";
 /// Number of keys above which a file is not merged into another.
 const MAX_REWRITTEN_FILE_KEYS: usize = 8 << 20;
 /// Number of key removals per batch of the database.
@@ -37,7 +37,7 @@ const MAX_UNSTORED_KEYS: usize = 1 << 20;
 
 /// Version that the stored keys of a table reflect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stored {
+pub(crate) struct StoredVersion {
     pub(crate) version: Version,
     /// Content root of the version. Distinguishes different histories of the same table.
     pub(crate) root: Root,
@@ -92,12 +92,12 @@ impl KeyStore {
     /// either, [`Error::Scratch`] if old scratch files cannot be removed.
     pub(crate) fn open(directory: PathBuf) -> Result<Self, Error> {
         std::fs::create_dir_all(&directory).map_err(|error| Error::Index(error.into()))?;
-        let staged = directory.join(STAGED);
+        let staged = directory.join(STAGED_FOLDER);
         if staged.exists() {
             // Only a crashed process leaves scratch files, and its uploads are staged again.
             std::fs::remove_dir_all(&staged).map_err(Error::Scratch)?;
         }
-        let path = directory.join(DATABASE);
+        let path = directory.join(KEYS_KEYSPACE);
         if directory.join(CORRUPT_MARKER).exists() {
             set_aside(&directory, "an earlier run found it damaged")?;
         }
@@ -117,13 +117,13 @@ impl KeyStore {
             opened => opened,
         };
         let failed = |error: Option<fjall::Error>| Error::Index(error.unwrap_or(fjall::Error::Unrecoverable));
-        let Opened {
+        let OpenedKeys {
             database,
             keys,
             files,
             named,
         } = opened.map_err(failed)?;
-        remove_unnamed(&directory.join(FILES), &named).map_err(|error| Error::Index(error.into()))?;
+        remove_unnamed(&directory.join(FILES_FOLDER), &named).map_err(|error| Error::Index(error.into()))?;
         let next_file = named.last().map_or(0, |last| last.saturating_add(1));
         Ok(Self {
             directory,
@@ -142,8 +142,8 @@ impl KeyStore {
     }
 
     /// Creates a directory for files that need not outlive the process.
-    pub(crate) fn scratch(&self) -> Result<Scratch, Error> {
-        Scratch::new(&self.directory.join(STAGED), self.reserve())
+    pub(crate) fn scratch(&self) -> Result<ScratchFolder, Error> {
+        ScratchFolder::new(&self.directory.join(STAGED_FOLDER), self.reserve())
     }
 
     /// Returns the reserve of the disk.
@@ -172,11 +172,11 @@ impl KeyStore {
     }
 
     /// Returns the version that the stored keys of a table reflect, or `None` if it has none.
-    pub(crate) fn stored(&self, dataset: DatasetId) -> fjall::Result<Option<Stored>> {
+    pub(crate) fn stored(&self, dataset: DatasetId) -> fjall::Result<Option<StoredVersion>> {
         Ok(self
             .keys
             .get(dataset.as_bytes())?
-            .and_then(|value| Stored::decode(&value)))
+            .and_then(|value| StoredVersion::decode(&value)))
     }
 
     /// Returns true if the database has the key. Does not look into the table's files.
@@ -212,7 +212,7 @@ impl KeyStore {
     }
 
     /// Adds sorted, distinct keys and updates the version that the table's stored keys reflect, atomically.
-    pub(crate) fn add(&self, dataset: DatasetId, keys: &[RecordKey], stored: Stored) -> fjall::Result<()> {
+    pub(crate) fn add(&self, dataset: DatasetId, keys: &[RecordKey], stored: StoredVersion) -> fjall::Result<()> {
         let _lock = self.lock_changes();
         self.additions.fetch_add(1, Ordering::Relaxed);
         // Sorted keys become one table file directly, at a tenth of the cost of journal and memtable.
@@ -234,7 +234,7 @@ impl KeyStore {
         dataset: DatasetId,
         files: &[Arc<StoredFile>],
         (keys, count): (impl Iterator<Item = std::io::Result<RecordKey>>, usize),
-        stored: Stored,
+        stored: StoredVersion,
     ) -> fjall::Result<Vec<Arc<StoredFile>>> {
         self.additions.fetch_add(1, Ordering::Relaxed);
         let large = self.large.load(Ordering::Relaxed);
@@ -277,7 +277,7 @@ impl KeyStore {
         }
         file.sync()?;
         // The name of the file is durable before the database refers to it.
-        std::fs::File::open(self.directory.join(FILES))?.sync_all()?;
+        std::fs::File::open(self.directory.join(FILES_FOLDER))?.sync_all()?;
         Ok(file)
     }
 
@@ -288,7 +288,7 @@ impl KeyStore {
         number: u64,
         merged: &[Arc<StoredFile>],
         keys: &KeyFile,
-        stored: Stored,
+        stored: StoredVersion,
     ) -> fjall::Result<()> {
         let _lock = self.lock_changes();
         let mut change = self.database.batch().durability(Some(PersistMode::SyncAll));
@@ -350,7 +350,7 @@ impl KeyStore {
     }
 
     fn path_of(&self, file: u64) -> PathBuf {
-        self.directory.join(FILES).join(file_name(file))
+        self.directory.join(FILES_FOLDER).join(file_name(file))
     }
 
     /// Removes a file that the database no longer names. A reader that has it open can continue.
@@ -383,7 +383,7 @@ impl KeyStore {
     }
 }
 
-struct Opened {
+struct OpenedKeys {
     database: Database,
     keys: Keyspace,
     files: Keyspace,
@@ -392,7 +392,7 @@ struct Opened {
 }
 
 /// Opens the database. The error `None` is a panic of the database.
-fn open_database(path: &Path) -> Result<Opened, Option<fjall::Error>> {
+fn open_database(path: &Path) -> Result<OpenedKeys, Option<fjall::Error>> {
     let open = || {
         let database = Database::builder(path).worker_threads(1).cache_size(16 << 20).open()?;
         let options = || {
@@ -408,7 +408,7 @@ fn open_database(path: &Path) -> Result<Opened, Option<fjall::Error>> {
         for item in files.iter() {
             named.extend(number_of(&item.key()?));
         }
-        Ok(Opened {
+        Ok(OpenedKeys {
             database,
             keys,
             files,
@@ -423,7 +423,7 @@ fn open_database(path: &Path) -> Result<Opened, Option<fjall::Error>> {
 }
 
 fn set_aside(directory: &Path, problem: &str) -> Result<(), Error> {
-    let (from, to) = (directory.join(DATABASE), directory.join("keys.damaged"));
+    let (from, to) = (directory.join(KEYS_KEYSPACE), directory.join("keys.damaged"));
     tracing::warn!(
         directory = %directory.display(), problem,
         "the key index is damaged; setting it aside and building a new one from the tables"
@@ -484,7 +484,7 @@ fn stored_key(dataset: DatasetId, key: &RecordKey) -> [u8; 32] {
     bytes
 }
 
-impl Stored {
+impl StoredVersion {
     fn encode(self) -> [u8; 48] {
         let mut bytes = [0; 48];
         bytes[..8].copy_from_slice(&self.version.0.to_le_bytes());

@@ -22,9 +22,9 @@ use types::{DatasetId, RecordKey, Version};
 
 pub(crate) use self::sorted_snapshot::SortedKeySnapshot;
 
-use crate::bloom::Filter;
+use crate::bloom::KeyFilter;
 use crate::key_file::is_damage;
-use crate::key_store::{KeyStore, Stored, StoredFile};
+use crate::key_store::{KeyStore, StoredFile, StoredVersion};
 use crate::{Error, Root};
 
 /// Number of keys in memory from which a table stores them.
@@ -85,7 +85,7 @@ struct Keys {
     unflushed: KeySet,
     /// Keys that a flush is storing, in ascending order.
     flushing: Option<Arc<Vec<RecordKey>>>,
-    filter: Filter,
+    filter: KeyFilter,
     /// True after the stored keys were dropped: every key is in `unflushed`.
     in_memory: bool,
     /// Number of keys that `unflushed` must have before storing is tried again. Zero unless storing failed.
@@ -95,7 +95,7 @@ struct Keys {
 impl KeyIndex {
     /// Opens the index with the stored keys. `stored` is the version that they reflect, if it belongs to the table's
     /// history. Without it the stored keys are dropped. Blocks.
-    pub(crate) fn open(dataset: DatasetId, store: Arc<KeyStore>, stored: Option<Stored>) -> Self {
+    pub(crate) fn open(dataset: DatasetId, store: Arc<KeyStore>, stored: Option<StoredVersion>) -> Self {
         let keys = match Keys::load(dataset, &store, stored) {
             Ok(keys) => keys,
             Err(error) => {
@@ -316,7 +316,9 @@ impl KeyIndex {
             (flushing, keys, held.stored)
         };
         // The lock is free meanwhile, so lookups continue.
-        let added = self.store.add(self.dataset, &flushing, Stored { version, root, keys });
+        let added = self
+            .store
+            .add(self.dataset, &flushing, StoredVersion { version, root, keys });
         let mut held = self.write();
         held.flushing = None;
         // The stored keys were dropped meanwhile, so these are no longer part of the index.
@@ -370,7 +372,7 @@ impl KeyIndex {
             (count, held.files.clone(), held.filter.apart(count))
         };
         let mut some = Vec::new();
-        let stored = Stored {
+        let stored = StoredVersion {
             version,
             root,
             keys: table,
@@ -499,8 +501,8 @@ impl Keys {
         !self.in_memory && self.flushing.is_none() && self.unflushed.len() >= self.min_flush_size
     }
 
-    fn load(dataset: DatasetId, store: &KeyStore, stored: Option<Stored>) -> fjall::Result<Self> {
-        let Some(Stored {
+    fn load(dataset: DatasetId, store: &KeyStore, stored: Option<StoredVersion>) -> fjall::Result<Self> {
+        let Some(StoredVersion {
             version, keys: count, ..
         }) = stored
         else {
@@ -508,7 +510,7 @@ impl Keys {
             return Ok(Self::default());
         };
         // A quarter more capacity leaves room for new keys before the next generation.
-        let mut filter = Filter::with_capacity(usize::try_from(count + count / 4).unwrap_or(0));
+        let mut filter = KeyFilter::with_capacity(usize::try_from(count + count / 4).unwrap_or(0));
         let mut found = 0;
         store.scan(dataset, |key| {
             filter.insert(&key);

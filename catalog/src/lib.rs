@@ -57,13 +57,13 @@ mod version_index;
 
 pub use catalog::Catalog;
 pub use commit::{CommitOutcome, Merge};
-pub use compaction::{Compacted, Compaction, Policy};
+pub use compaction::{BuiltPart, DueCompaction, Policy};
 pub use disk::Reserve;
 pub use error::Error;
 pub use history::{Agreement, KnownHead};
-pub use part::{HIDDEN, Link, PartInfo};
-pub use part_cache::{CacheError, Held, PartCache};
-pub use prepare::{Late, Prepared, Stager, TrialStager};
+pub use part::{HIDDEN_COLUMNS, PartInfo, PartLink};
+pub use part_cache::{CacheError, HeldParts, PartCache};
+pub use prepare::{DryRunStager, LateDuplicates, PreparedVersion, Stager};
 pub use proof::Root;
 pub use snapshot::{Columns, Snapshot};
 pub use table::{Stagers, Table};

@@ -21,31 +21,32 @@ use object_store::{ObjectStore, ObjectStoreExt as _};
 use types::{Contract, DatasetId, Proof, Timestamp};
 
 use crate::action::{
-    Action, Add, CommitInfo, FORMAT, Format, MetaData, Protocol, Remove, Stats, StructField, StructType, Tags, Txn,
+    ACTION_FORMAT, Action, AddedFile, CommitInfo, MetaData, PartStats, Remove, StructField, StructType, TableFormat,
+    TableProtocol, Tags, Txn,
 };
 use crate::part::{self, PartInfo};
 use crate::{Error, Merge};
 
-pub(crate) use self::compacted::{Rewrite, compacted};
+pub(crate) use self::compacted::{PartRewrite, compacted};
 use self::seal::CHECKSUM_PLACEHOLDER;
 
 /// Configuration key that contains the contract (Delta protocol, *metaData*).
-pub(crate) const CONTRACT: &str = "sluice.contract";
+pub(crate) const CONTRACT_KEY: &str = "sluice.contract";
 /// Maximum number of commits that are read at once.
 const READ_AHEAD: u64 = 32;
 
 /// Decoded content of a commit.
 #[derive(Clone, Debug)]
-pub(crate) enum Commit {
+pub(crate) enum CommitContent {
     /// Commit 0: creates the table with this contract.
     Created(Arc<Contract>),
     /// Adds the next version in these parts.
     Merged(Box<Merge>, Vec<PartInfo>),
     /// Replaces adjacent parts by one part. The time has the precision of the log: milliseconds.
-    Compacted(Box<Rewrite>, Timestamp),
+    Compacted(Box<PartRewrite>, Timestamp),
 }
 
-impl Commit {
+impl CommitContent {
     /// Drops the members that the version index does not need.
     pub(crate) fn without_notes(mut self) -> Self {
         if let Self::Merged(merge, _) = &mut self {
@@ -72,7 +73,7 @@ pub(crate) fn created(dataset: DatasetId, contract: &Contract, at: Timestamp) ->
         ("delta.appendOnly", "true".to_owned()),
         // Without this, other Delta writers may delete old commits, which this catalog reads.
         ("delta.enableExpiredLogCleanup", "false".to_owned()),
-        (CONTRACT, serde_json::to_string(contract)?),
+        (CONTRACT_KEY, serde_json::to_string(contract)?),
     ];
     lines(&[
         Action::CommitInfo(CommitInfo {
@@ -84,10 +85,10 @@ pub(crate) fn created(dataset: DatasetId, contract: &Contract, at: Timestamp) ->
             sluice: None,
             compaction: None,
         }),
-        Action::Protocol(PROTOCOL),
+        Action::Protocol(WRITTEN_PROTOCOL),
         Action::MetaData(MetaData {
             id: dataset,
-            format: Format {
+            format: TableFormat {
                 provider: "parquet".to_owned(),
                 options: BTreeMap::new(),
             },
@@ -100,7 +101,7 @@ pub(crate) fn created(dataset: DatasetId, contract: &Contract, at: Timestamp) ->
 }
 
 // Writer version 2 is the lowest with append-only tables (Delta protocol, *Append-only Tables*).
-const PROTOCOL: Protocol = Protocol {
+const WRITTEN_PROTOCOL: TableProtocol = TableProtocol {
     min_reader_version: 1,
     min_writer_version: 2,
 };
@@ -153,13 +154,13 @@ fn added(
     at: i64,
     data_change: bool,
 ) -> Result<Action<'static>, serde_json::Error> {
-    Ok(Action::Add(Add {
+    Ok(Action::Add(AddedFile {
         path,
         partition_values: BTreeMap::new(),
         size: bytes,
         modification_time: at,
         data_change,
-        stats: serde_json::to_string(&Stats { num_records: rows })?,
+        stats: serde_json::to_string(&PartStats { num_records: rows })?,
         tags: Tags {
             sha256: data_encoding::HEXLOWER.encode(sha256),
             blocks: proof.and_then(Proof::text),
@@ -234,7 +235,7 @@ pub(crate) fn verify(bytes: &[u8]) -> Result<(), String> {
 }
 
 /// Decodes commit `number`. The error describes the damage and becomes an [`Error::Corrupt`].
-pub(crate) fn decode(dataset: DatasetId, number: u64, bytes: &[u8]) -> Result<Commit, String> {
+pub(crate) fn decode(dataset: DatasetId, number: u64, bytes: &[u8]) -> Result<CommitContent, String> {
     verify(bytes)?;
     let actions = actions(bytes)?;
     // Only a compaction has a `remove` as its second action.
@@ -243,7 +244,7 @@ pub(crate) fn decode(dataset: DatasetId, number: u64, bytes: &[u8]) -> Result<Co
     }
     let mut actions = actions.into_iter();
     match (actions.next(), actions.next(), actions.next()) {
-        (Some(Action::CommitInfo(_)), Some(Action::Protocol(PROTOCOL)), Some(Action::MetaData(table)))
+        (Some(Action::CommitInfo(_)), Some(Action::Protocol(WRITTEN_PROTOCOL)), Some(Action::MetaData(table)))
             if number == 0 && actions.len() == 0 =>
         {
             decode_created(dataset, &table)
@@ -255,13 +256,13 @@ pub(crate) fn decode(dataset: DatasetId, number: u64, bytes: &[u8]) -> Result<Co
     }
 }
 
-fn decode_created(dataset: DatasetId, table: &MetaData) -> Result<Commit, String> {
+fn decode_created(dataset: DatasetId, table: &MetaData) -> Result<CommitContent, String> {
     if table.id != dataset {
         return Err(format!("it is of table `{}`", table.id));
     }
-    let contract = table.configuration.get(CONTRACT).ok_or("it has no contract")?;
+    let contract = table.configuration.get(CONTRACT_KEY).ok_or("it has no contract")?;
     let contract = serde_json::from_str(contract).map_err(|error| error.to_string())?;
-    Ok(Commit::Created(Arc::new(contract)))
+    Ok(CommitContent::Created(Arc::new(contract)))
 }
 
 fn decode_merged<'a>(
@@ -270,9 +271,9 @@ fn decode_merged<'a>(
     info: CommitInfo<'_>,
     txn: &Txn,
     adds: impl Iterator<Item = Action<'a>>,
-) -> Result<Commit, String> {
+) -> Result<CommitContent, String> {
     let sluice = info.sluice.ok_or("it names no contribution")?;
-    if sluice.format != FORMAT {
+    if sluice.format != ACTION_FORMAT {
         return Err(format!("it has format `{}`", sluice.format));
     }
     let merge = Merge::from(sluice);
@@ -294,11 +295,11 @@ fn decode_merged<'a>(
     if parts.iter().map(|part| part.rows).sum::<u64>() != merge.accepted {
         return Err("its part does not have as many rows as it accepted".to_owned());
     }
-    Ok(Commit::Merged(Box::new(merge), parts))
+    Ok(CommitContent::Merged(Box::new(merge), parts))
 }
 
-fn decode_part(merge: &Merge, add: &Add) -> Result<PartInfo, String> {
-    let stats: Stats = serde_json::from_str(&add.stats).map_err(|error| error.to_string())?;
+fn decode_part(merge: &Merge, add: &AddedFile) -> Result<PartInfo, String> {
+    let stats: PartStats = serde_json::from_str(&add.stats).map_err(|error| error.to_string())?;
     // The name must be the one that this catalog gives, so a commit cannot name a foreign file.
     let place = part::place_of(&add.path, merge.version, merge.contribution);
     let (index, attempt) = place.ok_or("its part has the name of another version")?;
@@ -322,7 +323,7 @@ pub(crate) async fn read(
     objects: &Arc<dyn ObjectStore>,
     dataset: DatasetId,
     number: u64,
-) -> Result<Option<Commit>, Error> {
+) -> Result<Option<CommitContent>, Error> {
     let path = path(dataset, number);
     let Some(bytes) = bytes_of(objects, &path).await? else {
         return Ok(None);
@@ -378,7 +379,7 @@ pub(crate) async fn read_from(
     objects: &Arc<dyn ObjectStore>,
     dataset: DatasetId,
     first: u64,
-    mut apply: impl FnMut(u64, Commit) -> Result<(), Error>,
+    mut apply: impl FnMut(u64, CommitContent) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let mut next = first;
     let mut ahead = 2;

@@ -26,13 +26,13 @@ use types::{AgentId, Batch, Contract, ContributionId, DatasetId, Proof, RecordKe
 
 pub(crate) use footers::Footers;
 pub(crate) use proofs::{Proofs, proof};
-pub(crate) use read::{Selected, Source, decode, keys, lost, open, open_whole, verified};
+pub(crate) use read::{PartSource, SelectedColumns, decode, keys, lost, open, open_whole, verified};
 
 use crate::{Error, Root};
 
 /// Names of the hidden columns, which follow those of the contract: key (binary, 16 bytes), contribution (text), agent
 /// (text), version (64 bits), ordinal (64 bits: index of the row in its version).
-pub const HIDDEN: [&str; 5] = [
+pub const HIDDEN_COLUMNS: [&str; 5] = [
     "_sluice_key",
     "_sluice_contribution",
     "_sluice_agent",
@@ -41,7 +41,7 @@ pub const HIDDEN: [&str; 5] = [
 ];
 
 /// Number of hidden columns that have the same value in all rows of a version.
-pub(crate) const CONSTANTS: usize = 3;
+pub(crate) const CONSTANT_COLUMNS: usize = 3;
 /// Maximum number of rows in a data page. Reading one row decodes one page.
 pub(crate) const PAGE_ROWS: usize = 1_024;
 /// Maximum number of rows of a small part, which is written with cheap compression.
@@ -60,7 +60,7 @@ const SAMPLE_ROWS: usize = 4_096;
 /// False positive rate of the Bloom filters in row groups.
 const FALSE_POSITIVES: f64 = 0.01;
 
-/// Returns the schema of a table: the columns of the contract, then [`HIDDEN`].
+/// Returns the schema of a table: the columns of the contract, then [`HIDDEN_COLUMNS`].
 pub(crate) fn schema(contract: &Contract) -> SchemaRef {
     let mut fields: Vec<_> = contract.schema().fields().iter().cloned().collect();
     let types = [
@@ -71,7 +71,7 @@ pub(crate) fn schema(contract: &Contract) -> SchemaRef {
         DataType::Int64,
     ];
     fields.extend(
-        HIDDEN
+        HIDDEN_COLUMNS
             .into_iter()
             .zip(types)
             .map(|(name, kind)| Arc::new(Field::new(name, kind, true))),
@@ -122,7 +122,7 @@ impl PartInfo {
 
 /// A part, with the content root after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Link {
+pub struct PartLink {
     /// Description of the part.
     pub part: PartInfo,
     /// Content root of the part's last version.
@@ -162,7 +162,7 @@ pub(crate) fn place_of(name: &str, version: Version, contribution: ContributionI
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Encoded {
+pub(crate) struct EncodedPart {
     pub(crate) bytes: Bytes,
     pub(crate) sha256: [u8; 32],
 }
@@ -179,11 +179,11 @@ pub(crate) fn encode(
     contribution: ContributionId,
     agent: AgentId,
     version: Version,
-) -> Result<Encoded, Error> {
+) -> Result<EncodedPart, Error> {
     fault::crash_encoder_on(batch);
     let rows = with_hidden(batch, contribution, agent, version)?;
     let bytes = write(&rows).map_err(Error::Encode)?;
-    Ok(Encoded {
+    Ok(EncodedPart {
         sha256: Sha256::digest(&bytes).into(),
         bytes,
     })
@@ -221,7 +221,7 @@ pub(crate) fn constant(
     agent: AgentId,
     version: Version,
     rows: usize,
-) -> [ArrayRef; CONSTANTS] {
+) -> [ArrayRef; CONSTANT_COLUMNS] {
     let text = |id: String| Arc::new(StringArray::from_iter_values(std::iter::repeat_n(id, rows)));
     let number = i64::try_from(version.0).unwrap_or(i64::MAX);
     [
@@ -238,7 +238,7 @@ pub(crate) const fn constants(varying: usize) -> usize {
 
 /// Returns the writer properties of every part of about `rows` rows.
 pub(crate) fn properties(rows: usize) -> Result<WriterPropertiesBuilder, ParquetError> {
-    let [key, _, _, version, ordinal] = HIDDEN.map(ColumnPath::from);
+    let [key, _, _, version, ordinal] = HIDDEN_COLUMNS.map(ColumnPath::from);
     // zstd needs a context per column for writing and reading, which costs more than all rows of a small part.
     // Compaction later moves most rows of a growing table into large parts.
     let compression = if rows <= SMALL_PART_ROWS {
@@ -321,11 +321,11 @@ fn are_everywhere(sample: &StringArray) -> bool {
 
 /// Returns the contract's columns among those of a table.
 fn columns_of(fields: &[FieldRef]) -> &[FieldRef] {
-    &fields[..fields.len() - HIDDEN.len()]
+    &fields[..fields.len() - HIDDEN_COLUMNS.len()]
 }
 
 fn write(rows: &RecordBatch) -> Result<Bytes, ParquetError> {
-    let [_, contribution, agent, version, _] = HIDDEN.map(ColumnPath::from);
+    let [_, contribution, agent, version, _] = HIDDEN_COLUMNS.map(ColumnPath::from);
     let mut properties = properties(rows.num_rows())?;
     // A dictionary with one text is small without compression.
     for constant in [contribution, agent, version] {

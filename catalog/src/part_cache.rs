@@ -72,28 +72,28 @@ impl Classify for CacheError {
 /// Parts in a local directory. A clone shares the directory and its capacity.
 #[derive(Clone, Debug)]
 pub struct PartCache {
-    shared: Arc<Shared>,
+    shared: Arc<PartCacheState>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct PartCacheState {
     catalog: Catalog,
     directory: PathBuf,
     capacity: u64,
-    files: Mutex<Files>,
+    files: Mutex<CachedParts>,
     fetched: AtomicU64,
 }
 
 #[derive(Debug, Default)]
-struct Files {
-    entries: HashMap<String, Entry>,
+struct CachedParts {
+    entries: HashMap<String, CachedPart>,
     bytes: u64,
     /// Number of uses so far: the clock of the least-recently-used order.
     uses: u64,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct CachedPart {
     /// Initialised once the file is complete.
     there: Arc<OnceCell<()>>,
     bytes: u64,
@@ -103,8 +103,8 @@ struct Entry {
 
 /// Files that stay in the cache while this value exists.
 #[derive(Debug)]
-pub struct Held {
-    shared: Arc<Shared>,
+pub struct HeldParts {
+    shared: Arc<PartCacheState>,
     names: Vec<String>,
 }
 
@@ -119,7 +119,7 @@ impl PartCache {
         };
         emptied.map_err(|source| disk(&directory, source))?;
         Ok(Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(PartCacheState {
                 catalog: catalog.clone(),
                 directory,
                 capacity,
@@ -130,7 +130,7 @@ impl PartCache {
     }
 
     /// Returns the files of these parts of a dataset, in order. Fetches the missing ones.
-    pub async fn hold(&self, dataset: DatasetId, parts: &[PartInfo]) -> Result<Held, CacheError> {
+    pub async fn hold(&self, dataset: DatasetId, parts: &[PartInfo]) -> Result<HeldParts, CacheError> {
         let held = self.reserve(dataset, parts)?;
         let wanted: Vec<_> = parts.iter().cloned().zip(held.names.iter().cloned()).collect();
         let fetches = stream::iter(wanted)
@@ -148,12 +148,12 @@ impl PartCache {
     }
 
     /// Makes room for the parts and holds their entries, before anything is fetched.
-    fn reserve(&self, dataset: DatasetId, parts: &[PartInfo]) -> Result<Held, CacheError> {
+    fn reserve(&self, dataset: DatasetId, parts: &[PartInfo]) -> Result<HeldParts, CacheError> {
         let shared = &self.shared;
         let mut files = shared.lock();
         files.uses += 1;
         let used = files.uses;
-        let mut held = Held {
+        let mut held = HeldParts {
             shared: Arc::clone(shared),
             names: Vec::with_capacity(parts.len()),
         };
@@ -164,7 +164,7 @@ impl PartCache {
                 // The space is reserved before the fetch, so concurrent fetches together stay within the capacity.
                 files.bytes += part.bytes;
             }
-            let entry = files.entries.entry(name.clone()).or_insert_with(|| Entry {
+            let entry = files.entries.entry(name.clone()).or_insert_with(|| CachedPart {
                 there: Arc::default(),
                 bytes: part.bytes,
                 holders: 0,
@@ -217,7 +217,7 @@ impl PartCache {
         let target = shared.directory.join(name);
         // The number makes the temporary name unique in the process.
         let number = shared.fetched.fetch_add(1, Ordering::Relaxed);
-        let staged = Staged(shared.directory.join(format!("fetch-{number}")));
+        let staged = StagedCopy(shared.directory.join(format!("fetch-{number}")));
         let failed = |source| disk(&staged.0, source);
         // The file is created and renamed on this thread. Work on another thread would continue after the caller was
         // dropped and would leave a file that no entry names.
@@ -245,15 +245,15 @@ impl PartCache {
 }
 
 /// A temporary file, removed on drop unless it was renamed.
-struct Staged(PathBuf);
+struct StagedCopy(PathBuf);
 
-impl Drop for Staged {
+impl Drop for StagedCopy {
     fn drop(&mut self) {
         remove(&self.0);
     }
 }
 
-impl Held {
+impl HeldParts {
     /// Drops the files, because one of them is damaged. The next caller fetches them again.
     pub fn forget(&self) {
         let mut files = self.shared.lock();
@@ -270,7 +270,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldParts {
     fn drop(&mut self) {
         let mut files = self.shared.lock();
         for name in &self.names {
@@ -288,15 +288,15 @@ impl Drop for Held {
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Files> {
+impl PartCacheState {
+    fn lock(&self) -> MutexGuard<'_, CachedParts> {
         self.files.lock()
     }
 }
 
-impl Files {
+impl CachedParts {
     /// Evicts unused files until the total fits into the capacity. Returns false if it cannot.
-    fn make_room(&mut self, shared: &Shared) -> bool {
+    fn make_room(&mut self, shared: &PartCacheState) -> bool {
         if self.bytes <= shared.capacity {
             return true;
         }

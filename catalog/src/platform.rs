@@ -23,7 +23,7 @@ use crate::{Catalog, Error, log};
 pub const KNOWLEDGE: DatasetId = DatasetId::from_bytes(*b"\0\0\0\0\0\0\x70\0\x80knowled");
 
 /// Beginning of the name of a file of prints.
-const PREFIX: &str = "prints-";
+const PRINTS_PREFIX: &str = "prints-";
 /// Files of prints that are read at once.
 const READS_AT_ONCE: usize = 16;
 /// Files of prints that one call of [`Catalog::forget_prints`] looks at.
@@ -40,7 +40,7 @@ pub struct Forgotten {
 
 /// The version of a line of prints.
 #[derive(Deserialize)]
-struct Line {
+struct PrintLine {
     unit: UnitId,
 }
 
@@ -86,7 +86,7 @@ impl Catalog {
 
     async fn put_print_file(&self, first: &str, prints: Bytes) -> Result<(), Error> {
         let hash = blake3::hash(&prints).to_hex();
-        let path = Path::from(format!("{}{PREFIX}{first}-{}", folder(), &hash[..16]));
+        let path = Path::from(format!("{}{PRINTS_PREFIX}{first}-{}", folder(), &hash[..16]));
         let put = self.objects().put_opts(&path, prints.into(), PutMode::Overwrite.into());
         put.await.map(|_| ()).map_err(|error| Error::storage(&path, error))
     }
@@ -126,14 +126,14 @@ impl Catalog {
         while let Some((path, bytes)) = files.try_next().await? {
             let Some(bytes) = bytes else { continue };
             let is_erased =
-                |line: &[u8]| serde_json::from_slice::<Line>(line).is_ok_and(|line| units.contains(&line.unit));
+                |line: &[u8]| serde_json::from_slice::<PrintLine>(line).is_ok_and(|line| units.contains(&line.unit));
             let lines = || bytes.split_inclusive(|byte| *byte == b'\n');
             if !lines().any(is_erased) {
                 continue;
             }
             let kept = lines().filter(|line| !is_erased(line)).collect::<Vec<_>>().concat();
             if !kept.is_empty() {
-                let name = path.filename().and_then(|name| name.strip_prefix(PREFIX));
+                let name = path.filename().and_then(|name| name.strip_prefix(PRINTS_PREFIX));
                 let first = name.and_then(|name| name.rsplit_once('-'));
                 self.put_print_file(first.unwrap_or_default().0, kept.into()).await?;
             }
@@ -160,7 +160,7 @@ impl Catalog {
             .try_collect()
             .await
             .map_err(|error| Error::storage(&folder, error))?;
-        let is_print = |path: &Path| path.filename().is_some_and(|name| name.starts_with(PREFIX));
+        let is_print = |path: &Path| path.filename().is_some_and(|name| name.starts_with(PRINTS_PREFIX));
         let paths = listed.into_iter().map(|object| object.location);
         Ok(paths.filter(is_print).collect())
     }

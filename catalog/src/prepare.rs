@@ -4,12 +4,12 @@
 //! up in the index at each base. An upload looks only at the parts that were merged since its snapshot, because its
 //! look-ups in that snapshot were exact.
 
+mod dry_run;
 mod file;
 mod files;
 mod memory;
 mod recent;
 pub(crate) mod runs;
-mod trial;
 mod writing;
 
 use std::path::PathBuf;
@@ -18,34 +18,34 @@ use std::sync::Arc;
 use bytes::Bytes;
 use types::{AgentId, Batch, Contract, ContributionId, Proof};
 
+pub use self::dry_run::DryRunStager;
 pub use self::files::Stager;
-pub(crate) use self::files::{Files, Scratch};
-use self::memory::Memory;
-pub use self::trial::TrialStager;
+pub(crate) use self::files::{ScratchFolder, UploadedRows};
+use self::memory::BatchRows;
 use crate::part::PartInfo;
-use crate::state::{Base, State};
+use crate::state::{CommitBase, TableState};
 use crate::{Error, Root};
 
 /// Rows of one contribution that passed the chain and are to become a version.
 #[derive(Debug)]
-pub struct Prepared {
+pub struct PreparedVersion {
     pub(crate) contribution: ContributionId,
     pub(crate) agent: AgentId,
-    pub(crate) body: Body,
+    pub(crate) body: PreparedRows,
 }
 
 /// Holder of the rows.
 #[derive(Debug)]
-pub(crate) enum Body {
+pub(crate) enum PreparedRows {
     /// Rows of a batch, which are encoded at each base.
-    Memory(Memory),
+    Memory(BatchRows),
     /// Rows of an upload, which are encoded but for their version.
-    Files(Box<Files>),
+    Files(Box<UploadedRows>),
 }
 
 /// Rows that passed the chain and were dropped at the commit, because the table had got their keys meanwhile.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Late {
+pub enum LateDuplicates {
     /// Indexes of the rows in the decoded batch.
     Rows(Vec<u32>),
     /// Number of the rows of an upload.
@@ -61,7 +61,7 @@ pub(crate) struct VersionParts {
     pub(crate) rows: u64,
     /// Content root after the rows.
     pub(crate) root: Root,
-    pub(crate) late: Late,
+    pub(crate) late: LateDuplicates,
 }
 
 /// A part that is to be put.
@@ -70,24 +70,24 @@ pub(crate) struct NewPart {
     pub(crate) info: PartInfo,
     /// Proof of a large part.
     pub(crate) proof: Option<Proof>,
-    pub(crate) content: Content,
+    pub(crate) content: PreparedContent,
 }
 
 /// Content of a part that is to be put.
 #[derive(Debug)]
-pub(crate) enum Content {
+pub(crate) enum PreparedContent {
     Bytes(Bytes),
     /// A synced file, which is linked where the store can do so.
     File(PathBuf),
 }
 
-impl Prepared {
+impl PreparedVersion {
     /// Prepares the rows of a batch. Reads, writes and encodes nothing.
     pub fn of_batch(contribution: ContributionId, agent: AgentId, batch: Arc<Batch>) -> Self {
         Self {
             contribution,
             agent,
-            body: Body::Memory(Memory::new(batch)),
+            body: PreparedRows::Memory(BatchRows::new(batch)),
         }
     }
 
@@ -98,49 +98,51 @@ impl Prepared {
 
     /// Returns true if the rows are in files of their own, which take room on the disk.
     pub const fn is_in_files(&self) -> bool {
-        matches!(self.body, Body::Files(_))
+        matches!(self.body, PreparedRows::Files(_))
     }
 
     /// Returns the contract of the rows.
     pub(crate) fn contract(&self) -> &Arc<Contract> {
         match &self.body {
-            Body::Memory(memory) => memory.batch.contract(),
-            Body::Files(files) => files.contract(),
+            PreparedRows::Memory(memory) => memory.batch.contract(),
+            PreparedRows::Files(files) => files.contract(),
         }
     }
 
     /// Returns the same batch again, with the rows shared. Returns `None` for an upload, whose files are there once.
     pub(crate) fn share_batch(&self) -> Option<Self> {
         match &self.body {
-            Body::Memory(memory) => Some(Self::of_batch(self.contribution, self.agent, Arc::clone(&memory.batch))),
-            Body::Files(_) => None,
+            PreparedRows::Memory(memory) => {
+                Some(Self::of_batch(self.contribution, self.agent, Arc::clone(&memory.batch)))
+            }
+            PreparedRows::Files(_) => None,
         }
     }
 
     /// Makes all rows the first version of a table, without a look at a table. Blocks.
     pub(crate) fn as_first_version(&self) -> Result<VersionParts, Error> {
         match &self.body {
-            Body::Memory(memory) => {
+            PreparedRows::Memory(memory) => {
                 let origin = (self.contribution, self.agent);
-                memory::version_of(&memory.batch, Vec::new(), origin, Base::CREATED)
+                memory::version_of(&memory.batch, Vec::new(), origin, CommitBase::CREATED)
             }
-            Body::Files(files) => Ok(files.version_of(Base::CREATED)),
+            PreparedRows::Files(files) => Ok(files.version_of(CommitBase::CREATED)),
         }
     }
 
     /// Drops late duplicates and makes the other rows the version after `base`.
-    pub(crate) async fn against(&mut self, state: &Arc<State>, base: Base) -> Result<VersionParts, Error> {
+    pub(crate) async fn against(&mut self, state: &Arc<TableState>, base: CommitBase) -> Result<VersionParts, Error> {
         match &mut self.body {
-            Body::Memory(memory) => {
+            PreparedRows::Memory(memory) => {
                 let origin = (self.contribution, self.agent);
                 memory.against(state, origin, base).await
             }
-            Body::Files(files) => files.against(state, base).await,
+            PreparedRows::Files(files) => files.against(state, base).await,
         }
     }
 }
 
-impl Late {
+impl LateDuplicates {
     /// Returns the indexes of the rows, as far as they are named.
     pub fn named(&self) -> &[u32] {
         match self {

@@ -9,9 +9,9 @@ use arrow::array::RecordBatch;
 use futures_util::stream::{self, BoxStream, StreamExt as _, TryStreamExt as _};
 use types::{Contract, DatasetId, Proof, Version};
 
-use crate::part::{self, Link, PartInfo, Selected};
-use crate::state::State;
-use crate::version_index::Slice;
+use crate::part::{self, PartInfo, PartLink, SelectedColumns};
+use crate::state::TableState;
+use crate::version_index::PartSlice;
 use crate::{Error, Merge, Root};
 
 /// Selection of columns for a read.
@@ -19,15 +19,15 @@ use crate::{Error, Merge, Root};
 pub enum Columns {
     /// Columns of the contract, and the extra members if the contract allows them.
     Records,
-    /// Columns of the contract, and [`crate::HIDDEN`].
+    /// Columns of the contract, and [`crate::HIDDEN_COLUMNS`].
     All,
 }
 
 impl Columns {
-    const fn of(self, contract: &Contract) -> Selected<'_> {
+    const fn of(self, contract: &Contract) -> SelectedColumns<'_> {
         match self {
-            Self::Records => Selected::Contract(contract),
-            Self::All => Selected::All(contract),
+            Self::Records => SelectedColumns::Contract(contract),
+            Self::All => SelectedColumns::All(contract),
         }
     }
 }
@@ -35,7 +35,7 @@ impl Columns {
 /// One version of a table. A clone shares the table's state.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    state: Arc<State>,
+    state: Arc<TableState>,
     contract: Option<Arc<Contract>>,
     version: Version,
     rows: u64,
@@ -43,7 +43,7 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// Creates a snapshot of a version that the version index has.
-    pub(crate) fn new(state: Arc<State>, version: Version) -> Self {
+    pub(crate) fn new(state: Arc<TableState>, version: Version) -> Self {
         let rows = state.rows_at(version);
         Self {
             contract: state.contract(),
@@ -109,7 +109,7 @@ impl Snapshot {
     }
 
     /// Returns the same parts, each with the content root after its last row.
-    pub fn chain(&self) -> Vec<Link> {
+    pub fn chain(&self) -> Vec<PartLink> {
         self.state.chain(self.version)
     }
 
@@ -152,7 +152,7 @@ impl Snapshot {
             self.state.locate(self.version, rows)
         };
         let state = Arc::clone(&self.state);
-        let open = move |slice: Slice| {
+        let open = move |slice: PartSlice| {
             let (state, contract) = (Arc::clone(&state), Arc::clone(&contract));
             async move {
                 let selected = columns.of(&contract);

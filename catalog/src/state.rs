@@ -20,15 +20,15 @@ use parking_lot::{RwLock, RwLockReadGuard};
 use tokio::sync::OnceCell;
 use types::{Contract, ContributionId, DatasetId, Timestamp, Version};
 
-pub(crate) use self::derived::When;
+pub(crate) use self::derived::WriteOccasion;
 pub(crate) use self::index::{LiveLookup, MAX_INSERTED_KEYS, SnapshotLookup};
 use crate::blocking::BlockingPool;
 use crate::key_store::KeyStore;
 use crate::keys::KeyIndex;
-use crate::log::{self, Commit};
-use crate::part::{Footers, Link, PartInfo, Proofs, Source};
+use crate::log::{self, CommitContent};
+use crate::part::{Footers, PartInfo, PartLink, PartSource, Proofs};
 use crate::storage::DurableStore;
-use crate::version_index::{Slice, VersionIndex};
+use crate::version_index::{PartSlice, VersionIndex};
 use crate::{Error, Merge, Root};
 
 /// Minimum interval between two checks of the last commit by readers.
@@ -38,7 +38,7 @@ pub(crate) const PARTS_AT_ONCE: usize = 8;
 
 /// Stores that all tables of a catalog share.
 #[derive(Clone, Debug)]
-pub(crate) struct Backing {
+pub(crate) struct TableStores {
     pub(crate) objects: Arc<dyn ObjectStore>,
     /// The same store as `objects`, with its durability operations.
     pub(crate) durable: Arc<dyn DurableStore>,
@@ -50,7 +50,7 @@ pub(crate) struct Backing {
 
 /// State of one table.
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct TableState {
     pub(crate) dataset: DatasetId,
     pub(crate) objects: Arc<dyn ObjectStore>,
     pub(crate) durable: Arc<dyn DurableStore>,
@@ -74,7 +74,7 @@ pub(crate) struct State {
 
 /// State that the next commit continues.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Base {
+pub(crate) struct CommitBase {
     pub(crate) version: Version,
     pub(crate) rows: u64,
     pub(crate) root: Root,
@@ -82,7 +82,7 @@ pub(crate) struct Base {
     pub(crate) commit: u64,
 }
 
-impl Base {
+impl CommitBase {
     /// State of a table that has a contract and no version.
     pub(crate) const CREATED: Self = Self {
         version: Version::EMPTY,
@@ -92,10 +92,10 @@ impl Base {
     };
 }
 
-impl State {
+impl TableState {
     /// Reads a table: the derived file, if it is valid, and the commits after it.
-    pub(crate) async fn load(backing: &Backing, dataset: DatasetId, now: Timestamp) -> Result<Arc<Self>, Error> {
-        let Backing {
+    pub(crate) async fn load(backing: &TableStores, dataset: DatasetId, now: Timestamp) -> Result<Arc<Self>, Error> {
+        let TableStores {
             objects,
             durable,
             footers,
@@ -130,7 +130,7 @@ impl State {
         }
         // A checkpoint is considered only after the derived file was written. So readers make no extra requests, and a
         // table from a build without checkpoints still gets its first one.
-        if state.derive_if_due(When::Growing).await {
+        if state.derive_if_due(WriteOccasion::Growing).await {
             state.checkpoint_if_due().await;
         }
         Ok(state)
@@ -142,7 +142,7 @@ impl State {
         let next = self.version_index().next_commit();
         let mut found = Vec::new();
         // Commits are collected first and applied once they are durable.
-        let keep = |number, commit: Commit| {
+        let keep = |number, commit: CommitContent| {
             found.push((number, commit.without_notes()));
             Ok(())
         };
@@ -222,7 +222,7 @@ impl State {
     }
 
     /// Applies a commit that is in the log with this number.
-    pub(crate) fn apply(&self, number: u64, commit: Commit) -> Result<(), Error> {
+    pub(crate) fn apply(&self, number: u64, commit: CommitContent) -> Result<(), Error> {
         let mut version_index = self.version_index.write();
         add(&mut version_index, self.dataset, number, commit)
     }
@@ -231,10 +231,10 @@ impl State {
         self.version_index().contract().cloned()
     }
 
-    pub(crate) fn base(&self) -> Base {
+    pub(crate) fn base(&self) -> CommitBase {
         let version_index = self.version_index();
         let version = version_index.head();
-        Base {
+        CommitBase {
             version,
             rows: version_index.rows_at(version),
             root: version_index.root(),
@@ -254,7 +254,7 @@ impl State {
         self.version_index().rows_at(version)
     }
 
-    pub(crate) fn locate(&self, version: Version, rows: Range<u64>) -> Vec<Slice> {
+    pub(crate) fn locate(&self, version: Version, rows: Range<u64>) -> Vec<PartSlice> {
         self.version_index().locate(version, rows)
     }
 
@@ -267,12 +267,12 @@ impl State {
         self.version_index().parts_between(after, upto)
     }
 
-    pub(crate) fn chain(&self, version: Version) -> Vec<Link> {
+    pub(crate) fn chain(&self, version: Version) -> Vec<PartLink> {
         self.version_index().chain(version)
     }
 
-    pub(crate) const fn source(&self) -> Source<'_> {
-        Source {
+    pub(crate) const fn source(&self) -> PartSource<'_> {
+        PartSource {
             objects: &self.objects,
             footers: &self.footers,
             proofs: &self.proofs,
@@ -305,7 +305,7 @@ impl State {
         // A version that is not in the version index has no commit, and the check below reports a gap.
         let number = self.version_index().commit_of(version).unwrap_or(version.0);
         match log::read(&self.objects, self.dataset, number).await? {
-            Some(Commit::Merged(merge, _)) if merge.version == version => Ok(*merge),
+            Some(CommitContent::Merged(merge, _)) if merge.version == version => Ok(*merge),
             _ => Err(Error::gap(&log::path(self.dataset, number))),
         }
     }
@@ -320,6 +320,6 @@ fn contains(bytes: &[u8], text: &[u8]) -> bool {
     text.is_empty() || bytes.windows(text.len()).any(|window| window == text)
 }
 
-fn add(version_index: &mut VersionIndex, dataset: DatasetId, number: u64, commit: Commit) -> Result<(), Error> {
+fn add(version_index: &mut VersionIndex, dataset: DatasetId, number: u64, commit: CommitContent) -> Result<(), Error> {
     version_index.apply(number, commit, || log::path(dataset, number).to_string())
 }

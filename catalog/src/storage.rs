@@ -35,7 +35,7 @@ use tracing::Span;
 use crate::blocking::blocking;
 
 #[cfg(any(test, feature = "testing"))]
-pub use counting::{Counting, Counts};
+pub use counting::{CountingStore, RequestCounts};
 use directories::Directories;
 pub use directories::create_directory;
 
@@ -56,7 +56,7 @@ pub trait DurableStore: ObjectStore {
     /// must put another object first. A store of files writes and syncs the file meanwhile; other stores do all the work
     /// in `create`. Must be called within a tokio runtime.
     fn prepare(&self, location: &Path, payload: PutPayload) -> Box<dyn PendingObject + '_> {
-        Box::new(Later {
+        Box::new(DeferredObject {
             store: self,
             location: location.clone(),
             payload,
@@ -83,14 +83,14 @@ pub trait PendingObject: Send {
 }
 
 /// Object of a store that does all the work in `create`.
-struct Later<'a, S: ?Sized> {
+struct DeferredObject<'a, S: ?Sized> {
     store: &'a S,
     location: Path,
     payload: PutPayload,
 }
 
 #[async_trait]
-impl<S: DurableStore + ?Sized> PendingObject for Later<'_, S> {
+impl<S: DurableStore + ?Sized> PendingObject for DeferredObject<'_, S> {
     async fn create(self: Box<Self>) -> Result<()> {
         let Self {
             store,
@@ -103,7 +103,7 @@ impl<S: DurableStore + ?Sized> PendingObject for Later<'_, S> {
 }
 
 /// Directory below the root for files without their final name.
-const STAGING: &str = ".staging";
+const STAGING_FOLDER: &str = ".staging";
 /// Age after which no living process can still be writing a staged file.
 const ABANDONED_AFTER: Duration = Duration::from_hours(1);
 
@@ -117,11 +117,11 @@ const ABANDONED_AFTER: Duration = Duration::from_hours(1);
 pub struct DurableLocal {
     files: LocalFileSystem,
     directories: Arc<Directories>,
-    work: Arc<Work>,
+    work: Arc<DeferredWork>,
 }
 
 #[derive(Debug, Default)]
-struct Work {
+struct DeferredWork {
     /// Number of the next staged file's name.
     names: AtomicU64,
     staged: AtomicU64,
@@ -143,7 +143,7 @@ impl DurableLocal {
     /// Opens the directory, or creates it, and removes incomplete files of a crashed process.
     pub fn open(root: impl AsRef<FilePath>) -> Result<Self> {
         let root = root.as_ref();
-        let staging = root.join(STAGING);
+        let staging = root.join(STAGING_FOLDER);
         create_directory(root).map_err(|source| failed(root, source))?;
         create_directory(&staging).map_err(|source| failed(&staging, source))?;
         let root = root.canonicalize().map_err(|source| failed(root, source))?;
@@ -172,7 +172,7 @@ impl DurableLocal {
         let (probe, path) = self.create_staged()?;
         let now = probe.metadata()?.modified()?;
         fs::remove_file(path)?;
-        for entry in fs::read_dir(self.directories.root().join(STAGING))? {
+        for entry in fs::read_dir(self.directories.root().join(STAGING_FOLDER))? {
             let entry = entry?;
             let age = entry
                 .metadata()
@@ -194,7 +194,7 @@ impl DurableLocal {
             let path = self
                 .directories
                 .root()
-                .join(STAGING)
+                .join(STAGING_FOLDER)
                 .join(format!("put#{}{number:012}", std::process::id()));
             match OpenOptions::new().write(true).create_new(true).open(&path) {
                 Ok(file) => return Ok((file, path)),
@@ -272,7 +272,7 @@ impl Drop for StagedFile {
 }
 
 /// A prepared file that another thread writes and syncs.
-struct Unnamed {
+struct UnnamedFile {
     store: DurableLocal,
     target: Result<PathBuf>,
     /// Bytes of the file, until a thread takes them to write.
@@ -281,7 +281,7 @@ struct Unnamed {
 }
 
 #[async_trait]
-impl PendingObject for Unnamed {
+impl PendingObject for UnnamedFile {
     async fn create(self: Box<Self>) -> Result<()> {
         let Self {
             store,
@@ -374,7 +374,7 @@ impl DurableStore for DurableLocal {
                 None => Err(io::Error::other("who creates it writes it")),
             }
         };
-        Box::new(Unnamed {
+        Box::new(UnnamedFile {
             store: self.clone(),
             target: self.files.path_to_filesystem(location),
             payload,

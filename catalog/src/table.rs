@@ -10,16 +10,16 @@ use types::key::KeyLookup;
 use types::{AgentId, Clock, Contract, ContributionId, Timestamp, Version};
 
 use crate::commit::{self, Notes, OrphanTracker};
-use crate::compaction::{self, Compacted, Compacting, Compaction};
-use crate::prepare::{Late, Prepared, Stager};
-use crate::state::{LiveLookup, SnapshotLookup, State, When};
+use crate::compaction::{self, BuiltPart, CompactionState, DueCompaction};
+use crate::prepare::{LateDuplicates, PreparedVersion, Stager};
+use crate::state::{LiveLookup, SnapshotLookup, TableState, WriteOccasion};
 use crate::tables::Tables;
 use crate::{Agreement, CommitOutcome, Error, KnownHead, Merge, history};
 
 /// Starts the staging of uploads for one table.
 #[derive(Clone, Debug)]
 pub struct Stagers {
-    state: Arc<State>,
+    state: Arc<TableState>,
     contract: Arc<Contract>,
 }
 
@@ -45,18 +45,18 @@ impl Stagers {
 /// merge for a while, because the state of a table stays in memory while a handle exists.
 #[derive(Debug)]
 pub struct Table {
-    state: Arc<State>,
+    state: Arc<TableState>,
     known: Arc<LiveLookup>,
     contract: Arc<Contract>,
     clock: Arc<dyn Clock>,
     tables: Arc<Tables>,
     orphans: OrphanTracker,
-    pub(crate) compacting: Option<Arc<Compacting>>,
+    pub(crate) compacting: Option<Arc<CompactionState>>,
 }
 
 impl Table {
     pub(crate) async fn open(
-        state: Arc<State>,
+        state: Arc<TableState>,
         contract: &Arc<Contract>,
         clock: Arc<dyn Clock>,
         tables: Arc<Tables>,
@@ -147,9 +147,9 @@ impl Table {
     /// After an error the log has either nothing or the whole version. A second call with the same rows finds out.
     pub async fn commit(
         &mut self,
-        prepared: &mut Prepared,
+        prepared: &mut PreparedVersion,
         at: Timestamp,
-        notes: impl Fn(&Late) -> Value + Send + Sync + 'static,
+        notes: impl Fn(&LateDuplicates) -> Value + Send + Sync + 'static,
     ) -> Result<CommitOutcome, Error> {
         let notes: Arc<Notes> = Arc::new(notes);
         loop {
@@ -168,9 +168,9 @@ impl Table {
     pub async fn commit_after(
         &mut self,
         only: Version,
-        prepared: &mut Prepared,
+        prepared: &mut PreparedVersion,
         at: Timestamp,
-        notes: impl Fn(&Late) -> Value + Send + Sync + 'static,
+        notes: impl Fn(&LateDuplicates) -> Value + Send + Sync + 'static,
     ) -> Result<Option<CommitOutcome>, Error> {
         let notes: Arc<Notes> = Arc::new(notes);
         self.commit_at(prepared, at, &notes, Some(only)).await
@@ -178,7 +178,7 @@ impl Table {
 
     async fn commit_at(
         &mut self,
-        prepared: &mut Prepared,
+        prepared: &mut PreparedVersion,
         at: Timestamp,
         notes: &Arc<Notes>,
         only: Option<Version>,
@@ -222,7 +222,7 @@ impl Table {
     }
 
     /// Returns the next due compaction. Returns `None` if none is due or the catalog has no compaction policy.
-    pub fn compaction(&self) -> Option<Compaction> {
+    pub fn compaction(&self) -> Option<DueCompaction> {
         compaction::due(&self.state, self.compacting.as_ref()?)
     }
 
@@ -231,7 +231,7 @@ impl Table {
     ///
     /// # Errors
     /// After an error the log has either nothing or the whole compaction. Neither changes a version.
-    pub async fn install_compaction(&mut self, compacted: Compacted) -> Result<bool, Error> {
+    pub async fn install_compaction(&mut self, compacted: BuiltPart) -> Result<bool, Error> {
         compaction::commit(&self.state, compacted, self.clock.now()).await
     }
 
@@ -248,7 +248,7 @@ impl Table {
         if self.state.store.is_crowded()
             && let Some(fullest) = self.tables.fullest()
         {
-            fullest.save(When::Closing).await?;
+            fullest.save(WriteOccasion::Closing).await?;
         }
         Ok(())
     }
@@ -256,7 +256,7 @@ impl Table {
     /// Ends the work on the table. Stores the keys and the files that make the next opening fast. A failure is only
     /// logged, because a table may be dropped at any time without loss.
     pub async fn close(self) {
-        if let Err(error) = self.state.save(When::Closing).await {
+        if let Err(error) = self.state.save(WriteOccasion::Closing).await {
             tracing::warn!(
                 dataset = %self.state.dataset, %error,
                 "closed a table without storing its record keys; the next opening reads them from the parts"

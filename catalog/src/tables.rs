@@ -11,7 +11,7 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::OnceCell;
 use types::DatasetId;
 
-use crate::state::State;
+use crate::state::TableState;
 
 /// Maximum number of open tables without a reference.
 const MAX_IDLE_TABLES: usize = 1_024;
@@ -21,25 +21,25 @@ const MAX_IDLE_BYTES: usize = 128 << 20;
 /// States by dataset. The first caller that gets the cell loads the state.
 #[derive(Debug, Default)]
 pub(crate) struct Tables {
-    open: Mutex<Open>,
+    open: Mutex<OpenState>,
 }
 
 #[derive(Debug, Default)]
-struct Open {
-    tables: HashMap<DatasetId, Entry>,
+struct OpenState {
+    tables: HashMap<DatasetId, OpenTable>,
     /// Number of lookups so far: the clock of the least-recently-used order.
     uses: u64,
 }
 
 #[derive(Debug)]
-struct Entry {
-    state: Arc<OnceCell<Arc<State>>>,
+struct OpenTable {
+    state: Arc<OnceCell<Arc<TableState>>>,
     used: u64,
 }
 
 impl Tables {
     /// Returns the cell of a dataset's state. The cell is empty if the table is not open.
-    pub(crate) fn get(&self, dataset: DatasetId) -> Arc<OnceCell<Arc<State>>> {
+    pub(crate) fn get(&self, dataset: DatasetId) -> Arc<OnceCell<Arc<TableState>>> {
         let mut open = self.lock();
         // A counter orders the uses without a clock.
         open.uses += 1;
@@ -55,7 +55,7 @@ impl Tables {
         // Only a new table can exceed the bounds, so they are checked here.
         let closed = open.take_excess();
         let state = Arc::default();
-        let entry = Entry {
+        let entry = OpenTable {
             state: Arc::clone(&state),
             used,
         };
@@ -66,20 +66,20 @@ impl Tables {
     }
 
     /// Returns the open table with the most keys that are only in memory.
-    pub(crate) fn fullest(&self) -> Option<Arc<State>> {
+    pub(crate) fn fullest(&self) -> Option<Arc<TableState>> {
         let open = self.lock();
         let states = open.tables.values().filter_map(|entry| entry.state.get());
         states.max_by_key(|state| state.storable()).map(Arc::clone)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Open> {
+    fn lock(&self) -> MutexGuard<'_, OpenState> {
         self.open.lock()
     }
 }
 
-impl Open {
+impl OpenState {
     /// Removes unreferenced states beyond the bounds, the least recently used first.
-    fn take_excess(&mut self) -> Vec<Entry> {
+    fn take_excess(&mut self) -> Vec<OpenTable> {
         let mut idle: Vec<_> = self
             .tables
             .iter()
@@ -104,7 +104,7 @@ impl Open {
     }
 }
 
-impl Entry {
+impl OpenTable {
     /// Returns the memory in bytes that closing the state frees, or `None` while anybody has a reference to it.
     fn idle_bytes(&self) -> Option<usize> {
         // The reference count is stable: cells are cloned only under the lock, and a state is cloned only from its cell

@@ -14,10 +14,10 @@ use std::sync::Arc;
 
 use types::{Contract, ContributionId, Version};
 
-pub(crate) use self::latest::Latest;
+pub(crate) use self::latest::LatestState;
 use self::levels::{CompactedPart, Levels};
-use crate::log::{Commit, Rewrite};
-use crate::part::{Link, PartInfo};
+use crate::log::{CommitContent, PartRewrite};
+use crate::part::{PartInfo, PartLink};
 use crate::{Error, Root};
 
 /// The parts of a table in the order of its rows.
@@ -25,7 +25,7 @@ use crate::{Error, Root};
 pub(crate) struct VersionIndex {
     contract: Option<Arc<Contract>>,
     /// Parts that merges added.
-    parts: Vec<Entry>,
+    parts: Vec<VersionPart>,
     levels: Levels,
     by_contribution: HashMap<ContributionId, Version>,
     /// Number of commits in the version index, and of the next commit.
@@ -35,7 +35,7 @@ pub(crate) struct VersionIndex {
 }
 
 #[derive(Clone, Debug)]
-struct Entry {
+struct VersionPart {
     part: PartInfo,
     /// Number of rows of the table up to the end of this part.
     end: u64,
@@ -70,7 +70,7 @@ impl<'a> PartRange<'a> {
 
 /// A range of rows of one part.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Slice {
+pub(crate) struct PartSlice {
     pub(crate) part: PartInfo,
     /// Row indexes within the part.
     pub(crate) rows: Range<u64>,
@@ -116,17 +116,17 @@ impl VersionIndex {
     }
 
     /// Returns true if `commit` is the last commit of the version index. A creation never counts.
-    pub(crate) fn ends_with(&self, commit: &Commit) -> bool {
+    pub(crate) fn ends_with(&self, commit: &CommitContent) -> bool {
         let last = self.commits.checked_sub(1);
         match commit {
-            Commit::Created(_) => false,
-            Commit::Merged(merge, parts) => self.parts.last().is_some_and(|entry| {
+            CommitContent::Created(_) => false,
+            CommitContent::Merged(merge, parts) => self.parts.last().is_some_and(|entry| {
                 Some(entry.commit) == last
                     // Number, parts, row count and root must be equal, so another history is recognised.
                     && self.parts_between(Version(merge.version.0.saturating_sub(1)), self.head()) == *parts
                     && (entry.end, entry.root.to_string()) == (merge.record_count, merge.root.clone())
             }),
-            Commit::Compacted(rewrite, _) => self
+            CommitContent::Compacted(rewrite, _) => self
                 .levels
                 .iter()
                 .any(|(_, compacted)| Some(compacted.commit) == last && compacted.part.name() == rewrite.name()),
@@ -222,8 +222,8 @@ impl VersionIndex {
     }
 
     /// Returns the same parts, each with the content root after its last row.
-    pub(crate) fn chain(&self, version: Version) -> Vec<Link> {
-        let link = |range: PartRange<'_>| Link {
+    pub(crate) fn chain(&self, version: Version) -> Vec<PartLink> {
+        let link = |range: PartRange<'_>| PartLink {
             part: range.part.clone(),
             root: self.parts[range.merged_parts.end - 1].root,
         };
@@ -231,7 +231,7 @@ impl VersionIndex {
     }
 
     /// Returns the parts, with row ranges, that contain these row indexes of a version.
-    pub(crate) fn locate(&self, version: Version, rows: Range<u64>) -> Vec<Slice> {
+    pub(crate) fn locate(&self, version: Version, rows: Range<u64>) -> Vec<PartSlice> {
         let mut slices = Vec::new();
         let end = self.parts_at(version);
         // Row counts are cumulative, so a binary search finds the first part with a wanted row.
@@ -242,7 +242,7 @@ impl VersionIndex {
                 break;
             }
             let within = rows.start.max(start) - start..rows.end.min(end) - start;
-            slices.push(Slice {
+            slices.push(PartSlice {
                 part: part.clone(),
                 rows: within,
             });
@@ -258,7 +258,7 @@ impl VersionIndex {
 
     /// Returns the merged parts that a compaction covers, and its level. Returns `None` unless the replaced parts are
     /// adjacent in the latest layout, cover whole versions, and have as many rows as the new part.
-    pub(crate) fn admits(&self, rewrite: &Rewrite) -> Option<(Range<usize>, usize)> {
+    pub(crate) fn admits(&self, rewrite: &PartRewrite) -> Option<(Range<usize>, usize)> {
         // Version 0 has no rows, so a valid compaction begins at version 1 or later.
         let merged_parts = self.parts_at(Version(rewrite.first.0.checked_sub(1)?))..self.parts_at(rewrite.last);
         let ranges: Vec<_> = self
@@ -278,7 +278,7 @@ impl VersionIndex {
     }
 
     /// Returns true if the version index has the compaction.
-    pub(crate) fn has(&self, rewrite: &Rewrite) -> bool {
+    pub(crate) fn has(&self, rewrite: &PartRewrite) -> bool {
         self.levels
             .iter()
             .any(|(_, compacted)| compacted.part.name() == rewrite.name())
@@ -288,19 +288,24 @@ impl VersionIndex {
     ///
     /// # Errors
     /// [`Error::Corrupt`] if the commit does not continue the version index.
-    pub(crate) fn apply(&mut self, number: u64, commit: Commit, path: impl FnOnce() -> String) -> Result<(), Error> {
+    pub(crate) fn apply(
+        &mut self,
+        number: u64,
+        commit: CommitContent,
+        path: impl FnOnce() -> String,
+    ) -> Result<(), Error> {
         // Two callers may read the same commit. The second application changes nothing.
         if number < self.commits {
             return Ok(());
         }
         let fail = |problem: &str| Err(Error::corrupt(&path(), problem));
         // Commit 0, and no other, creates the table.
-        if number > self.commits || matches!(commit, Commit::Created(_)) != (number == 0) {
+        if number > self.commits || matches!(commit, CommitContent::Created(_)) != (number == 0) {
             return fail("it does not follow the commit before it");
         }
         match commit {
-            Commit::Created(contract) => self.contract = Some(contract),
-            Commit::Merged(merge, parts) => {
+            CommitContent::Created(contract) => self.contract = Some(contract),
+            CommitContent::Merged(merge, parts) => {
                 if merge.version != self.head().next() {
                     return fail("its version does not follow the one before it");
                 }
@@ -317,7 +322,7 @@ impl VersionIndex {
                     self.push(part, root, number, self.at);
                 }
             }
-            Commit::Compacted(rewrite, at) => {
+            CommitContent::Compacted(rewrite, at) => {
                 let Some((merged_parts, level)) = self.admits(&rewrite) else {
                     return fail("it does not replace parts of the table by one with their rows");
                 };
@@ -362,7 +367,7 @@ impl VersionIndex {
         // If a contribution is damaged into two versions, the first one counts. `check` reports the second.
         self.by_contribution.entry(part.contribution).or_insert(part.version);
         let end = self.rows_at(self.head()) + part.rows;
-        self.parts.push(Entry {
+        self.parts.push(VersionPart {
             part,
             end,
             root,

@@ -15,11 +15,11 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde_json::Value;
 
-use crate::Failure;
+use crate::RunFailure;
 use crate::cursor::Cursor;
-use crate::fetch::{Fetched, Fetcher, address, read_file};
+use crate::fetch::{FetchedRecords, Fetcher, address, read_file};
 use crate::format::{parquet_rows, too_many};
-use crate::source::{MAX_ROWS, Source};
+use crate::source::{CollectorSource, MAX_ROWS};
 
 /// Most commits that one run reads; the next run goes on.
 const MAX_COMMITS: u64 = 1_000;
@@ -27,7 +27,11 @@ const MAX_COMMITS: u64 = 1_000;
 const READER_VERSION: u64 = 1;
 
 /// Returns the rows of the commits after the place that `before` names, or of all commits if that is of another table.
-pub(crate) async fn follow(fetcher: &Fetcher, source: &Source, before: Option<Cursor>) -> Result<Fetched, Failure> {
+pub(crate) async fn follow(
+    fetcher: &Fetcher,
+    source: &CollectorSource,
+    before: Option<Cursor>,
+) -> Result<FetchedRecords, RunFailure> {
     let mut left = source.max_bytes();
     let mut beginning = object(fetcher, source, &commit(0), &mut left).await?;
     let table = beginning.as_ref().and_then(table_id);
@@ -55,23 +59,23 @@ pub(crate) async fn follow(fetcher: &Fetcher, source: &Source, before: Option<Cu
     }
     let Some(last) = last else {
         if first == 0 {
-            return Err(Failure::form(
+            return Err(RunFailure::form(
                 "there is no Delta table whose log begins with its first commit",
             ));
         }
         check_place(fetcher, source, first, &mut left).await?;
-        return Ok(Fetched::Unchanged(before.unwrap_or_default()));
+        return Ok(FetchedRecords::Unchanged(before.unwrap_or_default()));
     };
     let mut rows = Vec::new();
     for file in files {
-        let gone = || Failure::form("a file that the log of the table names is missing");
+        let gone = || RunFailure::form("a file that the log of the table names is missing");
         let body = object(fetcher, source, &file, &mut left).await?.ok_or_else(gone)?;
         let decoding = tokio::task::spawn_blocking(move || parquet_rows(body));
         // One file at a time, because decoding may take many times the size of a file.
         rows.extend(
             decoding
                 .await
-                .map_err(|_error| Failure::form("a file of the table cannot be decoded"))??,
+                .map_err(|_error| RunFailure::form("a file of the table cannot be decoded"))??,
         );
         if rows.len() > MAX_ROWS {
             return Err(too_many());
@@ -83,13 +87,18 @@ pub(crate) async fn follow(fetcher: &Fetcher, source: &Source, before: Option<Cu
         delta_table: table.or_else(|| before?.delta_table),
         ..Cursor::default()
     };
-    Ok(Fetched::Records(rows, cursor))
+    Ok(FetchedRecords::Records(rows, cursor))
 }
 
 /// Checks that a table without the commit `first` has no news. A writer removes old commits once a checkpoint covers
 /// them, and a table that was made anew begins at its first commit again.
-async fn check_place(fetcher: &Fetcher, source: &Source, first: u64, left: &mut u64) -> Result<(), Failure> {
-    let lost = || Failure::form("the log of the table lacks the place where the source was left");
+async fn check_place(
+    fetcher: &Fetcher,
+    source: &CollectorSource,
+    first: u64,
+    left: &mut u64,
+) -> Result<(), RunFailure> {
+    let lost = || RunFailure::form("the log of the table lacks the place where the source was left");
     let text = object(fetcher, source, "_delta_log/_last_checkpoint", left).await?;
     let checkpoint = text.map(|text| checkpoint(&text).ok_or_else(lost)).transpose()?;
     let last_read = object(fetcher, source, &commit(first.saturating_sub(1)), left).await?;
@@ -119,8 +128,8 @@ fn table_id(commit: &Bytes) -> Option<String> {
 }
 
 /// Returns the paths of the files whose rows a commit adds.
-fn added(commit: &Bytes) -> Result<Vec<String>, Failure> {
-    let broken = || Failure::form("a commit of the table cannot be read");
+fn added(commit: &Bytes) -> Result<Vec<String>, RunFailure> {
+    let broken = || RunFailure::form("a commit of the table cannot be read");
     let mut files = Vec::new();
     for line in commit
         .split(|byte| *byte == b'\n')
@@ -130,11 +139,11 @@ fn added(commit: &Bytes) -> Result<Vec<String>, Failure> {
         if let Some(protocol) = action.get("protocol") {
             let needed = protocol["minReaderVersion"].as_u64().ok_or_else(broken)?;
             if needed > READER_VERSION {
-                return Err(Failure::form("the table needs features that are not read here"));
+                return Err(RunFailure::form("the table needs features that are not read here"));
             }
         }
         if action.pointer("/metaData/partitionColumns/0").is_some() {
-            return Err(Failure::form(
+            return Err(RunFailure::form(
                 "the table is partitioned, and its files lack the columns of the partition",
             ));
         }
@@ -173,7 +182,12 @@ fn relative(path: &str) -> Option<String> {
 }
 
 /// Reads an object of the table; `None` if there is none.
-async fn object(fetcher: &Fetcher, source: &Source, path: &str, left: &mut u64) -> Result<Option<Bytes>, Failure> {
+async fn object(
+    fetcher: &Fetcher,
+    source: &CollectorSource,
+    path: &str,
+    left: &mut u64,
+) -> Result<Option<Bytes>, RunFailure> {
     let body = if let Some(folder) = source.file() {
         let file = folder.join(path);
         match tokio::fs::try_exists(&file).await {
@@ -185,7 +199,7 @@ async fn object(fetcher: &Fetcher, source: &Source, path: &str, left: &mut u64) 
     } else {
         let base = source.text.fetch.url.clone().unwrap_or_default();
         let mut url = address(&base)?;
-        let no_path = |()| Failure::new("address", "the address of the source is refused");
+        let no_path = |()| RunFailure::new("address", "the address of the source is refused");
         url.path_segments_mut()
             .map_err(no_path)?
             .pop_if_empty()
@@ -212,12 +226,12 @@ mod tests {
     use crate::scheduler::tests::TIDES;
 
     /// Returns a source at the folder `table`, and a fetcher.
-    fn local(folder: &Path) -> (Fetcher, Source) {
+    fn local(folder: &Path) -> (Fetcher, CollectorSource) {
         let definition = TIDES
             .replace("url = \"https://harbour.example/tides\"", "file = \"table\"")
             .replace("format = \"json\"", "format = \"delta\"");
-        let client = outbound::Client::new(outbound::Options::new("mailto:ops@example.org")).unwrap();
-        let source = Source::parse(&definition, Some(folder)).unwrap();
+        let client = outbound::OutboundClient::new(outbound::ClientOptions::new("mailto:ops@example.org")).unwrap();
+        let source = CollectorSource::parse(&definition, Some(folder)).unwrap();
         (Fetcher::new(client, Duration::ZERO), source)
     }
 
@@ -234,8 +248,8 @@ mod tests {
         };
         let (fetcher, source) = local(folder.path());
         let read = async |before: Option<&Cursor>| match follow(&fetcher, &source, before.cloned()).await.unwrap() {
-            Fetched::Records(rows, cursor) => (rows.len(), cursor),
-            Fetched::Unchanged(cursor) => (0, cursor),
+            FetchedRecords::Records(rows, cursor) => (rows.len(), cursor),
+            FetchedRecords::Unchanged(cursor) => (0, cursor),
         };
         make("one");
         let (rows, one) = read(None).await;
@@ -266,7 +280,7 @@ mod tests {
         let commit = r#"{"protocol":{"minReaderVersion":1,"minWriterVersion":2}}"#;
         std::fs::write(log.join("00000000000000000000.json"), commit).unwrap();
         let (fetcher, source) = local(folder.path());
-        let Fetched::Records(_, cursor) = follow(&fetcher, &source, None).await.unwrap() else {
+        let FetchedRecords::Records(_, cursor) = follow(&fetcher, &source, None).await.unwrap() else {
             panic!("the first commit is news");
         };
         for (checkpoint, left_at, is_known) in [
@@ -289,7 +303,7 @@ mod tests {
             };
             let followed = follow(&fetcher, &source, Some(place.clone())).await;
             match (&followed, is_known) {
-                (Ok(Fetched::Unchanged(same)), true) => assert_eq!(*same, place),
+                (Ok(FetchedRecords::Unchanged(same)), true) => assert_eq!(*same, place),
                 (Err(failure), false) => assert_eq!(failure.code, "form"),
                 _ => panic!("{checkpoint:?} after {left_at}: {followed:?}"),
             }

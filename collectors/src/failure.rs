@@ -8,7 +8,7 @@ use http::StatusCode;
 
 /// Reason for which a run failed or is held.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
+pub struct RunFailure {
     /// Code of the reason, for programs.
     pub code: &'static str,
     /// Explanation of the reason, for people.
@@ -19,7 +19,7 @@ pub struct Failure {
     pub(crate) status: Option<StatusCode>,
 }
 
-impl Failure {
+impl RunFailure {
     /// Creates a failure without a time to try again.
     pub fn new(code: &'static str, message: impl Into<String>) -> Self {
         Self {

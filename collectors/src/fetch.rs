@@ -12,7 +12,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use data_encoding::HEXLOWER;
 use http::{HeaderMap, StatusCode, header};
-use outbound::{Answer, Client, Limits, Request, Step};
+use outbound::{GetRequest, OutboundAnswer, OutboundClient, RedirectStep, RequestLimits};
 use parking_lot::Mutex;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -20,10 +20,10 @@ use tokio::time::Instant;
 use url::Url;
 
 use crate::cursor::Cursor;
-use crate::hosts::{Hosts, Turn};
+use crate::hosts::{HostTurn, Hosts};
 use crate::robots::Robots;
-use crate::source::{Format, MAX_ROWS, Pages, Source};
-use crate::{Failure, delta, format};
+use crate::source::{CollectorSource, MAX_ROWS, Pages, SourceFormat};
+use crate::{RunFailure, delta, format};
 
 /// Time for which the rules of a server are kept.
 const ROBOTS_KEPT: Duration = Duration::from_hours(24);
@@ -32,11 +32,11 @@ const MAX_ROBOTS: usize = 1_024;
 /// Most bytes of `robots.txt` (RFC 9309 section 2.5 asks for at least 500 KiB).
 const ROBOTS_BYTES: u64 = 512 << 10;
 /// Most redirects of one request.
-const REDIRECTS: u8 = 5;
+const MAX_REDIRECTS: u8 = 5;
 
 /// Records of a source, and the place in it after them.
 #[derive(Debug)]
-pub(crate) enum Fetched {
+pub(crate) enum FetchedRecords {
     /// The content is that of the run before.
     Unchanged(Cursor),
     /// Records of the source, and the place after them.
@@ -46,7 +46,7 @@ pub(crate) enum Fetched {
 /// Fetches sources. One for each process.
 #[derive(Debug)]
 pub struct Fetcher {
-    client: Client,
+    client: OutboundClient,
     pause: Duration,
     hosts: Hosts,
     robots: Mutex<HashMap<String, (Arc<Robots>, Instant)>>,
@@ -56,14 +56,14 @@ pub struct Fetcher {
 type Body = (Bytes, bool);
 
 /// An answer that arrived whole.
-pub(crate) struct Page {
+pub(crate) struct FetchedPage {
     pub(crate) body: Bytes,
     headers: HeaderMap,
 }
 
 impl Fetcher {
     /// Creates a fetcher. `pause` lies between two requests to a host.
-    pub fn new(client: Client, pause: Duration) -> Self {
+    pub fn new(client: OutboundClient, pause: Duration) -> Self {
         Self {
             client,
             pause,
@@ -73,9 +73,13 @@ impl Fetcher {
     }
 
     /// Fetches what a source has, unless nothing changed since `before`.
-    pub(crate) async fn fetch(&self, source: &Source, before: Option<Cursor>) -> Result<Fetched, Failure> {
+    pub(crate) async fn fetch(
+        &self,
+        source: &CollectorSource,
+        before: Option<Cursor>,
+    ) -> Result<FetchedRecords, RunFailure> {
         let fetch = &source.text.fetch;
-        if fetch.format == Format::Delta {
+        if fetch.format == SourceFormat::Delta {
             return delta::follow(self, source, before).await;
         }
         if let Some(file) = source.file() {
@@ -86,7 +90,7 @@ impl Fetcher {
         match &fetch.pages {
             None => {
                 let Some(page) = self.page(source, &url, source.max_bytes(), before.as_ref()).await? else {
-                    return Ok(Fetched::Unchanged(before.unwrap_or_default()));
+                    return Ok(FetchedRecords::Unchanged(before.unwrap_or_default()));
                 };
                 let is_framed = page.is_framed();
                 decoded(source, vec![(page.body, is_framed)], None, before, Some(&page.headers)).await
@@ -101,10 +105,10 @@ impl Fetcher {
     /// Fetches every page, within the limits of bytes and pages. Returns the records too if it had to decode the pages.
     async fn pages(
         &self,
-        source: &Source,
+        source: &CollectorSource,
         pages: &Pages,
         first: &str,
-    ) -> Result<(Vec<Body>, Option<Vec<Value>>), Failure> {
+    ) -> Result<(Vec<Body>, Option<Vec<Value>>), RunFailure> {
         let mut url = address(first)?;
         let origin = url.origin();
         // A source whose next page is an earlier one would be fetched for ever without the set.
@@ -115,10 +119,10 @@ impl Fetcher {
                 url = numbered(first, parameter, pages.first.saturating_add(number))?;
             }
             if !seen.insert(url.to_string()) {
-                return Err(Failure::new("paging", "a page of the source leads to one before it"));
+                return Err(RunFailure::new("paging", "a page of the source leads to one before it"));
             }
             let Some(page) = self.page(source, url.as_str(), left, None).await? else {
-                return Err(Failure::form(
+                return Err(RunFailure::form(
                     "the source answered 304 to a request without a condition",
                 ));
             };
@@ -131,10 +135,10 @@ impl Fetcher {
                 let Some(next) = next else { return Ok((bodies, None)) };
                 url = url
                     .join(&next)
-                    .map_err(|_error| Failure::new("paging", "the next page has no address"))?;
+                    .map_err(|_error| RunFailure::new("paging", "the next page has no address"))?;
                 // Another host has other rules, and the definition names none.
                 if url.origin() != origin {
-                    return Err(Failure::new("paging", "the next page is on another host"));
+                    return Err(RunFailure::new("paging", "the next page is on another host"));
                 }
             } else {
                 // The page after the last one is empty.
@@ -150,27 +154,30 @@ impl Fetcher {
             }
         }
         let most = pages.most();
-        Err(Failure::new("paging", format!("the source has more than {most} pages")))
+        Err(RunFailure::new(
+            "paging",
+            format!("the source has more than {most} pages"),
+        ))
     }
 
     /// Fetches one page; `None` if it did not change since `before`.
     pub(crate) async fn page(
         &self,
-        source: &Source,
+        source: &CollectorSource,
         url: &str,
         most: u64,
         before: Option<&Cursor>,
-    ) -> Result<Option<Page>, Failure> {
-        let limits = Limits {
+    ) -> Result<Option<FetchedPage>, RunFailure> {
+        let limits = RequestLimits {
             connect: Duration::from_secs(10),
             whole: source.timeout(),
-            ..Limits::of_body(most)
+            ..RequestLimits::of_body(most)
         };
-        let request = Request {
+        let request = GetRequest {
             accept: source.text.fetch.accept.as_deref(),
             if_none_match: before.and_then(|cursor| cursor.etag.as_deref()),
             if_modified_since: before.and_then(|cursor| cursor.last_modified.as_deref()),
-            ..Request::new(url, limits)
+            ..GetRequest::new(url, limits)
         };
         let (answer, turn) = self.answer(source, request, true).await?;
         // A 304 to a request without a condition is the server's mistake. It would be taken for
@@ -185,16 +192,21 @@ impl Fetcher {
         let headers = answer.headers.clone();
         let body = answer.bytes().await.map_err(|error| fetching(source, &error))?;
         drop(turn);
-        Ok(Some(Page { body, headers }))
+        Ok(Some(FetchedPage { body, headers }))
     }
 
     /// Sends a request and follows its redirects, each at the turn of its host and, with `asks_rules`, after the rules of
     /// its server. The turn is held until the body has arrived, so a slow answer does not overlap the next request.
-    async fn answer(&self, source: &Source, request: Request<'_>, asks_rules: bool) -> Result<(Answer, Turn), Failure> {
+    async fn answer(
+        &self,
+        source: &CollectorSource,
+        request: GetRequest<'_>,
+        asks_rules: bool,
+    ) -> Result<(OutboundAnswer, HostTurn), RunFailure> {
         let mut request = request;
         let mut url = address(request.url)?;
         let origin = url.origin();
-        for _ in 0..=REDIRECTS {
+        for _ in 0..=MAX_REDIRECTS {
             if asks_rules {
                 self.check_robots(source, &url).await?;
             }
@@ -202,15 +214,15 @@ impl Fetcher {
             let begun = Instant::now();
             let step = self
                 .client
-                .get_step(&Request {
+                .get_step(&GetRequest {
                     url: url.as_str(),
                     ..request
                 })
                 .await;
             match step.map_err(|error| fetching(source, &error))? {
-                Step::Answer(answer) => return Ok((*answer, turn)),
+                RedirectStep::Answer(answer) => return Ok((*answer, turn)),
                 // The turn ends here: two sources that redirect to each other's host would wait for ever.
-                Step::Redirect(next) => url = next,
+                RedirectStep::Redirect(next) => url = next,
             }
             // The time is that of all servers together, without the time that a turn was waited for.
             request.limits.whole = request.limits.whole.saturating_sub(begun.elapsed());
@@ -219,11 +231,11 @@ impl Fetcher {
                 (request.if_none_match, request.if_modified_since) = (None, None);
             }
         }
-        Err(Failure::new("redirect", "the source redirects too often"))
+        Err(RunFailure::new("redirect", "the source redirects too often"))
     }
 
     /// Checks that the server lets this client fetch a path.
-    async fn check_robots(&self, source: &Source, url: &Url) -> Result<(), Failure> {
+    async fn check_robots(&self, source: &CollectorSource, url: &Url) -> Result<(), RunFailure> {
         let origin = url.origin().ascii_serialization();
         let known = self.robots.lock().get(&origin).cloned();
         let rules = match known {
@@ -245,7 +257,7 @@ impl Fetcher {
         if rules.allow(&path) {
             Ok(())
         } else {
-            Err(Failure::new(
+            Err(RunFailure::new(
                 "robots",
                 "the robots.txt of the source does not allow its address",
             ))
@@ -254,15 +266,15 @@ impl Fetcher {
 
     /// Fetches the rules of a server. A missing file allows everything, a server that is down nothing (RFC 9309
     /// section 2.3.1).
-    async fn robots(&self, source: &Source, origin: &str) -> Result<Robots, Failure> {
+    async fn robots(&self, source: &CollectorSource, origin: &str) -> Result<Robots, RunFailure> {
         let address = format!("{origin}/robots.txt");
-        let limits = Limits {
+        let limits = RequestLimits {
             connect: Duration::from_secs(10),
             whole: Duration::from_secs(30),
-            ..Limits::of_body(ROBOTS_BYTES)
+            ..RequestLimits::of_body(ROBOTS_BYTES)
         };
         // A file of rules needs no rules (RFC 9309 section 2.2.2), also where a redirect leads to it.
-        let (answer, _turn) = self.answer(source, Request::new(&address, limits), false).await?;
+        let (answer, _turn) = self.answer(source, GetRequest::new(&address, limits), false).await?;
         match answer.status {
             StatusCode::OK => {
                 let body = answer.bytes().await.map_err(|error| fetching(source, &error))?;
@@ -275,7 +287,7 @@ impl Fetcher {
     }
 }
 
-impl Page {
+impl FetchedPage {
     /// Returns true if the transport would have shown a missing end of the body.
     fn is_framed(&self) -> bool {
         self.headers.contains_key(header::CONTENT_LENGTH) || self.headers.contains_key(header::TRANSFER_ENCODING)
@@ -284,12 +296,12 @@ impl Page {
 
 /// Decodes the pages, unless their content is that of the run before. `records` are theirs, if they were decoded.
 async fn decoded(
-    source: &Source,
+    source: &CollectorSource,
     bodies: Vec<Body>,
     records: Option<Vec<Value>>,
     before: Option<Cursor>,
     headers: Option<&HeaderMap>,
-) -> Result<Fetched, Failure> {
+) -> Result<FetchedRecords, RunFailure> {
     let mut hash = Sha256::new();
     for (body, _) in &bodies {
         // The length is hashed too: without it, the same bytes cut into other pages would have the same
@@ -308,7 +320,7 @@ async fn decoded(
     };
     // Validators of some servers change with every answer, so the content decides.
     if before.is_some_and(|before| before.content_sha256 == cursor.content_sha256) {
-        return Ok(Fetched::Unchanged(cursor));
+        return Ok(FetchedRecords::Unchanged(cursor));
     }
     let records = match records {
         Some(records) => records,
@@ -317,13 +329,13 @@ async fn decoded(
     // An empty answer is mostly an error of the source. Taken as the new state, it would store a cursor
     // and hide the error until the content changes.
     if records.is_empty() && !source.text.fetch.may_be_empty {
-        return Err(Failure::form("the answer has no record"));
+        return Err(RunFailure::form("the answer has no record"));
     }
-    Ok(Fetched::Records(records, cursor))
+    Ok(FetchedRecords::Records(records, cursor))
 }
 
 /// Returns the records of pages, in their order.
-async fn decode(source: &Source, bodies: Vec<Body>) -> Result<Vec<Value>, Failure> {
+async fn decode(source: &CollectorSource, bodies: Vec<Body>) -> Result<Vec<Value>, RunFailure> {
     let fetch = source.text.fetch.clone();
     // Decoding uses the processor for long. A decoder that panics fails the run and nothing else.
     let decoding = tokio::task::spawn_blocking(move || {
@@ -338,50 +350,50 @@ async fn decode(source: &Source, bodies: Vec<Body>) -> Result<Vec<Value>, Failur
     });
     decoding
         .await
-        .map_err(|_error| Failure::form("the answer cannot be decoded"))?
+        .map_err(|_error| RunFailure::form("the answer cannot be decoded"))?
 }
 
 /// Reads a file of this machine.
-pub(crate) async fn read_file(path: &std::path::Path, most: u64) -> Result<Bytes, Failure> {
+pub(crate) async fn read_file(path: &std::path::Path, most: u64) -> Result<Bytes, RunFailure> {
     use tokio::io::AsyncReadExt as _;
-    let unreadable = |_error| Failure::new("file", "the file of the source cannot be read");
+    let unreadable = |_error| RunFailure::new("file", "the file of the source cannot be read");
     let file = tokio::fs::File::open(path).await.map_err(unreadable)?;
     let mut body = BytesMut::new();
     // One byte more than allowed shows a file that is too large, without trusting its size beforehand.
     let mut limited = file.take(most + 1);
     while limited.read_buf(&mut body).await.map_err(unreadable)? > 0 {}
     if body.len() as u64 > most {
-        return Err(Failure::new("too_large", "the file of the source is too large"));
+        return Err(RunFailure::new("too_large", "the file of the source is too large"));
     }
     Ok(body.freeze())
 }
 
-pub(crate) fn address(text: &str) -> Result<Url, Failure> {
-    Url::parse(text).map_err(|_error| Failure::new("address", "the address of the source is refused"))
+pub(crate) fn address(text: &str) -> Result<Url, RunFailure> {
+    Url::parse(text).map_err(|_error| RunFailure::new("address", "the address of the source is refused"))
 }
 
-fn numbered(first: &str, parameter: &str, number: u32) -> Result<Url, Failure> {
+fn numbered(first: &str, parameter: &str, number: u32) -> Result<Url, RunFailure> {
     let mut url = address(first)?;
     url.query_pairs_mut().append_pair(parameter, &number.to_string());
     Ok(url)
 }
 
 /// Returns the failure for an error of the client, whose text is for the log only.
-fn fetching(source: &Source, error: &outbound::Error) -> Failure {
+fn fetching(source: &CollectorSource, error: &outbound::Error) -> RunFailure {
     tracing::debug!(collector = source.name(), %error, "a source was not fetched");
-    Failure::of_fetching(error)
+    RunFailure::of_fetching(error)
 }
 
 /// Returns the failure for a status, with the time that the server asks for.
-fn status(status: StatusCode, headers: &HeaderMap) -> Failure {
+fn status(status: StatusCode, headers: &HeaderMap) -> RunFailure {
     let seconds = headers
         .get(header::RETRY_AFTER)
         // Only seconds are read. A date (RFC 9110 section 10.2.3) is left to the usual pause.
         .and_then(|value| value.to_str().ok()?.trim().parse().ok());
-    Failure {
+    RunFailure {
         retry_after: seconds.map(Duration::from_secs),
         status: Some(status),
-        ..Failure::new("status", format!("the source answered {}", status.as_u16()))
+        ..RunFailure::new("status", format!("the source answered {}", status.as_u16()))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Decoding of answers into records of a source, as JSON.
 //!
-//! Invariant: an answer that is cut off or has another form than its definition says is a [`Failure`], never fewer
+//! Invariant: an answer that is cut off or has another form than its definition says is a [`RunFailure`], never fewer
 //! records.
 
 mod csv;
@@ -11,23 +11,23 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use types::json::lost_digits;
 
-use crate::Failure;
+use crate::RunFailure;
 use crate::mapping::written_number;
-use crate::source::{Fetch, Format, MAX_ROWS};
+use crate::source::{Fetch, MAX_ROWS, SourceFormat};
 
 pub(crate) use parquet::rows as parquet_rows;
 
 /// Decodes one answer. `is_framed` says that the transport would have shown a missing end.
-pub(crate) fn decode(fetch: &Fetch, body: &Bytes, is_framed: bool) -> Result<Vec<Value>, Failure> {
+pub(crate) fn decode(fetch: &Fetch, body: &Bytes, is_framed: bool) -> Result<Vec<Value>, RunFailure> {
     let rows = match fetch.format {
-        Format::Json => json_records(fetch, body)?,
-        Format::Ndjson => lines(body, is_framed)?,
-        Format::Csv => {
+        SourceFormat::Json => json_records(fetch, body)?,
+        SourceFormat::Ndjson => lines(body, is_framed)?,
+        SourceFormat::Csv => {
             check_end(body, is_framed)?;
             csv::records(fetch, body)?
         }
-        Format::Feed => feed::entries(body)?,
-        Format::Parquet | Format::Delta => parquet::rows(body.clone())?,
+        SourceFormat::Feed => feed::entries(body)?,
+        SourceFormat::Parquet | SourceFormat::Delta => parquet::rows(body.clone())?,
     };
     if rows.len() > MAX_ROWS {
         return Err(too_many());
@@ -35,24 +35,24 @@ pub(crate) fn decode(fetch: &Fetch, body: &Bytes, is_framed: bool) -> Result<Vec
     Ok(rows)
 }
 
-pub(crate) fn too_many() -> Failure {
-    Failure::new("too_large", format!("the source has more than {MAX_ROWS} records"))
+pub(crate) fn too_many() -> RunFailure {
+    RunFailure::new("too_large", format!("the source has more than {MAX_ROWS} records"))
 }
 
 /// Returns the address of the next page of a JSON answer, as the answer has it.
-pub(crate) fn next_page(body: &Bytes, pointer: &str) -> Result<Option<String>, Failure> {
+pub(crate) fn next_page(body: &Bytes, pointer: &str) -> Result<Option<String>, RunFailure> {
     let document: Value = parse(body)?;
     match document.pointer(pointer) {
         None | Some(Value::Null) => Ok(None),
         // Sources mark the last page by a missing member, null or an empty text.
         Some(Value::String(next)) if next.is_empty() => Ok(None),
         Some(Value::String(next)) => Ok(Some(next.clone())),
-        Some(_) => Err(Failure::form("the address of the next page is no text")),
+        Some(_) => Err(RunFailure::form("the address of the next page is no text")),
     }
 }
 
-fn parse(body: &[u8]) -> Result<Value, Failure> {
-    parse_with_digits(body).map_err(|_error| Failure::form("the answer is no complete JSON"))
+fn parse(body: &[u8]) -> Result<Value, RunFailure> {
+    parse_with_digits(body).map_err(|_error| RunFailure::form("the answer is no complete JSON"))
 }
 
 /// Parses JSON. A number of which the parser would drop digits stays as the text has it.
@@ -73,9 +73,9 @@ fn parse_with_digits(text: &[u8]) -> serde_json::Result<Value> {
     serde_json::from_slice(&marked)
 }
 
-fn json_records(fetch: &Fetch, body: &[u8]) -> Result<Vec<Value>, Failure> {
+fn json_records(fetch: &Fetch, body: &[u8]) -> Result<Vec<Value>, RunFailure> {
     let mut document = parse(body)?;
-    let missing = || Failure::form("the answer has no records where the definition says");
+    let missing = || RunFailure::form("the answer has no records where the definition says");
     let records = document
         .pointer_mut(&fetch.records)
         .map(Value::take)
@@ -92,21 +92,21 @@ fn json_records(fetch: &Fetch, body: &[u8]) -> Result<Vec<Value>, Failure> {
     }
 }
 
-fn lines(body: &[u8], is_framed: bool) -> Result<Vec<Value>, Failure> {
+fn lines(body: &[u8], is_framed: bool) -> Result<Vec<Value>, RunFailure> {
     check_end(body, is_framed)?;
     let lines = body.split(|byte| *byte == b'\n');
     let lines = lines.filter(|line| !line.trim_ascii().is_empty());
     lines
-        .map(|line| parse_with_digits(line).map_err(|_error| Failure::form("a line of the answer is no JSON")))
+        .map(|line| parse_with_digits(line).map_err(|_error| RunFailure::form("a line of the answer is no JSON")))
         .collect()
 }
 
 /// Checks the end of a text that shows it by its last line only.
-fn check_end(body: &[u8], is_framed: bool) -> Result<(), Failure> {
+fn check_end(body: &[u8], is_framed: bool) -> Result<(), RunFailure> {
     if is_framed || body.ends_with(b"\n") {
         Ok(())
     } else {
-        Err(Failure::form("the answer ends within a line"))
+        Err(RunFailure::form("the answer ends within a line"))
     }
 }
 

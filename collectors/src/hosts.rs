@@ -23,18 +23,18 @@ pub(crate) struct Hosts {
 
 /// Turn at a host. The pause begins when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Turn(OwnedMutexGuard<Option<Instant>>);
+pub(crate) struct HostTurn(OwnedMutexGuard<Option<Instant>>);
 
 impl Hosts {
     /// Waits for the turn at a host.
-    pub(crate) async fn turn(&self, host: &str, pause: Duration) -> Turn {
+    pub(crate) async fn turn(&self, host: &str, pause: Duration) -> HostTurn {
         let last = self.last(host);
         // The lock of tokio serves in the order of asking, so no collector starves at a busy host.
         let turn = last.lock_owned().await;
         if let Some(last) = *turn {
             tokio::time::sleep_until(last + pause).await;
         }
-        Turn(turn)
+        HostTurn(turn)
     }
 
     fn last(&self, host: &str) -> LastRequest {
@@ -48,7 +48,7 @@ impl Hosts {
     }
 }
 
-impl Drop for Turn {
+impl Drop for HostTurn {
     fn drop(&mut self) {
         *self.0 = Some(Instant::now());
     }

@@ -7,11 +7,11 @@ use std::fmt::Debug;
 use async_trait::async_trait;
 use serde_json::Value;
 
-use crate::{Failure, Source};
+use crate::{CollectorSource, RunFailure};
 
 /// Verdict of a dry run on one record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Judged {
+pub enum JudgedRecord {
     /// It would be merged.
     New,
     /// The dataset has it.
@@ -24,7 +24,7 @@ pub enum Judged {
 
 /// Outcome of a submission.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Submitted {
+pub enum SubmitOutcome {
     /// New records are in a version.
     Merged {
         /// Number of the version.
@@ -44,11 +44,12 @@ pub enum Submitted {
 #[async_trait]
 pub trait Intake: Debug + Send + Sync {
     /// Makes sure that the dataset of a source exists with the contract of the source.
-    async fn prepare(&self, source: &Source) -> Result<(), Failure>;
+    async fn prepare(&self, source: &CollectorSource) -> Result<(), RunFailure>;
 
     /// Returns the verdict of a dry run on each record.
-    async fn judge(&self, dataset: &str, records: &[Value]) -> Result<Vec<Judged>, Failure>;
+    async fn judge(&self, dataset: &str, records: &[Value]) -> Result<Vec<JudgedRecord>, RunFailure>;
 
     /// Submits a batch and returns its outcome. The same key twice submits once.
-    async fn submit(&self, source: &Source, records: &[Value], key: &str) -> Result<Submitted, Failure>;
+    async fn submit(&self, source: &CollectorSource, records: &[Value], key: &str)
+    -> Result<SubmitOutcome, RunFailure>;
 }

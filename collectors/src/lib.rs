@@ -28,10 +28,10 @@ mod scheduler;
 mod source;
 
 pub use bundled::{BUNDLED, SAMPLE};
-pub use failure::Failure;
+pub use failure::RunFailure;
 pub use fetch::Fetcher;
-pub use intake::{Intake, Judged, Submitted};
-pub use run::{Report, collect};
+pub use intake::{Intake, JudgedRecord, SubmitOutcome};
+pub use run::{RunReport, collect};
 pub use schedule::Schedule;
-pub use scheduler::{Options, Scheduler};
-pub use source::{Source, SourceError};
+pub use scheduler::{Scheduler, SchedulerOptions};
+pub use source::{CollectorSource, SourceError};

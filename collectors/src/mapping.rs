@@ -10,32 +10,32 @@ use serde_json::{Map, Number, Value, json};
 use types::json::whole_double;
 use types::{FieldType, Timestamp};
 
-use crate::source::{FieldMap, Source};
+use crate::source::{CollectorSource, FieldMap};
 
 /// Name of the only member of a number that is kept as it was written. JSON of this service has no such name.
-const WRITTEN: &str = "\0";
+const WRITTEN_MARK: &str = "\0";
 
 /// Returns the value of a number of which a double drops digits.
 pub(crate) fn written_number(number: &str) -> Value {
-    json!({ WRITTEN: number })
+    json!({ WRITTEN_MARK: number })
 }
 
 /// Returns the text of such a number.
 fn written(value: &Value) -> Option<&str> {
-    value.as_object()?.get(WRITTEN)?.as_str()
+    value.as_object()?.get(WRITTEN_MARK)?.as_str()
 }
 
 /// Returns true if a value is such a number, or has one.
 fn has_written(value: &Value) -> bool {
     match value {
         Value::Array(items) => items.iter().any(has_written),
-        Value::Object(members) => members.contains_key(WRITTEN) || members.values().any(has_written),
+        Value::Object(members) => members.contains_key(WRITTEN_MARK) || members.values().any(has_written),
         _ => false,
     }
 }
 
 /// Maps a record; `None` if it is no record of the contract.
-pub(crate) fn record(source: &Source, raw: &Value) -> Option<Value> {
+pub(crate) fn record(source: &CollectorSource, raw: &Value) -> Option<Value> {
     let mut record = Map::new();
     for field in &source.text.fields {
         let value = match (&field.constant, &field.from) {

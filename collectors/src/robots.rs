@@ -4,7 +4,7 @@
 //! allowed.
 
 /// Product token that the rules of a server are looked up by.
-const TOKEN: &str = "sluice";
+const ROBOTS_AGENT: &str = "sluice";
 
 /// Rules of a server for this client.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl Robots {
                     is_all |= value == "*";
                     let agent = value.to_ascii_lowercase();
                     let token = agent.split(['/', ' ']).next().unwrap_or_default();
-                    is_own |= token == TOKEN;
+                    is_own |= token == ROBOTS_AGENT;
                     has_own |= is_own;
                 }
                 "allow" | "disallow" => {

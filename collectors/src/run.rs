@@ -11,10 +11,10 @@ use types::{Version, fault};
 use store::{RunCounts, RunOutcome};
 
 use crate::cursor::Cursor;
-use crate::fetch::{Fetched, Fetcher};
-use crate::intake::{Intake, Judged, Submitted};
-use crate::source::Source;
-use crate::{Failure, mapping};
+use crate::fetch::{FetchedRecords, Fetcher};
+use crate::intake::{Intake, JudgedRecord, SubmitOutcome};
+use crate::source::CollectorSource;
+use crate::{RunFailure, mapping};
 
 /// Most rows of a batch: those of a contribution.
 const BATCH_ROWS: usize = 500;
@@ -25,7 +25,7 @@ const MOST_FAILED: usize = 2;
 
 /// Result of a run.
 #[derive(Clone, Debug)]
-pub struct Report {
+pub struct RunReport {
     /// Outcome that is kept with the run.
     pub outcome: RunOutcome,
     /// Numbers of rows that were fetched, added, known, refused or failed.
@@ -33,20 +33,20 @@ pub struct Report {
     /// Latest version that the run merged.
     pub version: Option<Version>,
     /// Reason of a failure or a hold.
-    pub failure: Option<Failure>,
+    pub failure: Option<RunFailure>,
     /// New place in the source, as text.
     pub cursor: Option<String>,
 }
 
 /// Runs a collector once. `run` is part of the idempotency key of each batch; `cursor` is the place in the source.
 pub async fn collect(
-    source: &Source,
+    source: &CollectorSource,
     fetcher: &Fetcher,
     intake: &dyn Intake,
     run: &str,
     cursor: Option<&str>,
-) -> Report {
-    let mut report = Report {
+) -> RunReport {
+    let mut report = RunReport {
         outcome: RunOutcome::Failed,
         counts: RunCounts::default(),
         version: None,
@@ -65,17 +65,17 @@ pub async fn collect(
 }
 
 async fn attempt(
-    source: &Source,
+    source: &CollectorSource,
     fetcher: &Fetcher,
     intake: &dyn Intake,
     run: &str,
     before: Option<Cursor>,
-    report: &mut Report,
-) -> Result<(RunOutcome, Option<Cursor>), Failure> {
+    report: &mut RunReport,
+) -> Result<(RunOutcome, Option<Cursor>), RunFailure> {
     fault::point("collect.begun");
     let (raw, cursor) = match fetcher.fetch(source, before).await? {
-        Fetched::Unchanged(cursor) => return Ok((RunOutcome::Unchanged, Some(cursor))),
-        Fetched::Records(raw, cursor) => (raw, cursor),
+        FetchedRecords::Unchanged(cursor) => return Ok((RunOutcome::Unchanged, Some(cursor))),
+        FetchedRecords::Records(raw, cursor) => (raw, cursor),
     };
     fault::point("collect.fetched");
     let rows = mapped(source, &raw, &mut report.counts)?;
@@ -93,7 +93,7 @@ async fn attempt(
         fault::point("collect.submitted");
     }
     let outcome = if !all_decided {
-        report.failure = Some(Failure::new(
+        report.failure = Some(RunFailure::new(
             "held",
             "rows wait for their review; the next run sends them again",
         ));
@@ -107,7 +107,7 @@ async fn attempt(
 }
 
 /// Maps the records of the source, and counts those that are no record of the contract.
-fn mapped(source: &Source, raw: &[Value], counts: &mut RunCounts) -> Result<Vec<Value>, Failure> {
+fn mapped(source: &CollectorSource, raw: &[Value], counts: &mut RunCounts) -> Result<Vec<Value>, RunFailure> {
     let rows: Vec<Value> = raw.iter().filter_map(|raw| mapping::record(source, raw)).collect();
     let failed = raw.len() - rows.len();
     counts.fetched = raw.len() as u64;
@@ -115,7 +115,7 @@ fn mapped(source: &Source, raw: &[Value], counts: &mut RunCounts) -> Result<Vec<
     // A few odd rows are the source's own. When most fail, the definition is out of date, and
     // submitting the rest would hide it.
     if failed * MOST_FAILED > raw.len() {
-        return Err(Failure::new(
+        return Err(RunFailure::new(
             "schema_changed",
             "most rows of the source do not have the fields of its definition",
         ));
@@ -125,21 +125,21 @@ fn mapped(source: &Source, raw: &[Value], counts: &mut RunCounts) -> Result<Vec<
 
 /// Judges rows by dry runs, and returns those that would be merged, and whether rows cannot be judged now.
 async fn judged(
-    source: &Source,
+    source: &CollectorSource,
     intake: &dyn Intake,
     mut rows: Vec<Value>,
     counts: &mut RunCounts,
-) -> Result<(Vec<Value>, bool), Failure> {
+) -> Result<(Vec<Value>, bool), RunFailure> {
     let (mut is_new, mut is_held) = (Vec::with_capacity(rows.len()), false);
     for batch in batches(&rows) {
         for verdict in intake.judge(source.dataset(), batch).await? {
-            is_new.push(verdict == Judged::New);
+            is_new.push(verdict == JudgedRecord::New);
             match verdict {
-                Judged::New => {}
-                Judged::Known => counts.known += 1,
-                Judged::Refused => counts.refused += 1,
+                JudgedRecord::New => {}
+                JudgedRecord::Known => counts.known += 1,
+                JudgedRecord::Refused => counts.refused += 1,
                 // The row is not submitted and the cursor stays, so the next run judges it again.
-                Judged::Held => is_held = true,
+                JudgedRecord::Held => is_held = true,
             }
         }
     }
@@ -150,27 +150,27 @@ async fn judged(
 
 /// Submits a batch. Returns false if it is not decided.
 async fn submit(
-    source: &Source,
+    source: &CollectorSource,
     intake: &dyn Intake,
     batch: &[Value],
     key: &str,
-    report: &mut Report,
-) -> Result<bool, Failure> {
+    report: &mut RunReport,
+) -> Result<bool, RunFailure> {
     let rows = batch.len() as u64;
     match intake.submit(source, batch, key).await? {
-        Submitted::Merged { version, accepted } => {
+        SubmitOutcome::Merged { version, accepted } => {
             report.counts.added += accepted;
             report.counts.known += rows.saturating_sub(accepted);
             report.version = Some(Version(version));
             Ok(true)
         }
-        Submitted::Duplicates => {
+        SubmitOutcome::Duplicates => {
             report.counts.known += rows;
             Ok(true)
         }
-        Submitted::Held => Ok(false),
+        SubmitOutcome::Held => Ok(false),
         // The dry run let every row pass, so the gates have changed since; the next run asks them again.
-        Submitted::Refused => Err(Failure::new(
+        SubmitOutcome::Refused => Err(RunFailure::new(
             "refused",
             "a gate refused a batch that its dry run let pass",
         )),

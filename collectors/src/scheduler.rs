@@ -16,16 +16,16 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use types::{Backoff, Clock, ContributionId, Timestamp, fault, metric};
 
-use crate::Failure;
+use crate::RunFailure;
 use crate::fetch::Fetcher;
 use crate::intake::Intake;
-use crate::run::{Report, collect};
-use crate::source::Source;
+use crate::run::{RunReport, collect};
+use crate::source::CollectorSource;
 
 /// Longest delay of a run after the instant of its schedule.
 const MAX_JITTER: Duration = Duration::from_mins(10);
 /// Pauses after failed runs.
-const BACKOFF: Backoff = Backoff {
+const RUN_BACKOFF: Backoff = Backoff {
     first: Duration::from_mins(5),
     most: Duration::from_hours(6),
 };
@@ -34,7 +34,7 @@ const SEE_EVERY: Duration = Duration::from_hours(1);
 
 /// Options of a scheduler.
 #[derive(Clone, Copy, Debug)]
-pub struct Options {
+pub struct SchedulerOptions {
     /// Time for which a run is leased, and extended every third of it.
     pub lease: Duration,
     /// Interval at which due runs are looked for.
@@ -43,7 +43,7 @@ pub struct Options {
     pub at_once: usize,
 }
 
-impl Default for Options {
+impl Default for SchedulerOptions {
     fn default() -> Self {
         Self {
             lease: Duration::from_mins(1),
@@ -60,8 +60,8 @@ pub struct Scheduler {
     clock: Arc<dyn Clock>,
     fetcher: Arc<Fetcher>,
     intake: Arc<dyn Intake>,
-    sources: Arc<[Arc<Source>]>,
-    options: Options,
+    sources: Arc<[Arc<CollectorSource>]>,
+    options: SchedulerOptions,
     places: Arc<Semaphore>,
 }
 
@@ -72,8 +72,8 @@ impl Scheduler {
         clock: Arc<dyn Clock>,
         fetcher: Fetcher,
         intake: Arc<dyn Intake>,
-        sources: Vec<Source>,
-        options: Options,
+        sources: Vec<CollectorSource>,
+        options: SchedulerOptions,
     ) -> Self {
         Self {
             store,
@@ -125,7 +125,7 @@ impl Scheduler {
         self.store.collectors().see(seen.collect(), self.clock.now()).await
     }
 
-    /// Begins the runs that are due. Beyond [`Options::at_once`] they begin with a later round, here or in another
+    /// Begins the runs that are due. Beyond [`SchedulerOptions::at_once`] they begin with a later round, here or in another
     /// process.
     async fn round(&self, runs: &mut JoinSet<()>, stop: &CancellationToken) -> Result<(), store::Error> {
         let mut all = self.store.collectors().all().await?;
@@ -152,7 +152,12 @@ impl Scheduler {
     }
 
     /// Corrects a due time that lies after the next instant of the schedule: the clock was ahead, or the schedule changed.
-    async fn bring_forward(&self, collector: &Collector, source: &Source, now: Timestamp) -> Result<(), store::Error> {
+    async fn bring_forward(
+        &self,
+        collector: &Collector,
+        source: &CollectorSource,
+        now: Timestamp,
+    ) -> Result<(), store::Error> {
         let next = next(source, now);
         if collector.next_at > next.plus(MAX_JITTER) {
             self.store.collectors().reschedule(source.name(), next).await?;
@@ -160,7 +165,7 @@ impl Scheduler {
         Ok(())
     }
 
-    async fn due(&self, source: &Source, stop: &CancellationToken, place: OwnedSemaphorePermit) {
+    async fn due(&self, source: &CollectorSource, stop: &CancellationToken, place: OwnedSemaphorePermit) {
         if let Err(error) = self.once(source, false, stop).await {
             tracing::warn!(
                 collector = source.name(), %error,
@@ -177,10 +182,10 @@ impl Scheduler {
     /// The database; the run is then due again when its lease ends.
     pub async fn once(
         &self,
-        source: &Source,
+        source: &CollectorSource,
         at_once: bool,
         stop: &CancellationToken,
-    ) -> Result<Option<Report>, store::Error> {
+    ) -> Result<Option<RunReport>, store::Error> {
         let collectors = self.store.collectors();
         let started = self.clock.now();
         let run = ContributionId::new(started).to_string();
@@ -209,7 +214,7 @@ impl Scheduler {
                 let asked = failure.retry_after.unwrap_or_default();
                 // The source's own wish counts only where it is longer, and never beyond the next
                 // instant of the schedule, so a header cannot switch a collector off.
-                let pause = BACKOFF.pause(begun.failures).max(asked);
+                let pause = RUN_BACKOFF.pause(begun.failures).max(asked);
                 now.plus(pause).min(next(source, now))
             }
             _ => next(source, now),
@@ -261,7 +266,7 @@ impl Scheduler {
 }
 
 /// Returns the instant of the next run by the schedule, with the delay that is the source's own.
-fn next(source: &Source, now: Timestamp) -> Timestamp {
+fn next(source: &CollectorSource, now: Timestamp) -> Timestamp {
     // A schedule has a next instant; a day later is as good as any without one.
     let next = source.schedule().next(now);
     let next = next.unwrap_or_else(|| now.plus(Duration::from_hours(24)));
@@ -278,12 +283,12 @@ fn jitter(name: &str, at: Timestamp) -> Duration {
     Duration::from_secs(number % MAX_JITTER.as_secs())
 }
 
-fn stopped() -> Report {
-    Report {
+fn stopped() -> RunReport {
+    RunReport {
         outcome: RunOutcome::Failed,
         counts: store::RunCounts::default(),
         version: None,
-        failure: Some(Failure::new(
+        failure: Some(RunFailure::new(
             "stopped",
             "the service stopped during the run; the next run goes on",
         )),
@@ -292,7 +297,7 @@ fn stopped() -> Report {
 }
 
 /// Logs and counts a run that ended.
-fn note(source: &Source, report: &Report, took: Duration) {
+fn note(source: &CollectorSource, report: &RunReport, took: Duration) {
     let counts = report.counts;
     let (collector, outcome) = (source.name(), report.outcome.as_str());
     metrics::counter!(metric::COLLECTOR_RUNS, "outcome" => outcome).increment(1);

@@ -1,6 +1,6 @@
 //! Definition of a source: where it is, what its records are, and the contract that they are mapped to.
 //!
-//! Invariant: a [`Source`] was checked whole. An unknown key, an empty text and a rule that is broken are errors that
+//! Invariant: a [`CollectorSource`] was checked whole. An unknown key, an empty text and a rule that is broken are errors that
 //! name the key.
 
 use std::path::{Path, PathBuf};
@@ -54,7 +54,7 @@ impl std::error::Error for SourceError {}
 
 /// Definition of a source.
 #[derive(Clone, Debug)]
-pub struct Source {
+pub struct CollectorSource {
     pub(crate) text: SourceText,
     schedule: Schedule,
     contract: Contract,
@@ -87,7 +87,7 @@ pub(crate) struct SourceText {
 pub(crate) struct Fetch {
     pub(crate) url: Option<String>,
     pub(crate) file: Option<PathBuf>,
-    pub(crate) format: Format,
+    pub(crate) format: SourceFormat,
     pub(crate) accept: Option<String>,
     /// JSON pointer to the records.
     #[serde(default)]
@@ -113,7 +113,7 @@ const fn yes() -> bool {
 /// Form of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Format {
+pub(crate) enum SourceFormat {
     Json,
     Ndjson,
     Csv,
@@ -155,7 +155,7 @@ pub(crate) struct FieldMap {
     pub(crate) format: Option<String>,
 }
 
-impl Source {
+impl CollectorSource {
     /// Parses a definition. Relative paths of files begin at `folder`; without one no file is read.
     ///
     /// # Errors
@@ -356,7 +356,7 @@ fn check_bounds(fetch: &Fetch) -> Result<(), SourceError> {
     }
     let Some(pages) = &fetch.pages else { return Ok(()) };
     match (&pages.next, &pages.parameter) {
-        (Some(next), None) if fetch.format != Format::Json || !is_pointer(next) => {
+        (Some(next), None) if fetch.format != SourceFormat::Json || !is_pointer(next) => {
             return Err(fail(
                 "fetch.pages.next",
                 "must be a JSON pointer, and the format `json`",
@@ -365,7 +365,7 @@ fn check_bounds(fetch: &Fetch) -> Result<(), SourceError> {
         (Some(_), None) | (None, Some(_)) => {}
         _ => return Err(fail("fetch.pages", "must have either `next` or `parameter`")),
     }
-    if matches!(fetch.format, Format::Parquet | Format::Delta) {
+    if matches!(fetch.format, SourceFormat::Parquet | SourceFormat::Delta) {
         return Err(fail("fetch.pages", "is for texts"));
     }
     if !(1..=MAX_PAGES).contains(&pages.most()) {

@@ -27,11 +27,11 @@ const VERDICT_BYTES_OF_ROW: usize = 256;
 /// An ordered list of operators; each judges the rows that all before it passed.
 #[derive(Debug, Default)]
 pub struct Chain {
-    operators: Vec<Operator>,
+    operators: Vec<ChainStep>,
 }
 
 #[derive(Debug)]
-enum Operator {
+enum ChainStep {
     Gate(Box<dyn Gate>),
     Stage(Arc<dyn Stage>),
 }
@@ -90,14 +90,14 @@ impl Chain {
     /// Adds a gate at the end.
     #[must_use]
     pub fn gate(mut self, gate: impl Gate + 'static) -> Self {
-        self.operators.push(Operator::Gate(Box::new(gate)));
+        self.operators.push(ChainStep::Gate(Box::new(gate)));
         self
     }
 
     /// Adds a stage at the end.
     #[must_use]
     pub fn stage(mut self, stage: Arc<dyn Stage>) -> Self {
-        self.operators.push(Operator::Stage(stage));
+        self.operators.push(ChainStep::Stage(stage));
         self
     }
 
@@ -135,7 +135,7 @@ impl Chain {
     }
 }
 
-impl Operator {
+impl ChainStep {
     fn name(&self) -> &'static str {
         match self {
             Self::Gate(gate) => gate.name(),

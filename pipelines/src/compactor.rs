@@ -5,7 +5,7 @@
 
 use std::future;
 
-use catalog::{Compacted, Error, Table};
+use catalog::{BuiltPart, Error, Table};
 use tokio::task::JoinHandle;
 
 use crate::step::described;
@@ -18,7 +18,7 @@ const DOUBLINGS: u32 = 10;
 /// Compaction of the table of one writer: at most one is under way.
 #[derive(Debug)]
 pub(crate) struct Compactor {
-    building: Option<JoinHandle<Result<Compacted, Error>>>,
+    building: Option<JoinHandle<Result<BuiltPart, Error>>>,
     failures: u32,
     /// Number of merges that pass before the next try.
     waits: u64,
@@ -50,7 +50,7 @@ impl Compactor {
 
     /// Waits for the compaction in progress and returns it. Never returns if there is none. The future may be dropped
     /// without loss.
-    pub(crate) async fn built(&mut self) -> Result<Compacted, Error> {
+    pub(crate) async fn built(&mut self) -> Result<BuiltPart, Error> {
         let Some(building) = &mut self.building else {
             return future::pending().await;
         };
@@ -60,7 +60,7 @@ impl Compactor {
     }
 
     /// Commits what was built, and begins what is due then.
-    pub(crate) async fn adopt(&mut self, table: &mut Table, built: Result<Compacted, Error>) {
+    pub(crate) async fn adopt(&mut self, table: &mut Table, built: Result<BuiltPart, Error>) {
         let installed = match built {
             Ok(compacted) => table.install_compaction(compacted).await,
             Err(error) => Err(error),

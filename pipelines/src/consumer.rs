@@ -21,7 +21,7 @@ use crate::delivery::{BytePermit, Delivery};
 use crate::dispatcher::{Bounds, Dispatcher};
 use crate::isolation::{Isolation, MessageKind};
 use crate::judge::decided;
-use crate::message::CONTRIBUTIONS;
+use crate::message::CONTRIBUTIONS_TOPIC;
 use crate::offsets::OffsetTracker;
 use crate::outcome_cache::OutcomeCache;
 use crate::recovery::{Ended, Recovery};
@@ -140,7 +140,7 @@ impl Worker {
         let halt = stop.child_token();
         let context = self.context(&halt);
         let failure = Arc::clone(&context.failure);
-        let mut submissions = self.log.subscribe(CONTRIBUTIONS, &self.config.group).await?;
+        let mut submissions = self.log.subscribe(CONTRIBUTIONS_TOPIC, &self.config.group).await?;
         let mut desk = Desk {
             recovery: Recovery {
                 log: Arc::clone(&self.log),

@@ -8,7 +8,7 @@ use eventlog::Record;
 
 use crate::context::Context;
 use crate::delivery::Delivery;
-use crate::message::{Address, CONTRIBUTIONS, DEAD_LETTERS, DeadLetter, FORMAT, Resolution};
+use crate::message::{Address, BASE_FORMAT, CONTRIBUTIONS_TOPIC, DEAD_LETTERS, DeadLetter, Resolution};
 use crate::publish::{Appended, append, publish_outcome};
 use crate::report::{Report, outcome};
 use crate::step::Stopped;
@@ -68,8 +68,8 @@ async fn append_letter(
 ) -> Result<Appended, Stopped> {
     let position = delivery.ack.position();
     let letter = DeadLetter {
-        format: FORMAT,
-        topic: CONTRIBUTIONS.to_owned(),
+        format: BASE_FORMAT,
+        topic: CONTRIBUTIONS_TOPIC.to_owned(),
         partition: position.partition,
         offset: position.offset,
         contribution: address.map(|address| address.contribution),

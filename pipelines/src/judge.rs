@@ -10,7 +10,7 @@ pub(crate) mod upload;
 
 use std::sync::Arc;
 
-use catalog::{KnownHead, Prepared};
+use catalog::{KnownHead, PreparedVersion};
 use eventlog::Record;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -48,7 +48,7 @@ pub(crate) struct JudgedSubmission {
 pub(crate) struct Judged {
     pub(crate) decision: Decision,
     /// The rows, where they are to be merged.
-    pub(crate) prepared: Option<Prepared>,
+    pub(crate) prepared: Option<PreparedVersion>,
     pub(crate) report: Arc<Report>,
 }
 
@@ -81,7 +81,7 @@ impl JudgedBatch {
         let is_merge = decision == Decision::Merge;
         let judged = Judged {
             decision,
-            prepared: is_merge.then(|| Prepared::of_batch(address.contribution, agent, Arc::new(passed))),
+            prepared: is_merge.then(|| PreparedVersion::of_batch(address.contribution, agent, Arc::new(passed))),
             report: Arc::new(report),
         };
         JudgedSubmission { address, head, judged }

@@ -21,7 +21,7 @@ use std::time::Duration;
 use catalog::Catalog;
 use data_encoding::BASE64;
 use eventlog::{Delivered, Event, EventLog, Position, Record};
-use messages::{DEAD_LETTERS, DeadLetter, FORMAT, KNOWLEDGE, OUTCOMES, UnitAddress, UnitSubmission};
+use messages::{BASE_FORMAT, DEAD_LETTERS, DeadLetter, KNOWLEDGE_TOPIC, OUTCOMES_TOPIC, UnitAddress, UnitSubmission};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use types::clock::SystemClock;
@@ -120,7 +120,7 @@ impl KnowledgeWorker {
     /// # Errors
     /// A log or a table that cannot be used any more.
     pub async fn run(self, stop: CancellationToken) -> Result<(), Error> {
-        let mut units = self.log.subscribe(KNOWLEDGE, &self.group).await?;
+        let mut units = self.log.subscribe(KNOWLEDGE_TOPIC, &self.group).await?;
         let offsets = OffsetTracker::new(stop.clone());
         // The published versions are read when there is something to compare with them.
         let mut publisher: Option<Publisher> = None;
@@ -179,7 +179,7 @@ impl KnowledgeWorker {
     async fn ends(&self, stop: &CancellationToken) -> Result<Option<Vec<u64>>, Error> {
         let mut failures = 0;
         loop {
-            match self.log.bounds(KNOWLEDGE).await {
+            match self.log.bounds(KNOWLEDGE_TOPIC).await {
                 Ok(bounds) => return Ok(Some(bounds.iter().map(|bounds| bounds.next).collect())),
                 Err(error) if error.retry() == Retry::Backoff => {
                     tracing::warn!(%error, "the end of the units in the log cannot be read, trying again");
@@ -293,7 +293,7 @@ impl KnowledgeWorker {
             }
         }
         fault::point("outcome.append");
-        if !self.append(OUTCOMES, records, stop).await? {
+        if !self.append(OUTCOMES_TOPIC, records, stop).await? {
             return Ok(false);
         }
         fault::point("outcome.appended");
@@ -329,8 +329,8 @@ impl KnowledgeWorker {
         tracing::error!(?position, unit = ?address.map(|address| address.unit), reason, "dead letter of a unit");
         for value in [&record.value[..], &[]] {
             let letter = DeadLetter {
-                format: FORMAT,
-                topic: KNOWLEDGE.to_owned(),
+                format: BASE_FORMAT,
+                topic: KNOWLEDGE_TOPIC.to_owned(),
                 partition: position.partition,
                 offset: position.offset,
                 contribution: None,

@@ -224,7 +224,7 @@ mod tests {
     use types::{DatasetId, Timestamp, Version};
 
     use super::*;
-    use crate::message::FORMAT;
+    use crate::message::BASE_FORMAT;
 
     fn rejected(words: usize) -> Outcome {
         let at = Timestamp::from_micros(1);
@@ -240,7 +240,7 @@ mod tests {
             verdict: Verdict::Refuse { reasons: vec![reason] },
         };
         Outcome {
-            format: FORMAT,
+            format: BASE_FORMAT,
             contribution: ContributionId::new(at),
             generation: 0,
             dataset: DatasetId::new(at),

@@ -17,7 +17,7 @@ use tracing::{Instrument as _, Span};
 use types::{Classify as _, DatasetId, Kind, Retry, Version, fault, mutate};
 
 use crate::context::Context;
-use crate::message::{Address, OUTCOMES, Outcome, Resolution};
+use crate::message::{Address, OUTCOMES_TOPIC, Outcome, Resolution};
 use crate::report::adopted;
 use crate::step::{Stopped, described, pause};
 use crate::trace;
@@ -121,7 +121,7 @@ async fn append_outcome(context: &Context, outcome: &Outcome) -> Result<Appended
             // The table keeps a merge, so its outcome can be published again if the log loses it. A rejection
             // cannot: judged again, the submission may pass.
             let kept = matches!(outcome.resolution, Resolution::Merged { .. });
-            append(context, OUTCOMES, record, kept).await
+            append(context, OUTCOMES_TOPIC, record, kept).await
         }
         Err(error) => {
             tracing::error!(contribution = %outcome.contribution, %error, "an outcome cannot be encoded");
@@ -136,7 +136,7 @@ pub(crate) async fn append(context: &Context, topic: &str, record: Record, kept:
     loop {
         let records = vec![record.clone()];
         let appended = if kept {
-            context.log.append_kept(topic, records).await
+            context.log.append_recoverable(topic, records).await
         } else {
             context.log.append(topic, records).await
         };

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use types::{Backoff, Classify as _, Clock, Retry};
 
-use crate::message::{CONTRIBUTIONS, OUTCOMES};
+use crate::message::{CONTRIBUTIONS_TOPIC, OUTCOMES_TOPIC};
 use crate::outcome_cache::OutcomeCache;
 use crate::step::{Stopped, described, pause};
 
@@ -72,15 +72,15 @@ impl Recovery {
 
     async fn recall(&self) -> Result<Vec<u64>, eventlog::Error> {
         // Nobody reads a submission again that is done, and its bytes on disk are charged to nobody.
-        self.log.keep(CONTRIBUTIONS, 0).await?;
+        self.log.keep(CONTRIBUTIONS_TOPIC, 0).await?;
         let now = self.clock.now();
-        self.latest(OUTCOMES, REMEMBERED, |value| match Outcome::decode(value) {
+        self.latest(OUTCOMES_TOPIC, REMEMBERED, |value| match Outcome::decode(value) {
             Ok(Outcome::Contribution(outcome)) => self.outcomes.insert(outcome, now),
             Ok(Outcome::Unit(_)) => {}
             Err(error) => tracing::warn!(error = described(&error), "an outcome cannot be read"),
         })
         .await?;
-        let bounds = self.log.bounds(CONTRIBUTIONS).await?;
+        let bounds = self.log.bounds(CONTRIBUTIONS_TOPIC).await?;
         Ok(bounds.iter().map(|bounds| bounds.next).collect())
     }
 

@@ -2,13 +2,13 @@
 //!
 //! Invariant: an outcome of a merge is the same at every delivery, because the commit has all of it.
 
-use catalog::{Late, Merge};
+use catalog::{LateDuplicates, Merge};
 use operators::{Decision, Reason, RowVerdict, Tally, Verdict};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use types::{ContributionId, Timestamp};
 
-use crate::message::{Address, FORMAT, Outcome, Resolution};
+use crate::message::{Address, BASE_FORMAT, Outcome, Resolution};
 
 /// Verdicts and counts of the judge.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -35,20 +35,20 @@ impl Report {
     }
 
     /// Returns the report as a commit holds it that drops these rows.
-    pub(crate) fn written_with(&self, late: &Late) -> Value {
+    pub(crate) fn written_with(&self, late: &LateDuplicates) -> Value {
         match late {
             // The commit has the indexes of these rows itself.
-            Late::Rows(_) => self.written(),
-            Late::Count(_) => self.clone().with_late(late).written(),
+            LateDuplicates::Rows(_) => self.written(),
+            LateDuplicates::Count(_) => self.clone().with_late(late).written(),
         }
     }
 
     /// Counts the rows that the commit dropped, and names them where it does: they passed the gates and were merged by
     /// another contribution meanwhile.
-    pub(crate) fn with_late(mut self, late: &Late) -> Self {
+    pub(crate) fn with_late(mut self, late: &LateDuplicates) -> Self {
         let count = match late {
-            Late::Count(count) => *count,
-            Late::Rows(rows) => rows.len() as u64,
+            LateDuplicates::Count(count) => *count,
+            LateDuplicates::Rows(rows) => rows.len() as u64,
         };
         if let Some(tally) = self.tallies.iter_mut().find(|tally| tally.gate == "dedup") {
             let count = u32::try_from(count).unwrap_or(u32::MAX);
@@ -98,7 +98,7 @@ pub(crate) fn nothing_new(tallies: &[Tally]) -> Resolution {
 /// Builds the outcome of what is no version.
 pub(crate) fn outcome(address: Address, at: Timestamp, resolution: Resolution, report: Report) -> Outcome {
     Outcome {
-        format: FORMAT,
+        format: BASE_FORMAT,
         contribution: address.contribution,
         generation: address.generation,
         dataset: address.dataset,
@@ -125,6 +125,6 @@ pub(crate) fn adopted(address: Address, mut merge: Merge) -> Outcome {
         address,
         merge.at,
         resolution,
-        report.with_late(&Late::Rows(merge.duplicates)),
+        report.with_late(&LateDuplicates::Rows(merge.duplicates)),
     )
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use datafusion::parquet::file::reader::{FileReader as _, SerializedFileReader};
-use sql::{Config, Part, Records, Sandbox};
+use sql::{Sandbox, SandboxConfig, SandboxPart, VersionRecords};
 use types::clock::ManualClock;
 use types::{Contract, Proof, Timestamp};
 
@@ -29,9 +29,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     for place in places {
         parts.extend(files(place)?.into_iter().map(part).collect::<Result<Vec<_>, _>>()?);
     }
-    let records = Records { contract, parts };
+    let records = VersionRecords { contract, parts };
     let clock = Arc::new(ManualClock::at(Timestamp::default()));
-    let sandbox = Sandbox::start(Config::new(child.clone(), clock))?;
+    let sandbox = Sandbox::start(SandboxConfig::new(child.clone(), clock))?;
     let mut out = std::io::stdout();
     let mut sum = Duration::ZERO;
     writeln!(out, "{} parts", records.parts.len())?;
@@ -80,10 +80,10 @@ fn files(place: &PathBuf) -> std::io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-fn part(path: PathBuf) -> Result<Part, Box<dyn Error>> {
+fn part(path: PathBuf) -> Result<SandboxPart, Box<dyn Error>> {
     let file = fs::File::open(&path)?;
     let rows = SerializedFileReader::new(file)?.metadata().file_metadata().num_rows();
-    Ok(Part {
+    Ok(SandboxPart {
         rows: rows.try_into()?,
         proof: Arc::new(Proof::of(&fs::read(&path)?)),
         path,

@@ -10,7 +10,7 @@ pub const MAX_ANSWER_BYTES: usize = 8 << 20;
 
 /// Rows of a query's result, rendered as JSON.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Answer {
+pub struct QueryAnswer {
     /// Columns in the order of the SELECT. Names may repeat if several tables are joined.
     pub columns: Vec<Column>,
     /// Rows, each a JSON array.

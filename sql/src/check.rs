@@ -24,12 +24,12 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 use tokio::sync::oneshot;
 use types::Contract;
 
-use self::bounded::Bounded;
+use self::bounded::BoundedDialect;
 
 use crate::Error;
 
 /// Name of the only table.
-pub const TABLE: &str = "records";
+pub const RECORDS_TABLE: &str = "records";
 /// Maximum length of a statement in characters.
 pub const MAX_CHARACTERS: usize = 4_000;
 /// Maximum number of tokens of a statement, without blanks and comments.
@@ -127,7 +127,7 @@ pub(crate) fn parse(sql: &str, contract: Option<&Contract>) -> Result<Statement,
     bound(&tokens)?;
     let tables = contract.map_or_else(Vec::new, |contract| names::resolve(&mut tokens, contract));
     // The tokenizer takes linear time, so only the parser needs the bound.
-    let dialect = Bounded::new();
+    let dialect = BoundedDialect::new();
     let mut parser = Parser::new(&dialect).with_tokens_with_locations(tokens);
     let mut statements = parser.parse_statements().map_err(|error| {
         if dialect.is_spent() {

@@ -44,10 +44,10 @@ use std::process::ExitCode;
 use std::sync::mpsc;
 
 use crate::check;
-use crate::wire::{ChildChannel, Job, PROTOCOL, Reply, Setup};
+use crate::wire::{ChildChannel, ChildQuery, ChildReply, PROTOCOL, Setup};
 
 /// Hidden command-line argument that makes the program a child.
-pub const ARGUMENT: &str = "__sql-child";
+pub const CHILD_ARGUMENT: &str = "__sql-child";
 
 /// Stack size in bytes of the planning thread: enough to parse the deepest statement and to walk its plan.
 const STACK_BYTES: usize = 2 * check::STACK_BYTES;
@@ -73,10 +73,10 @@ fn serve() -> io::Result<()> {
     let ready = prepare(&pipe, &setup, started);
     let engine = match ready {
         Ok(engine) => engine,
-        Err(problem) => return pipe.send(&Reply::Unfit(problem)),
+        Err(problem) => return pipe.send(&ChildReply::Unfit(problem)),
     };
-    pipe.send(&Reply::Ready)?;
-    let job: Job = pipe.receive()?;
+    pipe.send(&ChildReply::Ready)?;
+    let job: ChildQuery = pipe.receive()?;
     let files = pipe.receive_files(job.parts.len())?;
     // The caller sends nothing more. From here on a readable socket means that the caller is gone.
     start.send(()).map_err(io::Error::other)?;
@@ -84,7 +84,7 @@ fn serve() -> io::Result<()> {
 }
 
 /// Does everything that must happen before a query is read. The error describes the failed step.
-fn prepare(pipe: &ChildChannel, setup: &Setup, started: mpsc::Receiver<()>) -> Result<engine::Engine, String> {
+fn prepare(pipe: &ChildChannel, setup: &Setup, started: mpsc::Receiver<()>) -> Result<engine::QueryEngine, String> {
     if setup.protocol != PROTOCOL {
         return Err(format!(
             "the query process has the protocol `{PROTOCOL}`, the service has `{}`",
@@ -99,7 +99,7 @@ fn prepare(pipe: &ChildChannel, setup: &Setup, started: mpsc::Receiver<()>) -> R
     // The order matters: each step needs rights or resources that a later one takes away.
     fence::prefer_for_oom_kill();
     fence::limit_files()?;
-    let engine = engine::Engine::start(setup)?;
+    let engine = engine::QueryEngine::start(setup)?;
     fence::limit(setup)?;
     fence::close()?;
     Ok(engine)

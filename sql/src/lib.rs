@@ -67,7 +67,7 @@ mod sandbox;
 mod time;
 mod wire;
 
-pub use answer::{Answer, Column, MAX_ANSWER_BYTES};
+pub use answer::{Column, MAX_ANSWER_BYTES, QueryAnswer};
 pub use check::{Refusal, check};
 pub use error::Error;
-pub use sandbox::{Config, Part, Records, Sandbox};
+pub use sandbox::{Sandbox, SandboxConfig, SandboxPart, VersionRecords};

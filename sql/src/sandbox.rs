@@ -16,13 +16,13 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 use types::{Clock, Contract, Proof};
 
-use self::process::Process;
-use crate::wire::{FILES_AT_ONCE, Job, Reply};
-use crate::{Answer, Error, Refusal, check, child};
+use self::process::ChildProcess;
+use crate::wire::{ChildQuery, ChildReply, FILES_AT_ONCE};
+use crate::{Error, QueryAnswer, Refusal, check, child};
 
 /// Settings of the sandbox.
 #[derive(Clone, Debug)]
-pub struct Config {
+pub struct SandboxConfig {
     /// Program of the child: this one. On Linux `/proc/self/exe` stays correct when the file is replaced.
     pub program: PathBuf,
     /// Arguments that make the program call [`child::run`].
@@ -42,13 +42,13 @@ pub struct Config {
     pub clock: Arc<dyn Clock>,
 }
 
-impl Config {
+impl SandboxConfig {
     /// Returns the default settings: two idle processes, four concurrent queries, two threads and 2 GiB each, 20
     /// seconds.
     pub fn new(program: PathBuf, clock: Arc<dyn Clock>) -> Self {
         Self {
             program,
-            args: vec![child::ARGUMENT.into()],
+            args: vec![child::CHILD_ARGUMENT.into()],
             standby: 2,
             at_once: 4,
             threads: 2,
@@ -61,7 +61,7 @@ impl Config {
 
 /// A part of a version: a Parquet file with the columns of the contract.
 #[derive(Clone, Debug)]
-pub struct Part {
+pub struct SandboxPart {
     /// Path of the file. It is opened here, and the process gets only the open file.
     pub path: PathBuf,
     /// Number of rows in the file.
@@ -72,23 +72,23 @@ pub struct Part {
 
 /// Records of a version.
 #[derive(Clone, Debug)]
-pub struct Records {
+pub struct VersionRecords {
     /// Contract of the records.
     pub contract: Arc<Contract>,
     /// Parts in order. Empty for an empty version.
-    pub parts: Vec<Part>,
+    pub parts: Vec<SandboxPart>,
 }
 
 /// Runs queries, each in its own process. A clone shares the idle processes.
 #[derive(Clone, Debug)]
 pub struct Sandbox {
-    inner: Arc<Inner>,
+    inner: Arc<SandboxState>,
 }
 
 #[derive(Debug)]
-struct Inner {
-    config: Config,
-    ready: Mutex<Vec<Process>>,
+struct SandboxState {
+    config: SandboxConfig,
+    ready: Mutex<Vec<ChildProcess>>,
     running: Semaphore,
 }
 
@@ -97,9 +97,9 @@ impl Sandbox {
     ///
     /// # Errors
     /// [`Error::Process`] if a process cannot be started.
-    pub fn start(config: Config) -> Result<Self, Error> {
+    pub fn start(config: SandboxConfig) -> Result<Self, Error> {
         let running = Semaphore::new(config.at_once);
-        let inner = Inner {
+        let inner = SandboxState {
             config,
             ready: Mutex::default(),
             running,
@@ -109,17 +109,23 @@ impl Sandbox {
     }
 
     /// Runs one statement over `records` and returns at most `limit` rows. Dropping the future ends the query.
-    pub async fn query(&self, records: &Records, sql: &str, limit: u32) -> Result<Answer, Error> {
+    pub async fn query(&self, records: &VersionRecords, sql: &str, limit: u32) -> Result<QueryAnswer, Error> {
         self.answer(records, sql, limit, false).await
     }
 
     /// Does the same with one thread, so that each run gives the rows in the same order where the statement leaves it
     /// open.
-    pub async fn query_steadily(&self, records: &Records, sql: &str, limit: u32) -> Result<Answer, Error> {
+    pub async fn query_steadily(&self, records: &VersionRecords, sql: &str, limit: u32) -> Result<QueryAnswer, Error> {
         self.answer(records, sql, limit, true).await
     }
 
-    async fn answer(&self, records: &Records, sql: &str, limit: u32, is_steady: bool) -> Result<Answer, Error> {
+    async fn answer(
+        &self,
+        records: &VersionRecords,
+        sql: &str,
+        limit: u32,
+        is_steady: bool,
+    ) -> Result<QueryAnswer, Error> {
         // A refused statement costs no process and no place in the queue.
         check(sql).await?;
         let config = &self.inner.config;
@@ -130,7 +136,7 @@ impl Sandbox {
         let Ok(Ok(_permit)) = permit else {
             return Err(Error::Busy);
         };
-        let job = Job {
+        let job = ChildQuery {
             contract: Arc::clone(&records.contract),
             sql: sql.to_owned(),
             limit,
@@ -150,7 +156,7 @@ impl Sandbox {
 }
 
 /// Starts the missing idle processes when it is dropped.
-struct RefillOnDrop(Arc<Inner>);
+struct RefillOnDrop(Arc<SandboxState>);
 
 impl Drop for RefillOnDrop {
     fn drop(&mut self) {
@@ -165,7 +171,7 @@ impl Drop for RefillOnDrop {
     }
 }
 
-impl Inner {
+impl SandboxState {
     /// Starts the missing idle processes.
     fn refill(&self) -> Result<(), Error> {
         let missing = || {
@@ -173,7 +179,7 @@ impl Inner {
             self.config.standby > ready.len()
         };
         while missing() {
-            let process = Process::start(&self.config)?;
+            let process = ChildProcess::start(&self.config)?;
             let mut ready = self.ready.lock();
             // Another query may have started one meanwhile. Dropping the process ends it.
             if ready.len() < self.config.standby {
@@ -185,11 +191,11 @@ impl Inner {
     }
 
     /// Returns a ready process: an idle one, or a new one.
-    async fn take(&self) -> Result<Process, Error> {
+    async fn take(&self) -> Result<ChildProcess, Error> {
         loop {
             let kept = self.ready.lock().pop();
             let Some(mut process) = kept else {
-                let mut process = Process::start(&self.config)?;
+                let mut process = ChildProcess::start(&self.config)?;
                 process.ready().await?;
                 return Ok(process);
             };
@@ -201,7 +207,7 @@ impl Inner {
     }
 
     /// Returns a process that has received the query.
-    async fn send_job(&self, job: &Job) -> Result<Process, Error> {
+    async fn send_job(&self, job: &ChildQuery) -> Result<ChildProcess, Error> {
         // At most every idle process may turn out to be dead. After that the failure has another cause.
         let mut left = self.config.standby;
         loop {
@@ -218,7 +224,7 @@ impl Inner {
         }
     }
 
-    async fn run(&self, job: &Job, parts: &[Part]) -> Result<Answer, Error> {
+    async fn run(&self, job: &ChildQuery, parts: &[SandboxPart]) -> Result<QueryAnswer, Error> {
         let mut process = self.send_job(job).await?;
         // Files are opened per batch, so few are open here at a time.
         for batch in parts.chunks(FILES_AT_ONCE) {
@@ -238,17 +244,17 @@ impl Inner {
             }
         };
         match reply {
-            Reply::Answer(answer) => Ok(answer),
-            Reply::Refused { what, rule } => Err(Refusal { what, rule }.into()),
-            Reply::Failed(message) => Err(Error::Failed { message }),
-            Reply::Unreadable(message) => Err(Error::Unreadable { message }),
-            Reply::Damaged(message) => Err(Error::Damaged { message }),
-            Reply::TooLarge => Err(Error::TooLarge),
-            Reply::OutOfMemory => Err(Error::OutOfMemory {
+            ChildReply::Answer(answer) => Ok(answer),
+            ChildReply::Refused { what, rule } => Err(Refusal { what, rule }.into()),
+            ChildReply::Failed(message) => Err(Error::Failed { message }),
+            ChildReply::Unreadable(message) => Err(Error::Unreadable { message }),
+            ChildReply::Damaged(message) => Err(Error::Damaged { message }),
+            ChildReply::TooLarge => Err(Error::TooLarge),
+            ChildReply::OutOfMemory => Err(Error::OutOfMemory {
                 bytes: self.config.memory_bytes,
             }),
             // These messages belong to the preparation only.
-            Reply::Ready | Reply::Unfit(_) => Err(Error::Crashed {
+            ChildReply::Ready | ChildReply::Unfit(_) => Err(Error::Crashed {
                 how: "the query process sent an unexpected message".to_owned(),
             }),
         }
@@ -256,9 +262,9 @@ impl Inner {
 }
 
 /// Opens parts on a blocking thread.
-async fn open(parts: Vec<Part>) -> Result<Vec<File>, Error> {
+async fn open(parts: Vec<SandboxPart>) -> Result<Vec<File>, Error> {
     let open = move || {
-        let open = |part: Part| {
+        let open = |part: SandboxPart| {
             File::open(&part.path).map_err(|source| Error::Part {
                 path: part.path,
                 source,

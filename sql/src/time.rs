@@ -7,4 +7,4 @@ pub(crate) mod moment;
 pub(crate) mod zone;
 
 /// Microseconds of a day.
-pub(crate) const DAY: i64 = 86_400_000_000;
+pub(crate) const DAY_MICROS: i64 = 86_400_000_000;

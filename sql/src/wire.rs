@@ -1,6 +1,6 @@
 //! Messages between the caller and a child, over their socket.
 //!
-//! Invariant: a frame is its length as u32, little endian, and that many bytes of JSON. After a [`Job`] the caller
+//! Invariant: a frame is its length as u32, little endian, and that many bytes of JSON. After a [`ChildQuery`] the caller
 //! sends the file descriptors of the parts, at most [`FILES_AT_ONCE`] with one byte, and waits for one byte after each
 //! batch. So at most one batch is in transit.
 
@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, Interest};
 use types::{Contract, Proof, Timestamp};
 
-use crate::{Answer, MAX_ANSWER_BYTES, Refusal};
+use crate::{MAX_ANSWER_BYTES, QueryAnswer, Refusal};
 
 /// Version of the protocol. Both sides must be of the same build.
 pub(crate) const PROTOCOL: &str = concat!("sluice-sql-1 ", env!("CARGO_PKG_VERSION"));
@@ -43,7 +43,7 @@ pub(crate) struct Setup {
 
 /// The query, sent to a ready child.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Job {
+pub(crate) struct ChildQuery {
     pub(crate) contract: Arc<Contract>,
     pub(crate) sql: String,
     pub(crate) limit: u32,
@@ -57,13 +57,13 @@ pub(crate) struct Job {
 
 /// Message from a child.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Reply {
+pub(crate) enum ChildReply {
     /// The engine is warm and the fence is closed.
     Ready,
     /// The preparation failed, with a description.
     Unfit(String),
     /// The rows of the result.
-    Answer(Answer),
+    Answer(QueryAnswer),
     Refused {
         what: String,
         rule: String,
@@ -77,7 +77,7 @@ pub(crate) enum Reply {
     OutOfMemory,
 }
 
-impl From<Refusal> for Reply {
+impl From<Refusal> for ChildReply {
     fn from(refusal: Refusal) -> Self {
         Self::Refused {
             what: refusal.what,
@@ -152,7 +152,7 @@ pub(crate) struct ServiceChannel(pub(crate) tokio::net::UnixStream);
 impl ServiceChannel {
     /// Receives the next frame. A frame longer than [`MAX_FRAME_BYTES`] is an error, so a child cannot exhaust the
     /// caller's memory.
-    pub(crate) async fn receive(&mut self) -> io::Result<Reply> {
+    pub(crate) async fn receive(&mut self) -> io::Result<ChildReply> {
         let length = self.0.read_u32_le().await? as usize;
         if length > MAX_FRAME_BYTES {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "the frame is too long"));

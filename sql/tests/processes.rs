@@ -16,7 +16,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use sql::{Config, Error, Sandbox};
+use sql::{Error, Sandbox, SandboxConfig};
 use tokio::sync::Mutex;
 
 use fixture::{Fixture, ROWS, rows};
@@ -61,7 +61,7 @@ async fn until(holds: impl Fn() -> bool) {
 async fn a_query_ends_at_its_deadline_and_its_process_with_it() {
     let _alone = ALONE.lock().await;
     let fixture = Fixture::new().await;
-    let sandbox = Sandbox::start(Config {
+    let sandbox = Sandbox::start(SandboxConfig {
         seconds: Duration::from_secs(1),
         ..fixture.config()
     })

@@ -98,7 +98,7 @@ fn main() -> ExitCode {
         }
         "spans" => spans::run(),
         "validate" => validate::run(&mut report, &folder(2)),
-        sql::child::ARGUMENT => return sql::child::run(),
+        sql::child::CHILD_ARGUMENT => return sql::child::run(),
         sluice::isolation::ARGUMENT => return sluice::isolation::run(),
         "all" => {
             syncs::preloaded(Duration::ZERO);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use catalog::storage::DurableLocal;
-use catalog::{Catalog, CommitOutcome, Prepared, Table};
+use catalog::{Catalog, CommitOutcome, PreparedVersion, Table};
 use operators::screen::{LocalScreener, Screener};
 use operators::standard_chain;
 use serde_json::Value;
@@ -78,7 +78,7 @@ impl Line {
         assert_eq!(judged.passed.len(), count);
         let gated = cpu();
         let at = SystemClock::default().now();
-        let mut prepared = Prepared::of_batch(ContributionId::new(at), self.agent, Arc::new(judged.passed));
+        let mut prepared = PreparedVersion::of_batch(ContributionId::new(at), self.agent, Arc::new(judged.passed));
         let outcome = self.table.commit(&mut prepared, at, |_| Value::Null).await.unwrap();
         let merged = cpu();
         assert!(matches!(outcome, CommitOutcome::Committed(_)));

@@ -24,7 +24,7 @@ use operators::Gate as _;
 use operators::gates;
 use serde::Deserialize;
 use types::Contract;
-use types::batch::Lines;
+use types::batch::LineDecoder;
 
 use crate::bulk::{Python, truth};
 use crate::reads::scene::contract;
@@ -164,7 +164,7 @@ fn judge(lines: &[Vec<u8>]) -> Judged {
         };
         let (unit, after) = rest.split_at(rest.iter().position(full).unwrap_or(rest.len()).max(1));
         rest = after;
-        let mut records = Lines::new(&contract, unit.len(), unit.iter().map(Vec::len).sum());
+        let mut records = LineDecoder::new(&contract, unit.len(), unit.iter().map(Vec::len).sum());
         for line in unit {
             refused += usize::from(records.push(line.trim_ascii()).is_err());
         }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use eventlog::{Embedded, EventLog as _, Record};
-use messages::{CONTRIBUTIONS, OUTCOMES};
+use messages::{CONTRIBUTIONS_TOPIC, OUTCOMES_TOPIC};
 use tests::checker::delta::tables_below;
 use tests::world::{contribute, records};
 use tests::{Options, World};
@@ -157,11 +157,11 @@ async fn what_is_in_the_way_of_the_next_commit_is_found() {
 
 #[tokio::test]
 async fn messages_in_the_log_that_nobody_can_read_are_found() {
-    for topic in [CONTRIBUTIONS, OUTCOMES] {
+    for topic in [CONTRIBUTIONS_TOPIC, OUTCOMES_TOPIC] {
         let (_folder, options, _table) = stopped().await;
         let (sound, said) = options.check();
         assert!(sound && said.contains("log: "), "{said}");
-        let log = Embedded::open(options.data().join("log"), eventlog::Options::default()).unwrap();
+        let log = Embedded::open(options.data().join("log"), eventlog::EmbeddedOptions::default()).unwrap();
         let record = Record {
             key: vec![7; 16].into(),
             value: "not a message".into(),

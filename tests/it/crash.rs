@@ -11,7 +11,7 @@ use tests::checker::Violation;
 use tests::crash::{Counters, Fault, Site};
 use tests::history::Event;
 use tests::random::Random;
-use types::fault::{InjectedBug, POINTS};
+use types::fault::{CRASH_POINTS, InjectedBug};
 
 use crate::{binary, configured};
 
@@ -62,13 +62,13 @@ struct Job {
 
 /// Every point at every passage, round after round; some with a second death, some with a rival.
 fn jobs(rounds: usize, random: &mut Random) -> VecDeque<Job> {
-    let recovery: Vec<_> = POINTS
+    let recovery: Vec<_> = CRASH_POINTS
         .into_iter()
         .filter(|point| is_passed_in_recovery(point))
         .collect();
     let mut jobs = VecDeque::new();
     for round in 0..rounds {
-        for (index, point) in POINTS.into_iter().enumerate() {
+        for (index, point) in CRASH_POINTS.into_iter().enumerate() {
             let nth = PASSAGES[round % PASSAGES.len()] + (round / PASSAGES.len()) as u64;
             let seldom = SELDOM.iter().find(|(prefix, _)| point.starts_with(prefix));
             let nth = seldom.map_or(nth, |(_, most)| 1 + nth % most);
@@ -198,7 +198,7 @@ fn nothing_acknowledged_is_lost_or_doubled_wherever_the_process_dies() {
     let seed = configured("SLUICE_TEST_SEED", 1);
     let begun = Instant::now();
     let killed = Mutex::new(0);
-    let rounds = usize::try_from(wanted).unwrap().div_ceil(POINTS.len()).max(2);
+    let rounds = usize::try_from(wanted).unwrap().div_ceil(CRASH_POINTS.len()).max(2);
     let shifts = on_threads(
         |thread, queue| {
             let random = Random::new(seed + thread as u64);
@@ -240,7 +240,7 @@ fn nothing_acknowledged_is_lost_or_doubled_wherever_the_process_dies() {
         during_uploads * UPLOADS >= kills,
         "{during_uploads} kills during uploads"
     );
-    for name in POINTS.iter().chain(&REQUIRED) {
+    for name in CRASH_POINTS.iter().chain(&REQUIRED) {
         assert!(counters.get(name) > 0, "`{name}` never happened");
     }
 }

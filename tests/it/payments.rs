@@ -10,7 +10,7 @@ use tests::world::{World, contribute, records};
 use tests::{Http, Options, Server};
 use types::fault::PAY_POINTS;
 use x402::wire::header;
-use x402::{Address, Asset, Authorization, Key, Network, Word};
+use x402::{Address, Authorization, Bytes32, Network, PaymentAsset, WalletKey};
 
 use crate::binary;
 
@@ -21,9 +21,9 @@ const MOST: &str = "2000000";
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Returns a key made of a number, as text too.
-pub(crate) fn wallet(number: u8) -> (Key, String) {
+pub(crate) fn wallet(number: u8) -> (WalletKey, String) {
     let bytes = [number; 32];
-    (Key::from_bytes(&bytes).unwrap(), Word(bytes).to_string())
+    (WalletKey::from_bytes(&bytes).unwrap(), Bytes32(bytes).to_string())
 }
 
 /// Puts a dataset on sale for half a dollar, with one version, and returns its slug.
@@ -34,7 +34,7 @@ pub(crate) async fn on_sale(world: &World) -> String {
 }
 
 /// Gives whole test USDC to a wallet, and returns its balance.
-fn faucet(options: &Options, key: &Key, usdc: u8) -> Value {
+fn faucet(options: &Options, key: &WalletKey, usdc: u8) -> Value {
     let given = options.admin(&["faucet", &key.address().checksum(), "--usdc", &usdc.to_string()]);
     given["balanceMicro"].clone()
 }
@@ -60,7 +60,7 @@ async fn buyers_of_others_pay_the_built_in_ledger() {
     let slug = on_sale(&world).await;
     let (buyer, _agent) = world.newcomer().await;
     let base = world.http.base();
-    let asset = Asset::BUILT_IN.checksum();
+    let asset = PaymentAsset::BUILT_IN.checksum();
     for (sold, (script, number)) in (1..).zip(BUYERS) {
         let (key, text) = wallet(number);
         faucet(world.server.options(), &key, 10);
@@ -305,7 +305,7 @@ pub(crate) async fn until<T>(look: impl AsyncFn() -> Option<T>) -> T {
 }
 
 /// Signs the terms of an address, and returns the header.
-pub(crate) async fn payment(http: &Http, path: &str, key: &Key, nonce: u8) -> String {
+pub(crate) async fn payment(http: &Http, path: &str, key: &WalletKey, nonce: u8) -> String {
     let answer = http.get(path).await.expect(402);
     let text = data_encoding::BASE64
         .decode(answer.header("payment-required").as_bytes())
@@ -313,7 +313,7 @@ pub(crate) async fn payment(http: &Http, path: &str, key: &Key, nonce: u8) -> St
     let terms: Value = serde_json::from_slice(&text).unwrap();
     let accepted = &terms["accepts"][0];
     let address = |name: &str| -> Address { accepted[name].as_str().unwrap().parse().unwrap() };
-    let asset = Asset {
+    let asset = PaymentAsset {
         network: accepted["network"].as_str().unwrap().parse::<Network>().unwrap(),
         address: address("asset"),
         name: accepted["extra"]["name"].as_str().unwrap().to_owned(),
@@ -327,7 +327,7 @@ pub(crate) async fn payment(http: &Http, path: &str, key: &Key, nonce: u8) -> St
         value: accepted["amount"].as_str().unwrap().parse().unwrap(),
         valid_after: now - 60,
         valid_before: now + 600,
-        nonce: Word([nonce; 32]),
+        nonce: Bytes32([nonce; 32]),
     };
     let signature = authorization.sign(&asset, key);
     let message = json!({

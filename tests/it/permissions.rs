@@ -10,7 +10,7 @@ mod table;
 
 use std::collections::BTreeSet;
 
-use api::call::spec::{Spec, Surface};
+use api::call::spec::{ApiKind, Spec};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tests::Answer;
@@ -237,7 +237,7 @@ fn undescribed(document: &Value, spec: &Spec, answer: &Answer) -> Option<String>
         "x-content-type-options",
     ];
     // Pages are for people.
-    if spec.surface != Surface::Rest {
+    if spec.surface != ApiKind::Rest {
         return None;
     }
     let (method, status) = (spec.method.as_str().to_ascii_lowercase(), answer.code());

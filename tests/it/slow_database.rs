@@ -6,7 +6,7 @@ use std::time::Duration;
 use api::flow::Projector;
 use api::state::waiters::Waiters;
 use eventlog::{Embedded, EventLog, Record};
-use messages::{ContributionOutcome, FORMAT, OUTCOMES, Resolution};
+use messages::{BASE_FORMAT, ContributionOutcome, OUTCOMES_TOPIC, Resolution};
 use store::Store;
 use store::testing::{Mode, Postgres, Proxy};
 use tests::server::{DEADLINE, POLL};
@@ -38,9 +38,9 @@ async fn outcomes_that_do_not_fit_the_time_of_a_transaction_are_applied_in_sever
         .unwrap();
 
     let folder = tempfile::tempdir().unwrap();
-    let retain = eventlog::Options {
+    let retain = eventlog::EmbeddedOptions {
         retain: 0,
-        ..eventlog::Options::default()
+        ..eventlog::EmbeddedOptions::default()
     };
     let log = Embedded::open(folder.path(), retain).unwrap();
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
@@ -48,7 +48,7 @@ async fn outcomes_that_do_not_fit_the_time_of_a_transaction_are_applied_in_sever
     let mut records = Vec::new();
     for _ in 0..OUTCOMES_AT_ONCE {
         let outcome = ContributionOutcome {
-            format: FORMAT,
+            format: BASE_FORMAT,
             contribution: ContributionId::new(clock.now()),
             generation: 0,
             dataset,
@@ -67,7 +67,7 @@ async fn outcomes_that_do_not_fit_the_time_of_a_transaction_are_applied_in_sever
             value: serde_json::to_vec(&outcome).unwrap().into(),
         });
     }
-    log.append(OUTCOMES, records).await.unwrap();
+    log.append(OUTCOMES_TOPIC, records).await.unwrap();
     proxy.set(Mode::Slow(LATE));
     let stop = CancellationToken::new();
     let shared = Arc::clone(&log) as Arc<dyn EventLog>;
@@ -76,7 +76,7 @@ async fn outcomes_that_do_not_fit_the_time_of_a_transaction_are_applied_in_sever
     // The log lets go of what the projector has done.
     let done = async {
         while log
-            .bounds(OUTCOMES)
+            .bounds(OUTCOMES_TOPIC)
             .await
             .unwrap()
             .iter()

@@ -6,6 +6,7 @@ mod comments;
 mod doors;
 mod layers;
 mod mutations;
+mod names;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

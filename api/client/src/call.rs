@@ -11,12 +11,12 @@ use crate::model::{
     Agent, Answer, Bought, Contribution, Diff, FullUnit, Hits, NewAgent, NewProject, NewUnit, OpenUpload, OpenUploads,
     Page, Project, Projects, RowVerdict, Unit, Validation,
 };
-use crate::push::{NewUpload, Tag, Upload};
+use crate::push::{BegunUpload, NewUpload, PartTag};
 use crate::{Client, Error};
 
 /// A request before it is sent.
 #[derive(Debug)]
-pub(crate) struct Call {
+pub(crate) struct PendingCall {
     pub(crate) method: Method,
     segments: Vec<String>,
     query: Vec<(&'static str, String)>,
@@ -26,7 +26,7 @@ pub(crate) struct Call {
     reads: bool,
 }
 
-impl Call {
+impl PendingCall {
     fn get<const N: usize>(segments: [&str; N]) -> Self {
         Self::new(Method::GET, segments, true)
     }
@@ -97,17 +97,17 @@ impl Call {
 impl Client {
     /// Registers an agent. Needs the operator token. Only this answer has the key.
     pub async fn agent_create(&self, agent: &NewAgent) -> Result<Agent, Error> {
-        self.json(Call::post(["agents"], agent)).await
+        self.json(PendingCall::post(["agents"], agent)).await
     }
 
     /// Creates a dataset project that the caller's operator maintains.
     pub async fn project_create(&self, project: &NewProject) -> Result<Project, Error> {
-        self.json(Call::post(["projects"], project)).await
+        self.json(PendingCall::post(["projects"], project)).await
     }
 
     /// Returns the project with its readme, contract, versions and contributors.
     pub async fn project(&self, slug: &str) -> Result<Project, Error> {
-        self.json(Call::get(["projects", slug])).await
+        self.json(PendingCall::get(["projects", slug])).await
     }
 
     /// Contributes 1 to 500 records and waits up to `wait` seconds (0 to 20) for the outcome.
@@ -120,7 +120,7 @@ impl Client {
         wait: u32,
         idempotency_key: Option<&str>,
     ) -> Result<Contribution, Error> {
-        let mut call = Call::post(["projects", slug, "contribute"], &json!({ "records": records })).wait(wait);
+        let mut call = PendingCall::post(["projects", slug, "contribute"], &json!({ "records": records })).wait(wait);
         call.idempotency_key = idempotency_key.map(str::to_owned);
         self.json(call).await
     }
@@ -135,80 +135,86 @@ impl Client {
         idempotency_key: &str,
     ) -> Result<Contribution, Error> {
         let body = json!({ "records": records, "sourceDeclaration": source });
-        let mut call = Call::post(["projects", slug, "contribute"], &body).wait(wait);
+        let mut call = PendingCall::post(["projects", slug, "contribute"], &body).wait(wait);
         call.idempotency_key = Some(idempotency_key.to_owned());
         self.json(call).await
     }
 
     /// Returns a contribution. Waits up to `wait` seconds (0 to 20) for its outcome.
     pub async fn contribution(&self, slug: &str, id: &str, wait: u32) -> Result<Contribution, Error> {
-        self.json(Call::get(["projects", slug, "contributions", id]).wait(wait))
+        self.json(PendingCall::get(["projects", slug, "contributions", id]).wait(wait))
             .await
     }
 
     /// Submits a knowledge unit. Not repeatable: the service refuses a second one with the same text.
     pub async fn unit_submit(&self, unit: &NewUnit) -> Result<Unit, Error> {
-        self.json(Call::post(["knowledge"], unit)).await
+        self.json(PendingCall::post(["knowledge"], unit)).await
     }
 
     /// Returns a knowledge unit with its review. Waits up to `wait` seconds (0 to 20) for the end of the review.
     pub async fn unit(&self, id: &str, wait: u32) -> Result<Unit, Error> {
-        self.json(Call::get(["knowledge", id]).wait(wait)).await
+        self.json(PendingCall::get(["knowledge", id]).wait(wait)).await
     }
 
     /// Returns the whole text of a published unit.
     pub async fn unit_full(&self, id: &str) -> Result<FullUnit, Error> {
-        self.json(Call::get(["knowledge", id, "full"])).await
+        self.json(PendingCall::get(["knowledge", id, "full"])).await
     }
 
     /// Buys a unit with credits. Costs nothing if the operator has it.
     pub async fn unit_buy(&self, id: &str) -> Result<Bought, Error> {
-        self.json(Call::post(["knowledge", id, "buy"], &json!({}))).await
+        self.json(PendingCall::post(["knowledge", id, "buy"], &json!({}))).await
     }
 
     /// Searches published units and public datasets.
     pub async fn search(&self, words: &str) -> Result<Hits, Error> {
-        self.json(Call::get(["search"]).text("q", words)).await
+        self.json(PendingCall::get(["search"]).text("q", words)).await
     }
 
     /// Begins an upload. Not repeatable: each call begins another one.
-    pub(crate) async fn upload_begin(&self, slug: &str, upload: &NewUpload<'_>) -> Result<Upload, Error> {
-        self.json(Call::post(["projects", slug, "uploads"], upload)).await
+    pub(crate) async fn upload_begin(&self, slug: &str, upload: &NewUpload<'_>) -> Result<BegunUpload, Error> {
+        self.json(PendingCall::post(["projects", slug, "uploads"], upload))
+            .await
     }
 
     /// Returns the open uploads of the caller's operator. `slug` is any project that the caller sees.
     pub async fn uploads(&self, slug: &str) -> Result<Vec<OpenUpload>, Error> {
-        let listed: OpenUploads = self.json(Call::get(["projects", slug, "uploads"])).await?;
+        let listed: OpenUploads = self.json(PendingCall::get(["projects", slug, "uploads"])).await?;
         Ok(listed.items)
     }
 
     /// Cancels an upload that was not completed. Doing it twice has the effect of doing it once.
     pub async fn upload_cancel(&self, slug: &str, id: &str) -> Result<(), Error> {
-        let call = Call::new(Method::DELETE, ["projects", slug, "uploads", id], true);
+        let call = PendingCall::new(Method::DELETE, ["projects", slug, "uploads", id], true);
         self.bytes(call).await?;
         Ok(())
     }
 
     /// Returns the first `limit` projects that the caller sees.
     pub async fn projects(&self, limit: u32) -> Result<Vec<Project>, Error> {
-        self.json::<Projects>(Call::get(["projects"]).query("limit", limit))
+        self.json::<Projects>(PendingCall::get(["projects"]).query("limit", limit))
             .await
             .map(|listed| listed.items)
     }
 
     /// Completes an upload. Doing it twice has the effect of doing it once.
-    pub(crate) async fn upload_complete(&self, slug: &str, id: &str, etags: Vec<Tag>) -> Result<Contribution, Error> {
-        let call = Call::post(
+    pub(crate) async fn upload_complete(
+        &self,
+        slug: &str,
+        id: &str,
+        etags: Vec<PartTag>,
+    ) -> Result<Contribution, Error> {
+        let call = PendingCall::post(
             ["projects", slug, "uploads", id, "complete"],
             &json!({ "etags": etags }),
         );
         // A completed upload stays completed, so the call may be repeated like a read.
-        self.json(Call { reads: true, ..call }).await
+        self.json(PendingCall { reads: true, ..call }).await
     }
 
     /// Returns the verdict on each record of a decided contribution, in row order.
     pub async fn contribution_verdicts(&self, slug: &str, id: &str) -> Result<Vec<RowVerdict>, Error> {
-        let call = Call::get(["projects", slug, "contributions", id, "verdicts"]);
+        let call = PendingCall::get(["projects", slug, "contributions", id, "verdicts"]);
         let path = call.path();
         // The answer is JSON Lines.
         let lines = self.bytes(call).await?;
@@ -224,14 +230,14 @@ impl Client {
 
     /// Judges records as if they were contributed, and stores nothing.
     pub async fn validate(&self, slug: &str, records: &[Value]) -> Result<Validation, Error> {
-        let call = Call::post(["projects", slug, "validate"], &json!({ "records": records }));
+        let call = PendingCall::post(["projects", slug, "validate"], &json!({ "records": records }));
         // A dry run changes nothing, so the call may be repeated.
-        self.json(Call { reads: true, ..call }).await
+        self.json(PendingCall { reads: true, ..call }).await
     }
 
     /// Returns the bytes of the signed manifest of a version, by default the latest. They are not verified.
     pub async fn manifest(&self, slug: &str, version: Option<u64>) -> Result<Bytes, Error> {
-        let mut call = Call::get(["projects", slug, "manifest"]);
+        let mut call = PendingCall::get(["projects", slug, "manifest"]);
         if let Some(version) = version {
             call = call.query("version", version);
         }
@@ -240,12 +246,12 @@ impl Client {
 
     /// Returns the bytes of the document of service keys. They are not verified. Needs no credential.
     pub async fn service_keys(&self) -> Result<Bytes, Error> {
-        self.bytes(Call::get([".well-known", "service-keys"])).await
+        self.bytes(PendingCall::get([".well-known", "service-keys"])).await
     }
 
     /// Returns a page of a version's records, by default of the latest version.
     pub async fn data(&self, slug: &str, version: Option<u64>, offset: u64, limit: u32) -> Result<Page, Error> {
-        let mut call = Call::get(["projects", slug, "data"])
+        let mut call = PendingCall::get(["projects", slug, "data"])
             .query("offset", offset)
             .query("limit", limit);
         if let Some(version) = version {
@@ -270,15 +276,15 @@ impl Client {
         if let Some(limit) = limit {
             question["limit"] = limit.into();
         }
-        let call = Call::post(["projects", slug, "query"], &question);
+        let call = PendingCall::post(["projects", slug, "query"], &question);
         // A query changes nothing, so the call may be repeated.
-        self.json(Call { reads: true, ..call }).await
+        self.json(PendingCall { reads: true, ..call }).await
     }
 
     /// Returns up to `limit` (0 to 500) of the records appended after version `from` up to `to`, with their
     /// contributors.
     pub async fn diff(&self, slug: &str, from: u64, to: u64, offset: u64, limit: u32) -> Result<Diff, Error> {
-        let call = Call::get(["projects", slug, "diff"])
+        let call = PendingCall::get(["projects", slug, "diff"])
             .query("from", from)
             .query("to", to)
             .query("offset", offset)

@@ -9,9 +9,9 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
 use reqwest::{StatusCode, Url};
 use serde::de::DeserializeOwned;
 
-use crate::call::Call;
-use crate::patience::Pauses;
-use crate::{Error, Patience, Problem, tls};
+use crate::call::PendingCall;
+use crate::retry_budget::Pauses;
+use crate::{Error, RetryBudget, ServiceProblem, tls};
 
 /// Time-out for an answer, without the `wait` of the call.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -22,7 +22,7 @@ pub struct Client {
     pub(crate) base: Url,
     key: Option<String>,
     pub(crate) http: reqwest::Client,
-    pub(crate) patience: Patience,
+    pub(crate) retry_budget: RetryBudget,
 }
 
 impl Client {
@@ -74,7 +74,7 @@ impl Client {
             base,
             key: None,
             http,
-            patience: Patience::default(),
+            retry_budget: RetryBudget::default(),
         })
     }
 
@@ -86,12 +86,12 @@ impl Client {
 
     /// Returns the client with other bounds on retries.
     #[must_use]
-    pub fn with_patience(self, patience: Patience) -> Self {
-        Self { patience, ..self }
+    pub fn with_retry_budget(self, retry_budget: RetryBudget) -> Self {
+        Self { retry_budget, ..self }
     }
 
     /// Sends a call, with retries, and decodes its answer from JSON.
-    pub(crate) async fn json<T: DeserializeOwned>(&self, call: Call) -> Result<T, Error> {
+    pub(crate) async fn json<T: DeserializeOwned>(&self, call: PendingCall) -> Result<T, Error> {
         let (method, path) = (call.method.to_string(), call.path());
         let body = self.bytes(call).await?;
         serde_json::from_slice(&body).map_err(|source| Error::Answer { method, path, source })
@@ -99,8 +99,8 @@ impl Client {
 
     /// Sends a call and returns the body of its answer. Retries within the bounds if the call is repeatable and the
     /// error is transient.
-    pub(crate) async fn bytes(&self, call: Call) -> Result<Bytes, Error> {
-        let mut pauses = Pauses::new(self.patience);
+    pub(crate) async fn bytes(&self, call: PendingCall) -> Result<Bytes, Error> {
+        let mut pauses = Pauses::new(self.retry_budget);
         loop {
             let error = match self.once(&call).await {
                 Ok(body) => return Ok(body),
@@ -120,7 +120,7 @@ impl Client {
         }
     }
 
-    async fn once(&self, call: &Call) -> Result<Bytes, Error> {
+    async fn once(&self, call: &PendingCall) -> Result<Bytes, Error> {
         let broken = |source| Error::unanswered(call.method.as_str(), call.path(), source);
         let mut request = self
             .http
@@ -153,11 +153,11 @@ fn is_this_machine(base: &Url) -> bool {
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
-fn refused(call: &Call, status: StatusCode, retry_after: Option<Duration>, body: &[u8]) -> Error {
+fn refused(call: &PendingCall, status: StatusCode, retry_after: Option<Duration>, body: &[u8]) -> Error {
     Error::Refused {
         method: call.method.to_string(),
         path: call.path(),
-        problem: Box::new(Problem::new(status.as_u16(), retry_after, body)),
+        problem: Box::new(ServiceProblem::new(status.as_u16(), retry_after, body)),
     }
 }
 
@@ -173,7 +173,7 @@ impl fmt::Debug for Client {
         f.debug_struct("Client")
             .field("base", &self.base.as_str())
             .field("key", &self.key.as_ref().map(|_| "…"))
-            .field("patience", &self.patience)
+            .field("retry_budget", &self.retry_budget)
             .finish_non_exhaustive()
     }
 }

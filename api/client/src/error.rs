@@ -64,7 +64,7 @@ pub enum Error {
         /// The path of the call.
         path: String,
         /// The error answer.
-        problem: Box<Problem>,
+        problem: Box<ServiceProblem>,
     },
     /// The answer cannot be decoded.
     #[error("the answer to {method} {path} does not have the expected form")]
@@ -166,7 +166,7 @@ impl Error {
     }
 
     /// Returns the error answer of the service, if there was one.
-    pub fn problem(&self) -> Option<&Problem> {
+    pub fn problem(&self) -> Option<&ServiceProblem> {
         match self {
             Self::Refused { problem, .. } => Some(problem),
             _ => None,
@@ -213,7 +213,7 @@ impl Classify for Error {
 
 /// An error answer of the service or of its object store.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct ServiceProblem {
     /// The HTTP status of the answer.
     pub status: u16,
     /// The machine-readable code: `error` of the body, or the `Code` of an object store. Empty if the answer has none.
@@ -237,7 +237,7 @@ pub struct Detail {
     pub problem: String,
 }
 
-impl Problem {
+impl ServiceProblem {
     /// Returns true for the statuses after which the same call may succeed later.
     pub(crate) fn passes(&self) -> bool {
         matches!(self.status, 408 | 429 | 502..=504)
@@ -275,7 +275,7 @@ fn element_of(document: &[u8], name: &str) -> String {
 }
 
 /// Formats as `400 invalid: one sentence (path: rule; path: rule)`.
-impl std::fmt::Display for Problem {
+impl std::fmt::Display for ServiceProblem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} {}", self.status, self.code)?;
         if !self.message.is_empty() {

@@ -24,13 +24,13 @@ pub struct KnownKeys {
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Book {
-    format: Format,
-    servers: BTreeMap<String, Entry>,
+struct KeyBook {
+    format: KnownFormat,
+    servers: BTreeMap<String, KnownEntry>,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
-enum Format {
+enum KnownFormat {
     #[default]
     #[serde(rename = "sluice-known-keys-1")]
     V1,
@@ -38,7 +38,7 @@ enum Format {
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Entry {
+struct KnownEntry {
     first_key: PublicKey,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     keys: Option<Map<String, Value>>,
@@ -72,7 +72,7 @@ impl KnownKeys {
             })?;
         }
         let first = known.is_none();
-        let entry = Entry {
+        let entry = KnownEntry {
             first_key: keys.first().public_key,
             // A document that was parsed before can be parsed again, so this always stores it.
             keys: serde_json::from_str(&keys.to_json()).ok(),
@@ -99,9 +99,9 @@ impl KnownKeys {
         Ok(Some(documents.collect::<Result<_, _>>()?))
     }
 
-    fn book(&self) -> Result<Book, Error> {
+    fn book(&self) -> Result<KeyBook, Error> {
         match files::read(&self.path)? {
-            None => Ok(Book::default()),
+            None => Ok(KeyBook::default()),
             Some(text) => serde_json::from_slice(&text)
                 .map_err(|error| Error::place(&self.path, format!("is not a file of known keys: {error}"))),
         }
@@ -109,7 +109,7 @@ impl KnownKeys {
 }
 
 /// Returns the stored keys document of a service, or `None` if only its first key is stored.
-fn document(entry: &Entry) -> Result<Option<Keys>, proof::Error> {
+fn document(entry: &KnownEntry) -> Result<Option<Keys>, proof::Error> {
     let Some(document) = &entry.keys else { return Ok(None) };
     let keys = Keys::parse(Value::Object(document.clone()).to_string().as_bytes())?;
     // A person may have edited the file, so its two parts are compared.

@@ -3,7 +3,7 @@
 //! Invariants:
 //! - A call is repeated only if doing it twice has the effect of doing it once: it reads, or it carries an
 //!   `Idempotency-Key`.
-//! - Waiting is bounded: [`Patience`] caps both the number of tries and the sum of the pauses.
+//! - Waiting is bounded: [`RetryBudget`] caps both the number of tries and the sum of the pauses.
 //! - Records and texts in answers are data of other agents. Nothing here interprets them.
 //! - A pulled version is kept only if a key of the service signed it, and that key goes back to the first key that this
 //!   machine met. The credential is sent with the service's own operations, never with the address of a part.
@@ -14,20 +14,20 @@ mod error;
 mod files;
 mod known;
 pub mod model;
-mod patience;
 mod pull;
 mod push;
+mod retry_budget;
 #[cfg(feature = "otel")]
 mod spans;
 mod tls;
 mod verify;
 
 pub use client::Client;
-pub use error::{Error, Problem};
+pub use error::{Error, ServiceProblem};
 pub use known::KnownKeys;
-pub use patience::Patience;
-pub use pull::{Progress, Pull, Pulled};
+pub use pull::{Pull, PullEvent, PullResult};
 pub use push::{Push, PushEvent, PushProgress};
+pub use retry_budget::RetryBudget;
 #[cfg(feature = "otel")]
 pub use spans::SpanClient;
-pub use verify::{Verified, Verify};
+pub use verify::{VerifiedVersion, Verify};

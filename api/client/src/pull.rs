@@ -18,7 +18,7 @@ use proof::{Keys, Manifest, VerifiedManifest};
 use crate::{Client, Error, KnownKeys, files};
 
 use addresses::Addresses;
-use place::Place;
+use place::PullFolder;
 
 /// Parts that are downloaded or read at once.
 const CONCURRENT_PARTS: usize = 8;
@@ -38,7 +38,7 @@ pub struct Pull {
 
 /// A progress event of a pull.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Progress {
+pub enum PullEvent {
     /// The manifest is verified.
     Planned {
         /// The bytes of all parts.
@@ -51,11 +51,11 @@ pub enum Progress {
 }
 
 /// A callback for progress events, from any thread.
-pub(crate) type PullProgress = dyn Fn(Progress) + Send + Sync;
+pub(crate) type PullProgress = dyn Fn(PullEvent) + Send + Sync;
 
 /// The result of a pull.
 #[derive(Clone, Debug)]
-pub struct Pulled {
+pub struct PullResult {
     /// The verified manifest of the version.
     pub manifest: VerifiedManifest,
     /// The number of parts that were downloaded, wholly or in part.
@@ -69,15 +69,15 @@ impl Client {
     ///
     /// The manifest is verified to be the requested one and signed by the service, and each part to have the signed
     /// hash. [`crate::Verify`] also verifies that the records give the content roots.
-    pub async fn pull(&self, pull: &Pull, progress: Arc<PullProgress>) -> Result<Pulled, Error> {
+    pub async fn pull(&self, pull: &Pull, progress: Arc<PullProgress>) -> Result<PullResult, Error> {
         let (manifest, keys, first_meeting) = self.proven_manifest(&pull.slug, pull.version, &pull.known).await?;
         let parts = manifest.manifest().parts.clone();
-        progress(Progress::Planned {
+        progress(PullEvent::Planned {
             bytes: parts.iter().map(|part| part.size).sum(),
         });
         let place = {
             let (folder, manifest) = (pull.folder.clone(), manifest.clone());
-            files::apart(move || Place::open(&folder, manifest.manifest())).await?
+            files::apart(move || PullFolder::open(&folder, manifest.manifest())).await?
         };
         let addresses = Addresses::new(self, pull, manifest.manifest());
         let fetched: Vec<bool> = stream::iter(&parts)
@@ -89,7 +89,7 @@ impl Client {
         let kept = manifest.clone();
         // The keys and the manifest come last, and are durable when this returns.
         files::apart(move || place.finish(&keys, &kept)).await?;
-        Ok(Pulled {
+        Ok(PullResult {
             manifest,
             fetched: fetched.into_iter().filter(|fetched| *fetched).count(),
             first_meeting,

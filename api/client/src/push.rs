@@ -18,10 +18,10 @@ use parking_lot::Mutex;
 use reqwest::header::{CONTENT_LENGTH, ETAG};
 use serde::{Deserialize, Serialize};
 
-use self::state::{Source, State};
+use self::state::{PushSource, PushState};
 use crate::model::Contribution;
-use crate::patience::Pauses;
-use crate::{Client, Error, Problem};
+use crate::retry_budget::Pauses;
+use crate::{Client, Error, ServiceProblem};
 
 /// The most parts of an upload.
 const MAX_PARTS: u64 = 1_000;
@@ -78,14 +78,14 @@ pub type PushProgress = Arc<dyn Fn(PushEvent) + Send + Sync>;
 /// The service's answer to the beginning of an upload, with the addresses of its parts.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Upload {
+pub(crate) struct BegunUpload {
     id: String,
     part_size: u64,
-    part_urls: Vec<PartUrl>,
+    part_urls: Vec<PartAddress>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct PartUrl {
+struct PartAddress {
     n: u32,
     bytes: u64,
     url: String,
@@ -104,7 +104,7 @@ pub(crate) struct NewUpload<'a> {
 
 /// The number and the `ETag` of a sent part.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Tag {
+pub(crate) struct PartTag {
     n: u32,
     etag: String,
 }
@@ -117,10 +117,10 @@ impl Client {
     /// If the service refuses, cannot be reached within the client's bounds on retries, or if the file cannot be read
     /// or changes.
     pub async fn push(&self, push: &Push, on_event: &PushProgress) -> Result<Contribution, Error> {
-        let source = Source::of(push, self.base.as_str())?;
+        let source = PushSource::of(push, self.base.as_str())?;
         let (mut fresh, mut again) = (false, false);
         loop {
-            let found = State::load(&push.state);
+            let found = PushState::load(&push.state);
             let state = match found {
                 Some(mut state) if state.is_of(&source) => {
                     if again {
@@ -131,26 +131,26 @@ impl Client {
                 found => {
                     if let Some(other) = found {
                         self.cancel_other(&other, on_event).await?;
-                        State::forget(&push.state)?;
+                        PushState::forget(&push.state)?;
                     }
                     fresh = true;
                     // The state file is probed first: an upload that is not remembered takes one of the operator's open
                     // uploads until it expires.
-                    State::probe(&push.state)?;
+                    PushState::probe(&push.state)?;
                     let upload = new_upload(push, source.bytes);
                     let upload = self.upload_begin(&push.slug, &upload).await?;
-                    State::begin(push.state.clone(), source.clone(), upload)?
+                    PushState::begin(push.state.clone(), source.clone(), upload)?
                 }
             };
             match self.go_on(push, state, on_event).await {
                 // This happens once: an upload of an earlier call may have expired, or belong to a service that was set
                 // up anew.
-                Err(error) if !fresh && is_stale(&error) => State::forget(&push.state)?,
+                Err(error) if !fresh && is_stale(&error) => PushState::forget(&push.state)?,
                 // This happens once too: a service that loses acknowledged parts twice is broken.
                 Err(error) if !again && lacks_parts(&error) => again = true,
                 Err(error) => return Err(error),
                 Ok(contribution) => {
-                    State::forget(&push.state)?;
+                    PushState::forget(&push.state)?;
                     return Ok(contribution);
                 }
             }
@@ -158,7 +158,7 @@ impl Client {
     }
 
     /// Cancels the upload of a push whose file or options were others, unless it was completed.
-    async fn cancel_other(&self, other: &State, on_event: &PushProgress) -> Result<(), Error> {
+    async fn cancel_other(&self, other: &PushState, on_event: &PushProgress) -> Result<(), Error> {
         if other.is_completed() || !other.is_at(self.base.as_str()) {
             return Ok(());
         }
@@ -171,7 +171,7 @@ impl Client {
         Ok(())
     }
 
-    async fn go_on(&self, push: &Push, state: State, on_event: &PushProgress) -> Result<Contribution, Error> {
+    async fn go_on(&self, push: &Push, state: PushState, on_event: &PushProgress) -> Result<Contribution, Error> {
         let id = state.upload().id.clone();
         if !state.is_completed() {
             let file = File::open(&push.file).map_err(|source| Error::file(&push.file, source))?;
@@ -190,7 +190,7 @@ impl Client {
                     let offset = u64::from(part.n - 1) * state.lock().upload().part_size;
                     let bytes = read(file, &push.file, offset, part.bytes).await?;
                     let etag = self.put(&part, bytes).await?;
-                    state.lock().add(Tag { n: part.n, etag })?;
+                    state.lock().add(PartTag { n: part.n, etag })?;
                     on_event(PushEvent::Sent(part.bytes));
                     Ok::<_, Error>(())
                 }
@@ -222,8 +222,8 @@ impl Client {
     }
 
     /// Sends one part, with retries, and returns its tag.
-    async fn put(&self, part: &PartUrl, bytes: Bytes) -> Result<String, Error> {
-        let mut pauses = Pauses::new(self.patience);
+    async fn put(&self, part: &PartAddress, bytes: Bytes) -> Result<String, Error> {
+        let mut pauses = Pauses::new(self.retry_budget);
         loop {
             let error = match self.put_once(part, bytes.clone()).await {
                 Ok(etag) => return Ok(etag),
@@ -251,7 +251,7 @@ impl Client {
         }
     }
 
-    async fn put_once(&self, part: &PartUrl, bytes: Bytes) -> Result<String, Error> {
+    async fn put_once(&self, part: &PartAddress, bytes: Bytes) -> Result<String, Error> {
         let name = || format!("part {}", part.n);
         let broken = |source| Error::unanswered("PUT", name(), source);
         let url = self.base.join(&part.url).map_err(|error| Error::Part {
@@ -281,7 +281,7 @@ impl Client {
             _ => Err(Error::Refused {
                 method: "PUT".to_owned(),
                 path: name(),
-                problem: Box::new(Problem::new(status.as_u16(), retry_after, &body)),
+                problem: Box::new(ServiceProblem::new(status.as_u16(), retry_after, &body)),
             }),
         }
     }

@@ -22,7 +22,7 @@ pub struct Verify<'a> {
 
 /// A version whose manifest is verified.
 #[derive(Clone, Debug)]
-pub struct Verified {
+pub struct VerifiedVersion {
     /// The verified manifest.
     pub manifest: VerifiedManifest,
     /// The first key of the service, from which all its other keys follow.
@@ -37,8 +37,8 @@ impl Verify<'_> {
     /// # Errors
     /// [`Error::UnknownService`] if the first key is not trusted, [`Error::Proof`] if something is not proven,
     /// [`Error::File`] or [`Error::Place`] if a file cannot be read.
-    pub fn signatures(&self) -> Result<Verified, Error> {
-        let own = self.folder.join(folder::KEYS);
+    pub fn signatures(&self) -> Result<VerifiedVersion, Error> {
+        let own = self.folder.join(folder::KEYS_FILE);
         let mut keys = Keys::parse(&required(self.keys.unwrap_or(&own))?)?;
         let first = keys.first();
         let (first_key, known) = (first.key_id, self.known.documents_of(&first.public_key)?);
@@ -56,8 +56,8 @@ impl Verify<'_> {
                 keys.follows(&met)?;
             }
         }
-        let manifest = VerifiedManifest::parse(&required(&self.folder.join(folder::MANIFEST))?, &keys)?;
-        Ok(Verified {
+        let manifest = VerifiedManifest::parse(&required(&self.folder.join(folder::MANIFEST_FILE))?, &keys)?;
+        Ok(VerifiedVersion {
             manifest,
             first_key,
             sequence: keys.document().sequence,

@@ -13,14 +13,14 @@ use types::Timestamp;
 
 use crate::client::object;
 use crate::issuer::Issuer;
-use crate::jwk::{Algorithm, Keys};
+use crate::jwk::{JwkAlgorithm, JwkSet};
 
 /// The `client_assertion_type` of these assertions.
-pub const TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+pub const ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 /// Longest time until an assertion ends. Libraries for clients use one minute to one hour.
-pub const MAX_LIFE: Duration = Duration::from_hours(1);
+pub const MAX_ASSERTION_LIFE: Duration = Duration::from_hours(1);
 /// Difference of clocks that is tolerated.
-pub const LEEWAY: Duration = Duration::from_secs(30);
+pub const CLOCK_LEEWAY: Duration = Duration::from_secs(30);
 /// Most bytes of an assertion.
 const MAX_BYTES: usize = 8 * 1024;
 /// Most bytes of a `jti`.
@@ -95,7 +95,7 @@ struct Header {
 }
 
 #[derive(Deserialize)]
-struct Payload {
+struct AssertionPayload {
     #[serde(default)]
     iss: Option<String>,
     #[serde(default)]
@@ -127,16 +127,16 @@ pub fn verify(
     assertion: &str,
     client_id: &str,
     issuer: &Issuer,
-    keys: &Keys,
+    keys: &JwkSet,
     now: Timestamp,
 ) -> Result<Claims, AssertionError> {
-    let Parts {
+    let AssertionParts {
         header,
         payload,
         signed,
         signature,
     } = split(assertion)?;
-    let algorithm = Algorithm::parse(&header.alg).ok_or(AssertionError::Algorithm)?;
+    let algorithm = JwkAlgorithm::parse(&header.alg).ok_or(AssertionError::Algorithm)?;
     // A key comes from the client's metadata only, and an extension that must be understood is not.
     let odd = [header.crit, header.b64, header.jku, header.jwk, header.x5u, header.x5c];
     let is_typed = |typ: &str| ["jwt", "client-authentication+jwt"].contains(&typ.to_ascii_lowercase().as_str());
@@ -158,29 +158,29 @@ pub fn verify(
     let expires_at = payload.exp.as_ref().and_then(instant).ok_or(AssertionError::Time)?;
     let begun = |claim: &Option<Number>| match claim {
         None => true,
-        Some(claim) => instant(claim).is_some_and(|begin| begin <= now.plus(LEEWAY)),
+        Some(claim) => instant(claim).is_some_and(|begin| begin <= now.plus(CLOCK_LEEWAY)),
     };
     // An end far ahead would keep a stolen assertion good, and its `jti` in the database, for as long.
-    let ends_soon = expires_at.plus(LEEWAY) > now && expires_at <= now.plus(MAX_LIFE + LEEWAY);
+    let ends_soon = expires_at.plus(CLOCK_LEEWAY) > now && expires_at <= now.plus(MAX_ASSERTION_LIFE + CLOCK_LEEWAY);
     if !ends_soon || !begun(&payload.nbf) || !begun(&payload.iat) {
         return Err(AssertionError::Time);
     }
     let jti = payload.jti.filter(|jti| (1..=MAX_JTI).contains(&jti.len()));
     Ok(Claims {
         jti: jti.ok_or(AssertionError::Id)?,
-        remembered_until: expires_at.plus(LEEWAY),
+        remembered_until: expires_at.plus(CLOCK_LEEWAY),
     })
 }
 
-struct Parts<'a> {
+struct AssertionParts<'a> {
     header: Header,
-    payload: Payload,
+    payload: AssertionPayload,
     signed: &'a str,
     signature: Vec<u8>,
 }
 
 /// Decodes the three parts of a JWT.
-fn split(assertion: &str) -> Result<Parts<'_>, AssertionError> {
+fn split(assertion: &str) -> Result<AssertionParts<'_>, AssertionError> {
     let form = AssertionError::Form;
     let decode = |text: &str| BASE64URL_NOPAD.decode(text.as_bytes()).map_err(|_error| form);
     // Checked before anything is decoded, so a large text costs nothing.
@@ -190,7 +190,7 @@ fn split(assertion: &str) -> Result<Parts<'_>, AssertionError> {
     // A JWT with five parts is encrypted, and its payload is then no Base64url of JSON: the dots are not valid there.
     let (signed, signature) = assertion.rsplit_once('.').ok_or(form)?;
     let (header, payload) = signed.split_once('.').ok_or(form)?;
-    Ok(Parts {
+    Ok(AssertionParts {
         header: object(&decode(header)?).ok_or(form)?,
         payload: object(&decode(payload)?).ok_or(form)?,
         signed,

@@ -3,13 +3,13 @@
 //! Invariant: until the client and the redirect URI are known to be good, an error is shown to the person. Only after
 //! that a browser is redirected, and each redirect has `iss`, so that the client sees which server answered.
 
-use crate::client::Client;
+use crate::client::OAuthClient;
 use crate::issuer::{Issuer, Resource};
-use crate::params::{Params, Repeated};
+use crate::params::{Params, RepeatedParam};
 use crate::pkce::Challenge;
 use crate::redirect;
 use crate::scope::{Scope, Scopes};
-use crate::secret::Secret;
+use crate::secret::OAuthSecret;
 
 /// Most bytes of a `state`.
 const MAX_STATE: usize = 2_048;
@@ -19,7 +19,7 @@ pub const DEFAULT_SCOPES: Scopes = Scopes::of(&[Scope::Read]);
 
 /// An authorization request that may be put before a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Request {
+pub struct AuthorizeRequest {
     /// Identifier of the client.
     pub client_id: String,
     /// Redirect URI, as the request has it.
@@ -36,9 +36,9 @@ pub struct Request {
 
 /// Refusal of an authorization request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum AuthorizeRefusal {
     /// The person is shown the problem. A redirect could lead to an attacker.
-    Show(Shown),
+    Show(ShownProblem),
     /// The browser is redirected to `to`, which contains the error.
     Redirect {
         /// URL to redirect to.
@@ -50,7 +50,7 @@ pub enum Refusal {
 
 /// Problem that is shown to the person, with status 400.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Shown {
+pub enum ShownProblem {
     /// The request has no `client_id`, or several.
     #[error("the request does not say which app it is from: `client_id` is missing or occurs more than once")]
     ClientMissing,
@@ -90,30 +90,32 @@ impl RequestError {
 /// Returns the client that a request is from, which the caller looks up for [`check`].
 ///
 /// # Errors
-/// [`Shown::ClientMissing`]
-pub fn client_id(params: &Params) -> Result<&str, Shown> {
-    let found = params.get("client_id").map_err(|_repeated| Shown::ClientMissing)?;
-    found.ok_or(Shown::ClientMissing)
+/// [`ShownProblem::ClientMissing`]
+pub fn client_id(params: &Params) -> Result<&str, ShownProblem> {
+    let found = params
+        .get("client_id")
+        .map_err(|_repeated| ShownProblem::ClientMissing)?;
+    found.ok_or(ShownProblem::ClientMissing)
 }
 
 /// Checks a request of this client.
 ///
 /// # Errors
-/// [`Refusal`]: the transport shows it or redirects.
-pub fn check(params: &Params, client: &Client, issuer: &Issuer) -> Result<Request, Refusal> {
-    let show = |shown| Err(Refusal::Show(shown));
+/// [`AuthorizeRefusal`]: the transport shows it or redirects.
+pub fn check(params: &Params, client: &OAuthClient, issuer: &Issuer) -> Result<AuthorizeRequest, AuthorizeRefusal> {
+    let show = |shown| Err(AuthorizeRefusal::Show(shown));
     match client_id(params) {
         Err(shown) => return show(shown),
         // A mistake of the caller would put the request of one app under the name of another.
-        Ok(id) if id != client.id => return show(Shown::ClientUnknown),
+        Ok(id) if id != client.id => return show(ShownProblem::ClientUnknown),
         Ok(_) => {}
     }
     let Ok(Some(redirect_uri)) = params.get("redirect_uri") else {
-        return show(Shown::RedirectMissing);
+        return show(ShownProblem::RedirectMissing);
     };
     // This comes before every error that redirects, so no browser is sent to an address that nobody registered.
     if !client.may_redirect_to(redirect_uri) {
-        return show(Shown::RedirectUnknown);
+        return show(ShownProblem::RedirectUnknown);
     }
     // A state that occurs twice or is too long is not sent back.
     let state = params.get("state");
@@ -124,7 +126,7 @@ pub fn check(params: &Params, client: &Client, issuer: &Issuer) -> Result<Reques
         .copied()
         .flatten()
         .filter(|state| state.len() <= MAX_STATE);
-    rest(params, client, issuer, redirect_uri, kept).map_err(|error| Refusal::Redirect {
+    rest(params, client, issuer, redirect_uri, kept).map_err(|error| AuthorizeRefusal::Redirect {
         to: error_url(redirect_uri, kept, issuer, error),
         error,
     })
@@ -133,16 +135,16 @@ pub fn check(params: &Params, client: &Client, issuer: &Issuer) -> Result<Reques
 /// Checks the parameters whose errors are sent to the client.
 fn rest(
     params: &Params,
-    client: &Client,
+    client: &OAuthClient,
     issuer: &Issuer,
     redirect_uri: &str,
     state: Option<&str>,
-) -> Result<Request, RequestError> {
+) -> Result<AuthorizeRequest, RequestError> {
     let invalid = |description| RequestError::new("invalid_request", description);
     let once = |name| {
         params
             .get(name)
-            .map_err(|_repeated: Repeated| invalid("a parameter occurs more than once"))
+            .map_err(|_repeated: RepeatedParam| invalid("a parameter occurs more than once"))
     };
     if once("state")?.is_some() && state.is_none() {
         return Err(invalid("state is longer than 2048 bytes"));
@@ -184,7 +186,7 @@ fn rest(
         "invalid_target",
         "resource has to be the URL of one MCP endpoint of this server",
     );
-    let several = |_repeated: Repeated| target;
+    let several = |_repeated: RepeatedParam| target;
     let resource = match params.get("resource").map_err(several)? {
         Some(resource) => issuer.resource(resource).ok_or(target)?,
         // Clients of the MCP revision 2025-03-26 do not send it. RFC 8707 section 2 lets the server choose.
@@ -198,7 +200,7 @@ fn rest(
         none if none.is_empty() => DEFAULT_SCOPES,
         some => some,
     };
-    Ok(Request {
+    Ok(AuthorizeRequest {
         client_id: client.id.clone(),
         redirect_uri: redirect_uri.to_owned(),
         state: state.map(str::to_owned),
@@ -208,14 +210,14 @@ fn rest(
     })
 }
 
-impl Request {
+impl AuthorizeRequest {
     /// Returns true if a person may agree to these scopes: some of those that the client asks for.
     pub const fn may_grant(&self, scopes: Scopes) -> bool {
         !scopes.is_empty() && scopes.is_subset(self.scopes)
     }
 
     /// Returns the URL that gives the client its code.
-    pub fn code_url(&self, issuer: &Issuer, code: &Secret) -> String {
+    pub fn code_url(&self, issuer: &Issuer, code: &OAuthSecret) -> String {
         answer_url(
             &self.redirect_uri,
             &[("code", code.reveal())],

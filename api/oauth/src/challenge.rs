@@ -8,7 +8,7 @@ use crate::scope::{Scope, Scopes};
 
 /// Reason for which a resource refuses a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Denied {
+pub enum DenialReason {
     /// The call has no token.
     NoToken,
     /// The token is unknown, has ended, or is for another resource.
@@ -17,7 +17,7 @@ pub enum Denied {
     InsufficientScope,
 }
 
-impl Denied {
+impl DenialReason {
     /// Returns the status of the answer.
     pub const fn status(self) -> u16 {
         match self {

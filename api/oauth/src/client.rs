@@ -9,7 +9,7 @@ use types::Timestamp;
 use types::host::is_host_name;
 use url::{Host, Url};
 
-use crate::jwk::Keys;
+use crate::jwk::JwkSet;
 use crate::redirect::{self, Application};
 use crate::scope::Scopes;
 
@@ -20,18 +20,18 @@ const MAX_NAME: usize = 80;
 
 /// Way in which a client proves its identity at the token endpoint.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Auth {
+pub enum ClientAuth {
     /// None: a public client.
     None,
     /// An assertion signed with one of these keys (RFC 7523).
-    Keys(Keys),
+    Keys(JwkSet),
     /// An assertion signed with one of the keys at this `https` URL.
     KeysAt(String),
 }
 
 /// An app that asks for tokens.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Client {
+pub struct OAuthClient {
     /// Identifier: made by the service, or the URL of the client's metadata document.
     pub id: String,
     /// Name for people. It is the client's own claim.
@@ -48,12 +48,12 @@ pub struct Client {
     /// True if the client gets refresh tokens.
     pub may_refresh: bool,
     /// Way in which the client proves its identity.
-    pub auth: Auth,
+    pub auth: ClientAuth,
     /// Instant of the registration.
     pub registered_at: Timestamp,
 }
 
-impl Client {
+impl OAuthClient {
     /// Returns true if the client registered a redirect URI that matches this one and can be registered now: the rules may
     /// have been weaker when it was.
     pub fn may_redirect_to(&self, uri: &str) -> bool {
@@ -121,7 +121,12 @@ impl Metadata {
     }
 
     /// Checks the metadata and creates the client.
-    pub(crate) fn into_client(self, id: String, auth: Auth, now: Timestamp) -> Result<Client, MetadataError> {
+    pub(crate) fn into_client(
+        self,
+        id: String,
+        auth: ClientAuth,
+        now: Timestamp,
+    ) -> Result<OAuthClient, MetadataError> {
         let application = match self.application_type.as_deref() {
             Some("web") => Application::Web,
             // The strict default of OpenID Connect, `web`, would refuse most command-line clients, which do not say.
@@ -154,7 +159,7 @@ impl Metadata {
         if name.as_deref().is_some_and(|name| !is_name(name)) {
             return Err(MetadataError::Name);
         }
-        Ok(Client {
+        Ok(OAuthClient {
             id,
             name,
             // The home page is a link for people. A client with a bad one works as well without it.

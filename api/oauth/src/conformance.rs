@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use types::{AgentId, OperatorId, Timestamp};
 
-use crate::client::{Auth, Client};
+use crate::client::{ClientAuth, OAuthClient};
 use crate::family::Family;
 use crate::issuer::Resource;
 use crate::pkce::Challenge;
@@ -55,8 +55,8 @@ fn hash(test: u8, number: u8) -> Hash {
     Hash(bytes)
 }
 
-fn client(id: &str) -> Client {
-    Client {
+fn client(id: &str) -> OAuthClient {
+    OAuthClient {
         id: id.to_owned(),
         name: Some("B\u{fc}cher \u{2014} \"desk\"".to_owned()),
         uri: None,
@@ -64,7 +64,7 @@ fn client(id: &str) -> Client {
         application: Application::Native,
         scopes: Scopes::of(&[Scope::Read, Scope::Write]),
         may_refresh: false,
-        auth: Auth::None,
+        auth: ClientAuth::None,
         registered_at: Timestamp::from_micros(1_795_000_000_123_456),
     }
 }
@@ -397,13 +397,13 @@ async fn pruning_removes_only_what_is_of_no_use(fixture: &Fixture) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::Memory;
+    use crate::memory::MemoryStorage;
 
     #[tokio::test]
     async fn the_storage_in_memory_conforms() {
         let now = Timestamp::from_micros(1_795_000_000_000_000);
         run(&Fixture {
-            storage: Arc::new(Memory::default()),
+            storage: Arc::new(MemoryStorage::default()),
             operator: OperatorId::new(now),
             agent: AgentId::new(now),
             now,

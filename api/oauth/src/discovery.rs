@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 
 use crate::issuer::{Issuer, Resource};
-use crate::jwk::Algorithm;
+use crate::jwk::JwkAlgorithm;
 use crate::scope::Scopes;
 
 /// Path of the metadata of the authorization server.
@@ -41,9 +41,9 @@ pub fn server_metadata(issuer: &Issuer) -> Value {
         "grant_types_supported": ["authorization_code", "refresh_token"],
         "code_challenge_methods_supported": ["S256"],
         "token_endpoint_auth_methods_supported": methods,
-        "token_endpoint_auth_signing_alg_values_supported": Algorithm::WORDS,
+        "token_endpoint_auth_signing_alg_values_supported": JwkAlgorithm::WORDS,
         "revocation_endpoint_auth_methods_supported": methods,
-        "revocation_endpoint_auth_signing_alg_values_supported": Algorithm::WORDS,
+        "revocation_endpoint_auth_signing_alg_values_supported": JwkAlgorithm::WORDS,
         "authorization_response_iss_parameter_supported": true,
         "client_id_metadata_document_supported": true,
         "protected_resources": Resource::ALL.map(|resource| issuer.resource_url(resource)),
@@ -70,7 +70,7 @@ pub fn resource_metadata(issuer: &Issuer, resource: Resource) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::challenge::Denied;
+    use crate::challenge::DenialReason;
     use crate::scope::Scope;
 
     #[test]
@@ -98,25 +98,25 @@ mod tests {
     #[test]
     fn a_challenge_names_the_metadata_and_the_scope() {
         let issuer = Issuer::new("https://sluice.example").unwrap();
-        let header = |denied: Denied| denied.www_authenticate(&issuer, Resource::Mcp, Scope::Write);
+        let header = |denied: DenialReason| denied.www_authenticate(&issuer, Resource::Mcp, Scope::Write);
         let at = "resource_metadata=\"https://sluice.example/.well-known/oauth-protected-resource/mcp\"";
         for (denied, expected) in [
-            (Denied::NoToken, "Bearer scope=\"read write spend\", "),
+            (DenialReason::NoToken, "Bearer scope=\"read write spend\", "),
             (
-                Denied::InvalidToken,
+                DenialReason::InvalidToken,
                 "Bearer error=\"invalid_token\", scope=\"read write spend\", ",
             ),
             (
-                Denied::InsufficientScope,
+                DenialReason::InsufficientScope,
                 "Bearer error=\"insufficient_scope\", scope=\"read write\", ",
             ),
         ] {
             assert_eq!(header(denied), format!("{expected}{at}"));
         }
-        let directory = Denied::NoToken.www_authenticate(&issuer, Resource::Directory, Scope::Read);
+        let directory = DenialReason::NoToken.www_authenticate(&issuer, Resource::Directory, Scope::Read);
         assert!(directory.starts_with("Bearer scope=\"read write\", "), "{directory}");
         assert_eq!(
-            (Denied::NoToken.status(), Denied::InsufficientScope.status()),
+            (DenialReason::NoToken.status(), DenialReason::InsufficientScope.status()),
             (401, 403)
         );
     }

@@ -13,8 +13,8 @@ use types::Timestamp;
 use types::host::is_host_name;
 use url::{Host, Url};
 
-use crate::client::{Auth, Client, Metadata, MetadataError, is_https};
-use crate::jwk::Keys;
+use crate::client::{ClientAuth, Metadata, MetadataError, OAuthClient, is_https};
+use crate::jwk::JwkSet;
 
 /// Most bytes of a document, and of a key set that it names.
 pub const MAX_BYTES: u64 = 5 * 1024;
@@ -39,7 +39,7 @@ pub fn is_document_url(client_id: &str) -> bool {
 
 /// Answer of the server of a document.
 #[derive(Clone, Copy, Debug)]
-pub struct Fetched<'a> {
+pub struct FetchedDocument<'a> {
     /// Status of the answer.
     pub status: u16,
     /// `Content-Type` of the answer.
@@ -80,7 +80,7 @@ pub enum DocumentError {
 ///
 /// # Errors
 /// [`DocumentError`]
-pub fn read(url: &str, fetched: &Fetched<'_>, now: Timestamp) -> Result<Client, DocumentError> {
+pub fn read(url: &str, fetched: &FetchedDocument<'_>, now: Timestamp) -> Result<OAuthClient, DocumentError> {
     if !is_document_url(url) {
         return Err(DocumentError::Url);
     }
@@ -101,11 +101,11 @@ pub fn read(url: &str, fetched: &Fetched<'_>, now: Timestamp) -> Result<Client, 
     let method = metadata.token_endpoint_auth_method.take();
     let auth = match (method.as_deref(), metadata.jwks.take(), metadata.jwks_uri.take()) {
         // RFC 7591 has a shared secret as its default, which a public document cannot mean.
-        (None | Some("none"), _, _) => Auth::None,
+        (None | Some("none"), _, _) => ClientAuth::None,
         (Some("private_key_jwt"), Some(keys), None) => {
-            Auth::Keys(Keys::from_value(keys).map_err(|_error| MetadataError::Keys)?)
+            ClientAuth::Keys(JwkSet::from_value(keys).map_err(|_error| MetadataError::Keys)?)
         }
-        (Some("private_key_jwt"), None, Some(at)) if is_https(&at) => Auth::KeysAt(at),
+        (Some("private_key_jwt"), None, Some(at)) if is_https(&at) => ClientAuth::KeysAt(at),
         (Some("private_key_jwt"), _, _) => return Err(MetadataError::Keys.into()),
         (Some(_), _, _) => return Err(MetadataError::AuthMethod.into()),
     };
@@ -116,12 +116,12 @@ pub fn read(url: &str, fetched: &Fetched<'_>, now: Timestamp) -> Result<Client, 
 ///
 /// # Errors
 /// [`DocumentError`]
-pub fn read_keys(fetched: &Fetched<'_>) -> Result<Keys, DocumentError> {
+pub fn read_keys(fetched: &FetchedDocument<'_>) -> Result<JwkSet, DocumentError> {
     check_answer(fetched)?;
-    Ok(Keys::parse(fetched.body).map_err(|_error| MetadataError::Keys)?)
+    Ok(JwkSet::parse(fetched.body).map_err(|_error| MetadataError::Keys)?)
 }
 
-fn check_answer(fetched: &Fetched<'_>) -> Result<(), DocumentError> {
+fn check_answer(fetched: &FetchedDocument<'_>) -> Result<(), DocumentError> {
     if fetched.status != 200 {
         return Err(DocumentError::Status(fetched.status));
     }
@@ -173,12 +173,12 @@ pub fn freshness(cache_control: Option<&str>) -> Duration {
 
 /// Documents or key sets by URL, up to a bound. The entry that ends first makes room.
 #[derive(Clone, Debug)]
-pub struct Cache<T> {
+pub struct DocumentCache<T> {
     most: usize,
     entries: HashMap<String, (T, Timestamp)>,
 }
 
-impl<T> Cache<T> {
+impl<T> DocumentCache<T> {
     /// Creates a cache of at most `most` entries.
     pub fn new(most: usize) -> Self {
         Self {

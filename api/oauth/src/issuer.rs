@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use url::Url;
 
-use crate::redirect::LOOPBACK;
+use crate::redirect::LOOPBACK_ORIGINS;
 use crate::scope::{Scope, Scopes};
 
 /// A server that takes tokens of this issuer.
@@ -60,15 +60,15 @@ pub struct Issuer(String);
 /// The public URL of the service cannot be an issuer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` cannot be an issuer: it has to be a URL with a host, without a path, a query, a fragment and a user")]
-pub struct NoIssuer(String);
+pub struct IssuerError(String);
 
 impl Issuer {
     /// Creates an issuer. Its well-known documents are at the root, so that a path is refused.
     ///
     /// # Errors
-    /// [`NoIssuer`]
-    pub fn new(public_url: &str) -> Result<Self, NoIssuer> {
-        let refuse = || NoIssuer(public_url.to_owned());
+    /// [`IssuerError`]
+    pub fn new(public_url: &str) -> Result<Self, IssuerError> {
+        let refuse = || IssuerError(public_url.to_owned());
         let url = Url::parse(public_url).map_err(|_error| refuse())?;
         // A URL without a path is written with a slash, which identifiers do not have.
         let text = url.as_str().strip_suffix('/').ok_or_else(refuse)?;
@@ -116,7 +116,9 @@ impl Issuer {
 
 /// Returns the port of an origin at a loopback address, with its colon.
 fn loopback_port(origin: &str) -> Option<&str> {
-    let rest = LOOPBACK.into_iter().find_map(|host| origin.strip_prefix(host))?;
+    let rest = LOOPBACK_ORIGINS
+        .into_iter()
+        .find_map(|host| origin.strip_prefix(host))?;
     (rest.is_empty() || rest.starts_with(':')).then_some(rest)
 }
 

@@ -16,7 +16,7 @@ const MAX_KEYS: usize = 20;
 
 /// Signature algorithm of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Algorithm {
+pub enum JwkAlgorithm {
     /// ECDSA with P-256 and SHA-256.
     Es256,
     /// RSASSA-PKCS1-v1_5 with SHA-256 (RFC 7518 section 3.3).
@@ -25,7 +25,7 @@ pub enum Algorithm {
     EdDsa,
 }
 
-impl Algorithm {
+impl JwkAlgorithm {
     /// The words of the algorithms, as metadata list them.
     pub const WORDS: [&'static str; 3] = ["ES256", "RS256", "EdDSA"];
 
@@ -42,13 +42,13 @@ impl Algorithm {
 
 /// A public key that verifies by one algorithm.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Key {
+pub struct JwkKey {
     id: Option<String>,
-    material: Material,
+    material: KeyMaterial,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Material {
+enum KeyMaterial {
     /// An uncompressed point: the byte 4 and both coordinates.
     P256(Vec<u8>),
     Rsa {
@@ -60,7 +60,7 @@ enum Material {
 
 /// The usable keys of a set.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Keys(Vec<Key>);
+pub struct JwkSet(Vec<JwkKey>);
 
 /// Rule that a set of keys breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -82,7 +82,7 @@ struct RawSet {
 }
 
 #[derive(Deserialize)]
-struct Raw {
+struct RawJwk {
     kty: String,
     #[serde(default)]
     crv: Option<String>,
@@ -108,7 +108,7 @@ struct Raw {
     k: Option<IgnoredAny>,
 }
 
-impl Keys {
+impl JwkSet {
     /// Reads a JSON Web Key Set from text.
     ///
     /// # Errors
@@ -135,7 +135,7 @@ impl Keys {
             if !value.is_object() {
                 return Err(KeysError::Form);
             }
-            let raw: Raw = serde_json::from_value(value).map_err(|_error| KeysError::Form)?;
+            let raw: RawJwk = serde_json::from_value(value).map_err(|_error| KeysError::Form)?;
             // A key set is public, so that a secret in it is no secret any more, whatever the other keys are.
             if raw.kty == "oct" || raw.d.is_some() || raw.k.is_some() {
                 return Err(KeysError::Secret);
@@ -151,7 +151,7 @@ impl Keys {
 
     /// Returns true if one of the keys signed the message. `id` selects by `kid`; without it, each key of the algorithm
     /// is tried.
-    pub fn verify(&self, id: Option<&str>, algorithm: Algorithm, message: &[u8], signature: &[u8]) -> bool {
+    pub fn verify(&self, id: Option<&str>, algorithm: JwkAlgorithm, message: &[u8], signature: &[u8]) -> bool {
         let named = self.0.iter().filter(|key| id.is_none() || key.id.as_deref() == id);
         // The algorithm of the key and that of the header have to agree, so that no key verifies by another one's rules.
         let mut fit = named.filter(|key| key.algorithm() == algorithm);
@@ -159,9 +159,9 @@ impl Keys {
     }
 }
 
-impl Raw {
+impl RawJwk {
     /// Returns the key, if it can verify signatures here.
-    fn key(self) -> Option<Key> {
+    fn key(self) -> Option<JwkKey> {
         let decode = |text: Option<String>| BASE64URL_NOPAD.decode(text?.as_bytes()).ok();
         // A key for encryption is good, but not for this, so it is left out like one of another type.
         let for_signatures = self.purpose.is_none_or(|purpose| purpose == "sig")
@@ -171,43 +171,45 @@ impl Raw {
             ("EC", Some("P-256")) => {
                 let (x, y) = (decode(self.x)?, decode(self.y)?);
                 let is_point = x.len() == 32 && y.len() == 32;
-                is_point.then(|| Material::P256([vec![4], x, y].concat()))?
+                is_point.then(|| KeyMaterial::P256([vec![4], x, y].concat()))?
             }
             ("OKP", Some("Ed25519")) => {
                 let x = decode(self.x)?;
-                (x.len() == 32).then_some(Material::Ed25519(x))?
+                (x.len() == 32).then_some(KeyMaterial::Ed25519(x))?
             }
             // ring takes 2,048 to 8,192 bits; more than 4,096 cost time at each request and win nothing.
             ("RSA", _) => {
                 let (modulus, exponent) = (decode(self.n)?, decode(self.e)?);
                 let is_fit =
                     (256..=512).contains(&modulus.len()) && modulus[0] != 0 && (1..=8).contains(&exponent.len());
-                is_fit.then_some(Material::Rsa { modulus, exponent })?
+                is_fit.then_some(KeyMaterial::Rsa { modulus, exponent })?
             }
             _ => return None,
         };
-        let key = Key { id: self.kid, material };
+        let key = JwkKey { id: self.kid, material };
         let is_named_so = self
             .alg
-            .is_none_or(|alg| Algorithm::parse(&alg) == Some(key.algorithm()));
+            .is_none_or(|alg| JwkAlgorithm::parse(&alg) == Some(key.algorithm()));
         (for_signatures && is_named_so).then_some(key)
     }
 }
 
-impl Key {
-    const fn algorithm(&self) -> Algorithm {
+impl JwkKey {
+    const fn algorithm(&self) -> JwkAlgorithm {
         match self.material {
-            Material::P256(_) => Algorithm::Es256,
-            Material::Rsa { .. } => Algorithm::Rs256,
-            Material::Ed25519(_) => Algorithm::EdDsa,
+            KeyMaterial::P256(_) => JwkAlgorithm::Es256,
+            KeyMaterial::Rsa { .. } => JwkAlgorithm::Rs256,
+            KeyMaterial::Ed25519(_) => JwkAlgorithm::EdDsa,
         }
     }
 
     fn verify(&self, message: &[u8], signature: &[u8]) -> bool {
         let verified = match &self.material {
-            Material::P256(point) => UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, point).verify(message, signature),
-            Material::Ed25519(key) => UnparsedPublicKey::new(&ED25519, key).verify(message, signature),
-            Material::Rsa { modulus, exponent } => {
+            KeyMaterial::P256(point) => {
+                UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, point).verify(message, signature)
+            }
+            KeyMaterial::Ed25519(key) => UnparsedPublicKey::new(&ED25519, key).verify(message, signature),
+            KeyMaterial::Rsa { modulus, exponent } => {
                 let key = RsaPublicKeyComponents {
                     n: modulus,
                     e: exponent,

@@ -1,8 +1,8 @@
 //! The rules of the OAuth 2.1 authorization server: requests, answers, clients, tokens. No HTTP and no SQL.
 //!
-//! A transport parses the [`Params`] of a request, finds the client ([`Server::registered`], or the metadata document
-//! of [`document`]) and calls [`authorize::check`], [`Server::grant`], [`Server::token`], [`Server::revoke`] or
-//! [`Server::register`].
+//! A transport parses the [`Params`] of a request, finds the client ([`AuthorizationServer::registered`], or the metadata document
+//! of [`document`]) and calls [`authorize::check`], [`AuthorizationServer::grant`], [`AuthorizationServer::token`], [`AuthorizationServer::revoke`] or
+//! [`AuthorizationServer::register`].
 //!
 //! Invariants:
 //! - A browser is redirected only to a URI that the client registered, and every such answer has `iss` (RFC 9207).
@@ -38,10 +38,10 @@ pub mod testing;
 mod tests;
 pub mod token;
 
-pub use issuer::{Issuer, NoIssuer, Resource, UnknownResource};
-pub use params::{Params, Repeated};
+pub use issuer::{Issuer, IssuerError, Resource, UnknownResource};
+pub use params::{Params, RepeatedParam};
 pub use pkce::Challenge;
 pub use scope::{Scope, Scopes, UnknownScope};
-pub use secret::{Hash, Secret, SecretKind};
-pub use server::{ACCESS_LIFE, Error, Server};
+pub use secret::{Hash, OAuthSecret, OAuthSecretKind};
+pub use server::{ACCESS_TOKEN_LIFE, AuthorizationServer, Error};
 pub use storage::{Access, Code, Connection, ConnectionId, Grant, Redeemed, Storage, StorageError, StoredCode};

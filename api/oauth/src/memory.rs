@@ -10,21 +10,21 @@ use std::time::Duration;
 use async_trait::async_trait;
 use types::Timestamp;
 
-use crate::client::Client;
+use crate::client::OAuthClient;
 use crate::family::Family;
 use crate::secret::Hash;
 use crate::storage::{Access, Code, Connection, ConnectionId, Redeemed, Storage, StorageError, StoredCode};
 
 /// Time after its end until a connection is removed.
-const KEPT: Duration = Duration::from_hours(24);
+const ENDED_CONNECTION_LIFE: Duration = Duration::from_hours(24);
 
 /// A storage in memory.
 #[derive(Debug, Default)]
-pub struct Memory(Mutex<State>);
+pub struct MemoryStorage(Mutex<MemoryState>);
 
 #[derive(Debug, Default)]
-struct State {
-    clients: HashMap<String, Client>,
+struct MemoryState {
+    clients: HashMap<String, OAuthClient>,
     codes: HashMap<Hash, StoredCode>,
     connections: BTreeMap<ConnectionId, Connection>,
     refresh: HashMap<Hash, (ConnectionId, u32)>,
@@ -32,20 +32,20 @@ struct State {
     jti: HashMap<(String, String), Timestamp>,
 }
 
-impl Memory {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl MemoryStorage {
+    fn state(&self) -> MutexGuard<'_, MemoryState> {
         self.0.lock().unwrap()
     }
 }
 
 #[async_trait]
-impl Storage for Memory {
-    async fn add_client(&self, client: &Client) -> Result<(), StorageError> {
+impl Storage for MemoryStorage {
+    async fn add_client(&self, client: &OAuthClient) -> Result<(), StorageError> {
         self.state().clients.insert(client.id.clone(), client.clone());
         Ok(())
     }
 
-    async fn client(&self, id: &str) -> Result<Option<Client>, StorageError> {
+    async fn client(&self, id: &str) -> Result<Option<OAuthClient>, StorageError> {
         Ok(self.state().clients.get(id).cloned())
     }
 
@@ -141,7 +141,7 @@ impl Storage for Memory {
 
     async fn prune(&self, now: Timestamp) -> Result<(), StorageError> {
         let mut state = self.state();
-        let State {
+        let MemoryState {
             codes,
             connections,
             refresh,
@@ -151,7 +151,10 @@ impl Storage for Memory {
         } = &mut *state;
         connections.retain(|_, Connection { family, .. }| {
             let end = family.expires_at();
-            now < family.ended_at.map_or(end, |ended| ended.min(end)).plus(KEPT)
+            now < family
+                .ended_at
+                .map_or(end, |ended| ended.min(end))
+                .plus(ENDED_CONNECTION_LIFE)
         });
         codes.retain(|_, StoredCode { code, redeemed_as }| match redeemed_as {
             Some(connection) => connections.contains_key(connection),

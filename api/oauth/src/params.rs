@@ -14,7 +14,7 @@ pub struct Params(BTreeMap<String, Vec<String>>);
 /// A parameter occurs more than once.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` occurs more than once")]
-pub struct Repeated(pub &'static str);
+pub struct RepeatedParam(pub &'static str);
 
 impl Params {
     /// Decodes a query string or a form. The caller bounds its length.
@@ -32,13 +32,13 @@ impl Params {
     /// Returns the value of a parameter, if there is one.
     ///
     /// # Errors
-    /// [`Repeated`] if there are several.
-    pub fn get(&self, name: &'static str) -> Result<Option<&str>, Repeated> {
+    /// [`RepeatedParam`] if there are several.
+    pub fn get(&self, name: &'static str) -> Result<Option<&str>, RepeatedParam> {
         match self.0.get(name).map(Vec::as_slice) {
             // An entry is made with its first value, so that no list is empty.
             None | Some([]) => Ok(None),
             Some([value]) => Ok(Some(value)),
-            Some(_) => Err(Repeated(name)),
+            Some(_) => Err(RepeatedParam(name)),
         }
     }
 }
@@ -59,7 +59,7 @@ mod tests {
         assert_eq!(params.get("a"), Ok(Some("1")));
         assert_eq!(params.get("b"), Ok(None));
         assert_eq!(params.get("c"), Ok(Some("x y z")));
-        assert_eq!(params.get("d"), Err(Repeated("d")));
+        assert_eq!(params.get("d"), Err(RepeatedParam("d")));
         assert_eq!(params.get("e"), Ok(None));
         assert_eq!(format!("{params:?}"), r#"{"", "a", "c", "d"}"#);
     }

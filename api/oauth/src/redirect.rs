@@ -12,11 +12,11 @@ const MAX_BYTES: usize = 2_048;
 
 /// Hosts of loopback URIs, which are one computer. `localhost` is not recommended by RFC 8252 and common among
 /// command-line clients.
-pub(crate) const LOOPBACK: [&str; 3] = ["http://127.0.0.1", "http://[::1]", "http://localhost"];
+pub(crate) const LOOPBACK_ORIGINS: [&str; 3] = ["http://127.0.0.1", "http://[::1]", "http://localhost"];
 
 /// Schemes without a dot that no app of a person's own has: those of the web and of browsers, those that send a message,
 /// and those that open programs of the system. RFC 8252 section 7.1 asks for a dot, which hardly a desktop app has.
-const FOREIGN: [&str; 40] = [
+const FOREIGN_SCHEMES: [&str; 40] = [
     "about",
     "acap",
     "afp",
@@ -114,7 +114,8 @@ pub fn can_be_registered(uri: &str, application: Application) -> bool {
 /// after two slashes, and is none of the web, of a browser or of the system.
 fn is_of_an_app(uri: &str, scheme: &str) -> bool {
     let place = uri[scheme.len()..].strip_prefix("://");
-    let is_foreign = FOREIGN.contains(&scheme) || FOREIGN_FAMILIES.iter().any(|family| scheme.starts_with(family));
+    let is_foreign =
+        FOREIGN_SCHEMES.contains(&scheme) || FOREIGN_FAMILIES.iter().any(|family| scheme.starts_with(family));
     scheme.len() >= 3 && place.is_some_and(|place| !place.is_empty() && !place.starts_with('/')) && !is_foreign
 }
 
@@ -126,7 +127,7 @@ pub fn matches(registered: &str, uri: &str) -> bool {
 /// Returns the path and the query of a loopback URI.
 fn loopback(uri: &str) -> Option<&str> {
     // The texts of the hosts do not begin one another, so that at most one is found.
-    let host = LOOPBACK.into_iter().find(|host| uri.starts_with(host))?;
+    let host = LOOPBACK_ORIGINS.into_iter().find(|host| uri.starts_with(host))?;
     let rest = &uri[host.len()..];
     let Some(port) = rest.strip_prefix(':') else {
         // `http://localhost.evil.example` and `http://127.0.0.12` go on after the text of a loopback host.

@@ -6,10 +6,10 @@
 use serde_json::{Value, json};
 use types::Timestamp;
 
-use crate::client::{Auth, Client, Metadata, MetadataError};
+use crate::client::{ClientAuth, Metadata, MetadataError, OAuthClient};
 
 /// Status of the answer to a registration.
-pub const CREATED: u16 = 201;
+pub const REGISTRATION_STATUS: u16 = 201;
 
 /// Refusal of a registration (RFC 7591 section 3.2.2). Its status is 400.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -35,18 +35,18 @@ impl RegistrationError {
 ///
 /// # Errors
 /// [`RegistrationError`]
-pub fn register(body: &[u8], id: String, now: Timestamp) -> Result<Client, RegistrationError> {
+pub fn register(body: &[u8], id: String, now: Timestamp) -> Result<OAuthClient, RegistrationError> {
     let metadata = Metadata::parse(body)?;
     match metadata.token_endpoint_auth_method.as_deref() {
         // Libraries ask for a secret by default, and work without one if the answer says so.
         None | Some("none" | "client_secret_basic" | "client_secret_post") => {}
         Some(_) => return Err(MetadataError::AuthMethod.into()),
     }
-    Ok(metadata.into_client(id, Auth::None, now)?)
+    Ok(metadata.into_client(id, ClientAuth::None, now)?)
 }
 
 /// Returns the answer to a registration: the metadata as they are kept.
-pub fn answer(client: &Client) -> Value {
+pub fn answer(client: &OAuthClient) -> Value {
     let mut grants = vec!["authorization_code"];
     if client.may_refresh {
         grants.push("refresh_token");
@@ -75,7 +75,7 @@ mod tests {
     use crate::redirect::Application;
     use crate::scope::{Scope, Scopes};
 
-    fn registered(metadata: &Value) -> Result<Client, RegistrationError> {
+    fn registered(metadata: &Value) -> Result<OAuthClient, RegistrationError> {
         let now = Timestamp::from_micros(1_795_000_000_500_000);
         register(metadata.to_string().as_bytes(), "app_1".to_owned(), now)
     }
@@ -96,7 +96,7 @@ mod tests {
             "software_statement": 5,
         }))
         .unwrap();
-        assert_eq!(client.auth, Auth::None);
+        assert_eq!(client.auth, ClientAuth::None);
         assert_eq!(
             answer(&client),
             json!({

@@ -1,6 +1,6 @@
 //! Codes and tokens: opaque texts with 256 random bits, which are stored as SHA-256 only.
 //!
-//! Invariant: [`Secret`] has no `Debug` that shows it. A successor needs both its predecessor, which only the client
+//! Invariant: [`OAuthSecret`] has no `Debug` that shows it. A successor needs both its predecessor, which only the client
 //! has, and the salt, which only the database has.
 
 use std::fmt;
@@ -15,7 +15,7 @@ const MAX_BYTES: usize = 128;
 
 /// Kind of a secret, as its prefix shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SecretKind {
+pub enum OAuthSecretKind {
     /// Authorization code, used once within a minute.
     Code,
     /// Access token, sent with each call.
@@ -24,7 +24,7 @@ pub enum SecretKind {
     Refresh,
 }
 
-impl SecretKind {
+impl OAuthSecretKind {
     /// Returns the prefix of secrets of this kind.
     pub const fn prefix(self) -> &'static str {
         match self {
@@ -37,27 +37,27 @@ impl SecretKind {
 
 /// A code or a token.
 #[derive(Clone)]
-pub struct Secret(String);
+pub struct OAuthSecret(String);
 
 /// The SHA-256 of a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Hash(pub [u8; 32]);
 
-impl Secret {
+impl OAuthSecret {
     /// Generates a secret from the system's random source.
     ///
     /// # Errors
     /// The error of the random source.
-    pub fn generate(kind: SecretKind) -> Result<Self, getrandom::Error> {
+    pub fn generate(kind: OAuthSecretKind) -> Result<Self, getrandom::Error> {
         random().map(|bytes| Self::encode(kind, &bytes))
     }
 
-    fn encode(kind: SecretKind, bytes: &[u8]) -> Self {
+    fn encode(kind: OAuthSecretKind, bytes: &[u8]) -> Self {
         Self(format!("{}{}", kind.prefix(), BASE64URL_NOPAD.encode(bytes)))
     }
 
     /// Reads a secret of this kind that a client sent. Returns `None` if its form is another.
-    pub fn read(kind: SecretKind, text: &str) -> Option<Self> {
+    pub fn read(kind: OAuthSecretKind, text: &str) -> Option<Self> {
         let is_secret = text.len() <= MAX_BYTES && text.starts_with(kind.prefix());
         is_secret.then(|| Self(text.to_owned()))
     }
@@ -70,7 +70,7 @@ impl Secret {
             .chain_update(salt)
             .chain_update(&self.0);
         let bytes: [u8; 32] = hash.finalize().into();
-        Self::encode(SecretKind::Refresh, &bytes)
+        Self::encode(OAuthSecretKind::Refresh, &bytes)
     }
 
     /// Returns the text, for its owner only.
@@ -84,7 +84,7 @@ impl Secret {
     }
 }
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for OAuthSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret")
     }
@@ -110,29 +110,29 @@ mod tests {
 
     #[test]
     fn secrets_are_unlike_have_their_prefix_and_do_not_show() {
-        let one = Secret::generate(SecretKind::Access).unwrap();
-        let other = Secret::generate(SecretKind::Access).unwrap();
+        let one = OAuthSecret::generate(OAuthSecretKind::Access).unwrap();
+        let other = OAuthSecret::generate(OAuthSecretKind::Access).unwrap();
         assert!(one.reveal().starts_with("wta_") && one.reveal().len() == 47);
         assert_ne!(one.reveal(), other.reveal());
         assert_eq!(format!("{one:?}"), "Secret");
         assert_eq!(
-            Secret::read(SecretKind::Access, one.reveal()).unwrap().hash(),
+            OAuthSecret::read(OAuthSecretKind::Access, one.reveal()).unwrap().hash(),
             one.hash()
         );
-        assert!(Secret::read(SecretKind::Refresh, one.reveal()).is_none());
-        assert!(Secret::read(SecretKind::Access, &format!("wta_{}", "a".repeat(200))).is_none());
+        assert!(OAuthSecret::read(OAuthSecretKind::Refresh, one.reveal()).is_none());
+        assert!(OAuthSecret::read(OAuthSecretKind::Access, &format!("wta_{}", "a".repeat(200))).is_none());
     }
 
     #[test]
     fn a_successor_depends_on_the_token_and_on_the_salt() {
-        let token = Secret::read(SecretKind::Refresh, "wtr_a").unwrap();
+        let token = OAuthSecret::read(OAuthSecretKind::Refresh, "wtr_a").unwrap();
         let next = token.successor(&[1; 32]);
         assert_eq!(next.reveal(), token.successor(&[1; 32]).reveal());
         assert!(next.reveal().starts_with("wtr_") && next.reveal().len() == 47);
         assert_ne!(next.reveal(), token.successor(&[2; 32]).reveal());
         assert_ne!(
             next.reveal(),
-            Secret::read(SecretKind::Refresh, "wtr_b")
+            OAuthSecret::read(OAuthSecretKind::Refresh, "wtr_b")
                 .unwrap()
                 .successor(&[1; 32])
                 .reveal()

@@ -9,24 +9,24 @@ use std::time::Duration;
 use types::{AgentId, Classify, Clock, Kind, OperatorId, Retry, Timestamp};
 
 use crate::assertion;
-use crate::authorize::Request;
-use crate::challenge::Denied;
-use crate::client::{Auth, Client, MetadataError};
-use crate::family::{Family, GRACE, Use};
+use crate::authorize::AuthorizeRequest;
+use crate::challenge::DenialReason;
+use crate::client::{ClientAuth, MetadataError, OAuthClient};
+use crate::family::{Family, ROTATION_GRACE, RefreshUse};
 use crate::issuer::{Issuer, Resource};
-use crate::jwk::Keys;
+use crate::jwk::JwkSet;
 use crate::registration::{self, RegistrationError};
 use crate::scope::{Scope, Scopes};
-use crate::secret::{Hash, Secret, SecretKind, random};
+use crate::secret::{Hash, OAuthSecret, OAuthSecretKind, random};
 use crate::storage::{Access, Code, Connection, ConnectionId, Grant, Redeemed, Storage, StorageError};
 use crate::token::{Credentials, TokenAnswer, TokenError, TokenRequest};
 
 /// Life of a code. A client exchanges it at once.
 const CODE_LIFE: Duration = Duration::from_mins(1);
 /// Life of an access token.
-pub const ACCESS_LIFE: Duration = Duration::from_hours(1);
+pub const ACCESS_TOKEN_LIFE: Duration = Duration::from_hours(1);
 /// Tries to rotate, each of which another request of the same client may win.
-const TRIES: usize = 4;
+const MAX_ROTATION_TRIES: usize = 4;
 /// Prefix of the identifiers of registered clients.
 const CLIENT_PREFIX: &str = "app_";
 
@@ -83,14 +83,14 @@ impl Classify for Error {
 
 /// The authorization server. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Server {
+pub struct AuthorizationServer {
     issuer: Issuer,
     storage: Arc<dyn Storage>,
     clock: Arc<dyn Clock>,
     is_reserved: fn(&str) -> bool,
 }
 
-impl Server {
+impl AuthorizationServer {
     /// Creates a server that keeps its state in `storage`.
     pub fn new(issuer: Issuer, storage: Arc<dyn Storage>, clock: Arc<dyn Clock>) -> Self {
         Self {
@@ -108,7 +108,7 @@ impl Server {
     }
 
     /// Returns true if a client has a name that no app may have. The rule may be younger than the client.
-    pub fn has_reserved_name(&self, client: &Client) -> bool {
+    pub fn has_reserved_name(&self, client: &OAuthClient) -> bool {
         client.name.as_deref().is_some_and(self.is_reserved)
     }
 
@@ -121,7 +121,7 @@ impl Server {
     ///
     /// # Errors
     /// [`Error::Registration`], or the database failed.
-    pub async fn register(&self, metadata: &[u8]) -> Result<Client, Error> {
+    pub async fn register(&self, metadata: &[u8]) -> Result<OAuthClient, Error> {
         // 128 random bits: nobody meets the identifier of another client by chance, and it is no secret.
         let id = data_encoding::BASE64URL_NOPAD.encode(&random()?[..16]);
         let client = registration::register(metadata, format!("{CLIENT_PREFIX}{id}"), self.clock.now())?;
@@ -137,7 +137,7 @@ impl Server {
     ///
     /// # Errors
     /// The database failed.
-    pub async fn registered(&self, id: &str) -> Result<Option<Client>, Error> {
+    pub async fn registered(&self, id: &str) -> Result<Option<OAuthClient>, Error> {
         // URLs and long texts are no ids of the service, so the database is not asked.
         if !id.starts_with(CLIENT_PREFIX) || id.len() > 64 {
             return Ok(None);
@@ -151,7 +151,7 @@ impl Server {
     /// [`Error::Scopes`] if the scopes are not among those of the request, or the database failed.
     pub async fn grant(
         &self,
-        request: &Request,
+        request: &AuthorizeRequest,
         operator: OperatorId,
         agent: AgentId,
         scopes: Scopes,
@@ -160,7 +160,7 @@ impl Server {
         if !request.may_grant(scopes) {
             return Err(Error::Scopes);
         }
-        let secret = Secret::generate(SecretKind::Code)?;
+        let secret = OAuthSecret::generate(OAuthSecretKind::Code)?;
         let code = Code {
             grant: Grant {
                 client_id: request.client_id.clone(),
@@ -178,25 +178,29 @@ impl Server {
         Ok(request.code_url(&self.issuer, &secret))
     }
 
-    /// Verifies that a request is from this client. `keys` are those of [`Auth::KeysAt`], which the caller fetched.
+    /// Verifies that a request is from this client. `keys` are those of [`ClientAuth::KeysAt`], which the caller fetched.
     ///
     /// # Errors
     /// `invalid_client`, or the database failed.
     pub async fn authenticate(
         &self,
         credentials: &Credentials,
-        client: &Client,
-        keys: Option<&Keys>,
+        client: &OAuthClient,
+        keys: Option<&JwkSet>,
     ) -> Result<(), Error> {
         if credentials.client_id != client.id {
             return Err(TokenError::client("the client is not known").into());
         }
         let keys = match (&client.auth, keys) {
-            (Auth::None, _) if credentials.assertion.is_none() => return Ok(()),
+            (ClientAuth::None, _) if credentials.assertion.is_none() => return Ok(()),
             // An assertion of a client without keys proves nothing, and to ignore it would hide a wrong registration.
-            (Auth::None, _) => return Err(TokenError::client("the client did not register private_key_jwt").into()),
-            (Auth::Keys(keys), _) | (Auth::KeysAt(_), Some(keys)) => keys,
-            (Auth::KeysAt(_), None) => return Err(TokenError::client("the keys of the client cannot be read").into()),
+            (ClientAuth::None, _) => {
+                return Err(TokenError::client("the client did not register private_key_jwt").into());
+            }
+            (ClientAuth::Keys(keys), _) | (ClientAuth::KeysAt(_), Some(keys)) => keys,
+            (ClientAuth::KeysAt(_), None) => {
+                return Err(TokenError::client("the keys of the client cannot be read").into());
+            }
         };
         let refuse = || TokenError::client("client_assertion is missing: the client registered private_key_jwt");
         let assertion = credentials.assertion.as_deref().ok_or_else(refuse)?;
@@ -219,7 +223,7 @@ impl Server {
     ///
     /// # Errors
     /// [`Error::Refused`], or the database failed.
-    pub async fn token(&self, client: &Client, request: &TokenRequest) -> Result<TokenAnswer, Error> {
+    pub async fn token(&self, client: &OAuthClient, request: &TokenRequest) -> Result<TokenAnswer, Error> {
         match request {
             TokenRequest::Code {
                 code,
@@ -240,8 +244,8 @@ impl Server {
 
     async fn exchange(
         &self,
-        client: &Client,
-        code: &Secret,
+        client: &OAuthClient,
+        code: &OAuthSecret,
         verifier: &str,
         redirect_uri: Option<&str>,
         resource: Option<Resource>,
@@ -282,11 +286,11 @@ impl Server {
         };
         let refresh = client
             .may_refresh
-            .then(|| Secret::generate(SecretKind::Refresh))
+            .then(|| OAuthSecret::generate(OAuthSecretKind::Refresh))
             .transpose()?;
         let (secret, access) = new_access(&connection, grant.scopes, now)?;
         // The database gets hashes only. The texts leave the process with the answer and are nowhere else.
-        let refresh_hash = refresh.as_ref().map(Secret::hash);
+        let refresh_hash = refresh.as_ref().map(OAuthSecret::hash);
         let redeemed = self
             .storage
             .redeem(code.hash(), &connection, refresh_hash, (secret.hash(), &access))
@@ -300,9 +304,9 @@ impl Server {
     }
 
     /// Refuses a code that was used. Its connection ends, unless its own client has sent the exchange again within
-    /// [`GRACE`].
+    /// [`ROTATION_GRACE`].
     async fn used(&self, connection: ConnectionId, is_own: bool, now: Timestamp) -> Result<TokenError, StorageError> {
-        if is_own && now < connection.made_at().plus(GRACE) {
+        if is_own && now < connection.made_at().plus(ROTATION_GRACE) {
             return Ok(TokenError::grant("code was used a moment ago"));
         }
         self.reused(connection, now).await
@@ -316,13 +320,13 @@ impl Server {
 
     async fn refresh(
         &self,
-        client: &Client,
-        token: &Secret,
+        client: &OAuthClient,
+        token: &OAuthSecret,
         scopes: Option<Scopes>,
         resource: Option<Resource>,
     ) -> Result<TokenAnswer, Error> {
         let invalid = TokenError::grant("refresh_token is not valid");
-        for _ in 0..TRIES {
+        for _ in 0..MAX_ROTATION_TRIES {
             let now = self.clock.now();
             let found = self.storage.refresh(token.hash()).await?;
             // Old tokens are found too, which is how their reuse is seen.
@@ -332,10 +336,10 @@ impl Server {
                 return Err(invalid.into());
             }
             let (salt, rotates) = match family.present(number, now) {
-                Use::Ended => return Err(invalid.into()),
-                Use::Reused => return Err(self.reused(*id, now).await?.into()),
-                Use::Repeat(salt) => (salt, false),
-                Use::Rotate => (random()?, true),
+                RefreshUse::Ended => return Err(invalid.into()),
+                RefreshUse::Reused => return Err(self.reused(*id, now).await?.into()),
+                RefreshUse::Repeat(salt) => (salt, false),
+                RefreshUse::Rotate => (random()?, true),
             };
             // The wish is checked after the token, so that a reuse is seen whatever else is wrong.
             // The metadata of the client may have changed since the token was made.
@@ -375,7 +379,7 @@ impl Server {
     ///
     /// # Errors
     /// `invalid_grant` if the token is of another client, or the database failed.
-    pub async fn revoke(&self, client: &Client, token: Option<&Secret>) -> Result<(), Error> {
+    pub async fn revoke(&self, client: &OAuthClient, token: Option<&OAuthSecret>) -> Result<(), Error> {
         let Some(token) = token else { return Ok(()) };
         let Some(connection) = self.connection_of(token.hash()).await? else {
             return Ok(());
@@ -392,7 +396,7 @@ impl Server {
     ///
     /// # Errors
     /// The database failed.
-    pub async fn granted(&self, secret: &Secret) -> Result<Option<Grant>, Error> {
+    pub async fn granted(&self, secret: &OAuthSecret) -> Result<Option<Grant>, Error> {
         if let Some(stored) = self.storage.code(secret.hash()).await? {
             return Ok(Some(stored.code.grant));
         }
@@ -425,21 +429,21 @@ impl Server {
         token: &str,
         resource: Resource,
         needed: Scope,
-    ) -> Result<Result<(Connection, Access), Denied>, Error> {
+    ) -> Result<Result<(Connection, Access), DenialReason>, Error> {
         // A text of another form cannot be a token, so the database is not asked.
-        let Some(token) = Secret::read(SecretKind::Access, token) else {
-            return Ok(Err(Denied::InvalidToken));
+        let Some(token) = OAuthSecret::read(OAuthSecretKind::Access, token) else {
+            return Ok(Err(DenialReason::InvalidToken));
         };
         let Some((connection, access)) = self.storage.access(token.hash()).await? else {
-            return Ok(Err(Denied::InvalidToken));
+            return Ok(Err(DenialReason::InvalidToken));
         };
         let now = self.clock.now();
         let is_alive = now < access.expires_at && connection.family.is_alive(now);
         // A token for the other resource is as good as none: its person agreed to less there, or to more.
         Ok(if !is_alive || connection.grant.resource != resource {
-            Err(Denied::InvalidToken)
+            Err(DenialReason::InvalidToken)
         } else if !access.scopes.contains(needed) {
-            Err(Denied::InsufficientScope)
+            Err(DenialReason::InsufficientScope)
         } else {
             Ok((connection, access))
         })
@@ -447,17 +451,17 @@ impl Server {
 }
 
 /// Makes an access token, which does not outlive its connection.
-fn new_access(connection: &Connection, scopes: Scopes, now: Timestamp) -> Result<(Secret, Access), Error> {
+fn new_access(connection: &Connection, scopes: Scopes, now: Timestamp) -> Result<(OAuthSecret, Access), Error> {
     let access = Access {
         connection: connection.id,
         scopes,
         // A connection ends at a fixed time, and nothing of it may work afterwards.
-        expires_at: now.plus(ACCESS_LIFE).min(connection.family.expires_at()),
+        expires_at: now.plus(ACCESS_TOKEN_LIFE).min(connection.family.expires_at()),
     };
-    Ok((Secret::generate(SecretKind::Access)?, access))
+    Ok((OAuthSecret::generate(OAuthSecretKind::Access)?, access))
 }
 
-fn answer(secret: &Secret, access: &Access, refresh: Option<&Secret>, now: Timestamp) -> TokenAnswer {
+fn answer(secret: &OAuthSecret, access: &Access, refresh: Option<&OAuthSecret>, now: Timestamp) -> TokenAnswer {
     TokenAnswer {
         access_token: secret.reveal().to_owned(),
         token_type: "Bearer",

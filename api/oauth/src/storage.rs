@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use types::{AgentId, OperatorId, Timestamp};
 use uuid::Uuid;
 
-use crate::client::Client;
+use crate::client::OAuthClient;
 use crate::family::Family;
 use crate::issuer::Resource;
 use crate::pkce::Challenge;
@@ -137,10 +137,10 @@ pub enum Redeemed {
 #[async_trait]
 pub trait Storage: Debug + Send + Sync {
     /// Adds a registered client.
-    async fn add_client(&self, client: &Client) -> Result<(), StorageError>;
+    async fn add_client(&self, client: &OAuthClient) -> Result<(), StorageError>;
 
     /// Returns the registered client with this identifier.
-    async fn client(&self, id: &str) -> Result<Option<Client>, StorageError>;
+    async fn client(&self, id: &str) -> Result<Option<OAuthClient>, StorageError>;
 
     /// Adds a code that was not redeemed.
     async fn add_code(&self, hash: Hash, code: &Code) -> Result<(), StorageError>;

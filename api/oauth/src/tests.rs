@@ -15,11 +15,11 @@ use serde_json::{Value, json};
 use types::clock::ManualClock;
 use types::{AgentId, OperatorId, Timestamp};
 
-use crate::authorize::{self, Request};
-use crate::client::Client;
-use crate::memory::Memory;
+use crate::authorize::{self, AuthorizeRequest};
+use crate::client::OAuthClient;
+use crate::memory::MemoryStorage;
 use crate::token;
-use crate::{Error, Issuer, Params, Scope, Server};
+use crate::{AuthorizationServer, Error, Issuer, Params, Scope};
 
 pub(crate) const ISSUER: &str = "https://sluice.example";
 /// RFC 7636 appendix B.
@@ -58,17 +58,17 @@ pub(crate) fn parameters(url: &str) -> Params {
 
 /// A server with a clock of its own, a registered client and another one.
 pub(crate) struct World {
-    pub(crate) server: Server,
+    pub(crate) server: AuthorizationServer,
     pub(crate) clock: Arc<ManualClock>,
-    pub(crate) client: Client,
-    pub(crate) other: Client,
+    pub(crate) client: OAuthClient,
+    pub(crate) other: OAuthClient,
 }
 
 impl World {
     pub(crate) async fn new() -> Self {
         let clock = Arc::new(ManualClock::at(Timestamp::from_micros(1_795_000_000_000_000)));
         let issuer = Issuer::new(ISSUER).unwrap();
-        let server = Server::new(issuer, Arc::new(Memory::default()), Arc::clone(&clock) as _);
+        let server = AuthorizationServer::new(issuer, Arc::new(MemoryStorage::default()), Arc::clone(&clock) as _);
         let metadata = json!({"redirect_uris": [REDIRECT, "http://127.0.0.1/cb"], "client_name": "Desk"});
         let client = server.register(metadata.to_string().as_bytes()).await.unwrap();
         let other = server.register(metadata.to_string().as_bytes()).await.unwrap();
@@ -85,7 +85,7 @@ impl World {
     }
 
     /// A good authorization request of the client with changes.
-    pub(crate) fn request(&self, changes: &[&str]) -> Result<Request, authorize::Refusal> {
+    pub(crate) fn request(&self, changes: &[&str]) -> Result<AuthorizeRequest, authorize::AuthorizeRefusal> {
         let base = [
             ("response_type", "code"),
             ("client_id", &self.client.id),
@@ -114,7 +114,7 @@ impl World {
     }
 
     /// Sends a form to the token endpoint as a client.
-    pub(crate) async fn post(&self, client: &Client, form: &Params) -> Result<Value, Error> {
+    pub(crate) async fn post(&self, client: &OAuthClient, form: &Params) -> Result<Value, Error> {
         let credentials = token::credentials(form, None)?;
         self.server.authenticate(&credentials, client, None).await?;
         let request = token::request(form, self.server.issuer())?;

@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 
 use crate::assertion;
 use crate::issuer::{Issuer, Resource};
-use crate::params::{Params, Repeated};
+use crate::params::{Params, RepeatedParam};
 use crate::pkce::is_verifier;
 use crate::scope::Scopes;
-use crate::secret::{Secret, SecretKind};
+use crate::secret::{OAuthSecret, OAuthSecretKind};
 
 /// Headers of every answer of the token, revocation and registration endpoints (RFC 6749 section 5.1).
-pub const HEADERS: [(&str, &str); 2] = [("Cache-Control", "no-store"), ("Pragma", "no-cache")];
+pub const TOKEN_HEADERS: [(&str, &str); 2] = [("Cache-Control", "no-store"), ("Pragma", "no-cache")];
 
 /// Error of the token and revocation endpoints. The texts are constant and have no quotes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -78,8 +78,8 @@ impl TokenError {
     }
 }
 
-impl From<Repeated> for TokenError {
-    fn from(_repeated: Repeated) -> Self {
+impl From<RepeatedParam> for TokenError {
+    fn from(_repeated: RepeatedParam) -> Self {
         Self::request("a parameter occurs more than once")
     }
 }
@@ -99,7 +99,7 @@ pub enum TokenRequest {
     /// A code is exchanged for tokens.
     Code {
         /// The code of the authorization answer.
-        code: Secret,
+        code: OAuthSecret,
         /// Verifier of the challenge.
         verifier: String,
         /// Redirect URI of the authorization request. OAuth 2.1 clients leave it out; PKCE has taken its place.
@@ -110,7 +110,7 @@ pub enum TokenRequest {
     /// A refresh token is exchanged for new tokens.
     Refresh {
         /// The refresh token of the connection.
-        token: Secret,
+        token: OAuthSecret,
         /// Scopes of the new access token; none for all that were agreed to.
         scopes: Option<Scopes>,
         /// Resource, if the request repeats it.
@@ -120,7 +120,7 @@ pub enum TokenRequest {
 
 impl TokenRequest {
     /// Returns the code or the refresh token.
-    pub const fn secret(&self) -> &Secret {
+    pub const fn secret(&self) -> &OAuthSecret {
         match self {
             Self::Code { code, .. } => code,
             Self::Refresh { token, .. } => token,
@@ -151,7 +151,7 @@ pub fn credentials(params: &Params, basic: Option<&str>) -> Result<Credentials, 
     let assertion_type = params.get("client_assertion_type")?;
     let claimed = match (assertion, assertion_type) {
         (None, None) => None,
-        (Some(assertion), Some(assertion::TYPE)) => Some(assertion),
+        (Some(assertion), Some(assertion::ASSERTION_TYPE)) => Some(assertion),
         (Some(_), Some(_)) => return Err(TokenError::client("client_assertion_type is not known")),
         // One without the other is a defect of the client, and a guess at the missing one could hide it.
         _ => {
@@ -223,7 +223,7 @@ pub fn request(params: &Params, issuer: &Issuer) -> Result<TokenRequest, TokenEr
                 return Err(TokenError::request("code_verifier has 43 to 128 unreserved characters"));
             }
             Ok(TokenRequest::Code {
-                code: Secret::read(SecretKind::Code, code).ok_or(TokenError::grant("code is not valid"))?,
+                code: OAuthSecret::read(OAuthSecretKind::Code, code).ok_or(TokenError::grant("code is not valid"))?,
                 verifier: verifier.to_owned(),
                 redirect_uri: params.get("redirect_uri")?.map(str::to_owned),
                 resource: resource()?,
@@ -235,7 +235,7 @@ pub fn request(params: &Params, issuer: &Issuer) -> Result<TokenRequest, TokenEr
             // Unknown words are left out, as in the authorization request.
             let scopes = params.get("scope")?.map(Scopes::known);
             Ok(TokenRequest::Refresh {
-                token: Secret::read(SecretKind::Refresh, token)
+                token: OAuthSecret::read(OAuthSecretKind::Refresh, token)
                     .ok_or(TokenError::grant("refresh_token is not valid"))?,
                 scopes: scopes.filter(|scopes| !scopes.is_empty()),
                 resource: resource()?,
@@ -254,11 +254,11 @@ pub fn request(params: &Params, issuer: &Issuer) -> Result<TokenRequest, TokenEr
 ///
 /// # Errors
 /// [`TokenError`]
-pub fn revocation(params: &Params) -> Result<Option<Secret>, TokenError> {
+pub fn revocation(params: &Params) -> Result<Option<OAuthSecret>, TokenError> {
     let token = params.get("token")?.ok_or(TokenError::request("token is missing"))?;
     // The prefix of a token says its kind, so that a wrong hint does no harm.
-    let read = |kind| Secret::read(kind, token);
-    Ok(read(SecretKind::Access).or_else(|| read(SecretKind::Refresh)))
+    let read = |kind| OAuthSecret::read(kind, token);
+    Ok(read(OAuthSecretKind::Access).or_else(|| read(OAuthSecretKind::Refresh)))
 }
 
 /// Answer to a token request. It contains secrets, so that its text is made by serde only.

@@ -11,11 +11,11 @@ pub const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'self';
      img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 /// Hash of all files, 16 hexadecimal digits.
-const HASH: &str = env!("ASSETS_HASH");
+const ASSETS_HASH: &str = env!("ASSETS_HASH");
 
 /// File that pages link to.
 #[derive(Clone, Copy, Debug)]
-pub struct Asset {
+pub struct PageAsset {
     /// Bytes of the file.
     pub bytes: &'static [u8],
     /// Value of the header `Content-Type`.
@@ -24,10 +24,13 @@ pub struct Asset {
 
 /// Returns the file at a path of this version, such as `/assets/0123456789abcdef/sluice.css`. Its answer may be cached for
 /// ever.
-pub fn asset(path: &str) -> Option<Asset> {
+pub fn asset(path: &str) -> Option<PageAsset> {
     // A page of another version asks for another hash. Serving it today's file under that address would
     // put the wrong bytes into caches for ever.
-    let name = path.strip_prefix("/assets/")?.strip_prefix(HASH)?.strip_prefix('/')?;
+    let name = path
+        .strip_prefix("/assets/")?
+        .strip_prefix(ASSETS_HASH)?
+        .strip_prefix('/')?;
     let (bytes, media_type): (&'static [u8], _) = match name {
         // Names are listed and not looked up in a folder, so no path can lead out of it.
         "sluice.css" => (include_bytes!("../assets/sluice.css"), "text/css; charset=utf-8"),
@@ -38,10 +41,10 @@ pub fn asset(path: &str) -> Option<Asset> {
         "atkinson-next-latin-ext.woff2" => (include_bytes!("../assets/atkinson-next-latin-ext.woff2"), "font/woff2"),
         _ => return None,
     };
-    Some(Asset { bytes, media_type })
+    Some(PageAsset { bytes, media_type })
 }
 
 /// Returns the path of a file by its name.
 pub(crate) fn path(name: &str) -> String {
-    format!("/assets/{HASH}/{name}")
+    format!("/assets/{ASSETS_HASH}/{name}")
 }

@@ -4,19 +4,19 @@
 
 use askama::Template;
 
-use crate::chrome::{Chrome, Theme};
+use crate::chrome::{PageLayout, Theme};
 use crate::filters;
 use crate::find::FindFacet;
 use crate::number;
 use crate::time::Instant;
-use crate::words::Mark;
+use crate::words::StateMark;
 
 /// `GET /requests`: requests on the board, newest first.
 #[derive(Debug, Template)]
 #[template(path = "requests.html")]
 pub struct RequestsPage {
     /// Frame of the page.
-    pub chrome: Chrome,
+    pub chrome: PageLayout,
     /// Words that titles and texts contain; empty for all.
     pub query: String,
     /// Statuses with their counts and addresses.
@@ -59,7 +59,7 @@ pub struct RequestRow {
     /// Display name of its operator.
     pub operator: Option<String>,
     /// Status, as a word and a mark.
-    pub state: (&'static str, Mark),
+    pub state: (&'static str, StateMark),
     /// Budget in dollars of test USDC.
     pub budget: Option<String>,
     /// Number of answers.
@@ -86,7 +86,7 @@ impl RequestRow {
 #[template(path = "request.html")]
 pub struct RequestPage {
     /// Frame of the page.
-    pub chrome: Chrome,
+    pub chrome: PageLayout,
     /// The request, with the beginning of its text.
     pub request: RequestRow,
     /// Whole text of the request.

@@ -12,7 +12,7 @@ mod bars;
 mod flow;
 
 pub(crate) use bars::Bars;
-pub use flow::{Flow, Gate};
+pub use flow::{GateLoss, RowFlow};
 
 /// Contributions of one day.
 #[derive(Clone, Copy, Debug)]

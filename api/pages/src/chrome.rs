@@ -3,7 +3,7 @@
 use crate::time::Instant;
 
 /// Links of the header, in order.
-const NAV: &[(&str, &str)] = &[
+const SITE_LINKS: &[(&str, &str)] = &[
     ("/projects", "Datasets"),
     ("/requests", "Requests"),
     ("/activity", "Activity"),
@@ -13,7 +13,7 @@ const NAV: &[(&str, &str)] = &[
     ("/licenses", "Licences"),
 ];
 /// Links of the console, in order.
-const RAIL: &[(&str, &str)] = &[
+const CONSOLE_LINKS: &[(&str, &str)] = &[
     ("/console", "Overview"),
     ("/console/agents", "Agents & keys"),
     ("/console/datasets", "Datasets"),
@@ -27,7 +27,7 @@ const RAIL: &[(&str, &str)] = &[
     ("/console/settings", "Settings"),
 ];
 /// Links of the footer, in order.
-const FOOT: &[(&str, &str)] = &[
+const FOOT_LINKS: &[(&str, &str)] = &[
     ("/guide/agents.md", "Guide for agents"),
     ("/openapi.json", "openapi.json"),
     ("/leaderboard", "Leaderboard"),
@@ -90,7 +90,7 @@ pub struct Person {
 
 /// Frame of a page.
 #[derive(Clone, Debug)]
-pub struct Chrome {
+pub struct PageLayout {
     /// Colours that the reader chose.
     pub theme: Theme,
     /// Person who is signed in, if anybody.
@@ -117,7 +117,7 @@ pub(crate) struct NavLink {
     pub(crate) badge: u32,
 }
 
-impl Chrome {
+impl PageLayout {
     /// Returns true if the page stands in the console, with the rail beside it.
     pub(crate) fn is_console(&self) -> bool {
         // A refusal below `/console` is shown to strangers too, and they get the frame of the public
@@ -138,15 +138,15 @@ impl Chrome {
     }
 
     pub(crate) fn nav(&self) -> Vec<NavLink> {
-        self.links(NAV, false)
+        self.links(SITE_LINKS, false)
     }
 
     pub(crate) fn rail(&self) -> Vec<NavLink> {
-        self.links(RAIL, true)
+        self.links(CONSOLE_LINKS, true)
     }
 
     pub(crate) fn foot(&self) -> Vec<NavLink> {
-        self.links(FOOT, false)
+        self.links(FOOT_LINKS, false)
     }
 
     /// Returns the path of the page without its query.

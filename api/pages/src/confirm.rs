@@ -2,14 +2,14 @@
 
 use askama::Template;
 
-use crate::chrome::{Chrome, Theme};
+use crate::chrome::{PageLayout, Theme};
 
 /// Asks before an action: a form with hidden fields and one button.
 #[derive(Debug, Template)]
 #[template(path = "confirm.html")]
 pub struct ConfirmPage {
     /// Frame of the page.
-    pub chrome: Chrome,
+    pub chrome: PageLayout,
     /// Question that the person answers, as the heading.
     pub title: String,
     /// Consequences of a yes, in one paragraph.

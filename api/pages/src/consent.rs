@@ -2,7 +2,7 @@
 
 use askama::Template;
 
-use crate::chrome::{Chrome, Theme};
+use crate::chrome::{PageLayout, Theme};
 use crate::form::{Errors as _, FieldError};
 
 /// Asks the person about an app: a form to `POST /oauth/authorize` with `request`, `agent` (an id, or `new`), `scopes` (once
@@ -11,7 +11,7 @@ use crate::form::{Errors as _, FieldError};
 #[template(path = "consent.html")]
 pub struct ConsentPage {
     /// Frame of the page.
-    pub chrome: Chrome,
+    pub chrome: PageLayout,
     /// Name of the app, as it calls itself.
     pub client: String,
     /// Id of the client: the URL of its document, or the id of its registration.

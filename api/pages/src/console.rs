@@ -12,7 +12,7 @@ mod overview;
 mod settings;
 mod units;
 
-pub use activity::{ActivityPage, ActivityRow, Actor, JobRow};
+pub use activity::{ActivityPage, ActivityRow, ChangeActor, JobRow};
 pub use agents::{AgentView, AgentsPage, ClaimEnd, ClaimView, CodeView, DecidedClaim, KeyView, NewAgentForm};
 pub use apps::{AppRow, AppsPage};
 pub use collectors::{CollectorRow, CollectorRunRow, CollectorState, CollectorsPage};
@@ -26,4 +26,4 @@ pub use overview::{Attention, OverviewPage};
 pub use settings::{AccountView, PayoutView, SessionRow, SettingsPage, TokenRow};
 pub use units::{UnitRow, UnitsPage};
 
-pub use crate::words::Mark;
+pub use crate::words::StateMark;

@@ -9,16 +9,16 @@ use askama::Template;
 use askama::filters::HtmlSafe;
 use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
 
-use crate::chrome::{Chrome, Theme};
+use crate::chrome::{PageLayout, Theme};
 
 /// Document in Markdown, rendered.
 #[derive(Debug)]
-pub(crate) struct Rendered(String);
+pub(crate) struct RenderedMarkdown(String);
 
 // The parser gives no event of raw HTML: each became text, which the renderer escapes.
-impl HtmlSafe for Rendered {}
+impl HtmlSafe for RenderedMarkdown {}
 
-impl fmt::Display for Rendered {
+impl fmt::Display for RenderedMarkdown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -97,7 +97,7 @@ fn shallow(markdown: &str) -> Cow<'_, str> {
     text.into()
 }
 
-impl Rendered {
+impl RenderedMarkdown {
     pub(crate) fn of(markdown: &str) -> Self {
         let markdown = &shallow(markdown);
         let mut level_before = HeadingLevel::H1;
@@ -143,15 +143,15 @@ impl Rendered {
 #[derive(Debug, Template)]
 #[template(path = "terms.html")]
 pub struct TermsPage {
-    chrome: Chrome,
+    chrome: PageLayout,
     title: String,
     version: String,
-    body: Rendered,
+    body: RenderedMarkdown,
 }
 
 impl TermsPage {
     /// Creates the page of a document in Markdown. A first heading that repeats the title is left out.
-    pub fn new(chrome: Chrome, title: impl Into<String>, version: impl Into<String>, markdown: &str) -> Self {
+    pub fn new(chrome: PageLayout, title: impl Into<String>, version: impl Into<String>, markdown: &str) -> Self {
         let title = title.into();
         let heading = markdown
             .trim_start()
@@ -166,7 +166,7 @@ impl TermsPage {
             chrome,
             title,
             version: version.into(),
-            body: Rendered::of(body),
+            body: RenderedMarkdown::of(body),
         }
     }
 }
@@ -176,7 +176,7 @@ impl TermsPage {
 #[template(path = "licenses.html")]
 pub struct LicensesPage {
     /// Frame of the page.
-    pub chrome: Chrome,
+    pub chrome: PageLayout,
     /// Licences, in the order of the interface.
     pub licenses: Vec<LicenseView>,
 }

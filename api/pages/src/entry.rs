@@ -4,7 +4,7 @@
 
 use askama::Template;
 
-use crate::chrome::{Chrome, Theme};
+use crate::chrome::{PageLayout, Theme};
 use crate::form::{Errors as _, FieldError};
 use crate::time::Instant;
 
@@ -14,7 +14,7 @@ use crate::time::Instant;
 #[template(path = "signup.html")]
 pub struct SignUpPage {
     /// Frame of the page.
-    pub chrome: Chrome,
+    pub chrome: PageLayout,
     /// True if everybody may sign up, false if only invited addresses may.
     pub open: bool,
     /// Version of the terms in force.
@@ -38,7 +38,7 @@ pub struct SignUpPage {
 #[template(path = "invite.html")]
 pub struct InvitePage {
     /// Frame of the page.
-    pub chrome: Chrome,
+    pub chrome: PageLayout,
     /// True after the form was sent; the same for every address.
     // The same for every address: a different answer for one that was invited would tell who has an
     // account.
@@ -65,7 +65,7 @@ pub enum MailKind {
 #[template(path = "check-mail.html")]
 pub struct CheckMailPage {
     /// Frame of the page.
-    pub chrome: Chrome,
+    pub chrome: PageLayout,
     /// Letter that was asked for.
     pub kind: MailKind,
     /// Address as the person typed it.
@@ -100,7 +100,7 @@ pub enum VerifyState {
 #[template(path = "verify.html")]
 pub struct VerifyPage {
     /// Frame of the page.
-    pub chrome: Chrome,
+    pub chrome: PageLayout,
     /// State of the link.
     pub state: VerifyState,
     /// Rules that the input breaks.
@@ -112,7 +112,7 @@ pub struct VerifyPage {
 #[template(path = "signin.html")]
 pub struct SignInPage {
     /// Frame of the page.
-    pub chrome: Chrome,
+    pub chrome: PageLayout,
     /// Address as the person typed it.
     pub email: String,
     /// Path to go to afterwards.
@@ -144,7 +144,7 @@ pub enum LinkState {
 #[template(path = "signin-link.html")]
 pub struct SignInLinkPage {
     /// Frame of the page.
-    pub chrome: Chrome,
+    pub chrome: PageLayout,
     /// State of the link.
     pub state: LinkState,
 }

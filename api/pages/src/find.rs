@@ -2,7 +2,7 @@
 
 use askama::Template;
 
-use crate::chrome::{Chrome, Theme};
+use crate::chrome::{PageLayout, Theme};
 use crate::filters;
 use crate::time::Instant;
 
@@ -11,7 +11,7 @@ use crate::time::Instant;
 #[template(path = "find.html")]
 pub struct FindPage {
     /// Frame of the page.
-    pub chrome: Chrome,
+    pub chrome: PageLayout,
     /// Text that was searched for; empty shows the newest.
     pub query: String,
     /// Ways of searching that can be chosen.

@@ -2,8 +2,8 @@
 
 use askama::Template;
 
-use crate::chart::Flow;
-use crate::chrome::{Chrome, Theme};
+use crate::chart::RowFlow;
+use crate::chrome::{PageLayout, Theme};
 use crate::filters;
 use crate::records::FeedRow;
 use crate::time::Instant;
@@ -13,7 +13,7 @@ use crate::time::Instant;
 #[template(path = "home.html")]
 pub struct HomePage {
     /// Frame of the page.
-    pub chrome: Chrome,
+    pub chrome: PageLayout,
     /// Number of public datasets.
     pub datasets: u64,
     /// Number of records in them.
@@ -23,7 +23,7 @@ pub struct HomePage {
     /// Public datasets with the newest versions, newest first.
     pub newest: Vec<HomeDataset>,
     /// Latest rows that came to public datasets; none if nothing came yet.
-    pub flow: Option<Flow>,
+    pub flow: Option<RowFlow>,
     /// Latest entries of the feed.
     pub feed: Vec<FeedRow>,
 }

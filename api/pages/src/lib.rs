@@ -1,6 +1,6 @@
 //! HTML pages of the site and the console.
 //!
-//! A page is a struct of plain views with its [`Chrome`]; [`Page::html`] turns it into text. Handlers fill the structs and
+//! A page is a struct of plain views with its [`PageLayout`]; [`Page::html`] turns it into text. Handlers fill the structs and
 //! send the text with [`CONTENT_SECURITY_POLICY`]; [`asset`] has the files that the text links to.
 //!
 //! Invariant: text that somebody else wrote is escaped wherever it stands, and no page contains a script or a style of its
@@ -37,10 +37,10 @@ pub mod testing;
 #[cfg(test)]
 mod tests;
 
-pub use asset::{Asset, CONTENT_SECURITY_POLICY, asset};
+pub use asset::{CONTENT_SECURITY_POLICY, PageAsset, asset};
 pub use board::{AnswerView, OfferedItem, RequestPage, RequestRow, RequestsPage, WantedField};
-pub use chart::{DayCount, Flow, Gate};
-pub use chrome::{Chrome, Person, Theme};
+pub use chart::{DayCount, GateLoss, RowFlow};
+pub use chrome::{PageLayout, Person, Theme};
 pub use confirm::ConfirmPage;
 pub use consent::{AgentChoice, ConsentPage, ScopeChoice};
 pub use document::{LicenseView, LicensesPage, TermsPage};
@@ -50,7 +50,7 @@ pub use entry::{
 pub use find::{FindFacet, FindHit, FindMode, FindPage, FindValue};
 pub use form::FieldError;
 pub use home::{HomeDataset, HomePage};
-pub use link::Link;
+pub use link::PageLink;
 pub use market::{
     BrowsePage, BrowseRow, ContractField, PublicContributor, PublicDataset, PublicDatasetPage, PublicVersion,
     VersionSummary,
@@ -59,7 +59,7 @@ pub use pay::{FaucetPage, PaidPage};
 pub use records::{FeedPage, FeedRow, LeaderboardPage, LoggedRow, PlaceRow, TakedownsPage};
 pub use refusal::ErrorPage;
 pub use report::{ReportOutcomePage, ReportPage, ReportState};
-pub use said::{Discussion, Said, Thread};
+pub use said::{Discussion, SaidEntry, Thread};
 pub use secret::SecretPage;
 pub use time::Instant;
 pub use unit::{ScoreView, UnitFacts, UnitPage, UnitStep, UnitVersion};

@@ -4,8 +4,8 @@
 
 use askama::Template;
 
-use crate::chrome::{Chrome, Theme};
-use crate::document::Rendered;
+use crate::chrome::{PageLayout, Theme};
+use crate::document::RenderedMarkdown;
 use crate::filters;
 use crate::said::Discussion;
 use crate::time::Instant;
@@ -15,7 +15,7 @@ use crate::time::Instant;
 #[template(path = "browse.html")]
 pub struct BrowsePage {
     /// Frame of the page.
-    pub chrome: Chrome,
+    pub chrome: PageLayout,
     /// Text that slugs and titles contain; empty for all.
     pub q: String,
     /// Number of datasets on all pages.
@@ -136,14 +136,14 @@ pub struct PublicContributor {
 #[derive(Debug, Template)]
 #[template(path = "dataset.html")]
 pub struct PublicDatasetPage {
-    chrome: Chrome,
+    chrome: PageLayout,
     dataset: PublicDataset,
-    readme: Rendered,
+    readme: RenderedMarkdown,
     discussion: Discussion,
 }
 
 /// Bar of the chart of versions, in units of its drawing.
-struct Bar {
+struct VersionBar {
     x: usize,
     y: u64,
     height: u64,
@@ -152,15 +152,15 @@ struct Bar {
 }
 
 /// Bars of the chart of versions.
-const BARS: usize = 72;
+const MAX_VERSION_BARS: usize = 72;
 
 impl PublicDatasetPage {
     /// Creates the page of a dataset with its readme in Markdown.
-    pub fn new(chrome: Chrome, dataset: PublicDataset, readme: &str, discussion: Discussion) -> Self {
+    pub fn new(chrome: PageLayout, dataset: PublicDataset, readme: &str, discussion: Discussion) -> Self {
         Self {
             chrome,
             dataset,
-            readme: Rendered::of(readme),
+            readme: RenderedMarkdown::of(readme),
             discussion,
         }
     }
@@ -171,19 +171,24 @@ impl PublicDatasetPage {
 
     /// Returns the most records that one of the drawn versions added.
     fn most(&self) -> u64 {
-        let added = self.dataset.versions.iter().take(BARS).map(|version| version.added);
+        let added = self
+            .dataset
+            .versions
+            .iter()
+            .take(MAX_VERSION_BARS)
+            .map(|version| version.added);
         // Not 0, by which heights are divided.
         added.max().unwrap_or_default().max(1)
     }
 
     /// Returns the bars of the latest versions, oldest first.
-    fn bars(&self) -> Vec<Bar> {
+    fn bars(&self) -> Vec<VersionBar> {
         let most = self.most();
-        let latest: Vec<_> = self.dataset.versions.iter().take(BARS).collect();
+        let latest: Vec<_> = self.dataset.versions.iter().take(MAX_VERSION_BARS).collect();
         let bars = latest.iter().rev().enumerate().map(|(place, version)| {
             // At least 1, so that a version that added little is still a bar that can be pointed at.
             let height = (version.added.saturating_mul(100) / most).clamp(1, 100);
-            Bar {
+            VersionBar {
                 x: place * 10,
                 y: 100 - height,
                 height,
@@ -195,7 +200,7 @@ impl PublicDatasetPage {
     }
 
     fn width(&self) -> usize {
-        self.dataset.versions.len().clamp(1, BARS) * 10
+        self.dataset.versions.len().clamp(1, MAX_VERSION_BARS) * 10
     }
 
     fn curl(&self) -> String {

@@ -4,7 +4,7 @@
 
 use askama::Template;
 
-use crate::chrome::{Chrome, Theme};
+use crate::chrome::{PageLayout, Theme};
 use crate::filters;
 use crate::form::{Errors as _, FieldError};
 
@@ -13,7 +13,7 @@ use crate::form::{Errors as _, FieldError};
 #[template(path = "paid.html")]
 pub struct PaidPage {
     /// Frame of the page.
-    pub chrome: Chrome,
+    pub chrome: PageLayout,
     /// Thing that is sold, with the title that its owner gave it.
     pub what: String,
     /// Sentence with the price.
@@ -70,7 +70,7 @@ impl PaidPage {
 #[template(path = "faucet.html")]
 pub struct FaucetPage {
     /// Frame of the page.
-    pub chrome: Chrome,
+    pub chrome: PageLayout,
     /// Wallet as typed, or the payout address of the person.
     pub wallet: String,
     /// Balance of that wallet in micro-USDC, once one is named.

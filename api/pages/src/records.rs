@@ -2,7 +2,7 @@
 
 use askama::Template;
 
-use crate::chrome::{Chrome, Theme};
+use crate::chrome::{PageLayout, Theme};
 use crate::filters;
 use crate::time::Instant;
 
@@ -11,7 +11,7 @@ use crate::time::Instant;
 #[template(path = "activity.html")]
 pub struct FeedPage {
     /// Frame of the page.
-    pub chrome: Chrome,
+    pub chrome: PageLayout,
     /// Entries of this page, newest first.
     pub rows: Vec<FeedRow>,
     /// Address of the next page.
@@ -44,7 +44,7 @@ pub struct FeedRow {
 #[template(path = "leaderboard.html")]
 pub struct LeaderboardPage {
     /// Frame of the page.
-    pub chrome: Chrome,
+    pub chrome: PageLayout,
     /// True for all time, false for the last 30 days.
     pub is_all: bool,
     /// Time at which the ranking was made.
@@ -84,7 +84,7 @@ pub struct PlaceRow {
 #[template(path = "takedowns.html")]
 pub struct TakedownsPage {
     /// Frame of the page.
-    pub chrome: Chrome,
+    pub chrome: PageLayout,
     /// Takedowns of this page, newest first.
     pub rows: Vec<LoggedRow>,
     /// Address of the next page.

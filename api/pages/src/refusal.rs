@@ -2,7 +2,7 @@
 
 use askama::Template;
 
-use crate::chrome::{Chrome, Theme};
+use crate::chrome::{PageLayout, Theme};
 use crate::time::Instant;
 
 /// Answer to a person whose call failed: the reason, the next step, and the same answer as JSON.
@@ -10,7 +10,7 @@ use crate::time::Instant;
 #[template(path = "error.html")]
 pub struct ErrorPage {
     /// Frame of the page.
-    pub chrome: Chrome,
+    pub chrome: PageLayout,
     /// Status of the answer.
     pub status: u16,
     /// Title; the one of the status if it is empty.

@@ -2,7 +2,7 @@
 
 use askama::Template;
 
-use crate::chrome::{Chrome, Theme};
+use crate::chrome::{PageLayout, Theme};
 use crate::form::{Errors as _, FieldError};
 use crate::time::Instant;
 
@@ -11,7 +11,7 @@ use crate::time::Instant;
 #[template(path = "report.html")]
 pub struct ReportPage {
     /// Frame of the page.
-    pub chrome: Chrome,
+    pub chrome: PageLayout,
     /// Kinds of items that can be reported, as words.
     pub kinds: &'static [&'static str],
     /// Reasons that can be chosen, as words.
@@ -59,7 +59,7 @@ pub enum ReportState {
 #[template(path = "report-outcome.html")]
 pub struct ReportOutcomePage {
     /// Frame of the page.
-    pub chrome: Chrome,
+    pub chrome: PageLayout,
     /// Kind of the item.
     pub kind: String,
     /// The item, as it was named.

@@ -6,7 +6,7 @@ use crate::time::Instant;
 
 /// A rating, a comment, a review, a question or a reply.
 #[derive(Clone, Debug)]
-pub struct Said {
+pub struct SaidEntry {
     /// Name of the agent.
     pub agent: String,
     /// Words beside the name, such as `5 of 5`.
@@ -25,9 +25,9 @@ pub struct Thread {
     /// True if its operator bought the item in a trial sale only.
     pub is_trial: bool,
     /// The review or the question.
-    pub first: Said,
+    pub first: SaidEntry,
     /// Replies, oldest first.
-    pub replies: Vec<Said>,
+    pub replies: Vec<SaidEntry>,
 }
 
 /// All that agents said about an item, beside ratings.
@@ -43,7 +43,7 @@ pub struct Discussion {
     /// Address of earlier reviews.
     pub reviews_next: Option<String>,
     /// Comments, oldest first.
-    pub comments: Vec<Said>,
+    pub comments: Vec<SaidEntry>,
     /// Address of the first comments; absent where they are shown.
     pub comments_first: Option<String>,
     /// Address of later comments.

@@ -2,8 +2,8 @@
 
 use askama::Template;
 
-use crate::chrome::{Chrome, Theme};
-use crate::link::Link;
+use crate::chrome::{PageLayout, Theme};
+use crate::link::PageLink;
 use crate::time::Instant;
 use crate::words::isolate;
 
@@ -12,7 +12,7 @@ use crate::words::isolate;
 #[template(path = "secret.html")]
 pub struct SecretPage {
     /// Frame of the page.
-    pub chrome: Chrome,
+    pub chrome: PageLayout,
     /// Title.
     pub title: String,
     /// Name of the secret, such as “agent key”.
@@ -28,12 +28,12 @@ pub struct SecretPage {
     /// First call with the secret.
     pub curl: String,
     /// Page to go to afterwards.
-    pub back: Link,
+    pub back: PageLink,
 }
 
 impl SecretPage {
     /// Shows the key of a new agent.
-    pub fn agent_key(chrome: Chrome, agent: &str, key: String) -> Self {
+    pub fn agent_key(chrome: PageLayout, agent: &str, key: String) -> Self {
         let title = format!("{} has a key", isolate(agent));
         let explain =
             "The agent sends it with every call. It can contribute and post in your name; it cannot open this \
@@ -43,7 +43,7 @@ impl SecretPage {
     }
 
     /// Shows the new key of an agent; the old one works until `old_until`.
-    pub fn rotated_key(chrome: Chrome, agent: &str, key: String, old_until: Option<Instant>) -> Self {
+    pub fn rotated_key(chrome: PageLayout, agent: &str, key: String, old_until: Option<Instant>) -> Self {
         let title = format!("{} has a new key", isolate(agent));
         let explain = match old_until {
             Some(until) => format!(
@@ -55,7 +55,7 @@ impl SecretPage {
         Self::key(chrome, title, key, explain)
     }
 
-    fn key(chrome: Chrome, title: String, key: String, explain: String) -> Self {
+    fn key(chrome: PageLayout, title: String, key: String, explain: String) -> Self {
         let curl = format!(
             // A read: whoever copies the first call to try it changes nothing with it.
             "curl -s {}/projects \\\n  -H \"Authorization: Bearer {key}\"",
@@ -70,12 +70,12 @@ impl SecretPage {
             explain,
             say: None,
             curl,
-            back: Link::new("/console/agents", "Go to agents and keys"),
+            back: PageLink::new("/console/agents", "Go to agents and keys"),
         }
     }
 
     /// Shows a new operator token.
-    pub fn operator_token(chrome: Chrome, title: impl Into<String>, token: String) -> Self {
+    pub fn operator_token(chrome: PageLayout, title: impl Into<String>, token: String) -> Self {
         let base = &chrome.base;
         let curl = format!(
             r#"curl -s {base}/agents \
@@ -92,12 +92,12 @@ impl SecretPage {
             explain: "It makes agents and projects; it cannot sell, buy or post.".to_owned(),
             say: None,
             curl,
-            back: Link::new("/console", "Go to the console"),
+            back: PageLink::new("/console", "Go to the console"),
         }
     }
 
     /// Shows a new claim code with the words for the agent.
-    pub fn claim_code(chrome: Chrome, code: String, expires_at: Instant) -> Self {
+    pub fn claim_code(chrome: PageLayout, code: String, expires_at: Instant) -> Self {
         let base = &chrome.base;
         let say = format!(
             "Register at {base} with POST /agents/claim.\nCode: {code}\nChoose a name. Then tell me the confirmation phrase."
@@ -119,7 +119,7 @@ impl SecretPage {
                     .to_owned(),
             say: Some(say),
             curl,
-            back: Link::new("/console/agents", "Go to agents and keys"),
+            back: PageLink::new("/console/agents", "Go to agents and keys"),
         }
     }
 }

@@ -7,7 +7,7 @@ mod market;
 mod moderation;
 mod site;
 
-use crate::{Chrome, Error, Instant, Page, Person, Theme};
+use crate::{Error, Instant, Page, PageLayout, Person, Theme};
 
 /// Time at which samples are rendered: 23 November 2026, 12:00 UTC.
 pub const NOW: Instant = Instant(1_795_435_200_000_000);
@@ -70,8 +70,8 @@ const fn ahead(minutes: i64) -> Instant {
 }
 
 /// Returns the frame of a page for a visitor.
-fn visitor(path: &str) -> Chrome {
-    Chrome {
+fn visitor(path: &str) -> PageLayout {
+    PageLayout {
         theme: Theme::System,
         person: None,
         form_token: "ZmFrZS10b2tlbg".to_owned(),
@@ -83,8 +83,8 @@ fn visitor(path: &str) -> Chrome {
 }
 
 /// Returns the frame of a page for a person who is signed in.
-fn person(path: &str, texts: &Texts, attention: u32) -> Chrome {
-    Chrome {
+fn person(path: &str, texts: &Texts, attention: u32) -> PageLayout {
+    PageLayout {
         person: Some(Person {
             email: texts.email.clone(),
         }),

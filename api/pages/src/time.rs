@@ -9,10 +9,10 @@ use askama::filters::HtmlSafe;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-const SECOND: i64 = 1_000_000;
-const MINUTE: i64 = 60 * SECOND;
-const HOUR: i64 = 60 * MINUTE;
-const DAY: i64 = 24 * HOUR;
+const SECOND_MICROS: i64 = 1_000_000;
+const MINUTE_MICROS: i64 = 60 * SECOND_MICROS;
+const HOUR_MICROS: i64 = 60 * MINUTE_MICROS;
+const DAY_MICROS: i64 = 24 * HOUR_MICROS;
 
 /// Instant in microseconds since 1970.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,14 +38,14 @@ enum Form {
 }
 
 /// Element `time` of an instant.
-pub(crate) struct Shown {
+pub(crate) struct ShownTime {
     at: Instant,
     now: Instant,
     form: Form,
 }
 
 // The text consists of digits and of words of this file.
-impl HtmlSafe for Shown {}
+impl HtmlSafe for ShownTime {}
 
 impl Instant {
     fn text(self, pattern: &str) -> String {
@@ -71,24 +71,24 @@ impl Instant {
         self.text("%-d %B %Y, %H:%M UTC")
     }
 
-    pub(crate) fn relative(self, now: impl Borrow<Self>) -> Shown {
+    pub(crate) fn relative(self, now: impl Borrow<Self>) -> ShownTime {
         self.shown(*now.borrow(), Form::Relative)
     }
 
-    pub(crate) fn full(self) -> Shown {
+    pub(crate) fn full(self) -> ShownTime {
         self.shown(self, Form::Full)
     }
 
-    pub(crate) fn date(self) -> Shown {
+    pub(crate) fn date(self) -> ShownTime {
         self.shown(self, Form::Date)
     }
 
-    pub(crate) fn until(self, now: impl Borrow<Self>) -> Shown {
+    pub(crate) fn until(self, now: impl Borrow<Self>) -> ShownTime {
         self.shown(*now.borrow(), Form::Until)
     }
 
-    fn shown(self, now: Self, form: Form) -> Shown {
-        Shown { at: self, now, form }
+    fn shown(self, now: Self, form: Form) -> ShownTime {
+        ShownTime { at: self, now, form }
     }
 
     /// Returns the words for the distance to `now`.
@@ -97,7 +97,7 @@ impl Instant {
         let distance = self.0.saturating_sub(now.0);
         let size = distance.saturating_abs();
         let amount = match size {
-            ..MINUTE => {
+            ..MINUTE_MICROS => {
                 return if distance > 0 {
                     "in less than a minute"
                 } else {
@@ -105,11 +105,11 @@ impl Instant {
                 }
                 .to_owned();
             }
-            MINUTE..HOUR => format!("{} min", size / MINUTE),
-            HOUR..DAY => format!("{} h", size / HOUR),
-            _ => match size / DAY {
+            MINUTE_MICROS..HOUR_MICROS => format!("{} min", size / MINUTE_MICROS),
+            HOUR_MICROS..DAY_MICROS => format!("{} h", size / HOUR_MICROS),
+            _ => match size / DAY_MICROS {
                 1 => "1 day".to_owned(),
-                days if size < 7 * DAY => format!("{days} days"),
+                days if size < 7 * DAY_MICROS => format!("{days} days"),
                 // From a week on the distance says less than the date.
                 _ => return self.text("%-d %b %Y"),
             },
@@ -129,13 +129,17 @@ impl Instant {
         }
         match left {
             // The same form as the script's, which replaces the text once a second.
-            ..HOUR => format!("{:02}:{:02}", left / MINUTE, left % MINUTE / SECOND),
-            _ => format!("{} h {:02} min", left / HOUR, left % HOUR / MINUTE),
+            ..HOUR_MICROS => format!(
+                "{:02}:{:02}",
+                left / MINUTE_MICROS,
+                left % MINUTE_MICROS / SECOND_MICROS
+            ),
+            _ => format!("{} h {:02} min", left / HOUR_MICROS, left % HOUR_MICROS / MINUTE_MICROS),
         }
     }
 }
 
-impl fmt::Display for Shown {
+impl fmt::Display for ShownTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { at, now, form } = *self;
         let machine = at.machine();

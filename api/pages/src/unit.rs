@@ -4,23 +4,23 @@
 
 use askama::Template;
 
-use crate::chrome::{Chrome, Theme};
-use crate::document::Rendered;
+use crate::chrome::{PageLayout, Theme};
+use crate::document::RenderedMarkdown;
 use crate::filters;
-use crate::said::{Discussion, Said};
+use crate::said::{Discussion, SaidEntry};
 use crate::time::Instant;
-use crate::words::Mark;
+use crate::words::StateMark;
 
 /// Page at `GET /units/{id}`: one version of a knowledge unit.
 #[derive(Debug, Template)]
 #[template(path = "unit.html")]
 pub struct UnitPage {
     /// Frame of the page.
-    pub chrome: Chrome,
+    pub chrome: PageLayout,
     /// Facts about the version that the page shows.
     pub unit: UnitFacts,
     /// Text, or its beginning.
-    pub(crate) text: Rendered,
+    pub(crate) text: RenderedMarkdown,
     /// Characters that are not shown.
     pub hidden: u64,
     /// Declared source, for those who read the whole text.
@@ -35,7 +35,7 @@ pub struct UnitPage {
     /// Mean of the ratings in tenths, and their number.
     pub rating: Option<(u64, u64)>,
     /// Ratings of the unit, newest first.
-    pub ratings: Vec<Said>,
+    pub ratings: Vec<SaidEntry>,
     /// Address of the newest ratings; absent where they are shown.
     pub ratings_first: Option<String>,
     /// Address of earlier ratings.
@@ -62,7 +62,7 @@ pub struct UnitFacts {
     /// Number among the published versions.
     pub version: Option<u64>,
     /// State, as a word and a mark.
-    pub state: (&'static str, Mark),
+    pub state: (&'static str, StateMark),
     /// Sentence about a rejection or a wait.
     pub reason: Option<String>,
     /// Address of the latest version, if this is an older one.
@@ -104,7 +104,7 @@ pub struct UnitVersion {
     /// Number among the published versions.
     pub version: Option<u64>,
     /// State, as a word and a mark.
-    pub state: (&'static str, Mark),
+    pub state: (&'static str, StateMark),
     /// Total of the scores.
     pub total: Option<u64>,
     /// Time of the decision, or else of the submission.
@@ -117,7 +117,7 @@ pub struct UnitStep {
     /// Name of the step.
     pub step: String,
     /// Result, as a word and a mark.
-    pub outcome: (String, Mark),
+    pub outcome: (String, StateMark),
     /// Finding of the step, as a sentence.
     pub detail: String,
     /// Name of the judge.
@@ -128,14 +128,14 @@ pub struct UnitStep {
 
 impl UnitPage {
     /// Creates the page of a unit whose text, or the beginning of it, is this Markdown. All lists are empty.
-    pub fn new(chrome: Chrome, unit: UnitFacts, markdown: &str) -> Self {
+    pub fn new(chrome: PageLayout, unit: UnitFacts, markdown: &str) -> Self {
         let shown = u64::try_from(markdown.chars().count()).unwrap_or(u64::MAX);
         Self {
             chrome,
             // Both are numbers of characters; bytes would give readers of Korean a third of the figure.
             hidden: unit.length.saturating_sub(shown),
             unit,
-            text: Rendered::of(markdown),
+            text: RenderedMarkdown::of(markdown),
             source: None,
             scores: None,
             versions: Vec::new(),

@@ -2,7 +2,7 @@
 
 /// Class of a state: the drawing of a gate and its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mark {
+pub enum StateMark {
     /// Done: the gate is open.
     Ok,
     /// In progress: the gate is open, in blue.
@@ -15,7 +15,7 @@ pub enum Mark {
     Off,
 }
 
-impl Mark {
+impl StateMark {
     pub(crate) const fn class(self) -> &'static str {
         match self {
             Self::Ok => "ok",

@@ -15,14 +15,14 @@ pub use event::{Event, EventKind};
 
 /// Side of an account. An entry on its own side raises the balance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum AccountSide {
     /// Account of assets: money that the platform has.
     Debit,
     /// Account of liabilities: money that the platform owes or has earned.
     Credit,
 }
 
-impl Side {
+impl AccountSide {
     /// Returns the side as it is stored.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -54,7 +54,7 @@ pub enum AccountKind {
     /// Charges for storage and egress.
     Usage,
     /// Counterpart of given credits that are not spent.
-    Promo,
+    GivenSource,
     /// Credits that an admin granted.
     Subsidy,
     /// Money that came without a known purchase.
@@ -76,7 +76,7 @@ impl AccountKind {
         Self::PayoutPending,
         Self::RefundPending,
         Self::Usage,
-        Self::Promo,
+        Self::GivenSource,
         Self::Subsidy,
         Self::Suspense,
         Self::Fees,
@@ -94,7 +94,7 @@ impl AccountKind {
             Self::PayoutPending => "payout_pending",
             Self::RefundPending => "refund_pending",
             Self::Usage => "usage",
-            Self::Promo => "promo",
+            Self::GivenSource => "promo",
             Self::Subsidy => "subsidy",
             Self::Suspense => "suspense",
             Self::Fees => "fees",
@@ -108,12 +108,12 @@ impl AccountKind {
     }
 
     /// Returns the side of the accounts of this kind.
-    pub const fn side(self) -> Side {
+    pub const fn side(self) -> AccountSide {
         match self {
             // Money that the platform has, and the counterparts of credits that it gave without money.
             // Everything else is owed to somebody or earned.
-            Self::Treasury | Self::Promo | Self::Subsidy => Side::Debit,
-            _ => Side::Credit,
+            Self::Treasury | Self::GivenSource | Self::Subsidy => AccountSide::Debit,
+            _ => AccountSide::Credit,
         }
     }
 
@@ -141,7 +141,7 @@ impl Account {
     /// Charges for storage and egress.
     pub const USAGE: Self = Self::platform(AccountKind::Usage);
     /// Counterpart of given credits that are not spent.
-    pub const PROMO: Self = Self::platform(AccountKind::Promo);
+    pub const GIVEN_SOURCE: Self = Self::platform(AccountKind::GivenSource);
     /// Credits that an admin granted.
     pub const SUBSIDY: Self = Self::platform(AccountKind::Subsidy);
     /// Money that came without a known purchase.
@@ -189,7 +189,7 @@ impl fmt::Display for Account {
 
 /// Movement of an amount: out of the debit side's view into the credit side's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct MovementLine {
     /// Account that is debited.
     pub debit: Account,
     /// Account that is credited.
@@ -198,7 +198,7 @@ pub struct Line {
     pub amount: MicroUsdc,
 }
 
-impl Line {
+impl MovementLine {
     /// Returns what the movement adds to the balance of an account: nothing to others than its two.
     pub fn effect(&self, account: Account) -> i64 {
         let on = |side| {
@@ -211,9 +211,9 @@ impl Line {
         // No line has one account on both sides: each event names two kinds, so the first match is the
         // only one.
         if account == self.debit {
-            on(Side::Debit)
+            on(AccountSide::Debit)
         } else if account == self.credit {
-            on(Side::Credit)
+            on(AccountSide::Credit)
         } else {
             0
         }

@@ -9,6 +9,6 @@ mod quote;
 mod tariff;
 
 pub use fee::{Bracket, Brackets, ParseBracketsError, Split};
-pub use ledger::{Account, AccountKind, Event, EventKind, Line, Side};
+pub use ledger::{Account, AccountKind, AccountSide, Event, EventKind, MovementLine};
 pub use quote::{Quote, Short};
-pub use tariff::{BLOCK_BYTES, DATASET_DEFAULT, MINIMUM, Tariff, UNIT_DEFAULT};
+pub use tariff::{BLOCK_BYTES, DEFAULT_DATASET_PRICE, MIN_PRICE, Tariff, UNIT_DEFAULT};

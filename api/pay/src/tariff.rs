@@ -9,9 +9,9 @@ use crate::Brackets;
 /// Price of a unit without a price of its own.
 pub const UNIT_DEFAULT: MicroUsdc = MicroUsdc(10_000);
 /// Price of a version of a paid dataset without a price of its own.
-pub const DATASET_DEFAULT: MicroUsdc = MicroUsdc(100_000);
+pub const DEFAULT_DATASET_PRICE: MicroUsdc = MicroUsdc(100_000);
 /// Least price that is not free.
-pub const MINIMUM: MicroUsdc = MicroUsdc(10_000);
+pub const MIN_PRICE: MicroUsdc = MicroUsdc(10_000);
 /// Bytes of a block of storage or egress.
 pub const BLOCK_BYTES: u64 = 64 * 1024 * 1024;
 

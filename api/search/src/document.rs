@@ -5,14 +5,14 @@ use types::vocabulary::{ItemKind, Language};
 
 /// The name of a document: the chain of a unit, or the id of a dataset.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Key {
+pub struct DocumentKey {
     /// Kind of the item.
     pub kind: ItemKind,
     /// Id of the item.
     pub id: String,
 }
 
-impl Key {
+impl DocumentKey {
     /// Returns the key as one term.
     pub(crate) fn term(&self) -> String {
         format!("{}:{}", self.kind.as_str(), self.id)
@@ -43,7 +43,7 @@ impl Price {
 
 /// Facts about an item, by which it is filtered and ordered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Facts {
+pub struct DocumentFacts {
     /// Category of a unit.
     pub category: Option<String>,
     /// Identifier of the licence.
@@ -64,7 +64,7 @@ pub struct Facts {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document {
     /// Name of the document, unique in an index.
-    pub key: Key,
+    pub key: DocumentKey,
     /// Title of the unit or dataset.
     pub title: String,
     /// Category, tags, slug and names of columns.
@@ -74,5 +74,5 @@ pub struct Document {
     /// Declared source of a unit.
     pub source: String,
     /// Facts by which the document is filtered and ordered.
-    pub facts: Facts,
+    pub facts: DocumentFacts,
 }

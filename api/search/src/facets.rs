@@ -8,10 +8,10 @@ use std::time::Duration;
 use types::Timestamp;
 use types::vocabulary::ItemKind;
 
-use crate::document::{Facts, Key, Price};
+use crate::document::{DocumentFacts, DocumentKey, Price};
 
 /// The most values of a facet.
-const MOST: usize = 20;
+const MAX_FACET_VALUES: usize = 20;
 const DAY: Duration = Duration::from_hours(24);
 
 /// A property that is counted.
@@ -45,7 +45,7 @@ impl Facet {
 
 /// The greatest age of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Within {
+pub enum MaxAge {
     /// Age of at most 24 hours.
     Day,
     /// Age of at most 7 days.
@@ -54,7 +54,7 @@ pub enum Within {
     Month,
 }
 
-impl Within {
+impl MaxAge {
     const ALL: [Self; 3] = [Self::Day, Self::Week, Self::Month];
 
     /// Returns `day`, `week` or `month`.
@@ -77,7 +77,7 @@ impl Within {
 
 /// Conditions on the facts of a document. All that are set must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Filter {
+pub struct SearchFilter {
     /// Kind of the item.
     pub kind: Option<ItemKind>,
     /// Category that a unit must have; excludes datasets.
@@ -89,23 +89,23 @@ pub struct Filter {
     /// True if it must be sold for given credits.
     pub trial_sale: bool,
     /// Greatest age, and the present.
-    pub within: Option<(Within, Timestamp)>,
+    pub within: Option<(MaxAge, Timestamp)>,
     /// Least total of the scores.
     pub min_score: u32,
 }
 
-impl Filter {
+impl SearchFilter {
     /// Returns true if a condition that belongs to no facet fails.
-    fn excludes(&self, facts: &Facts) -> bool {
+    fn excludes(&self, facts: &DocumentFacts) -> bool {
         facts.score < self.min_score
     }
 
     /// Returns true if all conditions hold.
-    pub(crate) fn is_satisfied(&self, key: &Key, facts: &Facts) -> bool {
+    pub(crate) fn is_satisfied(&self, key: &DocumentKey, facts: &DocumentFacts) -> bool {
         !self.excludes(facts) && Facet::ALL.into_iter().all(|facet| self.holds(facet, key, facts))
     }
 
-    fn holds(&self, facet: Facet, key: &Key, facts: &Facts) -> bool {
+    fn holds(&self, facet: Facet, key: &DocumentKey, facts: &DocumentFacts) -> bool {
         match facet {
             Facet::Kind => self.kind.is_none_or(|kind| kind == key.kind),
             Facet::Category => self.category.is_none() || self.category == facts.category,
@@ -115,7 +115,7 @@ impl Filter {
             }
             Facet::Language => true,
             Facet::Freshness => {
-                let is_within = |(within, now): (Within, Timestamp)| facts.published_at.plus(within.age()) >= now;
+                let is_within = |(within, now): (MaxAge, Timestamp)| facts.published_at.plus(within.age()) >= now;
                 self.within.is_none_or(is_within)
             }
         }
@@ -133,14 +133,14 @@ pub struct FacetCount {
 
 /// Counts documents while they are filtered.
 #[derive(Debug)]
-pub(crate) struct Counter<'a> {
-    filter: &'a Filter,
+pub(crate) struct FacetCounter<'a> {
+    filter: &'a SearchFilter,
     now: Timestamp,
     counts: HashMap<(Facet, &'a str), usize>,
 }
 
-impl<'a> Counter<'a> {
-    pub(crate) fn new(filter: &'a Filter, now: Timestamp) -> Self {
+impl<'a> FacetCounter<'a> {
+    pub(crate) fn new(filter: &'a SearchFilter, now: Timestamp) -> Self {
         Self {
             filter,
             now,
@@ -149,7 +149,7 @@ impl<'a> Counter<'a> {
     }
 
     /// Counts a document and returns true if it satisfies all conditions.
-    pub(crate) fn passes(&mut self, key: &'a Key, facts: &'a Facts) -> bool {
+    pub(crate) fn passes(&mut self, key: &'a DocumentKey, facts: &'a DocumentFacts) -> bool {
         if self.filter.excludes(facts) {
             return false;
         }
@@ -172,7 +172,7 @@ impl<'a> Counter<'a> {
         first.is_none()
     }
 
-    fn count(&mut self, facet: Facet, key: &'a Key, facts: &'a Facts) {
+    fn count(&mut self, facet: Facet, key: &'a DocumentKey, facts: &'a DocumentFacts) {
         let mut add = |value: &'a str| *self.counts.entry((facet, value)).or_default() += 1;
         match facet {
             Facet::Kind => add(key.kind.as_str()),
@@ -186,7 +186,7 @@ impl<'a> Counter<'a> {
             }
             Facet::Language => facts.language.into_iter().for_each(|language| add(language.as_str())),
             Facet::Freshness => {
-                let young = Within::ALL
+                let young = MaxAge::ALL
                     .into_iter()
                     .filter(|within| facts.published_at.plus(within.age()) >= self.now);
                 young.for_each(|within| add(within.as_str()));
@@ -207,7 +207,7 @@ impl<'a> Counter<'a> {
             // The value decides between equal counts: a hash map has no order, and pages of one search
             // must agree.
             values.sort_unstable_by(|one, other| other.count.cmp(&one.count).then_with(|| one.value.cmp(&other.value)));
-            values.truncate(MOST);
+            values.truncate(MAX_FACET_VALUES);
             (facet, values)
         };
         Facet::ALL.into_iter().map(of).collect()

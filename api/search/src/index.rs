@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use models::hashing::{DIMENSIONS, HashingEmbedder};
+use models::hashing::{HASHED_DIMENSIONS, HashingEmbedder};
 use operators::knowledge::QuantisedVector;
 use parking_lot::{Mutex, RwLock};
 use tantivy::collector::{Collector, SegmentCollector};
@@ -17,43 +17,43 @@ use tantivy::{
 use types::Timestamp;
 
 use crate::Error;
-use crate::document::{Document, Facts, Key};
-use crate::facets::{Counter, Facet, FacetCount};
-use crate::query::{Mode, Query, parsed};
-use crate::schema::{Fields, create};
+use crate::document::{Document, DocumentFacts, DocumentKey};
+use crate::facets::{Facet, FacetCount, FacetCounter};
+use crate::query::{SearchMode, SearchQuery, parsed};
+use crate::schema::{DocumentFields, create};
 use crate::vectors::{Vectors, best};
 
 /// Memory of the writer of words.
 const WRITER_BYTES: usize = 64 << 20;
 /// The most hits of a search, however many match.
-const MOST: usize = 1000;
+const MAX_RANKED_HITS: usize = 1000;
 /// Dead slots that are kept in any case.
-const SPARE: usize = 10_000;
+const MIN_DEAD_SLOTS: usize = 10_000;
 /// Hits of each way that are fused.
-const FUSED: usize = 100;
+const FUSED_HITS: usize = 100;
 /// The least cosine of a hit.
-const FLOOR: f32 = 0.15;
+const MIN_COSINE: f32 = 0.15;
 /// Added to ranks before they are fused.
-const RANK: f32 = 60.0;
+const RANK_OFFSET: f32 = 60.0;
 /// Weight of the vectors of a heuristic beside the words.
-const HEURISTIC: f32 = 0.6;
+const HEURISTIC_WEIGHT: f32 = 0.6;
 /// Weight of the vectors of a model beside the words.
-const MODEL: f32 = 1.0;
+const MODEL_WEIGHT: f32 = 1.0;
 /// The share of the documents in percent whose vectors must be there before a model's are used.
 const MODELLED_PERCENT: usize = 99;
 /// A vector without dimensions, which stands for one that is not there yet.
-const MISSING: QuantisedVector = QuantisedVector {
+const MISSING_VECTOR: QuantisedVector = QuantisedVector {
     scale: 0.0,
     bytes: Vec::new(),
 };
 /// The most that a rare word weighs in the vector of a query.
-const RAREST: f32 = 6.0;
+const MAX_WORD_WEIGHT: f32 = 6.0;
 
 /// The result of a search.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Found {
+pub struct SearchResult {
     /// Keys of the hits, the best first.
-    pub hits: Vec<Key>,
+    pub hits: Vec<DocumentKey>,
     /// Number of matches, or of candidates.
     pub total: usize,
     /// True if every match is counted.
@@ -64,16 +64,16 @@ pub struct Found {
 
 /// A document without a vector of the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Missing {
+pub struct MissingVector {
     /// Name of the document that lacks the vector.
-    pub key: Key,
+    pub key: DocumentKey,
     slot: usize,
 }
 
 /// The index of the search. All methods block for milliseconds.
 pub struct Index {
-    fields: Fields,
-    slots: RwLock<Slots>,
+    fields: DocumentFields,
+    slots: RwLock<DocumentSlots>,
     writer: Mutex<IndexWriter<TantivyDocument>>,
     reader: IndexReader,
 }
@@ -85,18 +85,18 @@ impl std::fmt::Debug for Index {
 }
 
 #[derive(Debug)]
-struct Slots {
-    entries: Vec<Entry>,
-    by_key: HashMap<Key, usize>,
+struct DocumentSlots {
+    entries: Vec<IndexedDocument>,
+    by_key: HashMap<DocumentKey, usize>,
     vectors: Vectors,
     /// Vectors of a model, which arrive later than the documents.
     modelled: Option<Vectors>,
 }
 
 #[derive(Debug)]
-struct Entry {
-    key: Key,
-    facts: Facts,
+struct IndexedDocument {
+    key: DocumentKey,
+    facts: DocumentFacts,
     is_live: bool,
 }
 
@@ -113,10 +113,10 @@ impl Index {
         let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
         Ok(Self {
             fields,
-            slots: RwLock::new(Slots {
+            slots: RwLock::new(DocumentSlots {
                 entries: Vec::new(),
                 by_key: HashMap::new(),
-                vectors: Vectors::new(DIMENSIONS),
+                vectors: Vectors::new(HASHED_DIMENSIONS),
                 modelled: dimensions.map(Vectors::new),
             }),
             writer: Mutex::new(writer),
@@ -138,7 +138,7 @@ impl Index {
             // A slot is never used again. Words of a replaced document may still be found until the
             // next commit, and would show the new document under the old words.
             let slot = slots.entries.len();
-            slots.entries.push(Entry {
+            slots.entries.push(IndexedDocument {
                 key: document.key.clone(),
                 facts: document.facts.clone(),
                 is_live: true,
@@ -146,7 +146,7 @@ impl Index {
             slots.by_key.insert(document.key.clone(), slot);
             slots.vectors.push(&vector);
             if let Some(modelled) = &mut slots.modelled {
-                modelled.push(&MISSING);
+                modelled.push(&MISSING_VECTOR);
             }
             slot
         };
@@ -177,7 +177,7 @@ impl Index {
     }
 
     /// Removes a document. It is in no later answer.
-    pub fn remove(&self, key: &Key) {
+    pub fn remove(&self, key: &DocumentKey) {
         // The slot dies first, because a search looks at slots after words: from here on no search
         // shows the document, although its words stay until the next commit.
         self.slots.write().remove(key);
@@ -186,7 +186,7 @@ impl Index {
     }
 
     /// Sets the time by which a document is ordered and filtered; its words stay. Nothing happens to a key without one.
-    pub fn set_time(&self, key: &Key, at: Timestamp) {
+    pub fn set_time(&self, key: &DocumentKey, at: Timestamp) {
         let mut slots = self.slots.write();
         if let Some(slot) = slots.by_key.get(key).copied()
             && let Some(entry) = slots.entries.get_mut(slot)
@@ -197,7 +197,7 @@ impl Index {
 
     /// Adds the vector of a document by the model. Returns false if the document was replaced or removed meanwhile, or
     /// the vector has other dimensions.
-    pub fn set_vector(&self, missing: &Missing, vector: &QuantisedVector) -> bool {
+    pub fn set_vector(&self, missing: &MissingVector, vector: &QuantisedVector) -> bool {
         let mut slots = self.slots.write();
         // The vector comes back from a provider seconds later. By then the slot may hold an older text.
         let is_current = slots.by_key.get(&missing.key) == Some(&missing.slot);
@@ -206,13 +206,13 @@ impl Index {
     }
 
     /// Returns documents without a vector of the model, at most `most`.
-    pub fn without_vector(&self, most: usize) -> Vec<Missing> {
+    pub fn without_vector(&self, most: usize) -> Vec<MissingVector> {
         let slots = self.slots.read();
         let Some(modelled) = &slots.modelled else {
             return Vec::new();
         };
         let missing = slots.by_key.iter().filter(|(_, slot)| !modelled.is_set(**slot));
-        let missing = missing.map(|(key, slot)| Missing {
+        let missing = missing.map(|(key, slot)| MissingVector {
             key: key.clone(),
             slot: *slot,
         });
@@ -247,20 +247,20 @@ impl Index {
     /// Returns true if more than half of the memory is of documents that were removed or replaced.
     pub fn is_mostly_dead(&self) -> bool {
         let slots = self.slots.read();
-        slots.entries.len() > 2 * slots.by_key.len() + SPARE
+        slots.entries.len() > 2 * slots.by_key.len() + MIN_DEAD_SLOTS
     }
 
     /// Returns the documents and facets that a query finds at `now`.
-    pub fn search(&self, query: &Query, now: Timestamp) -> Result<Found, Error> {
+    pub fn search(&self, query: &SearchQuery, now: Timestamp) -> Result<SearchResult, Error> {
         let searcher = self.reader.searcher();
         // Words first: they read the slots that their documents were given, all of which exist already.
         let words = parsed(&query.text, &self.fields);
         let by_words = match (&words, query.mode) {
-            (Some(words), Mode::Keyword | Mode::Auto) => Some(searcher.search(words, &Matches)?),
+            (Some(words), SearchMode::Keyword | SearchMode::Auto) => Some(searcher.search(words, &MatchCollector)?),
             _ => None,
         };
         let vector = match query.mode {
-            Mode::Semantic | Mode::Auto if words.is_some() => match &query.vector {
+            SearchMode::Semantic | SearchMode::Auto if words.is_some() => match &query.vector {
                 Some(vector) => Some(vector.clone()),
                 None => Some(self.vector(&query.text, &searcher)),
             },
@@ -268,10 +268,10 @@ impl Index {
         };
         let slots = self.slots.read();
         let (vectors, weight) = match &slots.modelled {
-            Some(modelled) if query.vector.is_some() => (modelled, MODEL),
-            _ => (&slots.vectors, HEURISTIC),
+            Some(modelled) if query.vector.is_some() => (modelled, MODEL_WEIGHT),
+            _ => (&slots.vectors, HEURISTIC_WEIGHT),
         };
-        let mut counter = Counter::new(&query.filter, now);
+        let mut counter = FacetCounter::new(&query.filter, now);
         let live = |slot: usize| slots.entries.get(slot).is_some_and(|entry| entry.is_live);
         // Without words every document matches, and the order below puts the newest first.
         let ranked: Vec<(usize, f32)> = if words.is_none() {
@@ -284,12 +284,12 @@ impl Index {
             });
             // Candidates satisfy the conditions but for one, so that every facet can be counted.
             match query.mode {
-                Mode::Keyword => by_words.unwrap_or_default(),
-                Mode::Semantic => {
+                SearchMode::Keyword => by_words.unwrap_or_default(),
+                SearchMode::Semantic => {
                     let vector = vector.unwrap_or_default();
-                    vectors.nearest(&vector, FLOOR, MOST, live)
+                    vectors.nearest(&vector, MIN_COSINE, MAX_RANKED_HITS, live)
                 }
-                Mode::Auto => {
+                SearchMode::Auto => {
                     let passes = |slot: &usize| {
                         let entry = &slots.entries[*slot];
                         query.filter.is_satisfied(&entry.key, &entry.facts)
@@ -297,10 +297,10 @@ impl Index {
                     let vector = vector.unwrap_or_default();
                     // Filtered before the cut to the best hundred: with a narrow filter, all hundred
                     // could fail it.
-                    let near = vectors.nearest(&vector, FLOOR, FUSED, |slot| live(slot) && passes(&slot));
+                    let near = vectors.nearest(&vector, MIN_COSINE, FUSED_HITS, |slot| live(slot) && passes(&slot));
                     let mut words = by_words.unwrap_or_default();
                     words.retain(|(slot, _)| passes(slot));
-                    best(&mut words, FUSED);
+                    best(&mut words, FUSED_HITS);
                     fused(&words, &near, weight)
                 }
             }
@@ -321,7 +321,7 @@ impl Index {
                 .then_with(|| first.key.id.cmp(&second.key.id))
         };
         let total = kept.len();
-        let wanted = query.offset.saturating_add(query.limit).min(MOST);
+        let wanted = query.offset.saturating_add(query.limit).min(MAX_RANKED_HITS);
         // Only the pages asked for are sorted; the selection before it costs one pass over the matches.
         if kept.len() > wanted && wanted > 0 {
             kept.select_nth_unstable_by(wanted - 1, order);
@@ -329,10 +329,10 @@ impl Index {
         }
         kept.sort_unstable_by(order);
         let hits = kept.into_iter().skip(query.offset).take(query.limit);
-        Ok(Found {
+        Ok(SearchResult {
             hits: hits.map(|(slot, _)| slots.entries[slot].key.clone()).collect(),
             total,
-            is_exact: words.is_none() || query.mode == Mode::Keyword,
+            is_exact: words.is_none() || query.mode == SearchMode::Keyword,
             facets: counter.counted(),
         })
     }
@@ -347,14 +347,14 @@ impl Index {
                 .max(of_field(self.fields.title))
                 .max(of_field(self.fields.code));
             // Bounded, since a word that no document has would drown the others of the query.
-            (1.0 + documents / (found.max(1) as f32)).ln().min(RAREST)
+            (1.0 + documents / (found.max(1) as f32)).ln().min(MAX_WORD_WEIGHT)
         };
         HashingEmbedder::query(text, &idf)
     }
 }
 
-impl Slots {
-    fn remove(&mut self, key: &Key) {
+impl DocumentSlots {
+    fn remove(&mut self, key: &DocumentKey) {
         if let Some(slot) = self.by_key.remove(key) {
             self.entries[slot].is_live = false;
         }
@@ -368,7 +368,7 @@ fn fused(words: &[(usize, f32)], near: &[(usize, f32)], weight: f32) -> Vec<(usi
     for (hits, weight) in [(words, 1.0), (near, weight)] {
         for (rank, (slot, _)) in hits.iter().enumerate() {
             // Ranks are fused and not scores: those of words and cosines have no common measure.
-            *sums.entry(*slot).or_default() += weight / (RANK + rank as f32 + 1.0);
+            *sums.entry(*slot).or_default() += weight / (RANK_OFFSET + rank as f32 + 1.0);
         }
     }
     sums.into_iter().collect()
@@ -376,14 +376,14 @@ fn fused(words: &[(usize, f32)], near: &[(usize, f32)], weight: f32) -> Vec<(usi
 
 /// Collects every match with its slot and score.
 #[derive(Debug)]
-struct Matches;
+struct MatchCollector;
 
 struct SegmentMatches {
     slots: Column<u64>,
     found: Vec<(usize, f32)>,
 }
 
-impl Collector for Matches {
+impl Collector for MatchCollector {
     type Fruit = Vec<(usize, f32)>;
     type Child = SegmentMatches;
 

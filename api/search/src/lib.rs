@@ -10,10 +10,10 @@ mod query;
 mod schema;
 mod vectors;
 
-pub use document::{Document, Facts, Key, Price};
-pub use facets::{Facet, FacetCount, Filter, Within};
-pub use index::{Found, Index, Missing};
-pub use query::{Mode, Query};
+pub use document::{Document, DocumentFacts, DocumentKey, Price};
+pub use facets::{Facet, FacetCount, MaxAge, SearchFilter};
+pub use index::{Index, MissingVector, SearchResult};
+pub use query::{SearchMode, SearchQuery};
 
 /// Failure of the index or of one of its threads.
 #[derive(Debug, thiserror::Error)]

@@ -7,15 +7,15 @@ use tantivy::Term;
 use tantivy::query::{BooleanQuery, BoostQuery, DisjunctionMaxQuery, Occur, PhraseQuery, TermQuery};
 use tantivy::schema::IndexRecordOption;
 
-use crate::facets::Filter;
-use crate::schema::Fields;
+use crate::facets::SearchFilter;
+use crate::schema::DocumentFields;
 
 /// The most words of a query; the rest is ignored.
-const MOST: usize = 64;
+const MAX_QUERY_WORDS: usize = 64;
 
 /// The way of searching.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Mode {
+pub enum SearchMode {
     /// Both of the others, fused.
     Auto,
     /// Search by words only.
@@ -24,7 +24,7 @@ pub enum Mode {
     Semantic,
 }
 
-impl Mode {
+impl SearchMode {
     /// Returns `auto`, `keyword` or `semantic`.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -37,15 +37,15 @@ impl Mode {
 
 /// Text, conditions and page of one search.
 #[derive(Clone, Debug)]
-pub struct Query {
+pub struct SearchQuery {
     /// Text; empty finds everything, the newest first.
     pub text: String,
     /// Vector of the text by the model of the index, if it has one and the model answered.
     pub vector: Option<Vec<f32>>,
     /// Way of searching: by words, by vectors or by both.
-    pub mode: Mode,
+    pub mode: SearchMode,
     /// Conditions on the facts.
-    pub filter: Filter,
+    pub filter: SearchFilter,
     /// Hits to leave out.
     pub offset: usize,
     /// The most hits to return.
@@ -53,7 +53,7 @@ pub struct Query {
 }
 
 /// Returns the query of a text over the words of documents, or `None` if the text has no word.
-pub(crate) fn parsed(text: &str, fields: &Fields) -> Option<BooleanQuery> {
+pub(crate) fn parsed(text: &str, fields: &DocumentFields) -> Option<BooleanQuery> {
     let mut counted: Vec<Box<dyn tantivy::query::Query>> = Vec::new();
     let mut extra: Vec<Box<dyn tantivy::query::Query>> = Vec::new();
     let mut musts: Vec<Box<dyn tantivy::query::Query>> = Vec::new();
@@ -66,8 +66,8 @@ pub(crate) fn parsed(text: &str, fields: &Fields) -> Option<BooleanQuery> {
             words(part, fields, &mut counted, &mut extra);
         }
     }
-    counted.truncate(MOST);
-    extra.truncate(MOST);
+    counted.truncate(MAX_QUERY_WORDS);
+    extra.truncate(MAX_QUERY_WORDS);
     if counted.is_empty() && musts.is_empty() {
         // There are only common words and parts of particles.
         counted = std::mem::take(&mut extra);
@@ -91,14 +91,14 @@ pub(crate) fn parsed(text: &str, fields: &Fields) -> Option<BooleanQuery> {
 /// Adds one clause for each position of a text: any spelling of it in any field.
 fn words(
     text: &str,
-    fields: &Fields,
+    fields: &DocumentFields,
     counted: &mut Vec<Box<dyn tantivy::query::Query>>,
     extra: &mut Vec<Box<dyn tantivy::query::Query>>,
 ) {
     let mut positions: Vec<(Vec<(String, f32)>, bool)> = Vec::new();
     tokens(text, &mut |token| {
         let at = usize::try_from(token.position).unwrap_or(usize::MAX);
-        if at >= MOST {
+        if at >= MAX_QUERY_WORDS {
             return;
         }
         if positions.len() <= at {
@@ -144,7 +144,7 @@ fn words(
 }
 
 /// Returns the query of one term in any field, which scores as the best field does.
-fn any_field(spelling: &str, fields: &Fields) -> Box<dyn tantivy::query::Query> {
+fn any_field(spelling: &str, fields: &DocumentFields) -> Box<dyn tantivy::query::Query> {
     let of_field = fields.texts().map(|(field, weight)| {
         let term = Term::from_field_text(field, spelling);
         boosted(Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs)), weight)
@@ -157,7 +157,7 @@ fn boosted(query: Box<dyn tantivy::query::Query>, weight: f32) -> Box<dyn tantiv
 }
 
 /// Returns the query of a phrase in the title or the body, or `None` if the phrase has no word.
-fn phrase(text: &str, fields: &Fields) -> Option<Box<dyn tantivy::query::Query>> {
+fn phrase(text: &str, fields: &DocumentFields) -> Option<Box<dyn tantivy::query::Query>> {
     let mut terms: Vec<(usize, String)> = Vec::new();
     tokens(text, &mut |token| {
         let at = usize::try_from(token.position).unwrap_or(usize::MAX);
@@ -165,7 +165,7 @@ fn phrase(text: &str, fields: &Fields) -> Option<Box<dyn tantivy::query::Query>>
         // One spelling stands for each position: the word, or the pair and not the run.
         match token.kind {
             TokenKind::Run | TokenKind::Stem => {}
-            _ if is_first && terms.len() < MOST => terms.push((at, token.text.to_owned())),
+            _ if is_first && terms.len() < MAX_QUERY_WORDS => terms.push((at, token.text.to_owned())),
             _ => {}
         }
     });

@@ -7,7 +7,7 @@ use tantivy::tokenizer::{TextAnalyzer, Token, TokenStream, Tokenizer};
 
 /// The fields of a document.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Fields {
+pub(crate) struct DocumentFields {
     pub(crate) id: Field,
     pub(crate) slot: Field,
     pub(crate) title: Field,
@@ -17,7 +17,7 @@ pub(crate) struct Fields {
     pub(crate) source: Field,
 }
 
-impl Fields {
+impl DocumentFields {
     /// Returns the fields of text, each with its weight. The field of code is asked apart.
     pub(crate) const fn texts(&self) -> [(Field, f32); 4] {
         [
@@ -30,7 +30,7 @@ impl Fields {
 }
 
 /// Creates an empty index in memory.
-pub(crate) fn create() -> (Index, Fields) {
+pub(crate) fn create() -> (Index, DocumentFields) {
     let mut schema = Schema::builder();
     let text = |tokenizer: &str, record| {
         let indexing = TextFieldIndexing::default()
@@ -38,7 +38,7 @@ pub(crate) fn create() -> (Index, Fields) {
             .set_index_option(record);
         TextOptions::default().set_indexing_options(indexing)
     };
-    let fields = Fields {
+    let fields = DocumentFields {
         id: schema.add_text_field("id", STRING),
         slot: schema.add_u64_field("slot", FAST),
         title: schema.add_text_field("title", text("words", IndexRecordOption::WithFreqsAndPositions)),
@@ -50,22 +50,22 @@ pub(crate) fn create() -> (Index, Fields) {
     let index = Index::create_in_ram(schema.build());
     index
         .tokenizers()
-        .register("words", TextAnalyzer::from(Words { code: false }));
+        .register("words", TextAnalyzer::from(TextWords { code: false }));
     index
         .tokenizers()
-        .register("code", TextAnalyzer::from(Words { code: true }));
+        .register("code", TextAnalyzer::from(TextWords { code: true }));
     (index, fields)
 }
 
 /// The tokens of a text, or its identifiers.
 #[derive(Clone, Copy, Debug)]
-struct Words {
+struct TextWords {
     code: bool,
 }
 
 /// Tokens that were found already, in one buffer.
 #[derive(Debug)]
-struct Stream {
+struct TokenStreamBuffer {
     /// End of the token in `texts`, and its position.
     ends: std::vec::IntoIter<(usize, usize)>,
     texts: String,
@@ -73,10 +73,10 @@ struct Stream {
     token: Token,
 }
 
-impl Tokenizer for Words {
-    type TokenStream<'a> = Stream;
+impl Tokenizer for TextWords {
+    type TokenStream<'a> = TokenStreamBuffer;
 
-    fn token_stream<'a>(&'a mut self, text: &'a str) -> Stream {
+    fn token_stream<'a>(&'a mut self, text: &'a str) -> TokenStreamBuffer {
         // The tokeniser calls back with each token and the index asks for one at a time, so the tokens
         // are kept in between: in one buffer, because a string for each would be most of the cost of
         // indexing.
@@ -93,7 +93,7 @@ impl Tokenizer for Words {
                 ends.push((texts.len(), usize::try_from(token.position).unwrap_or(0)));
             });
         }
-        Stream {
+        TokenStreamBuffer {
             ends: ends.into_iter(),
             texts,
             from: 0,
@@ -102,7 +102,7 @@ impl Tokenizer for Words {
     }
 }
 
-impl TokenStream for Stream {
+impl TokenStream for TokenStreamBuffer {
     fn advance(&mut self) -> bool {
         let Some((end, position)) = self.ends.next() else {
             return false;

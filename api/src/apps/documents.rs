@@ -9,17 +9,17 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{self, HeaderName};
-use oauth::client::{Auth, Client};
-use oauth::document::{self, Cache, DocumentError, Fetched};
-use oauth::jwk::Keys;
-use outbound::{Limits, Options, Ports, Request};
+use oauth::client::{ClientAuth, OAuthClient};
+use oauth::document::{self, DocumentCache, DocumentError, FetchedDocument};
+use oauth::jwk::JwkSet;
+use outbound::{ClientOptions, GetRequest, Ports, RequestLimits};
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 use types::{OperatorId, Timestamp};
 
 use crate::state::holder_limit::{HolderLimit, HolderPermit};
-use crate::state::limit::Source;
+use crate::state::limit::LimitSource;
 
 /// Documents, and key sets, that are kept.
 const KEPT: usize = 1_000;
@@ -54,9 +54,9 @@ pub enum FetchError {
 
 /// Caller for whom a document is fetched.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Asker {
+pub(crate) struct DocumentAsker {
     /// Address of the caller.
-    pub(crate) address: Source,
+    pub(crate) address: LimitSource,
     /// Operator of the caller.
     pub(crate) operator: Option<OperatorId>,
     /// True if the operator has agreed to the app.
@@ -65,12 +65,12 @@ pub(crate) struct Asker {
 
 /// Places for fetches of one kind of asker.
 #[derive(Debug)]
-struct Places {
+struct FetchPlaces {
     all: Semaphore,
     of_url: HolderLimit<String>,
 }
 
-impl Places {
+impl FetchPlaces {
     fn new() -> Self {
         Self {
             all: Semaphore::new(FETCHES),
@@ -81,7 +81,7 @@ impl Places {
 
 /// A turn to fetch one URL, returned on drop.
 #[derive(Debug)]
-struct Turn {
+struct FetchTurn {
     _shares: (HolderPermit, Option<HolderPermit>),
     _of_url: HolderPermit,
 }
@@ -89,7 +89,7 @@ struct Turn {
 /// Keys of a client, as they were fetched.
 #[derive(Debug)]
 struct KeySet {
-    keys: Keys,
+    keys: JwkSet,
     /// Time of the latest fetch, also of one that failed.
     fetched_at: Timestamp,
     /// True if an assertion was not signed by one of them.
@@ -98,45 +98,50 @@ struct KeySet {
 
 /// Documents and keys of clients.
 #[derive(Debug)]
-pub struct Web {
-    client: outbound::Client,
+pub struct WebDocuments {
+    client: outbound::OutboundClient,
     /// Places of askers that are not connected, and of those that are.
-    places: [Places; 2],
-    by_address: HolderLimit<Source>,
+    places: [FetchPlaces; 2],
+    by_address: HolderLimit<LimitSource>,
     by_operator: HolderLimit,
-    documents: Mutex<Cache<Client>>,
-    keys: Mutex<Cache<KeySet>>,
+    documents: Mutex<DocumentCache<OAuthClient>>,
+    keys: Mutex<DocumentCache<KeySet>>,
 }
 
-impl Web {
+impl WebDocuments {
     /// Creates the fetcher of a service at `public_url`. `allow_private` is for tests and development: it permits
     /// `http`, every port and addresses that are not public.
     ///
     /// # Errors
     /// The URL cannot be part of a header.
     pub fn new(public_url: &str, allow_private: bool) -> Result<Self, outbound::Error> {
-        let mut options = Options::new(public_url);
+        let mut options = ClientOptions::new(public_url);
         if allow_private {
             options.allow_private = true;
             options.ports = Ports::Any;
         }
-        Ok(Self::with(outbound::Client::new(options)?))
+        Ok(Self::with(outbound::OutboundClient::new(options)?))
     }
 
     /// Creates a fetcher that uses this client.
-    pub fn with(client: outbound::Client) -> Self {
+    pub fn with(client: outbound::OutboundClient) -> Self {
         Self {
             client,
-            places: [Places::new(), Places::new()],
+            places: [FetchPlaces::new(), FetchPlaces::new()],
             by_address: HolderLimit::new(OF_ADDRESS),
             by_operator: HolderLimit::new(OF_OPERATOR),
-            documents: Mutex::new(Cache::new(KEPT)),
-            keys: Mutex::new(Cache::new(KEPT)),
+            documents: Mutex::new(DocumentCache::new(KEPT)),
+            keys: Mutex::new(DocumentCache::new(KEPT)),
         }
     }
 
     /// Returns the client that the document at `url` describes.
-    pub(crate) async fn client(&self, url: &str, asker: Asker, now: Timestamp) -> Result<Client, FetchError> {
+    pub(crate) async fn client(
+        &self,
+        url: &str,
+        asker: DocumentAsker,
+        now: Timestamp,
+    ) -> Result<OAuthClient, FetchError> {
         let known = || self.documents.lock().get(url, now).cloned();
         if let Some(client) = known() {
             return Ok(client);
@@ -161,8 +166,13 @@ impl Web {
     ///
     /// # Errors
     /// [`FetchError::ShareTaken`] and [`FetchError::Busy`], which say nothing about the keys.
-    pub(crate) async fn keys(&self, client: &Client, asker: Asker, now: Timestamp) -> Result<Option<Keys>, FetchError> {
-        let Auth::KeysAt(url) = &client.auth else {
+    pub(crate) async fn keys(
+        &self,
+        client: &OAuthClient,
+        asker: DocumentAsker,
+        now: Timestamp,
+    ) -> Result<Option<JwkSet>, FetchError> {
+        let ClientAuth::KeysAt(url) = &client.auth else {
             return Ok(None);
         };
         let known = match self.keys.lock().get_mut(url, now) {
@@ -183,7 +193,13 @@ impl Web {
         }
     }
 
-    async fn fetch_keys(&self, url: &str, asker: Asker, again: bool, now: Timestamp) -> Result<Keys, FetchError> {
+    async fn fetch_keys(
+        &self,
+        url: &str,
+        asker: DocumentAsker,
+        again: bool,
+        now: Timestamp,
+    ) -> Result<JwkSet, FetchError> {
         let deadline = Instant::now() + PATIENCE;
         let _turn = self.turn(url, asker, deadline).await?;
         let known = self.keys.lock().get(url, now).map(|set| set.keys.clone());
@@ -204,21 +220,21 @@ impl Web {
 
     /// Notes that an assertion was not signed by a known key of a client, which may have new ones. The keys stay: anybody
     /// can send a wrong assertion.
-    pub(crate) fn doubt_keys(&self, client: &Client, now: Timestamp) {
-        if let Auth::KeysAt(url) = &client.auth
+    pub(crate) fn doubt_keys(&self, client: &OAuthClient, now: Timestamp) {
+        if let ClientAuth::KeysAt(url) = &client.auth
             && let Some(set) = self.keys.lock().get_mut(url, now)
         {
             set.is_doubted = true;
         }
     }
 
-    const fn places(&self, asker: Asker) -> &Places {
+    const fn places(&self, asker: DocumentAsker) -> &FetchPlaces {
         let [strangers, connected] = &self.places;
         if asker.is_connected { connected } else { strangers }
     }
 
     /// Waits for the caller's turn to fetch a URL.
-    async fn turn(&self, url: &str, asker: Asker, deadline: Instant) -> Result<Turn, FetchError> {
+    async fn turn(&self, url: &str, asker: DocumentAsker, deadline: Instant) -> Result<FetchTurn, FetchError> {
         let shares = async {
             let of_address = self.by_address.acquire(asker.address).await;
             let of_operator = match asker.operator {
@@ -231,22 +247,22 @@ impl Web {
         let shares = timeout_at(deadline, shares).await;
         let shares = shares.map_err(|_late| FetchError::ShareTaken)?;
         let of_url = self.places(asker).of_url.acquire(url.to_owned());
-        Ok(Turn {
+        Ok(FetchTurn {
             _shares: shares,
             _of_url: timeout_at(deadline, of_url).await.map_err(|_late| FetchError::Busy)?,
         })
     }
 
-    async fn fetch(&self, url: &str, asker: Asker, deadline: Instant) -> Result<Document, FetchError> {
+    async fn fetch(&self, url: &str, asker: DocumentAsker, deadline: Instant) -> Result<ReadDocument, FetchError> {
         // Anybody who names a client makes this server open a connection, so their number is bounded. Connected apps
         // have places of their own, which nobody can take without the consent of an operator.
         let place = self.places(asker).all.acquire();
         let Ok(Ok(_place)) = timeout_at(deadline, place).await else {
             return Err(FetchError::Busy);
         };
-        let request = Request {
+        let request = GetRequest {
             accept: Some("application/json"),
-            ..Request::new(url, Limits::of_body(document::MAX_BYTES))
+            ..GetRequest::new(url, RequestLimits::of_body(document::MAX_BYTES))
         };
         let answer = self.client.get(&request).await?;
         let text = |name: HeaderName| {
@@ -254,7 +270,7 @@ impl Web {
             Some(value.to_owned())
         };
         let (content_type, cache_control) = (text(header::CONTENT_TYPE), text(header::CACHE_CONTROL));
-        Ok(Document {
+        Ok(ReadDocument {
             status: answer.status.as_u16(),
             content_type,
             cache_control,
@@ -264,16 +280,16 @@ impl Web {
 }
 
 /// An answer that was read to its end.
-struct Document {
+struct ReadDocument {
     status: u16,
     content_type: Option<String>,
     cache_control: Option<String>,
     body: Bytes,
 }
 
-impl Document {
-    fn as_fetched(&self) -> Fetched<'_> {
-        Fetched {
+impl ReadDocument {
+    fn as_fetched(&self) -> FetchedDocument<'_> {
+        FetchedDocument {
             status: self.status,
             content_type: self.content_type.as_deref(),
             cache_control: self.cache_control.as_deref(),

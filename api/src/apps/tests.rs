@@ -6,17 +6,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use oauth::Scopes;
-use oauth::client::{Auth, Client};
+use oauth::client::{ClientAuth, OAuthClient};
 use oauth::redirect::Application;
 use outbound::testing::{Reply, Server};
 use tokio::task::JoinSet;
 use types::{OperatorId, Timestamp};
 
-use super::{Asker, FetchError, Web};
+use super::{DocumentAsker, FetchError, WebDocuments};
 
 /// Returns an asker at the address with this number, connected if it has an operator.
-fn asker(address: u8, operator: Option<u8>) -> Asker {
-    Asker {
+fn asker(address: u8, operator: Option<u8>) -> DocumentAsker {
+    DocumentAsker {
         address: IpAddr::from([192, 0, 2, address]).into(),
         operator: operator.map(|byte| OperatorId::from_bytes([byte; 16])),
         is_connected: operator.is_some(),
@@ -37,8 +37,8 @@ async fn keys() -> Server {
 }
 
 /// Returns a client whose keys are at this path of a server.
-fn client_at(server: &Server, path: &str) -> Client {
-    Client {
+fn client_at(server: &Server, path: &str) -> OAuthClient {
+    OAuthClient {
         id: "https://app.example/app.json".to_owned(),
         name: None,
         uri: None,
@@ -46,7 +46,7 @@ fn client_at(server: &Server, path: &str) -> Client {
         application: Application::Web,
         scopes: Scopes::NONE,
         may_refresh: false,
-        auth: Auth::KeysAt(format!("http://{}{path}", server.address())),
+        auth: ClientAuth::KeysAt(format!("http://{}{path}", server.address())),
         registered_at: Timestamp::from_micros(1_795_000_000_000_000),
     }
 }
@@ -54,7 +54,7 @@ fn client_at(server: &Server, path: &str) -> Client {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn documents_that_hang_keep_no_connected_app_waiting() {
     let server = keys().await;
-    let web = Arc::new(Web::new("http://sluice.test", true).unwrap());
+    let web = Arc::new(WebDocuments::new("http://sluice.test", true).unwrap());
     let now = Timestamp::from_micros(1_795_000_000_000_000);
     let begun = Instant::now();
     let mut hanging = JoinSet::new();
@@ -84,7 +84,7 @@ async fn documents_that_hang_keep_no_connected_app_waiting() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn requests_of_one_app_at_the_same_time_share_a_few_fetches() {
     let server = keys().await;
-    let web = Arc::new(Web::new("http://sluice.test", true).unwrap());
+    let web = Arc::new(WebDocuments::new("http://sluice.test", true).unwrap());
     let now = Timestamp::from_micros(1_795_000_000_000_000);
     let mut refreshes = JoinSet::new();
     for number in 0..100_u8 {
@@ -110,7 +110,7 @@ async fn a_wrong_assertion_leaves_the_keys_and_lets_them_be_fetched_once_a_minut
         Reply::new(status, KEYS)
     })
     .await;
-    let web = Web::new("http://sluice.test", true).unwrap();
+    let web = WebDocuments::new("http://sluice.test", true).unwrap();
     let at = |seconds| Timestamp::from_micros(1_795_000_000_000_000).plus(Duration::from_secs(seconds));
     let client = client_at(&server, "/keys");
     let asker = asker(1, None);

@@ -44,7 +44,7 @@ const LINES_AT_ONCE: usize = 256;
 const MAX_UNLIMITED_BYTES: usize = 64 << 10;
 
 /// Answer of an operation, ready for a transport.
-pub enum Output {
+pub enum OperationOutput {
     /// A body that is whole in memory: a JSON value or a page.
     Whole {
         /// Status of the answer.
@@ -69,7 +69,7 @@ pub enum Output {
     },
 }
 
-impl Output {
+impl OperationOutput {
     /// Returns the status of the answer.
     pub const fn status(&self) -> StatusCode {
         match self {
@@ -98,7 +98,7 @@ impl Output {
     }
 }
 
-impl fmt::Debug for Output {
+impl fmt::Debug for OperationOutput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Output")
             .field("status", &self.status())
@@ -107,7 +107,7 @@ impl fmt::Debug for Output {
 }
 
 /// Return type of the functions in the table.
-pub trait Answer: Send + 'static {
+pub trait OperationResult: Send + 'static {
     /// Media type of the body.
     const CONTENT_TYPE: &'static str;
     /// Returns the schema of the body: of the whole for JSON, of one line for NDJSON.
@@ -117,19 +117,19 @@ pub trait Answer: Send + 'static {
         Self::schema()
     }
     /// Serializes the answer for a transport.
-    fn into_output(self) -> Result<Output, ApiError>;
+    fn into_output(self) -> Result<OperationOutput, ApiError>;
 }
 
 /// A JSON answer with a status.
 #[derive(Debug)]
-pub struct Reply<T> {
+pub struct JsonReply<T> {
     /// Status of the answer.
     pub status: StatusCode,
     /// Body, to be serialized as JSON.
     pub body: T,
 }
 
-impl<T> Reply<T> {
+impl<T> JsonReply<T> {
     /// Creates an answer with status 200.
     pub const fn ok(body: T) -> Self {
         Self {
@@ -147,7 +147,7 @@ impl<T> Reply<T> {
     }
 }
 
-impl<T: Serialize + JsonSchema + Send + 'static> Answer for Reply<T> {
+impl<T: Serialize + JsonSchema + Send + 'static> OperationResult for JsonReply<T> {
     const CONTENT_TYPE: &'static str = JSON;
 
     fn schema() -> Value {
@@ -158,10 +158,10 @@ impl<T: Serialize + JsonSchema + Send + 'static> Answer for Reply<T> {
         schema::named_output::<T>()
     }
 
-    fn into_output(self) -> Result<Output, ApiError> {
+    fn into_output(self) -> Result<OperationOutput, ApiError> {
         // A JSON answer is whole in memory. Operations with long results stream them instead.
         let body = serde_json::to_vec(&self.body).map_err(|error| ApiError::internal(format!("answer: {error}")))?;
-        Ok(Output::Whole {
+        Ok(OperationOutput::Whole {
             status: self.status,
             headers: Vec::new(),
             content_type: JSON,
@@ -172,9 +172,9 @@ impl<T: Serialize + JsonSchema + Send + 'static> Answer for Reply<T> {
 
 /// An NDJSON answer: one JSON value per line.
 #[derive(Debug)]
-pub struct Lines<T>(pub Vec<T>);
+pub struct NdjsonAnswer<T>(pub Vec<T>);
 
-impl<T: Serialize + JsonSchema + Send + Sync + 'static> Answer for Lines<T> {
+impl<T: Serialize + JsonSchema + Send + Sync + 'static> OperationResult for NdjsonAnswer<T> {
     const CONTENT_TYPE: &'static str = NDJSON;
 
     fn schema() -> Value {
@@ -185,7 +185,7 @@ impl<T: Serialize + JsonSchema + Send + Sync + 'static> Answer for Lines<T> {
         schema::named_output::<T>()
     }
 
-    fn into_output(self) -> Result<Output, ApiError> {
+    fn into_output(self) -> Result<OperationOutput, ApiError> {
         // Lines are grouped, so that many short ones are not sent in as many pieces.
         let chunks = stream::iter(self.0).chunks(LINES_AT_ONCE);
         let body = chunks.map(|lines| {
@@ -196,7 +196,7 @@ impl<T: Serialize + JsonSchema + Send + Sync + 'static> Answer for Lines<T> {
             }
             Ok(Bytes::from(text))
         });
-        Ok(Output::Stream {
+        Ok(OperationOutput::Stream {
             status: StatusCode::OK,
             headers: Vec::new(),
             content_type: NDJSON,
@@ -206,7 +206,7 @@ impl<T: Serialize + JsonSchema + Send + Sync + 'static> Answer for Lines<T> {
 }
 
 /// Kind of a body that is produced while it is sent.
-pub trait Media: Send + 'static {
+pub trait BodyMedia: Send + 'static {
     /// Media type of the body.
     const TYPE: &'static str;
     /// Returns the schema of the body: of one line for NDJSON, a string for text.
@@ -216,41 +216,41 @@ pub trait Media: Send + 'static {
 }
 
 /// Media type of plain text (RFC 2046 section 4.1).
-pub(crate) struct Plain;
+pub(crate) struct PlainMedia;
 
-impl Media for Plain {
+impl BodyMedia for PlainMedia {
     const TYPE: &'static str = "text/plain; charset=utf-8";
 }
 
 /// Answer of another media type than JSON, whole in memory or produced while it is sent.
-pub struct Streamed<M> {
+pub struct StreamedAnswer<M> {
     /// Status of the answer.
     pub status: StatusCode,
     /// Headers beyond those every answer has.
     pub headers: Vec<(HeaderName, HeaderValue)>,
-    body: Body,
+    body: JsonBody,
     media: PhantomData<M>,
 }
 
-enum Body {
+enum JsonBody {
     Whole(Bytes),
     /// Pieces, in order.
     Pieces(BoxStream<'static, Result<Bytes, std::io::Error>>),
 }
 
-impl<M> Streamed<M> {
+impl<M> StreamedAnswer<M> {
     /// Creates an answer with status 200, given the pieces of its body in order. An error among them aborts the
     /// connection, so that the client cannot take a part for the whole.
     pub fn ok(pieces: BoxStream<'static, Result<Bytes, std::io::Error>>) -> Self {
-        Self::of(Body::Pieces(pieces))
+        Self::of(JsonBody::Pieces(pieces))
     }
 
     /// Creates an answer with status 200 whose body is whole in memory.
     pub fn whole(body: impl Into<Bytes>) -> Self {
-        Self::of(Body::Whole(body.into()))
+        Self::of(JsonBody::Whole(body.into()))
     }
 
-    const fn of(body: Body) -> Self {
+    const fn of(body: JsonBody) -> Self {
         Self {
             status: StatusCode::OK,
             headers: Vec::new(),
@@ -260,7 +260,7 @@ impl<M> Streamed<M> {
     }
 }
 
-impl<M> fmt::Debug for Streamed<M> {
+impl<M> fmt::Debug for StreamedAnswer<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Streamed")
             .field("status", &self.status)
@@ -268,22 +268,22 @@ impl<M> fmt::Debug for Streamed<M> {
     }
 }
 
-impl<M: Media> Answer for Streamed<M> {
+impl<M: BodyMedia> OperationResult for StreamedAnswer<M> {
     const CONTENT_TYPE: &'static str = M::TYPE;
 
     fn schema() -> Value {
         M::schema()
     }
 
-    fn into_output(self) -> Result<Output, ApiError> {
+    fn into_output(self) -> Result<OperationOutput, ApiError> {
         Ok(match self.body {
-            Body::Whole(body) => Output::Whole {
+            JsonBody::Whole(body) => OperationOutput::Whole {
                 status: self.status,
                 headers: self.headers,
                 content_type: M::TYPE,
                 body,
             },
-            Body::Pieces(body) => Output::Stream {
+            JsonBody::Pieces(body) => OperationOutput::Stream {
                 status: self.status,
                 headers: self.headers,
                 content_type: M::TYPE,

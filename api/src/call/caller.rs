@@ -10,7 +10,7 @@ use store::ClaimStatus;
 use types::{AgentId, ClaimId, OperatorId, SessionId, Timestamp};
 
 use crate::call::spec::{Credential, Scope};
-use crate::call::visit::Visit;
+use crate::call::visit::BrowserRequest;
 
 /// Owner of a valid credential.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct Caller {
     /// Operator that the caller is, or acts for.
     pub operator: OperatorId,
     /// Kind of the caller.
-    pub actor: Actor,
+    pub actor: CallerKind,
     /// Permissions of the credential.
     pub scopes: Scopes,
     /// Kind of the credential.
@@ -27,7 +27,7 @@ pub struct Caller {
 
 /// Kind of a caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Actor {
+pub enum CallerKind {
     /// An agent, by its key.
     Agent {
         /// Id of the agent.
@@ -57,9 +57,9 @@ impl Caller {
     /// Returns the agent that acts; `None` for a person.
     pub const fn agent(&self) -> Option<AgentId> {
         match &self.actor {
-            Actor::Agent { id, .. } => Some(*id),
+            CallerKind::Agent { id, .. } => Some(*id),
             // A claimant has an id that becomes that of an agent only with the approval.
-            Actor::Person | Actor::SignedIn { .. } | Actor::Claimant { .. } => None,
+            CallerKind::Person | CallerKind::SignedIn { .. } | CallerKind::Claimant { .. } => None,
         }
     }
 }
@@ -96,38 +96,38 @@ impl Scopes {
 
 /// Origin of a call, as a transport sees it.
 #[derive(Clone)]
-pub struct Incoming {
+pub struct CallOrigin {
     /// Address of the client.
     pub client: IpAddr,
     /// Credential that the client presents, not yet verified.
-    pub presented: Presented,
+    pub presented: PresentedCredential,
     /// True if the client gets no body of the answer, as with HEAD.
     pub takes_no_body: bool,
     /// Browser that opens a page; `None` for a program.
-    pub visit: Option<Visit>,
+    pub visit: Option<BrowserRequest>,
     /// Door of the service that the call came in by.
-    pub door: Door,
+    pub door: Transport,
 }
 
 /// Door of the service. It decides which credentials are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Door {
+pub enum Transport {
     /// A route of an operation.
     Rest,
     /// A tool of this server. The transport has counted the call toward the rate limit.
     Mcp(Resource),
 }
 
-impl Incoming {
+impl CallOrigin {
     /// Returns true if the client presents a credential, good or not.
     pub const fn has_credential(&self) -> bool {
-        !matches!(self.presented, Presented::Nothing)
+        !matches!(self.presented, PresentedCredential::Nothing)
     }
 }
 
 /// Credential as a transport received it.
 #[derive(Clone)]
-pub enum Presented {
+pub enum PresentedCredential {
     /// No credential.
     Nothing,
     /// Value of the `Authorization` header.
@@ -139,7 +139,7 @@ pub enum Presented {
 }
 
 /// Shows the address only, never the credential.
-impl fmt::Debug for Incoming {
+impl fmt::Debug for CallOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Incoming")
             .field("client", &self.client)
@@ -148,7 +148,7 @@ impl fmt::Debug for Incoming {
 }
 
 /// Shows the kind only, never the credential.
-impl fmt::Debug for Presented {
+impl fmt::Debug for PresentedCredential {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Nothing => "Nothing",

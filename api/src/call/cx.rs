@@ -8,13 +8,13 @@ use oauth::Resource;
 use types::trace::Origin;
 use types::{AgentId, OperatorId, SessionId, Timestamp, mutate};
 
-use crate::call::caller::{Actor, Caller, Door};
+use crate::call::caller::{Caller, CallerKind, Transport};
 use crate::call::operation::Operations;
 use crate::call::spec::Scope;
-use crate::call::visit::Visit;
+use crate::call::visit::BrowserRequest;
 use crate::error::ApiError;
 use crate::state::app::App;
-use crate::state::egress::Reader;
+use crate::state::egress::EgressReader;
 
 /// Context of one call, after authentication.
 #[derive(Clone, Debug)]
@@ -38,9 +38,9 @@ pub struct Cx {
     /// ([`opaque`](crate::call::spec::Spec::opaque)).
     pub body: Option<Bytes>,
     /// Door that the call came in by.
-    pub door: Door,
+    pub door: Transport,
     /// Browser that opens a page; `None` for a program.
-    pub visit: Option<Visit>,
+    pub visit: Option<BrowserRequest>,
 }
 
 impl Cx {
@@ -55,11 +55,11 @@ impl Cx {
     }
 
     /// Returns the reader of the answer. The directory server spends nothing.
-    pub(crate) fn reader(&self) -> Option<Reader> {
+    pub(crate) fn reader(&self) -> Option<EgressReader> {
         let caller = self.caller.as_ref()?;
-        let spends = self.door != Door::Mcp(Resource::Directory);
+        let spends = self.door != Transport::Mcp(Resource::Directory);
         mutate!(Bug::DirectoryCharged => let spends = true);
-        Some(Reader {
+        Some(EgressReader {
             operator: caller.operator,
             agent: caller.agent(),
             may_spend: spends && caller.scopes.allow(Scope::Spend),
@@ -82,13 +82,13 @@ impl Cx {
     pub fn session(&self) -> Option<(OperatorId, SessionId)> {
         let caller = self.caller.as_ref()?;
         match caller.actor {
-            Actor::SignedIn { session, .. } => Some((caller.operator, session)),
+            CallerKind::SignedIn { session, .. } => Some((caller.operator, session)),
             _ => None,
         }
     }
 
     /// Returns the browser, for an operation that is a page.
-    pub fn the_visit(&self) -> Result<&Visit, ApiError> {
+    pub fn the_visit(&self) -> Result<&BrowserRequest, ApiError> {
         self.visit
             .as_ref()
             .ok_or_else(|| ApiError::internal("a page without browser asked for it"))
@@ -97,7 +97,7 @@ impl Cx {
     /// Returns the name of the agent, for an operation that needs an agent key.
     pub fn agent_name(&self) -> Result<&str, ApiError> {
         match self.caller.as_ref().map(|caller| &caller.actor) {
-            Some(Actor::Agent { name, .. }) => Ok(name),
+            Some(CallerKind::Agent { name, .. }) => Ok(name),
             _ => Err(ApiError::internal("an operation without agent asked for its name")),
         }
     }

@@ -10,20 +10,20 @@ use metrics::{Counter, Histogram};
 use parking_lot::RwLock;
 use types::metric;
 
-use crate::call::answer::Output;
+use crate::call::answer::OperationOutput;
 use crate::error::ApiError;
 
 /// Meters of one operation.
 #[derive(Default)]
-pub(crate) struct Meters {
+pub(crate) struct OperationMeters {
     /// Counters by status. An operation has few, so a search from the front is the fastest.
     requests: RwLock<Vec<(StatusCode, Counter)>>,
     seconds: OnceLock<Histogram>,
 }
 
-impl Meters {
+impl OperationMeters {
     /// Records a call that was answered.
-    pub(crate) fn measure(&self, operation: &'static str, micros: u128, result: &Result<Output, ApiError>) {
+    pub(crate) fn measure(&self, operation: &'static str, micros: u128, result: &Result<OperationOutput, ApiError>) {
         let status = match result {
             Ok(output) => output.status(),
             Err(error) => {
@@ -51,7 +51,7 @@ impl Meters {
     }
 }
 
-impl fmt::Debug for Meters {
+impl fmt::Debug for OperationMeters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Meters")
     }

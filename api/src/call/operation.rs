@@ -13,17 +13,17 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::call::answer::{Answer, Output};
+use crate::call::answer::{OperationOutput, OperationResult};
 use crate::call::cx::Cx;
-use crate::call::meters::Meters;
+use crate::call::meters::OperationMeters;
 use crate::call::repeats;
-use crate::call::schema::{Bound, InputSchema};
+use crate::call::schema::{InputSchema, SchemaBound};
 use crate::call::spec::{ParamLocation, Spec};
 use crate::error::ApiError;
 
 /// Input of a call, as a transport read it.
 #[derive(Debug)]
-pub struct Input {
+pub struct CallInput {
     /// Members from the path, the query, the headers and the body.
     pub members: Map<String, Value>,
     /// Body as it arrived, if [`Spec::raw_body_member`] replaced a member of it by an outline, or for [`Spec::opaque`].
@@ -34,7 +34,7 @@ pub struct Input {
     pub form_token: Option<String>,
 }
 
-impl From<Map<String, Value>> for Input {
+impl From<Map<String, Value>> for CallInput {
     fn from(members: Map<String, Value>) -> Self {
         Self {
             members,
@@ -45,15 +45,15 @@ impl From<Map<String, Value>> for Input {
     }
 }
 
-type Handler = dyn Fn(Cx, Value) -> BoxFuture<'static, Result<Output, ApiError>> + Send + Sync;
+type Handler = dyn Fn(Cx, Value) -> BoxFuture<'static, Result<OperationOutput, ApiError>> + Send + Sync;
 /// Answers for what an earlier call with the same input made, by its name.
-type Replay = dyn Fn(Cx, Value, String) -> BoxFuture<'static, Result<Output, ApiError>> + Send + Sync;
+type Replay = dyn Fn(Cx, Value, String) -> BoxFuture<'static, Result<OperationOutput, ApiError>> + Send + Sync;
 
 /// Returns a function of the table as one that takes any input.
 fn handler<I, O, F, Fut>(function: F) -> Box<Handler>
 where
     I: DeserializeOwned + Send + 'static,
-    O: Answer,
+    O: OperationResult,
     F: Fn(Cx, I) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<O, ApiError>> + Send + 'static,
 {
@@ -85,7 +85,7 @@ pub struct Operation {
     pub content_type: &'static str,
     pub(crate) call: Box<Handler>,
     pub(crate) replay: Option<Box<Replay>>,
-    pub(crate) meters: Meters,
+    pub(crate) meters: OperationMeters,
 }
 
 impl Operation {
@@ -120,10 +120,10 @@ pub struct Operations {
 impl Operations {
     /// Adds an operation: the only place where a name, a route, a permission and a function meet. `bounds` puts limits
     /// of the configuration into the input schema. A name that is taken replaces its operation.
-    pub fn add<I, O, F, Fut>(&mut self, spec: Spec, bounds: &[Bound], function: F)
+    pub fn add<I, O, F, Fut>(&mut self, spec: Spec, bounds: &[SchemaBound], function: F)
     where
         I: DeserializeOwned + JsonSchema + Send + 'static,
-        O: Answer,
+        O: OperationResult,
         F: Fn(Cx, I) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<O, ApiError>> + Send + 'static,
     {
@@ -135,16 +135,16 @@ impl Operations {
             content_type: O::CONTENT_TYPE,
             call: handler(function),
             replay: None,
-            meters: Meters::default(),
+            meters: OperationMeters::default(),
         });
     }
 
     /// Adds an operation that makes something, and takes the header `Idempotency-Key`. `replay` answers for what an
     /// earlier call with the key and the same input made, as it is now; the store gave it the name.
-    pub fn add_making<I, O, F, Fut, R, Replaying>(&mut self, spec: Spec, bounds: &[Bound], function: F, replay: R)
+    pub fn add_making<I, O, F, Fut, R, Replaying>(&mut self, spec: Spec, bounds: &[SchemaBound], function: F, replay: R)
     where
         I: DeserializeOwned + JsonSchema + Send + 'static,
-        O: Answer,
+        O: OperationResult,
         F: Fn(Cx, I) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<O, ApiError>> + Send + 'static,
         R: Fn(Cx, I, String) -> Replaying + Send + Sync + 'static,
@@ -166,7 +166,7 @@ impl Operations {
             content_type: O::CONTENT_TYPE,
             call: handler(function),
             replay: Some(replay),
-            meters: Meters::default(),
+            meters: OperationMeters::default(),
         });
     }
 

@@ -8,11 +8,11 @@ use serde_json::Value;
 use types::json::push_pointer;
 
 use crate::call::schema::{LINE, TEXT, VISIBLE};
-use crate::error::Detail;
+use crate::error::ErrorDetail;
 use crate::price;
 
 /// Returns the places and rules of one violation of `input`. `immutable` lists the members that exist but never change.
-pub(crate) fn details(error: &ValidationError<'_>, input: &Value, immutable: &[&str]) -> Vec<Detail> {
+pub(crate) fn details(error: &ValidationError<'_>, input: &Value, immutable: &[&str]) -> Vec<ErrorDetail> {
     let path = error.instance_path().as_str().to_owned();
     let at = |name: &str| {
         let mut path = path.clone();
@@ -26,7 +26,7 @@ pub(crate) fn details(error: &ValidationError<'_>, input: &Value, immutable: &[&
         } else {
             "is not a known field"
         };
-        Detail {
+        ErrorDetail {
             path: at(name),
             problem: problem.to_owned(),
         }
@@ -34,7 +34,7 @@ pub(crate) fn details(error: &ValidationError<'_>, input: &Value, immutable: &[&
     match error.kind() {
         ValidationErrorKind::Required { property } => {
             let path = at(property.as_str().unwrap_or_default());
-            vec![Detail {
+            vec![ErrorDetail {
                 path,
                 problem: "is required".to_owned(),
             }]
@@ -46,7 +46,7 @@ pub(crate) fn details(error: &ValidationError<'_>, input: &Value, immutable: &[&
             let members = input.pointer(&path).and_then(Value::as_object);
             members.into_iter().flatten().map(|(name, _)| unknown(name)).collect()
         }
-        kind => vec![Detail {
+        kind => vec![ErrorDetail {
             problem: rule(kind, error, input.pointer(&path)),
             path,
         }],

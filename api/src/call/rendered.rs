@@ -8,25 +8,25 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::call::answer::{Answer, JSON, Output};
+use crate::call::answer::{JSON, OperationOutput, OperationResult};
 use crate::call::schema;
 use crate::error::ApiError;
 
 /// A JSON answer with status 200 whose body is the text of a `T`.
 #[derive(Debug)]
-pub(crate) struct Rendered<T> {
+pub(crate) struct RenderedJson<T> {
     body: Bytes,
     of: PhantomData<fn() -> T>,
 }
 
-impl<T> Rendered<T> {
+impl<T> RenderedJson<T> {
     /// Creates an answer with the text of a `T`.
     pub(crate) const fn ok(body: Bytes) -> Self {
         Self { body, of: PhantomData }
     }
 }
 
-impl<T: JsonSchema + 'static> Answer for Rendered<T> {
+impl<T: JsonSchema + 'static> OperationResult for RenderedJson<T> {
     const CONTENT_TYPE: &'static str = JSON;
 
     fn schema() -> Value {
@@ -37,9 +37,9 @@ impl<T: JsonSchema + 'static> Answer for Rendered<T> {
         schema::named_output::<T>()
     }
 
-    fn into_output(self) -> Result<Output, ApiError> {
+    fn into_output(self) -> Result<OperationOutput, ApiError> {
         // A copy of `Bytes` shares the text, so an answer costs no copy of it.
-        Ok(Output::Whole {
+        Ok(OperationOutput::Whole {
             status: StatusCode::OK,
             headers: Vec::new(),
             content_type: JSON,

@@ -5,7 +5,7 @@
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::answer::Output;
+use super::answer::OperationOutput;
 use super::schema::VISIBLE;
 use crate::error::ApiError;
 
@@ -48,8 +48,8 @@ pub(crate) fn marked_named(mut named: Value) -> Value {
 }
 
 /// Returns an answer as that of a replay: 200, and `replayed`.
-pub(crate) fn marked(output: Output) -> Result<Output, ApiError> {
-    let Output::Whole {
+pub(crate) fn marked(output: OperationOutput) -> Result<OperationOutput, ApiError> {
+    let OperationOutput::Whole {
         headers,
         content_type,
         body,
@@ -61,7 +61,7 @@ pub(crate) fn marked(output: Output) -> Result<Output, ApiError> {
     let unreadable = |error| ApiError::internal(format!("answer: {error}"));
     let mut answer: Value = serde_json::from_slice(&body).map_err(unreadable)?;
     answer["replayed"] = true.into();
-    Ok(Output::Whole {
+    Ok(OperationOutput::Whole {
         status: StatusCode::OK,
         headers,
         content_type,

@@ -10,7 +10,7 @@ use std::io;
 
 use serde::Serialize;
 
-use crate::call::caller::Door;
+use crate::call::caller::Transport;
 use crate::call::cx::Cx;
 use crate::error::ApiError;
 use crate::state::page_size::PageSize;
@@ -24,7 +24,7 @@ const LEAST_PART_BYTES: usize = 4_000;
 
 /// Bytes that are left for the items of a page.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Room {
+pub(crate) struct PageRoom {
     /// Bytes left; `None` where there is no bound.
     left: Option<usize>,
     is_empty: bool,
@@ -32,18 +32,18 @@ pub(crate) struct Room {
 
 /// Part of a text.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct TextPart {
     pub(crate) text: String,
     /// Code points of the text before the next part; `None` after the last.
     pub(crate) next_offset: Option<u64>,
 }
 
-impl Room {
+impl PageRoom {
     /// Returns the room of the answer to a call.
     pub(crate) fn of(cx: &Cx) -> Self {
         match cx.door {
-            Door::Mcp(_) => Self::of_tools(),
-            Door::Rest => Self::bounded(None),
+            Transport::Mcp(_) => Self::of_tools(),
+            Transport::Rest => Self::bounded(None),
         }
     }
 
@@ -115,17 +115,17 @@ impl Room {
     }
 
     /// Returns the part of a text that begins after `offset` code points, as long as fits.
-    pub(crate) fn part(self, text: String, offset: u64) -> Part {
+    pub(crate) fn part(self, text: String, offset: u64) -> TextPart {
         let most = self.left.map(|left| left.max(LEAST_PART_BYTES));
         if offset == 0 && most.is_none_or(|most| text.len().saturating_mul(LONGEST_ESCAPE) <= most) {
-            return Part {
+            return TextPart {
                 text,
                 next_offset: None,
             };
         }
         let skipped = usize::try_from(offset).unwrap_or(usize::MAX);
         let Some((start, _)) = text.char_indices().nth(skipped) else {
-            return Part {
+            return TextPart {
                 text: String::new(),
                 next_offset: None,
             };
@@ -140,7 +140,7 @@ impl Room {
             }
             count += 1;
         }
-        Part {
+        TextPart {
             next_offset: (end < rest.len()).then_some(offset + count),
             text: rest[..end].to_owned(),
         }
@@ -161,15 +161,15 @@ const fn escaped(letter: char) -> usize {
 
 /// Returns the size of a value as JSON.
 fn bytes_of(value: &impl Serialize) -> Result<usize, ApiError> {
-    let mut count = Count(0);
+    let mut count = ByteCount(0);
     serde_json::to_writer(&mut count, value).map_err(|error| ApiError::internal(format!("answer: {error}")))?;
     Ok(count.0)
 }
 
 /// Counts the bytes that are written to it.
-struct Count(usize);
+struct ByteCount(usize);
 
-impl io::Write for Count {
+impl io::Write for ByteCount {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0 += bytes.len();
         Ok(bytes.len())
@@ -188,7 +188,7 @@ mod tests {
     use crate::state::page_size::PageSize;
 
     /// Reads a text part by part.
-    fn parts(text: &str, room: Room) -> Vec<String> {
+    fn parts(text: &str, room: PageRoom) -> Vec<String> {
         let (mut parts, mut next) = (Vec::new(), Some(0));
         while let Some(offset) = next {
             let part = room.part(text.to_owned(), offset);
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn the_parts_of_a_text_are_the_text() {
-        let room = Room::bounded(Some(LEAST_PART_BYTES));
+        let room = PageRoom::bounded(Some(LEAST_PART_BYTES));
         for letters in ["a", "ü", "데", "👩‍💻", "\"", "\n", "\u{1}"] {
             let text = letters.repeat(5_000);
             let parts = parts(&text, room);
@@ -214,7 +214,7 @@ mod tests {
         assert_eq!(parts("", room), [""]);
         let behind = room.part("abc".to_owned(), 3);
         assert_eq!((behind.text.as_str(), behind.next_offset), ("", None));
-        let unbounded = Room::bounded(None).part("äbc".to_owned(), 1);
+        let unbounded = PageRoom::bounded(None).part("äbc".to_owned(), 1);
         assert_eq!((unbounded.text.as_str(), unbounded.next_offset), ("bc", None));
     }
 
@@ -222,23 +222,23 @@ mod tests {
     fn a_page_has_what_fits_and_at_least_one_item() {
         let mut items: Vec<_> = (0..9).map(|_| json!("12345678")).collect();
         // Ten bytes and a comma each.
-        assert!(Room::bounded(Some(34)).keep(&mut items).unwrap());
+        assert!(PageRoom::bounded(Some(34)).keep(&mut items).unwrap());
         assert_eq!(items.len(), 3);
-        assert!(!Room::bounded(Some(33)).keep(&mut items).unwrap());
-        assert!(Room::bounded(Some(1)).keep(&mut items).unwrap());
+        assert!(!PageRoom::bounded(Some(33)).keep(&mut items).unwrap());
+        assert!(PageRoom::bounded(Some(1)).keep(&mut items).unwrap());
         assert_eq!(items.len(), 1);
-        assert!(!Room::bounded(None).keep(&mut items).unwrap());
-        let mut room = Room::bounded(Some(30));
+        assert!(!PageRoom::bounded(None).keep(&mut items).unwrap());
+        let mut room = PageRoom::bounded(Some(30));
         room.spend(&json!("12345678")).unwrap();
         assert!(room.holds(20) && !room.holds(21) && !room.share(2).holds(11));
-        assert!(Room::bounded(None).share(2).holds(usize::MAX));
+        assert!(PageRoom::bounded(None).share(2).holds(usize::MAX));
     }
 
     #[test]
     fn a_page_of_records_ends_within_its_size_at_mcp_only() {
-        let strict = Room::bounded(Some(10)).page_size();
+        let strict = PageRoom::bounded(Some(10)).page_size();
         assert!(!strict.ends_before(0, 99) && !strict.ends_before(4, 6) && strict.ends_before(4, 7));
-        let large = Room::bounded(None).page_size();
+        let large = PageRoom::bounded(None).page_size();
         assert_eq!(large, PageSize::LARGE);
         assert!(!large.ends_before((8 << 20) - 1, 99) && large.ends_before(8 << 20, 1));
     }

@@ -10,7 +10,7 @@ use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value};
 
 use crate::call::problem;
-use crate::error::{ApiError, Detail, MAX_DETAILS};
+use crate::error::{ApiError, ErrorDetail, MAX_DETAILS};
 
 /// Pattern of text in one line: no control characters (C0 and DEL).
 pub const LINE: &str = r"^[^\u0000-\u001F\u007F]*$";
@@ -32,17 +32,17 @@ pub struct InputSchema {
     named: fn() -> Value,
     /// Member that is not one of the type, with its schema.
     further: Option<(&'static str, Value)>,
-    bounds: Vec<Bound>,
+    bounds: Vec<SchemaBound>,
 }
 
 impl InputSchema {
     /// Generates the schema from which `I` is deserialized, with `bounds` written into it.
-    pub fn of<I: JsonSchema>(bounds: &[Bound]) -> Self {
+    pub fn of<I: JsonSchema>(bounds: &[SchemaBound]) -> Self {
         Self::with::<I>(bounds, None)
     }
 
     /// Generates it with a further member, which is not one of `I`.
-    pub fn with<I: JsonSchema>(bounds: &[Bound], further: Option<(&'static str, Value)>) -> Self {
+    pub fn with<I: JsonSchema>(bounds: &[SchemaBound], further: Option<(&'static str, Value)>) -> Self {
         let mut document = generate::<I>(SchemaSettings::draft2020_12().for_deserialize());
         if let Some((name, schema)) = &further {
             document["properties"][*name] = schema.clone();
@@ -118,7 +118,7 @@ impl InputSchema {
         }
         // One item more than allowed is enough to violate every limit on a length.
         let most = self.longest.saturating_add(1);
-        let details = |input: &Value| -> Vec<Detail> {
+        let details = |input: &Value| -> Vec<ErrorDetail> {
             let errors = validator.iter_errors(input).take(MAX_DETAILS);
             errors
                 .flat_map(|error| problem::details(&error, input, immutable))
@@ -170,7 +170,7 @@ fn shortened(value: &Value, most: usize) -> Value {
 
 /// Limit from the configuration that is written into an input schema.
 #[derive(Clone, Copy, Debug)]
-pub struct Bound {
+pub struct SchemaBound {
     /// JSON pointer to the schema that gets the keyword.
     pub at: &'static str,
     /// Keyword of JSON Schema, such as `maximum`.
@@ -181,7 +181,7 @@ pub struct Bound {
     pub asserted: bool,
 }
 
-impl Bound {
+impl SchemaBound {
     fn set(self, document: &mut Value) {
         let mut at = String::new();
         for step in self.at.split('/').skip(1) {

@@ -28,7 +28,7 @@ pub enum Credential {
 
 /// Door through which an operation is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Surface {
+pub enum ApiKind {
     /// Requests of programs, with a credential in the `Authorization` header and a JSON body. No cookie is read.
     Rest,
     /// Pages of a browser, with a session in a cookie and forms as bodies. No header is a credential.
@@ -83,7 +83,7 @@ pub enum Effect {
 
 /// Rate limit that a call counts toward.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rate {
+pub enum CallRate {
     /// No limit: health checks of the machines that run the service.
     Exempt,
     /// Calls per address and minute.
@@ -92,7 +92,7 @@ pub enum Rate {
 
 /// Subject that a limit counts for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Subject {
+pub enum LimitSubject {
     /// Address of the client.
     Address,
     /// Agent that calls; an operator that calls is counted as itself.
@@ -105,11 +105,11 @@ pub enum Subject {
 
 /// Limit on the calls of an operation. A call that is refused later counts too, so that nobody can probe for free.
 #[derive(Clone, Copy, Debug)]
-pub struct Limit {
+pub struct CallLimit {
     /// Name under which calls are counted. Operations that share a name share the count.
     pub name: &'static str,
     /// Subject that the limit counts for.
-    pub subject: Subject,
+    pub subject: LimitSubject,
     /// Returns the greatest number of calls in a window.
     pub most: fn(&Limits) -> u32,
     /// Length of the window.
@@ -122,7 +122,7 @@ pub struct Limit {
 
 /// Item of a call whose visibility, and the right over it, outrank what is wrong with the rest of the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Item {
+pub enum GuardedItem {
     /// No item that could be hidden.
     None,
     /// Project whose slug is the member `slug`.
@@ -144,18 +144,18 @@ pub enum Item {
 /// Limit on the size of a request body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodySize {
-    /// `limits.body_bytes`.
+    /// `limits.body`.
     Ordinary,
-    /// `limits.contribution_bytes`.
+    /// `limits.contribution_body`.
     Batch,
 }
 
 impl BodySize {
     /// Returns the limit in bytes.
-    pub(crate) const fn limit(self, limits: &Limits) -> usize {
+    pub(crate) fn limit(self, limits: &Limits) -> usize {
         match self {
-            Self::Ordinary => limits.body_bytes,
-            Self::Batch => limits.contribution_bytes,
+            Self::Ordinary => limits.body.bytes(),
+            Self::Batch => limits.contribution_body.bytes(),
         }
     }
 }
@@ -171,7 +171,7 @@ pub struct Spec {
     /// and metrics.
     pub name: &'static str,
     /// Door through which the operation is called.
-    pub surface: Surface,
+    pub surface: ApiKind,
     /// HTTP method of the route.
     pub method: Method,
     /// Path of the route, with `{member}` for each member of the input that is a segment.
@@ -201,11 +201,11 @@ pub struct Spec {
     /// trail.
     pub audit: bool,
     /// Item that a call is about.
-    pub item: Item,
+    pub item: GuardedItem,
     /// Rate limit that a call counts toward before its credential is read.
-    pub rate: Rate,
+    pub rate: CallRate,
     /// Further limits, by address, caller or a member of the input.
-    pub limits: &'static [Limit],
+    pub limits: &'static [CallLimit],
     /// True if the bytes of an answer count toward the egress of the caller's operator. Such answers that are JSON are
     /// whole in memory, so only a few of an operator exist at once.
     pub egress: bool,
@@ -253,7 +253,7 @@ impl Spec {
 
     /// A page that anybody can open. Table entries take from it the fields that they do not set.
     pub const PAGE: Self = Self {
-        surface: Surface::Page,
+        surface: ApiKind::Page,
         accepts: ANYBODY,
         tag: "pages",
         takes: &[FORM],
@@ -267,14 +267,14 @@ impl Spec {
         scope: Scope::Write,
         effect: Effect::Write,
         audit: false,
-        item: Item::Project,
+        item: GuardedItem::Project,
         ..Self::BASE
     };
 
     /// A public read. Table entries take from it the fields that they do not set.
     pub const BASE: Self = Self {
         name: "",
-        surface: Surface::Rest,
+        surface: ApiKind::Rest,
         method: Method::GET,
         path: "",
         query: &[],
@@ -288,8 +288,8 @@ impl Spec {
         any_scope: false,
         effect: Effect::Read,
         audit: true,
-        item: Item::None,
-        rate: Rate::Call,
+        item: GuardedItem::None,
+        rate: CallRate::Call,
         limits: &[],
         egress: false,
         body: BodySize::Ordinary,

@@ -7,20 +7,20 @@ use http::header::{self, HeaderName, HeaderValue};
 use serde_json::{Value, json};
 use types::Timestamp;
 
-use super::answer::{Answer, HTML, Output};
-use super::visit::{NEXT, NEXT_SECONDS, SESSION, THEME, Visit, local_path};
+use super::answer::{HTML, OperationOutput, OperationResult};
+use super::visit::{BrowserRequest, NEXT, NEXT_SECONDS, SESSION, THEME, local_path};
 use crate::error::ApiError;
 use crate::state::app::App;
 
 /// Answer to a browser: a page, or a redirect to one.
 #[derive(Debug)]
-pub(crate) struct View {
+pub(crate) struct PageResponse {
     status: StatusCode,
     headers: Vec<(HeaderName, HeaderValue)>,
     html: String,
 }
 
-impl View {
+impl PageResponse {
     /// Creates an answer with this page.
     ///
     /// # Errors
@@ -139,15 +139,15 @@ impl View {
     }
 }
 
-impl Answer for View {
+impl OperationResult for PageResponse {
     const CONTENT_TYPE: &'static str = HTML;
 
     fn schema() -> Value {
         json!({"type": "string"})
     }
 
-    fn into_output(self) -> Result<Output, ApiError> {
-        Ok(Output::Whole {
+    fn into_output(self) -> Result<OperationOutput, ApiError> {
+        Ok(OperationOutput::Whole {
             status: self.status,
             headers: self.headers,
             content_type: HTML,
@@ -157,14 +157,14 @@ impl Answer for View {
 }
 
 /// Facts about the service that every page shows.
-pub(crate) struct Frame {
+pub(crate) struct LayoutOptions {
     /// Address of the service.
     pub(crate) base: String,
     /// Time of rendering.
     pub(crate) now: Timestamp,
 }
 
-impl Frame {
+impl LayoutOptions {
     /// Returns the frame of pages of `app` at this moment.
     pub(crate) fn of(app: &App) -> Self {
         Self {
@@ -175,8 +175,12 @@ impl Frame {
 }
 
 /// Returns what surrounds the content of a page.
-pub(crate) fn chrome(visit: &Visit, person: Option<pages::Person>, frame: &Frame) -> pages::Chrome {
-    pages::Chrome {
+pub(crate) fn page_layout(
+    visit: &BrowserRequest,
+    person: Option<pages::Person>,
+    frame: &LayoutOptions,
+) -> pages::PageLayout {
+    pages::PageLayout {
         theme: visit.theme,
         person,
         form_token: visit.form_token(),

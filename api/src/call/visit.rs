@@ -10,7 +10,7 @@ use http::header::{self, HeaderMap, HeaderName};
 use http::request::Parts;
 use types::Kind;
 
-use super::caller::Presented;
+use super::caller::PresentedCredential;
 use crate::error::ApiError;
 use crate::secrets;
 
@@ -36,7 +36,7 @@ const MAX_NEXT: usize = 3_500;
 
 /// Browser that opens a page or sends a form.
 #[derive(Clone)]
-pub struct Visit {
+pub struct BrowserRequest {
     /// Token of the session, from the cookie.
     session: Option<String>,
     /// True if the browser says that a page of this service sent the request.
@@ -52,13 +52,13 @@ pub struct Visit {
 }
 
 /// Shows no session.
-impl std::fmt::Debug for Visit {
+impl std::fmt::Debug for BrowserRequest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Visit").finish_non_exhaustive()
     }
 }
 
-impl Visit {
+impl BrowserRequest {
     /// Reads what a page needs of a request to the service at `public_url`.
     pub(crate) fn of(parts: &Parts, public_url: &str) -> Self {
         let user_agent = text(&parts.headers, &header::USER_AGENT).unwrap_or_default();
@@ -82,8 +82,10 @@ impl Visit {
     }
 
     /// Returns the credential of the browser.
-    pub(crate) fn presented(&self) -> Presented {
-        self.session.clone().map_or(Presented::Nothing, Presented::Session)
+    pub(crate) fn presented(&self) -> PresentedCredential {
+        self.session
+            .clone()
+            .map_or(PresentedCredential::Nothing, PresentedCredential::Session)
     }
 
     /// Returns the token that forms of this session carry; empty without a session.

@@ -10,17 +10,18 @@ use types::Timestamp;
 
 /// Instant in an answer: RFC 3339, UTC.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "When")]
 #[serde(transparent)]
-pub(crate) struct When(#[schemars(extend("format" = "date-time"))] String);
+pub(crate) struct WireInstant(#[schemars(extend("format" = "date-time"))] String);
 
-impl When {
+impl WireInstant {
     /// Returns the instant; 1970 if the text is malformed.
     pub(crate) fn instant(&self) -> Timestamp {
         self.0.parse().unwrap_or_default()
     }
 }
 
-impl From<Timestamp> for When {
+impl From<Timestamp> for WireInstant {
     fn from(instant: Timestamp) -> Self {
         Self(instant.to_string())
     }
@@ -29,7 +30,7 @@ impl From<Timestamp> for When {
 /// Input of an operation without members.
 #[derive(Debug, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Nothing {}
+pub(crate) struct NoInput {}
 
 /// The day's allowance of an operator for contributions to public datasets. A contribution counts however it is decided.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -44,7 +45,7 @@ pub(crate) struct ContributionAllowance {
     /// Number left today.
     remaining: u32,
     /// Beginning of the next day.
-    reset_at: When,
+    reset_at: WireInstant,
 }
 
 impl ContributionAllowance {
@@ -74,7 +75,7 @@ pub(crate) struct VerdictLine {
     reasons: Vec<Reason>,
     /// The time at which a held record is judged again, where known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    resumes_after: Option<When>,
+    resumes_after: Option<WireInstant>,
 }
 
 impl VerdictLine {
@@ -107,7 +108,7 @@ impl From<RowVerdict> for VerdictLine {
             row,
             verdict,
             reasons,
-            resumes_after: resumes_after.map(When::from),
+            resumes_after: resumes_after.map(WireInstant::from),
         }
     }
 }
@@ -160,8 +161,9 @@ impl BatchReason {
 
 /// State of a review that has no outcome yet.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Validation")]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Validation {
+pub(crate) struct WaitingReview {
     /// State: `queued` or `waiting`.
     pub(crate) state: &'static str,
     /// Reason of the wait: `budget`, `provider` or `paused`.
@@ -172,10 +174,10 @@ pub(crate) struct Validation {
     pub(crate) message: Option<String>,
     /// Time at which it goes on, where known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) resumes_after: Option<When>,
+    pub(crate) resumes_after: Option<WireInstant>,
 }
 
-impl Validation {
+impl WaitingReview {
     /// Returns the state of what is not judged yet.
     pub(crate) const fn queued() -> Self {
         Self {

@@ -1,12 +1,12 @@
 //! Rows of the table of error codes.
 
-use super::Again::{After, No, Once};
-use super::{Again, Code};
+use super::RetryAdvice::{After, No, Once};
+use super::{ErrorCode, RetryAdvice};
 
 /// Every code, by status and then by word.
 // One line a code reads as a table, which the formatter would break into six.
 #[rustfmt::skip]
-pub const CODES: &[Code] = &[
+pub const CODES: &[ErrorCode] = &[
     of(400, "claim_code_unknown", &["details"], "There is no such claim code, or its second part is wrong.", No),
     of(400, "digits", &["details"], "A double drops digits of a number in the records; `details` names each number and how to send it.", No),
     of(400, "email_disposable", &["details"], "The address belongs to a service of addresses for some minutes.", No),
@@ -140,9 +140,9 @@ const fn of(
     word: &'static str,
     fields: &'static [&'static str],
     meaning: &'static str,
-    again: Again,
-) -> Code {
-    Code {
+    again: RetryAdvice,
+) -> ErrorCode {
+    ErrorCode {
         word,
         status,
         fields,

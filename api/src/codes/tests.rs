@@ -3,7 +3,7 @@ use super::*;
 #[test]
 fn codes_are_listed_once_in_order() {
     for pair in CODES.windows(2) {
-        let order = |code: &Code| (code.status, code.word);
+        let order = |code: &ErrorCode| (code.status, code.word);
         assert!(
             order(&pair[0]) < order(&pair[1]),
             "{} and {}",

@@ -7,7 +7,7 @@ use store::AuditEntry;
 use types::Timestamp;
 use types::vocabulary::ActorKind;
 
-use crate::call::caller::{Actor, Caller};
+use crate::call::caller::{Caller, CallerKind};
 use crate::call::spec::{ParamLocation, Spec};
 use crate::ids;
 
@@ -23,10 +23,10 @@ pub(super) fn entry(
     now: Timestamp,
 ) -> AuditEntry {
     let (actor_kind, actor) = match caller.map(|caller| &caller.actor) {
-        Some(Actor::Agent { id, .. }) => (ActorKind::Agent, Some(id.to_string())),
-        Some(Actor::Person | Actor::SignedIn { .. }) => (ActorKind::Person, None),
+        Some(CallerKind::Agent { id, .. }) => (ActorKind::Agent, Some(id.to_string())),
+        Some(CallerKind::Person | CallerKind::SignedIn { .. }) => (ActorKind::Person, None),
         // A claim becomes an agent under its own id.
-        Some(Actor::Claimant { claim, .. }) => (ActorKind::Agent, Some(claim.to_string())),
+        Some(CallerKind::Claimant { claim, .. }) => (ActorKind::Agent, Some(claim.to_string())),
         None => (ActorKind::Anonymous, None),
     };
     AuditEntry {

@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 use store::{CallKey, KeyUsed};
 use types::canonical;
 
-use crate::call::answer::Output;
+use crate::call::answer::OperationOutput;
 use crate::call::caller::Caller;
 use crate::call::cx::Cx;
 use crate::call::operation::Operation;
@@ -19,8 +19,6 @@ use crate::call::spec::ParamLocation;
 use crate::error::ApiError;
 use crate::rules::entitlement;
 use crate::state::app::App;
-
-const HOUR: Duration = Duration::from_hours(1);
 
 /// Takes the key out of the input of a call, and returns it with the hash of what is left; `None` without one.
 pub(super) fn key(
@@ -53,13 +51,18 @@ pub(super) fn key(
         operation: named,
         key,
         body_hash: Sha256::digest(&text).into(),
-        window: HOUR * app.limits.idempotency_hours,
+        window: app.limits.idempotency_window.0,
         now: app.clock.now(),
     }))
 }
 
 /// Performs a call with a key, or answers for what an earlier one made.
-pub(super) async fn once(operation: &Operation, cx: Cx, input: Value, key: &CallKey) -> Result<Output, ApiError> {
+pub(super) async fn once(
+    operation: &Operation,
+    cx: Cx,
+    input: Value,
+    key: &CallKey,
+) -> Result<OperationOutput, ApiError> {
     // Before the function, whose checks are about something new: what was made stays made when its item has changed.
     if let Some(used) = cx.app.store.call_key_used(key).await? {
         return replayed(operation, cx, input, used).await;
@@ -78,9 +81,9 @@ pub(super) async fn once(operation: &Operation, cx: Cx, input: Value, key: &Call
     }
 }
 
-async fn replayed(operation: &Operation, cx: Cx, input: Value, used: KeyUsed) -> Result<Output, ApiError> {
+async fn replayed(operation: &Operation, cx: Cx, input: Value, used: KeyUsed) -> Result<OperationOutput, ApiError> {
     // A caller that may not see the item any more gets the refusal of a new call, and nothing of the item.
-    entitlement::outrank(&cx.app, operation.spec.item, cx.caller.as_ref(), cx.now, &input).await?;
+    entitlement::check_access_before_input(&cx.app, operation.spec.item, cx.caller.as_ref(), cx.now, &input).await?;
     match (used, &operation.replay) {
         (KeyUsed::Same { made }, Some(replay)) => replay(cx, input, made).await,
         _ => Err(ApiError::key_reused()),

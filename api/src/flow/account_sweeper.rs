@@ -13,7 +13,7 @@ use types::{Clock, Timestamp};
 
 use crate::apps;
 use crate::error::chain;
-use crate::periodic::Rounds;
+use crate::periodic::PeriodicTimer;
 use crate::rules::accounts::UNVERIFIED;
 
 /// Registered clients that a round removes at most, so that a flood of registrations makes no long transaction.
@@ -41,7 +41,7 @@ impl AccountSweeper {
         // An interval of zero would panic.
         let period = self.every.max(Duration::from_millis(10));
         let sweeping = async {
-            let mut rounds = Rounds::every(period, &stop);
+            let mut rounds = PeriodicTimer::every(period, &stop);
             while rounds.next().await {
                 if let Err(error) = self.sweep().await {
                     tracing::warn!(error = chain(&error), "cannot sweep the accounts; trying again");

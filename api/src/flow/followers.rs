@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use eventlog::{Delivered, EventLog};
-use messages::{OUTCOMES, Outcome};
+use messages::{OUTCOMES_TOPIC, Outcome};
 use tokio_util::sync::CancellationToken;
 use types::Backoff;
 use types::metric;
@@ -45,7 +45,7 @@ impl Follower {
         loop {
             // A tail begins at the end of the topic. Outcomes that were missed before are in the database, which each
             // request reads at the end of its wait.
-            let error = match self.log.tail(OUTCOMES).await {
+            let error = match self.log.tail(OUTCOMES_TOPIC).await {
                 Err(error) => error,
                 Ok(mut tail) => loop {
                     match tail.next(OUTCOMES_PER_READ).await {

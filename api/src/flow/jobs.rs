@@ -22,8 +22,8 @@ use tokio_util::sync::CancellationToken;
 use types::{Backoff, Clock, fault};
 
 use crate::error::chain;
-use crate::periodic::Rounds;
-use crate::rules::jobs::Failure;
+use crate::periodic::PeriodicTimer;
+use crate::rules::jobs::JobFailure;
 
 /// Interval at which due jobs are looked for.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
@@ -46,12 +46,12 @@ const MAX_ATTEMPTS: u32 = 80;
 
 /// Way to do the jobs of one kind.
 #[async_trait]
-pub trait Handler: Debug + Send + Sync {
+pub trait JobHandler: Debug + Send + Sync {
     /// Does a job, which may have been done before.
     ///
     /// # Errors
-    /// [`Failure`], which says whether another try can help.
-    async fn run(&self, job: &Job) -> Result<(), Failure>;
+    /// [`JobFailure`], which says whether another try can help.
+    async fn run(&self, job: &Job) -> Result<(), JobFailure>;
 }
 
 /// Task that does the jobs of the kinds it has handlers for.
@@ -59,7 +59,7 @@ pub trait Handler: Debug + Send + Sync {
 pub struct JobRunner {
     store: Store,
     clock: Arc<dyn Clock>,
-    handlers: HashMap<&'static str, Arc<dyn Handler>>,
+    handlers: HashMap<&'static str, Arc<dyn JobHandler>>,
 }
 
 impl JobRunner {
@@ -74,7 +74,7 @@ impl JobRunner {
 
     /// Adds the handler of a kind.
     #[must_use]
-    pub fn with(mut self, kind: &'static str, handler: Arc<dyn Handler>) -> Self {
+    pub fn with(mut self, kind: &'static str, handler: Arc<dyn JobHandler>) -> Self {
         self.handlers.insert(kind, handler);
         self
     }
@@ -82,7 +82,7 @@ impl JobRunner {
     /// Does jobs until `stop`. A job that is running then is done again by another runner, or after the next start.
     pub async fn run(self, stop: CancellationToken) {
         let running = async {
-            let mut rounds = Rounds::every(POLL_INTERVAL, &stop);
+            let mut rounds = PeriodicTimer::every(POLL_INTERVAL, &stop);
             while rounds.next().await {
                 // A full batch means that more jobs are due, so the next batch does not wait.
                 while self.run_due().await == BATCH as usize {}
@@ -113,13 +113,13 @@ impl JobRunner {
             Some(handler) => tokio::time::timeout(RUN_TIMEOUT, handler.run(job))
                 .await
                 .unwrap_or_else(|_late| {
-                    Err(Failure {
+                    Err(JobFailure {
                         reason: format!("it took longer than {RUN_TIMEOUT:?}"),
                         may_pass: true,
                     })
                 }),
             // A newer build added the job. It waits until this process is of that build too.
-            None => Err(Failure {
+            None => Err(JobFailure {
                 reason: format!("this build has no handler for jobs of the kind `{}`", job.kind),
                 may_pass: true,
             }),
@@ -138,19 +138,19 @@ impl JobRunner {
     }
 
     /// Records the result of a run: deletes the job, schedules the next try, or gives it up.
-    async fn settle(&self, job: &Job, result: Result<(), Failure>) -> Result<(), store::Error> {
+    async fn settle(&self, job: &Job, result: Result<(), JobFailure>) -> Result<(), store::Error> {
         let flow = self.store.flow();
         let now = self.clock.now();
         let Job { id, kind, attempts, .. } = job;
         match result {
             Ok(()) => flow.job_done(id).await,
-            Err(Failure { reason, may_pass }) if may_pass && *attempts < MAX_ATTEMPTS => {
+            Err(JobFailure { reason, may_pass }) if may_pass && *attempts < MAX_ATTEMPTS => {
                 tracing::warn!(job = id, kind, attempts, reason, "a job failed; trying again later");
                 // The lease has counted this try already.
                 let pause = BACKOFF.pause(attempts.saturating_sub(1));
                 flow.job_retry(id, &reason, now.plus(pause)).await
             }
-            Err(Failure { reason, .. }) => {
+            Err(JobFailure { reason, .. }) => {
                 tracing::error!(job = id, kind, attempts, reason, "a job failed and is not tried again");
                 flow.job_fail(id, &reason, now).await
             }

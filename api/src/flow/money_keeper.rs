@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use types::{Clock, Timestamp};
 
 use crate::error::chain;
-use crate::periodic::Rounds;
+use crate::periodic::PeriodicTimer;
 use crate::rules::seals;
 use crate::rules::storage_quota::{self, StorageError};
 
@@ -60,7 +60,7 @@ impl MoneyKeeper {
         // An interval of zero would panic.
         let period = self.every.max(Duration::from_millis(10));
         let keeping = async {
-            let mut rounds = Rounds::every(period, &stop);
+            let mut rounds = PeriodicTimer::every(period, &stop);
             let (mut charged, mut sealed) = (None, None);
             while rounds.next().await {
                 let now = self.clock.now();

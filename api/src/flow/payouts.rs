@@ -12,15 +12,15 @@ use serde_json::json;
 use store::{NewPayout, PayoutPicked, PayoutRow, Store};
 use tokio_util::sync::CancellationToken;
 use types::{Backoff, Clock, PaymentId, Timestamp, fault, mutate};
-use x402::chain::Sight;
-use x402::facilitator::{Expected, Order};
+use x402::chain::NonceStatus;
+use x402::facilitator::{ExpectedTransfer, SettlementOrder};
 use x402::wire::{Offer, Protocol};
-use x402::{Asset, Authorization, Key, Settlement};
+use x402::{Authorization, PaymentAsset, Settlement, WalletKey};
 
 use crate::error::ApiError;
-use crate::periodic::Rounds;
+use crate::periodic::PeriodicTimer;
 use crate::rules::settlement::{natural, payout_nonce, wallet_of};
-use crate::state::payment_services::PaymentPlane;
+use crate::state::payment_services::PaymentServices;
 
 /// Interval at which payouts are sent.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
@@ -35,28 +35,28 @@ const BACKOFF: Backoff = Backoff {
     most: Duration::from_hours(6),
 };
 /// Pause after an attempt that may have been paid.
-const LOOK: Duration = Duration::from_secs(5);
+const RECHECK_DELAY: Duration = Duration::from_secs(5);
 /// Attempts after which a payout whose nonce is unused is given up: about a day and a half.
 const MAX_ATTEMPTS: i64 = 12;
 
 /// Task that picks payouts and sends them.
 #[derive(Debug)]
-pub struct Payouts {
+pub struct PayoutTask {
     store: Store,
-    plane: Arc<PaymentPlane>,
+    plane: Arc<PaymentServices>,
     clock: Arc<dyn Clock>,
 }
 
-impl Payouts {
+impl PayoutTask {
     /// Creates a task that has not started.
-    pub const fn new(store: Store, plane: Arc<PaymentPlane>, clock: Arc<dyn Clock>) -> Self {
+    pub const fn new(store: Store, plane: Arc<PaymentServices>, clock: Arc<dyn Clock>) -> Self {
         Self { store, plane, clock }
     }
 
     /// Pays until `stop`. Does nothing without the key of the treasury.
     pub async fn run(self, stop: CancellationToken) {
         let running = async {
-            let mut rounds = Rounds::every(POLL_INTERVAL, &stop);
+            let mut rounds = PeriodicTimer::every(POLL_INTERVAL, &stop);
             let mut picked = Timestamp::from_micros(0);
             while rounds.next().await {
                 let now = self.clock.now();
@@ -127,12 +127,12 @@ impl Payouts {
         Ok(due.len())
     }
 
-    async fn send(&self, key: &Key, payout: &PayoutRow) -> Result<(), ApiError> {
+    async fn send(&self, key: &WalletKey, payout: &PayoutRow) -> Result<(), ApiError> {
         let money = self.store.money();
         let now = natural(self.clock.now().micros().div_euclid(1_000_000));
         let nonce = payout.nonce.parse().map_err(ApiError::internal)?;
         mutate!(Bug::PayoutNonces => let nonce = payout_nonce(&format!("{} {}", payout.id, payout.attempts)));
-        let mut expected = Expected {
+        let mut expected = ExpectedTransfer {
             payer: key.address(),
             pay_to: wallet_of(payout)?,
             amount: natural(payout.amount.0),
@@ -141,8 +141,8 @@ impl Payouts {
         };
         // An earlier attempt may have been paid. Before the first one nothing can have used the nonce.
         if let Some(reader) = self.plane.chain.as_ref().filter(|_| payout.attempts > 0) {
-            match reader.look(&expected).await {
-                Ok(Sight::Used(transaction)) => {
+            match reader.lookup(&expected).await {
+                Ok(NonceStatus::Used(transaction)) => {
                     money
                         .payout_done(&payout.id, &transaction.to_string(), self.clock.now())
                         .await?;
@@ -150,10 +150,10 @@ impl Payouts {
                     return Ok(());
                 }
                 // Before the end of the latest attempt that one may still be paid.
-                Ok(Sight::Unused(at)) if at >= expected.valid_before && payout.attempts >= MAX_ATTEMPTS => {
+                Ok(NonceStatus::Unused(at)) if at >= expected.valid_before && payout.attempts >= MAX_ATTEMPTS => {
                     return self.give_up(payout).await;
                 }
-                Ok(Sight::Unused(_)) => {}
+                Ok(NonceStatus::Unused(_)) => {}
                 Ok(sight) => {
                     tracing::error!(
                         payout = payout.id,
@@ -187,7 +187,7 @@ impl Payouts {
                     None => true,
                 };
                 if !is_there {
-                    return self.later(payout, Some(transaction.to_string()), LOOK).await;
+                    return self.later(payout, Some(transaction.to_string()), RECHECK_DELAY).await;
                 }
                 money
                     .payout_done(&payout.id, &transaction.to_string(), self.clock.now())
@@ -207,7 +207,7 @@ impl Payouts {
                 );
                 // Most doubts are a slow answer, which the chain settles a moment later.
                 let pause = if attempts == 0 {
-                    LOOK
+                    RECHECK_DELAY
                 } else {
                     BACKOFF.pause(attempts - 1)
                 };
@@ -244,8 +244,8 @@ impl Payouts {
     }
 
     /// Signs an attempt. It is a payment of version 2 in which the service is the payer.
-    fn order(&self, key: &Key, expected: &Expected) -> Order {
-        let asset = Asset {
+    fn order(&self, key: &WalletKey, expected: &ExpectedTransfer) -> SettlementOrder {
+        let asset = PaymentAsset {
             pay_to: expected.pay_to,
             ..self.plane.asset.clone()
         };
@@ -281,7 +281,7 @@ impl Payouts {
                 },
             },
         });
-        Order {
+        SettlementOrder {
             protocol: Protocol::V2,
             payment,
             requirements,

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use data_encoding::BASE64;
 use eventlog::{Delivered, EventLog, Position, Subscription};
-use messages::{ContributionOutcome, DEAD_LETTERS, DeadLetter, OUTCOMES, Outcome, Resolution};
+use messages::{ContributionOutcome, DEAD_LETTERS, DeadLetter, OUTCOMES_TOPIC, Outcome, Resolution};
 use store::{Applied, DeadLetterAdded, OutcomeRow, Store, UnitOutcome};
 use tokio_util::sync::CancellationToken;
 use tracing::Span;
@@ -65,13 +65,13 @@ impl Projector {
 
     /// Projects until `stop`. Fails on errors of the log only; the database is retried until it answers.
     pub async fn run(self, stop: CancellationToken) -> Result<(), eventlog::Error> {
-        let mut outcomes = self.log.subscribe(OUTCOMES, GROUP).await?;
+        let mut outcomes = self.log.subscribe(OUTCOMES_TOPIC, GROUP).await?;
         let mut letters = self.log.subscribe(DEAD_LETTERS, GROUP).await?;
         let projecting = async {
             loop {
                 tokio::select! {
                     batch = outcomes.next(OUTCOMES_PER_READ) => self.project(outcomes.as_mut(), batch?).await?,
-                    batch = letters.next(OUTCOMES_PER_READ) => self.bury(letters.as_mut(), batch?).await?,
+                    batch = letters.next(OUTCOMES_PER_READ) => self.store_dead_letter(letters.as_mut(), batch?).await?,
                 }
             }
         };
@@ -85,15 +85,15 @@ impl Projector {
         let mut spans = Vec::with_capacity(batch.len());
         for delivered in &batch {
             match self.read(&delivered.record.value) {
-                Ok((Read::Contribution(row), span)) => {
+                Ok((ReadOutcome::Contribution(row), span)) => {
                     rows.push((row, delivered));
                     spans.push(span);
                 }
-                Ok((Read::Unit(outcome), span)) => {
+                Ok((ReadOutcome::Unit(outcome), span)) => {
                     units.push((outcome, delivered));
                     spans.push(span);
                 }
-                Err(error) => self.unreadable(OUTCOMES, delivered, &error.to_string()).await,
+                Err(error) => self.unreadable(OUTCOMES_TOPIC, delivered, &error.to_string()).await,
             }
         }
         let all: Vec<_> = rows.iter().map(|(row, _)| row.clone()).collect();
@@ -101,13 +101,13 @@ impl Projector {
             // At least one of them can never be applied, so they are applied one by one.
             for (row, delivered) in &rows {
                 if let Err(error) = self.apply(std::slice::from_ref(row)).await {
-                    self.unreadable(OUTCOMES, delivered, &error.to_string()).await;
+                    self.unreadable(OUTCOMES_TOPIC, delivered, &error.to_string()).await;
                     self.waiters.wake(row.id);
                 }
             }
         }
         for (outcome, delivered) in self.apply_units(units).await {
-            self.unreadable(OUTCOMES, delivered, "the database refuses the outcome")
+            self.unreadable(OUTCOMES_TOPIC, delivered, "the database refuses the outcome")
                 .await;
             self.waiters.wake_unit(outcome);
         }
@@ -117,7 +117,7 @@ impl Projector {
     }
 
     /// Decodes an outcome and opens its span, in the trace of its submission.
-    fn read(&self, value: &[u8]) -> Result<(Read, Span), OutcomeError> {
+    fn read(&self, value: &[u8]) -> Result<(ReadOutcome, Span), OutcomeError> {
         let outcome = match Outcome::decode(value)? {
             Outcome::Contribution(outcome) => outcome,
             Outcome::Unit(outcome) => {
@@ -125,7 +125,7 @@ impl Projector {
                 if let Some(traceparent) = &outcome.traceparent {
                     self.propagator.extract(&span, traceparent);
                 }
-                return Ok((Read::Unit(units::outcome(outcome)), span));
+                return Ok((ReadOutcome::Unit(units::outcome(outcome)), span));
             }
         };
         let (contribution, dataset) = (outcome.contribution, outcome.dataset);
@@ -136,7 +136,7 @@ impl Projector {
         if let Some(traceparent) = &outcome.traceparent {
             self.propagator.extract(&span, traceparent);
         }
-        Ok((Read::Contribution(row(outcome)?), span))
+        Ok((ReadOutcome::Contribution(row(outcome)?), span))
     }
 
     /// Applies outcomes of units in order, all in one transaction, and wakes the requests that wait for them. Returns
@@ -210,7 +210,11 @@ impl Projector {
         Ok(())
     }
 
-    async fn bury(&self, letters: &mut dyn Subscription, batch: Vec<Delivered>) -> Result<(), eventlog::Error> {
+    async fn store_dead_letter(
+        &self,
+        letters: &mut dyn Subscription,
+        batch: Vec<Delivered>,
+    ) -> Result<(), eventlog::Error> {
         for delivered in &batch {
             match letter(&delivered.record.value) {
                 Some(letter) => self.keep(letter).await,
@@ -302,7 +306,7 @@ fn letter(value: &[u8]) -> Option<store::DeadLetter> {
 }
 
 /// Outcome as the database takes it.
-enum Read {
+enum ReadOutcome {
     Contribution(OutcomeRow),
     Unit(UnitOutcome),
 }

@@ -10,16 +10,16 @@ use std::time::Duration;
 use store::{Payment, PaymentState, Store};
 use tokio_util::sync::CancellationToken;
 use types::{Backoff, Clock, mutate};
-use x402::chain::Sight;
+use x402::chain::NonceStatus;
 use x402::check::MARGIN_SECONDS;
-use x402::facilitator::Doubt;
-use x402::{Settlement, Word};
+use x402::facilitator::SettlementDoubt;
+use x402::{Bytes32, Settlement};
 
 use crate::error::{ApiError, chain};
-use crate::periodic::Rounds;
-use crate::rules::settlement::machine::{Machine, expected, order};
+use crate::periodic::PeriodicTimer;
+use crate::rules::settlement::machine::{PaymentMachine, expected, order};
 use crate::rules::settlement::natural;
-use crate::state::payment_services::PaymentPlane;
+use crate::state::payment_services::PaymentServices;
 
 /// Interval at which payments are looked for.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
@@ -37,15 +37,15 @@ const BACKOFF: Backoff = Backoff {
 
 /// Task that reconciles payments.
 #[derive(Debug)]
-pub struct Reconciler {
-    machine: Machine,
+pub struct PaymentReconciler {
+    machine: PaymentMachine,
 }
 
-impl Reconciler {
+impl PaymentReconciler {
     /// Creates a reconciler that has not started.
-    pub const fn new(store: Store, plane: Arc<PaymentPlane>, clock: Arc<dyn Clock>) -> Self {
+    pub const fn new(store: Store, plane: Arc<PaymentServices>, clock: Arc<dyn Clock>) -> Self {
         Self {
-            machine: Machine { store, plane, clock },
+            machine: PaymentMachine { store, plane, clock },
         }
     }
 
@@ -68,7 +68,7 @@ impl Reconciler {
     /// Looks for unknown payments at intervals until `stop`.
     pub async fn run(self, stop: CancellationToken) {
         let running = async {
-            let mut rounds = Rounds::every(POLL_INTERVAL, &stop);
+            let mut rounds = PeriodicTimer::every(POLL_INTERVAL, &stop);
             // After a stop, the first sweep waits until what became due meanwhile was looked at.
             let mut swept = self.machine.clock.now();
             while rounds.next().await {
@@ -98,7 +98,7 @@ impl Reconciler {
     ///
     /// # Errors
     /// A database that does not answer.
-    pub async fn settled(&self, payment: &Payment, transaction: Word) -> Result<(), ApiError> {
+    pub async fn settled(&self, payment: &Payment, transaction: Bytes32) -> Result<(), ApiError> {
         self.machine.grant(payment, transaction).await
     }
 
@@ -112,7 +112,7 @@ impl Reconciler {
         for payment in &due {
             let looked = match payment.state {
                 PaymentState::Failed => self.look_once_more(payment).await,
-                _ => self.look(payment).await,
+                _ => self.look_up(payment).await,
             };
             // The lease ends, and the payment is due again.
             if let Err(error) = looked {
@@ -126,35 +126,35 @@ impl Reconciler {
         Ok(due.len())
     }
 
-    async fn look(&self, payment: &Payment) -> Result<(), ApiError> {
+    async fn look_up(&self, payment: &Payment) -> Result<(), ApiError> {
         let (machine, plane) = (&self.machine, &self.machine.plane);
         let expected = expected(payment)?;
         let mut reason = payment.reason.clone().unwrap_or_else(|| "interrupted".to_owned());
         if let Some(reader) = &plane.chain {
-            match reader.look(&expected).await {
+            match reader.lookup(&expected).await {
                 // The chain outweighs everything that a facilitator has said.
-                Ok(Sight::Used(transaction)) => return machine.grant(payment, transaction).await,
-                Ok(Sight::Cancelled) => return machine.fail(payment, payment.attempts, "cancelled").await,
-                Ok(Sight::Unused(at)) if at >= expected.valid_before => {
+                Ok(NonceStatus::Used(transaction)) => return machine.grant(payment, transaction).await,
+                Ok(NonceStatus::Cancelled) => return machine.fail(payment, payment.attempts, "cancelled").await,
+                Ok(NonceStatus::Unused(at)) if at >= expected.valid_before => {
                     return machine.fail(payment, payment.attempts, "expired").await;
                 }
                 // No rule fits a nonce that was used for another transfer, so the payment stays open
                 // for an administrator. It raises the alarm once.
-                Ok(Sight::UsedOtherwise) => {
-                    let doubt = Doubt {
+                Ok(NonceStatus::UsedOtherwise) => {
+                    let doubt = SettlementDoubt {
                         reason: "nonce_used_otherwise".to_owned(),
                         transaction: None,
                         is_alarming: payment.reason.as_deref() != Some("nonce_used_otherwise"),
                     };
                     return machine.doubt(payment, doubt, BACKOFF.most).await;
                 }
-                Ok(Sight::Unused(_)) => {}
+                Ok(NonceStatus::Unused(_)) => {}
                 // A silent node is no reason to stop: the same payment may still be sent again.
                 Err(unanswered) => reason = unanswered.reason,
             }
         }
         let now = natural(machine.clock.now().micros().div_euclid(1_000_000));
-        let mut transaction: Option<Word> = None;
+        let mut transaction: Option<Bytes32> = None;
         // Near its end it is not sent again: it could expire on the way, and one doubt would become
         // two.
         if payment.payload.is_some() && now + MARGIN_SECONDS < expected.valid_before {
@@ -173,7 +173,7 @@ impl Reconciler {
             }
         }
         let attempts = u32::try_from(payment.attempts).unwrap_or(u32::MAX);
-        let doubt = Doubt {
+        let doubt = SettlementDoubt {
             reason,
             transaction,
             is_alarming: false,
@@ -192,10 +192,10 @@ impl Reconciler {
             return Ok(());
         };
         let expected = expected(payment)?;
-        let sight = reader.look(&expected).await.map_err(ApiError::unavailable)?;
+        let sight = reader.lookup(&expected).await.map_err(ApiError::unavailable)?;
         mutate!(Bug::LateIsIgnored => let sight = crate::faults::overlook(sight));
         match sight {
-            Sight::Used(transaction) => {
+            NonceStatus::Used(transaction) => {
                 tracing::warn!(
                     payment = payment.id,
                     "a payment that had failed moved its money later; it is settled"
@@ -204,9 +204,9 @@ impl Reconciler {
             }
             // The node is behind, so this says nothing yet. The lease ends, and the payment is due
             // again.
-            Sight::Unused(at) if at < expected.valid_before => Ok(()),
+            NonceStatus::Unused(at) if at < expected.valid_before => Ok(()),
             // Its transfer may be older than the blocks that are searched, so a person looks.
-            Sight::UsedOtherwise => {
+            NonceStatus::UsedOtherwise => {
                 tracing::error!(
                     payment = payment.id,
                     "the nonce of a payment that had failed was used; look at it (`sluice admin payments resolve`)"
@@ -214,7 +214,7 @@ impl Reconciler {
                 machine.store.payments().failed_for_good(&payment.id).await?;
                 Ok(())
             }
-            Sight::Unused(_) | Sight::Cancelled => {
+            NonceStatus::Unused(_) | NonceStatus::Cancelled => {
                 machine.store.payments().failed_for_good(&payment.id).await?;
                 Ok(())
             }

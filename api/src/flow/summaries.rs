@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use types::{Clock, Timestamp, Version};
 
 use crate::error::chain;
-use crate::periodic::Rounds;
+use crate::periodic::PeriodicTimer;
 use crate::rules::reading;
 use crate::rules::text_screen;
 use crate::state::page_size::PageSize;
@@ -49,7 +49,7 @@ pub struct Summaries {
 
 /// The end of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Round {
+enum RoundEnd {
     /// No version is to be summarised now.
     Idle,
     /// A version was summarised, or is tried again later.
@@ -86,14 +86,14 @@ impl Summaries {
     /// Writes summaries until `stop`, one at a time.
     pub async fn run(self, stop: CancellationToken) {
         let writing = async {
-            let mut rounds = Rounds::every(POLL_INTERVAL, &stop);
+            let mut rounds = PeriodicTimer::every(POLL_INTERVAL, &stop);
             let mut resumes = Timestamp::default();
             while rounds.next().await {
                 while self.clock.now() >= resumes {
                     match self.round().await {
-                        Ok(Round::Done) => {}
-                        Ok(Round::Idle) => break,
-                        Ok(Round::Waits(until)) => resumes = until,
+                        Ok(RoundEnd::Done) => {}
+                        Ok(RoundEnd::Idle) => break,
+                        Ok(RoundEnd::Waits(until)) => resumes = until,
                         Err(error) => {
                             tracing::warn!(error = chain(&error), "cannot summarise a version; trying again later");
                             resumes = self.clock.now().plus(WAIT);
@@ -109,13 +109,13 @@ impl Summaries {
     ///
     /// # Errors
     /// A database or a table that does not answer. The version is due again when its lease ends.
-    async fn round(&self) -> Result<Round, Error> {
+    async fn round(&self) -> Result<RoundEnd, Error> {
         let summaries = self.store.summaries();
         let Some(lease) = summaries.take(self.clock.now(), LIMITS).await? else {
-            return Ok(Round::Idle);
+            return Ok(RoundEnd::Idle);
         };
         let Some(text) = self.text(lease).await? else {
-            return Ok(Round::Done);
+            return Ok(RoundEnd::Done);
         };
         let written = self.summariser.summarise(&text).await;
         let is_accepted = match &written {
@@ -141,10 +141,10 @@ impl Summaries {
             Err(Unavailable { resumes_after, .. }) => {
                 let until = resumes_after.unwrap_or_else(|| now.plus(WAIT)).max(soon);
                 summaries.give_back(lease, until).await?;
-                return Ok(Round::Waits(until));
+                return Ok(RoundEnd::Waits(until));
             }
         }
-        Ok(Round::Done)
+        Ok(RoundEnd::Done)
     }
 
     /// Returns what the model is shown of a version. Returns `None` if the dataset is not shown any more.

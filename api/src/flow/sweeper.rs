@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use eventlog::{EventLog, Record};
-use messages::CONTRIBUTIONS;
+use messages::CONTRIBUTIONS_TOPIC;
 use store::{Due, Store, Swept};
 use tokio_util::sync::CancellationToken;
 use types::{Classify as _, Clock, ContributionId, Kind, metric};
 
-use crate::periodic::Rounds;
+use crate::periodic::PeriodicTimer;
 use crate::state::sweeper_config::SweeperConfig;
-use crate::state::validation::Validation;
+use crate::state::validation::ReviewState;
 
 /// Submissions read and appended at a time. Each is at most a few MiB.
 const SUBMISSIONS_PER_PAGE: u32 = 16;
@@ -30,7 +30,7 @@ pub struct Sweeper {
     clock: Arc<dyn Clock>,
     config: SweeperConfig,
     keys: Duration,
-    validation: Validation,
+    validation: ReviewState,
 }
 
 /// Error that ended a sweep early. The next sweep continues.
@@ -57,25 +57,25 @@ impl Sweeper {
             clock,
             config,
             keys,
-            validation: Validation::default(),
+            validation: ReviewState::default(),
         }
     }
 
     /// Sets the state of the reviews: while they are paused, only submissions to private projects are appended.
     #[must_use]
-    pub fn with_validation(self, validation: Validation) -> Self {
+    pub fn with_validation(self, validation: ReviewState) -> Self {
         Self { validation, ..self }
     }
 
     /// Appends every open submission once at the start, then, until `stop`, those that are due.
     pub async fn run(self, stop: CancellationToken) {
         // An interval of zero would panic.
-        let period = Duration::from_secs(self.config.interval_seconds.max(1));
+        let period = self.config.every.0.max(Duration::from_secs(1));
         // Position of the first sweep, over everything: the last submission that was appended, or `None` when that
         // sweep is complete.
         let mut beginning = Some(None);
         let sweeping = async {
-            let mut rounds = Rounds::every(period, &stop);
+            let mut rounds = PeriodicTimer::every(period, &stop);
             while rounds.next().await {
                 let is_paused = self.validation.is_paused();
                 let swept = match &mut beginning {
@@ -180,7 +180,7 @@ impl Sweeper {
                 "the log refuses a submission; its contribution stays without an outcome"
             );
         };
-        let taken = append_all(&*self.log, CONTRIBUTIONS, records, refused).await?;
+        let taken = append_all(&*self.log, CONTRIBUTIONS_TOPIC, records, refused).await?;
         metrics::counter!(metric::SWEEPER_APPENDED).increment(taken as u64);
         // Refused submissions are due again later too, so that they do not block the sweep.
         self.store.contributions_swept(swept).await?;
@@ -197,14 +197,14 @@ pub(super) async fn append_all(
     refused: impl Fn(usize, &eventlog::Error),
 ) -> Result<usize, eventlog::Error> {
     // One append is the usual case. It fails as a whole if the log refuses a single record.
-    match log.append_kept(topic, records.clone()).await {
+    match log.append_recoverable(topic, records.clone()).await {
         Ok(_) => return Ok(records.len()),
         Err(error) if is_of_one(&error) => {}
         Err(error) => return Err(error),
     }
     let mut taken = 0;
     for (place, record) in records.into_iter().enumerate() {
-        match log.append_kept(topic, vec![record]).await {
+        match log.append_recoverable(topic, vec![record]).await {
             Ok(_) => taken += 1,
             Err(error) if is_of_one(&error) => refused(place, &error),
             Err(error) => return Err(error),

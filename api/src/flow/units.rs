@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use eventlog::{EventLog, Record};
-use messages::KNOWLEDGE;
+use messages::KNOWLEDGE_TOPIC;
 use store::{Store, UnitApplied, UnitDue, UnitOutcome, UnitSwept};
 use tokio_util::sync::CancellationToken;
 use types::unit::UnitResolution;
@@ -16,9 +16,9 @@ use types::{Clock, Timestamp, metric};
 
 use super::sweeper::append_all;
 use crate::error::chain;
-use crate::periodic::Rounds;
+use crate::periodic::PeriodicTimer;
 use crate::state::sweeper_config::SweeperConfig;
-use crate::state::validation::Validation;
+use crate::state::validation::ReviewState;
 
 /// Versions read and appended at a time. Each is at most 200 KB.
 const PER_PAGE: u32 = 64;
@@ -56,12 +56,12 @@ pub struct UnitSweeper {
     log: Arc<dyn EventLog>,
     clock: Arc<dyn Clock>,
     config: SweeperConfig,
-    validation: Validation,
+    validation: ReviewState,
 }
 
 /// Error that ended a sweep early. The next sweep continues.
 #[derive(Debug, thiserror::Error)]
-enum SweepError {
+enum UnitSweepError {
     #[error("the database did not answer")]
     Store(#[from] store::Error),
     #[error("the log did not take the units")]
@@ -75,7 +75,7 @@ impl UnitSweeper {
         log: Arc<dyn EventLog>,
         clock: Arc<dyn Clock>,
         config: SweeperConfig,
-        validation: Validation,
+        validation: ReviewState,
     ) -> Self {
         Self {
             store,
@@ -89,9 +89,9 @@ impl UnitSweeper {
     /// Appends every queued version at the start, then, until `stop`, those that are due.
     pub async fn run(self, stop: CancellationToken) {
         // An interval of zero would panic.
-        let period = Duration::from_secs(self.config.interval_seconds.max(1));
+        let period = self.config.every.0.max(Duration::from_secs(1));
         let sweeping = async {
-            let (mut rounds, mut began) = (Rounds::every(period, &stop), false);
+            let (mut rounds, mut began) = (PeriodicTimer::every(period, &stop), false);
             while rounds.next().await {
                 match self.round(&mut began).await {
                     Ok(0) => {}
@@ -106,7 +106,7 @@ impl UnitSweeper {
         stop.run_until_cancelled(sweeping).await;
     }
 
-    async fn round(&self, began: &mut bool) -> Result<usize, SweepError> {
+    async fn round(&self, began: &mut bool) -> Result<usize, UnitSweepError> {
         let now = self.clock.now();
         if !*began {
             // A crash may have lost the message of any of them, so none waits until it is due.
@@ -123,7 +123,7 @@ impl UnitSweeper {
         }
     }
 
-    async fn due(&self) -> Result<usize, SweepError> {
+    async fn due(&self) -> Result<usize, UnitSweepError> {
         let mut count = 0;
         loop {
             let page = self.store.knowledge().due(self.clock.now(), PER_PAGE).await?;
@@ -139,7 +139,7 @@ impl UnitSweeper {
     }
 
     /// Appends one version, unless this or another process did so lately.
-    async fn probe(&self) -> Result<usize, SweepError> {
+    async fn probe(&self) -> Result<usize, UnitSweepError> {
         let now = self.clock.now();
         let page = self.store.knowledge().due(now, 1).await?;
         // The database keeps the time of the last probe, so that all processes together send one.
@@ -150,7 +150,7 @@ impl UnitSweeper {
     }
 
     /// Appends versions. Their next time is stored first: an outcome may arrive before this process goes on.
-    async fn append(&self, page: Vec<UnitDue>) -> Result<usize, SweepError> {
+    async fn append(&self, page: Vec<UnitDue>) -> Result<usize, UnitSweepError> {
         let now = self.clock.now();
         let swept = page.iter().map(|due| UnitSwept {
             id: due.id,
@@ -161,7 +161,7 @@ impl UnitSweeper {
             .into_iter()
             .map(|due| {
                 let record = Record {
-                    key: Bytes::from_static(KNOWLEDGE.as_bytes()),
+                    key: Bytes::from_static(KNOWLEDGE_TOPIC.as_bytes()),
                     value: due.submission.into(),
                 };
                 (due.id, record)
@@ -170,7 +170,7 @@ impl UnitSweeper {
         let refused = |place: usize, error: &eventlog::Error| {
             tracing::error!(unit = ?ids.get(place), %error, "the log refuses a unit; it stays without an outcome");
         };
-        let taken = append_all(&*self.log, KNOWLEDGE, records, refused).await?;
+        let taken = append_all(&*self.log, KNOWLEDGE_TOPIC, records, refused).await?;
         metrics::counter!(metric::SWEEPER_APPENDED).increment(taken as u64);
         Ok(taken)
     }

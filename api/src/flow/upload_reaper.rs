@@ -12,7 +12,7 @@ use types::{Clock, ContributionId, fault};
 use uploads::UploadStore;
 
 use crate::error::chain;
-use crate::periodic::Rounds;
+use crate::periodic::PeriodicTimer;
 
 /// Uploads listed at a time.
 const UPLOADS_PER_PAGE: u32 = 64;
@@ -44,7 +44,7 @@ impl UploadReaper {
         // An interval of zero would panic.
         let period = self.every.max(Duration::from_millis(10));
         let reaping = async {
-            let mut rounds = Rounds::every(period, &stop);
+            let mut rounds = PeriodicTimer::every(period, &stop);
             while rounds.next().await {
                 self.reap().await;
             }

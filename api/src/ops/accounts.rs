@@ -9,14 +9,14 @@ use std::time::Duration;
 pub(super) use claims::{DECISION, POLL};
 
 use crate::call::operation::Operations;
-use crate::call::spec::{Limit, Subject};
+use crate::call::spec::{CallLimit, LimitSubject};
 
 /// Limit on registrations, of agents and of claims. A refused one counts, since its refusal reveals that a name is taken.
-pub(super) const REGISTRATIONS: Limit = Limit {
+pub(super) const REGISTRATIONS: CallLimit = CallLimit {
     // The name is part of the key of the shared counters, so all replicas must use the same.
     name: "registrations",
-    subject: Subject::Address,
-    most: |limits| limits.agents_per_ip_per_hour,
+    subject: LimitSubject::Address,
+    most: |limits| limits.agent_registrations_per_ip_per_hour,
     window: Duration::from_hours(1),
     code: "registration_limit",
     counted: "attempts to register an agent in an hour from this address",

@@ -10,11 +10,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::{Activity, ActivityKind};
 
-use crate::call::answer::Reply;
+use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::spec::{PUBLIC, Spec};
-use crate::call::wire::When;
+use crate::call::wire::WireInstant;
 use crate::error::ApiError;
 use crate::ops::paging::take_page;
 
@@ -72,7 +72,7 @@ pub(super) fn add(table: &mut Operations) {
 /// Page of the feed.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct List {
+struct ListFeedQuery {
     /// The `nextCursor` of the page before: the page has what is older.
     #[schemars(regex(pattern = CURSOR))]
     cursor: Option<String>,
@@ -86,9 +86,10 @@ struct List {
 
 /// Entries of the feed.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Page")]
 #[serde(rename_all = "camelCase")]
-struct Page {
-    items: Vec<Entry>,
+struct FeedPage {
+    items: Vec<FeedEntry>,
     /// Cursor of the next page; absent on the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
@@ -96,8 +97,9 @@ struct Page {
 
 /// An entry of the feed.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Entry")]
 #[serde(rename_all = "camelCase")]
-struct Entry {
+struct FeedEntry {
     /// Cursor of the entry.
     cursor: String,
     kind: ActivityKind,
@@ -113,12 +115,12 @@ struct Entry {
     /// Name of the agent; absent for a person.
     #[serde(skip_serializing_if = "Option::is_none")]
     agent: Option<String>,
-    at: When,
+    at: WireInstant,
     /// Address of the item.
     url: String,
 }
 
-impl Entry {
+impl FeedEntry {
     fn of(entry: Activity, base: &str) -> Self {
         let item = &entry.item;
         let url = match entry.kind {
@@ -152,13 +154,13 @@ fn number(cursor: &str, path: &'static str) -> Result<i64, ApiError> {
 }
 
 /// Returns the newest entries, for other forms of the feed.
-async fn newest(cx: &Cx, before: i64, limit: u32) -> Result<Vec<Entry>, ApiError> {
+async fn newest(cx: &Cx, before: i64, limit: u32) -> Result<Vec<FeedEntry>, ApiError> {
     let base = &cx.app.config.public_url;
     let found = cx.app.store.feed().before(before, limit).await?;
-    Ok(found.into_iter().map(|entry| Entry::of(entry, base)).collect())
+    Ok(found.into_iter().map(|entry| FeedEntry::of(entry, base)).collect())
 }
 
-async fn page(cx: Cx, input: List) -> Result<Reply<Page>, ApiError> {
+async fn page(cx: Cx, input: ListFeedQuery) -> Result<JsonReply<FeedPage>, ApiError> {
     let limit = input.limit.unwrap_or(DEFAULT_LIMIT);
     let (mut items, is_later) = match (&input.cursor, &input.after) {
         // They read in opposite directions.
@@ -166,7 +168,10 @@ async fn page(cx: Cx, input: List) -> Result<Reply<Page>, ApiError> {
         (None, Some(after)) => {
             let base = &cx.app.config.public_url;
             let found = cx.app.store.feed().after(number(after, "/after")?, limit + 1).await?;
-            (found.into_iter().map(|entry| Entry::of(entry, base)).collect(), true)
+            (
+                found.into_iter().map(|entry| FeedEntry::of(entry, base)).collect(),
+                true,
+            )
         }
         (cursor, None) => {
             let before = cursor
@@ -179,7 +184,7 @@ async fn page(cx: Cx, input: List) -> Result<Reply<Page>, ApiError> {
     let next_cursor = take_page(&mut items, limit)
         .filter(|_| !is_later)
         .map(|last| last.cursor.clone());
-    Ok(Reply::ok(Page { items, next_cursor }))
+    Ok(JsonReply::ok(FeedPage { items, next_cursor }))
 }
 
 #[cfg(test)]

@@ -10,11 +10,11 @@ use serde::Serialize;
 use store::{Collector, CollectorRun, RunOutcome};
 use types::Timestamp;
 
-use crate::call::answer::Reply;
+use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::spec::Spec;
-use crate::call::wire::{BatchReason, Nothing, When};
+use crate::call::wire::{BatchReason, NoInput, WireInstant};
 use crate::error::ApiError;
 
 /// Runs of each collector in an answer.
@@ -40,15 +40,17 @@ pub(super) fn add(table: &mut Operations) {
 
 /// The collectors, by name.
 #[derive(Debug, Serialize, JsonSchema)]
-struct List {
-    items: Vec<Entry>,
+#[schemars(rename = "List")]
+struct CollectorList {
+    items: Vec<CollectorEntry>,
     total: usize,
 }
 
 /// Collector that feeds one dataset.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Entry")]
 #[serde(rename_all = "camelCase")]
-struct Entry {
+struct CollectorEntry {
     name: String,
     /// Slug of its dataset.
     dataset: String,
@@ -60,25 +62,26 @@ struct Entry {
     /// Cron expression in UTC.
     schedule: String,
     /// Time from which the next run is due.
-    next_run_at: When,
+    next_run_at: WireInstant,
     /// True while a run is under way.
     running: bool,
     /// Number of failed runs since the last one that did not fail.
     failures: u32,
     /// Its runs, newest first, at most 30.
-    runs: Vec<Run>,
+    runs: Vec<CollectorRunView>,
 }
 
 /// A run of a collector.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Run")]
 #[serde(rename_all = "camelCase")]
-struct Run {
+struct CollectorRunView {
     id: String,
     /// Outcome; absent while it runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     outcome: Option<RunOutcome>,
-    due_at: When,
-    started_at: When,
+    due_at: WireInstant,
+    started_at: WireInstant,
     #[serde(skip_serializing_if = "Option::is_none")]
     duration_ms: Option<u64>,
     /// Number of rows that the source gave.
@@ -99,13 +102,13 @@ struct Run {
     reason: Option<BatchReason>,
 }
 
-async fn list(cx: Cx, _: Nothing) -> Result<Reply<List>, ApiError> {
+async fn list(cx: Cx, _: NoInput) -> Result<JsonReply<CollectorList>, ApiError> {
     let items: Vec<_> = current(&cx, RUNS)
         .await?
         .into_iter()
         .map(|(collector, runs)| entry(collector, runs, cx.now))
         .collect();
-    Ok(Reply::ok(List {
+    Ok(JsonReply::ok(CollectorList {
         total: items.len(),
         items,
     }))
@@ -133,10 +136,10 @@ pub(super) fn is_running(collector: &Collector, now: Timestamp) -> bool {
     collector.leased_until.is_some_and(|until| until > now)
 }
 
-fn entry(collector: Collector, runs: Vec<CollectorRun>, now: Timestamp) -> Entry {
+fn entry(collector: Collector, runs: Vec<CollectorRun>, now: Timestamp) -> CollectorEntry {
     let running = is_running(&collector, now);
     let seen = collector.seen;
-    Entry {
+    CollectorEntry {
         name: seen.name,
         dataset: seen.dataset,
         title: seen.title,
@@ -150,9 +153,9 @@ fn entry(collector: Collector, runs: Vec<CollectorRun>, now: Timestamp) -> Entry
     }
 }
 
-fn run(run: CollectorRun) -> Run {
+fn run(run: CollectorRun) -> CollectorRunView {
     let duration = run.ended_at.map(|ended| ended.since(run.started_at).as_millis());
-    Run {
+    CollectorRunView {
         id: run.id,
         outcome: run.outcome,
         due_at: run.due_at.into(),

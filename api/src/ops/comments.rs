@@ -3,18 +3,18 @@
 //! The docs of these types and their fields are published in the machine-readable description.
 
 use http::Method;
-use pages::Said;
+use pages::SaidEntry;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::{CommentKind, Discussed, Edited, ItemKind, NewComment, ReportKind, Withdrawn};
 use types::{Kind, OperatorId};
 
-use crate::call::answer::Reply;
+use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::schema::TEXT;
 use crate::call::spec::{Effect, KEY, Scope, Spec};
-use crate::call::wire::When;
+use crate::call::wire::WireInstant;
 use crate::error::ApiError;
 use crate::ops::knowledge::fields::COMMENTS;
 use crate::ops::paging::take_page;
@@ -29,8 +29,9 @@ pub(super) const REVIEW: std::ops::RangeInclusive<usize> = 10..=1_000;
 
 /// Comment of an agent, with its text.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Comment")]
 #[serde(rename_all = "camelCase")]
-pub(in crate::ops) struct Comment {
+pub(in crate::ops) struct CommentView {
     id: i64,
     /// Kind of the comment.
     kind: CommentKind,
@@ -41,18 +42,18 @@ pub(in crate::ops) struct Comment {
     agent: String,
     /// Text; empty once its author withdrew it, and for an answer without a note.
     body: String,
-    at: When,
+    at: WireInstant,
     /// Time of the last edit.
     #[serde(skip_serializing_if = "Option::is_none")]
-    edited_at: Option<When>,
+    edited_at: Option<WireInstant>,
     /// Time at which its author withdrew it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    withdrawn_at: Option<When>,
+    withdrawn_at: Option<WireInstant>,
     /// True if the agent is of the operator of the item.
     is_author: bool,
 }
 
-impl Comment {
+impl CommentView {
     /// Returns a comment as answers show it. `owner` is the operator of the item.
     pub(in crate::ops) fn of(comment: store::Comment, owner: OperatorId) -> Self {
         Self {
@@ -69,7 +70,7 @@ impl Comment {
     }
 
     /// Returns a comment as pages show it, with `owner` beside the name of an agent of the item's operator.
-    pub(in crate::ops) fn said(self, owner: &'static str) -> Said {
+    pub(in crate::ops) fn said(self, owner: &'static str) -> SaidEntry {
         let owner = self.is_author.then_some(owner);
         let note = note(owner, self.withdrawn_at.is_some());
         said(self.agent, note, self.body, &self.at)
@@ -84,8 +85,8 @@ pub(in crate::ops) fn note(role: Option<&str>, is_withdrawn: bool) -> Option<Str
 }
 
 /// Returns words of an agent as pages show them.
-pub(in crate::ops) fn said(agent: String, note: Option<String>, text: String, at: &When) -> Said {
-    Said {
+pub(in crate::ops) fn said(agent: String, note: Option<String>, text: String, at: &WireInstant) -> SaidEntry {
+    SaidEntry {
         agent,
         note,
         text,
@@ -95,9 +96,10 @@ pub(in crate::ops) fn said(agent: String, note: Option<String>, text: String, at
 
 /// Comments on an item, oldest first.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Page")]
 #[serde(rename_all = "camelCase")]
-pub(in crate::ops) struct Page {
-    items: Vec<Comment>,
+pub(in crate::ops) struct CommentPage {
+    items: Vec<CommentView>,
     /// Number of comments on all pages.
     count: u64,
     /// Cursor of the next page; absent on the last.
@@ -106,7 +108,7 @@ pub(in crate::ops) struct Page {
 }
 
 /// Item that is commented on.
-pub(in crate::ops) struct Item {
+pub(in crate::ops) struct CommentedItem {
     pub(in crate::ops) kind: ItemKind,
     /// The chain of a unit, or the id of a dataset.
     pub(in crate::ops) id: String,
@@ -119,10 +121,10 @@ pub(in crate::ops) struct Item {
 /// Adds a comment of the calling agent to an item that it may comment on.
 pub(in crate::ops) async fn add(
     cx: &Cx,
-    item: Item,
+    item: CommentedItem,
     parent: Option<i64>,
     body: String,
-) -> Result<Reply<Comment>, ApiError> {
+) -> Result<JsonReply<CommentView>, ApiError> {
     text_screen::check("body", &body).await?;
     let new = NewComment {
         kind: item.kind,
@@ -136,12 +138,12 @@ pub(in crate::ops) async fn add(
     };
     let id = cx.app.store.comments().add(new).await?;
     let id = id.ok_or_else(|| ApiError::not_found("there is no such comment on the item"))?;
-    Ok(Reply::created(Comment::of(added(cx, id).await?, item.owner)))
+    Ok(JsonReply::created(CommentView::of(added(cx, id).await?, item.owner)))
 }
 
 /// Answers for a comment that an earlier call added to an item of `owner`.
-pub(in crate::ops) async fn again(cx: &Cx, owner: OperatorId, id: &str) -> Result<Reply<Comment>, ApiError> {
-    Ok(Reply::ok(Comment::of(made(cx, id).await?, owner)))
+pub(in crate::ops) async fn again(cx: &Cx, owner: OperatorId, id: &str) -> Result<JsonReply<CommentView>, ApiError> {
+    Ok(JsonReply::ok(CommentView::of(made(cx, id).await?, owner)))
 }
 
 /// Returns a comment that an earlier call made, unless it is hidden since.
@@ -163,7 +165,7 @@ pub(in crate::ops) async fn page(
     item: &str,
     owner: OperatorId,
     (cursor, limit): (Option<String>, Option<u32>),
-) -> Result<Reply<Page>, ApiError> {
+) -> Result<JsonReply<CommentPage>, ApiError> {
     let about = about.into();
     let after = cursor.map_or(Ok(0), |cursor| cursor.parse());
     let after = after.map_err(|_error| ApiError::invalid("/cursor", "must be the `nextCursor` of a page before"))?;
@@ -171,8 +173,11 @@ pub(in crate::ops) async fn page(
     let comments = cx.app.store.comments();
     let (mut found, count) = tokio::try_join!(comments.of(about, item, after, limit + 1), comments.count(about, item))?;
     let next = take_page(&mut found, limit).map(|last| last.id.to_string());
-    Ok(Reply::ok(Page {
-        items: found.into_iter().map(|comment| Comment::of(comment, owner)).collect(),
+    Ok(JsonReply::ok(CommentPage {
+        items: found
+            .into_iter()
+            .map(|comment| CommentView::of(comment, owner))
+            .collect(),
         count,
         next_cursor: next,
     }))
@@ -225,7 +230,7 @@ pub(super) fn add_operations(table: &mut Operations, base: &Spec) {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Edit {
+struct EditCommentInput {
     /// Number of the comment.
     #[schemars(regex(pattern = NUMBER))]
     number: String,
@@ -236,28 +241,29 @@ struct Edit {
 
 /// A comment of the caller's operator.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Own")]
 #[serde(rename_all = "camelCase")]
-struct Own {
+struct OwnComment {
     id: i64,
     /// Kind of the comment.
     kind: CommentKind,
     /// Text; empty once withdrawn.
     body: String,
-    at: When,
+    at: WireInstant,
     /// Time of the last edit.
     #[serde(skip_serializing_if = "Option::is_none")]
-    edited_at: Option<When>,
+    edited_at: Option<WireInstant>,
     /// Time of the withdrawal.
     #[serde(skip_serializing_if = "Option::is_none")]
-    withdrawn_at: Option<When>,
+    withdrawn_at: Option<WireInstant>,
 }
 
-impl Own {
-    async fn of(cx: &Cx, id: i64) -> Result<Reply<Self>, ApiError> {
+impl OwnComment {
+    async fn of(cx: &Cx, id: i64) -> Result<JsonReply<Self>, ApiError> {
         let comment = cx.app.store.comments().find(id).await?;
         // Moderators may have hidden it meanwhile.
         let comment = comment.ok_or_else(ApiError::no_comment)?;
-        Ok(Reply::ok(Self {
+        Ok(JsonReply::ok(Self {
             id: comment.id,
             kind: comment.kind,
             body: comment.body,
@@ -291,7 +297,7 @@ fn number(text: &str) -> Result<i64, ApiError> {
     text.parse().map_err(|_error| ApiError::no_comment())
 }
 
-async fn edit(cx: Cx, input: Edit) -> Result<Reply<Own>, ApiError> {
+async fn edit(cx: Cx, input: EditCommentInput) -> Result<JsonReply<OwnComment>, ApiError> {
     let (id, comments) = (number(&input.number)?, cx.app.store.comments());
     let operator = cx.the_operator()?;
     let found = comments.find(id).await?.ok_or_else(ApiError::no_comment)?;
@@ -313,7 +319,7 @@ async fn edit(cx: Cx, input: Edit) -> Result<Reply<Own>, ApiError> {
         _ => text_screen::check_of_board("body", &input.body).await?,
     }
     match comments.edit(id, operator, input.body, cx.now).await? {
-        Edited::Done => Own::of(&cx, id).await,
+        Edited::Done => OwnComment::of(&cx, id).await,
         Edited::Missing => Err(ApiError::no_comment()),
         Edited::NotAuthor => Err(not_author(&cx, id, found.kind).await?),
         Edited::Withdrawn => Err(withdrawn()),
@@ -322,18 +328,18 @@ async fn edit(cx: Cx, input: Edit) -> Result<Reply<Own>, ApiError> {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Withdraw {
+struct WithdrawCommentInput {
     /// Number of the comment.
     #[schemars(regex(pattern = NUMBER))]
     number: String,
 }
 
-async fn withdraw(cx: Cx, input: Withdraw) -> Result<Reply<Own>, ApiError> {
+async fn withdraw(cx: Cx, input: WithdrawCommentInput) -> Result<JsonReply<OwnComment>, ApiError> {
     let id = number(&input.number)?;
     let (comments, operator) = (cx.app.store.comments(), cx.the_operator()?);
     let found = comments.find(id).await?.ok_or_else(ApiError::no_comment)?;
     match comments.withdraw(id, operator, cx.now).await? {
-        Withdrawn::Done => Own::of(&cx, id).await,
+        Withdrawn::Done => OwnComment::of(&cx, id).await,
         Withdrawn::Before => Err(withdrawn()),
         Withdrawn::Missing => Err(ApiError::no_comment()),
         Withdrawn::NotAuthor => Err(not_author(&cx, id, found.kind).await?),

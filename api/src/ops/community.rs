@@ -6,7 +6,9 @@ use http::Method;
 
 use super::comments;
 use crate::call::operation::Operations;
-use crate::call::spec::{ANYONE_OR_APP, Effect, Item, KEY, KEY_OR_APP, Limit, OPTIONAL, PUBLIC, Scope, Spec, Subject};
+use crate::call::spec::{
+    ANYONE_OR_APP, CallLimit, Effect, GuardedItem, KEY, KEY_OR_APP, LimitSubject, OPTIONAL, PUBLIC, Scope, Spec,
+};
 use crate::ops::knowledge::fields::COMMENTS;
 
 mod answers;
@@ -18,16 +20,16 @@ mod requests;
 mod reviews;
 mod view;
 
-pub(super) use discussion::{Places, discussion};
-pub(super) use view::Listed;
+pub(super) use discussion::{DiscussionPlaces, discussion};
+pub(super) use view::ListedRequest;
 
 const TAG: &str = "community";
 const HOUR: Duration = Duration::from_hours(1);
 
 /// Limit on the requests of an agent.
-const REQUESTS: &[Limit] = &[Limit {
+const REQUESTS: &[CallLimit] = &[CallLimit {
     name: "requests",
-    subject: Subject::Caller,
+    subject: LimitSubject::Caller,
     most: |limits| limits.requests_per_agent_per_hour,
     window: HOUR,
     code: "request_limit",
@@ -35,9 +37,9 @@ const REQUESTS: &[Limit] = &[Limit {
 }];
 
 /// Limit on the answers of an agent.
-const ANSWERS: &[Limit] = &[Limit {
+const ANSWERS: &[CallLimit] = &[CallLimit {
     name: "answers",
-    subject: Subject::Caller,
+    subject: LimitSubject::Caller,
     most: |limits| limits.answers_per_agent_per_hour,
     window: HOUR,
     code: "answer_limit",
@@ -45,9 +47,9 @@ const ANSWERS: &[Limit] = &[Limit {
 }];
 
 /// Limit on the choices and closes of an agent.
-const DECISIONS: &[Limit] = &[Limit {
+const DECISIONS: &[CallLimit] = &[CallLimit {
     name: "decisions",
-    subject: Subject::Caller,
+    subject: LimitSubject::Caller,
     most: |limits| limits.decisions_per_agent_per_hour,
     window: HOUR,
     code: "decision_limit",
@@ -55,9 +57,9 @@ const DECISIONS: &[Limit] = &[Limit {
 }];
 
 /// Limit on the reviews of an agent.
-const REVIEWS: &[Limit] = &[Limit {
+const REVIEWS: &[CallLimit] = &[CallLimit {
     name: "reviews",
-    subject: Subject::Caller,
+    subject: LimitSubject::Caller,
     most: |limits| limits.reviews_per_agent_per_hour,
     window: HOUR,
     code: "review_limit",
@@ -180,7 +182,7 @@ fn add_answers(table: &mut Operations) {
             summary: "Answer a request of another operator, with an own item or a note",
             description: "`unitId` for a knowledge request, `dataset` for a dataset request; a note alone is a plain \
                           answer.",
-            item: Item::Request,
+            item: GuardedItem::Request,
             limits: ANSWERS,
             success: &[(201, "The answer.")],
             failure: &[
@@ -210,7 +212,7 @@ fn add_answers(table: &mut Operations) {
             path: "/community/requests/{id}/choose",
             summary: "Choose an answer that links an item; the own request is fulfilled",
             description: "Choosing buys nothing; the answer says if the item was bought.",
-            item: Item::OwnRequest,
+            item: GuardedItem::OwnRequest,
             limits: DECISIONS,
             failure: &[
                 (403, "The request is another operator's."),
@@ -231,7 +233,7 @@ fn add_answers(table: &mut Operations) {
             name: "close_request",
             path: "/community/requests/{id}/close",
             summary: "Close an own request without a choice",
-            item: Item::OwnRequest,
+            item: GuardedItem::OwnRequest,
             limits: DECISIONS,
             failure: &[
                 (403, "The request is another operator's."),
@@ -293,7 +295,7 @@ fn add_datasets(table: &mut Operations) {
             accepts: KEY,
             scope: Scope::Write,
             effect: Effect::Write,
-            item: Item::Project,
+            item: GuardedItem::Project,
             limits: COMMENTS,
             success: &[(201, "The comment.")],
             failure: &[NO_PROJECT],
@@ -310,7 +312,7 @@ fn add_datasets(table: &mut Operations) {
             path: "/projects/{slug}/comments",
             summary: "Comments on a dataset, oldest first",
             accepts: OPTIONAL,
-            item: Item::Project,
+            item: GuardedItem::Project,
             failure: &[NO_PROJECT],
             ..base()
         },

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use catalog::KnownHead;
 use http::Method;
-use messages::{CONTRIBUTIONS, Records, Source, Submission};
+use messages::{CONTRIBUTIONS_TOPIC, Records, Source, Submission};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -18,22 +18,21 @@ use tokio::time::Instant;
 use types::vocabulary::OnRefused;
 use types::{Contract, ContributionId, Kind, OperatorId, canonical, fault, metric, mutate};
 
-use super::contributions::{View, wait_bound};
-use crate::call::answer::Reply;
+use super::contributions::{ContributionView, wait_bound};
+use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
-use crate::call::schema::{Bound, TEXT, VISIBLE};
+use crate::call::schema::{SchemaBound, TEXT, VISIBLE};
 use crate::call::spec::{BodySize, Spec};
 use crate::call::wire::ContributionAllowance;
 use crate::config::Limits;
 use crate::error::{ApiError, whole_seconds};
 use crate::rules::entitlement;
 use crate::rules::storage_quota;
-use crate::state::backlog::Rejected;
+use crate::state::backlog::BacklogRefusal;
 
 /// `Retry-After` when no more contributions can be acknowledged, in seconds.
 const FULL_RETRY_SECONDS: u64 = 5;
-const HOUR: Duration = Duration::from_hours(1);
 /// Example of a request body.
 pub(super) const EXAMPLE: &str = r#"{
     "records": [{"gauge": "Hook of Holland", "at": "2026-11-21T06:00:00Z", "metres": 0.83}],
@@ -91,18 +90,18 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
 }
 
 /// Returns the bound on the records of a batch, from the configuration.
-pub(super) fn records_bound(limits: &Limits) -> Bound {
-    Bound {
+pub(super) fn records_bound(limits: &Limits) -> SchemaBound {
+    SchemaBound {
         at: "/properties/records",
         keyword: "maxItems",
-        value: limits.records_per_contribution.into(),
+        value: limits.records_per_contribution.get().into(),
         asserted: true,
     }
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Contribute {
+struct ContributeInput {
     /// Slug of the project.
     slug: String,
     /// Seconds to wait for the outcome.
@@ -124,7 +123,7 @@ struct Contribute {
     on_refused: OnRefused,
 }
 
-async fn contribute(mut cx: Cx, input: Contribute) -> Result<Reply<View>, ApiError> {
+async fn contribute(mut cx: Cx, input: ContributeInput) -> Result<JsonReply<ContributionView>, ApiError> {
     let project = entitlement::current(&cx, &input.slug).await?;
     check_enabled(&cx, input.on_refused)?;
     let wait = Duration::from_secs(input.wait.into());
@@ -146,7 +145,7 @@ async fn contribute(mut cx: Cx, input: Contribute) -> Result<Reply<View>, ApiErr
             used => used,
         },
     };
-    let acknowledged = View::submitted(id, &project.slug, new.source_declaration.clone(), rows, cx.now);
+    let acknowledged = ContributionView::submitted(id, &project.slug, new.source_declaration.clone(), rows, cx.now);
     let acknowledged = if paused { acknowledged.paused() } else { acknowledged };
     // Registered before the row exists, so that an outcome that arrives at once is not missed.
     let subscription = (!wait.is_zero()).then(|| cx.app.waiters.subscribe(id));
@@ -168,10 +167,10 @@ async fn contribute(mut cx: Cx, input: Contribute) -> Result<Reply<View>, ApiErr
             fault::point("ack.respond");
             // The sweeper appends what waits when the pause ends.
             if !paused {
-                cx.app.relay.submit(CONTRIBUTIONS, record);
+                cx.app.relay.submit(CONTRIBUTIONS_TOPIC, record);
             }
             let Some(subscription) = subscription else {
-                return Ok(Reply::created(acknowledged));
+                return Ok(JsonReply::created(acknowledged));
             };
             // The time spent on the notice counts toward `wait`.
             let begun = Instant::now();
@@ -182,7 +181,7 @@ async fn contribute(mut cx: Cx, input: Contribute) -> Result<Reply<View>, ApiErr
             };
             // The contribution is acknowledged, so an error of reading its outcome must not become an error of the
             // call.
-            Ok(Reply::created(decided.unwrap_or_else(|error| {
+            Ok(JsonReply::created(decided.unwrap_or_else(|error| {
                 tracing::warn!(
                     contribution = %id, error = error.log_context(),
                     "cannot read the outcome of a contribution; answered without it"
@@ -190,7 +189,7 @@ async fn contribute(mut cx: Cx, input: Contribute) -> Result<Reply<View>, ApiErr
                 acknowledged
             })))
         }
-        SubmitOutcome::Replayed(earlier) => Ok(Reply::ok(outcome(&cx, &project, earlier, wait).await?.replayed())),
+        SubmitOutcome::Replayed(earlier) => Ok(JsonReply::ok(outcome(&cx, &project, earlier, wait).await?.replayed())),
         SubmitOutcome::KeyReused => Err(ApiError::key_reused()),
         SubmitOutcome::NotOpen { status } => Err(not_open(&project.slug, status)),
         SubmitOutcome::AllowanceSpent => Err(allowance_spent(&cx)),
@@ -210,7 +209,7 @@ fn submission(
     cx: &Cx,
     project: &Project,
     id: ContributionId,
-    input: Contribute,
+    input: ContributeInput,
     body: Option<Bytes>,
 ) -> Result<(NewContribution, eventlog::Record), ApiError> {
     let limits = &cx.app.limits;
@@ -230,7 +229,7 @@ fn submission(
             Some(Idempotency {
                 key,
                 body_hash: body_hash(&values, input.source_declaration.as_deref(), input.on_refused),
-                window: HOUR * limits.idempotency_hours,
+                window: limits.idempotency_window.0,
             })
         }
     };
@@ -315,20 +314,20 @@ fn body_hash(records: &[Value], source_declaration: Option<&str>, on_refused: On
 }
 
 /// Returns the contribution as it is when it is decided or `wait` has passed.
-async fn outcome(cx: &Cx, project: &Project, id: ContributionId, wait: Duration) -> Result<View, ApiError> {
+async fn outcome(cx: &Cx, project: &Project, id: ContributionId, wait: Duration) -> Result<ContributionView, ApiError> {
     let row = cx.app.waiters.outcome(&cx.app.store, id, wait).await?;
     let row = row.ok_or_else(|| ApiError::internal(format!("contribution {id} is not in the database")))?;
-    View::of(cx, &project.slug, row).await
+    ContributionView::of(cx, &project.slug, row).await
 }
 
 /// Returns the 503 for a contribution that cannot be acknowledged now.
-pub(super) fn no_more(rejected: Rejected) -> ApiError {
+pub(super) fn no_more(rejected: BacklogRefusal) -> ApiError {
     let (code, message) = match rejected {
-        Rejected::Backlog => (
+        BacklogRefusal::Backlog => (
             "backlog_full",
             "too many contributions wait for their outcome; nothing was kept, try again later",
         ),
-        Rejected::Disk => (
+        BacklogRefusal::Disk => (
             "storage_full",
             "the service has no room for contributions; nothing was kept, try again later",
         ),

@@ -7,11 +7,11 @@ use serde::Deserialize;
 use store::Contribution;
 use types::ContributionId;
 
-use crate::call::answer::{Lines, Reply};
+use crate::call::answer::{JsonReply, NdjsonAnswer};
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
-use crate::call::schema::Bound;
-use crate::call::spec::{Item, KEY, Spec};
+use crate::call::schema::SchemaBound;
+use crate::call::spec::{GuardedItem, KEY, Spec};
 use crate::call::wire::VerdictLine;
 use crate::config::Limits;
 use crate::error::ApiError;
@@ -19,7 +19,7 @@ use crate::rules::entitlement;
 
 mod view;
 
-pub(super) use view::{View, left, verdicts as stored_verdicts};
+pub(super) use view::{ContributionView, left, verdicts as stored_verdicts};
 
 pub(super) fn add(table: &mut Operations, limits: &Limits) {
     table.add(
@@ -31,7 +31,7 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
                           `reason.code` is `budget`, `provider` or `paused`.",
             tag: "datasets",
             accepts: KEY,
-            item: Item::Project,
+            item: GuardedItem::Project,
             success: &[(200, "The contribution: submitted, waiting, merged or rejected.")],
             failure: &[(404, "There is no such contribution that the caller may see.")],
             ..Spec::BASE
@@ -50,7 +50,7 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
                           process. For the operator that contributed and the one that maintains the project.",
             tag: "datasets",
             accepts: KEY,
-            item: Item::Project,
+            item: GuardedItem::Project,
             success: &[(200, "One verdict a line.")],
             failure: &[
                 (404, "There is no such contribution that the caller may see."),
@@ -64,18 +64,18 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
 }
 
 /// Returns the bound on `wait`, from the configuration.
-pub(super) fn wait_bound(limits: &Limits) -> Bound {
-    Bound {
+pub(super) fn wait_bound(limits: &Limits) -> SchemaBound {
+    SchemaBound {
         at: "/properties/wait",
         keyword: "maximum",
-        value: limits.wait_seconds.into(),
+        value: limits.wait.seconds().into(),
         asserted: true,
     }
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Status {
+struct ContributionStatusInput {
     /// Slug of the project.
     slug: String,
     /// Id of the contribution.
@@ -87,7 +87,7 @@ struct Status {
     wait: u32,
 }
 
-async fn status(cx: Cx, input: Status) -> Result<Reply<View>, ApiError> {
+async fn status(cx: Cx, input: ContributionStatusInput) -> Result<JsonReply<ContributionView>, ApiError> {
     let mut row = find(&cx, &input.slug, &input.id).await?;
     // A decided contribution is answered at once, whatever `wait` is.
     if input.wait > 0 && !row.status.is_terminal() {
@@ -96,12 +96,12 @@ async fn status(cx: Cx, input: Status) -> Result<Reply<View>, ApiError> {
             row = later;
         }
     }
-    Ok(Reply::ok(View::of(&cx, &input.slug, row).await?))
+    Ok(JsonReply::ok(ContributionView::of(&cx, &input.slug, row).await?))
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Named {
+struct ContributionPath {
     /// Slug of the project.
     slug: String,
     /// Id of the contribution.
@@ -109,7 +109,7 @@ struct Named {
     id: String,
 }
 
-async fn verdicts(cx: Cx, input: Named) -> Result<Lines<VerdictLine>, ApiError> {
+async fn verdicts(cx: Cx, input: ContributionPath) -> Result<NdjsonAnswer<VerdictLine>, ApiError> {
     let row = find(&cx, &input.slug, &input.id).await?;
     if !row.status.is_terminal() {
         let message = format!("the contribution is {} and has no verdicts yet", row.status);
@@ -119,7 +119,7 @@ async fn verdicts(cx: Cx, input: Named) -> Result<Lines<VerdictLine>, ApiError> 
     // stored lines are all.
     if row.rows == 0 || row.reject_code.as_deref() == Some("unprocessable") {
         let verdicts = view::verdicts(&cx, row.id).await?;
-        return Ok(Lines(verdicts.into_iter().map(VerdictLine::from).collect()));
+        return Ok(NdjsonAnswer(verdicts.into_iter().map(VerdictLine::from).collect()));
     }
     // Only verdicts other than `pass` are stored. The other rows of a batch passed.
     let mut lines: Vec<VerdictLine> = (0..row.rows).map(VerdictLine::pass).collect();
@@ -128,7 +128,7 @@ async fn verdicts(cx: Cx, input: Named) -> Result<Lines<VerdictLine>, ApiError> 
             *line = verdict.into();
         }
     }
-    Ok(Lines(lines))
+    Ok(NdjsonAnswer(lines))
 }
 
 /// Returns a contribution to a project if the caller's operator contributed it or maintains the project, otherwise a

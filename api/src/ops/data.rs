@@ -12,10 +12,10 @@ use types::Version;
 
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
-use crate::call::rendered::{self, Rendered};
-use crate::call::room::Room;
-use crate::call::schema::Bound;
-use crate::call::spec::{Item, KEY, Spec};
+use crate::call::rendered::{self, RenderedJson};
+use crate::call::room::PageRoom;
+use crate::call::schema::SchemaBound;
+use crate::call::spec::{GuardedItem, KEY, Spec};
 use crate::config::Limits;
 use crate::error::ApiError;
 use crate::rules::entitlement;
@@ -32,23 +32,23 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
                           page with many bytes has fewer than `limit`; it goes on at `nextOffset`.",
             tag: "datasets",
             accepts: KEY,
-            item: Item::Project,
+            item: GuardedItem::Project,
             egress: true,
             success: &[(200, "The page.")],
             failure: &[NOT_BOUGHT, NO_VERSION, NOT_YET],
             ..Spec::BASE
         },
         &[
-            Bound {
+            SchemaBound {
                 at: "/properties/limit",
                 keyword: "maximum",
-                value: limits.page_records.into(),
+                value: limits.page_records.get().into(),
                 asserted: true,
             },
-            Bound {
+            SchemaBound {
                 at: "/properties/limit",
                 keyword: "default",
-                value: limits.default_page_records.into(),
+                value: limits.default_page_records.get().into(),
                 asserted: true,
             },
         ],
@@ -58,7 +58,7 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Read {
+struct ReadDataInput {
     /// Slug of the project.
     slug: String,
     /// Version to read; the latest if absent.
@@ -74,8 +74,9 @@ struct Read {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Page")]
 #[serde(rename_all = "camelCase")]
-struct Page {
+struct DataPage {
     /// The records, in the order of the version.
     #[schemars(with = "Vec<Map<String, Value>>")]
     items: Vec<Box<RawValue>>,
@@ -92,12 +93,13 @@ struct Page {
     next_offset: Option<u64>,
 }
 
-async fn read(cx: Cx, input: Read) -> Result<Rendered<Page>, ApiError> {
+async fn read(cx: Cx, input: ReadDataInput) -> Result<RenderedJson<DataPage>, ApiError> {
     let project = entitlement::visible_lately(&cx, &input.slug).await?;
     let version = input.version.map(Version);
-    let limit = input.limit.unwrap_or(cx.app.limits.default_page_records);
+    let default = cx.app.limits.default_page_records.get();
+    let limit = input.limit.unwrap_or(default);
     let snapshot = reading::entitled(&cx, &project, version).await?;
-    let size = Room::of(&cx).page_size();
+    let size = PageRoom::of(&cx).page_size();
     // Access was decided above. The page is the same for everybody who has it.
     let key = snapshot.root_at(snapshot.version()).map(|root| PageKey {
         dataset: project.id,
@@ -109,7 +111,7 @@ async fn read(cx: Cx, input: Read) -> Result<Rendered<Page>, ApiError> {
     });
     let caches = &cx.app.process.caches;
     if let Some(page) = key.and_then(|key| caches.page(&key)) {
-        return Ok(Rendered::ok(page));
+        return Ok(RenderedJson::ok(page));
     }
     let total = snapshot.record_count();
     // The page needs the records only, and nothing of their batches.
@@ -118,7 +120,7 @@ async fn read(cx: Cx, input: Read) -> Result<Rendered<Page>, ApiError> {
     let pages = reading::page(&snapshot, Columns::Records, rows, size, nothing).await?;
     let items: Vec<_> = pages.into_iter().flat_map(|((), records)| records).collect();
     let next_offset = input.offset.saturating_add(items.len() as u64);
-    let page = rendered::json(&Page {
+    let page = rendered::json(&DataPage {
         // A page can be shorter than `limit` for its size, so its length and not the limit decides where the next
         // begins.
         next_offset: (next_offset < total && !items.is_empty()).then_some(next_offset),
@@ -132,7 +134,7 @@ async fn read(cx: Cx, input: Read) -> Result<Rendered<Page>, ApiError> {
     if let Some(key) = key {
         caches.remember_page(key, &page);
     }
-    Ok(Rendered::ok(page))
+    Ok(RenderedJson::ok(page))
 }
 
 #[cfg(test)]

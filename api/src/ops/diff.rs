@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use arrow::array::{AsArray as _, RecordBatch};
 use arrow::datatypes::Int64Type;
-use catalog::{Columns, HIDDEN, Snapshot};
+use catalog::{Columns, HIDDEN_COLUMNS, Snapshot};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -15,13 +15,13 @@ use serde_json::{Map, Value};
 use store::{Project, ProjectVersion};
 use types::Version;
 
-use crate::call::answer::Reply;
+use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
-use crate::call::room::Room;
-use crate::call::schema::Bound;
-use crate::call::spec::{Item, OPTIONAL, Spec};
-use crate::call::wire::When;
+use crate::call::room::PageRoom;
+use crate::call::schema::SchemaBound;
+use crate::call::spec::{GuardedItem, OPTIONAL, Spec};
+use crate::call::wire::WireInstant;
 use crate::config::Limits;
 use crate::error::ApiError;
 use crate::rules::auth;
@@ -45,23 +45,23 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
                           fewer than `limit`; it goes on at `nextOffset`.",
             tag: "datasets",
             accepts: OPTIONAL,
-            item: Item::Records,
+            item: GuardedItem::Records,
             egress: true,
             success: &[(200, "The contributions, and a page of the records.")],
             failure: &[NOT_BOUGHT, NO_VERSION, NOT_YET],
             ..Spec::BASE
         },
         &[
-            Bound {
+            SchemaBound {
                 at: "/properties/limit",
                 keyword: "maximum",
-                value: limits.diff_records.into(),
+                value: limits.diff_records.get().into(),
                 asserted: true,
             },
-            Bound {
+            SchemaBound {
                 at: "/properties/limit",
                 keyword: "default",
-                value: limits.default_diff_records.into(),
+                value: limits.default_diff_records.get().into(),
                 asserted: true,
             },
         ],
@@ -71,7 +71,7 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Between {
+struct DiffInput {
     /// Slug of the project.
     slug: String,
     /// Version after which the records begin; 0 for all records.
@@ -91,8 +91,9 @@ struct Between {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Diff")]
 #[serde(rename_all = "camelCase")]
-struct Diff {
+struct VersionDiff {
     /// Version after which the records begin.
     from: u64,
     /// Version that contains the last of them.
@@ -100,12 +101,12 @@ struct Diff {
     /// Number of records appended between the two versions.
     appended_count: u64,
     /// The contributions that appended them, oldest first, at most 500.
-    contributions: Vec<Contributed>,
+    contributions: Vec<ContributedVersion>,
     /// Value of `from` for the next call, if there are further contributions; absent when all are listed.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_from: Option<u64>,
     /// The records, in the order of the version; none with `limit=0`.
-    items: Vec<Appended>,
+    items: Vec<AppendedRecord>,
     /// Number of records skipped.
     offset: u64,
     /// Greatest number of records on the page.
@@ -117,8 +118,9 @@ struct Diff {
 
 /// A contribution that became a version.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Contributed")]
 #[serde(rename_all = "camelCase")]
-struct Contributed {
+struct ContributedVersion {
     /// Version that the contribution became.
     version: u64,
     /// Id of the contribution.
@@ -132,10 +134,10 @@ struct Contributed {
     /// The content root of the version: 64 hexadecimal digits.
     root: String,
     /// Time of the merge.
-    created_at: When,
+    created_at: WireInstant,
 }
 
-impl From<ProjectVersion> for Contributed {
+impl From<ProjectVersion> for ContributedVersion {
     fn from(version: ProjectVersion) -> Self {
         Self {
             version: version.version.0,
@@ -151,8 +153,9 @@ impl From<ProjectVersion> for Contributed {
 
 /// A record that was appended.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Appended")]
 #[serde(rename_all = "camelCase")]
-struct Appended {
+struct AppendedRecord {
     /// The version that appended it.
     version: u64,
     /// Id of the contribution that contained it.
@@ -164,8 +167,9 @@ struct Appended {
     record: Box<RawValue>,
 }
 
-async fn diff(cx: Cx, input: Between) -> Result<Reply<Diff>, ApiError> {
-    let limit = input.limit.unwrap_or(cx.app.limits.default_diff_records);
+async fn diff(cx: Cx, input: DiffInput) -> Result<JsonReply<VersionDiff>, ApiError> {
+    let default = cx.app.limits.default_diff_records.get();
+    let limit = input.limit.unwrap_or(default);
     // The contributions alone are public. The records need an agent key, whether or not there is such a project.
     if limit > 0 {
         auth::require_agent(&cx.app, cx.caller.as_ref())?;
@@ -188,8 +192,8 @@ async fn diff(cx: Cx, input: Between) -> Result<Reply<Diff>, ApiError> {
     let mut contributions = published(&cx, &project, from, to, MAX_CONTRIBUTIONS + 1).await?;
     let more = contributions.len() > MAX_CONTRIBUTIONS as usize;
     contributions.truncate(MAX_CONTRIBUTIONS as usize);
-    let mut room = Room::of(&cx);
-    let mut contributions: Vec<Contributed> = contributions.into_iter().map(Into::into).collect();
+    let mut room = PageRoom::of(&cx);
+    let mut contributions: Vec<ContributedVersion> = contributions.into_iter().map(Into::into).collect();
     // With records in the answer, the contributions take a third of it at most.
     let mut of_contributions = if limit > 0 { room.share(3) } else { room };
     let more = of_contributions.keep(&mut contributions)? || more;
@@ -203,7 +207,7 @@ async fn diff(cx: Cx, input: Between) -> Result<Reply<Diff>, ApiError> {
     let mut items = records(&cx, &project, &snapshot, (start, count), room.page_size()).await?;
     room.keep(&mut items)?;
     let next_offset = input.offset.saturating_add(items.len() as u64);
-    Ok(Reply::ok(Diff {
+    Ok(JsonReply::ok(VersionDiff {
         from: from.0,
         to: to.0,
         appended_count: appended,
@@ -247,7 +251,7 @@ async fn records(
     snapshot: &Snapshot,
     (offset, count): (u64, usize),
     size: PageSize,
-) -> Result<Vec<Appended>, ApiError> {
+) -> Result<Vec<AppendedRecord>, ApiError> {
     // Records are read first, so that contributors are looked up only for versions on the page.
     let mut found = Vec::with_capacity(count);
     let rows = offset..offset.saturating_add(count as u64);
@@ -273,7 +277,7 @@ async fn records(
                 project.id
             ))
         })?;
-        Ok(Appended {
+        Ok(AppendedRecord {
             version,
             contribution_id: published.contribution.to_string(),
             contributor: published.agent_name.clone(),
@@ -285,7 +289,7 @@ async fn records(
 
 /// Returns the version that appended each row, from the hidden column of the part.
 fn versions(rows: &RecordBatch) -> Result<Vec<u64>, ApiError> {
-    let [_, _, _, name, _] = HIDDEN;
+    let [_, _, _, name, _] = HIDDEN_COLUMNS;
     let column = rows
         .column_by_name(name)
         .and_then(|column| column.as_primitive_opt::<Int64Type>());

@@ -15,12 +15,12 @@ use types::vocabulary::OnRefused;
 use types::{Batch, Kind};
 
 use super::contribute::{EXAMPLE, contract, not_open, records_bound};
-use crate::call::answer::Reply;
+use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::schema::TEXT;
-use crate::call::spec::{BodySize, Item, KEY, Scope, Spec};
-use crate::call::wire::{BatchReason, VerdictLine, When};
+use crate::call::spec::{BodySize, GuardedItem, KEY, Scope, Spec};
+use crate::call::wire::{BatchReason, VerdictLine, WireInstant};
 use crate::config::Limits;
 use crate::error::ApiError;
 use crate::rules::entitlement;
@@ -39,7 +39,7 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
             accepts: KEY,
             // A dry run takes the same doors as the contribution that it stands for.
             scope: Scope::Write,
-            item: Item::Project,
+            item: GuardedItem::Project,
             body: BodySize::Batch,
             keeps_digits: true,
             success: &[(
@@ -61,7 +61,7 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Validate {
+struct ValidateInput {
     /// Slug of the project.
     slug: String,
     /// Records to judge.
@@ -83,7 +83,7 @@ struct Validate {
 #[serde(rename_all = "camelCase")]
 struct DryRun {
     /// Decision on the batch: `merge`, `reject`, or `hold` to judge it later.
-    decision: Fate,
+    decision: BatchFate,
     /// One sentence on what would be merged: how many records are new, and what is left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     summary: Option<String>,
@@ -92,10 +92,10 @@ struct DryRun {
     reason: Option<BatchReason>,
     /// Time at which a batch that is held would be judged again, where known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    resumes_after: Option<When>,
+    resumes_after: Option<WireInstant>,
     /// Records among which duplicates are sought: the whole `dataset`, or only the `batch` if the caller may not read
     /// the dataset.
-    compared_with: Compared,
+    compared_with: ComparedRecords,
     /// Number of records judged.
     rows: u32,
     /// Number of records that pass.
@@ -108,22 +108,24 @@ struct DryRun {
 
 /// Records that a dry run looks for duplicates among.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Compared")]
 #[serde(rename_all = "lowercase")]
-enum Compared {
+enum ComparedRecords {
     Dataset,
     Batch,
 }
 
 /// Decision on the whole batch.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Fate")]
 #[serde(rename_all = "lowercase")]
-enum Fate {
+enum BatchFate {
     Merge,
     Reject,
     Hold,
 }
 
-async fn validate(cx: Cx, input: Validate) -> Result<Reply<DryRun>, ApiError> {
+async fn validate(cx: Cx, input: ValidateInput) -> Result<JsonReply<DryRun>, ApiError> {
     let project = entitlement::current(&cx, &input.slug).await?;
     if project.status != ProjectStatus::Open {
         return Err(not_open(&project.slug, project.status));
@@ -137,9 +139,9 @@ async fn validate(cx: Cx, input: Validate) -> Result<Reply<DryRun>, ApiError> {
                 // The snapshot is not used. It fails if the table is behind or lost history, when duplicates would be
                 // missed.
                 reading::snapshot(&cx, &project, None).await?;
-                (Compared::Dataset, cx.app.catalog.known(project.id).await?)
+                (ComparedRecords::Dataset, cx.app.catalog.known(project.id).await?)
             }
-            Err(unpaid) if unpaid.kind() == Kind::PaymentRequired => (Compared::Batch, Arc::new(NoKeys)),
+            Err(unpaid) if unpaid.kind() == Kind::PaymentRequired => (ComparedRecords::Batch, Arc::new(NoKeys)),
             Err(error) => return Err(error),
         };
     // Private records are never sent to a remote judge, so the chain of a private project has no screen.
@@ -164,12 +166,12 @@ async fn validate(cx: Cx, input: Validate) -> Result<Reply<DryRun>, ApiError> {
         .await
         .map_err(|error| ApiError::internal(format!("dry run: {error}")))?;
     let (decision, reason, resumes_after) = match judged.decision(on_refused) {
-        Decision::Merge => (Fate::Merge, None, None),
-        Decision::Reject { code, message } => (Fate::Reject, Some(BatchReason::rejected(code, message)), None),
-        Decision::Hold { reason, resumes_after } => (Fate::Hold, Some(BatchReason::held(&reason)), resumes_after),
+        Decision::Merge => (BatchFate::Merge, None, None),
+        Decision::Reject { code, message } => (BatchFate::Reject, Some(BatchReason::rejected(code, message)), None),
+        Decision::Hold { reason, resumes_after } => (BatchFate::Hold, Some(BatchReason::held(&reason)), resumes_after),
     };
-    let summary = matches!(decision, Fate::Merge).then(|| summary_of(&judged.tallies, judged.passed.len() as u64));
-    Ok(Reply::ok(DryRun {
+    let summary = matches!(decision, BatchFate::Merge).then(|| summary_of(&judged.tallies, judged.passed.len() as u64));
+    Ok(JsonReply::ok(DryRun {
         decision,
         summary,
         reason,

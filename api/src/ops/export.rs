@@ -12,13 +12,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use types::Version;
-use types::render::lines::Lines;
+use types::render::lines::RenderedLines;
 
-use crate::call::answer::{Media, NDJSON, Streamed};
+use crate::call::answer::{BodyMedia, NDJSON, StreamedAnswer};
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::schema;
-use crate::call::spec::{Item, KEY, Spec};
+use crate::call::spec::{GuardedItem, KEY, Spec};
 use crate::error::{ApiError, chain};
 use crate::rules::entitlement;
 use crate::rules::reading::{self, MAX_EXACT_INTEGER, NO_VERSION, NOT_BOUGHT, NOT_YET};
@@ -36,7 +36,7 @@ pub(super) fn add(table: &mut Operations) {
                           its connection off. Eight of an operator are sent at once, and more wait.",
             tag: "datasets",
             accepts: KEY,
-            item: Item::Project,
+            item: GuardedItem::Project,
             egress: true,
             success: &[(200, "The records.")],
             failure: &[NOT_BOUGHT, NO_VERSION, NOT_YET],
@@ -49,7 +49,7 @@ pub(super) fn add(table: &mut Operations) {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Export {
+struct ExportInput {
     /// Slug of the project.
     slug: String,
     /// Version to export.
@@ -58,9 +58,9 @@ struct Export {
 }
 
 /// Media type of the answer: one record per line.
-struct Records;
+struct RecordLinesMedia;
 
-impl Media for Records {
+impl BodyMedia for RecordLinesMedia {
     const TYPE: &'static str = NDJSON;
 
     fn schema() -> Value {
@@ -68,13 +68,13 @@ impl Media for Records {
     }
 }
 
-async fn export(cx: Cx, input: Export) -> Result<Streamed<Records>, ApiError> {
+async fn export(cx: Cx, input: ExportInput) -> Result<StreamedAnswer<RecordLinesMedia>, ApiError> {
     let project = entitlement::visible(&cx, &input.slug).await?;
     let version = Some(Version(input.version));
     let snapshot = reading::entitled(&cx, &project, version).await?;
     // The empty version has neither a contract nor records.
     let Some(contract) = snapshot.contract().cloned() else {
-        return Ok(Streamed::ok(stream::empty().boxed()));
+        return Ok(StreamedAnswer::ok(stream::empty().boxed()));
     };
     // The permit is taken last, so that a refused call does not wait for one.
     let permit = cx.app.process.exports.acquire(cx.the_operator()?).await;
@@ -88,15 +88,15 @@ async fn export(cx: Cx, input: Export) -> Result<Streamed<Records>, ApiError> {
         .and_then(move |rows| {
             // The closure owns the permit, so it is returned when the answer ends, also if the client disconnects.
             let _permit = &permit;
-            let lines = Lines::new(&contract, &rows).map_err(|error| broken(&error));
+            let lines = RenderedLines::new(&contract, &rows).map_err(|error| broken(&error));
             std::future::ready(lines.map(pieces))
         })
         .try_flatten();
-    Ok(Streamed::ok(body.boxed()))
+    Ok(StreamedAnswer::ok(body.boxed()))
 }
 
 /// Renders the lines of a batch lazily, about [`CHUNK_BYTES`] bytes at a time.
-fn pieces(lines: Lines) -> BoxStream<'static, Result<Bytes, io::Error>> {
+fn pieces(lines: RenderedLines) -> BoxStream<'static, Result<Bytes, io::Error>> {
     let mut row = 0;
     let pieces = std::iter::from_fn(move || {
         let mut piece = Vec::with_capacity(CHUNK_BYTES + CHUNK_BYTES / 8);

@@ -2,13 +2,13 @@
 
 use proof::KeysDocument;
 
-use crate::call::answer::Reply;
+use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::spec::Spec;
-use crate::call::wire::Nothing;
+use crate::call::wire::NoInput;
 use crate::error::ApiError;
-use crate::keys::Ring;
+use crate::keys::KeyRing;
 
 pub(super) fn add(table: &mut Operations) {
     table.add(
@@ -28,9 +28,9 @@ pub(super) fn add(table: &mut Operations) {
     );
 }
 
-async fn keys(cx: Cx, _: Nothing) -> Result<Reply<KeysDocument>, ApiError> {
-    let ring = Ring::load(&cx.app.store, &*cx.app.clock).await?;
-    Ok(Reply::ok(ring.document(ring.issued_at(cx.now))?))
+async fn keys(cx: Cx, _: NoInput) -> Result<JsonReply<KeysDocument>, ApiError> {
+    let ring = KeyRing::load(&cx.app.store, &*cx.app.clock).await?;
+    Ok(JsonReply::ok(ring.document(ring.issued_at(cx.now))?))
 }
 
 #[cfg(test)]

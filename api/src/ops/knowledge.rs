@@ -5,7 +5,7 @@ use http::Method;
 use self::fields::{COMMENTS, HOUR};
 use super::contributions::wait_bound;
 use crate::call::operation::Operations;
-use crate::call::spec::{Effect, Item, KEY, Limit, OPTIONAL, PUBLIC, Scope, Spec, Subject};
+use crate::call::spec::{CallLimit, Effect, GuardedItem, KEY, LimitSubject, OPTIONAL, PUBLIC, Scope, Spec};
 use crate::config::Limits;
 
 mod change;
@@ -18,13 +18,13 @@ mod status;
 mod submit;
 pub(super) mod view;
 
-pub(super) use view::Full;
+pub(super) use view::FullUnit;
 
 const TAG: &str = "knowledge";
 /// Limit on the ratings of an agent.
-const RATINGS: &[Limit] = &[Limit {
+const RATINGS: &[CallLimit] = &[CallLimit {
     name: "ratings",
-    subject: Subject::Caller,
+    subject: LimitSubject::Caller,
     most: |limits| limits.ratings_per_agent_per_hour,
     window: HOUR,
     code: "rating_limit",
@@ -45,7 +45,7 @@ fn base() -> Spec {
     Spec { tag: TAG, ..Spec::BASE }
 }
 
-const NONE: (u16, &str) = (404, "There is no such unit that the caller may see.");
+const UNIT_NOT_FOUND: (u16, &str) = (404, "There is no such unit that the caller may see.");
 
 pub(super) fn add(table: &mut Operations, limits: &Limits) {
     page::add(table);
@@ -99,11 +99,11 @@ fn add_submissions(table: &mut Operations) {
             scope: Scope::Write,
             effect: Effect::Write,
             audit: false,
-            item: Item::OwnUnit,
+            item: GuardedItem::OwnUnit,
             immutable: &["license", "price", "trialSale"],
             success: &[(201, "The new version: queued, or waiting if reviews are held.")],
             failure: &[
-                NONE,
+                UNIT_NOT_FOUND,
                 (
                     409,
                     "The version is not the latest, another revision is in work, the unit is not published, or the \
@@ -135,8 +135,8 @@ fn add_own(table: &mut Operations, limits: &Limits) {
             description: "With `wait`, the answer comes when the version is decided, or after as many seconds. A text \
                           that does not fit goes on with `offset` set to `nextOffset`.",
             accepts: KEY,
-            item: Item::OwnUnit,
-            failure: &[NONE],
+            item: GuardedItem::OwnUnit,
+            failure: &[UNIT_NOT_FOUND],
             ..base()
         },
         &[wait_bound(limits)],
@@ -152,7 +152,7 @@ fn add_own(table: &mut Operations, limits: &Limits) {
                           unit is for operators that bought it. A text that does not fit goes on with `offset` set to \
                           `nextOffset`.",
             accepts: OPTIONAL,
-            failure: &[(402, "The unit must be paid, or read with a key."), NONE],
+            failure: &[(402, "The unit must be paid, or read with a key."), UNIT_NOT_FOUND],
             ..base()
         },
         &[],
@@ -169,9 +169,9 @@ fn add_own(table: &mut Operations, limits: &Limits) {
             accepts: KEY,
             scope: Scope::Write,
             effect: Effect::Write,
-            item: Item::OwnUnit,
+            item: GuardedItem::OwnUnit,
             failure: &[
-                NONE,
+                UNIT_NOT_FOUND,
                 (409, "The unit is retired, or no version of it is published or in work."),
                 (429, "Too many calls, or the price changed less than a day ago."),
             ],
@@ -191,8 +191,8 @@ fn add_own(table: &mut Operations, limits: &Limits) {
             accepts: KEY,
             scope: Scope::Write,
             effect: Effect::Destroy,
-            item: Item::OwnUnit,
-            failure: &[NONE, (409, "The version is not the latest published one.")],
+            item: GuardedItem::OwnUnit,
+            failure: &[UNIT_NOT_FOUND, (409, "The version is not the latest published one.")],
             ..base()
         },
         &[],
@@ -211,14 +211,14 @@ fn add_discussion(table: &mut Operations) {
             accepts: KEY,
             scope: Scope::Write,
             effect: Effect::Write,
-            item: Item::Unit,
+            item: GuardedItem::Unit,
             limits: RATINGS,
             failure: &[
                 (
                     403,
                     "The unit is the operator's own, or the agent has not read it in full.",
                 ),
-                NONE,
+                UNIT_NOT_FOUND,
                 (409, "The agent rated the unit before."),
             ],
             example: r#"{"rating": 5, "comment": "Reproduced on the same version."}"#,
@@ -234,7 +234,7 @@ fn add_discussion(table: &mut Operations) {
             path: "/knowledge/{id}/reviews",
             summary: "Ratings of a unit, newest first",
             accepts: PUBLIC,
-            failure: &[NONE],
+            failure: &[UNIT_NOT_FOUND],
             ..base()
         },
         &[],
@@ -249,10 +249,10 @@ fn add_discussion(table: &mut Operations) {
             accepts: KEY,
             scope: Scope::Write,
             effect: Effect::Write,
-            item: Item::Unit,
+            item: GuardedItem::Unit,
             limits: COMMENTS,
             success: &[(201, "The comment.")],
-            failure: &[NONE],
+            failure: &[UNIT_NOT_FOUND],
             example: r#"{"body": "Does this hold with more than one writer?"}"#,
             ..base()
         },
@@ -266,7 +266,7 @@ fn add_discussion(table: &mut Operations) {
             path: "/knowledge/{id}/comments",
             summary: "Comments on a unit, oldest first",
             accepts: PUBLIC,
-            failure: &[NONE],
+            failure: &[UNIT_NOT_FOUND],
             ..base()
         },
         &[],

@@ -4,7 +4,6 @@
 //! issued after it retired.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use catalog::Snapshot;
 use proof::manifest::ManifestFormat;
@@ -14,15 +13,15 @@ use serde::Deserialize;
 use store::Project;
 use types::{Timestamp, Version};
 
-use crate::call::answer::Reply;
+use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
-use crate::call::spec::{Item, KEY, Spec};
+use crate::call::spec::{GuardedItem, KEY, Spec};
 use crate::error::ApiError;
-use crate::keys::Ring;
+use crate::keys::KeyRing;
 use crate::rules::entitlement;
 use crate::rules::reading::{self, MAX_EXACT_INTEGER, NO_VERSION, NOT_BOUGHT, NOT_YET};
-use crate::state::links::{Account, Grant};
+use crate::state::links::{GrantAccount, PartGrant};
 
 pub(super) fn add(table: &mut Operations) {
     table.add(
@@ -34,7 +33,7 @@ pub(super) fn add(table: &mut Operations) {
                           everything but the addresses. The keys are at `/.well-known/service-keys`.",
             tag: "datasets",
             accepts: KEY,
-            item: Item::Project,
+            item: GuardedItem::Project,
             success: &[(200, "The manifest.")],
             failure: &[NOT_BOUGHT, NO_VERSION, NOT_YET],
             ..Spec::BASE
@@ -46,7 +45,7 @@ pub(super) fn add(table: &mut Operations) {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Of {
+struct ManifestInput {
     /// Slug of the project.
     slug: String,
     /// Version to list; the latest if absent.
@@ -54,13 +53,13 @@ struct Of {
     version: Option<u64>,
 }
 
-async fn manifest(cx: Cx, input: Of) -> Result<Reply<SignedManifest>, ApiError> {
+async fn manifest(cx: Cx, input: ManifestInput) -> Result<JsonReply<SignedManifest>, ApiError> {
     let account = cx.the_operator()?;
     let project = entitlement::visible(&cx, &input.slug).await?;
     let version = input.version.map(Version);
     let snapshot = reading::entitled(&cx, &project, version).await?;
-    Ok(Reply::ok(
-        signed(&cx, project, &snapshot, Account::Operator(account)).await?,
+    Ok(JsonReply::ok(
+        signed(&cx, project, &snapshot, GrantAccount::Operator(account)).await?,
     ))
 }
 
@@ -69,14 +68,14 @@ pub(super) async fn signed(
     cx: &Cx,
     project: Project,
     snapshot: &Snapshot,
-    account: Account,
+    account: GrantAccount,
 ) -> Result<SignedManifest, ApiError> {
     let (Some(contract), Some(merge)) = (snapshot.contract(), snapshot.merge().await?) else {
         let message = format!("the dataset `{}` has no version yet", project.slug);
         return Err(ApiError::not_found(message));
     };
     let chain = snapshot.chain();
-    let ring = Ring::load(&cx.app.store, &*cx.app.clock).await?;
+    let ring = KeyRing::load(&cx.app.store, &*cx.app.clock).await?;
     let manifest = Manifest {
         format: ManifestFormat::V1,
         dataset: project.id,
@@ -106,7 +105,7 @@ pub(super) async fn signed(
     // The signature does not cover the addresses, which differ for each caller and expire. They are added afterwards.
     let mut signed = manifest.sign(ring.signer(), ring.current())?;
 
-    let lasting = Duration::from_secs(cx.app.limits.part_url_seconds.into());
+    let lasting = cx.app.limits.part_urls.0;
     // Addresses contain whole seconds, rounded up, and the manifest must state the same expiry as they do.
     let expires = u64::try_from(cx.now.plus(lasting).micros())
         .unwrap_or(0)
@@ -140,7 +139,7 @@ pub(super) async fn signed(
     }
     let signer = cx.app.process.links.signer(&cx.app.store, cx.now).await?;
     for part in &mut signed.manifest.parts {
-        let grant = Grant {
+        let grant = PartGrant {
             dataset: project.id,
             part: &part.path,
             account: &account,

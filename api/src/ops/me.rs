@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 use store::{ListedProject, ProjectStatus, Visibility};
 use types::AgentId;
 
-use super::quota::{self, Quota};
-use crate::call::answer::Reply;
-use crate::call::caller::Actor;
+use super::quota::{self, OperatorQuota};
+use crate::call::answer::JsonReply;
+use crate::call::caller::CallerKind;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::spec::{Credential, KEY_OPERATOR_OR_APP, Scope, Spec};
-use crate::call::wire::Nothing;
+use crate::call::wire::NoInput;
 use crate::error::ApiError;
 
 mod contributions;
@@ -123,8 +123,9 @@ impl ListQuery {
 
 /// Page of a list.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Page")]
 #[serde(rename_all = "camelCase")]
-struct Page<T> {
+struct OwnListQuery<T> {
     items: Vec<T>,
     /// Cursor of the next page; absent on the last.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -133,8 +134,9 @@ struct Page<T> {
 
 /// The caller, as the service knows it.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Me")]
 #[serde(rename_all = "camelCase")]
-struct Me {
+struct CallerView {
     /// Name of the agent that acts; of an operator token the display name of the operator.
     name: String,
     /// Id of the agent that acts; absent for an operator token.
@@ -161,7 +163,7 @@ struct MyOperator {
 #[derive(Debug, Serialize, JsonSchema)]
 struct MyLimits {
     #[serde(flatten)]
-    quota: Quota,
+    quota: OperatorQuota,
     /// Uploads that are open.
     uploads: LimitUse,
     /// Agents, waiting claims counted.
@@ -208,7 +210,7 @@ struct ActiveProject {
     record_count: u64,
 }
 
-async fn me(cx: Cx, _: Nothing) -> Result<Reply<Me>, ApiError> {
+async fn me(cx: Cx, _: NoInput) -> Result<JsonReply<CallerView>, ApiError> {
     let (operator, store, limits) = (cx.the_operator()?, &cx.app.store, &cx.app.limits);
     let (accounts, console) = (store.accounts(), store.console());
     let (owner, agents, waiting, uploads, projects) = tokio::try_join!(
@@ -224,12 +226,14 @@ async fn me(cx: Cx, _: Nothing) -> Result<Reply<Me>, ApiError> {
         .as_ref()
         .ok_or_else(|| ApiError::internal("a caller without credential"))?;
     let (name, agent): (&str, Option<AgentId>) = match &caller.actor {
-        Actor::Agent { id, name } => (name.as_str(), Some(*id)),
-        Actor::Person | Actor::SignedIn { .. } | Actor::Claimant { .. } => (owner.display_name.as_str(), None),
+        CallerKind::Agent { id, name } => (name.as_str(), Some(*id)),
+        CallerKind::Person | CallerKind::SignedIn { .. } | CallerKind::Claimant { .. } => {
+            (owner.display_name.as_str(), None)
+        }
     };
     let agents = agents.iter().filter(|agent| agent.removed_at.is_none()).count();
     let limit = limits.active_projects_per_operator;
-    Ok(Reply::ok(Me {
+    Ok(JsonReply::ok(CallerView {
         name: name.to_owned(),
         agent_id: agent.map(|id| id.to_string()),
         credential: match caller.credential {

@@ -5,7 +5,7 @@
 use http::Method;
 
 use crate::call::operation::Operations;
-use crate::call::spec::{Effect, Item, KEY, Scope, Spec};
+use crate::call::spec::{Effect, GuardedItem, KEY, Scope, Spec};
 
 mod buy;
 mod credits;
@@ -53,7 +53,7 @@ pub(super) fn add(table: &mut Operations) {
             description: "Unlocks the version, or the latest, and every earlier one for all agents of the operator. \
                           Given credits pay first where the seller takes them. A version that the operator has costs \
                           nothing.",
-            item: Item::Project,
+            item: GuardedItem::Project,
             failure: &[
                 (402, "The credits do not cover the price (`credits_short`)."),
                 (404, "There is no such project or version, or it is private to others."),

@@ -10,22 +10,22 @@ use std::time::Duration;
 
 use http::header::{self, HeaderName, HeaderValue};
 use http::{Method, StatusCode};
-use oauth::client::Client;
+use oauth::client::OAuthClient;
 use oauth::document::is_document_url;
 use oauth::registration;
 use oauth::token::{self, Credentials, TokenError};
-use oauth::{Params, Resource, Secret, discovery};
+use oauth::{OAuthSecret, Params, Resource, discovery};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use types::OperatorId;
 
-use crate::apps::{Apps, Asker, ClientError, FetchError};
-use crate::call::answer::{Answer, JSON, Output, Reply};
+use crate::apps::{ClientError, DocumentAsker, FetchError, OAuthApps};
+use crate::call::answer::{JSON, JsonReply, OperationOutput, OperationResult};
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
-use crate::call::spec::{Effect, Limit, Scope, Spec, Subject};
-use crate::call::wire::Nothing;
+use crate::call::spec::{CallLimit, Effect, LimitSubject, Scope, Spec};
+use crate::call::wire::NoInput;
 use crate::error::ApiError;
 
 const TAG: &str = "oauth";
@@ -34,10 +34,10 @@ const FORM: &str = "application/x-www-form-urlencoded";
 const BASIC: &str = "basic ";
 
 /// Limit on registrations of clients, whose rows stay.
-const REGISTRATIONS: Limit = Limit {
+const REGISTRATIONS: CallLimit = CallLimit {
     // The name is part of the key of the shared counters, so all replicas must use the same.
     name: "app-registrations",
-    subject: Subject::Address,
+    subject: LimitSubject::Address,
     most: |_| 100,
     window: Duration::from_hours(1),
     code: "registration_limit",
@@ -93,7 +93,7 @@ pub(super) fn add(table: &mut Operations) {
             ..base()
         },
         &[],
-        |cx, _: Nothing| std::future::ready(Ok(resource_metadata(&cx, Resource::Mcp))),
+        |cx, _: NoInput| std::future::ready(Ok(resource_metadata(&cx, Resource::Mcp))),
     );
     table.add(
         Spec {
@@ -103,7 +103,7 @@ pub(super) fn add(table: &mut Operations) {
             ..base()
         },
         &[],
-        |cx, _: Nothing| std::future::ready(Ok(resource_metadata(&cx, Resource::Directory))),
+        |cx, _: NoInput| std::future::ready(Ok(resource_metadata(&cx, Resource::Directory))),
     );
     table.add(
         Spec {
@@ -172,15 +172,15 @@ impl OAuthReply {
     }
 }
 
-impl Answer for OAuthReply {
+impl OperationResult for OAuthReply {
     const CONTENT_TYPE: &'static str = JSON;
 
     fn schema() -> Value {
         json!({"type": "object"})
     }
 
-    fn into_output(self) -> Result<Output, ApiError> {
-        let mut headers: Vec<(HeaderName, HeaderValue)> = token::HEADERS
+    fn into_output(self) -> Result<OperationOutput, ApiError> {
+        let mut headers: Vec<(HeaderName, HeaderValue)> = token::TOKEN_HEADERS
             .iter()
             .filter_map(|(name, value)| Some((name.parse().ok()?, HeaderValue::from_static(value))))
             .collect();
@@ -188,7 +188,7 @@ impl Answer for OAuthReply {
             self.challenge
                 .map(|challenge| (header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge))),
         );
-        Ok(Output::Whole {
+        Ok(OperationOutput::Whole {
             content_type: JSON,
             status: StatusCode::from_u16(self.status).map_err(ApiError::internal)?,
             headers,
@@ -219,18 +219,18 @@ fn refusal(error: oauth::Error) -> Result<OAuthReply, ApiError> {
     }
 }
 
-async fn server_metadata(cx: Cx, _: Nothing) -> Result<Reply<Value>, ApiError> {
-    Ok(Reply::ok(discovery::server_metadata(cx.app.apps.server().issuer())))
+async fn server_metadata(cx: Cx, _: NoInput) -> Result<JsonReply<Value>, ApiError> {
+    Ok(JsonReply::ok(discovery::server_metadata(cx.app.apps.server().issuer())))
 }
 
-fn resource_metadata(cx: &Cx, resource: Resource) -> Reply<Value> {
+fn resource_metadata(cx: &Cx, resource: Resource) -> JsonReply<Value> {
     let issuer = cx.app.apps.server().issuer();
-    Reply::ok(discovery::resource_metadata(issuer, resource))
+    JsonReply::ok(discovery::resource_metadata(issuer, resource))
 }
 
 /// The members are read from the body, where others are ignored.
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Register {
+struct RegisterClientInput {
     /// Addresses that the app may be returned to: `https`, or for native apps loopback `http` and private
     /// schemes. Others are left out, as the answer says.
     #[expect(dead_code, reason = "published only")]
@@ -252,12 +252,15 @@ struct Register {
     grant_types: Option<Vec<String>>,
 }
 
-async fn register(cx: Cx, _: Register) -> Result<OAuthReply, ApiError> {
+async fn register(cx: Cx, _: RegisterClientInput) -> Result<OAuthReply, ApiError> {
     // The body as it was sent: members that the type does not name are ignored, not refused (RFC 7591
     // section 2).
     let metadata = cx.body.unwrap_or_default();
     match cx.app.apps.server().register(&metadata).await {
-        Ok(client) => Ok(OAuthReply::of(registration::CREATED, registration::answer(&client))),
+        Ok(client) => Ok(OAuthReply::of(
+            registration::REGISTRATION_STATUS,
+            registration::answer(&client),
+        )),
         Err(error) => refusal(error),
     }
 }
@@ -321,7 +324,7 @@ async fn token_answer(cx: Cx, input: TokenForm) -> Result<OAuthReply, ApiError> 
             let body = serde_json::to_value(&answer).map_err(ApiError::internal)?;
             Ok(OAuthReply::of(200, body))
         }
-        Err(refused) => Refused::into_reply(refused),
+        Err(refused) => OAuthRefusal::into_reply(refused),
     }
 }
 
@@ -364,19 +367,19 @@ async fn revoke(cx: Cx, input: RevokeForm) -> Result<OAuthReply, ApiError> {
     };
     match revoked.await {
         Ok(()) => Ok(OAuthReply::of(200, json!({}))),
-        Err(refused) => Refused::into_reply(refused),
+        Err(refused) => OAuthRefusal::into_reply(refused),
     }
 }
 
 /// Reason for which a request is not answered.
-enum Refused {
+enum OAuthRefusal {
     OAuth(oauth::Error),
     /// The metadata document of the client cannot be used.
     Document(FetchError),
     Service(ApiError),
 }
 
-impl Refused {
+impl OAuthRefusal {
     fn into_reply(self) -> Result<OAuthReply, ApiError> {
         match self {
             Self::OAuth(error) => refusal(error),
@@ -386,7 +389,7 @@ impl Refused {
     }
 }
 
-impl From<ClientError> for Refused {
+impl From<ClientError> for OAuthRefusal {
     fn from(error: ClientError) -> Self {
         match error {
             ClientError::Unregistered => Self::OAuth(TokenError::UNKNOWN_CLIENT.into()),
@@ -396,14 +399,14 @@ impl From<ClientError> for Refused {
     }
 }
 
-impl<E: Into<oauth::Error>> From<E> for Refused {
+impl<E: Into<oauth::Error>> From<E> for OAuthRefusal {
     fn from(error: E) -> Self {
         Self::OAuth(error.into())
     }
 }
 
 /// Reads the identity that a request claims.
-fn credentials(params: &Params, authorization: Option<&str>) -> Result<Credentials, Refused> {
+fn credentials(params: &Params, authorization: Option<&str>) -> Result<Credentials, OAuthRefusal> {
     // Keys and tokens of the service are no passwords of clients, and are not looked at.
     let basic = authorization.and_then(|value| {
         let (scheme, rest) = value.split_at_checked(BASIC.len())?;
@@ -416,7 +419,11 @@ fn credentials(params: &Params, authorization: Option<&str>) -> Result<Credentia
 ///
 /// # Errors
 /// `invalid_grant` if it was given to another client, or the database failed.
-async fn giver(apps: &Apps, credentials: &Credentials, secret: &Secret) -> Result<Option<OperatorId>, Refused> {
+async fn giver(
+    apps: &OAuthApps,
+    credentials: &Credentials,
+    secret: &OAuthSecret,
+) -> Result<Option<OperatorId>, OAuthRefusal> {
     match apps.server().granted(secret).await? {
         None => Ok(None),
         Some(grant) if grant.client_id == credentials.client_id => Ok(Some(grant.operator)),
@@ -425,15 +432,15 @@ async fn giver(apps: &Apps, credentials: &Credentials, secret: &Secret) -> Resul
 }
 
 /// Returns the client that a request is from, which has proved its identity. `giver` is the operator that agreed to it.
-async fn client(cx: &Cx, credentials: &Credentials, giver: Option<OperatorId>) -> Result<Client, Refused> {
+async fn client(cx: &Cx, credentials: &Credentials, giver: Option<OperatorId>) -> Result<OAuthClient, OAuthRefusal> {
     let apps = &cx.app.apps;
-    let asker = Asker {
+    let asker = DocumentAsker {
         address: cx.client.into(),
         operator: giver,
         is_connected: giver.is_some(),
     };
     let client = apps.client(&credentials.client_id, asker).await?;
-    let keys = apps.keys(&client, asker).await.map_err(Refused::Service)?;
+    let keys = apps.keys(&client, asker).await.map_err(OAuthRefusal::Service)?;
     let authenticated = apps.server().authenticate(credentials, &client, keys.as_ref()).await;
     if let (Err(_), Some(_)) = (&authenticated, &keys) {
         // The client may have new keys, which a later try sees.

@@ -12,14 +12,14 @@ use serde_json::{Map, Value, json};
 
 use crate::call::answer::shrinks;
 use crate::call::operation::{Operation, Operations};
-use crate::call::spec::{Credential, Effect, ParamLocation, Rate, Spec, Surface};
+use crate::call::spec::{ApiKind, CallRate, Credential, Effect, ParamLocation, Spec};
 use crate::codes::CODES;
 use crate::ops::uploads::part_route;
 use crate::rules::auth::apps;
 
 mod types;
 
-use types::{Source, Types};
+use types::{DocumentTypes, NamedSchema};
 
 /// Version of the description of the interface.
 pub(crate) const VERSION: &str = "0.21.0";
@@ -39,7 +39,7 @@ pub(crate) fn document(operations: &Operations, public_url: &str) -> Value {
         types::say_widths(&mut schema);
         (name.to_owned(), schema)
     });
-    let mut types = Types::of(
+    let mut types = DocumentTypes::of(
         described(operations).map(|operation| &**operation),
         Map::from_iter(errors),
     );
@@ -91,7 +91,7 @@ pub(crate) fn document(operations: &Operations, public_url: &str) -> Value {
 
 /// Iterates over the operations for programs. Pages are for people and described nowhere.
 fn described(operations: &Operations) -> impl Iterator<Item = &Arc<Operation>> {
-    let rest = |operation: &&Arc<Operation>| operation.spec.surface == Surface::Rest;
+    let rest = |operation: &&Arc<Operation>| operation.spec.surface == ApiKind::Rest;
     operations.iter().filter(rest)
 }
 
@@ -113,9 +113,9 @@ fn app_token() -> Value {
     })
 }
 
-fn describe(operation: &Operation, types: &mut Types) -> Value {
+fn describe(operation: &Operation, types: &mut DocumentTypes) -> Value {
     let spec = &operation.spec;
-    let input = Source::new(operation.input.named());
+    let input = NamedSchema::new(operation.input.named());
     let mut described = json!({
         "operationId": spec.name,
         "summary": spec.summary,
@@ -150,7 +150,7 @@ fn security(spec: &Spec) -> Value {
     spec.accepts.iter().map(way).collect()
 }
 
-fn parameters(operation: &Operation, input: &Source, types: &mut Types) -> Vec<Value> {
+fn parameters(operation: &Operation, input: &NamedSchema, types: &mut DocumentTypes) -> Vec<Value> {
     let mut parameters = Vec::new();
     let properties = input.root["properties"].as_object();
     for (member, schema) in properties.into_iter().flatten() {
@@ -188,7 +188,7 @@ fn parameters(operation: &Operation, input: &Source, types: &mut Types) -> Vec<V
 }
 
 /// Returns the input schema without the members that are in the path, the query or headers.
-fn request_body(operation: &Operation, input: &Source, types: &mut Types) -> Value {
+fn request_body(operation: &Operation, input: &NamedSchema, types: &mut DocumentTypes) -> Value {
     let in_body = |name: &str| operation.spec.location_of(name) == ParamLocation::Body;
     let mut schema = input.root.clone();
     let elsewhere = operation.input.properties().filter(|(name, _)| !in_body(name)).count();
@@ -236,9 +236,9 @@ fn say_default(schema: &mut Value) {
     }
 }
 
-fn responses(operation: &Operation, types: &mut Types) -> Value {
+fn responses(operation: &Operation, types: &mut DocumentTypes) -> Value {
     let mut responses: BTreeMap<u16, Value> = BTreeMap::new();
-    let output = types.answer(&Source::new((operation.named_output)()));
+    let output = types.answer(&NamedSchema::new((operation.named_output)()));
     for &(status, meaning) in operation.spec.success {
         let content = json!({operation.content_type: {"schema": output}});
         responses.insert(status, json!({"description": meaning, "content": content}));
@@ -329,7 +329,7 @@ fn refusals(operation: &Operation) -> Vec<(u16, &'static str)> {
             "Too many calls (`rate_limited`), or other bodies of the operator leave no room (`bodies_of_one`); \
              `Retry-After` says when to come back.",
         ));
-    } else if spec.rate == Rate::Call {
+    } else if spec.rate == CallRate::Call {
         refusals.push((
             429,
             "Too many calls (`rate_limited`); `Retry-After` says when to come back.",

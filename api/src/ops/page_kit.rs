@@ -8,7 +8,7 @@ use types::Timestamp;
 
 use crate::call::cx::Cx;
 use crate::call::spec::{Effect, SESSION, Scope, Spec};
-use crate::call::view::{self, Frame, View};
+use crate::call::view::{self, LayoutOptions, PageResponse};
 use crate::error::ApiError;
 
 /// Rows on a page of a list.
@@ -37,11 +37,11 @@ pub(super) fn form(name: &'static str, path: &'static str, summary: &'static str
 }
 
 /// Returns what surrounds the content of a page, with the person who is signed in.
-pub(super) async fn chrome(cx: &Cx) -> Result<pages::Chrome, ApiError> {
+pub(super) async fn page_layout(cx: &Cx) -> Result<pages::PageLayout, ApiError> {
     let visit = cx.the_visit()?;
-    let frame = Frame::of(&cx.app);
+    let frame = LayoutOptions::of(&cx.app);
     let Some(operator) = cx.operator() else {
-        return Ok(view::chrome(visit, None, &frame));
+        return Ok(view::page_layout(visit, None, &frame));
     };
     let store = &cx.app.store;
     let accounts = store.accounts();
@@ -52,9 +52,9 @@ pub(super) async fn chrome(cx: &Cx) -> Result<pages::Chrome, ApiError> {
         .iter()
         .filter(|claim| claim.status == ClaimStatus::Pending)
         .count();
-    Ok(pages::Chrome {
+    Ok(pages::PageLayout {
         attention: u32::try_from(pending).unwrap_or(u32::MAX),
-        ..view::chrome(visit, person, &frame)
+        ..view::page_layout(visit, person, &frame)
     })
 }
 
@@ -101,8 +101,8 @@ pub(super) fn id<T: std::str::FromStr>(text: &str, what: &str) -> Result<T, ApiE
 }
 
 /// Returns a page with the status of a form that was not accepted, or 200 without errors.
-pub(super) fn form_page(page: &impl pages::Page, errors: bool) -> Result<View, ApiError> {
-    let view = View::page(page)?;
+pub(super) fn form_page(page: &impl pages::Page, errors: bool) -> Result<PageResponse, ApiError> {
+    let view = PageResponse::page(page)?;
     Ok(if errors {
         view.with_status(http::StatusCode::BAD_REQUEST)
     } else {

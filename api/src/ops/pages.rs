@@ -5,11 +5,11 @@
 use bytes::Bytes;
 use operators::gates::{PERSONAL_DATA_GUIDE, personal_data_guide};
 
-use crate::call::answer::{Media, Plain, Streamed};
+use crate::call::answer::{BodyMedia, PlainMedia, StreamedAnswer};
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::spec::Spec;
-use crate::call::wire::Nothing;
+use crate::call::wire::NoInput;
 use crate::codes;
 use crate::config::AGENT_GUIDE_PATH;
 use crate::error::ApiError;
@@ -125,14 +125,14 @@ pub(super) fn add(table: &mut Operations) {
 }
 
 /// Media type of Markdown (RFC 7763).
-struct Markdown;
+struct MarkdownMedia;
 
-impl Media for Markdown {
+impl BodyMedia for MarkdownMedia {
     const TYPE: &'static str = "text/markdown; charset=utf-8";
 }
 
-async fn terms(cx: Cx, _: Nothing) -> Result<Streamed<Plain>, ApiError> {
-    Ok(Streamed::whole(built_in_terms(&cx)?))
+async fn terms(cx: Cx, _: NoInput) -> Result<StreamedAnswer<PlainMedia>, ApiError> {
+    Ok(StreamedAnswer::whole(built_in_terms(&cx)?))
 }
 
 /// Returns the terms, if the configuration names no others.
@@ -146,8 +146,8 @@ pub(super) fn built_in_terms(cx: &Cx) -> Result<Bytes, ApiError> {
     filled(cx, "terms_text", || include_str!("../texts/terms.txt").to_owned())
 }
 
-async fn license(cx: Cx, _: Nothing) -> Result<Streamed<Plain>, ApiError> {
-    Ok(Streamed::whole(license_text(&cx)?))
+async fn license(cx: Cx, _: NoInput) -> Result<StreamedAnswer<PlainMedia>, ApiError> {
+    Ok(StreamedAnswer::whole(license_text(&cx)?))
 }
 
 /// Returns the text of the licence `platform-standard`.
@@ -157,43 +157,43 @@ pub(super) fn license_text(cx: &Cx) -> Result<Bytes, ApiError> {
     })
 }
 
-async fn guide(cx: Cx, _: Nothing) -> Result<Streamed<Markdown>, ApiError> {
+async fn guide(cx: Cx, _: NoInput) -> Result<StreamedAnswer<MarkdownMedia>, ApiError> {
     let text = filled(&cx, "agent_guide", || {
         let limits = limits::markdown(&cx.app.limits, &cx.app.pay, &cx.operations);
         let text = include_str!("../texts/agents.md").replace("{limits}", &limits);
         text.replace("{jobs}", &worked::links())
     });
-    Ok(Streamed::whole(text?))
+    Ok(StreamedAnswer::whole(text?))
 }
 
-async fn index(cx: Cx, _: Nothing) -> Result<Streamed<Plain>, ApiError> {
+async fn index(cx: Cx, _: NoInput) -> Result<StreamedAnswer<PlainMedia>, ApiError> {
     let text = filled(&cx, "llms_index", || {
         let tools = tools::markdown(&cx.operations);
         let text = include_str!("../texts/llms.txt").replace("{tools}", &tools);
         text.replace("{jobs}", &worked::links())
     });
-    Ok(Streamed::whole(text?))
+    Ok(StreamedAnswer::whole(text?))
 }
 
-async fn skill(cx: Cx, _: Nothing) -> Result<Streamed<Markdown>, ApiError> {
+async fn skill(cx: Cx, _: NoInput) -> Result<StreamedAnswer<MarkdownMedia>, ApiError> {
     let text = filled(&cx, "agent_skill", || {
-        let records = cx.app.limits.records_per_contribution.to_string();
+        let records = cx.app.limits.records_per_contribution.get().to_string();
         include_str!("../texts/skill.md").replace("{records}", &records)
     });
-    Ok(Streamed::whole(text?))
+    Ok(StreamedAnswer::whole(text?))
 }
 
-async fn changelog(cx: Cx, _: Nothing) -> Result<Streamed<Markdown>, ApiError> {
+async fn changelog(cx: Cx, _: NoInput) -> Result<StreamedAnswer<MarkdownMedia>, ApiError> {
     let text = filled(&cx, "changelog", || include_str!("../texts/changelog.md").to_owned());
-    Ok(Streamed::whole(text?))
+    Ok(StreamedAnswer::whole(text?))
 }
 
-async fn errors(cx: Cx, _: Nothing) -> Result<Streamed<Markdown>, ApiError> {
-    Ok(Streamed::whole(filled(&cx, "error_guide", codes::markdown)?))
+async fn errors(cx: Cx, _: NoInput) -> Result<StreamedAnswer<MarkdownMedia>, ApiError> {
+    Ok(StreamedAnswer::whole(filled(&cx, "error_guide", codes::markdown)?))
 }
 
-async fn personal_data(cx: Cx, _: Nothing) -> Result<Streamed<Markdown>, ApiError> {
-    Ok(Streamed::whole(filled(
+async fn personal_data(cx: Cx, _: NoInput) -> Result<StreamedAnswer<MarkdownMedia>, ApiError> {
+    Ok(StreamedAnswer::whole(filled(
         &cx,
         "personal_data_guide",
         personal_data_guide,

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use types::{OperatorId, Version};
 
 use self::headers::sent;
-use self::purchase::{Purchased, purchase};
+use self::purchase::{SettledPurchase, purchase};
 use super::manifest;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
@@ -27,7 +27,7 @@ use crate::call::spec::{Effect, Scope, Spec};
 use crate::error::ApiError;
 use crate::rules::reading;
 use crate::rules::reading::MAX_EXACT_INTEGER;
-use crate::rules::settlement::answers::Paid;
+use crate::rules::settlement::answers::PaidAnswer;
 use crate::rules::settlement::goods;
 
 /// Headers that carry a payment.
@@ -121,7 +121,7 @@ pub(super) fn add(table: &mut Operations) {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct OfDataset {
+struct PaidDatasetInput {
     /// Slug of the project.
     slug: String,
     /// Version to buy; the latest if absent.
@@ -133,7 +133,7 @@ struct OfDataset {
     payment_signature: Option<Vec<String>>,
 }
 
-async fn dataset(cx: Cx, input: OfDataset) -> Result<Paid<SignedManifest>, ApiError> {
+async fn dataset(cx: Cx, input: PaidDatasetInput) -> Result<PaidAnswer<SignedManifest>, ApiError> {
     let (goods, project) = goods::dataset(&cx, &input.slug, input.version.map(Version)).await?;
     let header = sent(&cx, input.payment, input.payment_signature)?;
     if header.is_some() {
@@ -153,7 +153,7 @@ async fn dataset(cx: Cx, input: OfDataset) -> Result<Paid<SignedManifest>, ApiEr
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct OfOperator {
+struct PaidCreditsInput {
     /// Id of the operator that gets the credits.
     #[schemars(with = "String", extend("format" = "uuid"))]
     operator: OperatorId,
@@ -165,8 +165,9 @@ struct OfOperator {
 
 /// A pack of credits that was bought. It has no balance, since the payer may be anybody.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Pack")]
 #[serde(rename_all = "camelCase")]
-struct Pack {
+struct PaidPack {
     /// Operator that has the credits.
     operator: String,
     /// Credits that were added, in micro-USDC.
@@ -175,12 +176,12 @@ struct Pack {
     payment_id: String,
 }
 
-async fn credits(cx: Cx, input: OfOperator) -> Result<Paid<Pack>, ApiError> {
+async fn credits(cx: Cx, input: PaidCreditsInput) -> Result<PaidAnswer<PaidPack>, ApiError> {
     let goods = goods::pack(&cx, input.operator).await?;
     let header = sent(&cx, input.payment, input.payment_signature)?;
     let purchased = purchase(&cx, &goods, header).await?;
-    let Purchased { payment, .. } = &purchased;
-    let body = Pack {
+    let SettledPurchase { payment, .. } = &purchased;
+    let body = PaidPack {
         operator: payment.bound.id.clone(),
         credited_micro: payment.amount,
         payment_id: payment.id.clone(),

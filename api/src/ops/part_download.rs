@@ -17,16 +17,16 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use types::{DatasetId, Kind};
 
-use self::conditions::Met;
-use crate::call::answer::{Media, Streamed};
+use self::conditions::ConditionResult;
+use crate::call::answer::{BodyMedia, StreamedAnswer};
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
-use crate::call::spec::{Rate, Spec};
+use crate::call::spec::{CallRate, Spec};
 use crate::error::{ApiError, chain};
 use crate::rules::reading::MAX_EXACT_INTEGER;
-use crate::rules::standing::{Standing, no_part};
-use crate::state::egress::Reader;
-use crate::state::links::{Account, Grant};
+use crate::rules::standing::{TransferAccount, no_part};
+use crate::state::egress::EgressReader;
+use crate::state::links::{GrantAccount, PartGrant};
 
 pub(super) fn add(table: &mut Operations) {
     table.add(
@@ -44,7 +44,7 @@ pub(super) fn add(table: &mut Operations) {
                           anything else in `Range` is ignored. A part never changes, so its `ETag` is strong; it has no \
                           date, and conditions on one are not met.",
             tag: "datasets",
-            rate: Rate::Exempt,
+            rate: CallRate::Exempt,
             success: &[(200, "The file."), (206, "The range of it that was asked for.")],
             empty: &[(304, "The caller has the file: `If-None-Match` names its tag.")],
             failure: &[
@@ -73,7 +73,7 @@ pub(super) fn add(table: &mut Operations) {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Address {
+struct SignedPartPath {
     /// Id of the dataset.
     #[schemars(with = "String", extend("format" = "uuid"))]
     dataset: DatasetId,
@@ -82,7 +82,7 @@ struct Address {
     name: String,
     /// Operator that the address was handed out to, or `w:` and the wallet.
     #[schemars(with = "String", length(max = 120))]
-    account: Account,
+    account: GrantAccount,
     /// Expiry of the address, in seconds since 1970.
     #[schemars(range(min = 0, max = MAX_EXACT_INTEGER))]
     expires: u64,
@@ -100,9 +100,9 @@ struct Address {
 }
 
 /// A file of Apache Parquet (<https://www.iana.org/assignments/media-types/application/vnd.apache.parquet>).
-struct Parquet;
+struct ParquetMedia;
 
-impl Media for Parquet {
+impl BodyMedia for ParquetMedia {
     const TYPE: &'static str = "application/vnd.apache.parquet";
 
     fn schema() -> Value {
@@ -110,8 +110,8 @@ impl Media for Parquet {
     }
 }
 
-async fn part(cx: Cx, input: Address) -> Result<Streamed<Parquet>, ApiError> {
-    let grant = Grant {
+async fn part(cx: Cx, input: SignedPartPath) -> Result<StreamedAnswer<ParquetMedia>, ApiError> {
+    let grant = PartGrant {
         dataset: input.dataset,
         part: &input.name,
         account: &input.account,
@@ -130,7 +130,7 @@ async fn part(cx: Cx, input: Address) -> Result<Streamed<Parquet>, ApiError> {
         return Err(ApiError::new(Kind::Forbidden, "link_expired", message));
     }
     let operator = input.account.operator();
-    let mut standing = Standing::reading(&cx.app.store, &input.account, input.dataset);
+    let mut standing = TransferAccount::reading(&cx.app.store, &input.account, input.dataset);
     standing.check(cx.now).await?;
     let (catalog, dataset) = (&cx.app.catalog, input.dataset);
     let part = catalog.part(dataset, &input.name).await?;
@@ -144,14 +144,14 @@ async fn part(cx: Cx, input: Address) -> Result<Streamed<Parquet>, ApiError> {
     };
     let none_match = input.if_none_match.as_deref();
     match conditions::met(input.if_match.as_deref(), none_match, &input.name)? {
-        Met::All => {}
-        Met::NotModified => {
-            let mut answer = Streamed::ok(stream::empty().boxed());
+        ConditionResult::All => {}
+        ConditionResult::NotModified => {
+            let mut answer = StreamedAnswer::ok(stream::empty().boxed());
             answer.status = StatusCode::NOT_MODIFIED;
             answer.headers.extend(tag.map(|tag| (header::ETAG, tag)));
             return Ok(answer);
         }
-        Met::Failed => {
+        ConditionResult::Failed => {
             let message = "the part has none of the entity tags of `If-Match`";
             let failed = ApiError::new(Kind::Invalid, "precondition_failed", message);
             return Err(tagged(failed.with_status(StatusCode::PRECONDITION_FAILED)));
@@ -161,9 +161,9 @@ async fn part(cx: Cx, input: Address) -> Result<Streamed<Parquet>, ApiError> {
     let asked = input.range.as_deref().filter(|_| cx.answer_is_sent);
     let asked = asked.filter(|_| conditions::allows_range(input.if_range.as_deref(), &input.name));
     let (status, range) = match wanted(asked, size) {
-        Wanted::Whole => (StatusCode::OK, 0..size),
-        Wanted::Range(range) => (StatusCode::PARTIAL_CONTENT, range),
-        Wanted::Beyond => return Err(tagged(beyond(size))),
+        WantedRange::Whole => (StatusCode::OK, 0..size),
+        WantedRange::Range(range) => (StatusCode::PARTIAL_CONTENT, range),
+        WantedRange::Beyond => return Err(tagged(beyond(size))),
     };
     let mut headers = vec![
         (header::ACCEPT_RANGES, HeaderValue::from_static("bytes")),
@@ -179,7 +179,7 @@ async fn part(cx: Cx, input: Address) -> Result<Streamed<Parquet>, ApiError> {
     let mut admitted = None;
     if let Some(operator) = operator {
         // An address says nothing about the credential that it was handed out to, so it spends no credits.
-        let reader = Reader {
+        let reader = EgressReader {
             operator,
             agent: None,
             may_spend: false,
@@ -206,7 +206,7 @@ async fn part(cx: Cx, input: Address) -> Result<Streamed<Parquet>, ApiError> {
             egress.add(*operator, now, piece.len() as u64);
         }
     });
-    let mut answer = Streamed::ok(body.boxed());
+    let mut answer = StreamedAnswer::ok(body.boxed());
     (answer.status, answer.headers) = (status, headers);
     Ok(answer)
 }
@@ -246,7 +246,7 @@ fn beyond(size: u64) -> ApiError {
 
 /// Range of a file that a `Range` header requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Wanted {
+enum WantedRange {
     Whole,
     Range(Range<u64>),
     Beyond,
@@ -254,13 +254,13 @@ enum Wanted {
 
 /// Parses a `Range` header. A header that is not understood is ignored, as RFC 9110 section 14.2 requires; so are
 /// several ranges.
-fn wanted(header: Option<&str>, size: u64) -> Wanted {
+fn wanted(header: Option<&str>, size: u64) -> WantedRange {
     let ranges = header.and_then(|header| {
         let (unit, ranges) = header.split_once('=')?;
         unit.trim().eq_ignore_ascii_case("bytes").then(|| ranges.trim())
     });
     let Some((first, last)) = ranges.and_then(|ranges| ranges.split_once('-')) else {
-        return Wanted::Whole;
+        return WantedRange::Whole;
     };
     let number = |text: &str| {
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -269,15 +269,15 @@ fn wanted(header: Option<&str>, size: u64) -> Wanted {
     };
     match (first, last, number(first), number(last)) {
         // `bytes=-5` means the last five bytes; the last zero bytes of a file are no range.
-        ("", _, None, Some(0)) => Wanted::Beyond,
-        ("", _, None, Some(_)) if size == 0 => Wanted::Beyond,
-        ("", _, None, Some(suffix)) => Wanted::Range(size.saturating_sub(suffix)..size),
-        (_, "", Some(first), None) if first < size => Wanted::Range(first..size),
+        ("", _, None, Some(0)) => WantedRange::Beyond,
+        ("", _, None, Some(_)) if size == 0 => WantedRange::Beyond,
+        ("", _, None, Some(suffix)) => WantedRange::Range(size.saturating_sub(suffix)..size),
+        (_, "", Some(first), None) if first < size => WantedRange::Range(first..size),
         // A range that ends before it begins is invalid, and so ignored.
-        (_, _, Some(first), Some(last)) if first > last => Wanted::Whole,
-        (_, _, Some(first), Some(last)) if first < size => Wanted::Range(first..last.saturating_add(1).min(size)),
-        (_, "", Some(_), None) | (_, _, Some(_), Some(_)) => Wanted::Beyond,
-        _ => Wanted::Whole,
+        (_, _, Some(first), Some(last)) if first > last => WantedRange::Whole,
+        (_, _, Some(first), Some(last)) if first < size => WantedRange::Range(first..last.saturating_add(1).min(size)),
+        (_, "", Some(_), None) | (_, _, Some(_), Some(_)) => WantedRange::Beyond,
+        _ => WantedRange::Whole,
     }
 }
 

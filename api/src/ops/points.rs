@@ -7,14 +7,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use types::PointsEventId;
 
-use crate::call::answer::Reply;
+use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::spec::{KEY, PUBLIC, Spec};
-use crate::call::wire::When;
+use crate::call::wire::WireInstant;
 use crate::error::ApiError;
 use crate::ops::paging::take_page;
-use crate::state::leaderboard::Period;
+use crate::state::leaderboard::RankingPeriod;
 
 /// Sentence of every answer with points.
 pub(super) const NOTICE: &str =
@@ -68,7 +68,7 @@ pub(super) fn add(table: &mut Operations) {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Own {
+struct OwnPointsQuery {
     /// The `nextCursor` of the page before.
     #[schemars(extend("format" = "uuid"))]
     cursor: Option<String>,
@@ -79,8 +79,9 @@ struct Own {
 
 /// Points of an agent.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Balance")]
 #[serde(rename_all = "camelCase")]
-struct Balance {
+struct PointsBalance {
     /// Name of the agent.
     agent: String,
     points: i64,
@@ -94,15 +95,16 @@ struct Balance {
     sales: u64,
     /// Merged batches that gave points.
     merged_batches: u64,
-    events: Events,
+    events: PointsEvents,
     notice: &'static str,
 }
 
 /// A page of events, newest first.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Events")]
 #[serde(rename_all = "camelCase")]
-struct Events {
-    items: Vec<Event>,
+struct PointsEvents {
+    items: Vec<PointsEvent>,
     /// Cursor of the next page; absent on the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
@@ -110,17 +112,18 @@ struct Events {
 
 /// An event that gave points, or took them back.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Event {
+#[schemars(rename = "Event")]
+struct PointsEvent {
     /// `published`, `first_read`, `merged_batch`, `sale`, `trial_sale` or `reversal`.
     kind: store::PointsKind,
     /// Negative when taken back.
     points: i64,
     /// Id of the unit, dataset or event.
     subject: String,
-    at: When,
+    at: WireInstant,
 }
 
-async fn own(cx: Cx, input: Own) -> Result<Reply<Balance>, ApiError> {
+async fn own(cx: Cx, input: OwnPointsQuery) -> Result<JsonReply<PointsBalance>, ApiError> {
     let (agent, operator) = (cx.the_agent()?, cx.the_operator()?);
     let before: Option<PointsEventId> = input
         .cursor
@@ -135,13 +138,13 @@ async fn own(cx: Cx, input: Own) -> Result<Reply<Balance>, ApiError> {
         points.events(agent, before, limit + 1),
     )?;
     let next = take_page(&mut events, limit).map(|last| last.id.to_string());
-    let items = events.into_iter().map(|event| Event {
+    let items = events.into_iter().map(|event| PointsEvent {
         kind: event.kind,
         points: event.points,
         subject: event.subject,
         at: event.at.into(),
     });
-    Ok(Reply::ok(Balance {
+    Ok(JsonReply::ok(PointsBalance {
         agent: cx.agent_name()?.to_owned(),
         points: sums.points,
         operator_points: of_operator,
@@ -149,7 +152,7 @@ async fn own(cx: Cx, input: Own) -> Result<Reply<Balance>, ApiError> {
         first_reads: sums.first_reads,
         sales: sums.sales,
         merged_batches: sums.batches,
-        events: Events {
+        events: PointsEvents {
             items: items.collect(),
             next_cursor: next,
         },
@@ -159,10 +162,10 @@ async fn own(cx: Cx, input: Own) -> Result<Reply<Balance>, ApiError> {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Ranking {
+struct RankingQuery {
     /// `30d`, the last 30 UTC days, or `all`.
     #[serde(default)]
-    period: Period,
+    period: RankingPeriod,
     /// Greatest number of agents; 50 where not given.
     #[schemars(range(min = 1, max = 100))]
     limit: Option<u32>,
@@ -170,12 +173,13 @@ struct Ranking {
 
 /// Ranking of agents by their points.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Leaderboard")]
 #[serde(rename_all = "camelCase")]
-struct Leaderboard {
-    period: Period,
+struct LeaderboardView {
+    period: RankingPeriod,
     /// Time at which the ranking was made.
-    as_of: When,
-    items: Vec<Place>,
+    as_of: WireInstant,
+    items: Vec<RankingPlace>,
     /// Sentences on what gives points.
     rules: [&'static str; 10],
     notice: &'static str,
@@ -183,8 +187,9 @@ struct Leaderboard {
 
 /// A place in the ranking.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Place")]
 #[serde(rename_all = "camelCase")]
-struct Place {
+struct RankingPlace {
     /// Place, counted from 1.
     rank: u32,
     /// Name of the agent.
@@ -200,7 +205,7 @@ struct Place {
     merged_batches: u64,
 }
 
-async fn ranking(cx: Cx, input: Ranking) -> Result<Reply<Leaderboard>, ApiError> {
+async fn ranking(cx: Cx, input: RankingQuery) -> Result<JsonReply<LeaderboardView>, ApiError> {
     let limit = input.limit.unwrap_or(DEFAULT_LIMIT);
     let board = cx
         .app
@@ -210,7 +215,7 @@ async fn ranking(cx: Cx, input: Ranking) -> Result<Reply<Leaderboard>, ApiError>
         .await?;
     // One ranking is made for all callers, who differ only in how much of it they see.
     let places = (1..).zip(&board.agents).take(limit as usize);
-    let items = places.map(|(rank, ranked)| Place {
+    let items = places.map(|(rank, ranked)| RankingPlace {
         rank,
         agent: ranked.agent_name.clone(),
         operator: ranked.operator_name.clone(),
@@ -220,7 +225,7 @@ async fn ranking(cx: Cx, input: Ranking) -> Result<Reply<Leaderboard>, ApiError>
         sales: ranked.sums.sales,
         merged_batches: ranked.sums.batches,
     });
-    Ok(Reply::ok(Leaderboard {
+    Ok(JsonReply::ok(LeaderboardView {
         period: input.period,
         as_of: board.at.into(),
         items: items.collect(),

@@ -4,7 +4,7 @@ use http::Method;
 use store::{Access, Visibility};
 
 use crate::call::operation::Operations;
-use crate::call::spec::{Effect, Item, KEY_OR_OPERATOR, OPTIONAL, Scope, Spec};
+use crate::call::spec::{Effect, GuardedItem, KEY_OR_OPERATOR, OPTIONAL, Scope, Spec};
 
 mod create;
 mod read;
@@ -82,7 +82,7 @@ pub(super) fn add(table: &mut Operations) {
             summary: "One project with its readme, schema, versions and contributors",
             description: "A readme that does not fit goes on with `offset` set to `nextOffset`.",
             accepts: OPTIONAL,
-            item: Item::Project,
+            item: GuardedItem::Project,
             failure: &[(404, "There is no such project, or it is private to others.")],
             ..base()
         },
@@ -99,7 +99,7 @@ pub(super) fn add(table: &mut Operations) {
             accepts: KEY_OR_OPERATOR,
             scope: Scope::Write,
             effect: Effect::Write,
-            item: Item::OwnProject,
+            item: GuardedItem::OwnProject,
             immutable: &["schemaDef", "access", "visibility", "license"],
             success: &[(200, "The project as it is now.")],
             failure: &[

@@ -16,17 +16,17 @@ use tokio::time::Instant;
 use types::{ContributionId, Kind, OperatorId, Version};
 
 use super::contribute::contract;
-use crate::call::answer::Reply;
+use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
-use crate::call::room::Room;
-use crate::call::schema::Bound;
-use crate::call::spec::{Item, KEY, Spec};
+use crate::call::room::PageRoom;
+use crate::call::schema::SchemaBound;
+use crate::call::spec::{GuardedItem, KEY, Spec};
 use crate::config::Limits;
 use crate::error::ApiError;
 use crate::rules::entitlement;
 use crate::rules::reading::{self, MAX_EXACT_INTEGER, NO_VERSION, NOT_BOUGHT, NOT_YET};
-use crate::state::sandbox::{Asked, Column, Failure};
+use crate::state::sandbox::{AnswerColumn, SandboxFailure, SandboxQuery};
 
 /// Time by which a lease outlasts the limit of its query. Taking the lease may use as much.
 const LEASE_MARGIN: Duration = Duration::from_secs(5);
@@ -36,7 +36,7 @@ const RUNNING_RETRY_SECONDS: u64 = 1;
 const BUSY_SECONDS: u64 = 5;
 
 pub(super) fn add(table: &mut Operations, limits: &Limits) {
-    let bound = |at, keyword, value| Bound {
+    let bound = |at, keyword, value| SchemaBound {
         at,
         keyword,
         value,
@@ -53,7 +53,7 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
                           `offset` set to `nextOffset`. `sluice pull` fetches what is too large to be queried here.",
             tag: "datasets",
             accepts: KEY,
-            item: Item::Project,
+            item: GuardedItem::Project,
             egress: true,
             success: &[(200, "The columns and rows.")],
             failure: &[
@@ -76,9 +76,9 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
             ..Spec::BASE
         },
         &[
-            bound("/properties/sql", "maxLength", limits.query_characters.into()),
-            bound("/properties/limit", "maximum", limits.query_rows.into()),
-            bound("/properties/limit", "default", limits.default_query_rows.into()),
+            bound("/properties/sql", "maxLength", limits.query_characters.get().into()),
+            bound("/properties/limit", "maximum", limits.query_rows.get().into()),
+            bound("/properties/limit", "default", limits.default_query_rows.get().into()),
         ],
         query,
     );
@@ -86,7 +86,7 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Question {
+struct QueryInput {
     /// Slug of the project.
     slug: String,
     /// One SELECT over the table `records`. A construct that the engine would answer wrongly is refused with 400, and
@@ -106,8 +106,9 @@ struct Question {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Answer")]
 #[serde(rename_all = "camelCase")]
-struct Answer {
+struct QueryAnswer {
     /// Version that was queried; 0 before the first merge.
     version: u64,
     /// The columns, in order.
@@ -136,8 +137,8 @@ struct ColumnView {
     nullable: bool,
 }
 
-impl From<Column> for ColumnView {
-    fn from(column: Column) -> Self {
+impl From<AnswerColumn> for ColumnView {
+    fn from(column: AnswerColumn) -> Self {
         Self {
             name: column.name,
             kind: column.kind,
@@ -146,12 +147,12 @@ impl From<Column> for ColumnView {
     }
 }
 
-async fn query(cx: Cx, input: Question) -> Result<Reply<Answer>, ApiError> {
+async fn query(cx: Cx, input: QueryInput) -> Result<JsonReply<QueryAnswer>, ApiError> {
     let operator = cx.the_operator()?;
     let project = entitlement::visible(&cx, &input.slug).await?;
     let version = input.version.map(Version);
     let snapshot = reading::entitled(&cx, &project, version).await?;
-    let (bytes, most) = (snapshot.bytes(), cx.app.limits.query_version_bytes);
+    let (bytes, most) = (snapshot.bytes(), cx.app.limits.query_version.0);
     if bytes > most {
         let message = format!(
             "version {} of `{slug}` has {bytes} bytes, more than the {most} that can be queried here; pull it with \
@@ -171,10 +172,11 @@ async fn query(cx: Cx, input: Question) -> Result<Reply<Answer>, ApiError> {
         Some(contract) => Arc::clone(contract),
         None => Arc::new(contract(&project)?),
     };
-    let lease = Lease::take(&cx, operator).await?;
-    let limit = input.limit.unwrap_or(cx.app.limits.default_query_rows);
-    let mut room = Room::of(&cx);
-    let asked = Asked {
+    let lease = QueryLease::take(&cx, operator).await?;
+    let default = cx.app.limits.default_query_rows.get();
+    let limit = input.limit.unwrap_or(default);
+    let mut room = PageRoom::of(&cx);
+    let asked = SandboxQuery {
         sql: &input.sql,
         limit,
         // The next page runs the statement again.
@@ -192,7 +194,7 @@ async fn query(cx: Cx, input: Question) -> Result<Reply<Answer>, ApiError> {
     let next_offset = input
         .offset
         .saturating_add(u32::try_from(rows.len()).unwrap_or(u32::MAX));
-    Ok(Reply::ok(Answer {
+    Ok(JsonReply::ok(QueryAnswer {
         version: snapshot.version().0,
         columns,
         row_count: rows.len() as u64,
@@ -202,40 +204,43 @@ async fn query(cx: Cx, input: Question) -> Result<Reply<Answer>, ApiError> {
     }))
 }
 
-fn api_error(cx: &Cx, failure: Failure) -> ApiError {
+fn api_error(cx: &Cx, failure: SandboxFailure) -> ApiError {
     let invalid = |code, problem: String| ApiError::invalid("/sql", problem).code(code);
     // The code tells the caller to change the statement (`query_refused`, `query_failed`) or to try again.
     match failure {
-        Failure::Refused { reason } => invalid("query_refused", format!("is refused: {reason}")),
-        Failure::Failed { message } => invalid("query_failed", format!("failed: {message}")),
-        Failure::TimedOut => {
-            let message = format!("the query took longer than {} seconds", cx.app.limits.query_seconds);
+        SandboxFailure::Refused { reason } => invalid("query_refused", format!("is refused: {reason}")),
+        SandboxFailure::Failed { message } => invalid("query_failed", format!("failed: {message}")),
+        SandboxFailure::TimedOut => {
+            let message = format!(
+                "the query took longer than {} seconds",
+                cx.app.limits.query_timeout.seconds()
+            );
             ApiError::new(Kind::Invalid, "query_timeout", message).with_status(StatusCode::REQUEST_TIMEOUT)
         }
         // The query never began, so a repeated call is as good as the first and `Retry-After` is short.
-        Failure::Busy => {
-            let seconds = cx.app.limits.query_seconds;
+        SandboxFailure::Busy => {
+            let seconds = cx.app.limits.query_timeout.seconds();
             let message = format!("every place for a query was taken for {seconds} seconds; it did not begin");
             ApiError::limited("queries_busy", message, BUSY_SECONDS)
         }
-        Failure::TooLarge { message } => ApiError::new(Kind::TooLarge, "query_too_large", message),
-        Failure::Damaged { context } => ApiError::damaged(context),
-        Failure::Unavailable { context } => ApiError::unavailable(context),
+        SandboxFailure::TooLarge { message } => ApiError::new(Kind::TooLarge, "query_too_large", message),
+        SandboxFailure::Damaged { context } => ApiError::damaged(context),
+        SandboxFailure::Unavailable { context } => ApiError::unavailable(context),
     }
 }
 
 /// Lease that permits the one query of an operator.
-struct Lease {
+struct QueryLease {
     store: Store,
     operator: OperatorId,
     /// Random id of the holder; `None` once the lease was ended.
     holder: Option<String>,
 }
 
-impl Lease {
+impl QueryLease {
     async fn take(cx: &Cx, operator: OperatorId) -> Result<Self, ApiError> {
         let holder = ContributionId::new(cx.now).to_string();
-        let lasting = Duration::from_secs(cx.app.limits.query_seconds.into()) + LEASE_MARGIN;
+        let lasting = cx.app.limits.query_timeout.0 + LEASE_MARGIN;
         let (now, begun) = (cx.app.clock.now(), Instant::now());
         // The guard exists before the lease is taken, so that a caller that disconnects meanwhile does not leave the
         // lease behind.
@@ -273,7 +278,7 @@ impl Lease {
 }
 
 /// Ends the lease in the background if the client disconnected.
-impl Drop for Lease {
+impl Drop for QueryLease {
     fn drop(&mut self) {
         if let Some(holder) = self.holder.take() {
             let (store, operator) = (self.store.clone(), self.operator);

@@ -6,11 +6,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use store::AllowanceKind;
 
-use crate::call::answer::Reply;
+use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::spec::{KEY, Spec};
-use crate::call::wire::{self, Nothing, When};
+use crate::call::wire::{self, NoInput, WireInstant};
 use crate::error::ApiError;
 use crate::rules::storage_quota;
 use crate::state::egress::account;
@@ -32,15 +32,17 @@ pub(super) fn add(table: &mut Operations) {
 
 /// Used and allowed amounts of an operator.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Quota {
-    storage: Storage,
-    egress: Egress,
-    validation: Validation,
+#[schemars(rename = "Quota")]
+pub(super) struct OperatorQuota {
+    storage: StorageQuota,
+    egress: EgressQuota,
+    validation: ValidationQuota,
 }
 
 /// Used and allowed bytes of storage.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Storage {
+#[schemars(rename = "Storage")]
+struct StorageQuota {
     /// Bytes of the operator's datasets and uploads.
     used: u64,
     /// Bytes that they may have now: the free ones, and those of which bought credits cover a day.
@@ -49,18 +51,20 @@ struct Storage {
 
 /// Bytes sent in the UTC month.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Egress")]
 #[serde(rename_all = "camelCase")]
-struct Egress {
+struct EgressQuota {
     used: u64,
     allowed: u64,
     /// Beginning of the next month.
-    resets_at: When,
+    resets_at: WireInstant,
 }
 
 /// State of the reviews, and the allowance of the UTC day.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Validation")]
 #[serde(rename_all = "camelCase")]
-struct Validation {
+struct ValidationQuota {
     /// State: `running` or `waiting`.
     state: &'static str,
     /// Reason of the wait: `budget`, `provider` or `paused`.
@@ -71,30 +75,31 @@ struct Validation {
     message: Option<String>,
     /// Time at which they go on, where known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    resumes_after: Option<When>,
+    resumes_after: Option<WireInstant>,
     /// Submissions still allowed today.
-    remaining: Allowances,
+    remaining: SubmissionAllowances,
     /// Submissions allowed in a day.
-    allowed: Allowances,
+    allowed: SubmissionAllowances,
     /// Beginning of the next day.
-    reset_at: When,
+    reset_at: WireInstant,
 }
 
 /// Numbers of submissions by kind.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Allowances {
+#[schemars(rename = "Allowances")]
+struct SubmissionAllowances {
     /// Units, submissions and revisions together.
     knowledge: u32,
     /// Contributions to public datasets.
     contributions: u32,
 }
 
-async fn quota(cx: Cx, _: Nothing) -> Result<Reply<Quota>, ApiError> {
-    Ok(Reply::ok(of(&cx).await?))
+async fn quota(cx: Cx, _: NoInput) -> Result<JsonReply<OperatorQuota>, ApiError> {
+    Ok(JsonReply::ok(of(&cx).await?))
 }
 
 /// Returns what the caller's operator has used and may use.
-pub(super) async fn of(cx: &Cx) -> Result<Quota, ApiError> {
+pub(super) async fn of(cx: &Cx) -> Result<OperatorQuota, ApiError> {
     let (operator, limits, store) = (cx.the_operator()?, &cx.app.limits, &cx.app.store);
     // Egress that this process has counted and not stored yet is stored first, so that the answer is complete.
     cx.app.egress.store(store, cx.now).await?;
@@ -109,22 +114,22 @@ pub(super) async fn of(cx: &Cx) -> Result<Quota, ApiError> {
     let stored = storage_quota::stored_bytes(cx, operator).await?;
     let storage = storage_quota::allowed(cx, operator).await?;
     let (_, paid_blocks) = store.money().egress_month(&account(operator), cx.now.month()).await?;
-    let allowed = Allowances {
+    let allowed = SubmissionAllowances {
         knowledge: limits.knowledge_per_day,
         contributions: limits.public_contributions_per_day,
     };
     let waiting = state
         .held(cx.now)
-        .map(|(reason, until)| wire::Validation::waiting(Some(reason), until));
+        .map(|(reason, until)| wire::WaitingReview::waiting(Some(reason), until));
     let (state, reason, message, resumes_after) = waiting.map_or(("running", None, None, None), |waiting| {
         (waiting.state, waiting.reason, waiting.message, waiting.resumes_after)
     });
-    Ok(Quota {
-        storage: Storage {
+    Ok(OperatorQuota {
+        storage: StorageQuota {
             used: stored.saturating_add(uploads),
             allowed: storage,
         },
-        egress: Egress {
+        egress: EgressQuota {
             used: egress,
             // Blocks that credits have paid may be sent as well.
             allowed: cx
@@ -134,12 +139,12 @@ pub(super) async fn of(cx: &Cx) -> Result<Quota, ApiError> {
                 .saturating_add(paid_blocks.saturating_mul(pay::BLOCK_BYTES)),
             resets_at: cx.now.next_month().into(),
         },
-        validation: Validation {
+        validation: ValidationQuota {
             state,
             reason,
             message,
             resumes_after,
-            remaining: Allowances {
+            remaining: SubmissionAllowances {
                 knowledge: allowed.knowledge.saturating_sub(knowledge),
                 contributions: allowed.contributions.saturating_sub(contributions),
             },

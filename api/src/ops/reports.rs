@@ -12,15 +12,15 @@ use std::time::Duration;
 use http::Method;
 
 use crate::call::operation::Operations;
-use crate::call::spec::{Effect, Limit, OPTIONAL, PUBLIC, Scope, Spec, Subject};
+use crate::call::spec::{CallLimit, Effect, LimitSubject, OPTIONAL, PUBLIC, Scope, Spec};
 
 pub(super) use outcome::found;
-pub(super) use send::{Sent, send};
+pub(super) use send::{SentReport, send};
 
 /// Limit on the reports from an address.
-pub(super) const REPORTS: &[Limit] = &[Limit {
+pub(super) const REPORTS: &[CallLimit] = &[CallLimit {
     name: "reports",
-    subject: Subject::Address,
+    subject: LimitSubject::Address,
     most: |limits| limits.reports_per_ip_per_hour,
     window: Duration::from_hours(1),
     code: "report_limit",

@@ -10,17 +10,17 @@ use std::collections::HashMap;
 
 use data_encoding::BASE64URL_NOPAD;
 use schemars::JsonSchema;
-use search::{Filter, Found, Mode, Price, Query, Within};
+use search::{MaxAge, Price, SearchFilter, SearchMode, SearchQuery, SearchResult};
 use serde::Deserialize;
 use store::{Project, Unit};
 use types::unit::Judge;
 use types::vocabulary::ItemKind;
 
-use self::view::{Preview, Results};
-use crate::call::answer::Reply;
+use self::view::{SearchAnswer, SearchHit};
+use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
-use crate::call::room::Room;
+use crate::call::room::PageRoom;
 use crate::call::schema::LINE;
 use crate::call::spec::Spec;
 use crate::error::ApiError;
@@ -31,7 +31,7 @@ const DEFAULT_LIMIT: u32 = 20;
 /// Hits that are read beyond the limit, for those that are no longer shown.
 const SPARE: usize = 20;
 /// The most results of a search on all pages.
-const MOST: usize = 1000;
+const MAX_SEARCH_LIMIT: usize = 1000;
 
 pub(super) fn add(table: &mut Operations) {
     page::add(table);
@@ -62,8 +62,9 @@ enum ModeInput {
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "PriceInput")]
 #[serde(rename_all = "lowercase")]
-enum PriceInput {
+enum SearchPriceInput {
     Free,
     Key,
     Priced,
@@ -87,7 +88,7 @@ enum KindInput {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Search {
+struct SearchInput {
     /// Words to search for; a phrase stands in quotes.
     #[schemars(length(max = 200), regex(pattern = LINE))]
     q: Option<String>,
@@ -105,7 +106,7 @@ struct Search {
     #[schemars(length(min = 1, max = 60), regex(pattern = LINE))]
     license: Option<String>,
     /// Price: `free` for anybody, free with a `key`, `priced`, or sold for given credits too (`trial`).
-    price: Option<PriceInput>,
+    price: Option<SearchPriceInput>,
     /// Greatest age of the items.
     within: Option<WithinInput>,
     /// Least total of the scores.
@@ -116,14 +117,14 @@ struct Search {
     cursor: Option<String>,
 }
 
-impl Search {
-    fn filter(&self, cx: &Cx) -> Filter {
+impl SearchInput {
+    fn filter(&self, cx: &Cx) -> SearchFilter {
         let within = self.within.map(|within| match within {
-            WithinInput::Day => Within::Day,
-            WithinInput::Week => Within::Week,
-            WithinInput::Month => Within::Month,
+            WithinInput::Day => MaxAge::Day,
+            WithinInput::Week => MaxAge::Week,
+            WithinInput::Month => MaxAge::Month,
         });
-        Filter {
+        SearchFilter {
             kind: self.kind.map(|kind| match kind {
                 KindInput::Unit => ItemKind::Unit,
                 KindInput::Dataset => ItemKind::Dataset,
@@ -131,12 +132,12 @@ impl Search {
             category: self.category.clone(),
             license: self.license.clone(),
             price: self.price.and_then(|price| match price {
-                PriceInput::Free => Some(Price::Free),
-                PriceInput::Key => Some(Price::WithKey),
-                PriceInput::Priced => Some(Price::Priced),
-                PriceInput::Trial => None,
+                SearchPriceInput::Free => Some(Price::Free),
+                SearchPriceInput::Key => Some(Price::WithKey),
+                SearchPriceInput::Priced => Some(Price::Priced),
+                SearchPriceInput::Trial => None,
             }),
-            trial_sale: matches!(self.price, Some(PriceInput::Trial)),
+            trial_sale: matches!(self.price, Some(SearchPriceInput::Trial)),
             within: within.map(|within| (within, cx.now)),
             min_score: self.min_score.unwrap_or(0),
         }
@@ -144,29 +145,29 @@ impl Search {
 }
 
 /// Returns the cursor of a place in the results of a mode.
-fn cursor(mode: Mode, offset: usize) -> String {
+fn cursor(mode: SearchMode, offset: usize) -> String {
     BASE64URL_NOPAD.encode(format!("{}.{offset}", mode.as_str()).as_bytes())
 }
 
 /// Returns the place that a cursor names, or `None` if it is of another mode or no cursor.
-fn offset(mode: Mode, cursor: &str) -> Option<usize> {
+fn offset(mode: SearchMode, cursor: &str) -> Option<usize> {
     let text = String::from_utf8(BASE64URL_NOPAD.decode(cursor.as_bytes()).ok()?).ok()?;
     let (name, offset) = text.split_once('.')?;
     let offset: usize = offset.parse().ok()?;
     // A cursor of another mode would point into another order. The bound keeps a made-up cursor from
     // asking the index for everything.
-    (name == mode.as_str() && offset <= MOST).then_some(offset)
+    (name == mode.as_str() && offset <= MAX_SEARCH_LIMIT).then_some(offset)
 }
 
-async fn search(cx: Cx, input: Search) -> Result<Reply<Results>, ApiError> {
-    answer(&cx, input).await.map(Reply::ok)
+async fn search(cx: Cx, input: SearchInput) -> Result<JsonReply<SearchAnswer>, ApiError> {
+    answer(&cx, input).await.map(JsonReply::ok)
 }
 
-async fn answer(cx: &Cx, input: Search) -> Result<Results, ApiError> {
+async fn answer(cx: &Cx, input: SearchInput) -> Result<SearchAnswer, ApiError> {
     let mode = match input.mode.unwrap_or(ModeInput::Auto) {
-        ModeInput::Auto => Mode::Auto,
-        ModeInput::Keyword => Mode::Keyword,
-        ModeInput::Semantic => Mode::Semantic,
+        ModeInput::Auto => SearchMode::Auto,
+        ModeInput::Keyword => SearchMode::Keyword,
+        ModeInput::Semantic => SearchMode::Semantic,
     };
     let offset = match &input.cursor {
         None => 0,
@@ -178,14 +179,16 @@ async fn answer(cx: &Cx, input: Search) -> Result<Results, ApiError> {
     let filter = input.filter(cx);
     let text = input.q.unwrap_or_default();
     let modelled = match mode {
-        Mode::Semantic | Mode::Auto if !text.trim().is_empty() => cx.app.process.searching.vector(&text).await,
+        SearchMode::Semantic | SearchMode::Auto if !text.trim().is_empty() => {
+            cx.app.process.searching.vector(&text).await
+        }
         _ => None,
     };
     let (vector, judge) = modelled.map_or_else(
-        || (None, Judge::heuristic(models::hashing::ID)),
+        || (None, Judge::heuristic(models::hashing::HASHED_MODEL_ID)),
         |(vector, judge)| (Some(vector), judge),
     );
-    let query = Query {
+    let query = SearchQuery {
         filter,
         text,
         vector,
@@ -198,9 +201,9 @@ async fn answer(cx: &Cx, input: Search) -> Result<Results, ApiError> {
     if !query.text.is_empty() {
         cx.app.usage.add(
             match mode {
-                Mode::Auto => "search_auto",
-                Mode::Keyword => "search_keyword",
-                Mode::Semantic => "search_semantic",
+                SearchMode::Auto => "search_auto",
+                SearchMode::Keyword => "search_keyword",
+                SearchMode::Semantic => "search_semantic",
             },
             cx.now,
         );
@@ -212,20 +215,25 @@ async fn answer(cx: &Cx, input: Search) -> Result<Results, ApiError> {
         .await
         .map_err(ApiError::internal)?
         .map_err(|error| ApiError::unavailable(crate::error::chain(&error)).code("search_not_ready"))?;
-    let mut results = Results::new((mode, judge), &found);
-    let mut room = Room::of(cx);
+    let mut results = SearchAnswer::new((mode, judge), &found);
+    let mut room = PageRoom::of(cx);
     room.spend(&results)?;
     let (previews, taken) = previews(cx, &found, limit, room).await?;
     let next = offset + taken;
-    let more = taken < found.hits.len() || (found.hits.len() == limit + SPARE && next < MOST);
+    let more = taken < found.hits.len() || (found.hits.len() == limit + SPARE && next < MAX_SEARCH_LIMIT);
     results.items = previews;
-    results.next_cursor = (more && next < MOST).then(|| cursor(mode, next));
+    results.next_cursor = (more && next < MAX_SEARCH_LIMIT).then(|| cursor(mode, next));
     Ok(results)
 }
 
 /// Reads the hits from the database. Returns at most `limit` previews of those that are shown now, as many as fit, and
 /// the number of hits that they were taken from.
-async fn previews(cx: &Cx, found: &Found, limit: usize, mut room: Room) -> Result<(Vec<Preview>, usize), ApiError> {
+async fn previews(
+    cx: &Cx,
+    found: &SearchResult,
+    limit: usize,
+    mut room: PageRoom,
+) -> Result<(Vec<SearchHit>, usize), ApiError> {
     let ids = |kind: ItemKind| -> Vec<String> {
         let of_kind = found.hits.iter().filter(|key| key.kind == kind);
         of_kind.map(|key| key.id.clone()).collect()
@@ -248,8 +256,10 @@ async fn previews(cx: &Cx, found: &Found, limit: usize, mut room: Room) -> Resul
             break;
         }
         let preview = match key.kind {
-            ItemKind::Unit => units.remove(&key.id).map(|unit| Preview::of_unit(cx, unit)),
-            ItemKind::Dataset => datasets.remove(&key.id).map(|project| Preview::of_dataset(cx, project)),
+            ItemKind::Unit => units.remove(&key.id).map(|unit| SearchHit::of_unit(cx, unit)),
+            ItemKind::Dataset => datasets
+                .remove(&key.id)
+                .map(|project| SearchHit::of_dataset(cx, project)),
         };
         if let Some(preview) = &preview
             && !room.takes(preview)?

@@ -5,16 +5,16 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::call::answer::Reply;
+use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
-use crate::call::rendered::{self, Rendered};
-use crate::call::spec::{Rate, Spec};
-use crate::call::wire::Nothing;
+use crate::call::rendered::{self, RenderedJson};
+use crate::call::spec::{CallRate, Spec};
+use crate::call::wire::NoInput;
 use crate::error::ApiError;
 use crate::licenses::License;
 use crate::ops::openapi;
-use crate::rules::readiness::Readiness;
+use crate::rules::readiness::ServiceReadiness;
 
 const TAG: &str = "service";
 
@@ -29,7 +29,7 @@ pub(super) fn add(table: &mut Operations) {
             name: "health",
             path: "/healthz",
             summary: "Whether the process is alive",
-            rate: Rate::Exempt,
+            rate: CallRate::Exempt,
             ..base()
         },
         &[],
@@ -40,7 +40,7 @@ pub(super) fn add(table: &mut Operations) {
             name: "readiness",
             path: "/readyz",
             summary: "Whether the parts the service needs are up",
-            rate: Rate::Exempt,
+            rate: CallRate::Exempt,
             success: &[(200, "Every part is up."), (503, "A part is down.")],
             ..base()
         },
@@ -91,20 +91,21 @@ pub(super) fn add(table: &mut Operations) {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Health {
+#[schemars(rename = "Health")]
+struct ServiceHealth {
     /// Always `ok`: the process is alive.
     status: &'static str,
 }
 
-async fn health(_: Cx, _: Nothing) -> Result<Reply<Health>, ApiError> {
+async fn health(_: Cx, _: NoInput) -> Result<JsonReply<ServiceHealth>, ApiError> {
     // Nothing is asked: a supervisor that restarted the process for a database that is down would only add to the
     // outage.
-    Ok(Reply::ok(Health { status: "ok" }))
+    Ok(JsonReply::ok(ServiceHealth { status: "ok" }))
 }
 
-async fn readiness(cx: Cx, _: Nothing) -> Result<Reply<Readiness>, ApiError> {
-    let body = Readiness::of(&cx.app.store, &cx.app.limiter, &cx.app.process.open_files, cx.now).await;
-    Ok(Reply {
+async fn readiness(cx: Cx, _: NoInput) -> Result<JsonReply<ServiceReadiness>, ApiError> {
+    let body = ServiceReadiness::of(&cx.app.store, &cx.app.limiter, &cx.app.process.open_files, cx.now).await;
+    Ok(JsonReply {
         // A probe reads the status only. The body names the dependency that is down.
         status: if body.is_up() {
             StatusCode::OK
@@ -115,21 +116,22 @@ async fn readiness(cx: Cx, _: Nothing) -> Result<Reply<Readiness>, ApiError> {
     })
 }
 
-async fn document(cx: Cx, _: Nothing) -> Result<Rendered<Value>, ApiError> {
+async fn document(cx: Cx, _: NoInput) -> Result<RenderedJson<Value>, ApiError> {
     once(&cx, "openapi", || {
         openapi::document(&cx.operations, &cx.app.config.public_url)
     })
 }
 
 /// Returns an answer that depends on the configuration only, and is therefore made once.
-fn once<T: Serialize>(cx: &Cx, name: &'static str, make: impl FnOnce() -> T) -> Result<Rendered<T>, ApiError> {
+fn once<T: Serialize>(cx: &Cx, name: &'static str, make: impl FnOnce() -> T) -> Result<RenderedJson<T>, ApiError> {
     let text = cx.app.process.caches.text(name, || rendered::json(&make()));
     let text = text.map_err(|error| ApiError::internal(format!("answer: {error}")))?;
-    Ok(Rendered::ok(text))
+    Ok(RenderedJson::ok(text))
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Licenses {
+#[schemars(rename = "Licenses")]
+struct LicenseList {
     items: Vec<LicenseEntry>,
     total: usize,
 }
@@ -144,11 +146,11 @@ struct LicenseEntry {
     url: String,
 }
 
-async fn licenses(cx: Cx, _: Nothing) -> Result<Rendered<Licenses>, ApiError> {
+async fn licenses(cx: Cx, _: NoInput) -> Result<RenderedJson<LicenseList>, ApiError> {
     once(&cx, "list_licenses", || all_licenses(&cx.app.config.public_url))
 }
 
-fn all_licenses(public_url: &str) -> Licenses {
+fn all_licenses(public_url: &str) -> LicenseList {
     let link = |url: &str| {
         // The texts of the platform's own licences are served here, so their addresses are relative.
         if url.starts_with('/') {
@@ -163,36 +165,38 @@ fn all_licenses(public_url: &str) -> Licenses {
         url: link(license.url()),
     };
     let items: Vec<_> = License::ALL.iter().map(entry).collect();
-    Licenses {
+    LicenseList {
         total: items.len(),
         items,
     }
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Terms {
+#[schemars(rename = "Terms")]
+struct ServiceTerms {
     /// Version that `acceptTerms` must name.
     version: String,
     /// Address of the terms.
     url: String,
 }
 
-async fn terms(cx: Cx, _: Nothing) -> Result<Rendered<Terms>, ApiError> {
+async fn terms(cx: Cx, _: NoInput) -> Result<RenderedJson<ServiceTerms>, ApiError> {
     let config = &cx.app.config;
-    once(&cx, "terms_version", || Terms {
+    once(&cx, "terms_version", || ServiceTerms {
         version: config.terms_version.clone(),
         url: config.terms_url.clone(),
     })
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct SignUp {
+#[schemars(rename = "SignUp")]
+struct SignUpTerms {
     /// True if anyone may sign up. Otherwise sign-up needs an invitation.
     open: bool,
 }
 
-async fn signup(cx: Cx, _: Nothing) -> Result<Reply<SignUp>, ApiError> {
-    Ok(Reply::ok(SignUp {
+async fn signup(cx: Cx, _: NoInput) -> Result<JsonReply<SignUpTerms>, ApiError> {
+    Ok(JsonReply::ok(SignUpTerms {
         open: cx.app.config.signup_open,
     }))
 }

@@ -1,4 +1,6 @@
 use std::collections::HashSet;
+use std::time::Duration;
+use types::{HumanDuration, Size};
 
 use serde_json::{Value, json};
 
@@ -6,8 +8,9 @@ use http::Method;
 
 use super::*;
 use crate::call::operation::Operation;
-use crate::call::spec::{ANYBODY, Credential, Effect, Item, ParamLocation, SESSION, Scope, Surface};
+use crate::call::spec::{ANYBODY, ApiKind, Credential, Effect, GuardedItem, ParamLocation, SESSION, Scope};
 use crate::testing;
+use crate::testing::count;
 
 mod repeats;
 mod visibility;
@@ -166,7 +169,7 @@ const PERMISSIONS: [&str; 102] = [
 fn permissions_are_those_of_the_interface() {
     let permissions: Vec<String> = table()
         .iter()
-        .filter(|operation| operation.spec.surface == Surface::Rest)
+        .filter(|operation| operation.spec.surface == ApiKind::Rest)
         .map(|operation| {
             let spec = &operation.spec;
             let accepted = match spec.accepts {
@@ -195,7 +198,7 @@ fn permissions_are_those_of_the_interface() {
 #[test]
 fn a_page_of_the_console_needs_a_session_and_a_form_is_posted() {
     let table = table();
-    let pages = table.iter().filter(|operation| operation.spec.surface == Surface::Page);
+    let pages = table.iter().filter(|operation| operation.spec.surface == ApiKind::Page);
     for operation in pages {
         let spec = &operation.spec;
         let is_console =
@@ -260,15 +263,18 @@ fn what_changes_something_needs_a_credential_and_more_than_read() {
 fn every_operation_on_a_project_names_it_as_its_item() {
     for operation in table()
         .iter()
-        .filter(|operation| operation.spec.surface == Surface::Rest)
+        .filter(|operation| operation.spec.surface == ApiKind::Rest)
     {
         let spec = &operation.spec;
         let has_project = placeholders(operation).contains(&"slug");
-        let is_project = matches!(spec.item, Item::Project | Item::Records | Item::OwnProject);
+        let is_project = matches!(
+            spec.item,
+            GuardedItem::Project | GuardedItem::Records | GuardedItem::OwnProject
+        );
         assert_eq!(is_project, has_project, "{}", spec.name);
         // Whoever adds to a project need not own it. Only a change of the project itself is its operator's.
         assert_eq!(
-            spec.item == Item::OwnProject,
+            spec.item == GuardedItem::OwnProject,
             has_project && spec.method == Method::PATCH,
             "{}",
             spec.name
@@ -289,11 +295,11 @@ fn every_change_of_a_unit_names_it_as_its_item() {
         if spec.name == "buy_knowledge_with_credits" {
             continue;
         }
-        let is_unit = matches!(spec.item, Item::Unit | Item::OwnUnit);
+        let is_unit = matches!(spec.item, GuardedItem::Unit | GuardedItem::OwnUnit);
         let is_own =
             spec.accepts == [Credential::AgentKey] && !["rate_knowledge", "comment_on_knowledge"].contains(&spec.name);
         assert_eq!(is_unit, spec.accepts == [Credential::AgentKey], "{}", spec.name);
-        assert_eq!(spec.item == Item::OwnUnit, is_own, "{}", spec.name);
+        assert_eq!(spec.item == GuardedItem::OwnUnit, is_own, "{}", spec.name);
     }
 }
 
@@ -333,7 +339,7 @@ fn what_a_spec_names_is_in_its_input() {
 fn every_example_satisfies_its_schema() {
     for operation in table()
         .iter()
-        .filter(|operation| operation.spec.surface == Surface::Rest)
+        .filter(|operation| operation.spec.surface == ApiKind::Rest)
     {
         assert_eq!(
             operation.has_body(),
@@ -360,13 +366,13 @@ fn every_example_satisfies_its_schema() {
 #[test]
 fn limits_of_the_configuration_are_published() {
     let mut limits = testing::limits();
-    limits.records_per_contribution = 7;
-    limits.wait_seconds = 3;
-    limits.page_records = 11;
-    limits.diff_records = 12;
-    limits.query_rows = 13;
-    limits.query_characters = 14;
-    limits.upload_bytes = 15;
+    limits.records_per_contribution = count(7);
+    limits.wait = HumanDuration(Duration::from_secs(3));
+    limits.page_records = count(11);
+    limits.diff_records = count(12);
+    limits.query_rows = count(13);
+    limits.query_characters = count(14);
+    limits.upload = Size(15);
     let table = all(&limits);
     let schema = |name: &str, member: &str| table.get(name).unwrap().input.property(member).unwrap().clone();
     assert_eq!(schema("contribute_records", "records")["maxItems"], 7);

@@ -9,10 +9,9 @@ pub(crate) mod part_route;
 mod unbegun;
 
 use std::io::ErrorKind;
-use std::time::Duration;
 
 use http::Method;
-use messages::{CONTRIBUTIONS, Source, Submission};
+use messages::{CONTRIBUTIONS_TOPIC, Source, Submission};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::{
@@ -23,20 +22,20 @@ use types::vocabulary::OnRefused;
 use types::{ContributionId, Kind, Timestamp, metric};
 use uploads::{PartTag, UploadLayout};
 
-use self::unbegun::Unbegun;
+use self::unbegun::AbandonOnDrop;
 use super::contribute::{acknowledged_in_log, allowance_spent, check_enabled, contract, known_head, no_more, not_open};
-use super::contributions::{View, left};
-use crate::call::answer::Reply;
+use super::contributions::{ContributionView, left};
+use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
-use crate::call::schema::{Bound, TEXT};
+use crate::call::schema::{SchemaBound, TEXT};
 use crate::call::spec::Spec;
-use crate::call::wire::{ContributionAllowance, When};
+use crate::call::wire::{ContributionAllowance, WireInstant};
 use crate::config::Limits;
-use crate::error::{ApiError, Detail, chain};
+use crate::error::{ApiError, ErrorDetail, chain};
 use crate::rules::entitlement;
 use crate::rules::storage_quota;
-use crate::state::backlog::Rejected;
+use crate::state::backlog::BacklogRefusal;
 
 const TOO_MANY_UPLOADS: &str = "Too many calls, too many open uploads (`uploads` lists them: cancel one, or wait), or the day's \
                                 allowance is used up.";
@@ -74,10 +73,10 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
                 "sourceDeclaration": "The gauge's log of 2026."}"#,
             ..Spec::CONTRIBUTION
         },
-        &[Bound {
+        &[SchemaBound {
             at: "/properties/bytes",
             keyword: "maximum",
-            value: limits.upload_bytes,
+            value: limits.upload.0,
             asserted: false,
         }],
         begin,
@@ -111,7 +110,7 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Begin {
+struct BeginUploadInput {
     /// The project's slug.
     slug: String,
     /// Size of all parts together in bytes; a greater one than the maximum is answered 413.
@@ -133,8 +132,9 @@ struct Begin {
 
 /// An upload that accepts parts.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Begun")]
 #[serde(rename_all = "camelCase")]
-struct Begun {
+struct UploadOpened {
     /// Id of the upload. Once completed, it is the id of the contribution.
     id: String,
     /// The slug of its project.
@@ -150,7 +150,7 @@ struct Begun {
     /// Compression of the file.
     compression: Compression,
     /// Time until which parts may be sent and the upload completed.
-    expires_at: When,
+    expires_at: WireInstant,
     /// Address of each part, in order.
     part_urls: Vec<PartUrl>,
     /// What is left of the day's allowance; absent where none is used.
@@ -169,20 +169,20 @@ struct PartUrl {
     url: String,
 }
 
-async fn begin(cx: Cx, input: Begin) -> Result<Reply<Begun>, ApiError> {
+async fn begin(cx: Cx, input: BeginUploadInput) -> Result<JsonReply<UploadOpened>, ApiError> {
     let project = entitlement::current(&cx, &input.slug).await?;
     let limits = &cx.app.limits;
-    if input.bytes > limits.upload_bytes {
+    if input.bytes > limits.upload.0 {
         let or = match input.compression {
             Compression::None => ", or compress it with gzip",
             Compression::Gzip => "",
         };
         let message = format!(
             "the upload has {} bytes, and one may have at most {}: send its records in several uploads{or}",
-            input.bytes, limits.upload_bytes
+            input.bytes, limits.upload.0
         );
         let error = ApiError::new(Kind::TooLarge, "upload_too_large", message);
-        return Err(error.field("limitBytes", limits.upload_bytes));
+        return Err(error.field("limitBytes", limits.upload.0));
     }
     cut_is_even(&input)?;
     let upload = Upload {
@@ -197,7 +197,7 @@ async fn begin(cx: Cx, input: Begin) -> Result<Reply<Begun>, ApiError> {
         compression: input.compression,
         status: UploadStatus::Open,
         created_at: cx.now,
-        expires_at: cx.now.plus(Duration::from_secs(limits.upload_seconds.into())),
+        expires_at: cx.now.plus(limits.upload_window.0),
         etags: None,
     };
     // Refused here already, so that a client does not send bytes that could not be acknowledged.
@@ -231,7 +231,7 @@ async fn begin(cx: Cx, input: Begin) -> Result<Reply<Begun>, ApiError> {
         }),
     };
     // From here on, an upload that the client never learns of is abandoned, whatever ends the call.
-    let unbegun = Unbegun::new(&cx, upload.id);
+    let unbegun = AbandonOnDrop::new(&cx, upload.id);
     let refused = match cx.app.store.upload_create(upload.clone(), bounds).await? {
         UploadCreated::Created => None,
         UploadCreated::NotOpen { status } => Some(not_open(&project.slug, status)),
@@ -256,7 +256,7 @@ async fn begin(cx: Cx, input: Begin) -> Result<Reply<Begun>, ApiError> {
     };
     unbegun.settle();
     let allowance = left(&cx, &project).await;
-    Ok(Reply::created(Begun {
+    Ok(JsonReply::created(UploadOpened {
         part_urls,
         allowance,
         id: upload.id.to_string(),
@@ -271,7 +271,7 @@ async fn begin(cx: Cx, input: Begin) -> Result<Reply<Begun>, ApiError> {
 }
 
 /// Checks that `parts` is the number of parts of `partSize` bytes that `bytes` needs.
-fn cut_is_even(input: &Begin) -> Result<(), ApiError> {
+fn cut_is_even(input: &BeginUploadInput) -> Result<(), ApiError> {
     let needed = input.bytes.div_ceil(input.part_size);
     if needed == u64::from(input.parts) {
         return Ok(());
@@ -331,7 +331,7 @@ pub(crate) fn seconds(at: Timestamp) -> u64 {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Complete {
+struct CompleteUploadInput {
     /// Slug of the project.
     slug: String,
     /// Id of the upload.
@@ -339,7 +339,7 @@ struct Complete {
     id: String,
     /// Entity tag of every part.
     #[schemars(length(min = 1, max = 1000))]
-    etags: Vec<Tag>,
+    etags: Vec<UploadedPartTag>,
     /// What refused records do: `reject` the upload, or `drop`: they are left out unless they are more than half.
     #[serde(default)]
     on_refused: OnRefused,
@@ -347,8 +347,9 @@ struct Complete {
 
 /// Entity tag of one part.
 #[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "Tag")]
 #[serde(deny_unknown_fields)]
-struct Tag {
+struct UploadedPartTag {
     /// Number of the part.
     #[schemars(range(min = 1))]
     n: u32,
@@ -357,7 +358,7 @@ struct Tag {
     etag: String,
 }
 
-async fn complete(cx: Cx, input: Complete) -> Result<Reply<View>, ApiError> {
+async fn complete(cx: Cx, input: CompleteUploadInput) -> Result<JsonReply<ContributionView>, ApiError> {
     let (project, upload) = own(&cx, &input.slug, &input.id).await?;
     let id = upload.id;
     let tags = tags(&upload, input.etags)?;
@@ -387,14 +388,14 @@ async fn complete(cx: Cx, input: Complete) -> Result<Reply<View>, ApiError> {
             // first.
             cx.app.backlog.add(bytes);
             metrics::counter!(metric::CONTRIBUTIONS, "state" => "acknowledged").increment(1);
-            let view = View::submitted(id, &project.slug, upload.source_declaration, 0, cx.now);
+            let view = ContributionView::submitted(id, &project.slug, upload.source_declaration, 0, cx.now);
             let view = view.with_allowance(left(&cx, &project).await);
             // The sweeper appends what waits when the pause ends.
             if paused {
-                return Ok(Reply::created(view.paused()));
+                return Ok(JsonReply::created(view.paused()));
             }
-            cx.app.relay.submit(CONTRIBUTIONS, record);
-            Ok(Reply::created(view))
+            cx.app.relay.submit(CONTRIBUTIONS_TOPIC, record);
+            Ok(JsonReply::created(view))
         }
         // A concurrent call has completed it in the meantime.
         UploadCompleted::Before => {
@@ -439,17 +440,17 @@ async fn own(cx: &Cx, slug: &str, id: &str) -> Result<(Project, Upload), ApiErro
 }
 
 /// Returns the tags of all parts in order. Fails if a part is missing, named twice or beyond the last.
-fn tags(upload: &Upload, given: Vec<Tag>) -> Result<Vec<PartTag>, ApiError> {
+fn tags(upload: &Upload, given: Vec<UploadedPartTag>) -> Result<Vec<PartTag>, ApiError> {
     let mut tags: Vec<Option<String>> = vec![None; upload.parts as usize];
     let mut details = Vec::new();
     let mut beyond = Vec::new();
-    for (index, Tag { n, etag }) in given.into_iter().enumerate() {
+    for (index, UploadedPartTag { n, etag }) in given.into_iter().enumerate() {
         let etag = etag.trim_matches('"').to_owned();
         // Part 0 wraps to a huge index and counts as beyond the last.
         match tags.get_mut((n as usize).wrapping_sub(1)) {
             None => beyond.push(n),
             Some(place @ None) => *place = Some(etag),
-            Some(Some(_)) => details.push(Detail {
+            Some(Some(_)) => details.push(ErrorDetail {
                 path: format!("/etags/{index}/n"),
                 problem: format!("names part {n} again"),
             }),
@@ -482,14 +483,19 @@ fn parts_missing(how: &str, missing: &[u32]) -> ApiError {
 }
 
 /// Returns the answer to a repeated completion. It must have the same tags as the first.
-async fn before(cx: &Cx, project: &Project, upload: &Upload, etags: &str) -> Result<Reply<View>, ApiError> {
+async fn before(
+    cx: &Cx,
+    project: &Project,
+    upload: &Upload,
+    etags: &str,
+) -> Result<JsonReply<ContributionView>, ApiError> {
     if upload.etags.as_deref() != Some(etags) {
         let message = "the upload was completed earlier, with other entity tags or another `onRefused`";
         return Err(ApiError::conflict("upload_completed", message));
     }
     let row = cx.app.store.contribution(upload.id).await?;
     let row = row.ok_or_else(|| ApiError::internal(format!("upload {} is completed without a row", upload.id)))?;
-    Ok(Reply::created(View::of(cx, &project.slug, row).await?))
+    Ok(JsonReply::created(ContributionView::of(cx, &project.slug, row).await?))
 }
 
 fn expired(cx: &Cx, upload: &Upload) -> ApiError {
@@ -519,7 +525,7 @@ pub(crate) fn place_failed(error: &uploads::Error) -> ApiError {
             ApiError::conflict("etag_mismatch", message).field("parts", differing.as_slice())
         }
         uploads::Error::Closed => closed(),
-        uploads::Error::Io(error) if error.kind() == ErrorKind::StorageFull => no_more(Rejected::Disk),
+        uploads::Error::Io(error) if error.kind() == ErrorKind::StorageFull => no_more(BacklogRefusal::Disk),
         uploads::Error::Gone { .. } | uploads::Error::Changed { .. } | uploads::Error::Io(_) => {
             ApiError::unavailable(chain(error))
         }

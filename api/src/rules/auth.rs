@@ -11,8 +11,8 @@ use http::header;
 use store::{ClaimStatus, Principal};
 use types::Kind;
 
-use crate::call::caller::{Actor, Caller, Door, Presented, Scopes};
-use crate::call::spec::{Credential, KEY, Spec, Surface};
+use crate::call::caller::{Caller, CallerKind, PresentedCredential, Scopes, Transport};
+use crate::call::spec::{ApiKind, Credential, KEY, Spec};
 use crate::config::AGENT_GUIDE_PATH;
 use crate::error::ApiError;
 use crate::secrets::{SecretKind, hash};
@@ -39,10 +39,10 @@ const PERSON: &str = "this needs an agent key (`km_…`); an operator token, or 
 pub(crate) async fn authenticate(
     app: &App,
     spec: &Spec,
-    presented: Presented,
-    door: Door,
+    presented: PresentedCredential,
+    door: Transport,
 ) -> Result<Option<Caller>, ApiError> {
-    if let Door::Mcp(resource) = door {
+    if let Transport::Mcp(resource) = door {
         return apps::at_mcp(app, Some(spec), presented, resource).await;
     }
     // An operation that reads no credential ignores every one, so health checks and pages work with any.
@@ -51,11 +51,11 @@ pub(crate) async fn authenticate(
     }
     let refuse = |message: &str| unauthenticated(app, spec, message);
     let header = match presented {
-        Presented::Authorization(header) => header,
-        Presented::Session(token) => return session(app, spec, &token).await,
-        Presented::Unreadable => return Err(refuse(INVALID)),
-        Presented::Nothing if spec.accepts(Credential::Anonymous) => return Ok(None),
-        Presented::Nothing => return Err(refuse(REQUIRED)),
+        PresentedCredential::Authorization(header) => header,
+        PresentedCredential::Session(token) => return session(app, spec, &token).await,
+        PresentedCredential::Unreadable => return Err(refuse(INVALID)),
+        PresentedCredential::Nothing if spec.accepts(Credential::Anonymous) => return Ok(None),
+        PresentedCredential::Nothing => return Err(refuse(REQUIRED)),
     };
     let Some(text) = bearer(&header) else {
         return Err(refuse("the credential must be sent as `Authorization: Bearer …`"));
@@ -107,7 +107,7 @@ async fn session(app: &App, spec: &Spec, token: &str) -> Result<Option<Caller>, 
     if now.micros() - session.seen_at.micros() > SEEN_INTERVAL {
         accounts.session_seen(session.id, now).await?;
     }
-    let actor = Actor::SignedIn {
+    let actor = CallerKind::SignedIn {
         session: session.id,
         since: session.created_at,
     };
@@ -129,16 +129,17 @@ fn caller(principal: Principal) -> (Caller, bool) {
         credential,
     };
     match principal {
-        Principal::Operator { operator, suspended } => {
-            (caller(operator, Actor::Person, Credential::OperatorToken), suspended)
-        }
+        Principal::Operator { operator, suspended } => (
+            caller(operator, CallerKind::Person, Credential::OperatorToken),
+            suspended,
+        ),
         Principal::Agent {
             agent,
             operator,
             name,
             suspended,
         } => {
-            let actor = Actor::Agent { id: agent, name };
+            let actor = CallerKind::Agent { id: agent, name };
             (caller(operator, actor, Credential::AgentKey), suspended)
         }
         Principal::Claimed {
@@ -147,7 +148,7 @@ fn caller(principal: Principal) -> (Caller, bool) {
             status,
             suspended,
         } => {
-            let actor = Actor::Claimant { claim, status };
+            let actor = CallerKind::Claimant { claim, status };
             (caller(operator, actor, Credential::ClaimedKey), suspended)
         }
     }
@@ -162,7 +163,7 @@ fn admit(app: &App, spec: &Spec, caller: Caller) -> Result<Option<Caller>, ApiEr
         return Ok(Some(caller));
     }
     // The key of a claim works once the operator has approved, whatever the operation accepts.
-    if let Actor::Claimant { status, .. } = caller.actor {
+    if let CallerKind::Claimant { status, .. } = caller.actor {
         return Err(not_approved(app, status));
     }
     match caller.credential {
@@ -189,9 +190,9 @@ pub(crate) fn require_agent(app: &App, caller: Option<&Caller>) -> Result<(), Ap
         ..Spec::BASE
     };
     match caller.map(|caller| &caller.actor) {
-        Some(Actor::Agent { .. }) => Ok(()),
-        Some(Actor::Person | Actor::SignedIn { .. }) => Err(unauthenticated(app, &spec, PERSON)),
-        Some(Actor::Claimant { status, .. }) => Err(not_approved(app, *status)),
+        Some(CallerKind::Agent { .. }) => Ok(()),
+        Some(CallerKind::Person | CallerKind::SignedIn { .. }) => Err(unauthenticated(app, &spec, PERSON)),
+        Some(CallerKind::Claimant { status, .. }) => Err(not_approved(app, *status)),
         None => Err(unauthenticated(app, &spec, REQUIRED)),
     }
 }
@@ -231,7 +232,7 @@ fn not_approved(app: &App, status: ClaimStatus) -> ApiError {
 
 /// Returns the 401 for a missing or invalid credential, with a hint at the header to send.
 fn unauthenticated(app: &App, spec: &Spec, message: &str) -> ApiError {
-    if spec.surface == Surface::Page {
+    if spec.surface == ApiKind::Page {
         return not_signed_in();
     }
     let hint = match (

@@ -12,20 +12,26 @@ use store::{EgressLease, EgressLeased};
 use types::money::MicroUsdc;
 use types::{Kind, LedgerEventId, OperatorId, Timestamp, mutate};
 
-use crate::call::answer::Output;
+use crate::call::answer::OperationOutput;
 use crate::error::ApiError;
 use crate::state::app::App;
-use crate::state::egress::{Admitted, Egress, Leases, Reader, account};
+use crate::state::egress::{AdmittedBytes, EgressLeases, EgressMeter, EgressReader, account};
 
 /// Bytes of a lease, unless an answer is larger.
 const LEASE: u64 = 16 << 20;
 
-impl Egress {
+impl EgressMeter {
     /// Makes sure that bytes may be sent to a reader.
     ///
     /// # Errors
     /// 402 if its egress of the month is used up and credits do not pay for more, 429 if that of the service is.
-    pub(crate) async fn admit(&self, app: &App, reader: Reader, at: Timestamp, bytes: u64) -> Result<(), ApiError> {
+    pub(crate) async fn admit(
+        &self,
+        app: &App,
+        reader: EgressReader,
+        at: Timestamp,
+        bytes: u64,
+    ) -> Result<(), ApiError> {
         admit(self.leases(), app, reader, bytes, at).await
     }
 
@@ -36,26 +42,36 @@ impl Egress {
     pub(crate) async fn admit_body(
         &self,
         app: &App,
-        reader: Reader,
+        reader: EgressReader,
         at: Timestamp,
         bytes: u64,
-    ) -> Result<Admitted, ApiError> {
+    ) -> Result<AdmittedBytes, ApiError> {
         self.admit(app, reader, at, bytes).await?;
-        Ok(Admitted::new(Arc::clone(self.leases()), reader.operator, at, bytes))
+        Ok(AdmittedBytes::new(
+            Arc::clone(self.leases()),
+            reader.operator,
+            at,
+            bytes,
+        ))
     }
 
     /// Admits and counts an answer: a JSON answer whole, a stream piece by piece before it is sent. A stream whose next
     /// piece is not admitted ends with an error, so that no client takes it for complete.
-    pub(crate) async fn counted(&self, app: &Arc<App>, reader: Reader, output: Output) -> Result<Output, ApiError> {
+    pub(crate) async fn counted(
+        &self,
+        app: &Arc<App>,
+        reader: EgressReader,
+        output: OperationOutput,
+    ) -> Result<OperationOutput, ApiError> {
         match output {
             // The whole answer is in memory, so it is admitted or refused before a byte of it is sent.
-            Output::Whole { ref body, .. } => {
+            OperationOutput::Whole { ref body, .. } => {
                 let (at, bytes) = (app.clock.now(), body.len() as u64);
                 self.admit(app, reader, at, bytes).await?;
                 self.add(reader.operator, at, bytes);
                 Ok(output)
             }
-            Output::Stream {
+            OperationOutput::Stream {
                 status,
                 headers,
                 content_type,
@@ -70,7 +86,7 @@ impl Egress {
                         Ok(piece)
                     }
                 });
-                Ok(Output::Stream {
+                Ok(OperationOutput::Stream {
                     status,
                     headers,
                     content_type,
@@ -81,7 +97,7 @@ impl Egress {
     }
 
     /// Admits and counts a piece of an answer that has begun.
-    async fn admit_piece(&self, app: &App, reader: Reader, bytes: u64) -> Result<(), std::io::Error> {
+    async fn admit_piece(&self, app: &App, reader: EgressReader, bytes: u64) -> Result<(), std::io::Error> {
         let at = app.clock.now();
         self.admit(app, reader, at, bytes)
             .await
@@ -92,7 +108,13 @@ impl Egress {
 }
 
 /// Makes sure that `bytes` may be sent to a reader: takes them from its lease, or leases more.
-async fn admit(leases: &Leases, app: &App, reader: Reader, bytes: u64, now: Timestamp) -> Result<(), ApiError> {
+async fn admit(
+    leases: &EgressLeases,
+    app: &App,
+    reader: EgressReader,
+    bytes: u64,
+    now: Timestamp,
+) -> Result<(), ApiError> {
     let taken = leases.take(reader.operator, bytes, now);
     let missing = bytes - taken;
     mutate!(Bug::SendsUnleased => let missing = 0);
@@ -135,7 +157,7 @@ async fn admit(leases: &Leases, app: &App, reader: Reader, bytes: u64, now: Time
 
 async fn lease(
     app: &App,
-    reader: Reader,
+    reader: EgressReader,
     bytes: u64,
     payer: Option<OperatorId>,
     now: Timestamp,
@@ -201,8 +223,8 @@ mod tests {
     #[tokio::test]
     async fn an_answer_that_fails_takes_nothing_of_the_lease() {
         let service = Service::start().await;
-        let (leases, now) = (Leases::default(), service.app.clock.now());
-        let reader = Reader {
+        let (leases, now) = (EgressLeases::default(), service.app.clock.now());
+        let reader = EgressReader {
             operator: OperatorId::new(now),
             agent: None,
             may_spend: false,

@@ -15,7 +15,7 @@ use types::{Kind, OperatorId, Timestamp, Version};
 
 use crate::call::caller::Caller;
 use crate::call::cx::Cx;
-use crate::call::spec::Item;
+use crate::call::spec::GuardedItem;
 use crate::error::ApiError;
 use crate::price::dataset_price;
 use crate::rules::auth;
@@ -95,9 +95,9 @@ async fn own_of(app: &App, operator: Option<OperatorId>, slug: &str) -> Result<P
 
 /// Fails as the operation would if the caller may not see the item of a call, or has not the right over it. For a call
 /// whose input is refused.
-pub(crate) async fn outrank(
+pub(crate) async fn check_access_before_input(
     app: &App,
-    item: Item,
+    item: GuardedItem,
     caller: Option<&Caller>,
     now: Timestamp,
     input: &Value,
@@ -105,17 +105,21 @@ pub(crate) async fn outrank(
     let operator = caller.map(|caller| caller.operator);
     let slug = input["slug"].as_str().unwrap_or_default();
     match item {
-        Item::None => Ok(()),
-        Item::Project => visible_to(app, operator, slug).await.map(drop),
-        Item::Records => {
+        GuardedItem::None => Ok(()),
+        GuardedItem::Project => visible_to(app, operator, slug).await.map(drop),
+        GuardedItem::Records => {
             if input["limit"] != 0 {
                 auth::require_agent(app, caller)?;
             }
             visible_to(app, operator, slug).await.map(drop)
         }
-        Item::OwnProject => own_of(app, operator, slug).await.map(drop),
-        Item::Unit | Item::OwnUnit => units::outrank(app, item, caller, now, input).await,
-        Item::Request | Item::OwnRequest => requests::outrank(app, item, operator, now, input).await,
+        GuardedItem::OwnProject => own_of(app, operator, slug).await.map(drop),
+        GuardedItem::Unit | GuardedItem::OwnUnit => {
+            units::check_unit_access_before_input(app, item, caller, now, input).await
+        }
+        GuardedItem::Request | GuardedItem::OwnRequest => {
+            requests::check_request_access_before_input(app, item, operator, now, input).await
+        }
     }
 }
 
@@ -285,7 +289,10 @@ mod tests {
             let paid = project(Visibility::Public, Access::Paid, Some(500_000));
             assert_eq!(decide(caller, &paid), Entitlement::Priced(MicroUsdc(500_000)));
             let unpriced = project(Visibility::Public, Access::Paid, None);
-            assert_eq!(decide(caller, &unpriced), Entitlement::Priced(pay::DATASET_DEFAULT));
+            assert_eq!(
+                decide(caller, &unpriced),
+                Entitlement::Priced(pay::DEFAULT_DATASET_PRICE)
+            );
             let free = project(Visibility::Public, Access::Paid, Some(0));
             assert_eq!(decide(caller, &free), Entitlement::Granted);
             let private = project(Visibility::Private, Access::Public, None);

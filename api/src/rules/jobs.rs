@@ -23,14 +23,14 @@ const AGAIN: Duration = Duration::from_hours(1);
 
 /// Reason for which a job was not done.
 #[derive(Debug)]
-pub struct Failure {
+pub struct JobFailure {
     /// Reason, for the log and the list of jobs.
     pub reason: String,
     /// True if another try can help.
     pub may_pass: bool,
 }
 
-impl Failure {
+impl JobFailure {
     /// Creates the failure of a dependency that may recover.
     pub(crate) fn passing(error: &dyn std::error::Error) -> Self {
         Self {
@@ -42,24 +42,24 @@ impl Failure {
 
 /// Writer of the letters that jobs ask for.
 #[async_trait]
-pub trait Compose: Debug + Send + Sync {
+pub trait ComposeLetters: Debug + Send + Sync {
     /// Returns the letter of a job. Returns `None` if nobody needs it any more, for example because its link has ended.
     ///
     /// # Errors
-    /// [`Failure`] if the letter cannot be written.
-    async fn letter(&self, job: &Job) -> Result<Option<Letter>, Failure>;
+    /// [`JobFailure`] if the letter cannot be written.
+    async fn letter(&self, job: &Job) -> Result<Option<Letter>, JobFailure>;
 }
 
 /// Input of both jobs.
 #[derive(Debug, Serialize, Deserialize)]
-struct Payload {
+struct RequestJobPayload {
     request: String,
     #[serde(default)]
     round: u32,
 }
 
 fn request_job(kind: &'static str, request: RequestId, round: u32, due_at: Timestamp, now: Timestamp) -> NewJob {
-    let payload = Payload {
+    let payload = RequestJobPayload {
         request: request.to_string(),
         round,
     };
@@ -76,13 +76,13 @@ fn request_job(kind: &'static str, request: RequestId, round: u32, due_at: Times
 }
 
 /// Returns the request of a job, and the number of its round.
-pub(crate) fn of_request(job: &Job) -> Result<(RequestId, u32), Failure> {
+pub(crate) fn of_request(job: &Job) -> Result<(RequestId, u32), JobFailure> {
     // The payload of a job never changes, so another try would read the same.
-    let broken = |reason: String| Failure {
+    let broken = |reason: String| JobFailure {
         reason,
         may_pass: false,
     };
-    let payload: Payload = serde_json::from_str(&job.payload).map_err(|error| broken(chain(&error)))?;
+    let payload: RequestJobPayload = serde_json::from_str(&job.payload).map_err(|error| broken(chain(&error)))?;
     let request = payload.request.parse();
     request
         .map(|request| (request, payload.round))

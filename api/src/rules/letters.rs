@@ -13,7 +13,7 @@ use types::{Kind, LinkId, OperatorId, ReportId, TakedownId, Timestamp};
 
 use crate::error::ApiError;
 use crate::ids;
-use crate::rules::jobs::{Compose, Failure};
+use crate::rules::jobs::{ComposeLetters, JobFailure};
 use crate::secrets;
 use crate::state::app::App;
 
@@ -27,7 +27,7 @@ pub const KIND: &str = "mail";
 /// Contents of a job that sends a letter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "letter", rename_all = "snake_case", rename_all_fields = "camelCase")]
-pub enum Payload {
+pub enum LetterPayload {
     /// No letter: the job of a request for an address that is not entitled to one.
     Nothing {
         /// Id of a link that does not exist, so that the payload has the length of another.
@@ -97,7 +97,7 @@ pub enum Payload {
 
 /// Returns a letter to be sent: the job with this payload, counted toward the day of `now`. Without `budget` it is
 /// always sent.
-pub fn mail(payload: &Payload, operator: Option<OperatorId>, budget: Option<u32>, now: Timestamp) -> Mail {
+pub fn mail(payload: &LetterPayload, operator: Option<OperatorId>, budget: Option<u32>, now: Timestamp) -> Mail {
     Mail {
         job: NewJob {
             id: ids::new(now),
@@ -120,7 +120,7 @@ pub(crate) const fn for_strangers(all: u32) -> u32 {
 }
 
 /// Returns the input of a job.
-pub fn input(payload: &Payload) -> String {
+pub fn input(payload: &LetterPayload) -> String {
     // Words, ids and texts always have a JSON form.
     serde_json::to_string(payload).unwrap_or_default()
 }
@@ -139,11 +139,11 @@ impl Letters {
 }
 
 #[async_trait]
-impl Compose for Letters {
-    async fn letter(&self, job: &Job) -> Result<Option<Letter>, Failure> {
+impl ComposeLetters for Letters {
+    async fn letter(&self, job: &Job) -> Result<Option<Letter>, JobFailure> {
         let now = self.app.clock.now();
         let rendered = letter(&self.app, job, now).await;
-        rendered.map_err(|error| Failure {
+        rendered.map_err(|error| JobFailure {
             reason: error.reason().to_owned(),
             // A payload that this build cannot read stays unreadable; a database that is away comes back.
             may_pass: error.kind() != Kind::Internal,
@@ -156,22 +156,22 @@ impl Compose for Letters {
 /// # Errors
 /// A payload that this build does not know, or a database that does not answer.
 pub(crate) async fn letter(app: &App, job: &Job, now: Timestamp) -> Result<Option<Letter>, ApiError> {
-    let payload: Payload =
+    let payload: LetterPayload =
         serde_json::from_str(&job.payload).map_err(|error| ApiError::internal(format!("job {}: {error}", job.id)))?;
     let addressed = match &payload {
         // The work of a letter was done for an address without an account, and nobody gets one.
-        Payload::Nothing { .. } => None,
-        Payload::Verify { link } => with_link(app, LinkPurpose::Verify, *link, now).await?,
-        Payload::SignIn { link } => with_link(app, LinkPurpose::SignIn, *link, now).await?,
-        Payload::Suspended { operator, reason } => to(app, *operator).await?.map(|to| {
+        LetterPayload::Nothing { .. } => None,
+        LetterPayload::Verify { link } => with_link(app, LinkPurpose::Verify, *link, now).await?,
+        LetterPayload::SignIn { link } => with_link(app, LinkPurpose::SignIn, *link, now).await?,
+        LetterPayload::Suspended { operator, reason } => to(app, *operator).await?.map(|to| {
             let text = suspended(&app.config.public_url, reason);
             (to, "Your account is suspended", text)
         }),
-        Payload::Restored { operator, reason } => to(app, *operator).await?.map(|to| {
+        LetterPayload::Restored { operator, reason } => to(app, *operator).await?.map(|to| {
             let text = restored(&app.config.public_url, reason.as_deref());
             (to, "Your account is active again", text)
         }),
-        Payload::PayoutChanged {
+        LetterPayload::PayoutChanged {
             operator,
             address,
             effective_at,
@@ -179,11 +179,11 @@ pub(crate) async fn letter(app: &App, job: &Job, now: Timestamp) -> Result<Optio
             let text = payout(&app.config.public_url, address, Timestamp::from_micros(*effective_at));
             (to, "Your payout address changes", text)
         }),
-        Payload::Reported { report } => moderation::reported(app, *report, now).await?,
-        Payload::TakenDown { .. }
-        | Payload::ItemRestored { .. }
-        | Payload::BoughtTakenDown { .. }
-        | Payload::ReportDigest { .. } => moderation::addressed(app, job.operator, &payload).await?,
+        LetterPayload::Reported { report } => moderation::reported(app, *report, now).await?,
+        LetterPayload::TakenDown { .. }
+        | LetterPayload::ItemRestored { .. }
+        | LetterPayload::BoughtTakenDown { .. }
+        | LetterPayload::ReportDigest { .. } => moderation::addressed(app, job.operator, &payload).await?,
     };
     Ok(addressed.map(|(to, subject, text)| Letter {
         id: job.id.clone(),

@@ -8,7 +8,7 @@ use store::Store;
 use types::UnitId;
 
 use crate::error::chain;
-use crate::rules::entitlement::units::Shown;
+use crate::rules::entitlement::units::ShownStatus;
 
 /// The most code points of a preview.
 const PREVIEW: usize = 240;
@@ -38,8 +38,8 @@ impl Previews for StoredPreviews {
                 );
             })
             .ok()??;
-        let is_shown =
-            matches!(Shown::of(&unit), Shown::Published | Shown::Superseded) && unit.chain.erased_at.is_none();
+        let is_shown = matches!(ShownStatus::of(&unit), ShownStatus::Published | ShownStatus::Superseded)
+            && unit.chain.erased_at.is_none();
         let is_priced = unit.chain.price_micro.is_some_and(|price| price > 0);
         is_shown.then(|| UnitPreview {
             text: preview(&unit.body, is_priced),

@@ -16,7 +16,7 @@ use futures_util::TryStreamExt as _;
 use serde_json::value::RawValue;
 use store::Project;
 use types::Version;
-use types::render::lines::Lines;
+use types::render::lines::RenderedLines;
 
 use crate::call::cx::Cx;
 use crate::error::ApiError;
@@ -126,7 +126,7 @@ pub(crate) async fn page<M>(
     let mut pages = Vec::new();
     let (mut bytes, mut is_full) = (0, false);
     while let Some(batch) = batches.try_next().await? {
-        let lines = Lines::new(contract, &batch).map_err(|error| internal(&error))?;
+        let lines = RenderedLines::new(contract, &batch).map_err(|error| internal(&error))?;
         let mut records = Vec::with_capacity(lines.len());
         for row in 0..lines.len() {
             let mut text = Vec::with_capacity(256);

@@ -7,7 +7,7 @@ use proof::{LedgerSeal, PublicKey, SignatureBytes};
 use store::{ClosedDay, MoneyFault, Seal, Store};
 use types::{Clock, Timestamp};
 
-use crate::keys::{Error, Ring};
+use crate::keys::{Error, KeyRing};
 
 /// Days that are sealed in one call. A service that was stopped for long catches up over several.
 pub const DAYS: u32 = 31;
@@ -24,7 +24,7 @@ pub async fn seal(store: &Store, clock: &dyn Clock, due: i64) -> Result<u32, Err
         let Some(closed) = money.seal_next(due).await? else {
             return Ok(sealed);
         };
-        let ring = Ring::load(store, clock).await?;
+        let ring = KeyRing::load(store, clock).await?;
         let sealed_at = ring.issued_at(clock.now());
         let seal = Seal {
             closed,

@@ -45,9 +45,9 @@ pub(crate) mod tests;
 use std::time::Duration;
 
 use store::PayoutRow;
-use x402::Asset;
+use x402::PaymentAsset;
 
-pub(crate) use machine::{Driven, Machine, kept};
+pub(crate) use machine::{DriveResult, PaymentMachine, settlement_payload};
 pub use wallets::StoredWallets;
 
 use crate::error::ApiError;
@@ -56,12 +56,12 @@ use crate::error::ApiError;
 pub const PATIENCE: Duration = Duration::from_secs(25);
 
 /// Returns the name of a wallet as an owner of items.
-pub(crate) fn owner(asset: &Asset, wallet: &x402::Address) -> String {
+pub(crate) fn owner(asset: &PaymentAsset, wallet: &x402::Address) -> String {
     format!("{}:{wallet}", asset.network)
 }
 
 /// Returns the nonce of a payout, the same for every attempt.
-pub fn payout_nonce(id: &str) -> x402::Word {
+pub fn payout_nonce(id: &str) -> x402::Bytes32 {
     // The text keeps these nonces apart from those that wallets draw, and its number lets the rule
     // change.
     x402::address::keccak(&[b"sluice-payout-1", id.as_bytes()])

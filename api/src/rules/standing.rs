@@ -11,14 +11,14 @@ use store::Store;
 use types::{DatasetId, Kind, OperatorId, Timestamp};
 
 use crate::error::ApiError;
-use crate::state::links::Account;
+use crate::state::links::GrantAccount;
 
 /// Time for which an answer of the database counts.
 const CACHE_LIFETIME: Duration = Duration::from_secs(1);
 
 /// Account on whose behalf a transfer runs.
 #[derive(Debug)]
-pub(crate) struct Standing {
+pub(crate) struct TransferAccount {
     store: Store,
     /// Operator of the account; a wallet has none.
     operator: Option<OperatorId>,
@@ -28,7 +28,7 @@ pub(crate) struct Standing {
     next: Timestamp,
 }
 
-impl Standing {
+impl TransferAccount {
     /// Creates a check that has not been made yet.
     pub(crate) fn of(store: &Store, operator: OperatorId) -> Self {
         Self {
@@ -40,10 +40,10 @@ impl Standing {
     }
 
     /// Creates the check of an address of a part of a dataset.
-    pub(crate) fn reading(store: &Store, account: &Account, dataset: DatasetId) -> Self {
+    pub(crate) fn reading(store: &Store, account: &GrantAccount, dataset: DatasetId) -> Self {
         let owner = match account {
-            Account::Operator(operator) => format!("op:{operator}"),
-            Account::Wallet(_) => account.to_string(),
+            GrantAccount::Operator(operator) => format!("op:{operator}"),
+            GrantAccount::Wallet(_) => account.to_string(),
         };
         Self {
             store: store.clone(),

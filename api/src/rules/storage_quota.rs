@@ -75,7 +75,7 @@ impl From<StorageError> for ApiError {
 pub(crate) async fn allowed(cx: &Cx, operator: OperatorId) -> Result<u64, ApiError> {
     let tariff = &cx.app.pay;
     let balances = cx.app.store.money().balances(&tariff.asset, operator).await?;
-    Ok(tariff.storage_covered(balances.credits, cx.app.limits.storage_bytes))
+    Ok(tariff.storage_covered(balances.credits, cx.app.limits.storage_per_operator.0))
 }
 
 /// Checks that a batch of `bytes` fits into the storage of the maintainer of its project.
@@ -85,7 +85,7 @@ pub(crate) async fn admit(cx: &Cx, project: &Project, bytes: u64) -> Result<(), 
     if maintainer == OperatorId::PLATFORM {
         return Ok(());
     }
-    let (seen, free) = (&cx.app.process.storage, cx.app.limits.storage_bytes);
+    let (seen, free) = (&cx.app.process.storage, cx.app.limits.storage_per_operator.0);
     // To count asks for every table of the operator, which is too much for each batch of one that has much room.
     if seen
         .at_most(maintainer, bytes, cx.now)
@@ -153,7 +153,10 @@ pub(crate) fn exceeded_by_maintainer(cx: &Cx, project: &Project, bytes: u64) -> 
     // The answer goes to another operator. It omits the bytes in use, which would reveal the size of private datasets,
     // and a top-up link, which would reveal the maintainer's id. What is allowed is the free figure, because another one
     // would reveal the maintainer's credits.
-    storage_exceeded(message, json!({"storage": {"allowed": cx.app.limits.storage_bytes}}))
+    storage_exceeded(
+        message,
+        json!({"storage": {"allowed": cx.app.limits.storage_per_operator.0}}),
+    )
 }
 
 fn storage_exceeded(message: String, quota: serde_json::Value) -> ApiError {

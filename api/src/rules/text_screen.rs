@@ -9,7 +9,7 @@ use types::key::NoKeys;
 use types::vocabulary::OnRefused;
 use types::{Batch, Contract};
 
-use crate::error::{ApiError, Detail};
+use crate::error::{ApiError, ErrorDetail};
 
 /// Code of the objection to repeated or dummy text.
 const FILLER: &str = "filler";
@@ -43,7 +43,7 @@ async fn refusal(member: &str, text: &str, counts: impl Fn(&Reason) -> bool) -> 
     });
     let details: Vec<_> = reasons
         .filter(counts)
-        .map(|reason| Detail {
+        .map(|reason| ErrorDetail {
             path: format!("/{member}"),
             problem: format!("must be {}; found {}", reason.expected, reason.actual),
         })

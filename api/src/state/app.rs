@@ -1,6 +1,6 @@
 //! Handles to the parts of the service that operations use.
 //!
-//! Invariant: a process has one [`Process`], which all clones of its [`App`] share, so no counter exists twice.
+//! Invariant: a process has one [`ReplicaState`], which all clones of its [`App`] share, so no counter exists twice.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,33 +15,33 @@ use tokio::sync::Semaphore;
 use types::Clock;
 use types::trace::Propagator;
 
-use crate::apps::Apps;
+use crate::apps::OAuthApps;
 use crate::config::{Config, Limits};
 use crate::ids::RequestIds;
 use crate::state::backlog::Backlog;
-use crate::state::bodies::Bodies;
+use crate::state::bodies::BodyReservations;
 use crate::state::caches::Caches;
-use crate::state::direct::{DirectParts, PresignedEgress};
+use crate::state::direct::{PresignedEgress, PresignedUrls};
 use crate::state::drain::Drain;
-use crate::state::egress::Egress;
-use crate::state::entitlement_cache::Entitlements;
+use crate::state::egress::EgressMeter;
+use crate::state::entitlement_cache::EntitlementCache;
 use crate::state::feed_head::FeedHead;
 use crate::state::holder_limit::HolderLimit;
-use crate::state::kept::Kept;
-use crate::state::leaderboard::Leaderboard;
-use crate::state::limit::{Limiter, Rule, Source};
-use crate::state::links::Links;
+use crate::state::kept::TtlCell;
+use crate::state::leaderboard::RankingCache;
+use crate::state::limit::{LimitSource, Limiter, RateRule};
+use crate::state::links::PartUrlSigner;
 use crate::state::open_files::OpenFiles;
-use crate::state::payment_services::PaymentPlane;
-use crate::state::readers::Readers;
+use crate::state::payment_services::PaymentServices;
+use crate::state::readers::ReaderLog;
 use crate::state::relay::Relay;
-use crate::state::sandbox::Sandbox;
-use crate::state::search::Searching;
+use crate::state::sandbox::QuerySandbox;
+use crate::state::search::SearchIndex;
 use crate::state::storage_cache::StorageUsageCache;
 use crate::state::sweeper_config::SweeperConfig;
 use crate::state::upload_services::UploadServices;
-use crate::state::usage::Usage;
-use crate::state::validation::Validation;
+use crate::state::usage::UsageCounts;
+use crate::state::validation::ReviewState;
 use crate::state::waiters::Waiters;
 
 const MINUTE: Duration = Duration::from_mins(1);
@@ -72,11 +72,11 @@ pub struct App {
     /// Writes the trace context into messages, so that traces cross processes.
     pub propagator: Arc<dyn Propagator>,
     /// Runs SQL queries, in this process or in another.
-    pub sandbox: Arc<dyn Sandbox>,
+    pub sandbox: Arc<dyn QuerySandbox>,
     /// Counts the bytes sent to each operator.
-    pub egress: Egress,
+    pub egress: EgressMeter,
     /// Counts uses of the service by kind and UTC day, such as searches.
-    pub usage: Usage,
+    pub usage: UsageCounts,
     /// Storage of the parts of uploads, and their progress.
     pub uploads: UploadServices,
     /// Schedule by which the sweeper appends open contributions again.
@@ -84,9 +84,9 @@ pub struct App {
     /// Count of the acknowledged contributions without an outcome. A background task refreshes it from the database.
     pub backlog: Backlog,
     /// State of the reviews of units. A background task reads it from the database.
-    pub validation: Validation,
+    pub validation: ReviewState,
     /// Authorization server for apps.
-    pub apps: Apps,
+    pub apps: OAuthApps,
     /// Public address, proxies, terms and sign-up.
     pub config: Arc<Config>,
     /// Limits on sizes, rates and times.
@@ -94,32 +94,32 @@ pub struct App {
     /// Prices, fee and free figures of the platform.
     pub pay: Arc<Tariff>,
     /// Money that is taken by x402, and who settles it.
-    pub payments: Arc<PaymentPlane>,
+    pub payments: Arc<PaymentServices>,
     /// Set while the replica shuts down: `/drainz` then answers 503, so that load balancers send no new calls.
     pub drain: Drain,
     /// Counts calls per address, for the limits.
     pub limiter: Arc<Limiter>,
     /// Signs addresses of parts at the bucket. `None` where this service serves the parts.
-    pub direct: Option<Arc<dyn DirectParts>>,
+    pub direct: Option<Arc<dyn PresignedUrls>>,
     /// Counters and permits that belong to this process alone.
-    pub process: Arc<Process>,
+    pub process: Arc<ReplicaState>,
 }
 
 /// Counters, limits and permits of one process, which it shares with no other replica.
 #[derive(Debug)]
-pub struct Process {
+pub struct ReplicaState {
     /// Limit on calls per address and minute.
-    pub(crate) calls: Rule,
+    pub(crate) calls: RateRule,
     /// Source of the ids of requests.
     pub(crate) request_ids: RequestIds,
     /// Rows, pages and texts that are answered again without a look-up.
     pub(crate) caches: Caches,
     /// Purchases of operators, which are remembered for a minute.
-    pub(crate) entitlements: Entitlements,
+    pub(crate) entitlements: EntitlementCache,
     /// Sizes of what operators store.
     pub(crate) storage: StorageUsageCache,
     /// Memory reserved for the bodies of requests, per operator or address and in total.
-    pub(crate) bodies: Arc<Bodies>,
+    pub(crate) bodies: Arc<BodyReservations>,
     /// Permits for dry runs. They are few, so that dry runs never take every core from the merges.
     pub(crate) dry_runs: Arc<Semaphore>,
     /// Permits of each operator for answers that count as egress and are whole in memory. A permit is returned when its
@@ -132,53 +132,56 @@ pub struct Process {
     /// Permits for disk operations (writes and renames of parts).
     pub(crate) part_writes: Semaphore,
     /// Rankings of agents by points.
-    pub(crate) leaderboard: Leaderboard,
+    pub(crate) leaderboard: RankingCache,
     /// Operators that read datasets of others.
-    pub readers: Readers,
+    pub readers: ReaderLog,
     /// Map of the site, as XML.
-    pub(crate) site_map: Kept<Bytes>,
+    pub(crate) site_map: TtlCell<Bytes>,
     /// Newest number of the public feed.
     pub(crate) newest: FeedHead,
     /// Permits of each address to follow the feed.
-    pub(crate) followers: HolderLimit<Source>,
+    pub(crate) followers: HolderLimit<LimitSource>,
     /// Index of the search.
-    pub searching: Searching,
+    pub searching: SearchIndex,
     /// Signs the addresses of parts that this service serves.
-    pub(crate) links: Links,
+    pub(crate) links: PartUrlSigner,
     /// State of the open files, for the probes.
     pub(crate) open_files: OpenFiles,
     /// The addresses at the bucket that were handed out lately, so that egress is counted once for each.
     pub(crate) presigned_egress: PresignedEgress,
 }
 
-impl Process {
+impl ReplicaState {
     /// Creates them for the given limits. All counters start at zero and all permits are free.
     pub fn new(limits: &Limits) -> Self {
         Self {
-            calls: Rule {
+            calls: RateRule {
                 // The names are part of the keys of the shared counters, so all replicas must use the same.
                 name: "calls",
-                limit: limits.calls_per_ip_per_minute,
+                limit: limits.calls_per_ip_per_minute.get(),
                 window: MINUTE,
             },
             request_ids: RequestIds::default(),
-            caches: Caches::new(limits.remembered_bytes),
-            entitlements: Entitlements::default(),
+            caches: Caches::new(limits.remembered.bytes()),
+            entitlements: EntitlementCache::default(),
             storage: StorageUsageCache::default(),
-            bodies: Arc::new(Bodies::new(limits.operator_body_bytes, limits.bodies_bytes)),
+            bodies: Arc::new(BodyReservations::new(
+                limits.bodies_per_operator.bytes(),
+                limits.bodies.bytes(),
+            )),
             // Shared by all callers: the processor is the resource here, and not the share of an operator.
             dry_runs: Arc::new(Semaphore::new(DRY_RUNS)),
             answers: HolderLimit::new(MAX_CONCURRENT_PER_OPERATOR),
             exports: HolderLimit::new(MAX_CONCURRENT_PER_OPERATOR),
             parts: HolderLimit::new(MAX_CONCURRENT_PER_OPERATOR),
             part_writes: Semaphore::new(PART_WRITES),
-            leaderboard: Leaderboard::default(),
-            readers: Readers::default(),
-            site_map: Kept::default(),
+            leaderboard: RankingCache::default(),
+            readers: ReaderLog::default(),
+            site_map: TtlCell::default(),
             newest: FeedHead::default(),
             followers: HolderLimit::new(FOLLOWERS),
-            searching: Searching::default(),
-            links: Links::default(),
+            searching: SearchIndex::default(),
+            links: PartUrlSigner::default(),
             open_files: OpenFiles::default(),
             presigned_egress: PresignedEgress::default(),
         }
@@ -194,7 +197,7 @@ impl Process {
     #[must_use]
     pub fn with_embedder(self, embedder: Option<Arc<dyn Embedder>>) -> Self {
         Self {
-            searching: Searching::new(embedder),
+            searching: SearchIndex::new(embedder),
             ..self
         }
     }

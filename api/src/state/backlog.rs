@@ -13,21 +13,21 @@ use store::Store;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Limits;
-use crate::periodic::Rounds;
+use crate::periodic::PeriodicTimer;
 
 /// Interval at which the open contributions are counted in the database.
 const COUNT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Bound on the contributions without an outcome.
 #[derive(Clone, Copy, Debug)]
-struct Bound {
+struct BacklogBound {
     contributions: u64,
     bytes: u64,
 }
 
 /// Reason why no more contributions are acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rejected {
+pub enum BacklogRefusal {
     /// Too many contributions have no outcome.
     Backlog,
     /// The disk has too little free space.
@@ -37,12 +37,12 @@ pub enum Rejected {
 /// Count of the contributions without an outcome. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Backlog {
-    shared: Arc<Shared>,
+    shared: Arc<BacklogState>,
 }
 
 #[derive(Debug)]
-struct Shared {
-    bound: Bound,
+struct BacklogState {
+    bound: BacklogBound,
     contributions: AtomicU64,
     bytes: AtomicU64,
     disk_has_space: AtomicBool,
@@ -51,10 +51,10 @@ struct Shared {
 impl Backlog {
     /// Creates an empty backlog. [`Self::run`] adds the contributions in the database.
     pub fn of(limits: &Limits) -> Self {
-        let shared = Shared {
-            bound: Bound {
+        let shared = BacklogState {
+            bound: BacklogBound {
                 contributions: limits.open_contributions,
-                bytes: limits.open_bytes,
+                bytes: limits.open_bytes.0,
             },
             contributions: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
@@ -66,16 +66,16 @@ impl Backlog {
     }
 
     /// Returns the reason to refuse another contribution, if there is one.
-    pub fn rejection(&self) -> Option<Rejected> {
+    pub fn rejection(&self) -> Option<BacklogRefusal> {
         // Relaxed loads are enough: no other data is read by these counts.
-        let Shared { bound, .. } = &*self.shared;
+        let BacklogState { bound, .. } = &*self.shared;
         if !self.shared.disk_has_space.load(Ordering::Relaxed) {
-            return Some(Rejected::Disk);
+            return Some(BacklogRefusal::Disk);
         }
         // Either bound is enough: many small submissions fill the log as well as a few large ones.
         let rejection = self.shared.contributions.load(Ordering::Relaxed) >= bound.contributions
             || self.shared.bytes.load(Ordering::Relaxed) >= bound.bytes;
-        rejection.then_some(Rejected::Backlog)
+        rejection.then_some(BacklogRefusal::Backlog)
     }
 
     /// Sets whether the disk has space for more contributions.
@@ -100,9 +100,9 @@ impl Backlog {
     /// Counts the open contributions in the database every second until `stop`.
     pub async fn run(self, store: Store, stop: CancellationToken) {
         let looking = async {
-            let mut rounds = Rounds::every(COUNT_INTERVAL, &stop);
+            let mut rounds = PeriodicTimer::every(COUNT_INTERVAL, &stop);
             while rounds.next().await {
-                if let Err(error) = self.look(&store).await {
+                if let Err(error) = self.count(&store).await {
                     let error = &error as &dyn std::error::Error;
                     tracing::warn!(
                         error,
@@ -114,7 +114,7 @@ impl Backlog {
         stop.run_until_cancelled(looking).await;
     }
 
-    async fn look(&self, store: &Store) -> Result<(), store::Error> {
+    async fn count(&self, store: &Store) -> Result<(), store::Error> {
         let knowledge = store.knowledge();
         let (outbox, units) = tokio::try_join!(store.open_count_and_bytes(), knowledge.outbox_size())?;
         // An acknowledgement between the query and this line is missing in the count until the next query.
@@ -129,6 +129,7 @@ impl Backlog {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use types::Size;
 
     use super::*;
     use crate::config::Limits;
@@ -162,8 +163,8 @@ mod tests {
 
         // What the database has is the truth: all three still wait there.
         let backlog = &service.app.backlog;
-        backlog.look(&service.app.store).await.unwrap();
-        assert_eq!(backlog.rejection(), Some(Rejected::Backlog));
+        backlog.count(&service.app.store).await.unwrap();
+        assert_eq!(backlog.rejection(), Some(BacklogRefusal::Backlog));
         let rejected = store::OutcomeRow {
             id: ids[0],
             generation: 0,
@@ -176,10 +177,10 @@ mod tests {
             verdicts: "[]".to_owned(),
         };
         assert!(service.app.store.outcomes_apply(vec![rejected]).await.unwrap()[0].changed);
-        backlog.look(&service.app.store).await.unwrap();
+        backlog.count(&service.app.store).await.unwrap();
         assert_eq!(contribute(3).await.status, 201);
 
-        backlog.look(&service.app.store).await.unwrap();
+        backlog.count(&service.app.store).await.unwrap();
         backlog.set_disk_has_space(false);
         let refused = contribute(4).await;
         assert_eq!(
@@ -192,12 +193,12 @@ mod tests {
     fn bytes_fill_a_backlog_too() {
         let backlog = Backlog::of(&Limits {
             open_contributions: 10,
-            open_bytes: 100,
+            open_bytes: Size(100),
             ..limits()
         });
         backlog.add(99);
         assert_eq!(backlog.rejection(), None);
         backlog.add(1);
-        assert_eq!(backlog.rejection(), Some(Rejected::Backlog));
+        assert_eq!(backlog.rejection(), Some(BacklogRefusal::Backlog));
     }
 }

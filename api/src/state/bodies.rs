@@ -11,30 +11,30 @@ use types::{Kind, OperatorId};
 
 use crate::error::ApiError;
 use crate::state::holder_limit::{HolderLimit, HolderPermit, holding};
-use crate::state::limit::Source;
+use crate::state::limit::LimitSource;
 
 /// Seconds after which a body that found no room may be sent again.
 const RETRY_SECONDS: u64 = 1;
 
 /// Holder of a share of the memory: each body counts in the share of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Holder {
+pub(crate) enum MemoryHolder {
     /// An operator, with all its agents.
     Operator(OperatorId),
     /// An address, for calls without a credential.
-    Address(Source),
+    Address(LimitSource),
 }
 
 /// Registry of the reservations of all bodies.
 #[derive(Debug)]
-pub(crate) struct Bodies {
-    by_holder: HolderLimit<Holder>,
+pub(crate) struct BodyReservations {
+    by_holder: HolderLimit<MemoryHolder>,
     per_holder: usize,
     all: HolderLimit<()>,
     total: usize,
 }
 
-impl Bodies {
+impl BodyReservations {
     /// Creates a registry that allows `total` bytes, of which one holder may have `per_holder`.
     pub(crate) fn new(per_holder: usize, total: usize) -> Self {
         Self {
@@ -46,8 +46,8 @@ impl Bodies {
     }
 
     /// Returns an empty reservation for a body of this holder.
-    pub(crate) fn reservation(self: &Arc<Self>, holder: Holder) -> Reservation {
-        Reservation {
+    pub(crate) fn reservation(self: &Arc<Self>, holder: MemoryHolder) -> BodyReservation {
+        BodyReservation {
             bodies: Arc::clone(self),
             holder,
             bytes: 0,
@@ -58,14 +58,14 @@ impl Bodies {
 
 /// Reservation of memory for one body, released on drop.
 #[derive(Debug)]
-pub(crate) struct Reservation {
-    bodies: Arc<Bodies>,
-    holder: Holder,
+pub(crate) struct BodyReservation {
+    bodies: Arc<BodyReservations>,
+    holder: MemoryHolder,
     bytes: usize,
     permits: Vec<(HolderPermit, HolderPermit)>,
 }
 
-impl Reservation {
+impl BodyReservation {
     /// Returns the number of bytes that are reserved.
     pub(crate) const fn bytes(&self) -> usize {
         self.bytes
@@ -78,7 +78,7 @@ impl Reservation {
         if more == 0 {
             return Ok(());
         }
-        let Bodies { by_holder, all, .. } = &*self.bodies;
+        let BodyReservations { by_holder, all, .. } = &*self.bodies;
         // If the second limit refuses, the share already taken is dropped on return, and so given back.
         let by_holder = by_holder
             .try_acquire(self.holder, more)
@@ -96,8 +96,8 @@ impl Reservation {
 
     fn share_taken(&self) -> ApiError {
         let (whose, limit) = match self.holder {
-            Holder::Operator(_) => ("this operator", self.bodies.per_holder),
-            Holder::Address(_) => ("this address, without a credential,", self.bodies.per_holder),
+            MemoryHolder::Operator(_) => ("this operator", self.bodies.per_holder),
+            MemoryHolder::Address(_) => ("this address, without a credential,", self.bodies.per_holder),
         };
         let message = format!(
             "{whose} may have {limit} bytes of bodies on their way at once, and its other requests leave no room for \

@@ -26,8 +26,8 @@ use parking_lot::{Mutex, RwLock};
 use store::{Principal, Project, Store};
 use types::{DatasetId, OperatorId, Version};
 
-use self::bounded::Bounded;
-use self::fresh::{Fresh, Remembered};
+use self::bounded::BoundedMap;
+use self::fresh::{FreshCache, Remembered};
 use crate::state::page_size::PageSize;
 
 /// Slug of a project, and the operator that alone may see it; `None` for a public one.
@@ -56,10 +56,10 @@ pub(crate) struct PageKey {
 
 /// What a process remembers.
 pub(crate) struct Caches {
-    principals: Fresh<[u8; 32], Arc<Principal>>,
-    projects: Fresh<Name, Arc<Project>>,
-    views: Fresh<Name, Arc<ProjectView>>,
-    pages: Mutex<Bounded<PageKey, Bytes>>,
+    principals: FreshCache<[u8; 32], Arc<Principal>>,
+    projects: FreshCache<Name, Arc<Project>>,
+    views: FreshCache<Name, Arc<ProjectView>>,
+    pages: Mutex<BoundedMap<PageKey, Bytes>>,
     texts: RwLock<HashMap<&'static str, Bytes>>,
 }
 
@@ -109,10 +109,10 @@ impl Caches {
         Self {
             // Pages are the most expensive to make, and an answer with versions is larger than the row it is made
             // from.
-            principals: Fresh::new(most / 8),
-            projects: Fresh::new(most / 8),
-            views: Fresh::new(most / 4),
-            pages: Mutex::new(Bounded::new(most / 2)),
+            principals: FreshCache::new(most / 8),
+            projects: FreshCache::new(most / 8),
+            views: FreshCache::new(most / 4),
+            pages: Mutex::new(BoundedMap::new(most / 2)),
             texts: RwLock::default(),
         }
     }

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::fmt::Debug;
 use std::time::Duration;
 
-use catalog::Link;
+use catalog::PartLink;
 use parking_lot::Mutex;
 use types::{DatasetId, OperatorId, Timestamp};
 
@@ -19,7 +19,7 @@ use types::{DatasetId, OperatorId, Timestamp};
 const MAX_REMEMBERED_PARTS: usize = 256 << 10;
 
 /// Signer of addresses at the bucket.
-pub trait DirectParts: Debug + Send + Sync {
+pub trait PresignedUrls: Debug + Send + Sync {
     /// Returns the address from which the part `name` can be read for the time `lasting`, by the bucket's clock.
     fn address(&self, dataset: DatasetId, name: &str, lasting: Duration) -> String;
 }
@@ -41,7 +41,7 @@ impl PresignedEgress {
         &self,
         operator: OperatorId,
         dataset: DatasetId,
-        parts: &[Link],
+        parts: &[PartLink],
         now: Timestamp,
         until: Timestamp,
     ) -> u64 {
@@ -53,7 +53,7 @@ impl PresignedEgress {
         if expiries.len() >= MAX_REMEMBERED_PARTS {
             expiries.clear();
         }
-        let mut is_new = |link: &&Link| {
+        let mut is_new = |link: &&PartLink| {
             // Half of a hash tells parts apart as surely and halves the memory of an entry.
             let (hash, _) = link.part.sha256.split_at(16);
             let Ok(hash) = hash.try_into() else { return true };
@@ -70,7 +70,7 @@ impl PresignedEgress {
     }
 
     /// Forgets that an operator has the addresses of parts.
-    pub(crate) fn forget(&self, operator: OperatorId, dataset: DatasetId, parts: &[Link]) {
+    pub(crate) fn forget(&self, operator: OperatorId, dataset: DatasetId, parts: &[PartLink]) {
         let mut expiries = self.expiries.lock();
         for link in parts {
             let (hash, _) = link.part.sha256.split_at(16);

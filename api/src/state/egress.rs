@@ -14,9 +14,9 @@ use store::Store;
 use tokio_util::sync::CancellationToken;
 use types::{Clock, ContributionId, OperatorId, Timestamp, metric};
 
-use crate::periodic::Rounds;
+use crate::periodic::PeriodicTimer;
 
-pub(crate) use leases::{Admitted, Leases, Reader, account};
+pub(crate) use leases::{AdmittedBytes, EgressLeases, EgressReader, account};
 
 /// Interval at which sums are stored.
 const STORE_INTERVAL: Duration = Duration::from_secs(1);
@@ -26,14 +26,14 @@ type Sums = HashMap<(OperatorId, i64), u64>;
 
 /// Bytes sent that are not stored yet. Clones share their sums.
 #[derive(Clone, Debug, Default)]
-pub struct Egress {
+pub struct EgressMeter {
     sums: Arc<Mutex<Sums>>,
     /// Sums that are being stored, with the id under which the database recognises a repeated attempt.
     storing: Arc<tokio::sync::Mutex<Option<(String, Sums)>>>,
-    leases: Arc<Leases>,
+    leases: Arc<EgressLeases>,
 }
 
-impl Egress {
+impl EgressMeter {
     /// Counts bytes sent for an operator at a time.
     pub fn add(&self, operator: OperatorId, at: Timestamp, bytes: u64) {
         let mut sums = self.sums.lock();
@@ -44,7 +44,7 @@ impl Egress {
     }
 
     /// Returns the leases of this process.
-    pub(crate) const fn leases(&self) -> &Arc<Leases> {
+    pub(crate) const fn leases(&self) -> &Arc<EgressLeases> {
         &self.leases
     }
 
@@ -64,7 +64,7 @@ impl Egress {
 
     /// Stores the sums once a second until `stop`, and then once more.
     pub async fn run(self, store: Store, clock: Arc<dyn Clock>, stop: CancellationToken) {
-        let mut rounds = Rounds::every(STORE_INTERVAL, &stop);
+        let mut rounds = PeriodicTimer::every(STORE_INTERVAL, &stop);
         loop {
             // The sums are stored once more after the stop, so that a shutdown loses none.
             let is_last = !rounds.next().await;
@@ -103,7 +103,7 @@ mod tests {
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn storing_ends_although_more_is_counted_meanwhile() {
         let service = Service::with(config(), limits()).await;
-        let (egress, store, now) = (Egress::default(), &service.app.store, service.app.clock.now());
+        let (egress, store, now) = (EgressMeter::default(), &service.app.store, service.app.clock.now());
         let operator = OperatorId::new(now);
         let (ended, counting) = (Arc::new(AtomicBool::new(false)), egress.clone());
         let until = Arc::clone(&ended);

@@ -17,20 +17,20 @@ const REMEMBERED: Duration = Duration::from_mins(1);
 /// Time between two looks at the number in the database.
 const POLLED: Duration = Duration::from_secs(1);
 /// Purchases that are remembered at most.
-const MOST: usize = 100_000;
+const MAX_CACHED_PURCHASES: usize = 100_000;
 
 /// Operator and item of a purchase.
 type Key = (OperatorId, ItemKind, String);
 
 /// Purchases that this process remembers.
 #[derive(Debug, Default)]
-pub(crate) struct Entitlements {
+pub(crate) struct EntitlementCache {
     bought: Mutex<HashMap<Key, (u64, Timestamp)>>,
     generation: AtomicI64,
     polled_at: AtomicI64,
 }
 
-impl Entitlements {
+impl EntitlementCache {
     /// Returns true if an operator has bought an item up to a version.
     pub(crate) async fn owns(
         &self,
@@ -55,7 +55,7 @@ impl Entitlements {
         let mut bought = self.bought.lock();
         match highest {
             Some(highest) if self.generation.load(Ordering::Acquire) == generation => {
-                if bought.len() >= MOST {
+                if bought.len() >= MAX_CACHED_PURCHASES {
                     // Emptied as a whole: keeping an order would cost every read, and a lost entry
                     // costs one query.
                     bought.clear();

@@ -14,15 +14,15 @@ const KEPT: Duration = Duration::from_mins(1);
 
 /// The value of this process.
 #[derive(Debug)]
-pub(crate) struct Kept<T>(Mutex<Option<(Timestamp, T)>>);
+pub(crate) struct TtlCell<T>(Mutex<Option<(Timestamp, T)>>);
 
-impl<T> Default for Kept<T> {
+impl<T> Default for TtlCell<T> {
     fn default() -> Self {
         Self(Mutex::new(None))
     }
 }
 
-impl<T: Clone> Kept<T> {
+impl<T: Clone> TtlCell<T> {
     /// Returns the value, at most a minute old, or else the one of `make`. `is_outdated` is asked of a value that was made
     /// at an instant.
     pub(crate) async fn get<E, Outdated, Made>(

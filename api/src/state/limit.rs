@@ -5,7 +5,7 @@
 //!         └─an hour or longer─────▶ Durable (the database)
 //! ```
 //!
-//! Invariants, which every [`Counters`] proves by the suite `conformance`:
+//! Invariants, which every [`LimitCounters`] proves by the suite `conformance`:
 //! - Within a window no more than the limit is admitted, and the turn of a window admits no second burst.
 //! - A caller that waits for the time it was given is admitted, unless another call from the same address came first.
 //!
@@ -30,18 +30,18 @@ use std::time::Duration;
 use async_trait::async_trait;
 use types::Timestamp;
 
-pub use self::durable::Durable;
-pub use self::limiter::{Health, Limiter};
-pub use self::memory::Memory;
+pub use self::durable::DurableCounters;
+pub use self::limiter::{CountersHealth, Limiter};
+pub use self::memory::MemoryCounters;
 #[cfg(feature = "redis")]
-pub use self::redis::{Redis, RedisError};
+pub use self::redis::{RedisCounters, RedisError};
 
 /// Subject of a limit: an address, or anything that has a name. An IPv6 address counts by its /64, the prefix that one
 /// subscriber usually gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Source(u64, u64);
+pub struct LimitSource(u64, u64);
 
-impl From<IpAddr> for Source {
+impl From<IpAddr> for LimitSource {
     fn from(address: IpAddr) -> Self {
         // An IPv4 address in its IPv6 form counts like the IPv4 address itself.
         let mapped: Ipv6Addr = match address.to_canonical() {
@@ -56,7 +56,7 @@ impl From<IpAddr> for Source {
     }
 }
 
-impl Source {
+impl LimitSource {
     /// Returns the subject with this name within a kind. The name is hashed, so no count reveals it.
     pub fn named(kind: &str, name: &str) -> Self {
         let mut hasher = blake3::Hasher::new();
@@ -75,7 +75,7 @@ impl Source {
 }
 
 /// Writes 32 hexadecimal digits, the same in every replica.
-impl fmt::Display for Source {
+impl fmt::Display for LimitSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:016x}{:016x}", self.0, self.1)
     }
@@ -83,7 +83,7 @@ impl fmt::Display for Source {
 
 /// Limit on a number of events per window and address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rule {
+pub struct RateRule {
     /// Name of what is counted. Rules of different names are counted separately.
     pub name: &'static str,
     /// Greatest number of events in a window.
@@ -94,7 +94,7 @@ pub struct Rule {
 
 /// Decision on one event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Decision {
+pub enum LimitDecision {
     /// The event is counted and allowed.
     Allow,
     /// The limit is reached and nothing is counted. Contains the seconds, rounded up, after which one event is allowed.
@@ -107,21 +107,26 @@ pub enum Decision {
 /// Error of counters that cannot be reached.
 #[derive(Debug, thiserror::Error)]
 #[error("the cache with the counters does not answer")]
-pub struct Unavailable(#[source] pub Box<dyn std::error::Error + Send + Sync>);
+pub struct CountersUnavailable(#[source] pub Box<dyn std::error::Error + Send + Sync>);
 
 /// Counters that enforce rules.
 #[async_trait]
-pub trait Counters: fmt::Debug + Send + Sync {
+pub trait LimitCounters: fmt::Debug + Send + Sync {
     /// Counts one event unless the limit is reached. The check and the count are one atomic step, also between
     /// replicas.
-    async fn take(&self, rule: Rule, source: Source, now: Timestamp) -> Result<Decision, Unavailable>;
+    async fn take(
+        &self,
+        rule: RateRule,
+        source: LimitSource,
+        now: Timestamp,
+    ) -> Result<LimitDecision, CountersUnavailable>;
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn source(text: &str) -> Source {
+    fn source(text: &str) -> LimitSource {
         text.parse::<IpAddr>().unwrap().into()
     }
 

@@ -27,11 +27,11 @@ const REPORTER_CONTEXT: &str = "sluice-reporter-1";
 
 /// Signer of addresses with a lazily loaded secret: it is read from the database, or created there, at the first use.
 #[derive(Default)]
-pub(crate) struct Links {
+pub(crate) struct PartUrlSigner {
     secret: OnceCell<[u8; 32]>,
 }
 
-impl fmt::Debug for Links {
+impl fmt::Debug for PartUrlSigner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Links")
     }
@@ -40,14 +40,14 @@ impl fmt::Debug for Links {
 /// Account that bytes count toward.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
-pub(crate) enum Account {
+pub(crate) enum GrantAccount {
     /// Operator that the bytes count toward.
     Operator(OperatorId),
     /// A wallet that bought something, as `{network}:{address}`.
     Wallet(String),
 }
 
-impl Account {
+impl GrantAccount {
     /// Returns the operator; `None` for a wallet.
     pub(crate) const fn operator(&self) -> Option<OperatorId> {
         match self {
@@ -57,7 +57,7 @@ impl Account {
     }
 }
 
-impl fmt::Display for Account {
+impl fmt::Display for GrantAccount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Operator(operator) => fmt::Display::fmt(operator, f),
@@ -66,7 +66,7 @@ impl fmt::Display for Account {
     }
 }
 
-impl TryFrom<String> for Account {
+impl TryFrom<String> for GrantAccount {
     type Error = &'static str;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
@@ -82,23 +82,23 @@ impl TryFrom<String> for Account {
 
 /// Contents of a signed address to a part of a dataset.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Grant<'a> {
+pub(crate) struct PartGrant<'a> {
     /// Dataset of the part.
     pub(crate) dataset: DatasetId,
     /// Name of the part file.
     pub(crate) part: &'a str,
     /// Account that the download counts toward.
-    pub(crate) account: &'a Account,
+    pub(crate) account: &'a GrantAccount,
     /// Expiry in seconds since the epoch.
     pub(crate) expires: u64,
 }
 
 /// HMAC-SHA256 over addresses, keyed with the service's secret.
-pub(crate) struct Signer(Hmac<Sha256>);
+pub(crate) struct AddressSigner(Hmac<Sha256>);
 
-impl Links {
+impl PartUrlSigner {
     /// Returns the signer, loading the secret first if needed.
-    pub(crate) async fn signer(&self, store: &Store, now: Timestamp) -> Result<Signer, ApiError> {
+    pub(crate) async fn signer(&self, store: &Store, now: Timestamp) -> Result<AddressSigner, ApiError> {
         // Replicas race to store a secret of their own. The database keeps the first and returns it to all.
         let read = || async {
             let mut fresh = [0; 32];
@@ -107,14 +107,14 @@ impl Links {
         };
         let secret = self.secret.get_or_try_init(read).await?;
         let keyed = Hmac::new_from_slice(secret).map_err(ApiError::internal)?;
-        Ok(Signer(keyed))
+        Ok(AddressSigner(keyed))
     }
 }
 
-impl Signer {
-    fn over(&self, grant: &Grant<'_>) -> Hmac<Sha256> {
+impl AddressSigner {
+    fn over(&self, grant: &PartGrant<'_>) -> Hmac<Sha256> {
         let mut mac = self.0.clone();
-        let Grant {
+        let PartGrant {
             dataset,
             part,
             account,
@@ -125,8 +125,8 @@ impl Signer {
     }
 
     /// Returns the signed address, below `base`, of a part of a dataset.
-    pub(crate) fn address(&self, base: &str, grant: &Grant<'_>) -> String {
-        let Grant {
+    pub(crate) fn address(&self, base: &str, grant: &PartGrant<'_>) -> String {
+        let PartGrant {
             dataset,
             part,
             account,
@@ -199,7 +199,7 @@ impl Signer {
     }
 
     /// Verifies the signature of `grant`, in constant time. Does not look at the expiry.
-    pub(crate) fn signed(&self, grant: &Grant<'_>, signature: &str) -> bool {
+    pub(crate) fn signed(&self, grant: &PartGrant<'_>, signature: &str) -> bool {
         let signature = BASE64URL_NOPAD.decode(signature.as_bytes()).unwrap_or_default();
         self.over(grant).verify_slice(&signature).is_ok()
     }

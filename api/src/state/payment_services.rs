@@ -8,26 +8,26 @@ use std::time::Duration;
 use pay::Tariff;
 use store::SaleTerms;
 use types::vocabulary::ItemKind;
-use x402::chain::Chain;
-use x402::{Asset, Facilitator, Key};
+use x402::chain::ChainClient;
+use x402::{Facilitator, PaymentAsset, WalletKey};
 
 use crate::error::ApiError;
 
 /// Means of payment of the service, and their settlement.
 #[derive(Clone, Debug)]
-pub struct PaymentPlane {
+pub struct PaymentServices {
     /// Token that is taken, and where.
-    pub asset: Asset,
+    pub asset: PaymentAsset,
     /// Facilitator that verifies and settles payments.
     pub facilitator: Arc<dyn Facilitator>,
     /// View of the chain; `None` where the facilitator's word is all there is.
-    pub chain: Option<Arc<dyn Chain>>,
+    pub chain: Option<Arc<dyn ChainClient>>,
     /// True if the facilitator's word counts without a look at the chain.
     pub is_built_in: bool,
     /// True if version 1 of the protocol is settled.
     pub has_v1: bool,
     /// Key of the treasury, which signs payouts; `None` where nothing is paid out.
-    pub treasury: Option<Key>,
+    pub treasury: Option<WalletKey>,
     /// Prices and times of the platform.
     pub tariff: Arc<Tariff>,
     /// Interval at which payouts are picked.
@@ -36,7 +36,7 @@ pub struct PaymentPlane {
     pub patience: Duration,
 }
 
-impl PaymentPlane {
+impl PaymentServices {
     /// Fails with 404 if the service is paid on a real network, where nobody makes test USDC.
     pub(crate) fn has_faucet(&self) -> Result<(), ApiError> {
         if self.is_built_in {
@@ -54,7 +54,7 @@ impl PaymentPlane {
             asset: self.asset.id(),
             default_price: match kind {
                 ItemKind::Unit => pay::UNIT_DEFAULT,
-                ItemKind::Dataset => pay::DATASET_DEFAULT,
+                ItemKind::Dataset => pay::DEFAULT_DATASET_PRICE,
             },
             fee: self.tariff.fee.clone(),
             dispute_window: self.tariff.dispute_window(),

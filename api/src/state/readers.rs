@@ -13,7 +13,7 @@ use store::{Project, Store};
 use tokio_util::sync::CancellationToken;
 use types::{DatasetId, OperatorId, Timestamp};
 
-use crate::periodic::Rounds;
+use crate::periodic::PeriodicTimer;
 
 /// Interval at which readers are stored.
 const STORE_INTERVAL: Duration = Duration::from_secs(1);
@@ -22,17 +22,17 @@ const MOST_KNOWN: usize = 100_000;
 
 /// Readers that are not stored yet, and those that need no second note. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub struct Readers {
-    seen: Arc<Mutex<Seen>>,
+pub struct ReaderLog {
+    seen: Arc<Mutex<SeenReaders>>,
 }
 
 #[derive(Debug, Default)]
-struct Seen {
+struct SeenReaders {
     known: HashSet<(DatasetId, OperatorId)>,
     new: Vec<(DatasetId, OperatorId, Timestamp)>,
 }
 
-impl Readers {
+impl ReaderLog {
     /// Notes that an operator, if one is known, read records of a dataset.
     pub(crate) fn note(&self, project: &Project, operator: Option<OperatorId>, at: Timestamp) {
         let Some(operator) = operator.filter(|operator| *operator != project.operator) else {
@@ -64,7 +64,7 @@ impl Readers {
 
     /// Stores the readers once a second until `stop`, and then once more.
     pub async fn run(self, store: Store, stop: CancellationToken) {
-        let mut rounds = Rounds::every(STORE_INTERVAL, &stop);
+        let mut rounds = PeriodicTimer::every(STORE_INTERVAL, &stop);
         loop {
             // Once more after the stop, so that a shutdown loses none.
             let is_last = !rounds.next().await;

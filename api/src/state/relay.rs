@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use eventlog::{EventLog, Record};
-use messages::{CONTRIBUTIONS, KNOWLEDGE};
+use messages::{CONTRIBUTIONS_TOPIC, KNOWLEDGE_TOPIC};
 use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio_util::sync::CancellationToken;
 use types::{fault, metric};
@@ -22,7 +22,7 @@ const RECORDS_PER_APPEND: usize = 128;
 
 /// Submission with its topic.
 #[derive(Debug)]
-struct Queued {
+struct QueuedSubmission {
     topic: &'static str,
     record: Record,
 }
@@ -30,7 +30,7 @@ struct Queued {
 /// Handle to which submissions are passed after their transaction was committed.
 #[derive(Clone, Debug)]
 pub struct Relay {
-    queue: Sender<Queued>,
+    queue: Sender<QueuedSubmission>,
     bytes: Arc<AtomicUsize>,
 }
 
@@ -38,7 +38,7 @@ pub struct Relay {
 #[derive(Debug)]
 pub struct RelayTask {
     log: Arc<dyn EventLog>,
-    queue: Receiver<Queued>,
+    queue: Receiver<QueuedSubmission>,
     bytes: Arc<AtomicUsize>,
 }
 
@@ -60,7 +60,7 @@ impl Relay {
         let bytes = record.value.len();
         // Adding first reserves the bytes, so that concurrent calls exceed the bound by one at most.
         if self.bytes.fetch_add(bytes, Ordering::Relaxed) > MAX_QUEUED_BYTES
-            || self.queue.try_send(Queued { topic, record }).is_err()
+            || self.queue.try_send(QueuedSubmission { topic, record }).is_err()
         {
             self.bytes.fetch_sub(bytes, Ordering::Relaxed);
             tracing::debug!("the relay is full; the sweeper will append the submission");
@@ -91,8 +91,8 @@ impl RelayTask {
                 Ordering::Relaxed,
             );
             let (units, contributions): (Vec<_>, Vec<_>) =
-                queued.drain(..).partition(|queued| queued.topic == KNOWLEDGE);
-            for (topic, queued) in [(CONTRIBUTIONS, contributions), (KNOWLEDGE, units)] {
+                queued.drain(..).partition(|queued| queued.topic == KNOWLEDGE_TOPIC);
+            for (topic, queued) in [(CONTRIBUTIONS_TOPIC, contributions), (KNOWLEDGE_TOPIC, units)] {
                 self.append(topic, queued.into_iter().map(|queued| queued.record).collect())
                     .await;
             }
@@ -105,7 +105,7 @@ impl RelayTask {
         if submissions == 0 {
             return;
         }
-        if let Err(error) = self.log.append_kept(topic, records).await {
+        if let Err(error) = self.log.append_recoverable(topic, records).await {
             // No retry here: the sweeper retries with a schedule, and a queue that waits would fill up.
             tracing::warn!(
                 %error, submissions,

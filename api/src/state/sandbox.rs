@@ -12,9 +12,9 @@ use types::Contract;
 
 /// Runs statements over a version.
 #[async_trait]
-pub trait Sandbox: Debug + Send + Sync {
+pub trait QuerySandbox: Debug + Send + Sync {
     /// Checks that a statement is allowed, before any file is opened for it.
-    async fn check(&self, sql: &str) -> Result<(), Failure>;
+    async fn check(&self, sql: &str) -> Result<(), SandboxFailure>;
 
     /// Runs a statement over the table `records`, which contains the records of `snapshot`. `contract` gives the columns;
     /// a snapshot without merges does not know them.
@@ -22,13 +22,13 @@ pub trait Sandbox: Debug + Send + Sync {
         &self,
         contract: &Arc<Contract>,
         snapshot: &Snapshot,
-        asked: &Asked<'_>,
-    ) -> Result<Answered, Failure>;
+        asked: &SandboxQuery<'_>,
+    ) -> Result<SandboxAnswer, SandboxFailure>;
 }
 
 /// A statement that is asked.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
+pub struct SandboxQuery<'a> {
     /// SQL of the buyer, one SELECT.
     pub sql: &'a str,
     /// Greatest number of rows.
@@ -39,9 +39,9 @@ pub struct Asked<'a> {
 
 /// The answer to a statement.
 #[derive(Debug)]
-pub struct Answered {
+pub struct SandboxAnswer {
     /// The columns, in order.
-    pub columns: Vec<Column>,
+    pub columns: Vec<AnswerColumn>,
     /// The rows: each is a JSON array with a value per column.
     pub rows: Vec<Box<RawValue>>,
     /// True if there are more rows than `limit`.
@@ -50,7 +50,7 @@ pub struct Answered {
 
 /// A column of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Column {
+pub struct AnswerColumn {
     /// Name of the column.
     pub name: String,
     /// Arrow type of the values, such as `Int64`.
@@ -61,7 +61,7 @@ pub struct Column {
 
 /// Reason why a statement has no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Failure {
+pub enum SandboxFailure {
     /// The statement uses a construct that is not allowed.
     Refused {
         /// The construct, and the rule.

@@ -10,16 +10,16 @@ use std::time::Duration;
 
 use operators::knowledge::Embedder;
 use parking_lot::RwLock;
-use search::{Document, Facts, Index, Key, Price};
+use search::{Document, DocumentFacts, DocumentKey, Index, Price};
 use store::{Project, Store, Unit};
 use tokio_util::sync::CancellationToken;
 use types::unit::Judge;
 use types::vocabulary::{Access, ItemKind};
 use types::{DatasetId, UnitId};
 
-use self::model::Model;
+use self::model::SearchModel;
 use crate::error::ApiError;
-use crate::periodic::Rounds;
+use crate::periodic::PeriodicTimer;
 use crate::price::dataset_price;
 
 /// Interval at which changes are read.
@@ -29,14 +29,14 @@ const READ: u32 = 1_000;
 
 /// The index of this process. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub struct Searching {
-    current: Arc<RwLock<Option<Current>>>,
-    model: Option<Arc<Model>>,
+pub struct SearchIndex {
+    current: Arc<RwLock<Option<CurrentIndex>>>,
+    model: Option<Arc<SearchModel>>,
 }
 
 /// An index, and the last change and the last merge that it contains.
 #[derive(Clone, Debug)]
-struct Current {
+struct CurrentIndex {
     index: Arc<Index>,
     seq: i64,
     /// Number in the feed.
@@ -57,12 +57,12 @@ pub enum Error {
     Stopped(#[from] tokio::task::JoinError),
 }
 
-impl Searching {
+impl SearchIndex {
     /// Creates a search that has not read anything. Without an embedder, meanings are compared by hashed words.
     pub fn new(embedder: Option<Arc<dyn Embedder>>) -> Self {
         Self {
             current: Arc::default(),
-            model: embedder.map(|embedder| Arc::new(Model::new(embedder))),
+            model: embedder.map(|embedder| Arc::new(SearchModel::new(embedder))),
         }
     }
 
@@ -113,7 +113,7 @@ impl Searching {
             let mut datasets = Vec::new();
             for change in changes {
                 // The old text goes at once; what is still shown is added below.
-                current.index.remove(&Key {
+                current.index.remove(&DocumentKey {
                     kind: change.kind,
                     id: change.item.clone(),
                 });
@@ -137,7 +137,7 @@ impl Searching {
             merge = merges.seq;
             for (id, at) in merges.of {
                 let kind = ItemKind::Dataset;
-                current.index.set_time(&Key { kind, id }, at);
+                current.index.set_time(&DocumentKey { kind, id }, at);
             }
         }
         if seq != current.seq {
@@ -145,7 +145,7 @@ impl Searching {
             tokio::task::spawn_blocking(move || index.commit()).await??;
         }
         if (seq, merge) != (current.seq, current.merge) {
-            *self.current.write() = Some(Current { seq, merge, ..current });
+            *self.current.write() = Some(CurrentIndex { seq, merge, ..current });
         }
         Ok(())
     }
@@ -161,7 +161,7 @@ impl Searching {
             return;
         }
         let filling = async {
-            let mut rounds = Rounds::every(FOLLOW_INTERVAL, stop);
+            let mut rounds = PeriodicTimer::every(FOLLOW_INTERVAL, stop);
             while rounds.next().await {
                 if let Err(error) = self.fill(store).await {
                     tracing::warn!(
@@ -175,7 +175,7 @@ impl Searching {
     }
 
     async fn follow(&self, store: &Store, stop: &CancellationToken) {
-        let mut rounds = Rounds::every(FOLLOW_INTERVAL, stop);
+        let mut rounds = PeriodicTimer::every(FOLLOW_INTERVAL, stop);
         while rounds.next().await {
             if let Err(error) = self.refresh(store).await {
                 tracing::warn!(
@@ -192,7 +192,7 @@ impl Searching {
 }
 
 /// Builds an index of everything that is shown.
-async fn build(store: &Store, dimensions: Option<usize>) -> Result<Current, Error> {
+async fn build(store: &Store, dimensions: Option<usize>) -> Result<CurrentIndex, Error> {
     let searching = store.searching();
     // Read first, so that a change during the build is read again.
     let seq = searching.last_change().await?;
@@ -214,7 +214,7 @@ async fn build(store: &Store, dimensions: Option<usize>) -> Result<Current, Erro
     }
     let committing = Arc::clone(&index);
     tokio::task::spawn_blocking(move || committing.commit()).await??;
-    Ok(Current { index, seq, merge })
+    Ok(CurrentIndex { index, seq, merge })
 }
 
 async fn put(index: &Arc<Index>, documents: Vec<Document>) -> Result<(), Error> {
@@ -233,7 +233,7 @@ fn unit(unit: &Unit) -> Document {
         Some(_) => Price::Priced,
     };
     Document {
-        key: Key {
+        key: DocumentKey {
             kind: ItemKind::Unit,
             id: unit.chain.id.to_string(),
         },
@@ -241,7 +241,7 @@ fn unit(unit: &Unit) -> Document {
         terms: vec![unit.category.clone()],
         body: unit.body.clone(),
         source: unit.source_declaration.clone(),
-        facts: Facts {
+        facts: DocumentFacts {
             category: Some(unit.category.clone()),
             license: unit.chain.license.clone(),
             language: Some(unit.language),
@@ -265,7 +265,7 @@ fn dataset(project: &Project) -> Document {
     let names = names.into_iter().flatten().filter_map(|field| field["name"].as_str());
     let terms = project.tags.iter().cloned().chain([project.slug.clone()]);
     Document {
-        key: Key {
+        key: DocumentKey {
             kind: ItemKind::Dataset,
             id: project.id.to_string(),
         },
@@ -273,7 +273,7 @@ fn dataset(project: &Project) -> Document {
         terms: terms.chain(names.map(str::to_owned)).collect(),
         body: project.readme.clone(),
         source: String::new(),
-        facts: Facts {
+        facts: DocumentFacts {
             category: None,
             license: project.license.clone(),
             language: None,

@@ -2,33 +2,31 @@
 //!
 //! Invariant: what was acknowledged is due sooner or later, however often it was appended.
 
-use std::time::Duration;
-
 use serde::Deserialize;
-use types::Timestamp;
+use types::{HumanDuration, Timestamp};
 
 /// Number of attempts after which the interval no longer doubles.
 const MOST_DOUBLINGS: u32 = 6;
 
-/// Schedule by which submissions are appended again.
+/// Section `sweeper` of the configuration: the schedule by which submissions are appended again.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(rename = "Sweeper")]
 pub struct SweeperConfig {
-    /// Seconds between two searches for submissions that are due.
-    pub interval_seconds: u64,
-    /// Seconds without an outcome after which a submission is appended again for the first time. The interval doubles
-    /// each time, up to 64 times as long.
-    pub first_seconds: u64,
+    /// The interval between two searches for submissions that are due.
+    pub every: HumanDuration,
+    /// The time without an outcome after which a submission is appended again for the first time. It doubles each
+    /// time, up to 64 times as long.
+    pub first: HumanDuration,
 }
 
 impl SweeperConfig {
     /// Returns the time at which a submission acknowledged at `now` is due for the first time.
     pub fn first(&self, now: Timestamp) -> Timestamp {
-        now.plus(Duration::from_secs(self.first_seconds))
+        now.plus(self.first.0)
     }
 
     pub(crate) fn next(&self, now: Timestamp, attempts: u32) -> Timestamp {
         let doubled = 2_u32.saturating_pow(attempts.min(MOST_DOUBLINGS));
-        now.plus(Duration::from_secs(self.first_seconds).saturating_mul(doubled))
+        now.plus(self.first.0.saturating_mul(doubled))
     }
 }

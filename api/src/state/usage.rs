@@ -13,7 +13,7 @@ use store::Store;
 use tokio_util::sync::CancellationToken;
 use types::Timestamp;
 
-use crate::periodic::Rounds;
+use crate::periodic::PeriodicTimer;
 
 /// Interval at which counts are stored.
 const STORE_INTERVAL: Duration = Duration::from_secs(1);
@@ -23,11 +23,11 @@ type Counts = HashMap<(i64, &'static str), u64>;
 
 /// Uses that are not stored yet. Clones share their counts.
 #[derive(Clone, Debug, Default)]
-pub struct Usage {
+pub struct UsageCounts {
     counts: Arc<Mutex<Counts>>,
 }
 
-impl Usage {
+impl UsageCounts {
     /// Counts one use.
     pub(crate) fn add(&self, kind: &'static str, at: Timestamp) {
         self.put((at.day(), kind), 1);
@@ -55,7 +55,7 @@ impl Usage {
 
     /// Stores the counts once a second until `stop`, and then once more.
     pub async fn run(self, store: Store, stop: CancellationToken) {
-        let mut rounds = Rounds::every(STORE_INTERVAL, &stop);
+        let mut rounds = PeriodicTimer::every(STORE_INTERVAL, &stop);
         loop {
             // The counts are stored once more after the stop, so that a shutdown loses none.
             let is_last = !rounds.next().await;

@@ -11,18 +11,18 @@ use store::{Store, ValidationState};
 use tokio_util::sync::CancellationToken;
 use types::Timestamp;
 
-use crate::periodic::Rounds;
+use crate::periodic::PeriodicTimer;
 
 /// Interval at which the state is read.
 const INTERVAL: Duration = Duration::from_millis(500);
 
 /// State of the reviews. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub struct Validation {
+pub struct ReviewState {
     state: Arc<RwLock<ValidationState>>,
 }
 
-impl Validation {
+impl ReviewState {
     /// Returns the reason and the end of the hold that stops reviews at a time, if there is one.
     pub fn held(&self, now: Timestamp) -> Option<(String, Option<Timestamp>)> {
         self.state.read().held(now)
@@ -43,7 +43,7 @@ impl Validation {
     /// Reads the state until `stop`.
     pub async fn run(self, store: Store, stop: CancellationToken) {
         let reading = async {
-            let mut rounds = Rounds::every(INTERVAL, &stop);
+            let mut rounds = PeriodicTimer::every(INTERVAL, &stop);
             while rounds.next().await {
                 if let Err(error) = self.refresh(&store).await {
                     let error = &error as &dyn std::error::Error;

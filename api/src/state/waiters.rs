@@ -29,11 +29,11 @@ type Key = [u8; 16];
 /// Registry of the waiting requests of this process.
 #[derive(Clone, Debug, Default)]
 pub struct Waiters {
-    waiting: Arc<Mutex<HashMap<Key, Waiting>>>,
+    waiting: Arc<Mutex<HashMap<Key, WaitingRequest>>>,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct WaitingRequest {
     wake_up: Arc<WakeUp>,
     count: usize,
 }
@@ -49,13 +49,13 @@ struct WakeUp {
 
 /// Registration of one waiting request, ended on drop.
 #[derive(Debug)]
-pub struct Subscription {
+pub struct WaiterSubscription {
     waiters: Waiters,
     id: Key,
     wake_up: Arc<WakeUp>,
 }
 
-impl Subscription {
+impl WaiterSubscription {
     /// Returns the terminal outcome that was applied since the registration, as soon as there is one. Returns `None`
     /// when `wait` is over, or after [`MAX_RECHECK`] at the latest: another process may have applied the outcome, so
     /// the caller then reads the database.
@@ -71,7 +71,7 @@ impl Subscription {
     }
 }
 
-impl Drop for Subscription {
+impl Drop for WaiterSubscription {
     fn drop(&mut self) {
         let mut waiting = self.waiters.waiting.lock();
         if let Some(entry) = waiting.get_mut(&self.id) {
@@ -210,15 +210,15 @@ impl Waiters {
     }
 
     /// Registers a request that waits for the outcome of `id` from now on.
-    pub fn subscribe(&self, id: ContributionId) -> Subscription {
+    pub fn subscribe(&self, id: ContributionId) -> WaiterSubscription {
         self.subscribe_to(*id.as_bytes())
     }
 
-    fn subscribe_to(&self, id: Key) -> Subscription {
+    fn subscribe_to(&self, id: Key) -> WaiterSubscription {
         let mut waiting = self.waiting.lock();
         let entry = waiting.entry(id).or_default();
         entry.count += 1;
-        Subscription {
+        WaiterSubscription {
             waiters: self.clone(),
             id,
             wake_up: Arc::clone(&entry.wake_up),

@@ -18,7 +18,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use eventlog::EventLog;
 use http::{StatusCode, header};
-use messages::CONTRIBUTIONS;
+use messages::CONTRIBUTIONS_TOPIC;
 use serde_json::{Value, json};
 use store::Store;
 
@@ -46,7 +46,7 @@ pub fn drain(drain: Drain) -> Router {
 pub fn of_worker(drain_of: Drain, log: Arc<dyn EventLog>, files: OpenFiles) -> Router {
     // A worker has no database and no cache of its own. Without its log it can do nothing, so that is what is asked.
     let ready = async move || {
-        let asked = tokio::time::timeout(PROBE_TIMEOUT, log.bounds(CONTRIBUTIONS)).await;
+        let asked = tokio::time::timeout(PROBE_TIMEOUT, log.bounds(CONTRIBUTIONS_TOPIC)).await;
         readiness("log", matches!(asked, Ok(Ok(_))), &files)
     };
     Router::new()
@@ -103,7 +103,9 @@ mod tests {
     use types::Timestamp;
 
     use super::*;
-    use crate::state::limit::{Counters, Decision, Limiter, Memory, Rule, Source, Unavailable};
+    use crate::state::limit::{
+        CountersUnavailable, LimitCounters, LimitDecision, LimitSource, Limiter, MemoryCounters, RateRule,
+    };
     use crate::testing::{Service, config, limits};
 
     #[tokio::test]
@@ -132,9 +134,9 @@ mod tests {
     struct Gone;
 
     #[async_trait]
-    impl Counters for Gone {
-        async fn take(&self, _: Rule, _: Source, _: Timestamp) -> Result<Decision, Unavailable> {
-            Err(Unavailable("connection refused".into()))
+    impl LimitCounters for Gone {
+        async fn take(&self, _: RateRule, _: LimitSource, _: Timestamp) -> Result<LimitDecision, CountersUnavailable> {
+            Err(CountersUnavailable("connection refused".into()))
         }
     }
 
@@ -144,7 +146,7 @@ mod tests {
         for (limiter, status, cache) in [
             (Limiter::default(), StatusCode::OK, "off"),
             (
-                Limiter::shared(Arc::new(Memory::default()), patience),
+                Limiter::shared(Arc::new(MemoryCounters::default()), patience),
                 StatusCode::OK,
                 "ok",
             ),
@@ -155,7 +157,7 @@ mod tests {
             ),
         ] {
             let mut few = limits();
-            few.calls_per_ip_per_minute = 2;
+            few.calls_per_ip_per_minute = count(2);
             let service = Service::counting(config(), few, limiter).await;
             let got = service.get("/readyz", None).await;
             assert_eq!(got.status, status);
@@ -169,7 +171,7 @@ mod tests {
     #[tokio::test]
     async fn a_worker_is_ready_while_its_log_answers() {
         let folder = tempfile::tempdir().unwrap();
-        let log = eventlog::Embedded::open(folder.path().join("log"), eventlog::Options::default()).unwrap();
+        let log = eventlog::Embedded::open(folder.path().join("log"), eventlog::EmbeddedOptions::default()).unwrap();
         let drain = Drain::default();
         let files = OpenFiles::default();
         let router = of_worker(drain.clone(), log, files.clone());

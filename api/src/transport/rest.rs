@@ -19,17 +19,17 @@ use http::request::Parts;
 use http::{HeaderMap, Method, StatusCode};
 use types::Kind;
 
-use crate::call::answer::{Answer as _, JSON, Output};
-use crate::call::caller::{Door, Incoming, Presented};
+use crate::call::answer::{JSON, OperationOutput, OperationResult as _};
+use crate::call::caller::{CallOrigin, PresentedCredential, Transport};
 use crate::call::operation::{Operation, Operations};
-use crate::call::spec::{Effect, Surface};
-use crate::call::view::Frame;
+use crate::call::spec::{ApiKind, Effect};
+use crate::call::view::LayoutOptions;
 use crate::call::visit;
-use crate::call::visit::Visit;
+use crate::call::visit::BrowserRequest;
 use crate::error::ApiError;
 use crate::ops::uploads::part_route;
 use crate::state::app::App;
-use crate::state::bodies::Holder;
+use crate::state::bodies::MemoryHolder;
 use crate::transport::probes;
 use crate::transport::web;
 
@@ -56,7 +56,7 @@ struct RequestId(String);
 
 /// State that every route has.
 #[derive(Clone, Debug)]
-struct Served {
+struct RouteState {
     /// Shared, because each request copies this state, and a copy of every handle costs more than a small answer.
     app: Arc<App>,
     operations: Arc<Operations>,
@@ -64,7 +64,7 @@ struct Served {
 
 /// Builds the router: a route per operation, and error answers for every other request.
 pub(crate) fn router(app: App, operations: Operations) -> Router {
-    let surface = Served {
+    let surface = RouteState {
         app: Arc::new(app),
         operations: Arc::new(operations),
     };
@@ -78,7 +78,7 @@ pub(crate) fn router(app: App, operations: Operations) -> Router {
             other.spec.surface != spec.surface && (&other.spec.method, other.spec.path) == (&spec.method, spec.path)
         });
         // A path that has both a page and an answer for programs is one route, of the latter.
-        if twin.is_some() && spec.surface == Surface::Page {
+        if twin.is_some() && spec.surface == ApiKind::Page {
             continue;
         }
         let (route, target, page) = (surface.clone(), Arc::clone(operation), twin.cloned());
@@ -142,7 +142,7 @@ pub(crate) fn router(app: App, operations: Operations) -> Router {
 }
 
 /// Middleware around every request: adds the request id and the common headers, and turns a panic into a 500.
-async fn identify(surface: Served, mut request: Request, next: Next) -> Response {
+async fn identify(surface: RouteState, mut request: Request, next: Next) -> Response {
     let id = surface.app.process.request_ids.next(surface.app.clock.now());
     request.extensions_mut().insert(RequestId(id.clone()));
     let is_paid = paid::is_paid(request.uri().path());
@@ -185,16 +185,16 @@ async fn identify(surface: Served, mut request: Request, next: Next) -> Response
 }
 
 /// Dispatches a request to its operation.
-async fn call(surface: Served, operation: Arc<Operation>, request: Request) -> Response {
+async fn call(surface: RouteState, operation: Arc<Operation>, request: Request) -> Response {
     let (mut parts, mut body) = request.into_parts();
     let id = parts
         .extensions
         .remove::<RequestId>()
         .map_or_else(String::new, |id| id.0);
     let app = &surface.app;
-    let is_page = operation.spec.surface == Surface::Page;
-    let visit = is_page.then(|| Visit::of(&parts, &app.config.public_url));
-    let incoming = Incoming {
+    let is_page = operation.spec.surface == ApiKind::Page;
+    let visit = is_page.then(|| BrowserRequest::of(&parts, &app.config.public_url));
+    let incoming = CallOrigin {
         client: client(app, &parts),
         presented: match &visit {
             Some(visit) => visit.presented(),
@@ -204,7 +204,7 @@ async fn call(surface: Served, operation: Arc<Operation>, request: Request) -> R
         },
         takes_no_body: parts.method == Method::HEAD,
         visit: visit.clone(),
-        door: Door::Rest,
+        door: Transport::Rest,
     };
     let may_be_compressed = operation.spec.effect == Effect::Read && compression::is_allowed(&parts.headers);
     let expects_continue = parts.headers.contains_key(header::EXPECT);
@@ -212,13 +212,13 @@ async fn call(surface: Served, operation: Arc<Operation>, request: Request) -> R
     let sent: Vec<_> = headers
         .filter(|(_, header)| parts.headers.contains_key(*header))
         .collect();
-    let address = Holder::Address(incoming.client.into());
+    let address = MemoryHolder::Address(incoming.client.into());
     let (head, arriving) = (&mut parts, &mut body);
     let dispatched = surface.operations.dispatch(app, &operation, incoming, &id, |operator| {
         let reservation = app
             .process
             .bodies
-            .reservation(operator.map_or(address, Holder::Operator));
+            .reservation(operator.map_or(address, MemoryHolder::Operator));
         input::read(&operation, head, arriving, &app.limits, reservation)
     });
     match dispatched.await {
@@ -255,9 +255,9 @@ async fn call(surface: Served, operation: Arc<Operation>, request: Request) -> R
     }
 }
 
-fn answer(output: Output) -> Response {
+fn answer(output: OperationOutput) -> Response {
     match output {
-        Output::Whole {
+        OperationOutput::Whole {
             status,
             headers,
             content_type,
@@ -274,7 +274,7 @@ fn answer(output: Output) -> Response {
             response.headers_mut().extend(headers);
             response
         }
-        Output::Stream {
+        OperationOutput::Stream {
             status,
             headers,
             content_type,
@@ -309,8 +309,8 @@ fn refusal(error: &ApiError, request_id: &str) -> Response {
 }
 
 /// Returns the page for a browser whose request failed.
-fn refused_page(app: &App, error: &ApiError, visit: &Visit, method: &Method, request_id: &str) -> Response {
-    let view = web::refusal(error, visit, method, request_id, &Frame::of(app)).into_output();
+fn refused_page(app: &App, error: &ApiError, visit: &BrowserRequest, method: &Method, request_id: &str) -> Response {
+    let view = web::refusal(error, visit, method, request_id, &LayoutOptions::of(app)).into_output();
     let mut response = view.map_or_else(|error| refusal(&error, request_id), answer);
     web::protect(response.headers_mut());
     response
@@ -336,7 +336,7 @@ async fn asset(request: Request) -> Response {
 }
 
 /// Answers a browser that asks what a page of another site may send; nobody else has a use for this method.
-async fn options(surface: &Served, methods: &HeaderValue, parts: Parts) -> Response {
+async fn options(surface: &RouteState, methods: &HeaderValue, parts: Parts) -> Response {
     // Clients of payments ask without saying what for.
     if cors::is_preflight(&parts) || paid::is_paid(parts.uri.path()) {
         return cors::preflight(methods);
@@ -356,7 +356,7 @@ async fn no_operation(app: &App, parts: Parts, error: ApiError) -> Response {
     // The rate limit outweighs the error, so that guessing paths is limited as well.
     let error = app.admit(client(app, &parts)).await.err().unwrap_or(error);
     if web::prefers_page(&parts.headers) {
-        let visit = Visit::of(&parts, &app.config.public_url);
+        let visit = BrowserRequest::of(&parts, &app.config.public_url);
         return refused_page(app, &error, &visit, &parts.method, id);
     }
     refusal(&error, id)
@@ -393,19 +393,19 @@ fn address(entry: &[u8]) -> Option<IpAddr> {
         .or_else(|| entry.parse::<SocketAddr>().ok().map(|address| address.ip()))
 }
 
-fn presented(headers: &HeaderMap) -> Presented {
+fn presented(headers: &HeaderMap) -> PresentedCredential {
     match headers.get(header::AUTHORIZATION).map(HeaderValue::to_str) {
-        None => Presented::Nothing,
-        Some(Ok(value)) => Presented::Authorization(value.to_owned()),
-        Some(Err(_)) => Presented::Unreadable,
+        None => PresentedCredential::Nothing,
+        Some(Ok(value)) => PresentedCredential::Authorization(value.to_owned()),
+        Some(Err(_)) => PresentedCredential::Unreadable,
     }
 }
 
 /// Returns the session of a browser where no header is a credential, for an operation that tells people apart from
 /// nobody. A session opens no such operation, so a cookie gives no rights here either.
-fn person_or_presented(headers: &HeaderMap) -> Presented {
+fn person_or_presented(headers: &HeaderMap) -> PresentedCredential {
     match (presented(headers), visit::session(headers)) {
-        (Presented::Nothing, Some(token)) => Presented::Session(token),
+        (PresentedCredential::Nothing, Some(token)) => PresentedCredential::Session(token),
         (presented, _) => presented,
     }
 }

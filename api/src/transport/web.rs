@@ -5,8 +5,8 @@
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, StatusCode};
 
-use crate::call::view::{Frame, View, chrome};
-use crate::call::visit::{CONSOLE, Visit, sign_in};
+use crate::call::view::{LayoutOptions, PageResponse, page_layout};
+use crate::call::visit::{BrowserRequest, CONSOLE, sign_in};
 use crate::error::ApiError;
 
 /// Code of the refusal that leads a browser to the sign-in page.
@@ -41,7 +41,13 @@ pub(crate) fn protect(headers: &mut HeaderMap) {
 
 /// Returns the answer to a browser whose request failed: the sign-in page if that is what is missing, otherwise a page
 /// that says what happened.
-pub(crate) fn refusal(error: &ApiError, visit: &Visit, method: &Method, request_id: &str, frame: &Frame) -> View {
+pub(crate) fn refusal(
+    error: &ApiError,
+    visit: &BrowserRequest,
+    method: &Method,
+    request_id: &str,
+    frame: &LayoutOptions,
+) -> PageResponse {
     if error.machine_code() == NOT_SIGNED_IN {
         // A form cannot be repeated by a redirect, so its sender begins at the console.
         let next = if method == Method::GET {
@@ -49,13 +55,13 @@ pub(crate) fn refusal(error: &ApiError, visit: &Visit, method: &Method, request_
         } else {
             CONSOLE
         };
-        if let Ok(view) = View::see(&sign_in(next)) {
+        if let Ok(view) = PageResponse::see(&sign_in(next)) {
             return view;
         }
     }
     let body = error.body(request_id);
     let page = pages::ErrorPage {
-        chrome: chrome(visit, None, frame),
+        chrome: page_layout(visit, None, frame),
         status: error.status().as_u16(),
         title: String::new(),
         message: error.message().to_owned(),
@@ -67,7 +73,8 @@ pub(crate) fn refusal(error: &ApiError, visit: &Visit, method: &Method, request_
         request_id: request_id.to_owned(),
         json: serde_json::to_string_pretty(&body).unwrap_or_default(),
     };
-    let view = View::page(&page).unwrap_or_else(|_unrendered| View::empty(StatusCode::INTERNAL_SERVER_ERROR));
+    let view =
+        PageResponse::page(&page).unwrap_or_else(|_unrendered| PageResponse::empty(StatusCode::INTERNAL_SERVER_ERROR));
     view.of_error(error)
 }
 

@@ -14,7 +14,7 @@ pub struct Address(pub [u8; 20]);
 
 /// Word of 32 bytes: a nonce, a hash, a transaction.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Word(pub [u8; 32]);
+pub struct Bytes32(pub [u8; 32]);
 
 /// Text that is not `0x` and as many hexadecimal digits as needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -44,14 +44,14 @@ impl Address {
     }
 
     /// Returns the address as a word: 12 zero bytes before it.
-    pub fn word(&self) -> Word {
+    pub fn word(&self) -> Bytes32 {
         let mut word = [0; 32];
         word[12..].copy_from_slice(&self.0);
-        Word(word)
+        Bytes32(word)
     }
 }
 
-impl Word {
+impl Bytes32 {
     /// Returns a number as a word.
     pub fn of_number(number: u64) -> Self {
         let mut word = [0; 32];
@@ -68,12 +68,12 @@ impl Word {
 }
 
 /// Returns the Keccak-256 hash of the parts in a row.
-pub fn keccak(parts: &[&[u8]]) -> Word {
+pub fn keccak(parts: &[&[u8]]) -> Bytes32 {
     let mut hash = Keccak256::new();
     for part in parts {
         hash.update(part);
     }
-    Word(hash.finalize().into())
+    Bytes32(hash.finalize().into())
 }
 
 /// Reads `0x` and hexadecimal digits of any case.
@@ -95,7 +95,7 @@ impl FromStr for Address {
     }
 }
 
-impl FromStr for Word {
+impl FromStr for Bytes32 {
     type Err = NotHex;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -110,7 +110,7 @@ impl fmt::Display for Address {
     }
 }
 
-impl fmt::Display for Word {
+impl fmt::Display for Bytes32 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "0x{}", HEXLOWER.encode(&self.0))
     }
@@ -122,7 +122,7 @@ impl fmt::Debug for Address {
     }
 }
 
-impl fmt::Debug for Word {
+impl fmt::Debug for Bytes32 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_word_is_a_number_if_it_fits() {
-        assert_eq!(Word::of_number(u64::MAX).number(), Some(u64::MAX));
-        assert_eq!(Word([1; 32]).number(), None);
+        assert_eq!(Bytes32::of_number(u64::MAX).number(), Some(u64::MAX));
+        assert_eq!(Bytes32([1; 32]).number(), None);
     }
 }

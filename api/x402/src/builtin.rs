@@ -11,10 +11,13 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use types::{Clock, Timestamp};
 
-use super::chain::{Chain, Sight};
-use super::facilitator::{Expected, Order, SettleAnswer, judge};
-use super::wire::{Payment, Protocol, SCHEME, Unfit, read};
-use super::{Address, Asset, Authorization, Facilitator, Ruling, Settlement, Unanswered, Verdict, Word, check};
+use super::chain::{ChainClient, NonceStatus};
+use super::facilitator::{ExpectedTransfer, SettleAnswer, SettlementOrder, judge};
+use super::wire::{PAYMENT_SCHEME, Payment, PaymentMismatch, Protocol, read};
+use super::{
+    Address, Authorization, Bytes32, Facilitator, PaymentAsset, PaymentVerdict, SettledKind, Settlement,
+    UnusableAnswer, check,
+};
 
 /// Error of the database: the state is not known.
 pub type WalletsError = Box<dyn std::error::Error + Send + Sync>;
@@ -23,14 +26,14 @@ pub type WalletsError = Box<dyn std::error::Error + Send + Sync>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spent {
     /// It was used by this transaction.
-    Used(Word),
+    Used(Bytes32),
     /// The authorization was cancelled before it was used.
     Cancelled,
 }
 
 /// Outcome of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Moved {
+pub enum TransferOutcome {
     /// The transfer was made.
     Done,
     /// The nonce was used or cancelled before.
@@ -45,24 +48,24 @@ pub trait Wallets: Debug + Send + Sync {
     /// Returns the balance of a wallet; 0 for one that is not known.
     async fn balance(&self, wallet: Address) -> Result<u64, WalletsError>;
     /// Returns what became of a nonce of a wallet; `None` if nothing did.
-    async fn spent(&self, wallet: Address, nonce: Word) -> Result<Option<Spent>, WalletsError>;
+    async fn spent(&self, wallet: Address, nonce: Bytes32) -> Result<Option<Spent>, WalletsError>;
     /// Moves an amount and uses the nonce.
-    async fn transfer(&self, transfer: &Authorization, at: Timestamp) -> Result<Moved, WalletsError>;
+    async fn transfer(&self, transfer: &Authorization, at: Timestamp) -> Result<TransferOutcome, WalletsError>;
     /// Cancels a nonce that was not used. Returns false if it was used or cancelled before.
-    async fn cancel(&self, wallet: Address, nonce: Word, at: Timestamp) -> Result<bool, WalletsError>;
+    async fn cancel(&self, wallet: Address, nonce: Bytes32, at: Timestamp) -> Result<bool, WalletsError>;
 }
 
 /// The built-in ledger as facilitator and chain.
 #[derive(Clone, Debug)]
 pub struct BuiltIn {
     wallets: Arc<dyn Wallets>,
-    asset: Asset,
+    asset: PaymentAsset,
     clock: Arc<dyn Clock>,
 }
 
 impl BuiltIn {
     /// Creates the ledger of an asset.
-    pub const fn new(wallets: Arc<dyn Wallets>, asset: Asset, clock: Arc<dyn Clock>) -> Self {
+    pub const fn new(wallets: Arc<dyn Wallets>, asset: PaymentAsset, clock: Arc<dyn Clock>) -> Self {
         Self { wallets, asset, clock }
     }
 
@@ -71,17 +74,17 @@ impl BuiltIn {
     }
 
     /// Reads an order with every rule but balance and nonce. Anybody may be paid here.
-    fn read(&self, order: &Order) -> Result<Payment, String> {
+    fn read(&self, order: &SettlementOrder) -> Result<Payment, String> {
         // The ledger serves several recipients, such as sellers in payouts, as a token would. The order
         // says who is to be paid, and the signature covers it.
-        let asset = Asset {
+        let asset = PaymentAsset {
             pay_to: order.expected.pay_to,
             ..self.asset.clone()
         };
         let payment = match read(order.protocol, order.payment.clone(), &asset) {
             Ok(payment) => payment,
-            Err(Unfit::Malformed(_)) => return Err("invalid_payload".to_owned()),
-            Err(Unfit::Refused(reason)) => return Err(reason.word().to_owned()),
+            Err(PaymentMismatch::Malformed(_)) => return Err("invalid_payload".to_owned()),
+            Err(PaymentMismatch::Refused(reason)) => return Err(reason.word().to_owned()),
         };
         check::signed(&payment, &asset).map_err(|reason| reason.word().to_owned())?;
         let Authorization {
@@ -91,15 +94,15 @@ impl BuiltIn {
             ..
         } = payment.authorization;
         if value != order.expected.amount {
-            return Err(check::Reason::Value.word().to_owned());
+            return Err(check::RefusalReason::Value.word().to_owned());
         }
         // The token's own comparisons are strict.
         let now = self.now();
         if valid_after >= now {
-            return Err(check::Reason::ValidAfter.word().to_owned());
+            return Err(check::RefusalReason::ValidAfter.word().to_owned());
         }
         if now >= valid_before {
-            return Err(check::Reason::ValidBefore.word().to_owned());
+            return Err(check::RefusalReason::ValidBefore.word().to_owned());
         }
         Ok(payment)
     }
@@ -107,8 +110,8 @@ impl BuiltIn {
     /// Settles and answers as `/settle` does.
     ///
     /// # Errors
-    /// [`Unanswered`] if the database does not answer.
-    pub async fn settle_and_say(&self, order: &Order) -> Result<SettleAnswer, Unanswered> {
+    /// [`UnusableAnswer`] if the database does not answer.
+    pub async fn settle_and_say(&self, order: &SettlementOrder) -> Result<SettleAnswer, UnusableAnswer> {
         let refused = |reason: &str| SettleAnswer {
             error_reason: Some(reason.to_owned()),
             network: Some(order.protocol.network(&self.asset)),
@@ -127,7 +130,7 @@ impl BuiltIn {
         // The transfer is the only place that decides. A check of balance and nonce before it would be
         // out of date by the time of the write.
         Ok(match moved {
-            Moved::Done => SettleAnswer {
+            TransferOutcome::Done => SettleAnswer {
                 success: true,
                 error_reason: None,
                 transaction: Some(transfer.transaction().to_string()),
@@ -135,14 +138,14 @@ impl BuiltIn {
                 payer: Some(transfer.from.checksum()),
                 amount: Some(transfer.value.to_string()),
             },
-            Moved::Spent(_) => refused("nonce_already_used"),
-            Moved::Short => refused("insufficient_funds"),
+            TransferOutcome::Spent(_) => refused("nonce_already_used"),
+            TransferOutcome::Short => refused("insufficient_funds"),
         })
     }
 }
 
-fn unanswered(error: &WalletsError) -> Unanswered {
-    Unanswered {
+fn unanswered(error: &WalletsError) -> UnusableAnswer {
+    UnusableAnswer {
         reason: error.to_string(),
         is_unsent: false,
     }
@@ -150,19 +153,19 @@ fn unanswered(error: &WalletsError) -> Unanswered {
 
 #[async_trait]
 impl Facilitator for BuiltIn {
-    async fn supported(&self) -> Result<Vec<Ruling>, Unanswered> {
-        let kinds = [Protocol::V1, Protocol::V2].map(|protocol| Ruling {
+    async fn supported(&self) -> Result<Vec<SettledKind>, UnusableAnswer> {
+        let kinds = [Protocol::V1, Protocol::V2].map(|protocol| SettledKind {
             version: protocol.number().into(),
-            scheme: SCHEME.to_owned(),
+            scheme: PAYMENT_SCHEME.to_owned(),
             network: protocol.network(&self.asset),
         });
         Ok(kinds.into())
     }
 
-    async fn verify(&self, order: &Order) -> Result<Verdict, Unanswered> {
+    async fn verify(&self, order: &SettlementOrder) -> Result<PaymentVerdict, UnusableAnswer> {
         let payment = match self.read(order) {
             Ok(payment) => payment,
-            Err(reason) => return Ok(Verdict::Invalid(reason)),
+            Err(reason) => return Ok(PaymentVerdict::Invalid(reason)),
         };
         let Authorization { from, nonce, value, .. } = payment.authorization;
         if self
@@ -172,15 +175,15 @@ impl Facilitator for BuiltIn {
             .map_err(|error| unanswered(&error))?
             .is_some()
         {
-            return Ok(Verdict::Invalid("nonce_already_used".to_owned()));
+            return Ok(PaymentVerdict::Invalid("nonce_already_used".to_owned()));
         }
         if self.wallets.balance(from).await.map_err(|error| unanswered(&error))? < value {
-            return Ok(Verdict::Invalid("insufficient_funds".to_owned()));
+            return Ok(PaymentVerdict::Invalid("insufficient_funds".to_owned()));
         }
-        Ok(Verdict::Valid)
+        Ok(PaymentVerdict::Valid)
     }
 
-    async fn settle(&self, order: &Order) -> Settlement {
+    async fn settle(&self, order: &SettlementOrder) -> Settlement {
         match self.settle_and_say(order).await {
             Ok(answer) => judge(&answer, order.protocol, &order.expected, &self.asset),
             Err(unanswered) => Settlement::unknown(unanswered.reason),
@@ -189,32 +192,32 @@ impl Facilitator for BuiltIn {
 }
 
 #[async_trait]
-impl Chain for BuiltIn {
-    async fn look(&self, expected: &Expected) -> Result<Sight, Unanswered> {
+impl ChainClient for BuiltIn {
+    async fn lookup(&self, expected: &ExpectedTransfer) -> Result<NonceStatus, UnusableAnswer> {
         // The time comes first: what is not used later was not used then.
         let now = self.now();
         let spent = self.wallets.spent(expected.payer, expected.nonce).await;
         Ok(match spent.map_err(|error| unanswered(&error))? {
-            None => Sight::Unused(now),
-            Some(Spent::Cancelled) => Sight::Cancelled,
+            None => NonceStatus::Unused(now),
+            Some(Spent::Cancelled) => NonceStatus::Cancelled,
             // The transaction's name is a hash of payer, nonce, recipient and amount, so equality
             // proves that the nonce was used for this transfer and not for another.
-            Some(Spent::Used(transaction)) if transaction == of(expected) => Sight::Used(transaction),
-            Some(Spent::Used(_)) => Sight::UsedOtherwise,
+            Some(Spent::Used(transaction)) if transaction == of(expected) => NonceStatus::Used(transaction),
+            Some(Spent::Used(_)) => NonceStatus::UsedOtherwise,
         })
     }
 
-    async fn confirms(&self, transaction: Word, expected: &Expected) -> Result<bool, Unanswered> {
-        Ok(self.look(expected).await? == Sight::Used(transaction))
+    async fn confirms(&self, transaction: Bytes32, expected: &ExpectedTransfer) -> Result<bool, UnusableAnswer> {
+        Ok(self.lookup(expected).await? == NonceStatus::Used(transaction))
     }
 
-    async fn balance(&self, wallet: Address) -> Result<u64, Unanswered> {
+    async fn balance(&self, wallet: Address) -> Result<u64, UnusableAnswer> {
         self.wallets.balance(wallet).await.map_err(|error| unanswered(&error))
     }
 }
 
 /// Returns the transaction of the expected transfer.
-fn of(expected: &Expected) -> Word {
+fn of(expected: &ExpectedTransfer) -> Bytes32 {
     let transfer = Authorization {
         from: expected.payer,
         to: expected.pay_to,

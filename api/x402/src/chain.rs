@@ -10,25 +10,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use outbound::{Client, Limits};
+use outbound::{OutboundClient, RequestLimits};
 use serde_json::{Value, json};
 
 use super::address::keccak;
-use super::facilitator::Expected;
-use super::{Address, Asset, Unanswered, Word};
+use super::facilitator::ExpectedTransfer;
+use super::{Address, Bytes32, PaymentAsset, UnusableAnswer};
 
 /// Blocks before the newest in which the events of an authorization are looked for. Authorizations last 15 minutes.
-const BLOCKS: u64 = 9_000;
+const MAX_SEARCHED_BLOCKS: u64 = 9_000;
 /// Time that a question may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+const NODE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Most bytes of an answer.
 const MAX_ANSWER: u64 = 1 << 20;
 
 /// Use of an authorization, as the chain shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Sight {
+pub enum NonceStatus {
     /// It was used for the expected transfer.
-    Used(Word),
+    Used(Bytes32),
     /// It was used, and not for the expected transfer as far as can be seen.
     UsedOtherwise,
     /// The authorization was cancelled before it was used.
@@ -39,45 +39,45 @@ pub enum Sight {
 
 /// A view of the chain.
 #[async_trait]
-pub trait Chain: Debug + Send + Sync {
+pub trait ChainClient: Debug + Send + Sync {
     /// Returns what became of an authorization.
     ///
     /// # Errors
-    /// [`Unanswered`].
-    async fn look(&self, expected: &Expected) -> Result<Sight, Unanswered>;
+    /// [`UnusableAnswer`].
+    async fn lookup(&self, expected: &ExpectedTransfer) -> Result<NonceStatus, UnusableAnswer>;
 
     /// Returns true if a transaction made the expected transfer; false if it reverted, made another, or is not there.
     ///
     /// # Errors
-    /// [`Unanswered`].
-    async fn confirms(&self, transaction: Word, expected: &Expected) -> Result<bool, Unanswered>;
+    /// [`UnusableAnswer`].
+    async fn confirms(&self, transaction: Bytes32, expected: &ExpectedTransfer) -> Result<bool, UnusableAnswer>;
 
     /// Returns the balance of a wallet.
     ///
     /// # Errors
-    /// [`Unanswered`].
-    async fn balance(&self, wallet: Address) -> Result<u64, Unanswered>;
+    /// [`UnusableAnswer`].
+    async fn balance(&self, wallet: Address) -> Result<u64, UnusableAnswer>;
 }
 
 /// Reads a chain through a node's JSON-RPC.
 #[derive(Debug)]
-pub struct Node {
-    client: Arc<Client>,
+pub struct RpcNode {
+    client: Arc<OutboundClient>,
     url: String,
-    asset: Asset,
+    asset: PaymentAsset,
 }
 
-impl Node {
+impl RpcNode {
     /// Creates a reader of the node at `url`.
-    pub const fn new(client: Arc<Client>, url: String, asset: Asset) -> Self {
+    pub const fn new(client: Arc<OutboundClient>, url: String, asset: PaymentAsset) -> Self {
         Self { client, url, asset }
     }
 
     /// Checks that the node is on the chain of the asset.
     ///
     /// # Errors
-    /// [`Unanswered`], also for another chain.
-    pub async fn check(&self) -> Result<(), Unanswered> {
+    /// [`UnusableAnswer`], also for another chain.
+    pub async fn check(&self) -> Result<(), UnusableAnswer> {
         let id = self.call("eth_chainId", json!([])).await?;
         // A node of another chain would answer "not used" for every authorization, which counts as
         // proof that nobody was paid.
@@ -87,11 +87,11 @@ impl Node {
         Err(wrong("the node is on another chain"))
     }
 
-    async fn call(&self, method: &str, params: Value) -> Result<Value, Unanswered> {
+    async fn call(&self, method: &str, params: Value) -> Result<Value, UnusableAnswer> {
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
-        let limits = Limits {
-            whole: PATIENCE,
-            ..Limits::of_body(MAX_ANSWER)
+        let limits = RequestLimits {
+            whole: NODE_TIMEOUT,
+            ..RequestLimits::of_body(MAX_ANSWER)
         };
         let answer = self.client.post_json(&self.url, body.into(), limits).await?;
         let bytes = answer.bytes().await?;
@@ -104,7 +104,7 @@ impl Node {
         }
     }
 
-    async fn read(&self, data: &[&[u8]], block: &str) -> Result<Word, Unanswered> {
+    async fn read(&self, data: &[&[u8]], block: &str) -> Result<Bytes32, UnusableAnswer> {
         let data = format!("0x{}", data_encoding::HEXLOWER.encode(&data.concat()));
         let params = json!([{"to": self.asset.address.to_string(), "data": data}, block]);
         let answer = self.call("eth_call", params).await?;
@@ -113,12 +113,17 @@ impl Node {
     }
 
     /// Returns the transaction that has the event about an authorization.
-    async fn event(&self, name: &str, expected: &Expected, newest: u64) -> Result<Option<Word>, Unanswered> {
+    async fn event(
+        &self,
+        name: &str,
+        expected: &ExpectedTransfer,
+        newest: u64,
+    ) -> Result<Option<Bytes32>, UnusableAnswer> {
         let params = json!([{
             "address": self.asset.address.to_string(),
             // Public nodes refuse a search over too many blocks, so the range is bounded; it covers the
             // life of an authorization many times over.
-            "fromBlock": format!("{:#x}", newest.saturating_sub(BLOCKS)),
+            "fromBlock": format!("{:#x}", newest.saturating_sub(MAX_SEARCHED_BLOCKS)),
             "toBlock": "latest",
             "topics": [topic(name).to_string(), expected.payer.word().to_string(), expected.nonce.to_string()],
         }]);
@@ -129,13 +134,13 @@ impl Node {
     }
 }
 
-const USED: &str = "AuthorizationUsed(address,bytes32)";
-const CANCELLED: &str = "AuthorizationCanceled(address,bytes32)";
-const TRANSFER: &str = "Transfer(address,address,uint256)";
+const USED_EVENT: &str = "AuthorizationUsed(address,bytes32)";
+const CANCELLED_EVENT: &str = "AuthorizationCanceled(address,bytes32)";
+const TRANSFER_EVENT: &str = "Transfer(address,address,uint256)";
 
 #[async_trait]
-impl Chain for Node {
-    async fn look(&self, expected: &Expected) -> Result<Sight, Unanswered> {
+impl ChainClient for RpcNode {
+    async fn lookup(&self, expected: &ExpectedTransfer) -> Result<NonceStatus, UnusableAnswer> {
         let block = self.call("eth_getBlockByNumber", json!(["latest", false])).await?;
         let (number, time) = (quantity(&block["number"]), quantity(&block["timestamp"]));
         let (Some(number), Some(time)) = (number, time) else {
@@ -146,21 +151,21 @@ impl Chain for Node {
         // The state as of the block whose time is returned, not as of a later one.
         let state = self.read(&call, &format!("{number:#x}")).await?;
         if state.number() == Some(0) {
-            return Ok(Sight::Unused(time));
+            return Ok(NonceStatus::Unused(time));
         }
-        if let Some(transaction) = self.event(USED, expected, number).await? {
+        if let Some(transaction) = self.event(USED_EVENT, expected, number).await? {
             let is_ours = self.confirms(transaction, expected).await?;
             return Ok(if is_ours {
-                Sight::Used(transaction)
+                NonceStatus::Used(transaction)
             } else {
-                Sight::UsedOtherwise
+                NonceStatus::UsedOtherwise
             });
         }
-        let cancelled = self.event(CANCELLED, expected, number).await?;
-        Ok(cancelled.map_or(Sight::UsedOtherwise, |_transaction| Sight::Cancelled))
+        let cancelled = self.event(CANCELLED_EVENT, expected, number).await?;
+        Ok(cancelled.map_or(NonceStatus::UsedOtherwise, |_transaction| NonceStatus::Cancelled))
     }
 
-    async fn confirms(&self, transaction: Word, expected: &Expected) -> Result<bool, Unanswered> {
+    async fn confirms(&self, transaction: Bytes32, expected: &ExpectedTransfer) -> Result<bool, UnusableAnswer> {
         let receipt = self
             .call("eth_getTransactionReceipt", json!([transaction.to_string()]))
             .await?;
@@ -169,9 +174,9 @@ impl Chain for Node {
             return Ok(false);
         }
         let payer = expected.payer.word();
-        let used = [topic(USED), payer, expected.nonce];
-        let moved = [topic(TRANSFER), payer, expected.pay_to.word()];
-        let amount = Word::of_number(expected.amount);
+        let used = [topic(USED_EVENT), payer, expected.nonce];
+        let moved = [topic(TRANSFER_EVENT), payer, expected.pay_to.word()];
+        let amount = Bytes32::of_number(expected.amount);
         let logs = receipt["logs"].as_array().map(Vec::as_slice).unwrap_or_default();
         // Anybody can deploy a contract that emits these events, so only those of our token count.
         let ours = || logs.iter().filter(|log| self.is_of_token(log));
@@ -182,29 +187,29 @@ impl Chain for Node {
         Ok(is_used && is_moved)
     }
 
-    async fn balance(&self, wallet: Address) -> Result<u64, Unanswered> {
+    async fn balance(&self, wallet: Address) -> Result<u64, UnusableAnswer> {
         let selector = keccak(&[b"balanceOf(address)"]);
         let balance = self.read(&[&selector.0[..4], &wallet.word().0], "latest").await?;
         balance.number().ok_or_else(|| wrong("the balance is too large"))
     }
 }
 
-impl Node {
+impl RpcNode {
     fn is_of_token(&self, log: &Value) -> bool {
         log["address"].as_str().and_then(|text| text.parse().ok()) == Some(self.asset.address)
     }
 }
 
-fn topic(event: &str) -> Word {
+fn topic(event: &str) -> Bytes32 {
     keccak(&[event.as_bytes()])
 }
 
-fn topics(log: &Value) -> Vec<Word> {
+fn topics(log: &Value) -> Vec<Bytes32> {
     let topics = log["topics"].as_array().map(Vec::as_slice).unwrap_or_default();
     topics.iter().filter_map(word).collect()
 }
 
-fn word(value: &Value) -> Option<Word> {
+fn word(value: &Value) -> Option<Bytes32> {
     value.as_str()?.parse().ok()
 }
 
@@ -214,8 +219,8 @@ fn quantity(value: &Value) -> Option<u64> {
     u64::from_str_radix(value.as_str()?.strip_prefix("0x")?, 16).ok()
 }
 
-fn wrong(reason: &str) -> Unanswered {
-    Unanswered {
+fn wrong(reason: &str) -> UnusableAnswer {
+    UnusableAnswer {
         reason: reason.to_owned(),
         is_unsent: false,
     }

@@ -4,7 +4,7 @@
 //! answer stays the same whatever the clock says by then.
 
 use super::wire::Payment;
-use super::{Address, Asset};
+use super::{Address, PaymentAsset};
 
 /// Seconds that a payment must still be valid for.
 pub const MARGIN_SECONDS: u64 = 6;
@@ -13,7 +13,7 @@ pub const LONGEST_SECONDS: u64 = 900;
 
 /// Field of a payment whose form is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Malformed {
+pub struct MalformedField {
     /// Name of the field.
     pub field: &'static str,
     /// Rule, as a predicate such as "must be …".
@@ -22,7 +22,7 @@ pub struct Malformed {
 
 /// Reason for which a payment is not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Reason {
+pub enum RefusalReason {
     /// The scheme is not `exact`.
     Scheme,
     /// The network is another.
@@ -45,7 +45,7 @@ pub enum Reason {
     ValidBefore,
 }
 
-impl Reason {
+impl RefusalReason {
     /// Returns the word of the protocol.
     pub const fn word(self) -> &'static str {
         match self {
@@ -84,13 +84,13 @@ impl Reason {
 /// Checks that the payer made the signature.
 ///
 /// # Errors
-/// [`Reason::Signature`].
-pub fn signed(payment: &Payment, asset: &Asset) -> Result<(), Reason> {
+/// [`RefusalReason::Signature`].
+pub fn signed(payment: &Payment, asset: &PaymentAsset) -> Result<(), RefusalReason> {
     let payer = payment.authorization.from;
     // Tokens take a failed recovery for the zero address. The service and the token buy nothing.
     let is_odd = [Address::ZERO, asset.pay_to, asset.address].contains(&payer);
     if is_odd || payment.authorization.signer(asset, &payment.signature) != Some(payer) {
-        return Err(Reason::Signature);
+        return Err(RefusalReason::Signature);
     }
     Ok(())
 }
@@ -98,29 +98,29 @@ pub fn signed(payment: &Payment, asset: &Asset) -> Result<(), Reason> {
 /// Checks that the amount is one of the prices, exactly.
 ///
 /// # Errors
-/// [`Reason::Value`].
-pub fn priced(payment: &Payment, prices: &[u64]) -> Result<(), Reason> {
+/// [`RefusalReason::Value`].
+pub fn priced(payment: &Payment, prices: &[u64]) -> Result<(), RefusalReason> {
     let amount = payment.authorization.value;
     // Exactly, not at least: a larger amount would be taken without an item that it pays for, and the
     // scheme `exact` leaves no change to give back.
     let is_price = prices.contains(&amount) && payment.accepted_amount.is_none_or(|accepted| accepted == amount);
-    if is_price { Ok(()) } else { Err(Reason::Value) }
+    if is_price { Ok(()) } else { Err(RefusalReason::Value) }
 }
 
 /// Checks that the payment is valid at `now`, in seconds, and for some time.
 ///
 /// # Errors
-/// [`Reason::ValidAfter`], [`Reason::ValidBefore`].
-pub fn timely(payment: &Payment, now: u64) -> Result<(), Reason> {
+/// [`RefusalReason::ValidAfter`], [`RefusalReason::ValidBefore`].
+pub fn timely(payment: &Payment, now: u64) -> Result<(), RefusalReason> {
     let (after, before) = (payment.authorization.valid_after, payment.authorization.valid_before);
     // A payment is settled at once, so it must be valid already. The margin at the end leaves the time
     // that a facilitator and a block need, and the longest time bounds how long a row can stay
     // undecided.
     if after > now {
-        return Err(Reason::ValidAfter);
+        return Err(RefusalReason::ValidAfter);
     }
     if before < now + MARGIN_SECONDS || before > now + LONGEST_SECONDS || before <= after {
-        return Err(Reason::ValidBefore);
+        return Err(RefusalReason::ValidBefore);
     }
     Ok(())
 }

@@ -10,13 +10,15 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use types::Timestamp;
 
-use super::builtin::{Moved, Spent, Wallets, WalletsError};
-use super::facilitator::{Expected, Order};
+use super::builtin::{Spent, TransferOutcome, Wallets, WalletsError};
+use super::facilitator::{ExpectedTransfer, SettlementOrder};
 use super::wire::{Offer, Protocol, read};
-use super::{Address, Asset, Authorization, Facilitator, Key, Network, Settlement, Verdict, Word};
+use super::{
+    Address, Authorization, Bytes32, Facilitator, Network, PaymentAsset, PaymentVerdict, Settlement, WalletKey,
+};
 
 type Balances = HashMap<Address, u64>;
-type Authorizations = HashMap<(Address, Word), Spent>;
+type Authorizations = HashMap<(Address, Bytes32), Spent>;
 
 /// Balances in memory.
 #[derive(Debug, Default)]
@@ -40,28 +42,28 @@ impl Wallets for Memory {
         Ok(self.of(wallet))
     }
 
-    async fn spent(&self, wallet: Address, nonce: Word) -> Result<Option<Spent>, WalletsError> {
+    async fn spent(&self, wallet: Address, nonce: Bytes32) -> Result<Option<Spent>, WalletsError> {
         Ok(self.0.lock().1.get(&(wallet, nonce)).copied())
     }
 
-    async fn transfer(&self, transfer: &Authorization, _at: Timestamp) -> Result<Moved, WalletsError> {
+    async fn transfer(&self, transfer: &Authorization, _at: Timestamp) -> Result<TransferOutcome, WalletsError> {
         let (balances, spent) = &mut *self.0.lock();
         if let Some(found) = spent.get(&(transfer.from, transfer.nonce)) {
-            return Ok(Moved::Spent(*found));
+            return Ok(TransferOutcome::Spent(*found));
         }
         let Some(left) = balances
             .get(&transfer.from)
             .and_then(|has| has.checked_sub(transfer.value))
         else {
-            return Ok(Moved::Short);
+            return Ok(TransferOutcome::Short);
         };
         balances.insert(transfer.from, left);
         *balances.entry(transfer.to).or_default() += transfer.value;
         spent.insert((transfer.from, transfer.nonce), Spent::Used(transfer.transaction()));
-        Ok(Moved::Done)
+        Ok(TransferOutcome::Done)
     }
 
-    async fn cancel(&self, wallet: Address, nonce: Word, _at: Timestamp) -> Result<bool, WalletsError> {
+    async fn cancel(&self, wallet: Address, nonce: Bytes32, _at: Timestamp) -> Result<bool, WalletsError> {
         let spent = &mut self.0.lock().1;
         let is_new = !spent.contains_key(&(wallet, nonce));
         spent.entry((wallet, nonce)).or_insert(Spent::Cancelled);
@@ -70,10 +72,10 @@ impl Wallets for Memory {
 }
 
 /// Returns the asset of the scenarios.
-pub fn asset() -> Asset {
-    Asset {
+pub fn asset() -> PaymentAsset {
+    PaymentAsset {
         network: Network::BASE_SEPOLIA,
-        address: Asset::BUILT_IN,
+        address: PaymentAsset::BUILT_IN,
         name: "USDC".to_owned(),
         version: "2".to_owned(),
         pay_to: key(200).address(),
@@ -81,19 +83,19 @@ pub fn asset() -> Asset {
 }
 
 /// Returns a key made of a number.
-pub fn key(number: u8) -> Key {
-    Key::from_bytes(&[number; 32]).unwrap()
+pub fn key(number: u8) -> WalletKey {
+    WalletKey::from_bytes(&[number; 32]).unwrap()
 }
 
 /// A buyer's wallet, and what it signs.
 #[derive(Clone, Debug)]
 pub struct Buyer {
     /// Key of the wallet.
-    pub key: Key,
+    pub key: WalletKey,
     /// Authorization, to be changed before it is signed.
     pub authorization: Authorization,
     /// Asset whose domain is signed for.
-    pub domain: Asset,
+    pub domain: PaymentAsset,
     /// Terms that are accepted, in version 2.
     pub accepted: serde_json::Value,
 }
@@ -109,7 +111,7 @@ impl Buyer {
                 value: amount,
                 valid_after: now - 1,
                 valid_before: now + 300,
-                nonce: Word([nonce; 32]),
+                nonce: Bytes32([nonce; 32]),
             },
             key,
             accepted: offer(amount).v2(&asset),
@@ -148,14 +150,14 @@ impl Buyer {
     }
 
     /// Returns the order of the payment.
-    pub fn order(&self, protocol: Protocol) -> Order {
+    pub fn order(&self, protocol: Protocol) -> SettlementOrder {
         let (asset, message) = (asset(), self.message(protocol));
         let payment = read(protocol, message.clone(), &asset).unwrap();
-        Order {
+        SettlementOrder {
             protocol,
             requirements: offer(self.authorization.value).requirements(&payment, &asset),
             payment: message,
-            expected: Expected {
+            expected: ExpectedTransfer {
                 payer: self.authorization.from,
                 pay_to: asset.pay_to,
                 amount: self.authorization.value,
@@ -195,7 +197,7 @@ pub async fn a_payment_moves_once(subject: &Subject) {
         subject.wallets.give(payer, 500_000);
         let (had, got) = (subject.wallets.of(payer), subject.wallets.of(treasury));
         let order = buyer.order(protocol);
-        assert_eq!(subject.facilitator.verify(&order).await, Ok(Verdict::Valid));
+        assert_eq!(subject.facilitator.verify(&order).await, Ok(PaymentVerdict::Valid));
         assert_eq!(subject.wallets.of(payer), had, "to verify moves nothing");
         let settled = subject.facilitator.settle(&order).await;
         assert!(matches!(settled, Settlement::Done(_)), "{settled:?}");
@@ -216,7 +218,7 @@ pub async fn an_empty_wallet_pays_nothing(subject: &Subject) {
     let refused = "insufficient_funds".to_owned();
     assert_eq!(
         subject.facilitator.verify(&order).await,
-        Ok(Verdict::Invalid(refused.clone()))
+        Ok(PaymentVerdict::Invalid(refused.clone()))
     );
     assert_eq!(subject.facilitator.settle(&order).await, Settlement::Refused(refused));
 }
@@ -236,7 +238,10 @@ pub async fn a_wrong_payment_moves_nothing(subject: &Subject) {
         change(&mut buyer, subject.now);
         let order = buyer.order(Protocol::V2);
         let verdict = subject.facilitator.verify(&order).await;
-        assert!(matches!(verdict, Ok(Verdict::Invalid(_))), "{nonce}: {verdict:?}");
+        assert!(
+            matches!(verdict, Ok(PaymentVerdict::Invalid(_))),
+            "{nonce}: {verdict:?}"
+        );
         let settled = subject.facilitator.settle(&order).await;
         assert!(matches!(settled, Settlement::Refused(_)), "{nonce}: {settled:?}");
         assert_eq!(subject.wallets.of(buyer.authorization.from), had, "{nonce}");

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::wire::Protocol;
-use super::{Address, Asset, Word};
+use super::{Address, Bytes32, PaymentAsset};
 
 /// Reasons that end with one of these words are given before anything is sent to the chain.
 const BEFORE_BROADCAST: [&str; 21] = [
@@ -43,7 +43,7 @@ const MAX_REASON: usize = 100;
 
 /// Payment with the terms that it meets, as a facilitator gets it. Its text contains a signature and is never logged.
 #[derive(Clone)]
-pub struct Order {
+pub struct SettlementOrder {
     /// Version of both messages.
     pub protocol: Protocol,
     /// The payment as the buyer sent it.
@@ -51,10 +51,10 @@ pub struct Order {
     /// The terms of the challenge that the payment accepts.
     pub requirements: Value,
     /// Transfer that the payment must make.
-    pub expected: Expected,
+    pub expected: ExpectedTransfer,
 }
 
-impl Debug for Order {
+impl Debug for SettlementOrder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Order")
             .field("expected", &self.expected)
@@ -62,7 +62,7 @@ impl Debug for Order {
     }
 }
 
-impl Order {
+impl SettlementOrder {
     /// Returns the body of a request to a facilitator.
     pub fn body(&self) -> Value {
         json!({
@@ -75,7 +75,7 @@ impl Order {
 
 /// Transfer that a settlement must have made.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Expected {
+pub struct ExpectedTransfer {
     /// Address of the wallet that pays.
     pub payer: Address,
     /// Wallet that is paid.
@@ -83,14 +83,14 @@ pub struct Expected {
     /// Amount in the smallest units of the asset.
     pub amount: u64,
     /// Nonce of the authorization.
-    pub nonce: Word,
+    pub nonce: Bytes32,
     /// Second before which it can be made.
     pub valid_before: u64,
 }
 
 /// Answer to the question if a payment would settle.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum PaymentVerdict {
     /// The payment would settle now.
     Valid,
     /// It would not, and nothing was sent.
@@ -101,19 +101,19 @@ pub enum Verdict {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Settlement {
     /// The transfer was made.
-    Done(Word),
+    Done(Bytes32),
     /// The transfer was refused before anything was sent. It proves that for this attempt only.
     Refused(String),
     /// The request did not leave: nothing was sent.
     NotSent(String),
     /// The transfer may have been made.
-    Unknown(Doubt),
+    Unknown(SettlementDoubt),
 }
 
 impl Settlement {
     /// Returns the outcome of a request that may have arrived and has no answer that can be read.
     pub(crate) const fn unknown(reason: String) -> Self {
-        Self::Unknown(Doubt {
+        Self::Unknown(SettlementDoubt {
             reason,
             transaction: None,
             is_alarming: false,
@@ -123,11 +123,11 @@ impl Settlement {
 
 /// Circumstances of a settlement that is not known.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Doubt {
+pub struct SettlementDoubt {
     /// Reason, for the row.
     pub reason: String,
     /// Transaction that was named.
-    pub transaction: Option<Word>,
+    pub transaction: Option<Bytes32>,
     /// True if the answer contradicts the payment, so that a person should look.
     pub is_alarming: bool,
 }
@@ -135,14 +135,14 @@ pub struct Doubt {
 /// No answer that can be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the facilitator gives no answer: {reason}")]
-pub struct Unanswered {
+pub struct UnusableAnswer {
     /// Reason, for the log. It contains no part of a payment.
     pub reason: String,
     /// True if the request cannot have arrived.
     pub is_unsent: bool,
 }
 
-impl From<outbound::NotPosted> for Unanswered {
+impl From<outbound::NotPosted> for UnusableAnswer {
     fn from(failed: outbound::NotPosted) -> Self {
         Self {
             reason: failed.error.to_string(),
@@ -151,7 +151,7 @@ impl From<outbound::NotPosted> for Unanswered {
     }
 }
 
-impl From<outbound::Error> for Unanswered {
+impl From<outbound::Error> for UnusableAnswer {
     fn from(error: outbound::Error) -> Self {
         Self {
             reason: error.to_string(),
@@ -162,7 +162,7 @@ impl From<outbound::Error> for Unanswered {
 
 /// Kind of payment that a facilitator settles.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ruling {
+pub struct SettledKind {
     /// Version of the protocol.
     pub version: u64,
     /// Scheme of the payment, such as `exact`.
@@ -177,17 +177,17 @@ pub trait Facilitator: Debug + Send + Sync {
     /// Returns the kinds of payments that it settles.
     ///
     /// # Errors
-    /// [`Unanswered`].
-    async fn supported(&self) -> Result<Vec<Ruling>, Unanswered>;
+    /// [`UnusableAnswer`].
+    async fn supported(&self) -> Result<Vec<SettledKind>, UnusableAnswer>;
 
     /// Asks if a payment would settle.
     ///
     /// # Errors
-    /// [`Unanswered`].
-    async fn verify(&self, order: &Order) -> Result<Verdict, Unanswered>;
+    /// [`UnusableAnswer`].
+    async fn verify(&self, order: &SettlementOrder) -> Result<PaymentVerdict, UnusableAnswer>;
 
     /// Settles a payment. The same order may be sent again: the chain takes a nonce once.
-    async fn settle(&self, order: &Order) -> Settlement;
+    async fn settle(&self, order: &SettlementOrder) -> Settlement;
 }
 
 /// Answer of a facilitator at `/verify`.
@@ -217,11 +217,16 @@ pub struct SettleAnswer {
 }
 
 /// Decides what an answer of `/settle` proves.
-pub fn judge(answer: &SettleAnswer, protocol: Protocol, expected: &Expected, asset: &Asset) -> Settlement {
+pub fn judge(
+    answer: &SettleAnswer,
+    protocol: Protocol,
+    expected: &ExpectedTransfer,
+    asset: &PaymentAsset,
+) -> Settlement {
     let named = answer.transaction.as_deref().filter(|text| !text.is_empty());
-    let transaction = named.and_then(|text| text.parse::<Word>().ok());
+    let transaction = named.and_then(|text| text.parse::<Bytes32>().ok());
     let doubt = |reason: &str, is_alarming| {
-        Settlement::Unknown(Doubt {
+        Settlement::Unknown(SettlementDoubt {
             reason: shortened(reason),
             transaction,
             is_alarming,

@@ -17,8 +17,8 @@ pub mod chain;
 pub mod check;
 #[cfg(any(test, feature = "testing"))]
 pub mod conformance;
-pub mod desk;
 pub mod facilitator;
+pub mod facilitator_http;
 pub mod network;
 pub mod remote;
 pub mod sign_in;
@@ -28,9 +28,9 @@ pub mod wire;
 #[cfg(test)]
 mod tests;
 
-pub use address::{Address, Word};
+pub use address::{Address, Bytes32};
 pub use authorization::Authorization;
-pub use check::{Malformed, Reason};
-pub use facilitator::{Facilitator, Ruling, Settlement, Unanswered, Verdict};
-pub use network::{Asset, Network};
-pub use signature::{Key, Signature};
+pub use check::{MalformedField, RefusalReason};
+pub use facilitator::{Facilitator, PaymentVerdict, SettledKind, Settlement, UnusableAnswer};
+pub use network::{Network, PaymentAsset};
+pub use signature::{WalletKey, WalletSignature};

@@ -71,7 +71,7 @@ impl fmt::Display for Network {
 
 /// The token that the service takes, and where it is paid to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asset {
+pub struct PaymentAsset {
     /// Network of the token.
     pub network: Network,
     /// Address of the token's contract.
@@ -84,7 +84,7 @@ pub struct Asset {
     pub pay_to: Address,
 }
 
-impl Asset {
+impl PaymentAsset {
     /// Address of the asset of the built-in ledger. No contract is there, so a signature for it moves nothing on the
     /// real network.
     pub const BUILT_IN: Address = Address([
@@ -122,6 +122,9 @@ mod tests {
 
     #[test]
     fn the_built_in_asset_has_the_address_of_the_documentation() {
-        assert_eq!(Asset::BUILT_IN.checksum(), "0x5111cE0000000000000000000000000000000402");
+        assert_eq!(
+            PaymentAsset::BUILT_IN.checksum(),
+            "0x5111cE0000000000000000000000000000000402"
+        );
     }
 }

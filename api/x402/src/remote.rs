@@ -9,44 +9,44 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use outbound::{Client, Limits, Request};
+use outbound::{GetRequest, OutboundClient, RequestLimits};
 use serde::Deserialize;
 
-use super::facilitator::{Order, SettleAnswer, VerifyAnswer, judge, shortened};
-use super::{Asset, Facilitator, Ruling, Settlement, Unanswered, Verdict};
+use super::facilitator::{SettleAnswer, SettlementOrder, VerifyAnswer, judge, shortened};
+use super::{Facilitator, PaymentAsset, PaymentVerdict, SettledKind, Settlement, UnusableAnswer};
 
 /// Time for an answer to `/supported` and `/verify`.
-const VERIFY: Duration = Duration::from_secs(5);
+const VERIFY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time for an answer to `/settle`, which waits for the chain.
-const SETTLE: Duration = Duration::from_secs(30);
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Most bytes of an answer.
 const MAX_ANSWER: u64 = 64 << 10;
 
 /// A facilitator by URL.
 #[derive(Debug)]
-pub struct Remote {
-    client: Arc<Client>,
+pub struct RemoteFacilitator {
+    client: Arc<OutboundClient>,
     url: String,
-    asset: Asset,
+    asset: PaymentAsset,
 }
 
 /// Answer of a facilitator at `/supported`.
 #[derive(Deserialize)]
-struct Supported {
-    kinds: Vec<Kind>,
+struct SupportedAnswer {
+    kinds: Vec<SupportedKind>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Kind {
+struct SupportedKind {
     x402_version: u64,
     scheme: String,
     network: String,
 }
 
-impl Remote {
+impl RemoteFacilitator {
     /// Creates the client of the facilitator at `url`, to which the paths are added.
-    pub fn new(client: Arc<Client>, url: &str, asset: Asset) -> Self {
+    pub fn new(client: Arc<OutboundClient>, url: &str, asset: PaymentAsset) -> Self {
         Self {
             client,
             // The paths bring their own slash, and a doubled one is another path to many servers.
@@ -55,10 +55,10 @@ impl Remote {
         }
     }
 
-    async fn post(&self, path: &str, order: &Order, whole: Duration) -> Result<Bytes, Unanswered> {
-        let limits = Limits {
+    async fn post(&self, path: &str, order: &SettlementOrder, whole: Duration) -> Result<Bytes, UnusableAnswer> {
+        let limits = RequestLimits {
             whole,
-            ..Limits::of_body(MAX_ANSWER)
+            ..RequestLimits::of_body(MAX_ANSWER)
         };
         let body = order.body().to_string();
         let url = format!("{}{path}", self.url);
@@ -67,26 +67,26 @@ impl Remote {
     }
 }
 
-fn unreadable() -> Unanswered {
-    Unanswered {
+fn unreadable() -> UnusableAnswer {
+    UnusableAnswer {
         reason: "the answer is not of the protocol".to_owned(),
         is_unsent: false,
     }
 }
 
 #[async_trait]
-impl Facilitator for Remote {
-    async fn supported(&self) -> Result<Vec<Ruling>, Unanswered> {
-        let limits = Limits {
-            whole: VERIFY,
-            ..Limits::of_body(MAX_ANSWER)
+impl Facilitator for RemoteFacilitator {
+    async fn supported(&self) -> Result<Vec<SettledKind>, UnusableAnswer> {
+        let limits = RequestLimits {
+            whole: VERIFY_TIMEOUT,
+            ..RequestLimits::of_body(MAX_ANSWER)
         };
         let url = format!("{}/supported", self.url);
-        let request = Request::new(&url, limits);
+        let request = GetRequest::new(&url, limits);
         let answer = self.client.get(&request).await?;
         let bytes = answer.bytes().await?;
-        let supported: Supported = serde_json::from_slice(&bytes).map_err(|_error| unreadable())?;
-        let kinds = supported.kinds.into_iter().map(|kind| Ruling {
+        let supported: SupportedAnswer = serde_json::from_slice(&bytes).map_err(|_error| unreadable())?;
+        let kinds = supported.kinds.into_iter().map(|kind| SettledKind {
             version: kind.x402_version,
             scheme: kind.scheme,
             network: kind.network,
@@ -94,18 +94,18 @@ impl Facilitator for Remote {
         Ok(kinds.collect())
     }
 
-    async fn verify(&self, order: &Order) -> Result<Verdict, Unanswered> {
-        let bytes = self.post("/verify", order, VERIFY).await?;
+    async fn verify(&self, order: &SettlementOrder) -> Result<PaymentVerdict, UnusableAnswer> {
+        let bytes = self.post("/verify", order, VERIFY_TIMEOUT).await?;
         let answer: VerifyAnswer = serde_json::from_slice(&bytes).map_err(|_error| unreadable())?;
         Ok(if answer.is_valid {
-            Verdict::Valid
+            PaymentVerdict::Valid
         } else {
-            Verdict::Invalid(shortened(answer.invalid_reason.as_deref().unwrap_or("no_reason")))
+            PaymentVerdict::Invalid(shortened(answer.invalid_reason.as_deref().unwrap_or("no_reason")))
         })
     }
 
-    async fn settle(&self, order: &Order) -> Settlement {
-        let bytes = match self.post("/settle", order, SETTLE).await {
+    async fn settle(&self, order: &SettlementOrder) -> Settlement {
+        let bytes = match self.post("/settle", order, SETTLE_TIMEOUT).await {
             Ok(bytes) => bytes,
             // Only a request that did not leave proves that nothing was settled. Every later failure
             // may have lost the answer to a payment that was made.

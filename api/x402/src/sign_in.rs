@@ -4,7 +4,7 @@
 //! recovers to another address.
 
 use super::address::keccak;
-use super::{Address, Network, Signature, Word};
+use super::{Address, Bytes32, Network, WalletSignature};
 
 /// Message that a wallet signs.
 #[derive(Clone, Debug)]
@@ -46,7 +46,7 @@ impl Statement<'_> {
 }
 
 /// Returns the digest of a personal message (EIP-191).
-pub fn digest(text: &str) -> Word {
+pub fn digest(text: &str) -> Bytes32 {
     // The first byte cannot begin an encoded transaction (EIP-191), so the signature of a text is never
     // one of a transfer.
     let prefix = format!("\u{19}Ethereum Signed Message:\n{}", text.len());
@@ -55,5 +55,5 @@ pub fn digest(text: &str) -> Word {
 
 /// Returns the wallet whose key signed a text.
 pub fn signer(text: &str, signature: &str) -> Option<Address> {
-    Signature::read(signature).ok()?.signer(digest(text))
+    WalletSignature::read(signature).ok()?.signer(digest(text))
 }

@@ -7,18 +7,18 @@ use std::fmt;
 use k256::ecdsa::{RecoveryId, Signature as Ecdsa, SigningKey, VerifyingKey};
 
 use super::address::{hex, keccak};
-use super::{Address, Word};
+use super::{Address, Bytes32};
 
 /// Signature with the parity that tells the key.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Signature {
+pub struct WalletSignature {
     ecdsa: Ecdsa,
     is_odd: bool,
 }
 
 /// Reason for which a text is no signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoSignature {
+pub enum SignatureError {
     /// The text is not `0x` and whole bytes.
     NotHex,
     /// The length is not that of a key's signature: contracts sign otherwise, which cannot be checked here.
@@ -27,25 +27,25 @@ pub enum NoSignature {
     Invalid,
 }
 
-impl Signature {
+impl WalletSignature {
     /// Reads 65 bytes with a parity of 0, 1, 27 or 28, or 64 bytes (EIP-2098).
     ///
     /// # Errors
-    /// [`NoSignature`].
-    pub fn read(text: &str) -> Result<Self, NoSignature> {
-        let bytes = hex(text).ok_or(NoSignature::NotHex)?;
+    /// [`SignatureError`].
+    pub fn read(text: &str) -> Result<Self, SignatureError> {
+        let bytes = hex(text).ok_or(SignatureError::NotHex)?;
         let mut compact: [u8; 64];
         let is_odd = match bytes.len() {
             65 => {
-                compact = bytes[..64].try_into().map_err(|_length| NoSignature::Invalid)?;
+                compact = bytes[..64].try_into().map_err(|_length| SignatureError::Invalid)?;
                 match bytes[64] {
                     0 | 27 => false,
                     1 | 28 => true,
-                    _ => return Err(NoSignature::Invalid),
+                    _ => return Err(SignatureError::Invalid),
                 }
             }
             64 => {
-                compact = bytes.try_into().map_err(|_length| NoSignature::Invalid)?;
+                compact = bytes.try_into().map_err(|_length| SignatureError::Invalid)?;
                 // EIP-2098 keeps the parity in the top bit of `s`, which is free because the lower `s`
                 // is below half of the order.
                 let is_odd = compact[32] & 0x80 != 0;
@@ -54,20 +54,20 @@ impl Signature {
             }
             // Another length may be the signature of a contract wallet (EIP-1271), which only a call to
             // the chain can check. It is told apart, since the payer's signature may well be good.
-            _ => return Err(NoSignature::Contract),
+            _ => return Err(SignatureError::Contract),
         };
         // Zero and numbers from the order of the curve on are refused here.
-        let ecdsa = Ecdsa::from_slice(&compact).map_err(|_error| NoSignature::Invalid)?;
+        let ecdsa = Ecdsa::from_slice(&compact).map_err(|_error| SignatureError::Invalid)?;
         // With the upper `s` accepted, anybody could turn a known signature into a second one of the
         // same payment.
         if ecdsa.normalize_s() != ecdsa {
-            return Err(NoSignature::Invalid);
+            return Err(SignatureError::Invalid);
         }
         Ok(Self { ecdsa, is_odd })
     }
 
     /// Returns the address whose key signed the digest.
-    pub fn signer(&self, digest: Word) -> Option<Address> {
+    pub fn signer(&self, digest: Bytes32) -> Option<Address> {
         let id = RecoveryId::new(self.is_odd, false);
         let key = VerifyingKey::recover_from_prehash(&digest.0, &self.ecdsa, id).ok()?;
         Some(address_of(&key))
@@ -75,7 +75,7 @@ impl Signature {
 }
 
 /// The 65 bytes, the parity as 27 or 28.
-impl fmt::Display for Signature {
+impl fmt::Display for WalletSignature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut bytes = self.ecdsa.to_bytes().to_vec();
         bytes.push(27 + u8::from(self.is_odd));
@@ -84,7 +84,7 @@ impl fmt::Display for Signature {
 }
 
 /// Shows nothing of the signature.
-impl fmt::Debug for Signature {
+impl fmt::Debug for WalletSignature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Signature")
     }
@@ -92,9 +92,9 @@ impl fmt::Debug for Signature {
 
 /// Key of a wallet.
 #[derive(Clone)]
-pub struct Key(SigningKey);
+pub struct WalletKey(SigningKey);
 
-impl Key {
+impl WalletKey {
     /// Takes 32 bytes as a key. `None` for zero and for numbers from the order of the curve on.
     pub fn from_bytes(bytes: &[u8; 32]) -> Option<Self> {
         SigningKey::from_slice(bytes).ok().map(Self)
@@ -121,10 +121,10 @@ impl Key {
     }
 
     /// Signs a digest. The same key and digest make the same signature (RFC 6979).
-    pub fn sign(&self, digest: Word) -> Signature {
+    pub fn sign(&self, digest: Bytes32) -> WalletSignature {
         let (ecdsa, id) = self.0.sign_prehash_recoverable(&digest.0);
         let lower = ecdsa.normalize_s();
-        Signature {
+        WalletSignature {
             // Negating `s` mirrors the point, so its parity turns round.
             is_odd: id.is_y_odd() ^ (lower != ecdsa),
             ecdsa: lower,
@@ -133,7 +133,7 @@ impl Key {
 }
 
 /// Shows the address, never the key.
-impl fmt::Debug for Key {
+impl fmt::Debug for WalletKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Key").field(&self.address()).finish()
     }

@@ -6,10 +6,10 @@ use types::Timestamp;
 use types::clock::ManualClock;
 
 use super::builtin::{BuiltIn, Wallets as _};
-use super::chain::{Chain as _, Sight};
+use super::chain::{ChainClient as _, NonceStatus};
 use super::conformance::{self, Buyer, Memory, Subject, asset, key, offer};
-use super::facilitator::{Expected, SettleAnswer, judge};
-use super::wire::{Protocol, Unfit, header, read, read_header};
+use super::facilitator::{ExpectedTransfer, SettleAnswer, judge};
+use super::wire::{PaymentMismatch, Protocol, header, read, read_header};
 use super::*;
 
 mod growth;
@@ -44,10 +44,10 @@ async fn the_built_in_ledger_passes_the_suite_of_facilitators() {
 #[test]
 fn a_key_has_the_address_of_the_chain() {
     // The first account of the development nodes, whose key is public.
-    let secret: Word = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"
+    let secret: Bytes32 = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"
         .parse()
         .unwrap();
-    let key = Key::from_bytes(&secret.0).unwrap();
+    let key = WalletKey::from_bytes(&secret.0).unwrap();
     assert_eq!(key.address().checksum(), "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266");
     let signature = key.sign(sign_in::digest("hello"));
     assert_eq!(sign_in::signer("hello", &signature.to_string()), Some(key.address()));
@@ -60,27 +60,27 @@ async fn a_chain_tells_what_became_of_an_authorization() {
     let ledger = built_in(&wallets);
     let order = Buyer::new(500_000, 1, NOW).order(Protocol::V2);
     wallets.give(order.expected.payer, 1_000_000);
-    assert_eq!(ledger.look(&order.expected).await, Ok(Sight::Unused(NOW)));
+    assert_eq!(ledger.lookup(&order.expected).await, Ok(NonceStatus::Unused(NOW)));
     let settled = ledger.settle(&order).await;
     let Settlement::Done(transaction) = settled else {
         panic!("{settled:?}");
     };
-    assert_eq!(ledger.look(&order.expected).await, Ok(Sight::Used(transaction)));
+    assert_eq!(ledger.lookup(&order.expected).await, Ok(NonceStatus::Used(transaction)));
     assert_eq!(ledger.confirms(transaction, &order.expected).await, Ok(true));
     // The same nonce moved the money elsewhere.
-    let elsewhere = Expected {
+    let elsewhere = ExpectedTransfer {
         pay_to: key(8).address(),
         ..order.expected.clone()
     };
-    assert_eq!(ledger.look(&elsewhere).await, Ok(Sight::UsedOtherwise));
+    assert_eq!(ledger.lookup(&elsewhere).await, Ok(NonceStatus::UsedOtherwise));
     assert_eq!(ledger.confirms(transaction, &elsewhere).await, Ok(false));
-    let other = Expected {
-        nonce: Word([9; 32]),
+    let other = ExpectedTransfer {
+        nonce: Bytes32([9; 32]),
         ..order.expected
     };
     let at = Timestamp::from_micros(0);
     assert!(wallets.cancel(other.payer, other.nonce, at).await.unwrap());
-    assert_eq!(ledger.look(&other).await, Ok(Sight::Cancelled));
+    assert_eq!(ledger.lookup(&other).await, Ok(NonceStatus::Cancelled));
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn only_a_whole_success_settles() {
         amount: Some("500000".to_owned()),
     };
     let rule = |answer: &SettleAnswer| judge(answer, Protocol::V2, &order.expected, &asset());
-    assert_eq!(rule(&good), Settlement::Done(Word([0xab; 32])));
+    assert_eq!(rule(&good), Settlement::Done(Bytes32([0xab; 32])));
     let text = |text: &str| Some(text.to_owned());
     let changes: [fn(&mut SettleAnswer, Option<String>); 4] = [
         |answer, text| answer.transaction = text,
@@ -141,7 +141,7 @@ fn only_a_whole_success_settles() {
         amount: None,
         ..good
     };
-    assert_eq!(rule(&bare), Settlement::Done(Word([0xab; 32])));
+    assert_eq!(rule(&bare), Settlement::Done(Bytes32([0xab; 32])));
 }
 
 #[test]
@@ -186,5 +186,5 @@ fn a_refusal_proves_something_only_by_its_reason_and_without_a_transaction() {
         );
     }
     let pending = refused(Some("settlement_pending"), &format!("0x{}", "cd".repeat(32)));
-    assert!(matches!(pending, Settlement::Unknown(doubt) if doubt.transaction == Some(Word([0xcd; 32]))));
+    assert!(matches!(pending, Settlement::Unknown(doubt) if doubt.transaction == Some(Bytes32([0xcd; 32]))));
 }

@@ -5,9 +5,9 @@
 use data_encoding::BASE64;
 use serde_json::{Map, Value, json};
 
-use super::check::{Malformed, Reason};
-use super::signature::NoSignature;
-use super::{Address, Asset, Authorization, Signature};
+use super::check::{MalformedField, RefusalReason};
+use super::signature::SignatureError;
+use super::{Address, Authorization, PaymentAsset, WalletSignature};
 
 /// Most bytes of a header that carries a payment.
 pub const MAX_HEADER: usize = 16 << 10;
@@ -16,9 +16,9 @@ pub const MAX_TIMEOUT_SECONDS: u64 = 300;
 /// Most digits of an amount.
 const MAX_DIGITS: usize = 18;
 /// The only scheme that is offered.
-pub(crate) const SCHEME: &str = "exact";
+pub(crate) const PAYMENT_SCHEME: &str = "exact";
 /// Way to move the token that is signed for.
-const METHOD: &str = "eip3009";
+const TRANSFER_METHOD: &str = "eip3009";
 
 /// Version of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -48,7 +48,7 @@ impl Protocol {
     }
 
     /// Returns the name of the network in this version.
-    pub fn network(self, asset: &Asset) -> String {
+    pub fn network(self, asset: &PaymentAsset) -> String {
         match self {
             Self::V1 => asset
                 .network
@@ -69,39 +69,39 @@ pub struct Payment {
     /// The transfer that the payer agrees to.
     pub authorization: Authorization,
     /// Signature of the payer.
-    pub signature: Signature,
+    pub signature: WalletSignature,
     /// Amount that the payer was asked for, if the message repeats it.
     pub accepted_amount: Option<u64>,
 }
 
 /// Reason for which a message is not a payment to us.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Unfit {
+pub enum PaymentMismatch {
     /// The form is wrong: 400.
-    Malformed(Malformed),
+    Malformed(MalformedField),
     /// The form is right, and it does not pay us: 402.
-    Refused(Reason),
+    Refused(RefusalReason),
 }
 
-impl From<Reason> for Unfit {
-    fn from(reason: Reason) -> Self {
+impl From<RefusalReason> for PaymentMismatch {
+    fn from(reason: RefusalReason) -> Self {
         Self::Refused(reason)
     }
 }
 
-fn malformed(field: &'static str, problem: &'static str) -> Unfit {
-    Unfit::Malformed(Malformed { field, problem })
+fn malformed(field: &'static str, problem: &'static str) -> PaymentMismatch {
+    PaymentMismatch::Malformed(MalformedField { field, problem })
 }
 
 /// Decodes the header of a payment. Checks form, scheme, network, asset and recipient.
 ///
 /// # Errors
-/// [`Unfit`], by the first rule that the payment breaks.
-pub fn read_header(protocol: Protocol, header: &str, asset: &Asset) -> Result<Payment, Unfit> {
+/// [`PaymentMismatch`], by the first rule that the payment breaks.
+pub fn read_header(protocol: Protocol, header: &str, asset: &PaymentAsset) -> Result<Payment, PaymentMismatch> {
     read(protocol, decoded(header)?, asset)
 }
 
-fn decoded(header: &str) -> Result<Value, Unfit> {
+fn decoded(header: &str) -> Result<Value, PaymentMismatch> {
     if header.len() > MAX_HEADER {
         return Err(malformed("header", "must have at most 16 KiB"));
     }
@@ -113,7 +113,7 @@ fn decoded(header: &str) -> Result<Value, Unfit> {
 
 /// Transfer of a message, read without the terms that it was made for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Authorized {
+pub struct AuthorizedTransfer {
     /// Version that the message says it has.
     pub protocol: Option<Protocol>,
     /// The transfer that the payer agrees to.
@@ -123,8 +123,8 @@ pub struct Authorized {
 /// Decodes the header of a payment of any version, and reads its authorization only.
 ///
 /// # Errors
-/// [`Unfit::Malformed`], or the reason of a number in the authorization that is too large.
-pub fn authorized(header: &str) -> Result<Authorized, Unfit> {
+/// [`PaymentMismatch::Malformed`], or the reason of a number in the authorization that is too large.
+pub fn authorized(header: &str) -> Result<AuthorizedTransfer, PaymentMismatch> {
     let message = decoded(header)?;
     let members = members(&message)?;
     let (authorization, late) = authorization(object(object(members, "payload")?, "authorization")?)?;
@@ -132,13 +132,13 @@ pub fn authorized(header: &str) -> Result<Authorized, Unfit> {
         return Err(reason.into());
     }
     let version = members.get("x402Version").and_then(Value::as_i64);
-    Ok(Authorized {
+    Ok(AuthorizedTransfer {
         protocol: version.and_then(Protocol::of),
         authorization,
     })
 }
 
-fn members(message: &Value) -> Result<&Map<String, Value>, Unfit> {
+fn members(message: &Value) -> Result<&Map<String, Value>, PaymentMismatch> {
     message
         .as_object()
         .ok_or_else(|| malformed("payment", "must be an object"))
@@ -147,8 +147,8 @@ fn members(message: &Value) -> Result<&Map<String, Value>, Unfit> {
 /// Reads the message of a payment, as [`read_header`] does after decoding.
 ///
 /// # Errors
-/// [`Unfit`].
-pub fn read(protocol: Protocol, message: Value, asset: &Asset) -> Result<Payment, Unfit> {
+/// [`PaymentMismatch`].
+pub fn read(protocol: Protocol, message: Value, asset: &PaymentAsset) -> Result<Payment, PaymentMismatch> {
     let members = members(&message)?;
     // `2.0` is another spelling that readers disagree on, so only the integer passes.
     let version = members.get("x402Version").and_then(Value::as_u64);
@@ -168,15 +168,15 @@ pub fn read(protocol: Protocol, message: Value, asset: &Asset) -> Result<Payment
     };
     let accepted_amount = match accepted {
         None => None,
-        Some(accepted) => Some(number(accepted, "amount")?.ok_or(Reason::Value)?),
+        Some(accepted) => Some(number(accepted, "amount")?.ok_or(RefusalReason::Value)?),
     };
     let terms = accepted.unwrap_or(members);
     let (scheme, network) = (text(terms, "scheme")?, text(terms, "network")?);
-    if scheme != SCHEME {
-        return Err(Reason::Scheme.into());
+    if scheme != PAYMENT_SCHEME {
+        return Err(RefusalReason::Scheme.into());
     }
     if network != protocol.network(asset) {
-        return Err(Reason::Network.into());
+        return Err(RefusalReason::Network.into());
     }
     if let Some(accepted) = accepted {
         accepts(accepted, asset)?;
@@ -184,18 +184,18 @@ pub fn read(protocol: Protocol, message: Value, asset: &Asset) -> Result<Payment
     // Compared with what was signed. The terms that the message repeats are not covered by the
     // signature.
     if authorization.to != asset.pay_to {
-        return Err(Reason::Recipient.into());
+        return Err(RefusalReason::Recipient.into());
     }
     // A number that is too large is a wrong amount or time and not a wrong form, so it is reported only
     // after the reasons that come before it in the order of the protocol.
     if let Some(reason) = late {
         return Err(reason.into());
     }
-    let signature = match Signature::read(signature) {
+    let signature = match WalletSignature::read(signature) {
         Ok(signature) => signature,
-        Err(NoSignature::NotHex) => return Err(malformed("signature", "must be `0x` and hexadecimal digits")),
-        Err(NoSignature::Contract) => return Err(Reason::UnsupportedSignature.into()),
-        Err(NoSignature::Invalid) => return Err(Reason::Signature.into()),
+        Err(SignatureError::NotHex) => return Err(malformed("signature", "must be `0x` and hexadecimal digits")),
+        Err(SignatureError::Contract) => return Err(RefusalReason::UnsupportedSignature.into()),
+        Err(SignatureError::Invalid) => return Err(RefusalReason::Signature.into()),
     };
     Ok(Payment {
         protocol,
@@ -207,35 +207,35 @@ pub fn read(protocol: Protocol, message: Value, asset: &Asset) -> Result<Payment
 }
 
 /// Checks by meaning the rest of the terms that a message of version 2 repeats.
-fn accepts(accepted: &Map<String, Value>, asset: &Asset) -> Result<(), Unfit> {
+fn accepts(accepted: &Map<String, Value>, asset: &PaymentAsset) -> Result<(), PaymentMismatch> {
     if address(accepted, "asset")? != asset.address {
-        return Err(Reason::Asset.into());
+        return Err(RefusalReason::Asset.into());
     }
     if address(accepted, "payTo")? != asset.pay_to {
-        return Err(Reason::Recipient.into());
+        return Err(RefusalReason::Recipient.into());
     }
     let extra = object(accepted, "extra")?;
     let method = match extra.get("assetTransferMethod") {
-        None => METHOD,
+        None => TRANSFER_METHOD,
         Some(method) => method
             .as_str()
             .ok_or_else(|| malformed("assetTransferMethod", "must be text"))?,
     };
-    if method != METHOD || text(extra, "name")? != asset.name || text(extra, "version")? != asset.version {
-        return Err(Reason::Requirements.into());
+    if method != TRANSFER_METHOD || text(extra, "name")? != asset.name || text(extra, "version")? != asset.version {
+        return Err(RefusalReason::Requirements.into());
     }
     Ok(())
 }
 
 /// Reads an authorization. A number that is too large to be right is kept as its reason.
-fn authorization(fields: &Map<String, Value>) -> Result<(Authorization, Option<Reason>), Unfit> {
+fn authorization(fields: &Map<String, Value>) -> Result<(Authorization, Option<RefusalReason>), PaymentMismatch> {
     let nonce = text(fields, "nonce")?.parse();
     let nonce = nonce.map_err(|_error| malformed("nonce", "must be `0x` and 64 hexadecimal digits"))?;
     let value = number(fields, "value")?;
     let valid_after = number(fields, "validAfter")?;
     let valid_before = number(fields, "validBefore")?;
     let mut late = None;
-    let mut fits = |number: Option<u64>, reason: Reason| {
+    let mut fits = |number: Option<u64>, reason: RefusalReason| {
         number.unwrap_or_else(|| {
             late.get_or_insert(reason);
             0
@@ -244,31 +244,31 @@ fn authorization(fields: &Map<String, Value>) -> Result<(Authorization, Option<R
     let authorization = Authorization {
         from: address(fields, "from")?,
         to: address(fields, "to")?,
-        value: fits(value, Reason::Value),
-        valid_after: fits(valid_after, Reason::ValidAfter),
-        valid_before: fits(valid_before, Reason::ValidBefore),
+        value: fits(value, RefusalReason::Value),
+        valid_after: fits(valid_after, RefusalReason::ValidAfter),
+        valid_before: fits(valid_before, RefusalReason::ValidBefore),
         nonce,
     };
     Ok((authorization, late))
 }
 
-fn object<'m>(members: &'m Map<String, Value>, name: &'static str) -> Result<&'m Map<String, Value>, Unfit> {
+fn object<'m>(members: &'m Map<String, Value>, name: &'static str) -> Result<&'m Map<String, Value>, PaymentMismatch> {
     let value = members.get(name).and_then(Value::as_object);
     value.ok_or_else(|| malformed(name, "must be an object"))
 }
 
-fn text<'m>(members: &'m Map<String, Value>, name: &'static str) -> Result<&'m str, Unfit> {
+fn text<'m>(members: &'m Map<String, Value>, name: &'static str) -> Result<&'m str, PaymentMismatch> {
     let value = members.get(name).and_then(Value::as_str);
     value.ok_or_else(|| malformed(name, "must be text"))
 }
 
-fn address(members: &Map<String, Value>, name: &'static str) -> Result<Address, Unfit> {
+fn address(members: &Map<String, Value>, name: &'static str) -> Result<Address, PaymentMismatch> {
     let address = text(members, name)?.parse();
     address.map_err(|_error| malformed(name, "must be `0x` and 40 hexadecimal digits"))
 }
 
 /// Reads a number as the protocol spells it: decimal digits as text. `None` if it has too many.
-fn number(members: &Map<String, Value>, name: &'static str) -> Result<Option<u64>, Unfit> {
+fn number(members: &Map<String, Value>, name: &'static str) -> Result<Option<u64>, PaymentMismatch> {
     let text = text(members, name)?;
     let is_plain =
         !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
@@ -297,9 +297,9 @@ pub struct Offer {
 
 impl Offer {
     /// Returns the terms in version 1.
-    pub fn v1(&self, asset: &Asset) -> Value {
+    pub fn v1(&self, asset: &PaymentAsset) -> Value {
         json!({
-            "scheme": SCHEME,
+            "scheme": PAYMENT_SCHEME,
             "network": Protocol::V1.network(asset),
             "maxAmountRequired": self.amount.to_string(),
             "resource": self.url,
@@ -314,16 +314,16 @@ impl Offer {
     }
 
     /// Returns the terms in version 2.
-    pub fn v2(&self, asset: &Asset) -> Value {
+    pub fn v2(&self, asset: &PaymentAsset) -> Value {
         json!({
-            "scheme": SCHEME,
+            "scheme": PAYMENT_SCHEME,
             "network": Protocol::V2.network(asset),
             "amount": self.amount.to_string(),
             "asset": asset.address.checksum(),
             "payTo": asset.pay_to.checksum(),
             "maxTimeoutSeconds": MAX_TIMEOUT_SECONDS,
             "extra": {
-                "assetTransferMethod": METHOD,
+                "assetTransferMethod": TRANSFER_METHOD,
                 "name": asset.name,
                 "version": asset.version,
                 "paymentFlow": "upfront",
@@ -332,7 +332,7 @@ impl Offer {
     }
 
     /// Returns the challenge in version 2.
-    pub fn challenge(&self, asset: &Asset, error: &str) -> Value {
+    pub fn challenge(&self, asset: &PaymentAsset, error: &str) -> Value {
         json!({
             "x402Version": 2,
             "error": error,
@@ -348,7 +348,7 @@ impl Offer {
     }
 
     /// Returns the terms that a facilitator is sent beside a payment.
-    pub fn requirements(&self, payment: &Payment, asset: &Asset) -> Value {
+    pub fn requirements(&self, payment: &Payment, asset: &PaymentAsset) -> Value {
         match payment.protocol {
             Protocol::V1 => self.v1(asset),
             // The terms as the payer repeats them: a facilitator compares the two.
@@ -390,7 +390,7 @@ pub struct Receipt<'a> {
 
 impl Receipt<'_> {
     /// Returns the message.
-    pub fn message(&self, asset: &Asset) -> Value {
+    pub fn message(&self, asset: &PaymentAsset) -> Value {
         let mut message = json!({
             "success": self.error.is_none(),
             "transaction": self.transaction.unwrap_or_default(),

@@ -15,9 +15,9 @@ use parking_lot::Mutex;
 use crate::{Error, Part, Root, VerifiedManifest};
 
 /// The file name of the manifest in a folder.
-pub const MANIFEST: &str = "manifest.json";
+pub const MANIFEST_FILE: &str = "manifest.json";
 /// The file name of the keys document in a folder.
-pub const KEYS: &str = "keys.json";
+pub const KEYS_FILE: &str = "keys.json";
 
 /// Verifies the parts in `folder`, several at a time, and calls `verified` with the number of rows of each verified
 /// part.

@@ -14,7 +14,7 @@ use crate::json::{members, signed_bytes};
 use crate::{Algorithm, Endorsement, Error, KeyId, PublicKey, SignatureBytes, SigningKey, time};
 
 /// The name of the document in errors.
-const WHAT: &str = "keys document";
+const DOCUMENT_NAME: &str = "keys document";
 
 /// The body of `GET /.well-known/service-keys`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -150,7 +150,7 @@ impl KeysDocument {
                 value: SignatureBytes::from_bytes([0; 64]),
             },
         };
-        let mut signed = members(WHAT, &document)?;
+        let mut signed = members(DOCUMENT_NAME, &document)?;
         signed.remove("signature");
         document.signature.value = current.sign(&signed_bytes(document.format.name(), signed));
         check::document(&document)?;

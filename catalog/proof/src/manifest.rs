@@ -19,7 +19,7 @@ use types::{Contract, DatasetId, Timestamp, Version};
 use crate::{Algorithm, Error, FileHash, Key, KeyId, PublicKey, Root, SignatureBytes, SigningKey, time};
 
 /// The name of the document in errors.
-const WHAT: &str = "manifest";
+const DOCUMENT_NAME: &str = "manifest";
 /// The estimated size of a part in the text, in bytes.
 const PART_BYTES: usize = 384;
 
@@ -204,7 +204,7 @@ impl Manifest {
         bytes.extend_from_slice(self.format.name().as_bytes());
         bytes.push(b'\n');
         serde_json::to_writer(&mut bytes, self).map_err(|error| Error::Malformed {
-            what: WHAT,
+            what: DOCUMENT_NAME,
             path: String::new(),
             problem: error.to_string(),
         })?;

@@ -10,31 +10,31 @@ use parquet::file::metadata::ParquetMetaData;
 use parquet::file::page_index::offset_index::PageLocation;
 
 /// The most rows of a batch.
-const ROWS: usize = 4_096;
+const MAX_BATCH_ROWS: usize = 4_096;
 /// The most bytes of text in a batch, roughly.
-const BYTES: u64 = 16 << 20;
+const MAX_BATCH_BYTES: u64 = 16 << 20;
 /// The longest text of a dictionary, in bytes.
-const LONGEST: u64 = 256 << 10;
+const MAX_DICTIONARY_TEXT_BYTES: u64 = 256 << 10;
 
 /// Consecutive rows of one column, and their size in bytes when decoded.
 #[derive(Clone, Copy, Debug)]
-struct Page {
+struct DecodedPage {
     rows: u64,
     bytes: u64,
 }
 
-impl Page {
+impl DecodedPage {
     /// Estimates the bytes of some rows of the page. For a page that exceeds a batch, returns the upper bound.
     fn bytes_of(self, rows: u64) -> u64 {
         let Some(even) = self.bytes.saturating_mul(rows).checked_div(self.rows) else {
             return self.bytes;
         };
-        if self.bytes <= BYTES {
+        if self.bytes <= MAX_BATCH_BYTES {
             return even;
         }
         // Only pages with dictionary texts are so large, and the long texts may all be
         // adjacent.
-        even.max(self.bytes.min(rows.saturating_mul(LONGEST)))
+        even.max(self.bytes.min(rows.saturating_mul(MAX_DICTIONARY_TEXT_BYTES)))
     }
 }
 
@@ -43,26 +43,27 @@ impl Page {
 pub fn rows_at_once(footer: &ParquetMetaData, is_read: impl Fn(usize) -> bool, rows: &Range<u64>) -> usize {
     let count = usize::try_from(rows.end.saturating_sub(rows.start)).unwrap_or(usize::MAX);
     // A batch has at least one row, however large its texts are.
-    let most = count.clamp(1, ROWS);
+    let most = count.clamp(1, MAX_BATCH_ROWS);
     let columns = footer.file_metadata().schema_descr().columns().iter().enumerate();
     let read: Vec<usize> = columns
         .filter(|(column, described)| described.physical_type() == Type::BYTE_ARRAY && is_read(*column))
         .map(|(column, _)| column)
         .collect();
     let groups = groups(footer, rows);
-    let of_group = |group: &Group| -> u64 { read.iter().map(|column| bytes_of(footer, group.number, *column)).sum() };
+    let of_group =
+        |group: &RowGroup| -> u64 { read.iter().map(|column| bytes_of(footer, group.number, *column)).sum() };
     let all: u64 = groups.iter().map(of_group).sum();
     // All rows together are small, so the pages need no closer look.
-    if all <= BYTES {
+    if all <= MAX_BATCH_BYTES {
         return most;
     }
-    let columns: Vec<Vec<Page>> = read
+    let columns: Vec<Vec<DecodedPage>> = read
         .iter()
         .map(|column| pages(footer, &groups, *column, rows))
         .collect();
     let fits = |at_once: &usize| {
         let columns = columns.iter().map(|pages| heaviest(pages, *at_once as u64));
-        columns.fold(0, u64::saturating_add) <= BYTES
+        columns.fold(0, u64::saturating_add) <= MAX_BATCH_BYTES
     };
     // Halving finds a fitting size in a few steps; the best size does not matter.
     let halves = std::iter::successors(Some(most), |at_once| Some(at_once / 2));
@@ -70,18 +71,18 @@ pub fn rows_at_once(footer: &ParquetMetaData, is_read: impl Fn(usize) -> bool, r
 }
 
 /// A row group and its range of rows in the file.
-struct Group {
+struct RowGroup {
     number: usize,
     rows: Range<u64>,
 }
 
 /// Returns the row groups that overlap `rows`.
-fn groups(footer: &ParquetMetaData, rows: &Range<u64>) -> Vec<Group> {
+fn groups(footer: &ParquetMetaData, rows: &Range<u64>) -> Vec<RowGroup> {
     let mut before = 0;
     let groups = footer.row_groups().iter().enumerate().map(|(number, group)| {
         let first = before;
         before += group.num_rows().unsigned_abs();
-        Group {
+        RowGroup {
             number,
             rows: first..before,
         }
@@ -100,16 +101,16 @@ fn bytes_of(footer: &ParquetMetaData, group: usize, column: usize) -> u64 {
 }
 
 /// Returns the pages of a column that overlap `rows`. A row group without a page index counts as one page.
-fn pages(footer: &ParquetMetaData, groups: &[Group], column: usize, rows: &Range<u64>) -> Vec<Page> {
+fn pages(footer: &ParquetMetaData, groups: &[RowGroup], column: usize, rows: &Range<u64>) -> Vec<DecodedPage> {
     let mut pages = Vec::new();
     let mut add = |of: Range<u64>, bytes: u64| {
-        let page = Page {
+        let page = DecodedPage {
             rows: of.end.saturating_sub(of.start),
             bytes,
         };
         let wanted = of.end.min(rows.end).saturating_sub(of.start.max(rows.start));
         if wanted > 0 {
-            pages.push(Page {
+            pages.push(DecodedPage {
                 rows: wanted,
                 bytes: page.bytes_of(wanted),
             });
@@ -140,7 +141,7 @@ fn pages(footer: &ParquetMetaData, groups: &[Group], column: usize, rows: &Range
 }
 
 /// Estimates the most bytes of `rows` consecutive rows; an upper bound if a page exceeds a batch.
-fn heaviest(pages: &[Page], rows: u64) -> u64 {
+fn heaviest(pages: &[DecodedPage], rows: u64) -> u64 {
     // The heaviest window begins at the start of a page or ends at the end of one.
     let windows = (0..pages.len()).map(|page| {
         let (before, after) = (&pages[..=page], &pages[page..]);
@@ -150,13 +151,13 @@ fn heaviest(pages: &[Page], rows: u64) -> u64 {
 }
 
 /// Estimates the bytes of the first `rows` rows of these pages.
-fn first<'a>(pages: impl Iterator<Item = &'a Page>, mut rows: u64) -> u64 {
+fn first<'a>(pages: impl Iterator<Item = &'a DecodedPage>, mut rows: u64) -> u64 {
     let mut bytes = 0_u64;
     for page in pages {
         let some = page.rows.min(rows);
         bytes = bytes.saturating_add(page.bytes_of(some));
         rows -= some;
-        if rows == 0 || bytes > BYTES {
+        if rows == 0 || bytes > MAX_BATCH_BYTES {
             break;
         }
     }

@@ -12,9 +12,9 @@ use types::Version;
 use crate::codes::coded;
 
 /// Domain separation for content roots (BLAKE3 `derive_key` context).
-pub(crate) const CONTEXT: &str = "sluice 2026-11 content root v1";
+pub(crate) const ROOT_CONTEXT: &str = "sluice 2026-11 content root v1";
 /// The bytes that are hashed at a time. BLAKE3 is several times faster on long inputs than on many short ones.
-const BUFFER: usize = 64 << 10;
+const HASHED_BYTES: usize = 64 << 10;
 
 /// A version of a table with its content root, known from outside the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,11 +59,11 @@ impl Root {
 
     /// Starts a new version, to which rows are appended one at a time.
     pub fn extension(&self) -> Extension {
-        let mut hasher = blake3::Hasher::new_derive_key(CONTEXT);
+        let mut hasher = blake3::Hasher::new_derive_key(ROOT_CONTEXT);
         hasher.update(&self.0);
         Extension {
             hasher,
-            buffer: Vec::with_capacity(BUFFER),
+            buffer: Vec::with_capacity(HASHED_BYTES),
         }
     }
 }
@@ -85,7 +85,7 @@ impl Extension {
         let length = u32::try_from(self.buffer.len() - start).unwrap_or(u32::MAX);
         self.buffer[start - 4..start].copy_from_slice(&length.to_le_bytes());
         // Many small rows are hashed in one call.
-        if self.buffer.len() >= BUFFER {
+        if self.buffer.len() >= HASHED_BYTES {
             self.hasher.update(&self.buffer);
             self.buffer.clear();
         }
@@ -123,11 +123,11 @@ mod tests {
 
     #[test]
     fn long_rows_are_hashed_whole() {
-        let long = vec![7_u8; BUFFER + 1];
+        let long = vec![7_u8; HASHED_BYTES + 1];
         let mut input = vec![0; 32];
         input.extend_from_slice(&(65_537_u32).to_le_bytes());
         input.extend_from_slice(&long);
-        let expected = blake3::derive_key(CONTEXT, &input);
+        let expected = blake3::derive_key(ROOT_CONTEXT, &input);
         assert_eq!(Root::EMPTY.extend([long.as_slice()]).as_bytes(), &expected);
     }
 }

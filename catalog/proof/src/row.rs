@@ -16,22 +16,22 @@ const VERSION_COLUMN: &str = "_sluice_version";
 
 /// The columns of a batch of a part.
 #[derive(Debug)]
-pub(crate) struct Rows<'a> {
+pub(crate) struct PartRows<'a> {
     /// The contract's columns, in the order of the canonical form.
-    members: Vec<Member<'a>>,
+    members: Vec<ContractColumn<'a>>,
     extra: Option<&'a StringArray>,
     versions: &'a Int64Array,
 }
 
 /// A column of the contract, with its name.
 #[derive(Debug)]
-struct Member<'a> {
+struct ContractColumn<'a> {
     name: &'a str,
-    column: Column<'a>,
+    column: ProofColumn<'a>,
 }
 
 #[derive(Debug)]
-enum Column<'a> {
+enum ProofColumn<'a> {
     Text(&'a StringArray),
     /// JSON text in canonical form.
     Json(&'a StringArray),
@@ -41,14 +41,14 @@ enum Column<'a> {
     Timestamp(&'a PrimitiveArray<TimestampMicrosecondType>),
 }
 
-/// Returns the names of the columns that [`Rows`] reads.
+/// Returns the names of the columns that [`PartRows`] reads.
 pub(crate) fn columns(contract: &Contract) -> Vec<&str> {
     let fields = contract.fields().iter().map(|field| field.name.as_str());
     let extra = contract.allow_extra().then_some(EXTRA_COLUMN);
     fields.chain(extra).chain([VERSION_COLUMN]).collect()
 }
 
-impl<'a> Rows<'a> {
+impl<'a> PartRows<'a> {
     /// Takes the columns of `batch`. Returns an error unless they match the contract.
     pub(crate) fn new(contract: &'a Contract, batch: &'a RecordBatch) -> Result<Self, String> {
         let mut members = Vec::with_capacity(contract.fields().len());
@@ -56,14 +56,14 @@ impl<'a> Rows<'a> {
             let name = field.name.as_str();
             let array = typed(batch, name, &field.kind.arrow())?;
             let column = match field.kind {
-                FieldType::String => Column::Text(array.as_string()),
-                FieldType::Json => Column::Json(array.as_string()),
-                FieldType::Integer => Column::Integer(array.as_primitive()),
-                FieldType::Number => Column::Number(array.as_primitive()),
-                FieldType::Boolean => Column::Boolean(array.as_boolean()),
-                FieldType::Timestamp => Column::Timestamp(array.as_primitive()),
+                FieldType::String => ProofColumn::Text(array.as_string()),
+                FieldType::Json => ProofColumn::Json(array.as_string()),
+                FieldType::Integer => ProofColumn::Integer(array.as_primitive()),
+                FieldType::Number => ProofColumn::Number(array.as_primitive()),
+                FieldType::Boolean => ProofColumn::Boolean(array.as_boolean()),
+                FieldType::Timestamp => ProofColumn::Timestamp(array.as_primitive()),
             };
-            members.push(Member { name, column });
+            members.push(ContractColumn { name, column });
         }
         members.sort_unstable_by(|left, right| compare_names(left.name, right.name));
         let extra = if contract.allow_extra() {
@@ -90,7 +90,7 @@ impl<'a> Rows<'a> {
         let mut extras = sorted(&extras).into_iter().peekable();
         let start = out.len();
         out.push(b'{');
-        for Member { name, column } in &self.members {
+        for ContractColumn { name, column } in &self.members {
             // Extras are merged between the fields, so that all members come in canonical
             // order.
             while let Some((extra, value)) = extras.next_if(|(extra, _)| compare_names(extra, name).is_lt()) {
@@ -127,7 +127,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-impl Column<'_> {
+impl ProofColumn<'_> {
     fn is_null(&self, row: usize) -> bool {
         match self {
             Self::Text(column) | Self::Json(column) => column.is_null(row),

@@ -11,7 +11,7 @@ use crate::{PublicKey, SignatureBytes, SigningKey};
 
 /// The first line of the signed bytes.
 // A format of its own, so that a seal never passes as a manifest or an endorsement.
-const FORMAT: &str = "sluice-seal-1";
+const SEAL_FORMAT: &str = "sluice-seal-1";
 
 /// The end of a UTC day of the ledger, which a service key signs: `sluice-seal-1`, a line feed, and the canonical form of
 /// `{day, before, hash, sealedAt}`.
@@ -51,7 +51,7 @@ impl LedgerSeal {
             .into_iter()
             .map(|(name, text)| (name.to_owned(), Value::String(text)))
             .collect();
-        signed_bytes(FORMAT, members)
+        signed_bytes(SEAL_FORMAT, members)
     }
 }
 

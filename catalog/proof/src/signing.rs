@@ -14,7 +14,7 @@ use crate::json::signed_bytes;
 use crate::{Error, KeyId, PublicKey, SignatureBytes};
 
 /// The first line of an endorsement's signed bytes.
-const ENDORSEMENT: &str = "sluice-key-1";
+const ENDORSEMENT_CONTEXT: &str = "sluice-key-1";
 
 /// The algorithm that signs manifests and keys documents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -108,5 +108,5 @@ fn endorsed_bytes(key: &PublicKey, created_at: Timestamp, by: KeyId) -> Vec<u8> 
         .into_iter()
         .map(|(name, text)| (name.to_owned(), Value::String(text)))
         .collect();
-    signed_bytes(ENDORSEMENT, members)
+    signed_bytes(ENDORSEMENT_CONTEXT, members)
 }

@@ -12,12 +12,12 @@ use blake3::hazmat::{
 use blake3::{CHUNK_LEN, Hasher};
 
 use crate::Root;
-use crate::root::CONTEXT;
+use crate::root::ROOT_CONTEXT;
 
 /// The bytes of the first chunk after the previous root.
-const HEAD: usize = CHUNK_LEN - 32;
+const FIRST_CHUNK_BYTES: usize = CHUNK_LEN - 32;
 /// The bytes that are hashed at a time. BLAKE3 is several times faster on long inputs than on many short ones.
-const BUFFER: usize = 64 << 10;
+const HASHED_BYTES: usize = 64 << 10;
 
 /// The rows of a version, to which any previous root can be applied.
 #[derive(Clone, Debug)]
@@ -37,14 +37,14 @@ pub struct Suffix {
 impl Suffix {
     /// Creates a suffix without rows.
     pub fn new() -> Self {
-        let context = hash_derive_key_context(CONTEXT);
+        let context = hash_derive_key_context(ROOT_CONTEXT);
         Self {
             open: subtree(&context, 0),
             context,
-            head: Vec::with_capacity(HEAD),
+            head: Vec::with_capacity(FIRST_CHUNK_BYTES),
             complete: Vec::new(),
             filled: 0,
-            buffer: Vec::with_capacity(2 * BUFFER),
+            buffer: Vec::with_capacity(2 * HASHED_BYTES),
         }
     }
 
@@ -53,7 +53,7 @@ impl Suffix {
         let length = u32::try_from(row.len()).unwrap_or(u32::MAX);
         self.buffer.extend_from_slice(&length.to_le_bytes());
         self.buffer.extend_from_slice(row);
-        if self.buffer.len() >= BUFFER {
+        if self.buffer.len() >= HASHED_BYTES {
             self.hash();
         }
     }
@@ -87,7 +87,7 @@ impl Suffix {
     /// Hashes the buffered bytes.
     fn hash(&mut self) {
         let buffer = std::mem::take(&mut self.buffer);
-        let (head, mut rest) = buffer.split_at(buffer.len().min(HEAD - self.head.len()));
+        let (head, mut rest) = buffer.split_at(buffer.len().min(FIRST_CHUNK_BYTES - self.head.len()));
         self.head.extend_from_slice(head);
         while !rest.is_empty() {
             let size = size_of_subtree(self.complete.len());

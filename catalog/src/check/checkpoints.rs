@@ -13,7 +13,7 @@ use super::Checker;
 use crate::Error;
 
 /// Name of the rule.
-const RULE: &str = "checkpoint";
+const CHECKPOINT_RULE: &str = "checkpoint";
 /// Time in milliseconds that a `remove` must stay in checkpoints: a week (Delta protocol, *Table Properties*). It is
 /// stated here again, so that the check does not share the writer's constant.
 const TOMBSTONE_RETENTION_MS: i64 = 604_800_000;
@@ -31,17 +31,17 @@ pub(super) struct Checkpoints {
     /// Number of actions of the readable checkpoints, by commit number.
     sizes: HashMap<u64, usize>,
     /// State of the log so far. `None` after an unreadable commit, or if no checkpoint is left.
-    log: Option<Log>,
+    log: Option<CheckedLog>,
 }
 
 #[derive(Default)]
-struct Log {
+struct CheckedLog {
     actions: Actions,
     /// Time of the last commit, in milliseconds since the epoch.
     at: i64,
 }
 
-impl Log {
+impl CheckedLog {
     fn apply(&mut self, actions: &[Value]) {
         for action in actions {
             if let Some(at) = action["commitInfo"]["timestamp"].as_i64() {
@@ -132,11 +132,11 @@ impl Checker {
             let number = stem.strip_suffix(".checkpoint").filter(|number| number.len() == 20);
             match number.and_then(|number| number.parse().ok()) {
                 Some(number) => drop(files.insert(number, path)),
-                None => self.violation(RULE, &path, "its name is not a checkpoint name"),
+                None => self.violation(CHECKPOINT_RULE, &path, "its name is not a checkpoint name"),
             }
         }
         self.checkpoints = Checkpoints {
-            log: (!files.is_empty()).then(Log::default),
+            log: (!files.is_empty()).then(CheckedLog::default),
             files,
             last,
             sizes: HashMap::new(),
@@ -166,10 +166,10 @@ impl Checker {
                 self.checkpoints.sizes.insert(number, rows);
                 let log = self.checkpoints.log.as_ref();
                 if let Some(difference) = log.and_then(|log| log.difference(&found)) {
-                    self.violation(RULE, &path, &difference);
+                    self.violation(CHECKPOINT_RULE, &path, &difference);
                 }
             }
-            Err(problem) => self.violation(RULE, &path, &problem),
+            Err(problem) => self.violation(CHECKPOINT_RULE, &path, &problem),
         }
         // No checkpoint is left to compare, so the state of the log is not needed any more.
         if self.checkpoints.files.is_empty() {
@@ -182,17 +182,17 @@ impl Checker {
     pub(super) fn checkpoints_are_of_commits(&mut self) {
         let Checkpoints { files, last, sizes, .. } = std::mem::take(&mut self.checkpoints);
         for path in files.values() {
-            self.violation(RULE, path, "the log has no commit with its number");
+            self.violation(CHECKPOINT_RULE, path, "the log has no commit with its number");
         }
         let Some(last) = last else { return };
         let path = self.last_checkpoint();
         let told: Value = match serde_json::from_slice(&last) {
             Ok(told) => told,
-            Err(error) => return self.violation(RULE, &path, &error),
+            Err(error) => return self.violation(CHECKPOINT_RULE, &path, &error),
         };
         let size = told["version"].as_u64().and_then(|number| sizes.get(&number));
         if size.is_none() || told["size"].as_u64() != size.map(|size| *size as u64) {
-            self.violation(RULE, &path, "it does not describe an existing checkpoint");
+            self.violation(CHECKPOINT_RULE, &path, "it does not describe an existing checkpoint");
         }
     }
 }

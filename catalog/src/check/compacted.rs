@@ -7,18 +7,18 @@ use serde_json::Value;
 use types::Contract;
 
 use super::Checker;
-use super::rows::{self, Expected};
+use super::rows::{self, ExpectedRows};
 use crate::Error;
 
 /// A part that a reader of the latest commit reads.
-pub(super) struct Live {
+pub(super) struct LivePart {
     name: String,
     first: u64,
     last: u64,
     rows: u64,
 }
 
-impl Live {
+impl LivePart {
     /// Creates the entry of a part that has rows of one version.
     pub(super) fn of(name: &str, version: u64, rows: u64) -> Self {
         Self {
@@ -32,7 +32,7 @@ impl Live {
 
 /// Content of a version, found in the parts of its merge.
 #[derive(Clone)]
-pub(super) struct Merged {
+pub(super) struct MergedContent {
     pub(super) contribution: String,
     pub(super) agent: String,
     pub(super) rows: u64,
@@ -114,7 +114,7 @@ impl Checker {
                 }
             }
         }
-        let live = Live {
+        let live = LivePart {
             name: parsed.name.to_owned(),
             first: parsed.first,
             last: parsed.last,
@@ -152,7 +152,7 @@ impl Checker {
                 let merged = merged.cloned().ok_or("it has rows of versions outside its range")?;
                 let take = usize::try_from(merged.rows - ordinal).unwrap_or(usize::MAX);
                 let taken = batch.slice(at, take.min(batch.num_rows() - at));
-                let expected = Expected {
+                let expected = ExpectedRows {
                     number: version,
                     contribution: &merged.contribution,
                     agent: &merged.agent,

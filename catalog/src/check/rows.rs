@@ -12,7 +12,7 @@ use super::Checker;
 
 /// Expected values of the hidden columns of a version's rows.
 #[derive(Clone, Copy)]
-pub(super) struct Expected<'a> {
+pub(super) struct ExpectedRows<'a> {
     pub(super) number: u64,
     pub(super) contribution: &'a str,
     pub(super) agent: &'a str,
@@ -36,7 +36,7 @@ impl Checker {
         &mut self,
         part: &str,
         bytes: Bytes,
-        expected: &Expected<'_>,
+        expected: &ExpectedRows<'_>,
         root: &mut Option<blake3::Hasher>,
     ) -> u64 {
         let batches = match crate::part::decode(bytes) {
@@ -71,7 +71,7 @@ impl Checker {
         part: &str,
         batch: &RecordBatch,
         first: u64,
-        expected: &Expected<'_>,
+        expected: &ExpectedRows<'_>,
         root: Option<&mut blake3::Hasher>,
     ) -> Result<(), String> {
         let contract = expected.contract.ok_or("the table has no contract")?;

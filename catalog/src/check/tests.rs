@@ -92,7 +92,7 @@ async fn broken_with(versions: Vec<Told>, compaction: Option<Changes>) -> Vec<&'
         let mut writer = ArrowWriter::try_new(Vec::new(), rows.schema(), None).unwrap();
         writer.write(&rows).unwrap();
         let bytes = writer.into_inner().unwrap();
-        let rewrite = log::Rewrite {
+        let rewrite = log::PartRewrite {
             first: Version(2),
             last: Version(3),
             rows: 4,

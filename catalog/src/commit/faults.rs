@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use super::{CommitOutcome, OrphanTracker, encode, landed, put, put_parts};
 use crate::log;
-use crate::prepare::{Prepared, VersionParts};
-use crate::state::State;
+use crate::prepare::{PreparedVersion, VersionParts};
+use crate::state::TableState;
 use crate::{Error, Merge};
 
 /// Commits a version that lost a race under the next number until it wins one, as the retry of a general library would:
 /// the winner is not read.
 pub(super) async fn commit_rebased(
-    state: &Arc<State>,
-    prepared: &Prepared,
+    state: &Arc<TableState>,
+    prepared: &PreparedVersion,
     (mut version, mut merge): (VersionParts, Merge),
     orphans: &mut OrphanTracker,
 ) -> Result<CommitOutcome, Error> {

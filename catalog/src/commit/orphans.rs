@@ -12,8 +12,8 @@ use types::Version;
 
 use crate::Error;
 use crate::part::PartInfo;
-use crate::prepare::{Content, NewPart};
-use crate::state::State;
+use crate::prepare::{NewPart, PreparedContent};
+use crate::state::TableState;
 
 /// Parts that a table's owner may have left beside those that commits name.
 #[derive(Debug, Default)]
@@ -24,19 +24,19 @@ pub(crate) struct OrphanTracker {
 impl OrphanTracker {
     /// Puts a part under a name that nothing else has, unless it is there. Returns true if the name is the one that the
     /// part came with.
-    pub(super) async fn put(&mut self, state: &State, part: &mut NewPart) -> Result<bool, Error> {
+    pub(super) async fn put(&mut self, state: &TableState, part: &mut NewPart) -> Result<bool, Error> {
         let first = part.info.attempt;
         loop {
             self.remember(&part.info);
             let path = part.info.path(state.dataset);
             let put = match &part.content {
-                Content::Bytes(bytes) => {
+                PreparedContent::Bytes(bytes) => {
                     let put = state
                         .objects
                         .put_opts(&path, bytes.clone().into(), PutMode::Create.into());
                     put.await.map(|_| ())
                 }
-                Content::File(file) => state.durable.link_file(file, &path).await,
+                PreparedContent::File(file) => state.durable.link_file(file, &path).await,
             };
             match put {
                 Ok(()) => return Ok(part.info.attempt == first),
@@ -63,7 +63,7 @@ impl OrphanTracker {
     }
 
     /// Deletes what no commit names and none can. Best effort: what stays is never read.
-    pub(super) async fn discard(&mut self, state: &State) {
+    pub(super) async fn discard(&mut self, state: &TableState) {
         let head = state.head();
         let (settled, open) = std::mem::take(&mut self.parts)
             .into_iter()
@@ -82,7 +82,7 @@ impl OrphanTracker {
 }
 
 /// Returns true if the object with the part's name has the bytes of the part, `None` if there is no such object.
-async fn is_there(state: &State, part: &PartInfo) -> Result<Option<bool>, Error> {
+async fn is_there(state: &TableState, part: &PartInfo) -> Result<Option<bool>, Error> {
     let path = part.path(state.dataset);
     let read = async {
         let found = state.objects.get(&path).await?;

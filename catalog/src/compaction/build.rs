@@ -18,21 +18,21 @@ use tokio::sync::mpsc;
 use types::{fault, mutate};
 
 use super::input::InputBatches;
-use super::{Compacted, Compaction};
-use crate::log::Rewrite;
-use crate::part::{self, HIDDEN, PartInfo, Selected};
+use super::{BuiltPart, DueCompaction};
+use crate::log::PartRewrite;
+use crate::part::{self, HIDDEN_COLUMNS, PartInfo, SelectedColumns};
 use crate::{Error, commit};
 
 /// Number of batches that are read ahead of the writer.
 const BATCHES_AHEAD: usize = 2;
 
-impl Compaction {
+impl DueCompaction {
     /// Builds the part and puts it as a file that no commit names yet. Waits until no other part is being built in this
     /// process. Dropping the future ends the work.
     ///
     /// # Errors
     /// [`Error::NoRoom`] if a local disk has too little space, [`Error::Corrupt`] if an input is damaged.
-    pub async fn build(self) -> Result<Compacted, Error> {
+    pub async fn build(self) -> Result<BuiltPart, Error> {
         // The semaphore is never closed. Without a permit, building would still be correct.
         let _turn = self.turn.acquire().await.ok();
         fault::point("compact.begin");
@@ -45,7 +45,7 @@ impl Compaction {
         let (written, bytes) = self.encode(rows).await?;
         fault::point("compact.built");
         let proof = part::proof_of(&bytes);
-        let rewrite = Rewrite {
+        let rewrite = PartRewrite {
             first,
             last,
             rows: written,
@@ -70,7 +70,7 @@ impl Compaction {
             put => put?,
         }
         fault::point("compact.part");
-        Ok(Compacted {
+        Ok(BuiltPart {
             rewrite,
             proof,
             inputs: self.inputs,
@@ -91,7 +91,7 @@ impl Compaction {
         let write = move || write(&schema, rows, usize::try_from(size).unwrap_or(0), receiver);
         let writing = tokio::task::spawn_blocking(write);
         'reading: for part in &self.inputs {
-            let all = Selected::All(&self.contract);
+            let all = SelectedColumns::All(&self.contract);
             let mut batches = part::open_whole(self.state.source(), part, all).await?;
             while let Some(batch) = batches.try_next().await? {
                 if sender.send(batch).await.is_err() {
@@ -142,7 +142,7 @@ fn write(
 /// Returns the writer options of a compacted part. They differ from those of [`part`] for the columns that are constant
 /// in a part of one version.
 fn options(rows: u64, sample: &RecordBatch) -> Result<ArrowWriterOptions, ParquetError> {
-    let [_, contribution, agent, version, _] = HIDDEN.map(ColumnPath::from);
+    let [_, contribution, agent, version, _] = HIDDEN_COLUMNS.map(ColumnPath::from);
     let rows = usize::try_from(rows).unwrap_or(usize::MAX);
     let mut properties = part::properties(rows)?
         .set_column_dictionary_enabled(contribution, true)

@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use types::{Timestamp, fault, mutate};
 
-use super::Compacted;
-use crate::log::{self, Commit};
-use crate::state::{State, When};
+use super::BuiltPart;
+use crate::log::{self, CommitContent};
+use crate::state::{TableState, WriteOccasion};
 use crate::{Error, commit};
 
 /// Commits a compaction at the time `at`. Returns false if a replaced part is no longer in the latest layout.
-pub(crate) async fn commit(state: &Arc<State>, compacted: Compacted, at: Timestamp) -> Result<bool, Error> {
-    let Compacted { rewrite, proof, inputs } = compacted;
+pub(crate) async fn commit(state: &Arc<TableState>, compacted: BuiltPart, at: Timestamp) -> Result<bool, Error> {
+    let BuiltPart { rewrite, proof, inputs } = compacted;
     loop {
         let (number, admitted, done) = {
             let version_index = state.version_index();
@@ -37,8 +37,8 @@ pub(crate) async fn commit(state: &Arc<State>, compacted: Compacted, at: Timesta
         match commit::put(state, &log::path(state.dataset, number), bytes.into()).await {
             Ok(()) => {
                 fault::point("compact.commit");
-                state.apply(number, Commit::Compacted(Box::new(rewrite), at))?;
-                state.save(When::Growing).await?;
+                state.apply(number, CommitContent::Compacted(Box::new(rewrite), at))?;
+                state.save(WriteOccasion::Growing).await?;
                 return Ok(true);
             }
             Err(error) => {

@@ -81,7 +81,7 @@ fn keys_are_stored_only_under_the_version_they_are_of() {
     index.flush(Version(1), root(1));
     assert_eq!(index.store.stored(fixture.dataset).unwrap(), None);
     index.flush(Version(2), root(2));
-    let stored = Stored {
+    let stored = StoredVersion {
         version: Version(2),
         root: root(2),
         keys: 20,
@@ -103,7 +103,7 @@ fn stored_keys_that_do_not_belong_are_dropped() {
         .add(
             other,
             &[keys(0..1)[0]],
-            Stored {
+            StoredVersion {
                 version: Version(1),
                 root: root(1),
                 keys: 1,
@@ -148,7 +148,7 @@ fn stored_keys_that_are_not_as_many_as_were_stored_are_dropped() {
         let store = KeyStore::open(fixture.directory.path().to_owned()).unwrap();
         let mut stored_keys = keys(0..10);
         stored_keys.sort_unstable();
-        let stored = Stored {
+        let stored = StoredVersion {
             version: Version(1),
             root: root(1),
             keys: counted,

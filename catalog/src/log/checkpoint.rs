@@ -24,7 +24,7 @@ use types::DatasetId;
 use super::{Txn, actions, add, bytes_of, decode, path, remove};
 use crate::Error;
 use crate::action::Action;
-use crate::version_index::Latest;
+use crate::version_index::LatestState;
 
 /// Time in milliseconds that a `remove` stays in checkpoints. Delta's default is a week (Delta protocol, *Table
 /// Properties*, `delta.deletedFileRetentionDuration`).
@@ -36,13 +36,13 @@ const ACTIONS_AT_ONCE: usize = 4_096;
 #[derive(Debug)]
 pub(crate) struct Checkpoint {
     pub(crate) bytes: Vec<u8>,
-    pub(crate) last: Last,
+    pub(crate) last: LastCheckpoint,
 }
 
 /// Pointer to the newest checkpoint (Delta protocol, *Last Checkpoint File Schema*).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Last {
+pub(crate) struct LastCheckpoint {
     /// Number of the checkpoint's commit.
     pub(crate) version: u64,
     /// Number of actions in the checkpoint.
@@ -59,7 +59,7 @@ pub(crate) fn path_of(dataset: DatasetId, number: u64) -> Path {
     Path::from(format!("{dataset}/_delta_log/{number:020}.checkpoint.parquet"))
 }
 
-/// Returns the object path of [`Last`], which is stored as JSON.
+/// Returns the object path of [`LastCheckpoint`], which is stored as JSON.
 pub(crate) fn path_of_last(dataset: DatasetId) -> Path {
     Path::from(format!("{dataset}/_delta_log/_last_checkpoint"))
 }
@@ -85,9 +85,9 @@ pub(crate) async fn creation(
 pub(crate) fn encode(
     dataset: DatasetId,
     creation: Vec<Action<'static>>,
-    latest: &Latest,
+    latest: &LatestState,
 ) -> Result<Checkpoint, ParquetError> {
-    let Latest {
+    let LatestState {
         commit,
         merged: (version, last_updated),
         live,
@@ -102,7 +102,7 @@ pub(crate) fn encode(
     let removes = replaced.iter().map(|(part, at)| Ok(remove(part, *at)));
     let first = creation.into_iter().chain([txn]).map(Ok);
     let (bytes, size) = write(first.chain(adds).chain(removes))?;
-    let last = Last {
+    let last = LastCheckpoint {
         version: *commit,
         size,
         // A reader compares the size with the file, so an incomplete file is recognised.

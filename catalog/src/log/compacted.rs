@@ -4,13 +4,13 @@
 
 use types::{Proof, Timestamp, Version};
 
-use super::{CHECKSUM_PLACEHOLDER, Commit, added, lines, remove};
-use crate::action::{Action, CommitInfo, Compaction, FORMAT, Stats};
+use super::{CHECKSUM_PLACEHOLDER, CommitContent, added, lines, remove};
+use crate::action::{ACTION_FORMAT, Action, CommitInfo, CompactedVersions, PartStats};
 use crate::part::{self, PartInfo};
 
 /// A part that replaces others.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Rewrite {
+pub(crate) struct PartRewrite {
     /// Version of its first row.
     pub(crate) first: Version,
     /// Version of its last row.
@@ -24,7 +24,7 @@ pub(crate) struct Rewrite {
     pub(crate) replaces: Vec<String>,
 }
 
-impl Rewrite {
+impl PartRewrite {
     /// Returns the file's name within the table.
     pub(crate) fn name(&self) -> String {
         part::compacted_name(self.first, self.last, &self.sha256)
@@ -33,7 +33,7 @@ impl Rewrite {
 
 /// Encodes the commit. `inputs` are the replaced parts, and `proof` belongs to the new part if that is large.
 pub(crate) fn compacted(
-    rewrite: &Rewrite,
+    rewrite: &PartRewrite,
     proof: Option<&Proof>,
     inputs: &[PartInfo],
     at: Timestamp,
@@ -51,8 +51,8 @@ pub(crate) fn compacted(
         operation_parameters: parameters.map(|(key, value)| (key.to_owned(), value)).into(),
         engine_info: "sluice".to_owned(),
         sluice: None,
-        compaction: Some(Compaction {
-            format: FORMAT,
+        compaction: Some(CompactedVersions {
+            format: ACTION_FORMAT,
             first_version: rewrite.first,
             last_version: rewrite.last,
         }),
@@ -65,14 +65,14 @@ pub(crate) fn compacted(
 }
 
 /// Decodes the actions of a compaction. The error describes the damage.
-pub(super) fn decode(actions: Vec<Action<'_>>) -> Result<Commit, String> {
+pub(super) fn decode(actions: Vec<Action<'_>>) -> Result<CommitContent, String> {
     let mut actions = actions.into_iter();
     // `commitInfo` is first and `add` last. Everything between must be a `remove`.
     let (Some(Action::CommitInfo(info)), Some(Action::Add(add))) = (actions.next(), actions.next_back()) else {
         return Err("it does not begin and end as a compaction does".to_owned());
     };
     let told = info.compaction.ok_or("it removes parts and says no compaction")?;
-    if told.format != FORMAT {
+    if told.format != ACTION_FORMAT {
         return Err(format!("it has format `{}`", told.format));
     }
     let mut replaces = Vec::with_capacity(actions.len());
@@ -82,11 +82,11 @@ pub(super) fn decode(actions: Vec<Action<'_>>) -> Result<Commit, String> {
             _ => return Err("it does more than a compaction does".to_owned()),
         }
     }
-    let stats: Stats = serde_json::from_str(&add.stats).map_err(|error| error.to_string())?;
+    let stats: PartStats = serde_json::from_str(&add.stats).map_err(|error| error.to_string())?;
     let sha256 = data_encoding::HEXLOWER
         .decode(add.tags.sha256.as_bytes())
         .unwrap_or_default();
-    let rewrite = Rewrite {
+    let rewrite = PartRewrite {
         first: told.first_version,
         last: told.last_version,
         rows: stats.num_records,
@@ -98,5 +98,5 @@ pub(super) fn decode(actions: Vec<Action<'_>>) -> Result<Commit, String> {
         return Err("its part is not that of its versions".to_owned());
     }
     let at = Timestamp::from_micros(info.timestamp.saturating_mul(1_000));
-    Ok(Commit::Compacted(Box::new(rewrite), at))
+    Ok(CommitContent::Compacted(Box::new(rewrite), at))
 }

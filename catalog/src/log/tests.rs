@@ -5,7 +5,7 @@ use serde_json::json;
 use types::{AgentId, ContributionId, Version};
 
 use super::*;
-use crate::version_index::Latest;
+use crate::version_index::LatestState;
 
 fn dataset() -> DatasetId {
     "0197b3c0-0000-7000-8000-000000000001".parse().unwrap()
@@ -56,12 +56,12 @@ fn golden_commits() {
 #[test]
 fn commits_without_a_checksum_are_read() {
     let zero = decode(dataset(), 0, include_bytes!("tests/bare/0.json")).unwrap();
-    assert!(matches!(zero, Commit::Created(found) if *found == contract()));
+    assert!(matches!(zero, CommitContent::Created(found) if *found == contract()));
     let (merge, part) = version_two();
     let two = decode(dataset(), 2, include_bytes!("tests/bare/2.json")).unwrap();
-    assert!(matches!(two, Commit::Merged(found, parts) if (*found == merge) && parts == [part]));
+    assert!(matches!(two, CommitContent::Merged(found, parts) if (*found == merge) && parts == [part]));
     let three = decode(dataset(), 3, include_bytes!("tests/bare/compaction.json")).unwrap();
-    assert!(matches!(three, Commit::Compacted(found, _) if *found == rewrite().0));
+    assert!(matches!(three, CommitContent::Compacted(found, _) if *found == rewrite().0));
 }
 
 #[test]
@@ -93,12 +93,12 @@ fn a_commit_reads_as_it_was_written() {
     let (merge, part) = version_two();
     let bytes = merged(dataset(), &merge, [(&part, None)]).unwrap();
     match decode(dataset(), 2, &bytes).unwrap() {
-        Commit::Merged(found, named) => assert_eq!((*found, named), (merge, vec![part])),
+        CommitContent::Merged(found, named) => assert_eq!((*found, named), (merge, vec![part])),
         other => panic!("it is a merge, not {other:?}"),
     }
     let bytes = created(dataset(), &contract(), Timestamp::from_micros(0)).unwrap();
     match decode(dataset(), 0, &bytes).unwrap() {
-        Commit::Created(found) => assert_eq!(*found, contract()),
+        CommitContent::Created(found) => assert_eq!(*found, contract()),
         other => panic!("it is a creation, not {other:?}"),
     }
 }
@@ -137,7 +137,7 @@ fn a_commit_of_another_number_table_or_writer_is_no_commit() {
     }
 }
 
-fn rewrite() -> (Rewrite, Vec<PartInfo>) {
+fn rewrite() -> (PartRewrite, Vec<PartInfo>) {
     let (_, second) = version_two();
     let first = PartInfo {
         version: Version(1),
@@ -146,7 +146,7 @@ fn rewrite() -> (Rewrite, Vec<PartInfo>) {
         ..second
     };
     let inputs = vec![first, second];
-    let rewrite = Rewrite {
+    let rewrite = PartRewrite {
         first: Version(1),
         last: Version(2),
         rows: 5,
@@ -167,7 +167,7 @@ fn golden_compaction() {
         include_str!("tests/compaction.json")
     );
     match decode(dataset(), 3, &bytes).unwrap() {
-        Commit::Compacted(found, at) => {
+        CommitContent::Compacted(found, at) => {
             assert_eq!((*found, at), (rewrite, Timestamp::from_micros(1_700_000_000_123_000)));
         }
         other => panic!("it is a compaction, not {other:?}"),
@@ -210,7 +210,7 @@ fn golden_checkpoint() {
         ..inputs[1].clone()
     };
     let at = 1_700_000_000_123;
-    let latest = Latest {
+    let latest = LatestState {
         commit: 3,
         merged: (Version(2), at),
         live: vec![(compacted, at)],
@@ -244,7 +244,7 @@ fn golden_checkpoint() {
     let told = String::from_utf8(lines.into_inner()).unwrap();
     assert_eq!(told, include_str!("tests/checkpoint.json"));
     // More actions than are encoded at once.
-    let many = Latest {
+    let many = LatestState {
         live: vec![latest.live[0].clone(); 5_000],
         ..latest
     };

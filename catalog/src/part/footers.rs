@@ -16,11 +16,11 @@ const CACHE_BYTES: usize = 64 << 20;
 /// Footers by the path of their part.
 #[derive(Debug, Default)]
 pub(crate) struct Footers {
-    kept: Mutex<Kept>,
+    kept: Mutex<CachedFooters>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct CachedFooters {
     footers: HashMap<Path, Arc<ParquetMetaData>>,
     bytes: usize,
 }
@@ -46,7 +46,7 @@ impl Footers {
         }
         // Dropping everything needs no order of use, and a footer is cheap to read again.
         if kept.bytes + size > CACHE_BYTES {
-            *kept = Kept::default();
+            *kept = CachedFooters::default();
         }
         kept.footers.insert(part.clone(), Arc::clone(footer));
         kept.bytes += size;

@@ -15,7 +15,7 @@ use sha2::{Digest as _, Sha256};
 use types::Proof;
 use types::proof::{Blocks, MAX_WHOLE_BYTES};
 
-use super::{PartInfo, Source, lost};
+use super::{PartInfo, PartSource, lost};
 use crate::{Error, log};
 
 /// Maximum size of all cached proofs in bytes, which suffices for 256 GiB of parts.
@@ -26,11 +26,11 @@ const PIECE_BYTES: u64 = 8 << 20;
 /// Proofs by the SHA-256 of their part.
 #[derive(Debug, Default)]
 pub(crate) struct Proofs {
-    kept: Mutex<Kept>,
+    kept: Mutex<CachedProofs>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct CachedProofs {
     proofs: HashMap<[u8; 32], Arc<Proof>>,
     bytes: usize,
 }
@@ -45,20 +45,20 @@ impl Proofs {
         let mut kept = self.lock();
         let size = proof.memory();
         if kept.bytes + size > CACHE_BYTES {
-            *kept = Kept::default();
+            *kept = CachedProofs::default();
         }
         if kept.proofs.insert(part.sha256, Arc::clone(proof)).is_none() {
             kept.bytes += size;
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, CachedProofs> {
         self.kept.lock()
     }
 }
 
 /// Returns the proof of a part of any size: from the cache, from its commit, or computed from its bytes.
-pub(crate) async fn proof(source: Source<'_>, part: &PartInfo) -> Result<Arc<Proof>, Error> {
+pub(crate) async fn proof(source: PartSource<'_>, part: &PartInfo) -> Result<Arc<Proof>, Error> {
     if part.bytes <= MAX_WHOLE_BYTES {
         return Ok(Arc::new(Proof::whole(part.bytes, part.sha256)));
     }
@@ -71,7 +71,7 @@ pub(crate) async fn proof(source: Source<'_>, part: &PartInfo) -> Result<Arc<Pro
 }
 
 /// Reads the proof of a part from its commit, or computes it if the commit has none.
-async fn found(source: Source<'_>, part: &PartInfo) -> Result<Proof, Error> {
+async fn found(source: PartSource<'_>, part: &PartInfo) -> Result<Proof, Error> {
     if let Some(number) = source.commit_of(part)
         && let Some(proof) = log::proof_of(source.objects, source.dataset, number, part).await?
     {
@@ -81,7 +81,7 @@ async fn found(source: Source<'_>, part: &PartInfo) -> Result<Proof, Error> {
 }
 
 /// Reads all of a part whose commit has no proof, verifies its SHA-256 and computes the proof.
-async fn hashed(source: Source<'_>, part: &PartInfo) -> Result<Proof, Error> {
+async fn hashed(source: PartSource<'_>, part: &PartInfo) -> Result<Proof, Error> {
     let path = part.path(source.dataset);
     let objects: &Arc<dyn ObjectStore> = source.objects;
     let (mut sha256, mut blocks, mut at) = (Sha256::new(), Blocks::default(), 0);

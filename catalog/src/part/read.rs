@@ -23,10 +23,10 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader};
 use proof::pace::rows_at_once;
 use sha2::{Digest as _, Sha256};
-use types::proof::{Damaged, MAX_WHOLE_BYTES};
+use types::proof::{DamagedBytes, MAX_WHOLE_BYTES};
 use types::{Contract, DatasetId, Proof, RecordKey, mutate};
 
-use super::{Footers, HIDDEN, PartInfo, Proofs, proof, schema};
+use super::{Footers, HIDDEN_COLUMNS, PartInfo, Proofs, proof, schema};
 use crate::Error;
 use crate::version_index::VersionIndex;
 
@@ -35,7 +35,7 @@ const READER_PANICKED: &str = "the reader of Parquet files gave up on it";
 
 /// Selection of columns for a read of a part.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Selected<'a> {
+pub(crate) enum SelectedColumns<'a> {
     /// Columns of a contract.
     Contract(&'a Contract),
     /// Columns of a contract, and the hidden columns.
@@ -44,19 +44,19 @@ pub(crate) enum Selected<'a> {
     Keys,
 }
 
-impl Selected<'_> {
+impl SelectedColumns<'_> {
     fn schema(self) -> SchemaRef {
         match self {
             Self::Contract(contract) => contract.schema(),
             Self::All(contract) => schema(contract),
-            Self::Keys => Arc::new(Schema::new(vec![Field::new(HIDDEN[0], DataType::Binary, true)])),
+            Self::Keys => Arc::new(Schema::new(vec![Field::new(HIDDEN_COLUMNS[0], DataType::Binary, true)])),
         }
     }
 }
 
 /// Access to the parts of a table.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Source<'a> {
+pub(crate) struct PartSource<'a> {
     pub(crate) objects: &'a Arc<dyn ObjectStore>,
     pub(crate) footers: &'a Arc<Footers>,
     pub(crate) proofs: &'a Arc<Proofs>,
@@ -64,7 +64,7 @@ pub(crate) struct Source<'a> {
     pub(crate) dataset: DatasetId,
 }
 
-impl Source<'_> {
+impl PartSource<'_> {
     /// Returns the number of the commit that adds a part.
     pub(crate) fn commit_of(&self, part: &PartInfo) -> Option<u64> {
         let version_index = self.version_index.read();
@@ -80,9 +80,9 @@ impl Source<'_> {
 /// [`Error::Corrupt`] if the part differs from its commit, [`Error::Storage`] if it cannot be read. The stream has the
 /// same errors.
 pub(crate) async fn open(
-    source: Source<'_>,
+    source: PartSource<'_>,
     part: &PartInfo,
-    selected: Selected<'_>,
+    selected: SelectedColumns<'_>,
     rows: Range<u64>,
 ) -> Result<BoxStream<'static, Result<RecordBatch, Error>>, Error> {
     let path = part.path(source.dataset);
@@ -100,9 +100,9 @@ pub(crate) async fn open(
 /// Opens a part like [`open`], but reads it whole and verifies its hash whatever its size. A writer that copies rows
 /// into another part needs this.
 pub(crate) async fn open_whole(
-    source: Source<'_>,
+    source: PartSource<'_>,
     part: &PartInfo,
-    selected: Selected<'_>,
+    selected: SelectedColumns<'_>,
 ) -> Result<BoxStream<'static, Result<RecordBatch, Error>>, Error> {
     let path = part.path(source.dataset);
     let opening = async {
@@ -115,7 +115,7 @@ pub(crate) async fn open_whole(
 /// Turns a panic of the Parquet reader into [`Error::Corrupt`]. The reader panics on some damaged files. The cached
 /// footer of a damaged part is dropped, because the part may be restored from a copy.
 async fn contained(
-    source: Source<'_>,
+    source: PartSource<'_>,
     path: Path,
     opening: impl Future<Output = Result<BoxStream<'static, Result<RecordBatch, Error>>, Error>>,
 ) -> Result<BoxStream<'static, Result<RecordBatch, Error>>, Error> {
@@ -143,7 +143,7 @@ fn of_bytes(
     bytes: Bytes,
     path: Path,
     part: &PartInfo,
-    selected: Selected<'_>,
+    selected: SelectedColumns<'_>,
     rows: &Range<u64>,
 ) -> Result<BoxStream<'static, Result<RecordBatch, Error>>, Error> {
     let wanted = selected.schema();
@@ -163,15 +163,15 @@ fn of_bytes(
 
 /// Returns the rows of a large part. Its row groups are read on demand.
 async fn of_ranges(
-    source: Source<'_>,
+    source: PartSource<'_>,
     path: Path,
     part: &PartInfo,
-    selected: Selected<'_>,
+    selected: SelectedColumns<'_>,
     rows: &Range<u64>,
 ) -> Result<BoxStream<'static, Result<RecordBatch, Error>>, Error> {
     let wanted = selected.schema();
     let damaged = |problem: &dyn ToString| Error::corrupt(&path, &problem.to_string());
-    let input = Ranged {
+    let input = RangedReader {
         objects: Arc::clone(source.objects),
         footers: Arc::clone(source.footers),
         path: path.clone(),
@@ -198,9 +198,9 @@ fn shaped(batch: &RecordBatch, wanted: &SchemaRef) -> Result<RecordBatch, ArrowE
 }
 
 /// Reads the record keys of a part's rows, in order.
-pub(crate) async fn keys(source: Source<'_>, part: &PartInfo) -> Result<Vec<RecordKey>, Error> {
+pub(crate) async fn keys(source: PartSource<'_>, part: &PartInfo) -> Result<Vec<RecordKey>, Error> {
     let mut keys = Vec::with_capacity(usize::try_from(part.rows).unwrap_or(0));
-    let batches = open(source, part, Selected::Keys, 0..part.rows).await?;
+    let batches = open(source, part, SelectedColumns::Keys, 0..part.rows).await?;
     for batch in batches.try_collect::<Vec<_>>().await? {
         for key in batch.column(0).as_binary::<i32>() {
             let key = key.and_then(|bytes| bytes.try_into().ok()).map(RecordKey::from_bytes);
@@ -239,7 +239,7 @@ pub(crate) async fn verified(
     proof: &Proof,
     ranges: &[Range<u64>],
 ) -> Result<Vec<Bytes>, Error> {
-    let damaged = |problem: Damaged| Error::corrupt(path, &problem);
+    let damaged = |problem: DamagedBytes| Error::corrupt(path, &problem);
     let spans = proof.spans(ranges).map_err(damaged)?;
     let pieces = objects.get_ranges(path, &spans).await;
     let pieces = pieces.map_err(|error| lost(path, error))?;
@@ -296,14 +296,14 @@ fn select<T>(
 
 /// Reader of a large part by ranges.
 #[derive(Debug)]
-struct Ranged {
+struct RangedReader {
     objects: Arc<dyn ObjectStore>,
     footers: Arc<Footers>,
     path: Path,
     proof: Arc<Proof>,
 }
 
-impl AsyncFileReader for Ranged {
+impl AsyncFileReader for RangedReader {
     fn get_bytes(&mut self, range: Range<u64>) -> BoxFuture<'_, Result<Bytes, ParquetError>> {
         async move {
             let read = verified(&self.objects, &self.path, &self.proof, &[range]).await;

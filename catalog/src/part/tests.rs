@@ -53,15 +53,27 @@ fn a_part_encodes_the_same_every_time_and_has_the_hidden_columns() {
     assert_eq!(rows.iter().map(RecordBatch::num_rows).sum::<usize>(), 2_500);
     let first = &rows[0];
     assert_eq!(
-        first.column_by_name(HIDDEN[0]).unwrap().as_binary::<i32>().value(5),
+        first
+            .column_by_name(HIDDEN_COLUMNS[0])
+            .unwrap()
+            .as_binary::<i32>()
+            .value(5),
         batch.keys()[5].as_bytes()
     );
     assert_eq!(
-        first.column_by_name(HIDDEN[1]).unwrap().as_string::<i32>().value(5),
+        first
+            .column_by_name(HIDDEN_COLUMNS[1])
+            .unwrap()
+            .as_string::<i32>()
+            .value(5),
         contribution.to_string()
     );
     assert_eq!(
-        first.column_by_name(HIDDEN[2]).unwrap().as_string::<i32>().value(5),
+        first
+            .column_by_name(HIDDEN_COLUMNS[2])
+            .unwrap()
+            .as_string::<i32>()
+            .value(5),
         agent.to_string()
     );
     let number = |name: &str| {
@@ -71,7 +83,7 @@ fn a_part_encodes_the_same_every_time_and_has_the_hidden_columns() {
             .as_primitive::<arrow::datatypes::Int64Type>()
             .value(5)
     };
-    assert_eq!((number(HIDDEN[3]), number(HIDDEN[4])), (3, 5));
+    assert_eq!((number(HIDDEN_COLUMNS[3]), number(HIDDEN_COLUMNS[4])), (3, 5));
 }
 
 /// What makes SQL over an upload quick: a value that is looked up is found in one row group, and few texts are read
@@ -94,7 +106,7 @@ fn a_large_part_finds_names_by_a_filter_and_keeps_texts_that_repeat_once() {
         let (contribution, agent) = ids();
         encode(&Batch::decode(&contract, &records), contribution, agent, Version(1)).unwrap()
     };
-    let footer = |part: Encoded| ParquetMetaDataReader::new().parse_and_finish(&part.bytes).unwrap();
+    let footer = |part: EncodedPart| ParquetMetaDataReader::new().parse_and_finish(&part.bytes).unwrap();
     let filter_bytes = |footer: &ParquetMetaData, column: usize| {
         let chunk = footer.row_group(0).column(column);
         chunk

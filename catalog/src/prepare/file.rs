@@ -29,16 +29,16 @@ use sha2::{Digest as _, Sha256};
 use types::proof::{Blocks, MAX_WHOLE_BYTES};
 use types::{AgentId, ContributionId, Proof, Version};
 
-use crate::part::{self, CONSTANTS, HIDDEN};
+use crate::part::{self, CONSTANT_COLUMNS, HIDDEN_COLUMNS};
 
 /// Maximum number of rows in a data page: a read of one row decodes as many.
 const PAGE_ROWS: usize = 4_096;
 /// Bytes of a file that are read at once.
-const CHUNK: usize = 1 << 20;
+const READ_BYTES: usize = 1 << 20;
 
 /// Values that all rows of an upload have in common.
 #[derive(Clone, Debug)]
-pub(super) struct Common {
+pub(super) struct CommonValues {
     /// The columns of the table.
     pub(super) schema: SchemaRef,
     pub(super) contribution: ContributionId,
@@ -47,10 +47,10 @@ pub(super) struct Common {
 }
 
 /// A file that is being written.
-pub(super) struct Writer<W: Write + Send = BufWriter<File>> {
-    parquet: SerializedFileWriter<Hashing<W>>,
+pub(super) struct PartWriter<W: Write + Send = BufWriter<File>> {
+    parquet: SerializedFileWriter<HashingFile<W>>,
     groups: ArrowRowGroupWriterFactory,
-    common: Common,
+    common: CommonValues,
     properties: WriterProperties,
     /// Maximum number of rows in a row group.
     group_rows: usize,
@@ -59,12 +59,12 @@ pub(super) struct Writer<W: Write + Send = BufWriter<File>> {
     /// Number of rows in that row group.
     filled: usize,
     /// The others of the last row group.
-    constants: Option<Constants>,
+    constants: Option<ConstantColumns>,
     path: PathBuf,
     rows: u64,
 }
 
-impl<W: Write + Send> std::fmt::Debug for Writer<W> {
+impl<W: Write + Send> std::fmt::Debug for PartWriter<W> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Writer")
             .field("path", &self.path)
@@ -74,7 +74,7 @@ impl<W: Write + Send> std::fmt::Debug for Writer<W> {
 
 /// A file that is written and synced.
 #[derive(Clone, Debug)]
-pub(crate) struct Written {
+pub(crate) struct WrittenPart {
     pub(crate) path: PathBuf,
     pub(super) rows: u64,
     pub(super) bytes: u64,
@@ -85,20 +85,25 @@ pub(crate) struct Written {
     versions: Vec<u64>,
 }
 
-impl Writer {
+impl PartWriter {
     /// Makes the file of rows such as `sample`.
-    pub(super) fn create(path: PathBuf, common: Common, sample: &[ArrayRef]) -> Result<Self, ParquetError> {
+    pub(super) fn create(path: PathBuf, common: CommonValues, sample: &[ArrayRef]) -> Result<Self, ParquetError> {
         let file = OpenOptions::new().write(true).create(true).truncate(true).open(&path)?;
-        Self::over(BufWriter::with_capacity(CHUNK, file), path, common, sample)
+        Self::over(BufWriter::with_capacity(READ_BYTES, file), path, common, sample)
     }
 }
 
-impl<W: Write + Send> Writer<W> {
+impl<W: Write + Send> PartWriter<W> {
     /// Writes rows such as `sample` to `file`, whose place is `path`.
-    pub(super) fn over(file: W, path: PathBuf, common: Common, sample: &[ArrayRef]) -> Result<Self, ParquetError> {
-        let hashing = Hashing {
+    pub(super) fn over(
+        file: W,
+        path: PathBuf,
+        common: CommonValues,
+        sample: &[ArrayRef],
+    ) -> Result<Self, ParquetError> {
+        let hashing = HashingFile {
             file,
-            hashes: Hashes::default(),
+            hashes: FileHashes::default(),
         };
         let properties = properties(common.schema.fields(), sample)?;
         let writer = ArrowWriter::try_new_with_options(hashing, Arc::clone(&common.schema), options(&properties))?;
@@ -136,15 +141,17 @@ impl<W: Write + Send> Writer<W> {
 
     /// Adds rows to the row group that is being filled.
     fn fill(&mut self, columns: impl Iterator<Item = ArrayRef>) -> Result<(), ParquetError> {
-        let constants = part::constants(self.common.schema.fields().len() - CONSTANTS);
+        let constants = part::constants(self.common.schema.fields().len() - CONSTANT_COLUMNS);
         if self.columns.is_empty() {
             self.columns = self
                 .groups
                 .create_column_writers(self.parquet.flushed_row_groups().len())?;
-            self.columns.drain(constants..constants + CONSTANTS);
+            self.columns.drain(constants..constants + CONSTANT_COLUMNS);
         }
         let fields = self.common.schema.fields();
-        let fields = fields[..constants].iter().chain(&fields[constants + CONSTANTS..]);
+        let fields = fields[..constants]
+            .iter()
+            .chain(&fields[constants + CONSTANT_COLUMNS..]);
         for ((field, values), writer) in fields.zip(columns).zip(&mut self.columns) {
             for leaf in compute_leaves(field, &values)? {
                 writer.write(&leaf)?;
@@ -161,7 +168,7 @@ impl<W: Write + Send> Writer<W> {
         let rows = std::mem::take(&mut self.filled);
         let constants = match self.constants.take().filter(|constants| constants.rows == rows) {
             Some(constants) => constants,
-            None => Constants::new(&self.common, &self.properties, rows)?,
+            None => ConstantColumns::new(&self.common, &self.properties, rows)?,
         };
         let at = part::constants(self.columns.len());
         let mut group = self.parquet.next_row_group()?;
@@ -198,14 +205,17 @@ impl<W: Write + Send> Writer<W> {
     }
 }
 
-impl Writer {
+impl PartWriter {
     /// Ends the file and makes it durable.
-    pub(super) fn finish(mut self) -> Result<Written, ParquetError> {
+    pub(super) fn finish(mut self) -> Result<WrittenPart, ParquetError> {
         let footer = self.end()?;
-        let column = HIDDEN.iter().position(|name| *name == VERSION).unwrap_or(0);
+        let column = HIDDEN_COLUMNS
+            .iter()
+            .position(|name| *name == VERSION_COLUMN)
+            .unwrap_or(0);
         let mut versions = Vec::with_capacity(footer.num_row_groups());
         for group in footer.row_groups() {
-            let column = group.column(group.num_columns() - HIDDEN.len() + column);
+            let column = group.column(group.num_columns() - HIDDEN_COLUMNS.len() + column);
             let offsets = column.dictionary_page_offset().zip(Some(column.data_page_offset()));
             // The dictionary has one entry of 8 bytes, and the data pages come right after it.
             let at = offsets
@@ -214,11 +224,11 @@ impl Writer {
             versions.push(at.ok_or_else(|| ParquetError::General("the version has no dictionary".to_owned()))?);
         }
         // Not taken out of the writer, because that would write a second footer.
-        let Hashing { file, hashes } = self.parquet.inner_mut();
+        let HashingFile { file, hashes } = self.parquet.inner_mut();
         let (sha256, proof) = std::mem::take(hashes).finish();
         file.flush()?;
         file.get_ref().sync_data()?;
-        Ok(Written {
+        Ok(WrittenPart {
             bytes: file.get_ref().metadata()?.len(),
             path: self.path,
             rows: self.rows,
@@ -229,7 +239,7 @@ impl Writer {
     }
 }
 
-impl Written {
+impl WrittenPart {
     /// Writes another version into the file. After an error the file is of neither; another try makes it whole.
     pub(super) fn set_version(&mut self, version: Version) -> io::Result<()> {
         let file = OpenOptions::new().read(true).write(true).open(&self.path)?;
@@ -244,12 +254,12 @@ impl Written {
 
 /// The hashes of a file as it is written or read.
 #[derive(Debug, Default)]
-struct Hashes {
+struct FileHashes {
     sha256: Sha256,
     blocks: Blocks,
 }
 
-impl Hashes {
+impl FileHashes {
     fn update(&mut self, bytes: &[u8]) {
         self.sha256.update(bytes);
         self.blocks.update(bytes);
@@ -264,8 +274,8 @@ impl Hashes {
 
 /// The SHA-256 of a file, and its proof if it is large.
 fn hash(mut file: File) -> io::Result<([u8; 32], Option<Proof>)> {
-    let mut hash = Hashes::default();
-    let mut chunk = vec![0; CHUNK];
+    let mut hash = FileHashes::default();
+    let mut chunk = vec![0; READ_BYTES];
     loop {
         let read = file.read(&mut chunk)?;
         if read == 0 {
@@ -276,10 +286,10 @@ fn hash(mut file: File) -> io::Result<([u8; 32], Option<Proof>)> {
 }
 
 /// The hidden column of the version.
-const VERSION: &str = "_sluice_version";
+const VERSION_COLUMN: &str = "_sluice_version";
 
 fn properties(fields: &[FieldRef], sample: &[ArrayRef]) -> Result<WriterProperties, ParquetError> {
-    let [_, contribution, agent, version, _] = HIDDEN.map(ColumnPath::from);
+    let [_, contribution, agent, version, _] = HIDDEN_COLUMNS.map(ColumnPath::from);
     // As of many rows: their number is not known when the first are written.
     let mut properties = part::properties(usize::MAX)?
         .set_data_page_row_count_limit(PAGE_ROWS)
@@ -304,16 +314,16 @@ fn options(properties: &WriterProperties) -> ArrowWriterOptions {
 /// The columns of a row group that have one value in all rows, encoded once for all row groups of a file that have as
 /// many rows.
 #[derive(Debug)]
-struct Constants {
+struct ConstantColumns {
     rows: usize,
     /// A file of nothing else.
     file: Bytes,
     footer: ParquetMetaData,
 }
 
-impl Constants {
-    fn new(common: &Common, properties: &WriterProperties, rows: usize) -> Result<Self, ParquetError> {
-        let at = part::constants(common.schema.fields().len() - CONSTANTS);
+impl ConstantColumns {
+    fn new(common: &CommonValues, properties: &WriterProperties, rows: usize) -> Result<Self, ParquetError> {
+        let at = part::constants(common.schema.fields().len() - CONSTANT_COLUMNS);
         let schema = Arc::new(common.schema.project(&[at, at + 1, at + 2])?);
         let columns = part::constant(common.contribution, common.agent, common.version, rows);
         let columns = RecordBatch::try_new(Arc::clone(&schema), columns.to_vec())?;
@@ -330,7 +340,7 @@ impl Constants {
     /// Appends them to a row group, whose next columns they are.
     fn append<W: Write + Send>(
         &self,
-        group: &mut SerializedRowGroupWriter<'_, Hashing<W>>,
+        group: &mut SerializedRowGroupWriter<'_, HashingFile<W>>,
     ) -> Result<(), ParquetError> {
         let offsets = self.footer.offset_index().and_then(|groups| groups.first());
         // An error, because without the index the library would panic when it ends the file.
@@ -356,12 +366,12 @@ impl Constants {
 }
 
 /// A file and the hashes of what was written to it.
-struct Hashing<W> {
+struct HashingFile<W> {
     file: W,
-    hashes: Hashes,
+    hashes: FileHashes,
 }
 
-impl<W: Write> Write for Hashing<W> {
+impl<W: Write> Write for HashingFile<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.file.write(bytes)?;
         self.hashes.update(&bytes[..written]);
@@ -387,7 +397,7 @@ mod tests {
         let contract = json!({"fields": [{"name": "id", "type": "string"}, {"name": "n", "type": "number"}]});
         let contract: Arc<Contract> = Arc::new(serde_json::from_value(contract).unwrap());
         let at = Timestamp::from_micros(1);
-        let common = Common {
+        let common = CommonValues {
             schema: part::schema(&contract),
             contribution: ContributionId::new(at),
             agent: AgentId::new(at),
@@ -400,7 +410,7 @@ mod tests {
             let records: Vec<Value> = (first..first + rows).map(record).collect();
             part::varying(&Batch::decode(&contract, &records), first as u64)
         };
-        let mut writer = Writer::create(path.clone(), common.clone(), &of(0, batches[0])).unwrap();
+        let mut writer = PartWriter::create(path.clone(), common.clone(), &of(0, batches[0])).unwrap();
         writer.group_rows = GROUP;
         let mut first = 0;
         for rows in batches {
@@ -426,7 +436,7 @@ mod tests {
             plain.write(&rows).unwrap();
             plain.into_inner().unwrap()
         };
-        let same = |written: &Written, plain: &[u8]| {
+        let same = |written: &WrittenPart, plain: &[u8]| {
             assert!(std::fs::read(&path).unwrap() == plain);
             assert_eq!(written.sha256, <[u8; 32]>::from(Sha256::digest(plain)));
             assert_eq!(written.proof, part::proof_of(plain));

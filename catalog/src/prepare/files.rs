@@ -1,12 +1,12 @@
 //! An upload before its commit: its rows as parts, in files of this process, written while nobody waits.
 //!
 //! Invariants:
-//! - No two rows of [`Files`] are equal; none was in the table at the version that they were checked up to.
+//! - No two rows of [`UploadedRows`] are equal; none was in the table at the version that they were checked up to.
 //! - What only the commit knows, the version and the root before it, costs nothing that grows with the rows to put in:
 //!   the version is a few bytes in each file (`file`), the root is hashed as a suffix ([`proof::Suffix`]).
 //! - Memory is bounded whatever the number of rows: keys beyond some millions are on disk (`runs`), rows leave memory
 //!   by the row group.
-//! - The files are in a folder that is removed when [`Files`] is dropped, and whatever a crash left is removed when the
+//! - The files are in a folder that is removed when [`UploadedRows`] is dropped, and whatever a crash left is removed when the
 //!   catalog is opened.
 
 use std::fs;
@@ -22,15 +22,15 @@ use sha2::{Digest as _, Sha256};
 use types::key::{KeyLookup, KeySet};
 use types::{AgentId, Batch, Contract, ContributionId, RecordKey, Version, fault, render};
 
-use super::file::{Common, Written};
-use super::runs::Runs;
-use super::writing::Writing;
-use super::{Body, Content, Late, NewPart, Prepared, VersionParts};
+use super::file::{CommonValues, WrittenPart};
+use super::runs::KeyRuns;
+use super::writing::WritingThread;
+use super::{LateDuplicates, NewPart, PreparedContent, PreparedRows, PreparedVersion, VersionParts};
 use crate::blocking::in_place;
 use crate::disk::{Reserve, no_room};
 use crate::keys::KeyIndex;
-use crate::part::{self, HIDDEN, PartInfo};
-use crate::state::{Base, MAX_INSERTED_KEYS, SnapshotLookup, State};
+use crate::part::{self, HIDDEN_COLUMNS, PartInfo};
+use crate::state::{CommitBase, MAX_INSERTED_KEYS, SnapshotLookup, TableState};
 use crate::{Error, Merge, Root};
 
 /// The bytes of a key.
@@ -38,12 +38,12 @@ const KEY_BYTES: u64 = 16;
 
 /// A folder that is removed when it is dropped, on a disk of which some stays free.
 #[derive(Debug)]
-pub(crate) struct Scratch {
+pub(crate) struct ScratchFolder {
     path: PathBuf,
     reserve: Reserve,
 }
 
-impl Scratch {
+impl ScratchFolder {
     /// Creates a folder in `parent`, and `parent` if it is missing.
     pub(crate) fn new(parent: &Path, reserve: Reserve) -> Result<Self, Error> {
         fs::create_dir_all(parent).map_err(failed)?;
@@ -78,7 +78,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchFolder {
     fn drop(&mut self) {
         if let Err(error) = fs::remove_dir_all(&self.path) {
             tracing::warn!(path = %self.path.display(), %error, "a folder of staged files could not be removed");
@@ -89,28 +89,28 @@ impl Drop for Scratch {
 /// Stages the rows of one upload. Every call blocks.
 #[derive(Debug)]
 pub struct Stager {
-    filling: Filling,
-    keys: Runs,
+    filling: FillingRows,
+    keys: KeyRuns,
     known: Arc<SnapshotLookup>,
 }
 
 impl Stager {
     pub(crate) fn new(
-        scratch: Scratch,
+        scratch: ScratchFolder,
         contract: &Arc<Contract>,
         contribution: ContributionId,
         agent: AgentId,
         known: SnapshotLookup,
     ) -> Self {
-        let common = Common {
+        let common = CommonValues {
             schema: part::schema(contract),
             contribution,
             agent,
             version: known.since.next(),
         };
         Self {
-            keys: Runs::new(scratch.path()),
-            filling: Filling::new(scratch, contract, common),
+            keys: KeyRuns::new(scratch.path()),
+            filling: FillingRows::new(scratch, contract, common),
             known: Arc::new(known),
         }
     }
@@ -153,15 +153,15 @@ impl Stager {
     ///
     /// # Errors
     /// Also where [`Self::known`] could not tell of a row; then it is to be staged again.
-    pub fn finish(mut self) -> Result<Prepared, Error> {
+    pub fn finish(mut self) -> Result<PreparedVersion, Error> {
         self.known.finish()?;
         let rows = self.filling.finish()?;
         self.keys.shrink_to_fit();
         fault::point("stage.end");
-        Ok(Prepared {
+        Ok(PreparedVersion {
             contribution: rows.common.contribution,
             agent: rows.common.agent,
-            body: Body::Files(Box::new(Files {
+            body: PreparedRows::Files(Box::new(UploadedRows {
                 rows,
                 keys: self.keys,
                 left_out: KeySet::default(),
@@ -173,23 +173,23 @@ impl Stager {
 
 /// The rows of an upload, in files.
 #[derive(Debug)]
-pub(crate) struct Files {
-    rows: Rows,
-    keys: Runs,
+pub(crate) struct UploadedRows {
+    rows: RowFiles,
+    keys: KeyRuns,
     /// Keys whose rows the table got from others meanwhile.
     left_out: KeySet,
     /// None of the rows is in the table at this version.
     checked: Version,
 }
 
-impl Files {
+impl UploadedRows {
     pub(super) const fn contract(&self) -> &Arc<Contract> {
         &self.rows.contract
     }
 
     /// Leaves out the rows that the table got since they were checked last, and makes the files those of the version
     /// after `base`.
-    pub(super) async fn against(&mut self, state: &State, base: Base) -> Result<VersionParts, Error> {
+    pub(super) async fn against(&mut self, state: &TableState, base: CommitBase) -> Result<VersionParts, Error> {
         // First, because a row is left out for good, and what the log lost has no row.
         state.confirm().await?;
         let mut hits = Vec::new();
@@ -206,17 +206,22 @@ impl Files {
     }
 
     /// Returns the version after `base` that the files are.
-    pub(super) fn version_of(&self, base: Base) -> VersionParts {
+    pub(super) fn version_of(&self, base: CommitBase) -> VersionParts {
         VersionParts {
             parts: self.parts().collect(),
             rows: self.rows.count,
             root: self.rows.suffix.after(&base.root),
-            late: Late::Count(self.left_out.len() as u64),
+            late: LateDuplicates::Count(self.left_out.len() as u64),
         }
     }
 
     /// Brings the keys of a durable commit into the index, whose catching up the caller holds.
-    pub(crate) async fn store_keys(&self, state: &Arc<State>, index: &KeyIndex, merge: &Merge) -> Result<(), Error> {
+    pub(crate) async fn store_keys(
+        &self,
+        state: &Arc<TableState>,
+        index: &KeyIndex,
+        merge: &Merge,
+    ) -> Result<(), Error> {
         let keys = || {
             let keys = self.keys.ascending().map_err(Error::Scratch)?;
             Ok(keys.filter(|key| key.as_ref().map_or(true, |key| !self.left_out.contains(key))))
@@ -254,8 +259,8 @@ impl Files {
     /// Leaves out the rows with these keys: the files are written anew. Blocks.
     pub(crate) fn leave_out(&mut self, hits: Vec<RecordKey>) -> Result<(), Error> {
         let hits: KeySet = hits.into_iter().collect();
-        let scratch = Scratch::new(self.rows.scratch.path(), self.rows.scratch.reserve)?;
-        let mut filling = Filling::new(scratch, &self.rows.contract, self.rows.common.clone());
+        let scratch = ScratchFolder::new(self.rows.scratch.path(), self.rows.scratch.reserve)?;
+        let mut filling = FillingRows::new(scratch, &self.rows.contract, self.rows.common.clone());
         for part in &self.rows.parts {
             // Read whole, because the two failures differ: what cannot be read may be readable later,
             // what cannot be decoded never is.
@@ -269,7 +274,7 @@ impl Files {
                 let records = records.map_err(|error| Error::Encode(error.into()))?;
                 let records: Vec<Value> = records.into_iter().map(Value::Object).collect();
                 let written = batch
-                    .column_by_name(HIDDEN[0])
+                    .column_by_name(HIDDEN_COLUMNS[0])
                     .and_then(|keys| keys.as_binary_opt::<i32>());
                 let batch = Batch::decode(&self.rows.contract, &records);
                 let same =
@@ -304,7 +309,7 @@ impl Files {
 
     /// Returns the parts as the commit of their version names them, with the files that hold them.
     pub(crate) fn parts(&self) -> impl Iterator<Item = NewPart> {
-        let Common {
+        let CommonValues {
             contribution, version, ..
         } = self.rows.common;
         (0..).zip(&self.rows.parts).map(move |(index, written)| NewPart {
@@ -319,37 +324,37 @@ impl Files {
                 sha256: written.sha256,
             },
             proof: written.proof.clone(),
-            content: Content::File(written.path.clone()),
+            content: PreparedContent::File(written.path.clone()),
         })
     }
 }
 
 /// The rows, as files and as the suffix of a root.
 #[derive(Debug)]
-struct Rows {
+struct RowFiles {
     contract: Arc<Contract>,
-    common: Common,
+    common: CommonValues,
     count: u64,
     suffix: Suffix,
-    parts: Vec<Written>,
-    scratch: Scratch,
+    parts: Vec<WrittenPart>,
+    scratch: ScratchFolder,
     /// The folders of this upload that `scratch` is in, each in the next.
-    beneath: Vec<Scratch>,
+    beneath: Vec<ScratchFolder>,
 }
 
 /// The rows while they come.
 #[derive(Debug)]
-struct Filling {
+struct FillingRows {
     /// Before the rows, whose folder it writes in.
-    writing: Writing,
-    rows: Rows,
+    writing: WritingThread,
+    rows: RowFiles,
 }
 
-impl Filling {
-    fn new(scratch: Scratch, contract: &Arc<Contract>, common: Common) -> Self {
+impl FillingRows {
+    fn new(scratch: ScratchFolder, contract: &Arc<Contract>, common: CommonValues) -> Self {
         Self {
-            writing: Writing::new(scratch.path().to_owned(), common.clone()),
-            rows: Rows {
+            writing: WritingThread::new(scratch.path().to_owned(), common.clone()),
+            rows: RowFiles {
                 contract: Arc::clone(contract),
                 common,
                 count: 0,
@@ -384,7 +389,7 @@ impl Filling {
         rows.scratch.room_for(writing.unwritten() + rows.count * KEY_BYTES)
     }
 
-    fn finish(self) -> Result<Rows, Error> {
+    fn finish(self) -> Result<RowFiles, Error> {
         self.has_room()?;
         let Self { writing, mut rows } = self;
         rows.parts = writing.finish()?;

@@ -8,13 +8,13 @@ use std::sync::atomic::Ordering;
 use types::key::{BuildMapHasher, KeySet};
 use types::{AgentId, Batch, ContributionId, Version, mutate};
 
+use super::{LateDuplicates, NewPart, PreparedContent, VersionParts};
 #[cfg(feature = "faults")]
-use super::{Body, Prepared};
-use super::{Content, Late, NewPart, VersionParts};
+use super::{PreparedRows, PreparedVersion};
 use crate::blocking::blocking;
 use crate::keys::KeyIndex;
 use crate::part::{self, PartInfo};
-use crate::state::{Base, State};
+use crate::state::{CommitBase, TableState};
 use crate::{Error, Root};
 
 /// Contribution and agent of a batch.
@@ -22,13 +22,13 @@ type Origin = (ContributionId, AgentId);
 
 /// The rows of a batch.
 #[derive(Debug)]
-pub(crate) struct Memory {
+pub(crate) struct BatchRows {
     pub(super) batch: Arc<Batch>,
     /// Rows that were new at the latest base.
     pub(crate) new: Arc<Batch>,
 }
 
-impl Memory {
+impl BatchRows {
     pub(super) fn new(batch: Arc<Batch>) -> Self {
         let new = Arc::clone(&batch);
         Self { batch, new }
@@ -37,9 +37,9 @@ impl Memory {
     /// Encodes the rows that are new at `base`.
     pub(super) async fn against(
         &mut self,
-        state: &Arc<State>,
+        state: &Arc<TableState>,
         origin: Origin,
-        base: Base,
+        base: CommitBase,
     ) -> Result<VersionParts, Error> {
         let index = state.index().await?;
         let encode = || {
@@ -80,12 +80,12 @@ pub(super) fn version_of(
     rows: &Batch,
     late: Vec<u32>,
     (contribution, agent): Origin,
-    base: Base,
+    base: CommitBase,
 ) -> Result<VersionParts, Error> {
     let version = base.version.next();
     let mut parts = Vec::new();
     if !rows.is_empty() {
-        let part::Encoded { bytes, sha256 } = part::encode(rows, contribution, agent, version)?;
+        let part::EncodedPart { bytes, sha256 } = part::encode(rows, contribution, agent, version)?;
         parts.push(NewPart {
             info: PartInfo {
                 version,
@@ -98,18 +98,18 @@ pub(super) fn version_of(
                 sha256,
             },
             proof: part::proof_of(&bytes),
-            content: Content::Bytes(bytes),
+            content: PreparedContent::Bytes(bytes),
         });
     }
     Ok(VersionParts {
         parts,
         rows: rows.len() as u64,
         root: root(base, rows),
-        late: Late::Rows(late),
+        late: LateDuplicates::Rows(late),
     })
 }
 
-fn root(base: Base, rows: &Batch) -> Root {
+fn root(base: CommitBase, rows: &Batch) -> Root {
     base.root.extend((0..rows.len()).map(|row| rows.canonical(row)))
 }
 
@@ -140,13 +140,13 @@ fn new_rows(index: &KeyIndex, batch: &Arc<Batch>, version: Version) -> Result<(A
 }
 
 #[cfg(feature = "faults")]
-impl Prepared {
+impl PreparedVersion {
     /// Returns the rows of a version after another base, without another look at their keys: an injected bug.
-    pub(crate) fn rebased(&self, mut version: VersionParts, base: Base) -> VersionParts {
+    pub(crate) fn rebased(&self, mut version: VersionParts, base: CommitBase) -> VersionParts {
         for part in &mut version.parts {
             part.info.version = base.version.next();
         }
-        if let Body::Memory(memory) = &self.body {
+        if let PreparedRows::Memory(memory) = &self.body {
             version.root = root(base, &memory.new);
         }
         version

@@ -15,14 +15,14 @@ use types::RecordKey;
 use types::key::BuildMapHasher;
 
 /// For how many keys there is room at first.
-const FEW: usize = 1 << 15;
+const FIRST_KEY_CAPACITY: usize = 1 << 15;
 /// Minimum number of slots.
-const FEWEST: usize = 8;
+const MIN_SLOTS: usize = 8;
 /// A slot without a place.
-const FREE: u64 = u64::MAX;
+const FREE_SLOT: u64 = u64::MAX;
 
 /// Number of keys that are looked for ahead: about as many waits for memory as a processor can overlap.
-pub(super) const AHEAD: usize = 64;
+pub(super) const KEYS_LOOKED_AHEAD: usize = 64;
 
 /// A set of keys.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ impl Recent {
         Self {
             room: room as usize,
             keys: Vec::new(),
-            slots: vec![FREE; FEWEST],
+            slots: vec![FREE_SLOT; MIN_SLOTS],
             hash: BuildMapHasher::default(),
         }
     }
@@ -56,7 +56,7 @@ impl Recent {
         &self.keys
     }
 
-    /// Looks at where these keys would be, so that they are found sooner; of use for up to [`AHEAD`] of them.
+    /// Looks at where these keys would be, so that they are found sooner; of use for up to [`KEYS_LOOKED_AHEAD`] of them.
     pub(super) fn look_ahead(&self, keys: &[RecordKey]) {
         let slots = keys.iter().map(|key| self.slots[self.slot(self.hash.hash_one(key))]);
         black_box(slots.fold(0, |seen, slot| seen | slot));
@@ -70,7 +70,11 @@ impl Recent {
     /// Adds a key while there is room; `false` where it is there already.
     pub(super) fn insert(&mut self, key: RecordKey) -> bool {
         if self.keys.len() >= capacity(self.slots.len()) {
-            let most = if self.keys.len() < FEW { FEW } else { self.room };
+            let most = if self.keys.len() < FIRST_KEY_CAPACITY {
+                FIRST_KEY_CAPACITY
+            } else {
+                self.room
+            };
             self.make_room(most.max(self.keys.len() + 1));
         }
         let hash = self.hash.hash_one(key);
@@ -86,7 +90,7 @@ impl Recent {
 
     /// Hands the keys over, ascending, and is empty then.
     pub(super) fn empty<T>(&mut self, into: impl FnOnce(&[RecordKey]) -> T) -> T {
-        self.slots.fill(FREE);
+        self.slots.fill(FREE_SLOT);
         self.keys.sort_unstable();
         let taken = into(&self.keys);
         self.keys.clear();
@@ -104,7 +108,7 @@ impl Recent {
         let mut at = self.slot(hash);
         loop {
             let found = self.slots[at];
-            if found == FREE {
+            if found == FREE_SLOT {
                 return Err(at);
             }
             if is_of(found, hash) && self.keys[place(found)] == *key {
@@ -117,12 +121,12 @@ impl Recent {
     /// Makes the table anew, for this many keys.
     fn make_room(&mut self, most: usize) {
         self.slots = Vec::new();
-        self.slots = vec![FREE; slots_for(most)];
+        self.slots = vec![FREE_SLOT; slots_for(most)];
         self.keys.reserve_exact(most.saturating_sub(self.keys.len()));
         for (number, key) in self.keys.iter().enumerate() {
             let hash = self.hash.hash_one(key);
             let mut at = self.slot(hash);
-            while self.slots[at] != FREE {
+            while self.slots[at] != FREE_SLOT {
                 at = self.after(at);
             }
             self.slots[at] = filled(hash, number);
@@ -145,7 +149,7 @@ impl Recent {
 
 /// Number of slots for a number of keys: an eighth is always free, so that every search ends.
 fn slots_for(keys: usize) -> usize {
-    (keys + keys.div_ceil(7)).next_power_of_two().max(FEWEST)
+    (keys + keys.div_ceil(7)).next_power_of_two().max(MIN_SLOTS)
 }
 
 /// Number of keys that a number of slots takes.

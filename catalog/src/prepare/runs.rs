@@ -7,33 +7,33 @@ use std::path::{Path, PathBuf};
 
 use types::RecordKey;
 
-use super::recent::{AHEAD, Recent};
-use crate::bloom::Filter;
+use super::recent::{KEYS_LOOKED_AHEAD, Recent};
+use crate::bloom::KeyFilter;
 use crate::key_file::{KWayMerge, KeyFile, Source};
 
 /// Maximum number of keys in memory: as many as a table of 2^22 places holds.
-const ROOM: u32 = (1 << 22) / 8 * 7;
+const MAX_KEYS_IN_MEMORY: u32 = (1 << 22) / 8 * 7;
 
 /// The keys of one upload.
 #[derive(Debug)]
-pub(crate) struct Runs {
+pub(crate) struct KeyRuns {
     directory: PathBuf,
     recent: Recent,
-    filter: Filter,
+    filter: KeyFilter,
     spilled: Vec<KeyFile>,
 }
 
-impl Runs {
+impl KeyRuns {
     /// No keys; runs are written in `directory`, which exists.
     pub(crate) fn new(directory: &Path) -> Self {
-        Self::with_room(directory, ROOM)
+        Self::with_room(directory, MAX_KEYS_IN_MEMORY)
     }
 
     fn with_room(directory: &Path, room: u32) -> Self {
         Self {
             directory: directory.to_owned(),
             recent: Recent::new(room),
-            filter: Filter::default(),
+            filter: KeyFilter::default(),
             spilled: Vec::new(),
         }
     }
@@ -52,7 +52,7 @@ impl Runs {
     /// Adds keys; the answer has an entry for each: `false` where it was there already.
     pub(crate) fn insert_all(&mut self, keys: &[RecordKey]) -> io::Result<Vec<bool>> {
         let mut new = Vec::with_capacity(keys.len());
-        for some in keys.chunks(AHEAD) {
+        for some in keys.chunks(KEYS_LOOKED_AHEAD) {
             self.recent.look_ahead(some);
             for key in some {
                 new.push(self.insert(*key)?);
@@ -82,7 +82,7 @@ impl Runs {
     fn spill(&mut self) -> io::Result<()> {
         let path = self.directory.join(format!("keys-{}", self.spilled.len()));
         if self.spilled.is_empty() {
-            self.filter = Filter::with_capacity(self.recent.keys().len());
+            self.filter = KeyFilter::with_capacity(self.recent.keys().len());
         }
         let run = self.recent.empty(|keys| {
             KeyFile::write(
@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn keys_are_found_wherever_they_are() {
         let directory = tempfile::tempdir().unwrap();
-        let mut runs = Runs::with_room(directory.path(), 1_000);
+        let mut runs = KeyRuns::with_room(directory.path(), 1_000);
         let mut expected = BTreeSet::new();
         // Every number comes twice, some while the first is in memory, most when it is on disk.
         for number in (0..4_321).chain(4_000..4_500).chain(0..4_400) {
@@ -146,8 +146,8 @@ mod tests {
     #[test]
     fn keys_are_found_however_many_are_in_memory() {
         let directory = tempfile::tempdir().unwrap();
-        let mut runs = Runs::with_room(directory.path(), 80_000);
-        let insert = |runs: &mut Runs, number| runs.insert(key(number)).unwrap();
+        let mut runs = KeyRuns::with_room(directory.path(), 80_000);
+        let insert = |runs: &mut KeyRuns, number| runs.insert(key(number)).unwrap();
         // Through the growth of its table, then through a spill.
         for number in 0..75_000 {
             assert!(insert(&mut runs, number), "{number}");
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn no_keys_are_no_keys() {
         let directory = tempfile::tempdir().unwrap();
-        let runs = Runs::new(directory.path());
+        let runs = KeyRuns::new(directory.path());
         assert!(!runs.contains(&key(1)).unwrap());
         assert!(runs.ascending().unwrap().next().is_none());
     }

@@ -12,7 +12,7 @@ use arrow::array::ArrayRef;
 use parquet::errors::ParquetError;
 use types::fault;
 
-use super::file::{Common, Writer, Written};
+use super::file::{CommonValues, PartWriter, WrittenPart};
 use super::files::failed;
 use crate::Error;
 
@@ -21,30 +21,30 @@ const PART_ROWS: u64 = 1_000_000;
 /// Maximum size of a part, roughly.
 const PART_BYTES: usize = 128 << 20;
 /// Number of batches that wait to be written.
-const WAITING: usize = 2;
+const MAX_WAITING_BATCHES: usize = 2;
 
 /// Writes parts; the thread begins with the first rows.
 #[derive(Debug)]
-pub(super) struct Writing {
+pub(super) struct WritingThread {
     folder: PathBuf,
-    common: Common,
+    common: CommonValues,
     /// Number of rows at which a part ends with its batch.
     pub(super) part_rows: u64,
     /// Roughly how many bytes of the rows that were taken are still to be written.
     unwritten: Arc<AtomicUsize>,
-    started: Option<Started>,
+    started: Option<StartedWriting>,
 }
 
 #[derive(Debug)]
-struct Started {
+struct StartedWriting {
     /// None of the rows after the last.
     batches: SyncSender<Option<Vec<ArrayRef>>>,
-    thread: JoinHandle<Result<Vec<Written>, ParquetError>>,
+    thread: JoinHandle<Result<Vec<WrittenPart>, ParquetError>>,
 }
 
-impl Writing {
+impl WritingThread {
     /// Parts in this folder, of rows that have this in common.
-    pub(super) fn new(folder: PathBuf, common: Common) -> Self {
+    pub(super) fn new(folder: PathBuf, common: CommonValues) -> Self {
         Self {
             folder,
             common,
@@ -54,7 +54,7 @@ impl Writing {
         }
     }
 
-    /// Adds rows, as [`Writer::write`] takes them. Waits where others wait to be written. An error may be that of rows
+    /// Adds rows, as [`PartWriter::write`] takes them. Waits where others wait to be written. An error may be that of rows
     /// before.
     pub(super) fn push(&mut self, rows: Vec<ArrayRef>) -> Result<(), Error> {
         let started = match self.started.take() {
@@ -76,25 +76,25 @@ impl Writing {
     }
 
     /// Ends the last part.
-    pub(super) fn finish(mut self) -> Result<Vec<Written>, Error> {
-        self.started.take().map_or_else(|| Ok(Vec::new()), Started::end)
+    pub(super) fn finish(mut self) -> Result<Vec<WrittenPart>, Error> {
+        self.started.take().map_or_else(|| Ok(Vec::new()), StartedWriting::end)
     }
 
-    fn start(&self) -> Result<Started, Error> {
-        let (batches, rows) = sync_channel(WAITING);
+    fn start(&self) -> Result<StartedWriting, Error> {
+        let (batches, rows) = sync_channel(MAX_WAITING_BATCHES);
         let (folder, common, part_rows) = (self.folder.clone(), self.common.clone(), self.part_rows);
         let unwritten = Arc::clone(&self.unwritten);
         let thread = thread::Builder::new()
             .name("staged-parts".to_owned())
             .spawn(move || write(&folder, &common, part_rows, &unwritten, &rows))
             .map_err(failed)?;
-        Ok(Started { batches, thread })
+        Ok(StartedWriting { batches, thread })
     }
 }
 
-impl Drop for Writing {
+impl Drop for WritingThread {
     fn drop(&mut self) {
-        if let Some(Started { batches, thread }) = self.started.take() {
+        if let Some(StartedWriting { batches, thread }) = self.started.take() {
             drop(batches);
             // Ignored, because nobody wants the files that it wrote.
             drop(thread.join());
@@ -102,8 +102,8 @@ impl Drop for Writing {
     }
 }
 
-impl Started {
-    fn end(self) -> Result<Vec<Written>, Error> {
+impl StartedWriting {
+    fn end(self) -> Result<Vec<WrittenPart>, Error> {
         // Ignored: a thread that takes nothing any more failed, and its own error is the one to return.
         self.batches.send(None).unwrap_or_default();
         match self.thread.join() {
@@ -116,13 +116,13 @@ impl Started {
 /// Writes rows until there are no more; leaves off after those that wait where nobody wants them any more.
 fn write(
     folder: &Path,
-    common: &Common,
+    common: &CommonValues,
     part_rows: u64,
     unwritten: &AtomicUsize,
     batches: &Receiver<Option<Vec<ArrayRef>>>,
-) -> Result<Vec<Written>, ParquetError> {
+) -> Result<Vec<WrittenPart>, ParquetError> {
     let mut parts = Vec::new();
-    let mut open: Option<Writer> = None;
+    let mut open: Option<PartWriter> = None;
     while let Ok(rows) = batches.recv() {
         let Some(rows) = rows else {
             parts.extend(open.take().map(end).transpose()?);
@@ -131,7 +131,7 @@ fn write(
         let path = || folder.join(format!("part-{}.parquet", parts.len()));
         let mut writer = match open.take() {
             Some(writer) => writer,
-            None => Writer::create(path(), common.clone(), &rows)?,
+            None => PartWriter::create(path(), common.clone(), &rows)?,
         };
         writer.write(&rows)?;
         unwritten.store(writer.unwritten(), Ordering::Relaxed);
@@ -145,7 +145,7 @@ fn write(
     Ok(parts)
 }
 
-fn end(writer: Writer) -> Result<Written, ParquetError> {
+fn end(writer: PartWriter) -> Result<WrittenPart, ParquetError> {
     let written = writer.finish()?;
     fault::point("stage.part");
     Ok(written)
@@ -176,15 +176,15 @@ mod tests {
         Arc::new(serde_json::from_value(json!({"fields": [{"name": "n", "type": "integer"}]})).unwrap())
     }
 
-    fn begun(folder: &Path) -> Writing {
+    fn begun(folder: &Path) -> WritingThread {
         let at = Timestamp::from_micros(1);
-        let common = Common {
+        let common = CommonValues {
             schema: part::schema(&contract()),
             contribution: ContributionId::new(at),
             agent: AgentId::new(at),
             version: Version(1),
         };
-        Writing::new(folder.to_owned(), common)
+        WritingThread::new(folder.to_owned(), common)
     }
 
     fn rows() -> Vec<ArrayRef> {
@@ -208,7 +208,7 @@ mod tests {
     fn what_a_disk_does_not_take_is_an_error_that_may_pass() {
         let folder = tempfile::tempdir().unwrap();
         let mut writing = begun(&folder.path().join("missing"));
-        let pushed: Result<(), Error> = (0..2 * WAITING).try_for_each(|_| writing.push(rows()));
+        let pushed: Result<(), Error> = (0..2 * MAX_WAITING_BATCHES).try_for_each(|_| writing.push(rows()));
         let ended = pushed.and_then(|()| writing.finish().map(drop));
         assert!(matches!(ended, Err(Error::Scratch(error)) if error.kind() == ErrorKind::NotFound));
     }

@@ -10,9 +10,9 @@ use std::sync::atomic::Ordering;
 use bytes::Bytes;
 use object_store::{ObjectStoreExt as _, PutPayload};
 
-use super::State;
+use super::TableState;
 use crate::blocking::blocking;
-use crate::log::checkpoint::{self, Checkpoint, Last};
+use crate::log::checkpoint::{self, Checkpoint, LastCheckpoint};
 use crate::{Error, commit, log};
 
 /// Minimum number of commits between two checkpoints, and before the first.
@@ -23,14 +23,14 @@ const ACTIONS_PER_EXTRA_COMMIT: u64 = 16;
 const COMMITS_PER_EXTRA_COMMIT: u64 = 64;
 
 /// Returns the number of commits from which a table with this checkpoint is due for the next.
-fn due_after(last: &Last) -> u64 {
+fn due_after(last: &LastCheckpoint) -> u64 {
     let distance = MIN_COMMITS_BETWEEN
         .max(last.size / ACTIONS_PER_EXTRA_COMMIT)
         .max(last.version / COMMITS_PER_EXTRA_COMMIT);
     last.version.saturating_add(1).saturating_add(distance)
 }
 
-impl State {
+impl TableState {
     /// Writes a checkpoint if the table has outgrown the last. A failure is only logged; the next try follows after
     /// [`MIN_COMMITS_BETWEEN`] more commits.
     pub(crate) async fn checkpoint_if_due(self: &Arc<Self>) {
@@ -98,12 +98,12 @@ impl State {
     }
 
     /// Reads the pointer to the newest checkpoint. Returns `None` if there is no pointer or it names a missing file.
-    async fn last_checkpoint(&self) -> Result<Option<Last>, Error> {
+    async fn last_checkpoint(&self) -> Result<Option<LastCheckpoint>, Error> {
         let path = checkpoint::path_of_last(self.dataset);
         let Some(bytes) = log::bytes_of(&self.objects, &path).await? else {
             return Ok(None);
         };
-        if let Ok(last) = serde_json::from_slice::<Last>(&bytes) {
+        if let Ok(last) = serde_json::from_slice::<LastCheckpoint>(&bytes) {
             let file = checkpoint::path_of(self.dataset, last.version);
             match self.objects.head(&file).await {
                 Ok(found) if found.size == last.size_in_bytes => return Ok(Some(last)),
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn checkpoints_are_further_apart_the_more_they_have() {
         let due = |version, size| {
-            due_after(&Last {
+            due_after(&LastCheckpoint {
                 version,
                 size,
                 size_in_bytes: 0,

@@ -10,20 +10,20 @@ use object_store::ObjectStore;
 use object_store::path::Path;
 use types::DatasetId;
 
-use super::State;
+use super::TableState;
 use crate::version_index::VersionIndex;
 use crate::{commit, log};
 
 /// Occasion of writing derived files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum When {
+pub(crate) enum WriteOccasion {
     /// The table grows. Files are written rarely, so they cost little per version.
     Growing,
     /// The owner has nothing to merge. Files are written more often.
     Closing,
 }
 
-impl When {
+impl WriteOccasion {
     /// Returns the minimum number of commits between two files, and the divisor of the commits that are in the file.
     const fn spacing(self) -> (u64, u64) {
         match self {
@@ -33,10 +33,10 @@ impl When {
     }
 }
 
-impl State {
+impl TableState {
     /// Writes the derived file if the table has outgrown it. Returns true if it was due. A failure is only logged; the
     /// next try follows after the same growth again.
-    pub(crate) async fn derive_if_due(self: &Arc<Self>, when: When) -> bool {
+    pub(crate) async fn derive_if_due(self: &Arc<Self>, when: WriteOccasion) -> bool {
         let (least, share) = when.spacing();
         let (written, commits) = (self.derived.load(Ordering::Relaxed), self.base().commit);
         if commits < written.saturating_add(least.max(written / share)) {

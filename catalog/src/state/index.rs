@@ -11,12 +11,12 @@ use types::key::KeyLookup;
 use types::{RecordKey, Version, mutate};
 
 use super::key_objects::MIN_VERSIONS_FOR_KEY_OBJECTS;
-use super::{Base, PARTS_AT_ONCE, State, When};
+use super::{CommitBase, PARTS_AT_ONCE, TableState, WriteOccasion};
 use crate::blocking::in_place;
-use crate::key_store::Stored;
+use crate::key_store::StoredVersion;
 use crate::keys::{FlushBatch, KeyIndex, SortedKeySnapshot};
 use crate::part::{self, PartInfo};
-use crate::prepare::runs::Runs;
+use crate::prepare::runs::KeyRuns;
 use crate::{Error, Root};
 
 /// Maximum number of keys of a version that go into memory.
@@ -24,7 +24,7 @@ pub(crate) const MAX_INSERTED_KEYS: u64 = 32 << 10;
 /// Approximate memory of a version in the version index, in bytes.
 const BYTES_OF_VERSION: usize = 256;
 
-impl State {
+impl TableState {
     /// Returns the key index, up to date with the version index. The first call opens it.
     pub(crate) async fn index(self: &Arc<Self>) -> Result<Arc<KeyIndex>, Error> {
         let index = if let Some(index) = self.index.get() {
@@ -54,8 +54,8 @@ impl State {
     }
 
     /// Returns true if stored keys belong to this table's history: same root, same number of rows.
-    async fn agrees(&self, stored: Stored) -> Result<bool, Error> {
-        let Base {
+    async fn agrees(&self, stored: StoredVersion) -> Result<bool, Error> {
+        let CommitBase {
             version, rows, root, ..
         } = self.base();
         if stored.version == version {
@@ -138,7 +138,7 @@ impl State {
             self.put_key_object(batch, before, self.root_at(before)).await;
         }
         let scratch = self.store.scratch()?;
-        let mut keys = Runs::new(scratch.path());
+        let mut keys = KeyRuns::new(scratch.path());
         for part in parts {
             let some = part::keys(self.source(), part).await?;
             in_place(|| keys.insert_all(&some)).map_err(Error::Scratch)?;
@@ -225,16 +225,16 @@ impl State {
     }
 
     /// Stores keys, and writes the derived file and a checkpoint, each if due.
-    pub(crate) async fn save(self: &Arc<Self>, when: When) -> Result<(), Error> {
+    pub(crate) async fn save(self: &Arc<Self>, when: WriteOccasion) -> Result<(), Error> {
         if self.is_lost() {
             return Ok(());
         }
         let due = self.index.get().is_some_and(|index| match when {
-            When::Growing => index.is_due(),
-            When::Closing => index.is_worth_storing(),
+            WriteOccasion::Growing => index.is_due(),
+            WriteOccasion::Closing => index.is_worth_storing(),
         });
         if due {
-            let Base { version, root, .. } = self.base();
+            let CommitBase { version, root, .. } = self.base();
             if let Some(batch) = self.flush(version, root).await? {
                 self.put_key_object(batch, version, root).await;
             }
@@ -248,12 +248,12 @@ impl State {
 /// Live key lookup of a table, for checks before the commit. Keeps the table open and follows its merges.
 #[derive(Debug)]
 pub(crate) struct LiveLookup {
-    _state: Arc<State>,
+    _state: Arc<TableState>,
     index: Arc<KeyIndex>,
 }
 
 impl LiveLookup {
-    pub(crate) async fn new(state: &Arc<State>) -> Result<Self, Error> {
+    pub(crate) async fn new(state: &Arc<TableState>) -> Result<Self, Error> {
         Ok(Self {
             index: state.index().await?,
             _state: Arc::clone(state),
@@ -271,7 +271,7 @@ impl KeyLookup for LiveLookup {
 /// up to `least`; otherwise [`SnapshotLookup::end`] returns an error and all results are void.
 #[derive(Debug)]
 pub(crate) struct SnapshotLookup {
-    _state: Arc<State>,
+    _state: Arc<TableState>,
     index: Arc<KeyIndex>,
     pub(crate) since: Version,
     /// Version that every lookup must cover.
@@ -281,7 +281,7 @@ pub(crate) struct SnapshotLookup {
 }
 
 impl SnapshotLookup {
-    pub(crate) async fn new(state: &Arc<State>) -> Result<Self, Error> {
+    pub(crate) async fn new(state: &Arc<TableState>) -> Result<Self, Error> {
         mutate!(Bug::UploadBlind => if let Some(open) = state.index.get() {
             return Ok(Self::of(state, Arc::clone(open), state.head(), Version::EMPTY));
         });
@@ -295,7 +295,7 @@ impl SnapshotLookup {
         Ok(Self::of(state, index, since, since))
     }
 
-    fn of(state: &Arc<State>, index: Arc<KeyIndex>, since: Version, min_indexed_version: Version) -> Self {
+    fn of(state: &Arc<TableState>, index: Arc<KeyIndex>, since: Version, min_indexed_version: Version) -> Self {
         Self {
             _state: Arc::clone(state),
             index,

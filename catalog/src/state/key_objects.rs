@@ -12,23 +12,23 @@ use object_store::path::Path;
 use object_store::{ObjectStore as _, ObjectStoreExt as _};
 use types::{DatasetId, RecordKey, Version};
 
-use super::{PARTS_AT_ONCE, State};
+use super::{PARTS_AT_ONCE, TableState};
 use crate::keys::{FlushBatch, KeyIndex};
 use crate::{Error, Root, commit};
 
 /// First bytes of every key object of this format.
-const MAGIC: &[u8; 16] = b"sluice key run 1";
+const KEY_OBJECT_MAGIC: &[u8; 16] = b"sluice key run 1";
 /// Number of missing versions from which key objects are looked up. For fewer, the parts are cheaper than a listing.
 pub(super) const MIN_VERSIONS_FOR_KEY_OBJECTS: u64 = 64;
 
 /// Range of versions in a key object, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Span {
+struct VersionRange {
     first: u64,
     last: u64,
 }
 
-impl Span {
+impl VersionRange {
     fn path(self, dataset: DatasetId) -> Path {
         let Self { first, last } = self;
         Path::from(format!("{dataset}/_sluice/keys-{first:020}-{last:020}"))
@@ -41,10 +41,10 @@ impl Span {
     }
 }
 
-impl State {
+impl TableState {
     /// Writes stored keys as a key object. A failure is only logged, because the parts have the keys too.
     pub(crate) async fn put_key_object(&self, batch: FlushBatch, version: Version, root: Root) {
-        let span = Span {
+        let span = VersionRange {
             first: batch.after.0 + 1,
             last: version.0,
         };
@@ -104,12 +104,12 @@ impl State {
     }
 
     /// Lists the key objects in no order. Returns an empty list if the store cannot list them.
-    async fn key_objects(&self) -> Vec<Span> {
+    async fn key_objects(&self) -> Vec<VersionRange> {
         let directory = Path::from(format!("{}/_sluice", self.dataset));
         match self.objects.list_with_delimiter(Some(&directory)).await {
             Ok(found) => {
                 let names = found.objects.iter().filter_map(|object| object.location.filename());
-                names.filter_map(Span::of).collect()
+                names.filter_map(VersionRange::of).collect()
             }
             Err(error) => {
                 tracing::warn!(%directory, %error, "cannot list the key objects of a table; reading the parts");
@@ -119,7 +119,7 @@ impl State {
     }
 
     /// Reads the keys of a key object. Returns `None` if it cannot be read or belongs to another history.
-    async fn read_key_object(&self, span: Span) -> Option<Vec<RecordKey>> {
+    async fn read_key_object(&self, span: VersionRange) -> Option<Vec<RecordKey>> {
         let path = span.path(self.dataset);
         let read = async { self.objects.get(&path).await?.bytes().await };
         let bytes = read
@@ -138,9 +138,9 @@ impl State {
 }
 
 /// Returns the fewest ranges that lead from `from` as far as possible without a gap, in order. None goes beyond `head`.
-fn plan(spans: &[Span], from: u64, head: u64) -> Vec<Span> {
+fn plan(spans: &[VersionRange], from: u64, head: u64) -> Vec<VersionRange> {
     let (mut at, mut plan) = (from, Vec::new());
-    let usable = |at: u64| move |span: &&Span| span.first <= at + 1 && at < span.last && span.last <= head;
+    let usable = |at: u64| move |span: &&VersionRange| span.first <= at + 1 && at < span.last && span.last <= head;
     while let Some(next) = spans
         .iter()
         .filter(usable(at))
@@ -152,9 +152,9 @@ fn plan(spans: &[Span], from: u64, head: u64) -> Vec<Span> {
     plan
 }
 
-fn encode(dataset: DatasetId, span: Span, root: Root, keys: &[RecordKey]) -> Vec<u8> {
+fn encode(dataset: DatasetId, span: VersionRange, root: Root, keys: &[RecordKey]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(120 + 16 * keys.len());
-    bytes.extend_from_slice(MAGIC);
+    bytes.extend_from_slice(KEY_OBJECT_MAGIC);
     bytes.extend_from_slice(dataset.as_bytes());
     bytes.extend_from_slice(&span.first.to_le_bytes());
     bytes.extend_from_slice(&span.last.to_le_bytes());
@@ -168,7 +168,7 @@ fn encode(dataset: DatasetId, span: Span, root: Root, keys: &[RecordKey]) -> Vec
 }
 
 /// Decodes a key object. Returns `None` unless it is complete and has this dataset, range and root.
-fn decode(dataset: DatasetId, span: Span, root: Root, bytes: &[u8]) -> Option<Vec<RecordKey>> {
+fn decode(dataset: DatasetId, span: VersionRange, root: Root, bytes: &[u8]) -> Option<Vec<RecordKey>> {
     let (body, checksum) = bytes.split_last_chunk::<32>()?;
     if blake3::hash(body) != *checksum {
         return None;
@@ -187,8 +187,8 @@ mod tests {
 
     use super::*;
 
-    const fn span(first: u64, last: u64) -> Span {
-        Span { first, last }
+    const fn span(first: u64, last: u64) -> VersionRange {
+        VersionRange { first, last }
     }
 
     #[test]
@@ -213,9 +213,9 @@ mod tests {
     fn the_name_of_a_key_object_has_its_versions_and_other_names_are_ignored() {
         let dataset = DatasetId::new(Timestamp::from_micros(1));
         let path = span(1, 256).path(dataset);
-        assert_eq!(path.filename().and_then(Span::of), Some(span(1, 256)));
+        assert_eq!(path.filename().and_then(VersionRange::of), Some(span(1, 256)));
         for name in ["timeline", "keys-", "keys-1", "keys-a-b", "keys-0-4", "keys-5-4"] {
-            assert_eq!(Span::of(name), None, "{name}");
+            assert_eq!(VersionRange::of(name), None, "{name}");
         }
     }
 

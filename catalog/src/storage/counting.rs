@@ -20,7 +20,7 @@ use super::{DurableStore, PendingObject};
 
 /// Number of requests of each kind that reached a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct RequestCounts {
     /// Puts, successful or not.
     pub puts: u64,
     /// Reads of an object or of its ranges.
@@ -37,7 +37,7 @@ pub struct Counts {
 
 /// An object store that counts its requests and passes them on.
 #[derive(Debug)]
-pub struct Counting {
+pub struct CountingStore {
     inner: Arc<dyn DurableStore>,
     puts: AtomicU64,
     gets: AtomicU64,
@@ -47,7 +47,7 @@ pub struct Counting {
     directory_syncs: AtomicU64,
 }
 
-impl Counting {
+impl CountingStore {
     /// Wraps `inner` and starts counting.
     pub fn new(inner: Arc<dyn DurableStore>) -> Self {
         let zero = || AtomicU64::new(0);
@@ -63,8 +63,8 @@ impl Counting {
     }
 
     /// Returns the counts so far.
-    pub fn counts(&self) -> Counts {
-        Counts {
+    pub fn counts(&self) -> RequestCounts {
+        RequestCounts {
             puts: self.puts.load(Ordering::SeqCst),
             gets: self.gets.load(Ordering::SeqCst),
             heads: self.heads.load(Ordering::SeqCst),
@@ -75,7 +75,7 @@ impl Counting {
     }
 }
 
-impl fmt::Display for Counting {
+impl fmt::Display for CountingStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Counting({})", self.inner)
     }
@@ -86,7 +86,7 @@ fn count(counter: &AtomicU64) {
 }
 
 #[async_trait]
-impl DurableStore for Counting {
+impl DurableStore for CountingStore {
     async fn sync_dir(&self, directory: &Path) -> Result<()> {
         count(&self.directory_syncs);
         self.inner.sync_dir(directory).await
@@ -97,7 +97,7 @@ impl DurableStore for Counting {
     }
 
     fn prepare(&self, location: &Path, payload: PutPayload) -> Box<dyn PendingObject + '_> {
-        Box::new(Counted {
+        Box::new(CountedObject {
             prepared: self.inner.prepare(location, payload),
             puts: &self.puts,
         })
@@ -110,13 +110,13 @@ impl DurableStore for Counting {
 }
 
 /// A prepared object whose creation is counted as a put.
-struct Counted<'a> {
+struct CountedObject<'a> {
     prepared: Box<dyn PendingObject + 'a>,
     puts: &'a AtomicU64,
 }
 
 #[async_trait]
-impl PendingObject for Counted<'_> {
+impl PendingObject for CountedObject<'_> {
     async fn create(self: Box<Self>) -> Result<()> {
         count(self.puts);
         self.prepared.create().await
@@ -124,7 +124,7 @@ impl PendingObject for Counted<'_> {
 }
 
 #[async_trait]
-impl ObjectStore for Counting {
+impl ObjectStore for CountingStore {
     async fn put_opts(&self, location: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
         count(&self.puts);
         self.inner.put_opts(location, payload, options).await

@@ -38,9 +38,9 @@ use types::Backoff;
 
 use super::DurableStore;
 pub use config::{S3Config, Secret};
-pub use multipart::{Completed, ListedPart, PartAddress, UploadError};
+pub use multipart::{CompletedUpload, ListedPart, PartAddress, UploadError};
 pub use presign::Presigner;
-pub use uploads::{Refused, Uploads};
+pub use uploads::{S3Uploads, UploadFailure};
 
 /// Timeout of establishing a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);

@@ -51,7 +51,12 @@ async fn nothing_stays_behind_after_a_put_won_or_lost() {
     put(&store, "one", "1", PutMode::Create).await.unwrap();
     put(&store, "one", "2", PutMode::Create).await.unwrap_err();
     put(&store, "one", "3", PutMode::Overwrite).await.unwrap();
-    assert_eq!(fs::read_dir(store.directories.root().join(STAGING)).unwrap().count(), 0);
+    assert_eq!(
+        fs::read_dir(store.directories.root().join(STAGING_FOLDER))
+            .unwrap()
+            .count(),
+        0
+    );
 }
 
 /// A runtime that has one thread for what blocks, so that of two such things the first is done first.
@@ -75,7 +80,7 @@ fn what_is_prepared_is_written_before_it_is_created_and_not_again() {
         spawn_blocking(|| ()).await.unwrap();
         // The third is gone again.
         assert_eq!(store.syncs().of_files - before.of_files, 4);
-        assert_eq!((entries(&store, STAGING), entries(&store, "a")), (2, 1));
+        assert_eq!((entries(&store, STAGING_FOLDER), entries(&store, "a")), (2, 1));
         second.create().await.unwrap();
         let taken = taken.create().await;
         assert!(
@@ -88,7 +93,7 @@ fn what_is_prepared_is_written_before_it_is_created_and_not_again() {
         );
     });
     assert_eq!(store.syncs().of_files - before.of_files, 4);
-    assert_eq!((entries(&store, STAGING), entries(&store, "a")), (0, 2));
+    assert_eq!((entries(&store, STAGING_FOLDER), entries(&store, "a")), (0, 2));
 }
 
 #[test]
@@ -103,13 +108,13 @@ fn what_is_prepared_where_no_thread_is_left_is_written_when_it_is_created() {
     });
     assert_eq!(runtime.block_on(text(&store, "a/one")), "1");
     drop(runtime);
-    assert_eq!((store.syncs().of_files, entries(&store, STAGING)), (1, 0));
+    assert_eq!((store.syncs().of_files, entries(&store, STAGING_FOLDER)), (1, 0));
 }
 
 #[tokio::test]
 async fn what_is_prepared_and_could_not_be_written_is_no_object() {
     let (_directory, store) = store();
-    fs::remove_dir_all(store.directories.root().join(STAGING)).unwrap();
+    fs::remove_dir_all(store.directories.root().join(STAGING_FOLDER)).unwrap();
     let path = Path::from("a/one");
     let failed = store.prepare(&path, "1".into()).create().await;
     assert!(matches!(failed, Err(object_store::Error::Generic { .. })), "{failed:?}");
@@ -122,8 +127,8 @@ async fn what_is_prepared_and_could_not_be_written_is_no_object() {
 #[test]
 fn what_a_crash_left_is_swept_and_what_may_be_in_use_is_not() {
     let (_directory, store) = store();
-    let abandoned = store.directories.root().join(STAGING).join("put#1");
-    let in_use = store.directories.root().join(STAGING).join("put#2");
+    let abandoned = store.directories.root().join(STAGING_FOLDER).join("put#1");
+    let in_use = store.directories.root().join(STAGING_FOLDER).join("put#2");
     let file = File::create(&abandoned).unwrap();
     file.set_modified(file.metadata().unwrap().modified().unwrap() - 2 * ABANDONED_AFTER)
         .unwrap();

@@ -3,7 +3,7 @@ use std::fs;
 use futures_util::TryStreamExt as _;
 use serde_json::{Map, Value};
 use types::Version;
-use types::proof::{BLOCK, MAX_WHOLE_BYTES};
+use types::proof::{BLOCK_BYTES, MAX_WHOLE_BYTES};
 
 use super::damage::large;
 use super::fixture::{World, page};
@@ -126,7 +126,7 @@ async fn a_download_has_no_wrong_bit() {
     let path = world.file(&part.name());
     let sound = fs::read(&path).unwrap();
     let mut flipped = sound.clone();
-    flipped[usize::try_from(3 * BLOCK).unwrap()] ^= 1;
+    flipped[usize::try_from(3 * BLOCK_BYTES).unwrap()] ^= 1;
     fs::write(&path, &flipped).unwrap();
     let read = async |range| {
         let stream = catalog.part_bytes(world.dataset, &part, range).await?;
@@ -134,13 +134,13 @@ async fn a_download_has_no_wrong_bit() {
     };
     assert!(matches!(read(0..part.bytes).await, Err(Error::Corrupt { .. })));
     assert!(matches!(
-        read(3 * BLOCK + 9..3 * BLOCK + 10).await,
+        read(3 * BLOCK_BYTES + 9..3 * BLOCK_BYTES + 10).await,
         Err(Error::Corrupt { .. })
     ));
     let within = |range: std::ops::Range<u64>| {
         sound[usize::try_from(range.start).unwrap()..usize::try_from(range.end).unwrap()].to_vec()
     };
-    for range in [0..3 * BLOCK, 4 * BLOCK..part.bytes, 7..8] {
+    for range in [0..3 * BLOCK_BYTES, 4 * BLOCK_BYTES..part.bytes, 7..8] {
         assert_eq!(read(range.clone()).await.unwrap(), within(range));
     }
 }

@@ -4,12 +4,12 @@ use types::{DatasetId, Timestamp, Version};
 
 use super::fixture::{World, merged, names, numbered};
 use crate::Catalog;
-use crate::storage::{Counts, Syncs};
+use crate::storage::{RequestCounts, Syncs};
 
 /// What merges cost: requests, syncs, and how often keys were stored.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Cost {
-    requests: Counts,
+    requests: RequestCounts,
     syncs: Syncs,
     stored: u64,
 }
@@ -25,7 +25,7 @@ impl Cost {
 
     fn since(self, before: Self) -> Self {
         Self {
-            requests: Counts {
+            requests: RequestCounts {
                 puts: self.requests.puts - before.requests.puts,
                 gets: self.requests.gets - before.requests.gets,
                 heads: self.requests.heads - before.requests.heads,
@@ -45,10 +45,10 @@ impl Cost {
     /// Of this many merges, files put, and how often keys were stored. A merge reads the last commit.
     fn of(merges: u64, files: u64, stored: u64) -> Self {
         Self {
-            requests: Counts {
+            requests: RequestCounts {
                 puts: files,
                 gets: merges,
-                ..Counts::default()
+                ..RequestCounts::default()
             },
             syncs: Syncs {
                 files,

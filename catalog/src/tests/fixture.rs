@@ -17,13 +17,13 @@ use types::clock::ManualClock;
 use types::{AgentId, Batch, Contract, ContributionId, DatasetId, Timestamp, Version, render};
 
 use crate::check::{self, Report};
-use crate::storage::{Counting, DurableLocal, DurableStore, PendingObject};
-use crate::{Catalog, CommitOutcome, Error, Merge, Prepared, Snapshot, Table};
+use crate::storage::{CountingStore, DurableLocal, DurableStore, PendingObject};
+use crate::{Catalog, CommitOutcome, Error, Merge, PreparedVersion, Snapshot, Table};
 
 pub(super) struct World {
     directory: Arc<tempfile::TempDir>,
     pub(super) durable: Arc<DurableLocal>,
-    pub(super) counting: Arc<Counting>,
+    pub(super) counting: Arc<CountingStore>,
     pub(super) dataset: DatasetId,
     pub(super) contract: Arc<Contract>,
 }
@@ -32,7 +32,7 @@ impl World {
     pub(super) fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let durable = Arc::new(DurableLocal::open(directory.path().join("tables")).unwrap());
-        let counting = Arc::new(Counting::new(Arc::clone(&durable) as _));
+        let counting = Arc::new(CountingStore::new(Arc::clone(&durable) as _));
         let contract = json!({"fields": [
             {"name": "name", "type": "string", "required": true},
             {"name": "count", "type": "integer"},
@@ -160,7 +160,7 @@ impl Table {
             at,
             notes,
         } = proposal;
-        let mut prepared = Prepared::of_batch(contribution, agent, batch);
+        let mut prepared = PreparedVersion::of_batch(contribution, agent, batch);
         self.commit(&mut prepared, at, move |_| notes.clone()).await
     }
 }

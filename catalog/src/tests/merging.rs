@@ -2,7 +2,7 @@ use serde_json::json;
 use types::Version;
 
 use super::fixture::{Trouble, Troubled, World, merged, names, numbered, page};
-use crate::{CommitOutcome, Error, Late};
+use crate::{CommitOutcome, Error, LateDuplicates};
 use std::sync::Arc;
 
 #[tokio::test]
@@ -115,9 +115,9 @@ async fn nothing_new_commits_nothing() {
     let mut table = world.table(&catalog).await;
     world.merge(&mut table, &numbered(0..3)).await;
     let outcome = table.merge(world.proposal(&numbered(1..3))).await.unwrap();
-    assert_eq!(outcome, CommitOutcome::NothingNew(Late::Rows(vec![0, 1])));
+    assert_eq!(outcome, CommitOutcome::NothingNew(LateDuplicates::Rows(vec![0, 1])));
     let outcome = table.merge(world.proposal(&[])).await.unwrap();
-    assert_eq!(outcome, CommitOutcome::NothingNew(Late::Rows(vec![])));
+    assert_eq!(outcome, CommitOutcome::NothingNew(LateDuplicates::Rows(vec![])));
     assert_eq!(table.head(), Version(1));
     world.sound(1).await;
 }

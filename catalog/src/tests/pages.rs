@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use types::{AgentId, Batch, ContributionId, Timestamp, Version};
 
 use super::fixture::{Proposal, World, merged, names, numbered, page};
-use crate::{Columns, HIDDEN};
+use crate::{Columns, HIDDEN_COLUMNS};
 
 #[tokio::test]
 async fn every_page_is_the_slice_of_the_whole() {
@@ -78,7 +78,7 @@ async fn hidden_columns_are_shown_only_when_asked_for() {
     assert_eq!(shown.schema(), world.contract.schema());
     let all = &snapshot.page_of(Columns::All, 0, 3).await.unwrap()[0];
     let names: Vec<_> = all.schema().fields().iter().map(|field| field.name().clone()).collect();
-    assert_eq!(names[names.len() - 5..], HIDDEN);
+    assert_eq!(names[names.len() - 5..], HIDDEN_COLUMNS);
 }
 
 /// A part that is too large to be read whole for a page.

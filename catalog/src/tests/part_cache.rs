@@ -3,7 +3,7 @@ use std::fs;
 use types::{Classify as _, Kind, Version};
 
 use super::fixture::{World, numbered};
-use crate::{CacheError, Catalog, Held, PartCache, Snapshot};
+use crate::{CacheError, Catalog, HeldParts, PartCache, Snapshot};
 
 /// A table of three versions, a process that reads it, and what its parts take.
 async fn scene() -> (World, Catalog, u64) {
@@ -29,7 +29,7 @@ fn files(world: &World) -> usize {
     fs::read_dir(world.index_directory("cache")).unwrap().count()
 }
 
-async fn hold(cache: &PartCache, snapshot: &Snapshot) -> Result<Held, CacheError> {
+async fn hold(cache: &PartCache, snapshot: &Snapshot) -> Result<HeldParts, CacheError> {
     cache.hold(snapshot.dataset(), &snapshot.parts()).await
 }
 

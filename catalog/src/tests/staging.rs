@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use types::{AgentId, Batch, Classify as _, ContributionId, Retry, Timestamp, Version};
 
 use super::fixture::{World, merged, numbered};
-use crate::prepare::{Body, Content, Files};
-use crate::{Catalog, Columns, CommitOutcome, Error, Late, Policy, Prepared, Reserve, Stager, Table};
+use crate::prepare::{PreparedContent, PreparedRows, UploadedRows};
+use crate::{Catalog, Columns, CommitOutcome, Error, LateDuplicates, Policy, PreparedVersion, Reserve, Stager, Table};
 
 fn contribution(number: i64) -> ContributionId {
     ContributionId::new(Timestamp::from_micros(number))
@@ -18,7 +18,7 @@ async fn stager(table: &Table, id: ContributionId) -> Stager {
 }
 
 /// Stages records in batches of 7 as parts of about 20 rows.
-async fn stage(world: &World, table: &Table, id: ContributionId, records: &[Value]) -> (Prepared, usize) {
+async fn stage(world: &World, table: &Table, id: ContributionId, records: &[Value]) -> (PreparedVersion, usize) {
     let mut stager = stager(table, id).await.with_part_rows(20);
     let mut duplicates = 0;
     for records in records.chunks(7) {
@@ -28,19 +28,19 @@ async fn stage(world: &World, table: &Table, id: ContributionId, records: &[Valu
     (stager.finish().unwrap(), duplicates)
 }
 
-async fn merge(table: &mut Table, staged: &mut Prepared) -> CommitOutcome {
+async fn merge(table: &mut Table, staged: &mut PreparedVersion) -> CommitOutcome {
     let at = Timestamp::from_micros(1_700_000_000_123_456);
-    let notes = |late: &Late| match late {
-        Late::Count(late) => json!({ "late": late }),
-        Late::Rows(_) => panic!("the rows of an upload are not named"),
+    let notes = |late: &LateDuplicates| match late {
+        LateDuplicates::Count(late) => json!({ "late": late }),
+        LateDuplicates::Rows(_) => panic!("the rows of an upload are not named"),
     };
     table.commit(staged, at, notes).await.unwrap()
 }
 
-fn files(staged: &mut Prepared) -> &mut Files {
+fn files(staged: &mut PreparedVersion) -> &mut UploadedRows {
     match &mut staged.body {
-        Body::Files(files) => files,
-        Body::Memory(_) => panic!("an upload is in files"),
+        PreparedRows::Files(files) => files,
+        PreparedRows::Memory(_) => panic!("an upload is in files"),
     }
 }
 
@@ -133,7 +133,7 @@ async fn an_upload_whose_rows_others_brought_becomes_nothing() {
     world.merge(&mut table, &numbered(0..10)).await;
     assert_eq!(
         merge(&mut table, &mut staged).await,
-        CommitOutcome::NothingNew(Late::Count(10))
+        CommitOutcome::NothingNew(LateDuplicates::Count(10))
     );
     world.sound(1).await;
 }
@@ -214,7 +214,7 @@ async fn parts_that_a_crash_left_are_taken_as_they_are() {
     let (mut staged, _) = stage(&world, &table, contribution(9), &numbered(0..60)).await;
     // As if the process had died after it gave the parts their names.
     for part in files(&mut staged).parts() {
-        let Content::File(file) = part.content else {
+        let PreparedContent::File(file) = part.content else {
             panic!("an upload is in files")
         };
         let target = world.file(&part.info.name());

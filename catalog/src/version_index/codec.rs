@@ -11,7 +11,7 @@ use crate::Root;
 use crate::part::PartInfo;
 
 /// First bytes of every file of this format.
-const MAGIC: &[u8; 16] = b"sluice timeline5";
+const VERSION_INDEX_MAGIC: &[u8; 16] = b"sluice timeline5";
 /// Upper bound of a compaction's level. Each rewrite covers at least two parts of the level below, so no real level
 /// comes near it.
 const MAX_LEVEL: usize = 64;
@@ -21,7 +21,7 @@ impl VersionIndex {
     pub(crate) fn encode(&self, dataset: DatasetId) -> Option<Vec<u8>> {
         let contract = serde_json::to_vec(self.contract.as_deref()?).ok()?;
         let mut bytes = Vec::with_capacity(256 + contract.len() + self.parts.len() * 140);
-        bytes.extend_from_slice(MAGIC);
+        bytes.extend_from_slice(VERSION_INDEX_MAGIC);
         // The dataset's id prevents the use of another table's file after a wrong copy.
         bytes.extend_from_slice(dataset.as_bytes());
         bytes.extend_from_slice(&(contract.len() as u64).to_le_bytes());
@@ -82,8 +82,8 @@ impl VersionIndex {
         if blake3::hash(body) != *checksum {
             return None;
         }
-        let mut reader = Reader(body);
-        if reader.take()? != *MAGIC || reader.take()? != *dataset.as_bytes() {
+        let mut reader = CodecReader(body);
+        if reader.take()? != *VERSION_INDEX_MAGIC || reader.take()? != *dataset.as_bytes() {
             return None;
         }
         let length = usize::try_from(reader.number()?).ok()?;
@@ -136,9 +136,9 @@ impl VersionIndex {
     }
 }
 
-struct Reader<'a>(&'a [u8]);
+struct CodecReader<'a>(&'a [u8]);
 
-impl Reader<'_> {
+impl CodecReader<'_> {
     fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (taken, rest) = self.0.split_first_chunk::<N>()?;
         self.0 = rest;

@@ -9,7 +9,7 @@ use crate::part::PartInfo;
 
 /// State of the table at its last commit. Times are milliseconds since the epoch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Latest {
+pub(crate) struct LatestState {
     /// Number of the commit.
     pub(crate) commit: u64,
     /// Latest version, and the time of its merge.
@@ -23,7 +23,7 @@ pub(crate) struct Latest {
 impl VersionIndex {
     /// Computes the state at the last commit. `replaced` has the parts that were removed less than `retention`
     /// milliseconds before that commit. Returns `None` before the first version.
-    pub(crate) fn latest(&self, retention: i64) -> Option<Latest> {
+    pub(crate) fn latest(&self, retention: i64) -> Option<LatestState> {
         let last = self.parts.last()?;
         // The retention is counted from the last commit and not from now. Otherwise the same log would give checkpoints
         // with different bytes.
@@ -41,7 +41,7 @@ impl VersionIndex {
             live[compacted.merged_parts.start] = Some((&compacted.part, compacted.at));
         }
         let live = live.into_iter().flatten();
-        Some(Latest {
+        Some(LatestState {
             commit: self.commits.checked_sub(1)?,
             merged: (last.part.version, last.at),
             live: live.map(|(part, at)| (part.clone(), at)).collect(),

@@ -9,7 +9,7 @@ fn at(number: u64) -> Timestamp {
     Timestamp::from_micros(i64::try_from(number).unwrap() * 1_000_000)
 }
 
-fn commit(version: u64, rows: u64, count: u64) -> Commit {
+fn commit(version: u64, rows: u64, count: u64) -> CommitContent {
     let contribution = ContributionId::from_bytes([u8::try_from(version).unwrap(); 16]);
     let merge = Merge {
         contribution,
@@ -32,15 +32,15 @@ fn commit(version: u64, rows: u64, count: u64) -> Commit {
         bytes: 9,
         sha256: [0; 32],
     };
-    Commit::Merged(Box::new(merge), vec![part])
+    CommitContent::Merged(Box::new(merge), vec![part])
 }
 
-fn created() -> Commit {
+fn created() -> CommitContent {
     let contract = json!({"fields": [{"name": "name", "type": "string"}]});
-    Commit::Created(Arc::new(serde_json::from_value(contract).unwrap()))
+    CommitContent::Created(Arc::new(serde_json::from_value(contract).unwrap()))
 }
 
-fn apply(version_index: &mut VersionIndex, commit: Commit) -> Result<(), Error> {
+fn apply(version_index: &mut VersionIndex, commit: CommitContent) -> Result<(), Error> {
     version_index.apply(version_index.next_commit(), commit, || "the commit".to_owned())
 }
 
@@ -53,12 +53,12 @@ fn layout(version_index: &VersionIndex, version: u64) -> Vec<(u64, u64)> {
 }
 
 /// A compaction of what the table is read from now, from one version to another.
-fn rewrite(version_index: &VersionIndex, first: u64, last: u64) -> Rewrite {
+fn rewrite(version_index: &VersionIndex, first: u64, last: u64) -> PartRewrite {
     let ranges = version_index.layout(version_index.head());
     let within: Vec<_> = ranges
         .filter(|range| range.part.first_version().0 >= first && range.part.version.0 <= last)
         .collect();
-    Rewrite {
+    PartRewrite {
         first: Version(first),
         last: Version(last),
         rows: within.iter().map(|range| range.part.rows).sum(),
@@ -71,7 +71,7 @@ fn rewrite(version_index: &VersionIndex, first: u64, last: u64) -> Rewrite {
 fn compact(version_index: &mut VersionIndex, first: u64, last: u64) {
     let rewrite = rewrite(version_index, first, last);
     let at = at(version_index.next_commit());
-    apply(version_index, Commit::Compacted(Box::new(rewrite), at)).unwrap();
+    apply(version_index, CommitContent::Compacted(Box::new(rewrite), at)).unwrap();
 }
 
 /// Versions 1 to `versions`, each of as many rows as its number.
@@ -224,7 +224,7 @@ fn a_compaction_replaces_whole_parts_of_the_latest_layout_or_is_refused() {
     let mut version_index = grown(9);
     compact(&mut version_index, 2, 4);
     let good = rewrite(&version_index, 2, 6);
-    let changed = |change: &dyn Fn(&mut Rewrite)| {
+    let changed = |change: &dyn Fn(&mut PartRewrite)| {
         let mut changed = good.clone();
         change(&mut changed);
         changed
@@ -242,10 +242,10 @@ fn a_compaction_replaces_whole_parts_of_the_latest_layout_or_is_refused() {
         ("a single part", rewrite(&version_index, 2, 4)),
         ("nothing", rewrite(&version_index, 3, 3)),
     ] {
-        let refused = apply(&mut version_index, Commit::Compacted(Box::new(wrong), at(0)));
+        let refused = apply(&mut version_index, CommitContent::Compacted(Box::new(wrong), at(0)));
         assert!(matches!(refused, Err(Error::Corrupt { .. })), "{what}");
     }
-    apply(&mut version_index, Commit::Compacted(Box::new(good), at(0))).unwrap();
+    apply(&mut version_index, CommitContent::Compacted(Box::new(good), at(0))).unwrap();
     assert_eq!(layout(&version_index, 9), [(1, 1), (2, 6), (7, 7), (8, 8), (9, 9)]);
 }
 
@@ -256,7 +256,11 @@ fn a_derived_file_keeps_the_layouts() {
     compact(&mut version_index, 1, 3);
     compact(&mut version_index, 4, 6);
     let last = rewrite(&version_index, 1, 6);
-    apply(&mut version_index, Commit::Compacted(Box::new(last.clone()), at(0))).unwrap();
+    apply(
+        &mut version_index,
+        CommitContent::Compacted(Box::new(last.clone()), at(0)),
+    )
+    .unwrap();
     let bytes = version_index.encode(dataset).unwrap();
     let mut read = VersionIndex::decode(dataset, &bytes).unwrap();
     assert_eq!(format!("{:?}", read.levels), format!("{:?}", version_index.levels));
@@ -267,12 +271,12 @@ fn a_derived_file_keeps_the_layouts() {
         assert!(VersionIndex::decode(dataset, &bytes[..length]).is_none(), "{length}");
     }
     // It is believed where the log ends with the same commit.
-    assert!(read.ends_with(&Commit::Compacted(Box::new(last.clone()), at(0))));
-    let other = Rewrite {
+    assert!(read.ends_with(&CommitContent::Compacted(Box::new(last.clone()), at(0))));
+    let other = PartRewrite {
         sha256: [9; 32],
         ..last
     };
-    assert!(!read.ends_with(&Commit::Compacted(Box::new(other), at(0))));
+    assert!(!read.ends_with(&CommitContent::Compacted(Box::new(other), at(0))));
     assert!(!read.ends_with(&commit(9, 9, 45)));
     // And it goes on as the other does.
     compact(&mut read, 7, 8);

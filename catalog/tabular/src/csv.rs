@@ -28,7 +28,7 @@ pub enum Error {
 
 /// Reason why one record cannot be taken. The records after it can.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Problem {
+pub enum RecordProblem {
     /// Text follows the quote that closes this cell, counted from 0.
     AfterQuote(usize),
     /// The record has more than [`MAX_RECORD_BYTES`], and only its begin was kept.
@@ -37,24 +37,24 @@ pub enum Problem {
 
 /// A record as bytes. It can be reused for the next one.
 #[derive(Clone, Debug, Default)]
-pub struct Record {
+pub struct CsvRecord {
     /// The cells, one after the other, without quotes.
     bytes: Vec<u8>,
     /// End of each cell in `bytes`.
     ends: Vec<usize>,
     line: u64,
     has_quotes: bool,
-    problem: Option<Problem>,
+    problem: Option<RecordProblem>,
 }
 
-impl Record {
+impl CsvRecord {
     /// Returns the line of the file on which the record begins, from 1.
     pub const fn line(&self) -> u64 {
         self.line
     }
 
     /// Returns the first problem of the record.
-    pub const fn problem(&self) -> Option<Problem> {
+    pub const fn problem(&self) -> Option<RecordProblem> {
         self.problem
     }
 
@@ -105,30 +105,30 @@ impl Record {
 
     /// Takes a byte that is no line end outside of quotes, and returns the place behind it. The byte is only kept if
     /// `has_room`.
-    fn step(&mut self, at: At, sign: Sign, byte: u8, has_room: bool) -> At {
+    fn step(&mut self, at: CellPlace, sign: ByteMeaning, byte: u8, has_room: bool) -> CellPlace {
         let next = match (at, sign) {
-            (At::Quoted, Sign::Quote) => return At::Quote,
-            (At::Quoted, _) | (At::Quote, Sign::Quote) => At::Quoted,
-            (At::Begin, Sign::Quote) => {
+            (CellPlace::Quoted, ByteMeaning::Quote) => return CellPlace::Quote,
+            (CellPlace::Quoted, _) | (CellPlace::Quote, ByteMeaning::Quote) => CellPlace::Quoted,
+            (CellPlace::Begin, ByteMeaning::Quote) => {
                 // Blanks before the quote are no data.
                 self.bytes.truncate(self.begin());
                 self.has_quotes = true;
-                return At::Quoted;
+                return CellPlace::Quoted;
             }
-            (_, Sign::Delimiter) => {
+            (_, ByteMeaning::Delimiter) => {
                 // A record that is too long keeps no more cells either.
                 if has_room {
                     self.end_cell();
                 }
-                return At::Begin;
+                return CellPlace::Begin;
             }
-            (At::Quote | At::Closed, Sign::Blank) => return At::Closed,
-            (At::Quote | At::Closed, _) => {
-                self.problem = self.problem.or(Some(Problem::AfterQuote(self.len())));
-                At::Plain
+            (CellPlace::Quote | CellPlace::Closed, ByteMeaning::Blank) => return CellPlace::Closed,
+            (CellPlace::Quote | CellPlace::Closed, _) => {
+                self.problem = self.problem.or(Some(RecordProblem::AfterQuote(self.len())));
+                CellPlace::Plain
             }
-            (At::Begin, Sign::Blank) => At::Begin,
-            (At::Begin | At::Plain, _) => At::Plain,
+            (CellPlace::Begin, ByteMeaning::Blank) => CellPlace::Begin,
+            (CellPlace::Begin | CellPlace::Plain, _) => CellPlace::Plain,
         };
         if has_room {
             self.bytes.push(byte);
@@ -138,14 +138,14 @@ impl Record {
 
     /// Ends the record at the end of the file, and returns false if there is none. `opened` is the line of the last opening
     /// quote.
-    fn end_of_file(&mut self, at: At, opened: u64) -> Result<bool, Error> {
+    fn end_of_file(&mut self, at: CellPlace, opened: u64) -> Result<bool, Error> {
         match at {
-            At::Quoted => Err(Error::Unclosed {
+            CellPlace::Quoted => Err(Error::Unclosed {
                 line: opened,
                 cell: self.len(),
             }),
             // Nothing follows the last line end.
-            At::Begin if self.is_untouched() => Ok(false),
+            CellPlace::Begin if self.is_untouched() => Ok(false),
             _ => {
                 self.end_cell();
                 Ok(true)
@@ -156,7 +156,7 @@ impl Record {
 
 /// Place within a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum At {
+enum CellPlace {
     /// Nothing but blanks was read of the cell.
     Begin,
     /// Within a cell that does not begin with a quote, or behind the text that follows a closing quote.
@@ -171,7 +171,7 @@ enum At {
 
 /// Meaning of a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sign {
+enum ByteMeaning {
     Text,
     Blank,
     Delimiter,
@@ -182,7 +182,7 @@ enum Sign {
 
 /// A reader of records, in bounded memory. Empty lines are skipped.
 #[derive(Debug)]
-pub struct Reader<R> {
+pub struct CsvReader<R> {
     input: R,
     buffer: Vec<u8>,
     /// First byte of `buffer` that was not used.
@@ -191,19 +191,19 @@ pub struct Reader<R> {
     line: u64,
     /// True after a carriage return: a line feed that follows belongs to the same line end.
     is_half: bool,
-    signs: [Sign; 256],
+    signs: [ByteMeaning; 256],
 }
 
-impl<R: Read> Reader<R> {
+impl<R: Read> CsvReader<R> {
     /// Returns a reader of cells that are separated by `delimiter`, an ASCII character that is no quote or line end.
     pub fn new(input: R, delimiter: u8) -> Self {
-        let mut signs = [Sign::Text; 256];
-        signs[usize::from(b' ')] = Sign::Blank;
-        signs[usize::from(b'\t')] = Sign::Blank;
-        signs[usize::from(delimiter)] = Sign::Delimiter;
-        signs[usize::from(b'"')] = Sign::Quote;
-        signs[usize::from(b'\n')] = Sign::LineFeed;
-        signs[usize::from(b'\r')] = Sign::CarriageReturn;
+        let mut signs = [ByteMeaning::Text; 256];
+        signs[usize::from(b' ')] = ByteMeaning::Blank;
+        signs[usize::from(b'\t')] = ByteMeaning::Blank;
+        signs[usize::from(delimiter)] = ByteMeaning::Delimiter;
+        signs[usize::from(b'"')] = ByteMeaning::Quote;
+        signs[usize::from(b'\n')] = ByteMeaning::LineFeed;
+        signs[usize::from(b'\r')] = ByteMeaning::CarriageReturn;
         Self {
             input,
             buffer: Vec::new(),
@@ -218,9 +218,9 @@ impl<R: Read> Reader<R> {
     ///
     /// # Errors
     /// [`Error::Unclosed`] if the file ends within a quoted cell, also of a record that is too long.
-    pub fn read(&mut self, record: &mut Record) -> Result<bool, Error> {
+    pub fn read(&mut self, record: &mut CsvRecord) -> Result<bool, Error> {
         record.clear(self.line);
-        let mut at = At::Begin;
+        let mut at = CellPlace::Begin;
         let mut left = MAX_RECORD_BYTES;
         // Line of the last opening quote.
         let mut opened = self.line;
@@ -235,10 +235,10 @@ impl<R: Read> Reader<R> {
                 let run = &self.buffer[self.begin..self.begin + kept];
                 record.bytes.extend_from_slice(run);
                 if kept < text {
-                    record.problem = record.problem.or(Some(Problem::TooLong));
+                    record.problem = record.problem.or(Some(RecordProblem::TooLong));
                 }
-                if at == At::Begin {
-                    at = At::Plain;
+                if at == CellPlace::Begin {
+                    at = CellPlace::Plain;
                 }
                 self.is_half = false;
                 self.begin += text;
@@ -247,14 +247,14 @@ impl<R: Read> Reader<R> {
             let byte = self.buffer[self.begin];
             self.begin += 1;
             let sign = self.signs[usize::from(byte)];
-            let is_second = sign == Sign::LineFeed && self.is_half;
-            self.is_half = sign == Sign::CarriageReturn;
-            let ends_line = matches!(sign, Sign::LineFeed | Sign::CarriageReturn);
+            let is_second = sign == ByteMeaning::LineFeed && self.is_half;
+            self.is_half = sign == ByteMeaning::CarriageReturn;
+            let ends_line = matches!(sign, ByteMeaning::LineFeed | ByteMeaning::CarriageReturn);
             if ends_line && !is_second {
                 self.line += 1;
             }
-            if ends_line && at != At::Quoted {
-                if at == At::Begin && record.is_untouched() {
+            if ends_line && at != CellPlace::Quoted {
+                if at == CellPlace::Begin && record.is_untouched() {
                     // An empty line is no record, and the line feed of the line end before is no line.
                     record.line = self.line;
                     left = MAX_RECORD_BYTES;
@@ -264,10 +264,10 @@ impl<R: Read> Reader<R> {
                 return Ok(true);
             }
             if left == 0 {
-                record.problem = record.problem.or(Some(Problem::TooLong));
+                record.problem = record.problem.or(Some(RecordProblem::TooLong));
             }
             let next = record.step(at, sign, byte, left > 0);
-            if at == At::Begin && next == At::Quoted {
+            if at == CellPlace::Begin && next == CellPlace::Quoted {
                 opened = self.line;
             }
             at = next;
@@ -277,18 +277,24 @@ impl<R: Read> Reader<R> {
 
     /// Returns the number of bytes of text that follow in the buffer. A run is taken at once, because a file has millions of
     /// cells.
-    fn run(&self, at: At) -> usize {
+    fn run(&self, at: CellPlace) -> usize {
         let rest = &self.buffer[self.begin..];
         let sign = |byte: &u8| self.signs[usize::from(*byte)];
         let ends = match at {
-            At::Quoted => rest
-                .iter()
-                .position(|byte| matches!(sign(byte), Sign::Quote | Sign::LineFeed | Sign::CarriageReturn)),
-            At::Begin => rest.iter().position(|byte| sign(byte) != Sign::Text),
-            At::Plain => rest
-                .iter()
-                .position(|byte| matches!(sign(byte), Sign::Delimiter | Sign::LineFeed | Sign::CarriageReturn)),
-            At::Quote | At::Closed => Some(0),
+            CellPlace::Quoted => rest.iter().position(|byte| {
+                matches!(
+                    sign(byte),
+                    ByteMeaning::Quote | ByteMeaning::LineFeed | ByteMeaning::CarriageReturn
+                )
+            }),
+            CellPlace::Begin => rest.iter().position(|byte| sign(byte) != ByteMeaning::Text),
+            CellPlace::Plain => rest.iter().position(|byte| {
+                matches!(
+                    sign(byte),
+                    ByteMeaning::Delimiter | ByteMeaning::LineFeed | ByteMeaning::CarriageReturn
+                )
+            }),
+            CellPlace::Quote | CellPlace::Closed => Some(0),
         };
         ends.unwrap_or(rest.len())
     }

@@ -17,8 +17,8 @@ use arrow::error::ArrowError;
 use arrow::record_batch::RecordBatch;
 use serde_json::Value;
 
-use self::decode::Decoder;
-pub use self::lines::Lines;
+use self::decode::RecordDecoder;
+pub use self::lines::LineDecoder;
 use crate::key::KeyHasher;
 use crate::{Contract, RecordKey};
 
@@ -58,7 +58,7 @@ pub struct Batch {
 impl Batch {
     /// Decodes records; row `i` is `records[i]`.
     pub fn decode(contract: &Arc<Contract>, records: &[Value]) -> Self {
-        let mut decoder = Decoder::new(contract, records.len(), records.len() * TYPICAL_RECORD_BYTES);
+        let mut decoder = RecordDecoder::new(contract, records.len(), records.len() * TYPICAL_RECORD_BYTES);
         for record in records {
             decoder.push(record);
         }

@@ -51,7 +51,7 @@ macro_rules! mutate {
 
 /// The crash points in the order that a contribution passes them, then those of a compaction, then those of uploads
 /// alone.
-pub const POINTS: [&str; 34] = [
+pub const CRASH_POINTS: [&str; 34] = [
     "ack.begin",
     "ack.rows",
     "ack.commit",
@@ -361,7 +361,7 @@ mod armed {
     /// Passes a crash point and kills the process if it is armed.
     pub fn point(name: &'static str) {
         let lists: [&[&str]; 5] = [
-            &super::POINTS,
+            &super::CRASH_POINTS,
             &super::ACCOUNT_POINTS,
             &super::KNOWLEDGE_POINTS,
             &super::PAY_POINTS,

@@ -14,7 +14,7 @@ use self::lanes::Lanes;
 pub use self::map::{BuildMapHasher, KeyMap, KeySet};
 
 /// Domain separation for record keys (BLAKE3 `derive_key` context).
-const CONTEXT: &str = "sluice 2026-11 record key v1";
+const RECORD_KEY_CONTEXT: &str = "sluice 2026-11 record key v1";
 
 /// The 128-bit identity of a record within its dataset.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -58,9 +58,9 @@ impl KeyHasher {
     /// Creates a hasher for record keys.
     pub fn new() -> Self {
         Self {
-            one: blake3::Hasher::new_derive_key(CONTEXT),
+            one: blake3::Hasher::new_derive_key(RECORD_KEY_CONTEXT),
             #[cfg(target_arch = "x86_64")]
-            many: Lanes::new(&blake3::hazmat::hash_derive_key_context(CONTEXT)),
+            many: Lanes::new(&blake3::hazmat::hash_derive_key_context(RECORD_KEY_CONTEXT)),
         }
     }
 

@@ -18,6 +18,7 @@ pub mod knowledge;
 pub mod metric;
 pub mod money;
 pub mod proof;
+mod quantities;
 pub mod render;
 mod resolution;
 pub mod trace;
@@ -36,5 +37,6 @@ pub use id::{
 };
 pub use key::RecordKey;
 pub use proof::Proof;
+pub use quantities::{HumanDuration, QuantityError, Size};
 pub use resolution::Resolution;
 pub use upload::UploadLayout;

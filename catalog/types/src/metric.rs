@@ -9,7 +9,7 @@
 
 /// The type of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum MetricKind {
     /// A number that grows from 0 for as long as the process lives.
     Counter,
     /// A current value that can rise and fall.
@@ -24,7 +24,7 @@ pub struct Metric {
     /// The name of the time series.
     pub name: &'static str,
     /// The type of the metric.
-    pub kind: Kind,
+    pub kind: MetricKind,
     /// The description shown by Prometheus.
     pub help: &'static str,
     /// The labels and their values.
@@ -49,7 +49,7 @@ macro_rules! metrics {
         /// Every metric, in reading order.
         pub const ALL: &[Metric] = &[$(Metric {
             name: $name,
-            kind: Kind::$kind,
+            kind: MetricKind::$kind,
             // A doc comment begins with a space, and one of several lines is several attributes.
             help: concat!($($help),+).trim_ascii(),
             labels: metrics!(@labels $labels),
@@ -167,7 +167,7 @@ mod tests {
             assert!(metric.name.starts_with("sluice_"), "{}", metric.name);
             assert_eq!(
                 metric.name.ends_with("_total"),
-                metric.kind == Kind::Counter,
+                metric.kind == MetricKind::Counter,
                 "{}",
                 metric.name
             );

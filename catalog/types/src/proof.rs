@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 use crate::mutate;
 
 /// The bytes of a block; the last block of a file may have fewer.
-pub const BLOCK: u64 = BLOCK_LENGTH as u64;
+pub const BLOCK_BYTES: u64 = BLOCK_LENGTH as u64;
 /// The same, of bytes in memory.
 const BLOCK_LENGTH: usize = 64 << 10;
 /// Up to this size a part is read whole and held against its SHA-256; of a larger one each block has a hash.
@@ -23,14 +23,14 @@ const HASH_BYTES: usize = 16;
 /// Bytes of a file are not what was written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("bytes {start} to {end} of it are not what was written")]
-pub struct Damaged {
+pub struct DamagedBytes {
     /// The first byte of what was read.
     pub start: u64,
     /// The byte after the last.
     pub end: u64,
 }
 
-impl From<&Range<u64>> for Damaged {
+impl From<&Range<u64>> for DamagedBytes {
     fn from(span: &Range<u64>) -> Self {
         Self {
             start: span.start,
@@ -43,18 +43,18 @@ impl From<&Range<u64>> for Damaged {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Proof {
     bytes: u64,
-    hashes: Hashes,
+    hashes: ProofHashes,
 }
 
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-enum Hashes {
+enum ProofHashes {
     /// The SHA-256 of the file.
     Whole([u8; 32]),
     /// The hash of each block, one after the other.
     Blocks(#[serde(with = "text")] Vec<u8>),
 }
 
-impl std::fmt::Debug for Hashes {
+impl std::fmt::Debug for ProofHashes {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Whole(_) => f.write_str("Whole"),
@@ -68,7 +68,7 @@ impl Proof {
     pub const fn whole(bytes: u64, sha256: [u8; 32]) -> Self {
         Self {
             bytes,
-            hashes: Hashes::Whole(sha256),
+            hashes: ProofHashes::Whole(sha256),
         }
     }
 
@@ -85,7 +85,7 @@ impl Proof {
         let hashes = BASE64.decode(text.as_bytes()).ok()?;
         let proof = Self {
             bytes,
-            hashes: Hashes::Blocks(hashes),
+            hashes: ProofHashes::Blocks(hashes),
         };
         proof.is_complete().then_some(proof)
     }
@@ -93,8 +93,8 @@ impl Proof {
     /// The hashes of the blocks as Base64 (RFC 4648 section 4); `None` of a file that is read whole.
     pub fn text(&self) -> Option<String> {
         match &self.hashes {
-            Hashes::Whole(_) => None,
-            Hashes::Blocks(hashes) => Some(BASE64.encode(hashes)),
+            ProofHashes::Whole(_) => None,
+            ProofHashes::Blocks(hashes) => Some(BASE64.encode(hashes)),
         }
     }
 
@@ -105,24 +105,24 @@ impl Proof {
 
     /// Returns whether every read takes the whole file.
     pub const fn is_whole(&self) -> bool {
-        matches!(self.hashes, Hashes::Whole(_))
+        matches!(self.hashes, ProofHashes::Whole(_))
     }
 
     /// The memory that the hashes take, in bytes.
     pub const fn memory(&self) -> usize {
         match &self.hashes {
-            Hashes::Whole(_) => 0,
-            Hashes::Blocks(hashes) => hashes.capacity(),
+            ProofHashes::Whole(_) => 0,
+            ProofHashes::Blocks(hashes) => hashes.capacity(),
         }
     }
 
     fn is_complete(&self) -> bool {
         match &self.hashes {
-            Hashes::Whole(_) => true,
+            ProofHashes::Whole(_) => true,
             // A text with too few hashes would leave the last blocks unverified, so it is no proof.
-            Hashes::Blocks(hashes) => {
+            ProofHashes::Blocks(hashes) => {
                 hashes.len().is_multiple_of(HASH_BYTES)
-                    && (hashes.len() / HASH_BYTES) as u64 == self.bytes.div_ceil(BLOCK)
+                    && (hashes.len() / HASH_BYTES) as u64 == self.bytes.div_ceil(BLOCK_BYTES)
             }
         }
     }
@@ -131,15 +131,15 @@ impl Proof {
     ///
     /// # Errors
     /// A range beyond the end of the file.
-    pub fn spans(&self, ranges: &[Range<u64>]) -> Result<Vec<Range<u64>>, Damaged> {
+    pub fn spans(&self, ranges: &[Range<u64>]) -> Result<Vec<Range<u64>>, DamagedBytes> {
         if let Some(beyond) = ranges.iter().find(|range| range.end > self.bytes) {
             return Err(beyond.into());
         }
         let wanted = ranges.iter().filter(|range| !range.is_empty());
         let mut spans: Vec<_> = match self.hashes {
             // One hash covers the file, so one read of it serves every range.
-            Hashes::Whole(_) => wanted.take(1).map(|_| 0..self.bytes).collect(),
-            Hashes::Blocks(_) => wanted.map(|range| self.rounded(range)).collect(),
+            ProofHashes::Whole(_) => wanted.take(1).map(|_| 0..self.bytes).collect(),
+            ProofHashes::Blocks(_) => wanted.map(|range| self.rounded(range)).collect(),
         };
         spans.sort_unstable_by_key(|span| span.start);
         spans.dedup_by(|next, span| {
@@ -156,10 +156,15 @@ impl Proof {
     ///
     /// # Errors
     /// The first span whose bytes are not what was written, or are too few.
-    pub fn cut(&self, spans: &[Range<u64>], pieces: &[Bytes], ranges: &[Range<u64>]) -> Result<Vec<Bytes>, Damaged> {
+    pub fn cut(
+        &self,
+        spans: &[Range<u64>],
+        pieces: &[Bytes],
+        ranges: &[Range<u64>],
+    ) -> Result<Vec<Bytes>, DamagedBytes> {
         // All spans are verified before the first range is cut, so that a caller gets no byte of a damaged read.
         for (index, span) in spans.iter().enumerate() {
-            let piece = pieces.get(index).ok_or_else(|| Damaged::from(span))?;
+            let piece = pieces.get(index).ok_or_else(|| DamagedBytes::from(span))?;
             self.check(span, piece)?;
         }
         let cut = |range: &Range<u64>| {
@@ -169,12 +174,12 @@ impl Proof {
             // Spans ascend and do not touch, so only the first that ends late enough can hold the range.
             let index = spans.partition_point(|span| span.end < range.end);
             let found = spans.get(index).zip(pieces.get(index));
-            let (span, piece) = found.ok_or_else(|| Damaged::from(range))?;
+            let (span, piece) = found.ok_or_else(|| DamagedBytes::from(range))?;
             let at = |offset: u64| offset.checked_sub(span.start).and_then(|at| usize::try_from(at).ok());
             let within = at(range.start)
                 .zip(at(range.end))
                 .filter(|(_, end)| *end <= piece.len());
-            let (start, end) = within.ok_or_else(|| Damaged::from(range))?;
+            let (start, end) = within.ok_or_else(|| DamagedBytes::from(range))?;
             Ok(piece.slice(start..end))
         };
         ranges.iter().map(cut).collect()
@@ -182,10 +187,15 @@ impl Proof {
 
     /// The blocks that have bytes of this range.
     fn rounded(&self, range: &Range<u64>) -> Range<u64> {
-        range.start / BLOCK * BLOCK..range.end.div_ceil(BLOCK).saturating_mul(BLOCK).min(self.bytes)
+        range.start / BLOCK_BYTES * BLOCK_BYTES
+            ..range
+                .end
+                .div_ceil(BLOCK_BYTES)
+                .saturating_mul(BLOCK_BYTES)
+                .min(self.bytes)
     }
 
-    fn check(&self, span: &Range<u64>, piece: &[u8]) -> Result<(), Damaged> {
+    fn check(&self, span: &Range<u64>, piece: &[u8]) -> Result<(), DamagedBytes> {
         let damaged = || Err(span.into());
         // A store may return fewer bytes than were asked for, and the hash of a missing block would never be compared.
         if piece.len() as u64 != span.end - span.start {
@@ -193,10 +203,10 @@ impl Proof {
         }
         mutate!(Bug::BlindReads => return Ok(()));
         match &self.hashes {
-            Hashes::Whole(sha256) if Sha256::digest(piece)[..] == *sha256 => Ok(()),
-            Hashes::Whole(_) => damaged(),
-            Hashes::Blocks(hashes) => {
-                let first = usize::try_from(span.start / BLOCK).unwrap_or(usize::MAX);
+            ProofHashes::Whole(sha256) if Sha256::digest(piece)[..] == *sha256 => Ok(()),
+            ProofHashes::Whole(_) => damaged(),
+            ProofHashes::Blocks(hashes) => {
+                let first = usize::try_from(span.start / BLOCK_BYTES).unwrap_or(usize::MAX);
                 let mut expected = hashes.chunks_exact(HASH_BYTES).skip(first);
                 let same = |block: &[u8]| expected.next() == Some(&blake3::hash(block).as_bytes()[..HASH_BYTES]);
                 let all = piece.chunks(BLOCK_LENGTH).all(same);
@@ -238,7 +248,7 @@ impl Blocks {
         }
         Proof {
             bytes: self.bytes,
-            hashes: Hashes::Blocks(self.hashes),
+            hashes: ProofHashes::Blocks(self.hashes),
         }
     }
 
@@ -282,7 +292,7 @@ mod tests {
         bytes.into()
     }
 
-    fn read(proof: &Proof, file: &Bytes, ranges: &[Range<u64>]) -> Result<Vec<Bytes>, Damaged> {
+    fn read(proof: &Proof, file: &Bytes, ranges: &[Range<u64>]) -> Result<Vec<Bytes>, DamagedBytes> {
         let spans = proof.spans(ranges)?;
         let part = |range: &Range<u64>| {
             let at = |offset: u64| usize::try_from(offset).unwrap().min(file.len());
@@ -298,19 +308,19 @@ mod tests {
 
     #[test]
     fn ranges_are_read_by_the_blocks_that_have_them() {
-        let bytes = 5 * BLOCK + 7;
+        let bytes = 5 * BLOCK_BYTES + 7;
         let proof = Proof::of(&file(bytes));
         for (ranges, spans) in [
             (vec![], vec![]),
             (vec![7..7], vec![]),
-            (vec![0..1], vec![0..BLOCK]),
-            (vec![BLOCK - 1..BLOCK + 1], vec![0..2 * BLOCK]),
-            (vec![bytes - 1..bytes], vec![5 * BLOCK..bytes]),
+            (vec![0..1], vec![0..BLOCK_BYTES]),
+            (vec![BLOCK_BYTES - 1..BLOCK_BYTES + 1], vec![0..2 * BLOCK_BYTES]),
+            (vec![bytes - 1..bytes], vec![5 * BLOCK_BYTES..bytes]),
             (
-                vec![3 * BLOCK..4 * BLOCK, 1..2, 5..6],
-                vec![0..BLOCK, 3 * BLOCK..4 * BLOCK],
+                vec![3 * BLOCK_BYTES..4 * BLOCK_BYTES, 1..2, 5..6],
+                vec![0..BLOCK_BYTES, 3 * BLOCK_BYTES..4 * BLOCK_BYTES],
             ),
-            (vec![BLOCK..BLOCK + 1, 0..1, 0..bytes], vec![0..bytes]),
+            (vec![BLOCK_BYTES..BLOCK_BYTES + 1, 0..1, 0..bytes], vec![0..bytes]),
         ] {
             assert_eq!(proof.spans(&ranges).unwrap(), spans, "{ranges:?}");
             read(&proof, &file(bytes), &ranges).unwrap();
@@ -323,28 +333,34 @@ mod tests {
 
     #[test]
     fn a_wrong_bit_is_damage_where_its_block_is_read() {
-        let sound = file(3 * BLOCK + 100);
+        let sound = file(3 * BLOCK_BYTES + 100);
         let whole = Proof::whole(sound.len() as u64, Sha256::digest(&sound).into());
         let blocks = Proof::of(&sound);
-        for at in [0, BLOCK - 1, BLOCK, 2 * BLOCK + 5, 3 * BLOCK + 99] {
+        for at in [
+            0,
+            BLOCK_BYTES - 1,
+            BLOCK_BYTES,
+            2 * BLOCK_BYTES + 5,
+            3 * BLOCK_BYTES + 99,
+        ] {
             let mut flipped = sound.to_vec();
             flipped[usize::try_from(at).unwrap()] ^= 0x10;
             let flipped = Bytes::from(flipped);
-            for other in [0, BLOCK, 2 * BLOCK, 3 * BLOCK] {
+            for other in [0, BLOCK_BYTES, 2 * BLOCK_BYTES, 3 * BLOCK_BYTES] {
                 let range = other..other + 1;
                 let damaged = read(&blocks, &flipped, std::slice::from_ref(&range)).is_err();
-                assert_eq!(damaged, at / BLOCK == other / BLOCK, "{at} {other}");
+                assert_eq!(damaged, at / BLOCK_BYTES == other / BLOCK_BYTES, "{at} {other}");
                 assert!(read(&whole, &flipped, &[range]).is_err());
             }
         }
         let cut = sound.slice(..sound.len() - 1);
-        assert!(read(&blocks, &cut, &[3 * BLOCK..3 * BLOCK + 1]).is_err());
+        assert!(read(&blocks, &cut, &[3 * BLOCK_BYTES..3 * BLOCK_BYTES + 1]).is_err());
         assert!(read(&whole, &cut, &[0..1]).is_err());
     }
 
     #[test]
     fn a_proof_is_the_same_from_its_text_and_from_bytes_as_they_come() {
-        for length in [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK] {
+        for length in [0, 1, BLOCK_BYTES - 1, BLOCK_BYTES, BLOCK_BYTES + 1, 3 * BLOCK_BYTES] {
             let file = file(length);
             let proof = Proof::of(&file);
             let mut blocks = Blocks::default();
@@ -354,7 +370,7 @@ mod tests {
             assert_eq!(blocks.finish(), proof);
             let text = proof.text().unwrap();
             assert_eq!(Proof::from_text(length, &text).as_ref(), Some(&proof));
-            assert_eq!(Proof::from_text(length + BLOCK, &text), None);
+            assert_eq!(Proof::from_text(length + BLOCK_BYTES, &text), None);
             let json = serde_json::to_string(&proof).unwrap();
             assert_eq!(serde_json::from_str::<Proof>(&json).unwrap(), proof);
         }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use growth::{SHAPES, Shape, consume, is_linear, is_linear_in};
 use serde_json::{Value, json};
-use types::batch::Lines;
+use types::batch::LineDecoder;
 use types::json::{check_digits, lost_digits, outline, parse, whole_double};
 use types::{Batch, Contract, Field, FieldType, canonical};
 
@@ -120,7 +120,7 @@ fn records_are_decoded_in_linear_time() {
             SHAPES,
             |text| record(text).to_string(),
             |line| {
-                let mut lines = Lines::new(&contract, 1, line.len());
+                let mut lines = LineDecoder::new(&contract, 1, line.len());
                 consume(lines.push(line.as_bytes()));
                 lines.finish();
             },

@@ -1,6 +1,6 @@
 //! Parts in a bucket: clients put them there themselves, and any process of the service reads them.
 //!
-//! Invariant: those of [`Uploads`], under the numbers that parts have here.
+//! Invariant: those of [`S3Uploads`], under the numbers that parts have here.
 
 use std::io;
 use std::ops::Range;
@@ -8,39 +8,39 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use catalog::storage::s3::{Refused, S3, Uploads};
+use catalog::storage::s3::{S3, S3Uploads, UploadFailure};
 use types::{ContributionId, fault};
 
-use crate::store::NAMED;
+use crate::store::MAX_NAMED_PARTS;
 use crate::{Error, PartTag, UploadLayout, UploadStore};
 
 /// The uploads of a bucket. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct BucketUploads {
-    uploads: Uploads,
+    uploads: S3Uploads,
 }
 
 impl BucketUploads {
     /// Creates the uploads of a bucket.
     pub fn new(store: S3) -> Self {
         Self {
-            uploads: Uploads::new(store),
+            uploads: S3Uploads::new(store),
         }
     }
 }
 
 /// Returns the error for a refusal of the bucket, about part `n`.
-fn refused(n: u32, refused: Refused) -> Error {
-    let first = |parts: Vec<u16>| parts.into_iter().take(NAMED).map(u32::from).collect();
+fn refused(n: u32, refused: UploadFailure) -> Error {
+    let first = |parts: Vec<u16>| parts.into_iter().take(MAX_NAMED_PARTS).map(u32::from).collect();
     match refused {
-        Refused::Missing(parts) => Error::Missing { missing: first(parts) },
-        Refused::Differing(parts) => Error::Differing {
+        UploadFailure::Missing(parts) => Error::Missing { missing: first(parts) },
+        UploadFailure::Differing(parts) => Error::Differing {
             differing: first(parts),
         },
-        Refused::Closed => Error::Closed,
-        Refused::Gone => Error::Gone { n },
-        Refused::Changed => Error::Changed { n },
-        Refused::Storage(source) => Error::Io(io::Error::other(source)),
+        UploadFailure::Closed => Error::Closed,
+        UploadFailure::Gone => Error::Gone { n },
+        UploadFailure::Changed => Error::Changed { n },
+        UploadFailure::Storage(source) => Error::Io(io::Error::other(source)),
     }
 }
 

@@ -14,7 +14,7 @@ mod store;
 #[cfg(feature = "s3")]
 pub use bucket::BucketUploads;
 pub use local::{LocalUploads, PartWriter};
-pub use progress::{Counters, Listed, Staging, Stagings};
+pub use progress::{ListedUpload, ProgressCounters, StagingProgress, Stagings};
 pub use store::{Error, PartTag, UploadStore};
 pub use types::UploadLayout;
 pub use types::vocabulary::Compression;

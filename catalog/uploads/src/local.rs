@@ -28,22 +28,22 @@ use sha2::{Digest as _, Sha256};
 use tokio::task::spawn_blocking;
 use types::{ContributionId, fault};
 
-use crate::store::NAMED;
+use crate::store::MAX_NAMED_PARTS;
 use crate::{Error, PartTag, UploadLayout, UploadStore};
 
-const INCOMING: &str = "incoming";
-const SEALED: &str = "sealed";
+const INCOMING_FOLDER: &str = "incoming";
+const SEALED_FOLDER: &str = "sealed";
 /// The bytes of a hash.
-const HASH: usize = 32;
+const HASH_BYTES: usize = 32;
 
 /// A directory of parts. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct LocalUploads {
-    shared: Arc<Shared>,
+    shared: Arc<LocalState>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct LocalState {
     root: PathBuf,
     reserve: Reserve,
     files: AtomicU64,
@@ -65,13 +65,13 @@ impl LocalUploads {
     /// before ended. Parts leave the reserve of its disk free. Blocks.
     pub fn open(root: impl Into<PathBuf>, reserve: Reserve) -> io::Result<Self> {
         let root = root.into();
-        let incoming = root.join(INCOMING);
+        let incoming = root.join(INCOMING_FOLDER);
         // Nothing in this folder was acknowledged: a part gets its name before its sender gets the
         // answer.
         ignore_missing(fs::remove_dir_all(&incoming))?;
         create_directory(&incoming)?;
         Ok(Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(LocalState {
                 root,
                 reserve,
                 files: AtomicU64::new(0),
@@ -83,7 +83,7 @@ impl LocalUploads {
     /// Begins to write a part. Blocks.
     pub fn writer(&self) -> Result<PartWriter, Error> {
         let number = self.shared.files.fetch_add(1, Ordering::Relaxed);
-        let path = self.shared.root.join(INCOMING).join(number.to_string());
+        let path = self.shared.root.join(INCOMING_FOLDER).join(number.to_string());
         let file = OpenOptions::new()
             .write(true)
             // Numbers begin at 0 in each process, so a file that is there means that a second process
@@ -104,13 +104,13 @@ impl LocalUploads {
     /// # Errors
     /// [`Error::Io`] of [`ErrorKind::StorageFull`] where it has not.
     pub fn room_for(&self, bytes: u64) -> Result<(), Error> {
-        let Shared { root, reserve, .. } = &*self.shared;
+        let LocalState { root, reserve, .. } = &*self.shared;
         reserve.room_for(root, bytes).map_err(Error::Io)
     }
 
     /// Returns true if the parts of an upload are sealed, until they are deleted. Blocks.
     pub fn is_sealed(&self, upload: ContributionId) -> Result<bool, Error> {
-        self.folder(upload).join(SEALED).try_exists().map_err(Error::Io)
+        self.folder(upload).join(SEALED_FOLDER).try_exists().map_err(Error::Io)
     }
 
     fn folder(&self, upload: ContributionId) -> PathBuf {
@@ -122,7 +122,7 @@ impl LocalUploads {
         let _naming = self.shared.naming.lock();
         // Looked up under the lock that sealing holds. A part renamed after the check of tags would be
         // read as one that `complete` has compared.
-        if folder.join(SEALED).exists() {
+        if folder.join(SEALED_FOLDER).exists() {
             return Err(Error::Closed);
         }
         create_directory(&folder)
@@ -147,15 +147,15 @@ impl LocalUploads {
                 Some(_) => {}
             }
         }
-        missing.truncate(NAMED);
-        differing.truncate(NAMED);
+        missing.truncate(MAX_NAMED_PARTS);
+        differing.truncate(MAX_NAMED_PARTS);
         if !missing.is_empty() {
             return Err(Error::Missing { missing });
         }
         if !differing.is_empty() {
             return Err(Error::Differing { differing });
         }
-        let sealed = folder.join(SEALED);
+        let sealed = folder.join(SEALED_FOLDER);
         if !sealed.exists() {
             File::create(sealed)
                 .and_then(|_file| sync(&folder))
@@ -209,10 +209,10 @@ fn tag_of(path: &Path, size: u64) -> io::Result<Option<String>> {
         Err(error) => return Err(error),
     };
     // A part of another length counts as missing and not as an error: its sender puts it again.
-    if file.metadata()?.len() != size + HASH as u64 {
+    if file.metadata()?.len() != size + HASH_BYTES as u64 {
         return Ok(None);
     }
-    let mut hash = [0; HASH];
+    let mut hash = [0; HASH_BYTES];
     file.read_exact_at(&mut hash, size)?;
     Ok(Some(HEXLOWER.encode(&hash)))
 }
@@ -302,7 +302,7 @@ mod tests {
                 return None;
             }
             let objects = LocalUploads {
-                shared: Arc::new(Shared {
+                shared: Arc::new(LocalState {
                     root: self.0.path().to_owned(),
                     reserve: Reserve::default(),
                     files: AtomicU64::new(u64::from(n)),
@@ -316,7 +316,7 @@ mod tests {
 
         fn left(&self) -> usize {
             let entries = self.0.path().read_dir().unwrap().map(Result::unwrap);
-            entries.filter(|entry| entry.file_name() != INCOMING).count()
+            entries.filter(|entry| entry.file_name() != INCOMING_FOLDER).count()
         }
     }
 
@@ -346,7 +346,7 @@ mod tests {
         let tag = put(&objects, b"abcd");
         assert_eq!(tag.etag, HEXLOWER.encode(&Sha256::digest(b"abcd")));
         objects.complete(&layout(), &[tag]).await.unwrap();
-        let incoming = || folder.path().join(INCOMING).read_dir().unwrap().count();
+        let incoming = || folder.path().join(INCOMING_FOLDER).read_dir().unwrap().count();
         drop(objects.writer().unwrap());
         assert_eq!(incoming(), 0);
         let mut unfinished = objects.writer().unwrap();

@@ -11,7 +11,7 @@ use types::ContributionId;
 
 /// Progress of an upload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Staging {
+pub struct StagingProgress {
     /// Bytes that were read.
     pub bytes_read: u64,
     /// Rows that were judged.
@@ -21,17 +21,17 @@ pub struct Staging {
 /// The uploads that are being staged, shared with whoever is asked for them. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Stagings {
-    open: Arc<Mutex<HashMap<ContributionId, Arc<Counters>>>>,
+    open: Arc<Mutex<HashMap<ContributionId, Arc<ProgressCounters>>>>,
 }
 
 /// Counters of the bytes read and the rows judged.
 #[derive(Debug, Default)]
-pub struct Counters {
+pub struct ProgressCounters {
     bytes: AtomicU64,
     rows: AtomicU64,
 }
 
-impl Counters {
+impl ProgressCounters {
     /// Counts bytes that were read.
     pub fn add_bytes(&self, bytes: u64) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -46,47 +46,47 @@ impl Counters {
 
 /// An upload that is being staged; dropped, it is listed no more.
 #[derive(Debug)]
-pub struct Listed {
+pub struct ListedUpload {
     stagings: Stagings,
     contribution: ContributionId,
-    counters: Arc<Counters>,
+    counters: Arc<ProgressCounters>,
 }
 
-impl Listed {
+impl ListedUpload {
     /// Returns what counts its progress.
-    pub const fn counters(&self) -> &Arc<Counters> {
+    pub const fn counters(&self) -> &Arc<ProgressCounters> {
         &self.counters
     }
 }
 
 impl Stagings {
     /// Returns the progress of an upload; `None` where this process does not stage it now.
-    pub fn of(&self, contribution: ContributionId) -> Option<Staging> {
+    pub fn of(&self, contribution: ContributionId) -> Option<StagingProgress> {
         let open = self.lock();
         let counters = open.get(&contribution)?;
-        Some(Staging {
+        Some(StagingProgress {
             bytes_read: counters.bytes.load(Ordering::Relaxed),
             rows_judged: counters.rows.load(Ordering::Relaxed),
         })
     }
 
     /// Lists an upload whose staging begins.
-    pub fn list(&self, contribution: ContributionId) -> Listed {
-        let counters = Arc::new(Counters::default());
+    pub fn list(&self, contribution: ContributionId) -> ListedUpload {
+        let counters = Arc::new(ProgressCounters::default());
         self.lock().insert(contribution, Arc::clone(&counters));
-        Listed {
+        ListedUpload {
             stagings: self.clone(),
             contribution,
             counters,
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<ContributionId, Arc<Counters>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<ContributionId, Arc<ProgressCounters>>> {
         self.open.lock()
     }
 }
 
-impl Drop for Listed {
+impl Drop for ListedUpload {
     fn drop(&mut self) {
         self.stagings.lock().remove(&self.contribution);
     }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use types::{Classify, ContributionId, Kind, Retry, UploadLayout};
 
 /// Most parts that an error names.
-pub(crate) const NAMED: usize = 20;
+pub(crate) const MAX_NAMED_PARTS: usize = 20;
 
 /// Number and tag of a part that was put.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

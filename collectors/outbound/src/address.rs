@@ -6,7 +6,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Blocks of IPv4 that are not public: first address and length of the prefix.
-const V4: [(Ipv4Addr, u32); 17] = [
+const RESERVED_V4: [(Ipv4Addr, u32); 17] = [
     (Ipv4Addr::UNSPECIFIED, 8),            // this network; `0.0.0.0` connects to this machine
     (Ipv4Addr::new(10, 0, 0, 0), 8),       // private (RFC 1918)
     (Ipv4Addr::new(100, 64, 0, 0), 10),    // shared by carriers (RFC 6598), metadata of a cloud
@@ -27,7 +27,7 @@ const V4: [(Ipv4Addr, u32); 17] = [
 ];
 
 /// Blocks inside the global unicast space of IPv6 (`2000::/3`) that are not public.
-const V6: [(Ipv6Addr, u32); 4] = [
+const RESERVED_V6: [(Ipv6Addr, u32); 4] = [
     // Protocol assignments, Teredo among them, whose addresses contain the IPv4 address of a server.
     (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23),
     (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32), // documentation
@@ -37,10 +37,10 @@ const V6: [(Ipv6Addr, u32); 4] = [
 ];
 
 /// The global unicast space of IPv6 (RFC 4291). Loopback, mapped, compatible, local and multicast addresses are outside.
-const GLOBAL: (Ipv6Addr, u32) = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
+const GLOBAL_V6: (Ipv6Addr, u32) = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
 
 /// The well-known prefix of NAT64 (RFC 6052), whose last 32 bits are an IPv4 address.
-const NAT64: (Ipv6Addr, u32) = (Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0), 96);
+const NAT64_PREFIX: (Ipv6Addr, u32) = (Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0), 96);
 
 /// Returns true if an address is one of the public internet.
 ///
@@ -51,17 +51,19 @@ pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
         // In a network with IPv6 only, DNS64 gives names of IPv4 servers such addresses.
-        IpAddr::V6(address) if within_v6(address, NAT64) => {
+        IpAddr::V6(address) if within_v6(address, NAT64_PREFIX) => {
             let [.., a, b, c, d] = address.octets();
             is_public_v4(Ipv4Addr::new(a, b, c, d))
         }
-        IpAddr::V6(address) => within_v6(address, GLOBAL) && !V6.iter().any(|block| within_v6(address, *block)),
+        IpAddr::V6(address) => {
+            within_v6(address, GLOBAL_V6) && !RESERVED_V6.iter().any(|block| within_v6(address, *block))
+        }
     }
 }
 
 fn is_public_v4(address: Ipv4Addr) -> bool {
     let within = |(first, length): &(Ipv4Addr, u32)| (address.to_bits() ^ first.to_bits()) >> (32 - length) == 0;
-    !V4.iter().any(within)
+    !RESERVED_V4.iter().any(within)
 }
 
 fn within_v6(address: Ipv6Addr, (first, length): (Ipv6Addr, u32)) -> bool {

@@ -1,7 +1,7 @@
 //! The client: one connection for each request, to an address that was checked for it.
 //!
 //! Invariants:
-//! - [`Client::connect`] is the only place that opens a connection. It gets its addresses from [`Client::addresses`],
+//! - [`OutboundClient::connect`] is the only place that opens a connection. It gets its addresses from [`OutboundClient::addresses`],
 //!   which fails unless every address of the host may be reached.
 //! - One deadline holds for the whole exchange, and nothing is kept between exchanges.
 
@@ -30,9 +30,9 @@ use tokio_rustls::TlsConnector;
 use tokio_util::task::AbortOnDropHandle;
 use url::Url;
 
-use crate::dial::{Dialer, Direct};
+use crate::dial::{Dialer, SystemDialer};
 use crate::target::Target;
-use crate::{Error, Limits, Options, Request, Resolver, SystemResolver, is_public, tls};
+use crate::{ClientOptions, Error, GetRequest, RequestLimits, Resolver, SystemResolver, is_public, tls};
 
 /// Most addresses of a host that are tried. All of them are checked.
 const TRIED_ADDRESSES: usize = 4;
@@ -42,21 +42,21 @@ const MAX_FIELDS: usize = 100;
 const SMALLEST_BUFFER: usize = 8_192;
 
 /// A byte stream to a server, with TLS or without.
-trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
 
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for T {}
 
 /// Client for URLs that strangers name. Cheap to clone.
 #[derive(Clone)]
-pub struct Client {
-    options: Arc<Options>,
+pub struct OutboundClient {
+    options: Arc<ClientOptions>,
     user_agent: HeaderValue,
     tls: TlsConnector,
     resolver: Arc<dyn Resolver>,
     dialer: Arc<dyn Dialer>,
 }
 
-impl fmt::Debug for Client {
+impl fmt::Debug for OutboundClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client")
             .field("options", &self.options)
@@ -65,12 +65,12 @@ impl fmt::Debug for Client {
     }
 }
 
-impl Client {
+impl OutboundClient {
     /// Creates a client that resolves names as the operating system does.
     ///
     /// # Errors
     /// [`Error::Options`] if the contact cannot be part of a header, or a certificate is not valid.
-    pub fn new(options: Options) -> Result<Self, Error> {
+    pub fn new(options: ClientOptions) -> Result<Self, Error> {
         let user_agent = HeaderValue::from_str(&format!("Sluice (+{})", options.contact))
             .map_err(|_error| Error::Options("the contact is no value of a header".to_owned()))?;
         Ok(Self {
@@ -78,7 +78,7 @@ impl Client {
             tls: tls::connector(&options.roots)?,
             options: Arc::new(options),
             resolver: Arc::new(SystemResolver),
-            dialer: Arc::new(Direct),
+            dialer: Arc::new(SystemDialer),
         })
     }
 
@@ -100,7 +100,7 @@ impl Client {
     ///
     /// # Errors
     /// [`Error`].
-    pub async fn get(&self, request: &Request<'_>) -> Result<Answer, Error> {
+    pub async fn get(&self, request: &GetRequest<'_>) -> Result<OutboundAnswer, Error> {
         let limits = request.limits;
         let deadline = Instant::now() + limits.whole;
         let mut target = Target::parse(request.url, None, &self.options)?;
@@ -110,9 +110,9 @@ impl Client {
             // Validators belong to the server that gave them.
             let with_validators = target.url.origin() == first;
             match self.step(request, &target, with_validators, deadline).await? {
-                Step::Answer(answer) => return Ok(*answer),
-                Step::Redirect(_) if followed == limits.redirects => break,
-                Step::Redirect(next) => target = Target::parse(next.as_str(), None, &self.options)?,
+                RedirectStep::Answer(answer) => return Ok(*answer),
+                RedirectStep::Redirect(_) if followed == limits.redirects => break,
+                RedirectStep::Redirect(next) => target = Target::parse(next.as_str(), None, &self.options)?,
             }
         }
         Err(Error::Redirects {
@@ -126,7 +126,7 @@ impl Client {
     ///
     /// # Errors
     /// [`Error`]; [`Error::RedirectTarget`] if the server redirects to a URL that no request may have.
-    pub async fn get_step(&self, request: &Request<'_>) -> Result<Step, Error> {
+    pub async fn get_step(&self, request: &GetRequest<'_>) -> Result<RedirectStep, Error> {
         let deadline = Instant::now() + request.limits.whole;
         let target = Target::parse(request.url, None, &self.options)?;
         self.step(request, &target, true, deadline).await
@@ -134,17 +134,17 @@ impl Client {
 
     async fn step(
         &self,
-        request: &Request<'_>,
+        request: &GetRequest<'_>,
         target: &Target,
         with_validators: bool,
         deadline: Instant,
-    ) -> Result<Step, Error> {
+    ) -> Result<RedirectStep, Error> {
         let head = self.head(request, target, with_validators)?;
         let mut is_unsent = true;
         let exchange = self.exchange(head, target, request.limits, deadline, &mut is_unsent);
         let answer = within(deadline, &target.host, exchange).await??;
         if !is_redirect(answer.status) {
-            return Ok(Step::Answer(Box::new(answer)));
+            return Ok(RedirectStep::Answer(Box::new(answer)));
         }
         let host = || target.host.clone();
         // The body of a redirect is not read, and its connection ends here.
@@ -152,7 +152,7 @@ impl Client {
         let location = location.ok_or_else(|| Error::Protocol { host: host() })?;
         let next = Target::parse(location, Some(&target.url), &self.options);
         let next = next.map_err(|refusal| Error::RedirectTarget { host: host(), refusal })?;
-        Ok(Step::Redirect(next.url))
+        Ok(RedirectStep::Redirect(next.url))
     }
 
     /// Sends JSON by POST and returns the answer once its headers are here. A redirect is an error and is not followed.
@@ -160,7 +160,7 @@ impl Client {
     ///
     /// # Errors
     /// [`NotPosted`], which tells if the request can have arrived.
-    pub async fn post_json(&self, url: &str, body: Bytes, limits: Limits) -> Result<Answer, NotPosted> {
+    pub async fn post_json(&self, url: &str, body: Bytes, limits: RequestLimits) -> Result<OutboundAnswer, NotPosted> {
         self.post_json_with_key(url, body, limits, None).await
     }
 
@@ -172,9 +172,9 @@ impl Client {
         &self,
         url: &str,
         body: Bytes,
-        limits: Limits,
+        limits: RequestLimits,
         key: Option<&str>,
-    ) -> Result<Answer, NotPosted> {
+    ) -> Result<OutboundAnswer, NotPosted> {
         let mut is_unsent = true;
         let posted = self.post(url, body, limits, key, &mut is_unsent).await;
         posted.map_err(|error| NotPosted { error, is_unsent })
@@ -184,16 +184,16 @@ impl Client {
         &self,
         url: &str,
         body: Bytes,
-        limits: Limits,
+        limits: RequestLimits,
         key: Option<&str>,
         is_unsent: &mut bool,
-    ) -> Result<Answer, Error> {
+    ) -> Result<OutboundAnswer, Error> {
         let deadline = Instant::now() + limits.whole;
         let target = Target::parse(url, None, &self.options)?;
         let json = "application/json";
-        let request = Request {
+        let request = GetRequest {
             accept: Some(json),
-            ..Request::new(url, limits)
+            ..GetRequest::new(url, limits)
         };
         let mut head = self.head(&request, &target, false)?;
         *head.method_mut() = Method::POST;
@@ -217,12 +217,12 @@ impl Client {
     /// Returns the head of the request.
     fn head(
         &self,
-        request: &Request<'_>,
+        request: &GetRequest<'_>,
         target: &Target,
         with_validators: bool,
     ) -> Result<http::Request<Full<Bytes>>, Error> {
         let mut head = http::Request::new(Full::default());
-        *head.uri_mut() = target.path().parse().map_err(|_error| crate::Refusal::Syntax)?;
+        *head.uri_mut() = target.path().parse().map_err(|_error| crate::UrlRefusal::Syntax)?;
         let headers = head.headers_mut();
         set(headers, HOST, "Host", Some(target.authority()))?;
         headers.insert(USER_AGENT, self.user_agent.clone());
@@ -246,10 +246,10 @@ impl Client {
         &self,
         head: http::Request<Full<Bytes>>,
         target: &Target,
-        limits: Limits,
+        limits: RequestLimits,
         deadline: Instant,
         is_unsent: &mut bool,
-    ) -> Result<Answer, Error> {
+    ) -> Result<OutboundAnswer, Error> {
         // Resolving a name is part of the time to connect: a slow name server is a slow server.
         let by = deadline.min(Instant::now() + limits.connect);
         let stream = within(by, &target.host, self.connect(target, by)).await??;
@@ -265,7 +265,7 @@ impl Client {
         let connection = AbortOnDropHandle::new(tokio::spawn(async move { drop(connection.await) }));
         *is_unsent = false;
         let (parts, body) = sender.send_request(head).await.map_err(failed)?.into_parts();
-        let answer = Answer {
+        let answer = OutboundAnswer {
             status: parts.status,
             headers: parts.headers,
             url: target.url.clone(),
@@ -281,7 +281,7 @@ impl Client {
     }
 
     /// Opens a connection to one of the checked addresses of the target.
-    async fn connect(&self, target: &Target, by: Instant) -> Result<Box<dyn Stream>, Error> {
+    async fn connect(&self, target: &Target, by: Instant) -> Result<Box<dyn ByteStream>, Error> {
         let host = || target.host.clone();
         let addresses = self.addresses(target).await?;
         let tried = addresses.len().min(TRIED_ADDRESSES);
@@ -350,16 +350,16 @@ pub struct NotPosted {
 
 /// Answer of one server, or the address that it redirects to.
 #[derive(Debug)]
-pub enum Step {
+pub enum RedirectStep {
     /// An answer with any status other than a redirect.
-    Answer(Box<Answer>),
+    Answer(Box<OutboundAnswer>),
     /// The URL of a redirect. It has passed the checks that need no network.
     Redirect(Url),
 }
 
 /// An answer whose headers are here and whose body may still be on its way. Dropping it ends the connection.
 #[derive(Debug)]
-pub struct Answer {
+pub struct OutboundAnswer {
     /// Status of the answer.
     pub status: StatusCode,
     /// Headers of the answer.
@@ -368,13 +368,13 @@ pub struct Answer {
     pub url: Url,
     host: String,
     body: Incoming,
-    limits: Limits,
+    limits: RequestLimits,
     received: u64,
     deadline: Instant,
     _connection: AbortOnDropHandle<()>,
 }
 
-impl Answer {
+impl OutboundAnswer {
     /// Refuses an answer whose headers promise a body that would be refused.
     fn check_head(&self) -> Result<(), Error> {
         let is_plain = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"identity");

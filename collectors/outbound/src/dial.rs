@@ -19,10 +19,10 @@ pub trait Dialer: Debug + Send + Sync {
 
 /// Connections of the operating system.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Direct;
+pub(crate) struct SystemDialer;
 
 #[async_trait]
-impl Dialer for Direct {
+impl Dialer for SystemDialer {
     async fn dial(&self, address: SocketAddr) -> io::Result<TcpStream> {
         // An address and not a name: a name would be resolved once more, after the check, and may lead
         // elsewhere by then.

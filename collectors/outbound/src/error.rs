@@ -8,7 +8,7 @@ use types::{Classify, Kind, Retry};
 
 /// Rule that a URL breaks, before anything is resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
-pub enum Refusal {
+pub enum UrlRefusal {
     /// The URL has more bytes than are read.
     #[error("it is longer than 2,048 bytes")]
     Length,
@@ -46,14 +46,14 @@ pub enum Error {
     Header(&'static str),
     /// The URL is refused.
     #[error("the URL is refused: {0}")]
-    Url(#[from] Refusal),
+    Url(#[from] UrlRefusal),
     /// A redirect leads to a URL that is refused.
     #[error("`{host}` redirects to a URL that is refused: {refusal}")]
     RedirectTarget {
         /// The host that redirects.
         host: String,
         /// The rule that the next URL breaks.
-        refusal: Refusal,
+        refusal: UrlRefusal,
     },
     /// An address of the host is not public. The text is that of [`Unresolved`](Self::Unresolved) on purpose.
     #[error("`{host}` has no public address")]

@@ -21,8 +21,8 @@ pub mod testing;
 mod tls;
 
 pub use address::is_public;
-pub use client::{Answer, Client, NotPosted, Step};
+pub use client::{NotPosted, OutboundAnswer, OutboundClient, RedirectStep};
 pub use dial::Dialer;
-pub use error::{Error, Refusal};
-pub use options::{Limits, Options, Ports, Request, Roots};
+pub use error::{Error, UrlRefusal};
+pub use options::{ClientOptions, GetRequest, Ports, RequestLimits, Roots};
 pub use resolve::{Resolver, SystemResolver};

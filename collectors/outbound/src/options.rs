@@ -41,7 +41,7 @@ pub enum Roots {
 
 /// Options of a client.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct ClientOptions {
     /// URL or mail address at which the owner of a server can ask about the requests. It is part of `User-Agent`.
     pub contact: String,
     /// Allows `http`, names of private networks and addresses that are not public: for tests and development.
@@ -52,7 +52,7 @@ pub struct Options {
     pub roots: Roots,
 }
 
-impl Options {
+impl ClientOptions {
     /// Returns the strict options: `https`, port 443, public addresses, the system's certificate authorities.
     pub fn new(contact: impl Into<String>) -> Self {
         Self {
@@ -66,7 +66,7 @@ impl Options {
 
 /// Limits of one request, with all its redirects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct RequestLimits {
     /// Longest time from resolving a name until TLS is agreed on, for each connection.
     pub connect: Duration,
     /// Longest time from the call to the last byte of the body.
@@ -79,7 +79,7 @@ pub struct Limits {
     pub redirects: u8,
 }
 
-impl Limits {
+impl RequestLimits {
     /// Returns limits of 3 s to connect, 5 s in all, 16 KiB of headers, `body` bytes and no redirect.
     pub const fn of_body(body: u64) -> Self {
         Self {
@@ -94,11 +94,11 @@ impl Limits {
 
 /// A GET request.
 #[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
+pub struct GetRequest<'a> {
     /// Absolute URL. A fragment is not sent.
     pub url: &'a str,
     /// Limits of the exchange.
-    pub limits: Limits,
+    pub limits: RequestLimits,
     /// Media types that are accepted.
     pub accept: Option<&'a str>,
     /// Entity tag of the copy that the caller has, as the server sent it (RFC 9110 section 13.1.2).
@@ -107,9 +107,9 @@ pub struct Request<'a> {
     pub if_modified_since: Option<&'a str>,
 }
 
-impl<'a> Request<'a> {
+impl<'a> GetRequest<'a> {
     /// Creates a request without validators.
-    pub const fn new(url: &'a str, limits: Limits) -> Self {
+    pub const fn new(url: &'a str, limits: RequestLimits) -> Self {
         Self {
             url,
             limits,

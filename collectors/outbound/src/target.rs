@@ -8,7 +8,7 @@ use std::net::IpAddr;
 
 use url::{Host, Url};
 
-use crate::{Options, Refusal, is_public};
+use crate::{ClientOptions, UrlRefusal, is_public};
 
 /// Most bytes of a URL.
 const MAX_BYTES: usize = 2_048;
@@ -47,13 +47,13 @@ pub(crate) struct Target {
 
 impl Target {
     /// Checks the text of a URL, which may be relative if there is a `base`.
-    pub(crate) fn parse(text: &str, base: Option<&Url>, options: &Options) -> Result<Self, Refusal> {
+    pub(crate) fn parse(text: &str, base: Option<&Url>, options: &ClientOptions) -> Result<Self, UrlRefusal> {
         if text.len() > MAX_BYTES {
-            return Err(Refusal::Length);
+            return Err(UrlRefusal::Length);
         }
         let is_odd = |letter: char| letter.is_control() || letter.is_whitespace() || letter == '\\';
         if text.is_empty() || text.contains(is_odd) {
-            return Err(Refusal::Syntax);
+            return Err(UrlRefusal::Syntax);
         }
         // RFC 3986 section 4.2: a relative text has no colon before its first slash.
         let first = text.split(['/', '?', '#']).next().unwrap_or_default();
@@ -61,25 +61,25 @@ impl Target {
             scheme_first(text)?;
         }
         let parsed = base.map_or_else(|| Url::parse(text), |base| base.join(text));
-        let mut url = parsed.map_err(|_error| Refusal::Syntax)?;
+        let mut url = parsed.map_err(|_error| UrlRefusal::Syntax)?;
         // A redirect from `https` to `http` would give the rest of the exchange to everybody on the way.
         let may_be_plain = options.allow_private && base.is_none_or(|base| base.scheme() == "http");
         let is_tls = match url.scheme() {
             "https" => true,
             "http" if may_be_plain => false,
-            _ => return Err(Refusal::Scheme),
+            _ => return Err(UrlRefusal::Scheme),
         };
         // The host comes from the base or is spelled in this text. Any other way is a repair of the parser.
         let authority = authority(text);
         if authority == Some("") || authority.is_none() && url.host() != base.and_then(Url::host) {
-            return Err(Refusal::Syntax);
+            return Err(UrlRefusal::Syntax);
         }
         if !url.username().is_empty() || url.password().is_some() || authority.is_some_and(|text| text.contains('@')) {
-            return Err(Refusal::UserInfo);
+            return Err(UrlRefusal::UserInfo);
         }
         // The host is that of the parsed URL from here on, which is also the one that is resolved and connected to.
-        let port = url.port_or_known_default().ok_or(Refusal::Port)?;
-        let host = url.host().ok_or(Refusal::Syntax)?.to_owned();
+        let port = url.port_or_known_default().ok_or(UrlRefusal::Port)?;
+        let host = url.host().ok_or(UrlRefusal::Syntax)?.to_owned();
         if let Some(authority) = authority {
             plainly_spelled(authority, &host)?;
         }
@@ -92,10 +92,10 @@ impl Target {
             Host::Ipv6(address) => Some(IpAddr::V6(*address)),
         };
         if address.is_some_and(|address| !options.allow_private && !is_public(address)) {
-            return Err(Refusal::PrivateAddress);
+            return Err(UrlRefusal::PrivateAddress);
         }
         if !options.ports.contain(port) {
-            return Err(Refusal::Port);
+            return Err(UrlRefusal::Port);
         }
         // A fragment is for the reader of the answer (RFC 9110 section 4.2.5).
         url.set_fragment(None);
@@ -120,14 +120,14 @@ impl Target {
 }
 
 /// Refuses a text that does not begin with a scheme, two slashes and a host.
-fn scheme_first(text: &str) -> Result<(), Refusal> {
-    let (scheme, rest) = text.split_once(':').ok_or(Refusal::Syntax)?;
+fn scheme_first(text: &str) -> Result<(), UrlRefusal> {
+    let (scheme, rest) = text.split_once(':').ok_or(UrlRefusal::Syntax)?;
     if !["https", "http"].iter().any(|known| scheme.eq_ignore_ascii_case(known)) {
-        return Err(Refusal::Scheme);
+        return Err(UrlRefusal::Scheme);
     }
-    let host = rest.strip_prefix("//").ok_or(Refusal::Syntax)?;
+    let host = rest.strip_prefix("//").ok_or(UrlRefusal::Syntax)?;
     if host.is_empty() || host.starts_with(['/', '?', '#']) {
-        return Err(Refusal::Syntax);
+        return Err(UrlRefusal::Syntax);
     }
     Ok(())
 }
@@ -145,7 +145,7 @@ fn authority(text: &str) -> Option<&str> {
 }
 
 /// Refuses a host with escapes, and an IPv4 address that is not four decimal numbers.
-fn plainly_spelled<S: AsRef<str>>(authority: &str, host: &Host<S>) -> Result<(), Refusal> {
+fn plainly_spelled<S: AsRef<str>>(authority: &str, host: &Host<S>) -> Result<(), UrlRefusal> {
     let spelled = match authority.rsplit_once(':') {
         Some((spelled, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => spelled,
         _ => authority,
@@ -156,18 +156,18 @@ fn plainly_spelled<S: AsRef<str>>(authority: &str, host: &Host<S>) -> Result<(),
         Host::Ipv6(_) => true,
         Host::Domain(_) => !spelled.contains('%'),
     };
-    if is_plain { Ok(()) } else { Err(Refusal::Spelling) }
+    if is_plain { Ok(()) } else { Err(UrlRefusal::Spelling) }
 }
 
 /// Refuses a name that DNS cannot have and, unless `private` are allowed, one that only private networks have.
-fn name_of_a_host(name: &str, allow_private: bool) -> Result<(), Refusal> {
+fn name_of_a_host(name: &str, allow_private: bool) -> Result<(), UrlRefusal> {
     let is_label = |label: &str| {
         let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_');
         (1..=63).contains(&label.len()) && label.bytes().all(is_letter)
     };
     // A last dot makes an empty label.
     if name.len() > 253 || !name.split('.').all(is_label) {
-        return Err(Refusal::Spelling);
+        return Err(UrlRefusal::Spelling);
     }
     // A name of one label is completed by the search list of the machine.
     let is_private = match name.rsplit_once('.') {
@@ -175,7 +175,7 @@ fn name_of_a_host(name: &str, allow_private: bool) -> Result<(), Refusal> {
         Some((_, last)) => PRIVATE_NAMES.contains(&last),
     };
     if is_private && !allow_private {
-        return Err(Refusal::PrivateName);
+        return Err(UrlRefusal::PrivateName);
     }
     Ok(())
 }
@@ -185,8 +185,8 @@ mod tests {
     use super::*;
     use crate::Ports;
 
-    fn strict() -> Options {
-        Options::new("ops@example.org")
+    fn strict() -> ClientOptions {
+        ClientOptions::new("ops@example.org")
     }
 
     #[test]
@@ -219,18 +219,18 @@ mod tests {
     fn a_redirect_is_read_relative_to_its_url_and_not_down_to_plain_http() {
         let mut options = strict();
         let base = Url::parse("https://example.org/a/b").unwrap();
-        let next = |text: &str, options: &Options| Target::parse(text, Some(&base), options).map(|next| next.url);
+        let next = |text: &str, options: &ClientOptions| Target::parse(text, Some(&base), options).map(|next| next.url);
         assert_eq!(next("c?d", &options).unwrap().as_str(), "https://example.org/a/c?d");
         assert_eq!(
             next("//other.example/c", &options).unwrap().as_str(),
             "https://other.example/c"
         );
-        assert_eq!(next("//127.1/c", &options), Err(Refusal::Spelling));
-        assert_eq!(next("/\\127.0.0.1/c", &options), Err(Refusal::Syntax));
-        assert_eq!(next("///127.0.0.1/c", &options), Err(Refusal::Syntax));
-        assert_eq!(next("https:/127.0.0.1/c", &options), Err(Refusal::Syntax));
+        assert_eq!(next("//127.1/c", &options), Err(UrlRefusal::Spelling));
+        assert_eq!(next("/\\127.0.0.1/c", &options), Err(UrlRefusal::Syntax));
+        assert_eq!(next("///127.0.0.1/c", &options), Err(UrlRefusal::Syntax));
+        assert_eq!(next("https:/127.0.0.1/c", &options), Err(UrlRefusal::Syntax));
         options.allow_private = true;
         options.ports = Ports::Any;
-        assert_eq!(next("http://example.org/", &options), Err(Refusal::Scheme));
+        assert_eq!(next("http://example.org/", &options), Err(UrlRefusal::Scheme));
     }
 }

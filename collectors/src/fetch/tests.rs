@@ -1,5 +1,5 @@
 use outbound::testing::{Authority, Names, Reply, Server, Toward};
-use outbound::{Options, Ports, Roots};
+use outbound::{ClientOptions, Ports, Roots};
 
 use super::*;
 use crate::scheduler::tests::TIDES;
@@ -7,7 +7,7 @@ use crate::scheduler::tests::TIDES;
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Returns a source at `harbour.example` that redirects to `other.example`, whose rules are `rules`.
-async fn redirecting(rules: &'static str) -> (Fetcher, Source, Server) {
+async fn redirecting(rules: &'static str) -> (Fetcher, CollectorSource, Server) {
     let authority = Authority::default();
     let server = Server::with_tls(&authority, &["harbour.example", "other.example"], move |head| {
         let is_other = head.to_ascii_lowercase().contains("host: other.example");
@@ -22,14 +22,18 @@ async fn redirecting(rules: &'static str) -> (Fetcher, Source, Server) {
     let names = Names::default()
         .with("harbour.example", "93.184.216.34")
         .with("other.example", "93.184.216.35");
-    let options = Options {
+    let options = ClientOptions {
         roots: Roots::Pem(authority.pem()),
         ports: Ports::Only(vec![443]),
-        ..Options::new("mailto:collectors@example.org")
+        ..ClientOptions::new("mailto:collectors@example.org")
     };
-    let client = Client::new(options).unwrap().with_resolver(Arc::new(names));
+    let client = OutboundClient::new(options).unwrap().with_resolver(Arc::new(names));
     let client = client.with_dialer(Arc::new(Toward::new(server.address())));
-    (Fetcher::new(client, PAUSE), Source::parse(TIDES, None).unwrap(), server)
+    (
+        Fetcher::new(client, PAUSE),
+        CollectorSource::parse(TIDES, None).unwrap(),
+        server,
+    )
 }
 
 #[tokio::test]
@@ -43,7 +47,10 @@ async fn a_redirect_to_another_host_obeys_the_rules_of_that_host() {
 async fn a_redirect_to_another_host_waits_for_its_turn_there() {
     let (fetcher, source, server) = redirecting("").await;
     let begun = Instant::now();
-    assert!(matches!(fetcher.fetch(&source, None).await, Ok(Fetched::Records(..))));
+    assert!(matches!(
+        fetcher.fetch(&source, None).await,
+        Ok(FetchedRecords::Records(..))
+    ));
     // Each host was asked for its rules and then for a page.
     assert_eq!(server.heads().len(), 4);
     assert!(begun.elapsed() >= PAUSE * 2);

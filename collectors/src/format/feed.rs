@@ -7,14 +7,14 @@ use quick_xml::escape::resolve_xml_entity;
 use quick_xml::events::{BytesStart, Event};
 use serde_json::{Map, Value};
 
-use crate::Failure;
+use crate::RunFailure;
 
 /// Deepest nesting of elements.
 const MAX_DEPTH: usize = 32;
 
 /// Decodes the entries: `id`, `title`, `link`, `published`, `updated`, `summary`, `author`, where they have them.
-pub(super) fn entries(body: &[u8]) -> Result<Vec<Value>, Failure> {
-    let broken = || Failure::form("the answer is no complete RSS or Atom");
+pub(super) fn entries(body: &[u8]) -> Result<Vec<Value>, RunFailure> {
+    let broken = || RunFailure::form("the answer is no complete RSS or Atom");
     let text = std::str::from_utf8(body).map_err(|_error| broken())?;
     let mut reader = Reader::from_str(text);
     let mut path: Vec<String> = Vec::new();

@@ -11,21 +11,21 @@ use serde_json::{Map, Number, Value};
 use types::Timestamp;
 
 use super::too_many;
-use crate::Failure;
+use crate::RunFailure;
 use crate::source::MAX_ROWS;
 
 /// Most bytes of the columns of a file, decompressed.
 const MAX_BYTES: i64 = 512 << 20;
 
 /// Decodes the rows of a file.
-pub(crate) fn rows(body: Bytes) -> Result<Vec<Value>, Failure> {
+pub(crate) fn rows(body: Bytes) -> Result<Vec<Value>, RunFailure> {
     rows_within(body, MAX_BYTES)
 }
 
 /// Decodes the rows of a file whose columns and whose rows take at most `most` bytes.
-pub(super) fn rows_within(body: Bytes, most: i64) -> Result<Vec<Value>, Failure> {
-    let broken = || Failure::form("the answer is no complete Parquet file");
-    let too_large = || Failure::new("too_large", "the columns of the file are too large");
+pub(super) fn rows_within(body: Bytes, most: i64) -> Result<Vec<Value>, RunFailure> {
+    let broken = || RunFailure::form("the answer is no complete Parquet file");
+    let too_large = || RunFailure::new("too_large", "the columns of the file are too large");
     let reader = SerializedFileReader::new(body).map_err(|_error| broken())?;
     let metadata = reader.metadata();
     let bytes = metadata.row_groups().iter().map(|group| group.total_byte_size().max(0));

@@ -6,7 +6,7 @@ fn fetch(text: &str) -> Fetch {
     toml::from_str(&format!("url = \"https://h.example/\"\n{text}")).unwrap()
 }
 
-fn decoded(definition: &str, body: &str, is_framed: bool) -> Result<Vec<Value>, Failure> {
+fn decoded(definition: &str, body: &str, is_framed: bool) -> Result<Vec<Value>, RunFailure> {
     decode(&fetch(definition), &Bytes::copy_from_slice(body.as_bytes()), is_framed)
 }
 

@@ -4,14 +4,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use outbound::testing::{Authority, Names, Reply, Server, Toward};
-use outbound::{Client, Ports, Roots};
+use outbound::{OutboundClient, Ports, Roots};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use types::clock::ManualClock;
 
 use super::*;
 use crate::BUNDLED;
-use crate::intake::{Judged, Submitted};
+use crate::intake::{JudgedRecord, SubmitOutcome};
 
 const HOST: &str = "harbour.example";
 
@@ -33,32 +33,37 @@ impl Gates {
 
 #[async_trait]
 impl Intake for Gates {
-    async fn prepare(&self, _source: &Source) -> Result<(), Failure> {
+    async fn prepare(&self, _source: &CollectorSource) -> Result<(), RunFailure> {
         Ok(())
     }
 
-    async fn judge(&self, _dataset: &str, records: &[Value]) -> Result<Vec<Judged>, Failure> {
+    async fn judge(&self, _dataset: &str, records: &[Value]) -> Result<Vec<JudgedRecord>, RunFailure> {
         let known = self.records.lock();
         let judge = |record: &Value| match record {
-            _ if known.contains(&record.to_string()) => Judged::Known,
-            record if record["id"] == "bad" => Judged::Refused,
-            _ => Judged::New,
+            _ if known.contains(&record.to_string()) => JudgedRecord::Known,
+            record if record["id"] == "bad" => JudgedRecord::Refused,
+            _ => JudgedRecord::New,
         };
         Ok(records.iter().map(judge).collect())
     }
 
-    async fn submit(&self, _source: &Source, records: &[Value], key: &str) -> Result<Submitted, Failure> {
+    async fn submit(
+        &self,
+        _source: &CollectorSource,
+        records: &[Value],
+        key: &str,
+    ) -> Result<SubmitOutcome, RunFailure> {
         assert!(self.keys.lock().insert(key.to_owned()), "the key {key} was used before");
         if *self.holds.lock() {
-            return Ok(Submitted::Held);
+            return Ok(SubmitOutcome::Held);
         }
         let mut known = self.records.lock();
         let new = records.iter().filter(|record| known.insert(record.to_string())).count();
         if new == 0 {
-            return Ok(Submitted::Duplicates);
+            return Ok(SubmitOutcome::Duplicates);
         }
         let version = self.versions.fetch_add(1, Ordering::SeqCst) + 1;
-        Ok(Submitted::Merged {
+        Ok(SubmitOutcome::Merged {
             version: version as u64,
             accepted: new as u64,
         })
@@ -93,8 +98,8 @@ type = "string"
 required = true
 "#;
 
-fn tides(more: &str) -> Source {
-    Source::parse(
+fn tides(more: &str) -> CollectorSource {
+    CollectorSource::parse(
         &TIDES.replace("format = \"json\"", &format!("format = \"json\"\n{more}")),
         None,
     )
@@ -107,7 +112,7 @@ async fn opened(folder: &Path) -> Store {
 }
 
 impl Scene {
-    async fn new(source: Source, answer: impl Fn(&str) -> Reply + Send + Sync + 'static) -> Self {
+    async fn new(source: CollectorSource, answer: impl Fn(&str) -> Reply + Send + Sync + 'static) -> Self {
         let url = source
             .text
             .fetch
@@ -127,16 +132,16 @@ impl Scene {
         Self::with(source, server, &authority, &host).await
     }
 
-    async fn with(source: Source, server: Server, authority: &Authority, host: &str) -> Self {
+    async fn with(source: CollectorSource, server: Server, authority: &Authority, host: &str) -> Self {
         let names = Names::default()
             .with(host, "93.184.216.34")
             .with("inner.example", "10.0.0.8");
-        let options = outbound::Options {
+        let options = outbound::ClientOptions {
             roots: Roots::Pem(authority.pem()),
             ports: Ports::Only(vec![443]),
-            ..outbound::Options::new("mailto:collectors@example.org")
+            ..outbound::ClientOptions::new("mailto:collectors@example.org")
         };
-        let client = Client::new(options).unwrap();
+        let client = OutboundClient::new(options).unwrap();
         let client = client
             .with_resolver(Arc::new(names))
             .with_dialer(Arc::new(Toward::new(server.address())));
@@ -149,7 +154,7 @@ impl Scene {
             Fetcher::new(client, Duration::ZERO),
             Arc::clone(&gates) as Arc<dyn Intake>,
             vec![source],
-            Options::default(),
+            SchedulerOptions::default(),
         );
         scheduler.see().await.unwrap();
         Self {
@@ -161,7 +166,7 @@ impl Scene {
         }
     }
 
-    async fn run(&self) -> Report {
+    async fn run(&self) -> RunReport {
         let source = Arc::clone(&self.scheduler.sources[0]);
         let report = self.scheduler.once(&source, true, &CancellationToken::new()).await;
         report.unwrap().unwrap()
@@ -191,7 +196,7 @@ async fn every_source_gives_a_version_then_none_and_one_more_for_a_new_row() {
         let [first, second] = answers(name);
         let body = Arc::new(Mutex::new(first.clone()));
         let shown = Arc::clone(&body);
-        let source = Source::parse(text, None).unwrap();
+        let source = CollectorSource::parse(text, None).unwrap();
         let scene = Scene::new(source, move |_| ok(shown.lock().as_bytes())).await;
         let one = scene.run().await;
         assert_eq!(
@@ -481,7 +486,7 @@ async fn a_clock_that_was_ahead_delays_no_run_for_years() {
     assert!(runs.is_empty());
 
     // A run of that time whose process died does not hold its lease for years either.
-    let (collectors, lease) = (scene.scheduler.store.collectors(), Options::default().lease);
+    let (collectors, lease) = (scene.scheduler.store.collectors(), SchedulerOptions::default().lease);
     let run = ContributionId::new(far).to_string();
     assert!(
         collectors

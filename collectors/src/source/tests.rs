@@ -24,7 +24,7 @@ required = true
 fn every_source_that_comes_with_the_service_is_sound_and_says_that_it_was_not_tried() {
     assert!(BUNDLED.len() >= 8);
     for (name, text) in BUNDLED {
-        let source = Source::parse(text, None).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let source = CollectorSource::parse(text, None).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(source.name(), *name);
         assert!(text.contains("\n# Untried against the live source"), "{name}");
         assert!(text.contains("\n# Documentation: https://"), "{name}");
@@ -37,7 +37,7 @@ fn every_source_that_comes_with_the_service_is_sound_and_says_that_it_was_not_tr
 
 #[test]
 fn a_definition_that_breaks_a_rule_names_the_key() {
-    assert!(Source::parse(SOURCE, None).is_ok());
+    assert!(CollectorSource::parse(SOURCE, None).is_ok());
     for (from, to, key) in [
         ("name = \"tides\"\n", "name = \"Tides\"\n", "name"),
         ("title = \"Tides of a harbour\"", "title = \"T\"", "title"),
@@ -94,7 +94,7 @@ fn a_definition_that_breaks_a_rule_names_the_key() {
     ] {
         let text = SOURCE.replace(from, to);
         assert_ne!(text, SOURCE, "{from}");
-        let error = Source::parse(&text, None).unwrap_err();
+        let error = CollectorSource::parse(&text, None).unwrap_err();
         assert_eq!(error.key, key, "{to}: {error}");
     }
 }
@@ -102,6 +102,6 @@ fn a_definition_that_breaks_a_rule_names_the_key() {
 #[test]
 fn a_file_is_read_below_the_folder_of_its_definition() {
     let text = SOURCE.replace("url = \"https://harbour.example/tides.json\"", "file = \"tides.json\"");
-    let source = Source::parse(&text, Some(Path::new("/srv/sources"))).unwrap();
+    let source = CollectorSource::parse(&text, Some(Path::new("/srv/sources"))).unwrap();
     assert_eq!(source.file().unwrap(), Path::new("/srv/sources/tides.json"));
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use api::rules::letters::{self, Payload};
+use api::rules::letters::{self, LetterPayload};
 use api::secrets::{Secret, SecretKind};
 use catalog::storage::create_directory;
 use messages::{Submission, UnitAddress, UnitSubmission};
@@ -14,7 +14,9 @@ use store::{DeadLetterEntry, NewOperator, OperatorCreated, Replay, Schema, Store
 use types::{Clock, OperatorId, UnitId};
 
 use crate::assemble;
-use crate::cli::{Admin, DeadLetters, Knowledge, Operator, OperatorRole, Table, Validation};
+use crate::cli::{
+    Admin, DeadLetters, KnowledgeCommand, OperatorCommand, OperatorRole, TableCommand, ValidationCommand,
+};
 use crate::config::Config;
 use crate::database;
 use crate::layout::Layout;
@@ -37,7 +39,7 @@ pub async fn run(config: &Config, command: Admin) -> anyhow::Result<()> {
     // these commands create the folder and the schema.
     let creates = matches!(
         command,
-        Admin::Operator(Operator::Add { .. }) | Admin::Facilitator { .. }
+        Admin::Operator(OperatorCommand::Add { .. }) | Admin::Facilitator { .. }
     );
     if creates && config.database.url.is_empty() {
         create_directory(&config.data.dir)
@@ -45,7 +47,7 @@ pub async fn run(config: &Config, command: Admin) -> anyhow::Result<()> {
     }
     let schema = if creates { Schema::Made } else { Schema::Current };
     // A misspelt --data would create a second service silently, so the creation is reported.
-    let is_new = creates && config.database.url.is_empty() && !Layout::new(&config.data.dir).database().exists();
+    let is_new = creates && config.database.url.is_empty() && !DataLayout::new(&config.data.dir).database().exists();
     let store = database::connect(config, schema).await?;
     if is_new {
         let folder = config.data.dir.display();
@@ -66,9 +68,11 @@ pub async fn run(config: &Config, command: Admin) -> anyhow::Result<()> {
         Admin::DeadLetters(DeadLetters::Replay { id }) => replay(&store, &clock, id).await,
         Admin::Credits(command) => money::credits(&store, &clock, config, command).await,
         Admin::Disputes(command) => money::disputes(&store, &clock, command).await,
-        Admin::Table(Table::AcceptLoss { slug, reason }) => losses::accept(&store, &clock, config, &slug, reason).await,
+        Admin::Table(TableCommand::AcceptLoss { slug, reason }) => {
+            losses::accept(&store, &clock, config, &slug, reason).await
+        }
         Admin::Validation(command) => validation(&store, &clock, command).await,
-        Admin::Knowledge(Knowledge::Erase { id }) => erase(&store, &clock, &id).await,
+        Admin::Knowledge(KnowledgeCommand::Erase { id }) => erase(&store, &clock, &id).await,
     };
     store.close().await;
     result
@@ -77,7 +81,7 @@ pub async fn run(config: &Config, command: Admin) -> anyhow::Result<()> {
 /// A new operator with its token, which is not shown again.
 #[derive(Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Added {
+pub struct AddedOperator {
     /// The id of the operator.
     pub operator_id: String,
     /// The operator token, in plain text.
@@ -85,7 +89,7 @@ pub struct Added {
 }
 
 /// Shows the id, never the token.
-impl fmt::Debug for Added {
+impl fmt::Debug for AddedOperator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Added")
             .field("operator_id", &self.operator_id)
@@ -104,7 +108,7 @@ pub async fn operator_add(
     config: &Config,
     email: &str,
     name: &str,
-) -> anyhow::Result<Option<Added>> {
+) -> anyhow::Result<Option<AddedOperator>> {
     check_email("--email", email)?;
     check_name(name)?;
     let secret = Secret::generate(SecretKind::OperatorToken)?;
@@ -120,7 +124,7 @@ pub async fn operator_add(
         now,
     };
     Ok(match store.operator_create(new).await? {
-        OperatorCreated::Created => Some(Added {
+        OperatorCreated::Created => Some(AddedOperator {
             operator_id: id.to_string(),
             token: secret.reveal(),
         }),
@@ -145,15 +149,20 @@ fn check_name(name: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn operator(store: &Store, clock: &Arc<dyn Clock>, config: &Config, command: Operator) -> anyhow::Result<()> {
+async fn operator(
+    store: &Store,
+    clock: &Arc<dyn Clock>,
+    config: &Config,
+    command: OperatorCommand,
+) -> anyhow::Result<()> {
     match command {
-        Operator::Add { email, name } => {
+        OperatorCommand::Add { email, name } => {
             let Some(added) = operator_add(store, clock, config, &email, &name).await? else {
                 bail!("the e-mail address `{email}` belongs to an operator already");
             };
             terminal::json(&added)?;
         }
-        Operator::Role { id, role } => {
+        OperatorCommand::Role { id, role } => {
             let operator = operator_id(&id)?;
             let is_moderator = role == OperatorRole::Moderator;
             if !store.moderation().moderator_set(operator, is_moderator).await? {
@@ -162,10 +171,10 @@ async fn operator(store: &Store, clock: &Arc<dyn Clock>, config: &Config, comman
             let role = is_moderator.then_some("moderator");
             terminal::json(&json!({ "operatorId": operator, "role": role }))?;
         }
-        Operator::Suspend { id, reason } => {
+        OperatorCommand::Suspend { id, reason } => {
             let operator = operator_id(&id)?;
             let now = clock.now();
-            let payload = Payload::Suspended {
+            let payload = LetterPayload::Suspended {
                 operator,
                 reason: reason.clone(),
             };
@@ -175,9 +184,9 @@ async fn operator(store: &Store, clock: &Arc<dyn Clock>, config: &Config, comman
                 .await?;
             terminal::json(&json!({ "operatorId": operator, "suspended": true, "reason": reason }))?;
         }
-        Operator::Restore { id, reason } => {
+        OperatorCommand::Restore { id, reason } => {
             let operator = operator_id(&id)?;
-            let payload = Payload::Restored {
+            let payload = LetterPayload::Restored {
                 operator,
                 reason: reason.clone(),
             };
@@ -198,8 +207,8 @@ async fn invite(store: &Store, clock: &Arc<dyn Clock>, email: &str) -> anyhow::R
 }
 
 /// Pauses or resumes the reviews. A process that serves the interface knows within a second.
-async fn validation(store: &Store, clock: &Arc<dyn Clock>, command: Validation) -> anyhow::Result<()> {
-    let paused = matches!(command, Validation::Pause);
+async fn validation(store: &Store, clock: &Arc<dyn Clock>, command: ValidationCommand) -> anyhow::Result<()> {
+    let paused = matches!(command, ValidationCommand::Pause);
     let changed = store.validation_pause(paused, clock.now()).await?;
     terminal::json(&json!({ "paused": paused, "changed": changed }))?;
     Ok(())

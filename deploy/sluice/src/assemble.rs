@@ -21,18 +21,18 @@ use api::flow::{AccountSweeper, Follower, Projector, Sweeper, UploadReaper};
 use api::rules::letters::Letters;
 use api::state::backlog::Backlog;
 use api::state::drain::Drain;
-use api::state::egress::Egress;
-use api::state::limit::Durable;
-use api::state::payment_services::PaymentPlane;
+use api::state::egress::EgressMeter;
+use api::state::limit::DurableCounters;
+use api::state::payment_services::PaymentServices;
 use api::state::relay::Relay;
 use api::state::upload_services::UploadServices;
-use api::state::usage::Usage;
+use api::state::usage::UsageCounts;
 use api::state::waiters::Waiters;
-use api::{App, Apps, Process};
+use api::{App, OAuthApps, ReplicaState};
 use axum::Router;
 use catalog::storage::DurableStore;
 use catalog::{Catalog, PartCache, Reserve};
-use eventlog::{EventLog, Lasting};
+use eventlog::{EventLog, ReopeningLog};
 use futures_util::FutureExt;
 use operators::knowledge::Embedder;
 use operators::screen::LocalScreener;
@@ -53,7 +53,7 @@ pub(crate) use self::tasks::Tasks;
 use self::market::{keep_money, keep_units, run_jobs, serve_market, write_summaries};
 use crate::cache;
 use crate::collect;
-use crate::config::{Backend, Config, Loaded, LogBackend};
+use crate::config::{Backend, Config, LoadedConfig, LogBackend};
 use crate::database::connect;
 use crate::instrumented;
 use crate::isolation;
@@ -62,9 +62,9 @@ use crate::layout::Layout;
 use crate::lock::DirectoryLock;
 use crate::mailer::{mailer, note_if_nobody_is_told};
 use crate::means_of_payment;
-use crate::objects::{self, Objects};
-use crate::roles::Role;
-use crate::sandbox::{Files, Sandbox};
+use crate::objects::{self, TableStores};
+use crate::roles::ProcessRole;
+use crate::sandbox::{PartFiles, ProcessSandbox};
 use crate::serve::serve;
 use crate::signals::Signals;
 use crate::telemetry;
@@ -81,7 +81,7 @@ pub fn clock(config: &Config) -> Arc<dyn Clock> {
 
 /// The running service, which must be ended with [`run`](Self::run) or [`stop`](Self::stop).
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningService {
     pub(crate) address: SocketAddr,
     pub(crate) metrics: Option<SocketAddr>,
     pub(crate) store: Option<Store>,
@@ -106,10 +106,10 @@ pub struct Running {
 /// # Errors
 /// A role that the configuration does not allow, a data directory in use, an address that is taken, or a part that
 /// cannot be opened.
-pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
+pub async fn assemble(loaded: &LoadedConfig, role: ProcessRole) -> anyhow::Result<RunningService> {
     let config = &loaded.config;
     role.check(config)?;
-    let layout = Layout::new(&config.data.dir);
+    let layout = DataLayout::new(&config.data.dir);
     // The lock comes before anything that writes into the directory.
     let lock = DirectoryLock::acquire(&config.data.dir)?;
     let listener = TcpListener::bind(config.server.listen)
@@ -130,7 +130,7 @@ pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
 
     let clock = clock(config);
     let propagator = telemetry::propagator(&config.telemetry);
-    let log = instrumented::Log::new(open_log(config, &layout, &mut tasks).await?);
+    let log = instrumented::MeteredLog::new(open_log(config, &layout, &mut tasks).await?);
     tasks.spawn("lags", |stop| log.clone().watch(stop).map(anyhow::Ok));
     let log: Arc<dyn EventLog> = Arc::new(log);
     let objects = objects::open(config, &layout).await?;
@@ -201,7 +201,7 @@ pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
     let closing = CancellationToken::new();
     // Connections are accepted last, when every task runs.
     let server = tokio::spawn(serve(listener, router, config.server.clone(), closing.clone()));
-    Ok(Running {
+    Ok(RunningService {
         address,
         metrics,
         store,
@@ -219,16 +219,16 @@ pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
 
 /// The parts that the API is built from.
 struct InterfaceDependencies<'a> {
-    layout: &'a Layout,
+    layout: &'a DataLayout,
     store: Store,
     log: Arc<dyn EventLog>,
-    objects: Objects,
+    objects: TableStores,
     catalog: Catalog,
     clock: Arc<dyn Clock>,
     propagator: Arc<dyn Propagator>,
-    uploads: UploadPlane,
+    uploads: UploadServices,
     drain: Drain,
-    payments: Arc<PaymentPlane>,
+    payments: Arc<PaymentServices>,
     embedder: Option<Arc<dyn Embedder>>,
     summariser: Option<Arc<dyn Summariser>>,
 }
@@ -266,7 +266,7 @@ async fn interface(
     tasks.spawn("projector", |stop| projector.run(stop));
     let (relay, relaying) = Relay::new(Arc::clone(&log));
     tasks.spawn("relay", |stop| relaying.run(stop).map(anyhow::Ok));
-    let sweeping = api::state::sweeper_config::SweeperConfig::from(config.sweeper.clone());
+    let sweeping = config.sweeper.clone();
     // The sweeper also deletes idempotency keys that are older than the window.
     let keys = config.limits.idempotency_window.0;
     let validation = keep_units(&store, &log, &clock, &sweeping, tasks).await?;
@@ -279,22 +279,22 @@ async fn interface(
     let accounts = AccountSweeper::new(store.clone(), Arc::clone(&clock), Duration::from_mins(1));
     tasks.spawn("account sweeper", |stop| accounts.run(stop).map(anyhow::Ok));
     let tariff = keep_money(config, &store, &catalog, &clock, tasks);
-    let egress = Egress::default();
+    let egress = EgressMeter::default();
     let (counting, counted, by) = (egress.clone(), store.clone(), Arc::clone(&clock));
     tasks.spawn("egress", |stop| counting.run(counted, by, stop).map(anyhow::Ok));
     let usage = count(&store, tasks);
     let files = match config.objects.backend {
-        Backend::Local => Files::Folder(layout.tables()),
-        Backend::S3 => Files::Fetched(PartCache::open(&catalog, layout.parts(), config.objects.cache.0)?),
+        Backend::Local => PartFiles::Folder(layout.tables()),
+        Backend::S3 => PartFiles::Fetched(PartCache::open(&catalog, layout.parts(), config.objects.cache.0)?),
     };
     let waiting = store.clone();
-    let durable = Arc::new(Durable::new(store.clone()));
-    let limits: api::Limits = config.limits.clone().into();
+    let durable = Arc::new(DurableCounters::new(store.clone()));
+    let limits = config.limits.clone();
     let settings = config.api(address);
-    let process = Process::new(&limits).with_embedder(embedder);
+    let process = ReplicaState::new(&limits).with_embedder(embedder);
     let process = process.with_open_files(tasks.open_files.clone());
     let app = App {
-        apps: Apps::open(
+        apps: OAuthApps::open(
             &settings.public_url,
             config.outbound.allow_private,
             store.clone(),
@@ -306,7 +306,7 @@ async fn interface(
         relay,
         waiters,
         screener: Arc::new(LocalScreener),
-        sandbox: Arc::new(Sandbox::start(config, files, &clock)?),
+        sandbox: Arc::new(ProcessSandbox::start(config, files, &clock)?),
         clock,
         propagator,
         egress,
@@ -341,7 +341,7 @@ async fn interface(
     Ok(api::router(app))
 }
 
-async fn open_log(config: &Config, layout: &Layout, tasks: &mut Tasks) -> anyhow::Result<Arc<dyn EventLog>> {
+async fn open_log(config: &Config, layout: &DataLayout, tasks: &mut Tasks) -> anyhow::Result<Arc<dyn EventLog>> {
     match config.log.backend {
         LogBackend::Embedded => open_embedded(config, layout).await,
         LogBackend::Kafka => open_kafka(config, tasks).await,
@@ -350,11 +350,15 @@ async fn open_log(config: &Config, layout: &Layout, tasks: &mut Tasks) -> anyhow
 
 #[cfg(feature = "kafka")]
 async fn open_kafka(config: &Config, tasks: &mut Tasks) -> anyhow::Result<Arc<dyn EventLog>> {
-    use messages::{CONTRIBUTIONS, DEAD_LETTERS, KNOWLEDGE, OUTCOMES};
+    use messages::{CONTRIBUTIONS_TOPIC, DEAD_LETTERS, KNOWLEDGE_TOPIC, OUTCOMES_TOPIC};
 
     let options = config.log.kafka().map_err(|rule| anyhow!(rule))?;
     // All topics are created at the start, so that a missing permission shows there.
-    let opened = eventlog::Kafka::open(options, &[CONTRIBUTIONS, KNOWLEDGE, OUTCOMES, DEAD_LETTERS]).await;
+    let opened = eventlog::Kafka::open(
+        options,
+        &[CONTRIBUTIONS_TOPIC, KNOWLEDGE_TOPIC, OUTCOMES_TOPIC, DEAD_LETTERS],
+    )
+    .await;
     let log = opened.with_context(|| format!("the event log on Kafka at `{}` cannot be opened", config.log.brokers))?;
     let counted = Arc::clone(&log);
     tasks.spawn("log reader metrics", |stop| {
@@ -369,10 +373,10 @@ async fn open_kafka(_config: &Config, _tasks: &mut Tasks) -> anyhow::Result<Arc<
     anyhow::bail!("`log.backend` is \"kafka\", which this build does not have; build it with the feature `kafka`")
 }
 
-async fn open_embedded(config: &Config, layout: &Layout) -> anyhow::Result<Arc<dyn EventLog>> {
+async fn open_embedded(config: &Config, layout: &DataLayout) -> anyhow::Result<Arc<dyn EventLog>> {
     // Opening reads the files of the log, which waits for the disk.
     let (path, options) = (layout.log(), config.log.options());
-    let opened = tokio::task::spawn_blocking(move || Lasting::open(path, options)).await?;
+    let opened = tokio::task::spawn_blocking(move || ReopeningLog::open(path, options)).await?;
     let log = opened.with_context(|| format!("the event log `{}` cannot be opened", layout.log().display()))?;
     Ok(Arc::new(log))
 }
@@ -381,11 +385,11 @@ async fn open_embedded(config: &Config, layout: &Layout) -> anyhow::Result<Arc<d
 async fn open_uploads(
     store: Option<Arc<dyn uploads::UploadStore>>,
     config: &Config,
-    layout: &Layout,
-) -> anyhow::Result<UploadPlane> {
+    layout: &DataLayout,
+) -> anyhow::Result<UploadServices> {
     let stagings = Stagings::default();
     if let Some(objects) = store {
-        return Ok(UploadPlane {
+        return Ok(UploadServices {
             objects,
             local: None,
             stagings,
@@ -395,7 +399,7 @@ async fn open_uploads(
     // Opening waits for the disk. The same holds for the catalog.
     let opened = tokio::task::spawn_blocking(move || LocalUploads::open(path, reserve)).await?;
     let local = opened.with_context(|| format!("the uploads `{}` cannot be opened", layout.uploads().display()))?;
-    Ok(UploadPlane {
+    Ok(UploadServices {
         objects: Arc::new(local.clone()),
         local: Some(local),
         stagings,
@@ -409,7 +413,7 @@ async fn open_catalog(
 ) -> anyhow::Result<Catalog> {
     let (shown, clock) = (objects.to_string(), Arc::clone(clock));
     let opened = tokio::task::spawn_blocking(move || {
-        let measured = instrumented::Objects::new(objects);
+        let measured = instrumented::MeteredObjects::new(objects);
         Catalog::open(Arc::new(measured), index, clock)
     });
     opened
@@ -427,8 +431,8 @@ fn configured(config: &Config, catalog: Catalog) -> Catalog {
 }
 
 /// Starts the tasks that count what agents use, and the commits of the database.
-fn count(store: &Store, tasks: &mut Tasks) -> Usage {
-    let usage = Usage::default();
+fn count(store: &Store, tasks: &mut Tasks) -> UsageCounts {
+    let usage = UsageCounts::default();
     let (counting, counted) = (usage.clone(), store.clone());
     tasks.spawn("usage", |stop| counting.run(counted, stop).map(anyhow::Ok));
     let committing = store.clone();
@@ -438,7 +442,7 @@ fn count(store: &Store, tasks: &mut Tasks) -> Usage {
     usage
 }
 
-impl Running {
+impl RunningService {
     /// Returns the address that the service listens on, with the port that was taken for port 0.
     pub const fn address(&self) -> SocketAddr {
         self.address

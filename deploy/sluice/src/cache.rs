@@ -19,7 +19,7 @@ pub fn limiter(config: &Cache) -> anyhow::Result<Limiter> {
 fn shared(config: &Cache) -> anyhow::Result<Limiter> {
     use anyhow::Context;
 
-    let counters = api::state::limit::Redis::new(&config.url).context("`cache.url`")?;
+    let counters = api::state::limit::RedisCounters::new(&config.url).context("`cache.url`")?;
     Ok(Limiter::shared(std::sync::Arc::new(counters), config.timeout.0))
 }
 
@@ -33,12 +33,12 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::config::Span;
+    use types::HumanDuration;
 
     fn refused(url: &str) -> String {
         let config = Cache {
             url: url.to_owned(),
-            timeout: Span(Duration::from_millis(75)),
+            timeout: HumanDuration(Duration::from_millis(75)),
         };
         format!("{:#}", limiter(&config).unwrap_err())
     }
@@ -47,7 +47,7 @@ mod tests {
     fn no_address_is_no_cache() {
         let config = Cache {
             url: String::new(),
-            timeout: Span(Duration::from_millis(75)),
+            timeout: HumanDuration(Duration::from_millis(75)),
         };
         assert!(limiter(&config).is_ok());
     }

@@ -28,7 +28,7 @@ use crate::means_of_payment;
 use crate::objects;
 use crate::terminal;
 
-use compare::{Counts, compare};
+use compare::{CheckedCounts, compare};
 
 /// Subjects that are printed of each broken rule about knowledge.
 const FAULTS_PER_RULE: u32 = 20;
@@ -37,21 +37,21 @@ const FAULTS_PER_RULE: u32 = 20;
 const MONEY_FAULTS: u32 = 20;
 
 /// Time that one question to the database may take, at least.
-const PATIENCE: Duration = Duration::from_mins(30);
+const MIN_QUERY_TIMEOUT: Duration = Duration::from_mins(30);
 
 /// Checks every dataset, the knowledge units and the ledger, and prints counts and violations. The exit code is a failure
 /// if there is a violation.
-pub async fn run(config: &Config, arguments: cli::Check) -> anyhow::Result<ExitCode> {
-    let layout = Layout::new(&config.data.dir);
+pub async fn run(config: &Config, arguments: cli::CheckArgs) -> anyhow::Result<ExitCode> {
+    let layout = DataLayout::new(&config.data.dir);
     let clock = assemble::clock(config);
     let mut patient = config.clone();
     // One statement reads the whole ledger, and may take longer than a call of the service.
-    patient.database.timeout.0 = patient.database.timeout.0.max(PATIENCE);
+    patient.database.timeout.0 = patient.database.timeout.0.max(MIN_QUERY_TIMEOUT);
     let store = database::connect(&patient, Schema::Current).await?;
     let objects = objects::open_to_read(config, &layout)?;
     let folders = objects::tables(objects.as_ref()).await?;
     let mut projects = BTreeSet::new();
-    let mut total = Counts::default();
+    let mut total = CheckedCounts::default();
     let mut broken = 0;
     for project in store.check_projects().await? {
         let before = store.check_project(project.id).await?;
@@ -138,7 +138,7 @@ pub async fn run(config: &Config, arguments: cli::Check) -> anyhow::Result<ExitC
 /// Returns what is wrong with the money, the treasury on the chain included where it can be read.
 async fn money(
     config: &Config,
-    layout: &Layout,
+    layout: &DataLayout,
     store: &Store,
     clock: &Arc<dyn Clock>,
 ) -> anyhow::Result<Vec<MoneyFault>> {

@@ -7,10 +7,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::remote::Remote;
-use crate::roles::Role;
+use crate::remote::RemoteService;
+use crate::roles::ProcessRole;
 
-pub use pay::{PaymentDecision, Payments, PayoutCommands, PayoutDecision};
+pub use pay::{PaymentDecision, PaymentsCommand, PayoutCommands, PayoutDecision};
 
 /// The fewest records that a quickstart streams.
 pub const MIN_RECORDS: u32 = 5_000;
@@ -66,22 +66,22 @@ pub enum Command {
     #[command(subcommand)]
     Admin(Admin),
     /// Prove that database and tables agree; works while the service runs
-    Check(Check),
+    Check(CheckArgs),
     /// Administer the keys that sign manifests; prints JSON, works while the service runs
     #[command(subcommand)]
-    Keys(Keys),
+    Keys(KeysCommand),
     /// Query the records of a dataset with SQL
-    Query(Query),
+    Query(QueryArgs),
     /// Pull a version of a dataset into a folder and verify its signature, parts and records
-    Pull(Pull),
+    Pull(PullArgs),
     /// Push a file of records into a dataset, in parts; resumes an interrupted push
-    Push(Push),
+    Push(PushArgs),
     /// List the open uploads of the operator, or cancel one
-    Uploads(Uploads),
+    Uploads(UploadsArgs),
     /// Collect a source of public facts once
     Collect(Collect),
     /// Verify a pulled version offline: keys, signature, every part, every record
-    Verify(Verify),
+    Verify(VerifyArgs),
     /// Print the machine-readable description of the interface
     Openapi,
     /// Print the configuration with every key
@@ -93,7 +93,7 @@ pub enum Command {
 pub struct Serve {
     /// The role of this process; each role can have many processes
     #[arg(long, value_enum, default_value_t)]
-    pub role: Role,
+    pub role: ProcessRole,
 }
 
 /// Options of `quickstart`: the amount of data, and the end.
@@ -116,7 +116,7 @@ pub struct Quickstart {
 pub enum Admin {
     /// Operators: the people behind agents
     #[command(subcommand)]
-    Operator(Operator),
+    Operator(OperatorCommand),
     /// Reports of items, and the decisions on them
     #[command(subcommand)]
     Reports(Reports),
@@ -143,7 +143,7 @@ pub enum Admin {
     },
     /// Payments by x402, and decisions on unknown ones
     #[command(subcommand)]
-    Payments(Payments),
+    Payments(PaymentsCommand),
     /// Payouts to sellers and refunds to wallets
     #[command(subcommand)]
     Payouts(PayoutCommands),
@@ -152,16 +152,16 @@ pub enum Admin {
     DeadLetters(DeadLetters),
     /// Tables of datasets that lost versions
     #[command(subcommand)]
-    Table(Table),
+    Table(TableCommand),
     /// Reviews of knowledge units and public datasets
     #[command(subcommand)]
-    Validation(Validation),
+    Validation(ValidationCommand),
     /// Knowledge units, and the erasure of one
     #[command(subcommand)]
-    Knowledge(Knowledge),
+    Knowledge(KnowledgeCommand),
     /// Credits that operators pay with
     #[command(subcommand)]
-    Credits(Credits),
+    Credits(CreditsCommand),
     /// Disputes, which hold the shares of sales back
     #[command(subcommand)]
     Disputes(Disputes),
@@ -169,7 +169,7 @@ pub enum Admin {
 
 /// Commands that grant credits to operators.
 #[derive(Debug, Subcommand)]
-pub enum Credits {
+pub enum CreditsCommand {
     /// Grant credits to an operator; the same reference twice grants once
     Grant {
         /// Id of the operator that gets the credits
@@ -229,7 +229,7 @@ pub enum RefundTo {
 
 /// Commands for the reviews.
 #[derive(Clone, Copy, Debug, Subcommand)]
-pub enum Validation {
+pub enum ValidationCommand {
     /// Keep what is submitted, and review none of it until `resume`
     Pause,
     /// Review again, what was kept first
@@ -238,7 +238,7 @@ pub enum Validation {
 
 /// Commands for knowledge units.
 #[derive(Debug, Subcommand)]
-pub enum Knowledge {
+pub enum KnowledgeCommand {
     /// Blank every text of a unit and hide it for good
     Erase {
         /// The id of any version of the unit
@@ -287,7 +287,7 @@ pub enum OperatorRole {
 
 /// Commands for tables of datasets.
 #[derive(Debug, Subcommand)]
-pub enum Table {
+pub enum TableCommand {
     /// Go on with a table that lacks versions it had, at the latest version that it still has
     AcceptLoss {
         /// The project's slug
@@ -300,7 +300,7 @@ pub enum Table {
 
 /// Commands for operators and their credentials.
 #[derive(Debug, Subcommand)]
-pub enum Operator {
+pub enum OperatorCommand {
     /// Add an operator, verified and with the terms accepted, and print a token
     Add {
         /// The e-mail address, at most 254 characters
@@ -350,15 +350,15 @@ pub enum DeadLetters {
 
 /// Options of `check`: the bound on open contributions.
 #[derive(Clone, Copy, Debug, Args)]
-pub struct Check {
+pub struct CheckArgs {
     /// Time that a contribution may be without an outcome, such as `10m`
     #[arg(long, value_name = "SPAN", default_value = "1h")]
-    pub open_for: crate::config::Span,
+    pub open_for: types::HumanDuration,
 }
 
 /// Commands for the keys that sign manifests.
 #[derive(Debug, Subcommand)]
-pub enum Keys {
+pub enum KeysCommand {
     /// Make a new key the current one; the old key endorses it, and its signatures stay valid
     Rotate,
     /// Invalidate every signature of a key; if it is the current key, a new one replaces it at once
@@ -375,7 +375,7 @@ pub enum Keys {
 /// Options of `query`.
 #[derive(Clone, Debug, Args)]
 #[command(disable_version_flag = true)]
-pub struct Query {
+pub struct QueryArgs {
     /// The project's slug
     pub slug: String,
     /// One SELECT over the table `records`
@@ -391,7 +391,7 @@ pub struct Query {
     pub format: QueryFormat,
     /// The service that the command talks to.
     #[command(flatten)]
-    pub remote: Remote,
+    pub remote: RemoteService,
 }
 
 /// The output formats of `query`.
@@ -409,7 +409,7 @@ pub enum QueryFormat {
 
 /// Options for the trust in service keys.
 #[derive(Clone, Debug, Args)]
-pub struct Trust {
+pub struct TrustArgs {
     /// File with the services that this machine knows and their first keys [default:
     /// $XDG_DATA_HOME/sluice/known-keys.json]
     #[arg(long, value_name = "FILE", env = "SLUICE_KNOWN_KEYS")]
@@ -419,7 +419,7 @@ pub struct Trust {
 /// Options of `push`.
 #[derive(Clone, Debug, Args)]
 #[command(disable_version_flag = true)]
-pub struct Push {
+pub struct PushArgs {
     /// The file: JSON Lines (also compressed with gzip), CSV or Parquet
     pub file: PathBuf,
     /// The project's slug
@@ -436,25 +436,25 @@ pub struct Push {
     pub source: Option<String>,
     /// Size of a part; larger for a file that would have more than 1000 parts
     #[arg(long, value_name = "SIZE", default_value = "8MiB")]
-    pub part_size: crate::config::Size,
+    pub part_size: types::Size,
     /// Folder for the state of pushes [default: `$XDG_STATE_HOME/sluice/push`]
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
     /// The service that the command talks to.
     #[command(flatten)]
-    pub remote: Remote,
+    pub remote: RemoteService,
 }
 
 /// Options of `uploads`.
 #[derive(Clone, Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
-pub struct Uploads {
+pub struct UploadsArgs {
     /// Without a command the open uploads are listed.
     #[command(subcommand)]
     pub command: Option<UploadsCommand>,
     /// The service that the command talks to.
     #[command(flatten)]
-    pub remote: Remote,
+    pub remote: RemoteService,
 }
 
 /// Commands for open uploads.
@@ -466,7 +466,7 @@ pub enum UploadsCommand {
         id: String,
         /// The service that the command talks to.
         #[command(flatten)]
-        remote: Remote,
+        remote: RemoteService,
     },
 }
 
@@ -495,13 +495,13 @@ pub struct Collect {
     pub once: Option<String>,
     /// The service that the command talks to.
     #[command(flatten)]
-    pub remote: Remote,
+    pub remote: RemoteService,
 }
 
 /// Options of `pull`.
 #[derive(Clone, Debug, Args)]
 #[command(disable_version_flag = true)]
-pub struct Pull {
+pub struct PullArgs {
     /// The project's slug
     pub slug: String,
     /// The version [default: the latest]
@@ -512,15 +512,15 @@ pub struct Pull {
     pub dir: Option<PathBuf>,
     /// The service that the command talks to.
     #[command(flatten)]
-    pub remote: Remote,
+    pub remote: RemoteService,
     /// The service keys that are trusted.
     #[command(flatten)]
-    pub trust: Trust,
+    pub trust: TrustArgs,
 }
 
 /// Options of `verify`.
 #[derive(Clone, Debug, Args)]
-pub struct Verify {
+pub struct VerifyArgs {
     /// The folder of the pulled version
     pub dir: PathBuf,
     /// The keys document to trust, fetched from the service itself (`GET /.well-known/service-keys`); without it, the
@@ -529,7 +529,7 @@ pub struct Verify {
     pub keys: Option<PathBuf>,
     /// The service keys that are trusted.
     #[command(flatten)]
-    pub trust: Trust,
+    pub trust: TrustArgs,
 }
 
 /// Options of `config`, of which one is required.
@@ -568,8 +568,8 @@ mod tests {
             }) => Some(role),
             _ => None,
         };
-        assert_eq!(role(&[]), Some(Role::All));
-        assert_eq!(role(&["--role", "worker"]), Some(Role::Worker));
+        assert_eq!(role(&[]), Some(ProcessRole::All));
+        assert_eq!(role(&["--role", "worker"]), Some(ProcessRole::Worker));
         assert_eq!(role(&["--role", "queen"]), None);
     }
 

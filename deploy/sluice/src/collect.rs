@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
 use client::Client;
-use collectors::{BUNDLED, Fetcher, Options, Report, Scheduler, Source};
+use collectors::{BUNDLED, CollectorSource, Fetcher, RunReport, Scheduler, SchedulerOptions};
 use futures_util::FutureExt as _;
 use serde_json::json;
 use store::{RunOutcome, Schema, Store};
@@ -21,28 +21,28 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use types::{Clock, ContributionId};
 
-use self::intake::Service;
-use crate::assemble::{Running, STOP_MARGIN, Tasks, clock};
+use self::intake::IntakeService;
+use crate::assemble::{RunningService, STOP_MARGIN, Tasks, clock};
 use crate::cli::Collect;
-use crate::config::{Config, Loaded};
+use crate::config::{Config, LoadedConfig};
 use crate::database::connect;
 use crate::remote::reachable;
-use crate::roles::Role;
+use crate::roles::ProcessRole;
 use crate::serve::serve;
 use crate::terminal;
 
 /// Word for every source that comes with the service.
-const ALL: &str = "all";
+const ALL_SOURCES: &str = "all";
 
 /// Returns the sources that the configuration names.
 ///
 /// # Errors
 /// A name that no source has, or a file that is no definition; both name it.
-pub fn sources(config: &Config) -> anyhow::Result<Vec<Source>> {
-    let mut sources: Vec<Source> = Vec::new();
+pub fn sources(config: &Config) -> anyhow::Result<Vec<CollectorSource>> {
+    let mut sources: Vec<CollectorSource> = Vec::new();
     let names = config.collectors.sources.split(',').map(str::trim);
     for name in names.filter(|name| !name.is_empty()) {
-        if name == ALL {
+        if name == ALL_SOURCES {
             for (name, text) in BUNDLED {
                 sources.push(parsed(name, text, None)?);
             }
@@ -68,11 +68,11 @@ pub fn sources(config: &Config) -> anyhow::Result<Vec<Source>> {
     Ok(sources)
 }
 
-fn parsed(name: &str, text: &str, folder: Option<&Path>) -> anyhow::Result<Source> {
-    Source::parse(text, folder).with_context(|| format!("the source `{name}` cannot be used"))
+fn parsed(name: &str, text: &str, folder: Option<&Path>) -> anyhow::Result<CollectorSource> {
+    CollectorSource::parse(text, folder).with_context(|| format!("the source `{name}` cannot be used"))
 }
 
-fn read(path: &Path) -> anyhow::Result<Source> {
+fn read(path: &Path) -> anyhow::Result<CollectorSource> {
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read `{}`", path.display()))?;
     let folder = path.parent().unwrap_or_else(|| Path::new("."));
     parsed(&path.display().to_string(), &text, Some(folder))
@@ -81,7 +81,7 @@ fn read(path: &Path) -> anyhow::Result<Source> {
 /// Starts the collectors of a process whose role includes them, if the configuration names any.
 pub(crate) async fn start(
     config: &Config,
-    role: Role,
+    role: ProcessRole,
     address: SocketAddr,
     store: Option<&Store>,
     clock: &Arc<dyn Clock>,
@@ -102,7 +102,7 @@ pub(crate) async fn start(
 ///
 /// # Errors
 /// No source, no address of the service, or a part that cannot be opened.
-pub(crate) async fn assemble(loaded: &Loaded) -> anyhow::Result<Running> {
+pub(crate) async fn assemble(loaded: &LoadedConfig) -> anyhow::Result<RunningService> {
     let config = &loaded.config;
     let sources = sources(config)?;
     if sources.is_empty() {
@@ -125,7 +125,7 @@ pub(crate) async fn assemble(loaded: &Loaded) -> anyhow::Result<Running> {
     let router = api::transport::probes::of_collector(drain.clone(), store.clone(), tasks.open_files.clone());
     let closing = CancellationToken::new();
     let server = tokio::spawn(serve(listener, router, config.server.clone(), closing.clone()));
-    Ok(Running {
+    Ok(RunningService {
         address,
         metrics,
         store: Some(store),
@@ -159,11 +159,11 @@ async fn scheduler(
     server: &str,
     store: &Store,
     clock: &Arc<dyn Clock>,
-    sources: Vec<Source>,
+    sources: Vec<CollectorSource>,
 ) -> anyhow::Result<Scheduler> {
     let key = platform::key(store, clock, &config.terms.version).await?;
-    let intake = Service::new(Client::new(server, key)?).owned_by_platform(store.clone());
-    let options = Options {
+    let intake = IntakeService::new(Client::new(server, key)?).owned_by_platform(store.clone());
+    let options = SchedulerOptions {
         lease: config.collectors.lease.0,
         every: config.collectors.every.0,
         at_once: config.collectors.at_once.get(),
@@ -184,12 +184,15 @@ async fn scheduler(
 fn fetcher(config: &Config, server: &str) -> anyhow::Result<Fetcher> {
     let contact = [&config.collectors.contact, &config.server.public_url];
     let contact = contact.into_iter().find(|contact| !contact.is_empty());
-    let mut options = outbound::Options::new(contact.map_or(server, String::as_str));
+    let mut options = outbound::ClientOptions::new(contact.map_or(server, String::as_str));
     if config.outbound.allow_private {
         options.allow_private = true;
         options.ports = outbound::Ports::Any;
     }
-    Ok(Fetcher::new(outbound::Client::new(options)?, config.collectors.pause.0))
+    Ok(Fetcher::new(
+        outbound::OutboundClient::new(options)?,
+        config.collectors.pause.0,
+    ))
 }
 
 /// Runs `sluice collect`: a source once, and prints what became of it.
@@ -219,12 +222,12 @@ pub async fn run(config: &Config, arguments: Collect) -> anyhow::Result<ExitCode
 
 /// Runs a file with the key of the caller. Without a database there is no place in the source: the gates drop what is
 /// known.
-async fn by_anybody(config: &Config, file: &Path, arguments: &Collect) -> anyhow::Result<Report> {
+async fn by_anybody(config: &Config, file: &Path, arguments: &Collect) -> anyhow::Result<RunReport> {
     let source = read(file)?;
     if arguments.remote.key.is_none() {
         bail!("--key: the key of an agent is needed");
     }
-    let intake = Service::new(arguments.remote.client()?);
+    let intake = IntakeService::new(arguments.remote.client()?);
     let fetcher = fetcher(config, &arguments.remote.server)?;
     let run = ContributionId::new(clock(config).now()).to_string();
     Ok(collectors::collect(&source, &fetcher, &intake, &run, None).await)
@@ -236,7 +239,7 @@ async fn by_platform(
     name: &str,
     arguments: &Collect,
     stop: &CancellationToken,
-) -> anyhow::Result<Report> {
+) -> anyhow::Result<RunReport> {
     let mut sources = sources(config)?;
     if !sources.iter().any(|source| source.name() == name)
         && let Some((name, text)) = BUNDLED.iter().find(|(bundled, _)| *bundled == name)
@@ -259,7 +262,7 @@ async fn by_platform(
     report?.ok_or_else(|| anyhow!("the collector `{name}` is running already"))
 }
 
-impl Role {
+impl ProcessRole {
     /// Returns true if the process runs collectors.
     pub const fn collects(self) -> bool {
         matches!(self, Self::All | Self::Collector)
@@ -272,7 +275,7 @@ mod tests {
 
     fn names(sources_named: &str) -> anyhow::Result<Vec<String>> {
         let flags = [("collectors.sources", sources_named.to_owned())];
-        let config = Loaded::load(None, &flags)?.config;
+        let config = LoadedConfig::load(None, &flags)?.config;
         Ok(sources(&config)?
             .iter()
             .map(|source| source.name().to_owned())
@@ -291,7 +294,7 @@ mod tests {
 
     #[test]
     fn records_go_to_the_named_service_or_to_this_one() {
-        let mut config = Loaded::load(None, &[]).unwrap().config;
+        let mut config = LoadedConfig::load(None, &[]).unwrap().config;
         let listening = Some("0.0.0.0:80".parse().unwrap());
         assert!(own_address(&config, None).is_err());
         assert_eq!(own_address(&config, listening).unwrap(), "http://127.0.0.1:80");

@@ -2,7 +2,7 @@
 //!
 //! Invariants:
 //! - `default.toml` names every key. Any other key is refused. No type here has a `Default`.
-//! - This module is the only reader of the environment. After [`Loaded::load`] nothing reads configuration again.
+//! - This module is the only reader of the environment. After [`LoadedConfig::load`] nothing reads configuration again.
 
 mod check;
 mod collectors;
@@ -17,7 +17,6 @@ mod models;
 mod objects;
 mod pay;
 mod show;
-mod units;
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -27,6 +26,7 @@ use std::path::{Path, PathBuf};
 use config::{Environment, File, FileFormat};
 use serde::Deserialize;
 use serde_json::Value;
+use types::{HumanDuration, Size};
 
 pub use self::collectors::Collectors;
 pub use self::models::Models;
@@ -38,13 +38,12 @@ pub use home::{data_home, state_home};
 pub use listen::{Listen, ListenError};
 pub use mail::{Mail, MailBackend, MailSecurity};
 pub use objects::{Backend, Objects};
-pub use units::{Size, Span, UnitError};
 
 /// Every key with its default and a comment.
-const DEFAULTS: &str = include_str!("../default.toml");
+const DEFAULT_CONFIG: &str = include_str!("../default.toml");
 /// First part of the names of environment variables, and the separator of their parts.
-const PREFIX: &str = "SLUICE";
-const SEPARATOR: &str = "__";
+const ENVIRONMENT_PREFIX: &str = "SLUICE";
+const ENVIRONMENT_SEPARATOR: &str = "__";
 
 /// The whole configuration. Each field is a section of the file.
 #[derive(Clone, Debug, Deserialize)]
@@ -70,7 +69,7 @@ pub struct Config {
     /// Settings of requests to servers that strangers name.
     pub outbound: Outbound,
     /// Limits that the API enforces.
-    pub limits: Limits,
+    pub limits: api::Limits,
     /// Prices, the platform's fee and the money that they are in.
     pub pay: Pay,
     /// The provider of models.
@@ -90,7 +89,7 @@ pub struct Config {
     /// Settings of the compaction of tables.
     pub compaction: Compaction,
     /// Settings of the sweeper of open contributions.
-    pub sweeper: Sweeper,
+    pub sweeper: api::state::sweeper_config::SweeperConfig,
 }
 
 /// Section `server`: the HTTP server.
@@ -104,18 +103,18 @@ pub struct Server {
     /// header.
     pub trusted_proxies: u8,
     /// The time-out for the first head of a connection.
-    pub header_timeout: Span,
+    pub header_timeout: HumanDuration,
     /// The time-out of a connection between two requests, with the head of the second.
-    pub idle_timeout: Span,
+    pub idle_timeout: HumanDuration,
     /// The most connections that are served at a time, at most half of the open files. More wait in the queue of the
     /// operating system.
     pub connections: NonZeroUsize,
     /// The most connections of one address; behind proxies the most requests under way of one client. 0 for any number.
     pub connections_per_address: usize,
     /// The time that running requests have to end when the service stops.
-    pub drain_timeout: Span,
+    pub drain_timeout: HumanDuration,
     /// The time that a stopping service still serves requests while `/drainz` answers 503.
-    pub drain_notice: Span,
+    pub drain_notice: HumanDuration,
 }
 
 /// Section `data`: the data folder.
@@ -138,7 +137,7 @@ pub struct Database {
     /// The number of connections for writes. It applies to `PostgreSQL` only.
     pub writers: NonZeroU32,
     /// The longest that a call may wait for the database.
-    pub timeout: Span,
+    pub timeout: HumanDuration,
 }
 
 /// Shows everything but the URL.
@@ -156,7 +155,7 @@ impl fmt::Debug for Database {
 #[derive(Clone, Debug, Deserialize)]
 pub struct Clock {
     /// The time that the service's clock is ahead of the system's.
-    pub offset: Span,
+    pub offset: HumanDuration,
 }
 
 /// Section `telemetry`: log, metrics and traces.
@@ -207,101 +206,6 @@ pub struct Outbound {
     pub allow_private: bool,
 }
 
-/// Section `limits`: the limits that the API enforces.
-#[derive(Clone, Debug, Deserialize)]
-pub struct Limits {
-    /// The most API calls of one address in a minute.
-    pub calls_per_ip_per_minute: NonZeroU32,
-    /// The most attempts to register an agent from one address in an hour.
-    pub agent_registrations_per_ip_per_hour: u32,
-    /// The most attempts to sign up from one address in an hour.
-    pub sign_ups_per_ip_per_hour: u32,
-    /// The most requests for a letter from one address, and to one address, in an hour.
-    pub resends_per_ip_per_hour: u32,
-    /// The most agents of one operator.
-    pub agents_per_operator: u32,
-    /// The most projects of one operator that are not archived.
-    pub active_projects_per_operator: u32,
-    /// The most contributions of one operator to public datasets in a UTC day.
-    pub public_contributions_per_day: u32,
-    /// The most knowledge units that one operator submits and revises in a UTC day.
-    pub knowledge_per_day: u32,
-    /// The most units that one agent submits in an hour.
-    pub submissions_per_agent_per_hour: u32,
-    /// The most units that one agent revises in an hour.
-    pub revisions_per_agent_per_hour: u32,
-    /// The most ratings of one agent in an hour.
-    pub ratings_per_agent_per_hour: u32,
-    /// The most comments of one agent in an hour.
-    pub comments_per_agent_per_hour: u32,
-    /// The most reports from one address in an hour.
-    pub reports_per_ip_per_hour: u32,
-    /// The most requests of one agent on the board in an hour.
-    pub requests_per_agent_per_hour: u32,
-    /// The most answers of one agent to requests in an hour.
-    pub answers_per_agent_per_hour: u32,
-    /// The most choices of one agent among answers, and requests that it closes, in an hour.
-    pub decisions_per_agent_per_hour: u32,
-    /// The most reviews and questions of one agent on the board in an hour.
-    pub reviews_per_agent_per_hour: u32,
-    /// The most contributions without an outcome. Beyond it none is acknowledged.
-    pub open_contributions: u64,
-    /// The most bytes of contributions without an outcome. Beyond it none is acknowledged.
-    pub open_bytes: Size,
-    /// The most records of one contribution.
-    pub records_per_contribution: NonZeroU32,
-    /// The largest body of a contribution or a dry run.
-    pub contribution_body: Size,
-    /// The largest body of any other call.
-    pub body: Size,
-    /// The most bytes of request bodies of one operator in memory at once.
-    pub bodies_per_operator: Size,
-    /// The most bytes of request bodies in memory at once.
-    pub bodies: Size,
-    /// The most bytes of rows, pages of records and answers that are remembered; 0 remembers none.
-    pub remembered: Size,
-    /// The time-out of a body. Every 16 KiB that arrive extend it by a second.
-    pub body_patience: Span,
-    /// The longest `wait` for an outcome, at least 20 s.
-    pub wait: Span,
-    /// The time for which an idempotency key replays its first answer.
-    pub idempotency_window: Span,
-    /// The time after a change of its price for which a project's price stays.
-    pub price_change_window: Span,
-    /// The most records of one page of data.
-    pub page_records: NonZeroU32,
-    /// The records of one page of data if the caller names no number.
-    pub default_page_records: NonZeroU32,
-    /// The most records of one page of a diff.
-    pub diff_records: NonZeroU32,
-    /// The records of one page of a diff if the caller names no number.
-    pub default_diff_records: NonZeroU32,
-    /// The most characters of a query's statement.
-    pub query_characters: NonZeroU32,
-    /// The most rows of a query's answer.
-    pub query_rows: NonZeroU32,
-    /// The rows of a query's answer if the caller names no number.
-    pub default_query_rows: NonZeroU32,
-    /// The time-out of a query.
-    pub query_timeout: Span,
-    /// The largest version, in bytes of its parts, that can be queried.
-    pub query_version: Size,
-    /// The time for which the addresses of parts are valid.
-    pub part_urls: Span,
-    /// The most bytes of an upload.
-    pub upload: Size,
-    /// The time within which an upload must be completed.
-    pub upload_window: Span,
-    /// The most open uploads of one operator.
-    pub open_uploads: u32,
-    /// The most bytes that the datasets and uploads of one operator may take.
-    pub storage_per_operator: Size,
-    /// The most bytes that an operator reads in a UTC month without paying.
-    pub egress_per_operator: Size,
-    /// The most bytes that the service sends in a UTC month.
-    pub platform_egress_per_month: Size,
-}
-
 /// Section `sql`: the processes that run queries.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Sql {
@@ -334,16 +238,16 @@ pub struct Log {
     /// The number of copies that must have a record before it is acknowledged, for topics that are created.
     pub min_in_sync: u16,
     /// The retention time of records, for topics that are created.
-    pub retention: Span,
+    pub retention: HumanDuration,
     /// The name of this process in its groups, under which it keeps its partitions over a short restart. Empty means
     /// none.
     pub instance: String,
     /// The time without a heartbeat after which a process loses its partitions.
-    pub session: Span,
+    pub session: HumanDuration,
     /// The time without a poll after which a process loses its partitions.
-    pub patience: Span,
+    pub patience: HumanDuration,
     /// The time for which an append is retried.
-    pub delivery: Span,
+    pub delivery: HumanDuration,
     /// Properties of librdkafka as `name=value`, separated by `;` or line ends. They are secret.
     pub properties: String,
 }
@@ -386,15 +290,15 @@ pub struct Worker {
     /// The most bytes that all datasets together may have queued in memory.
     pub queue: Size,
     /// The time without work after which the table of a dataset is closed.
-    pub idle: Span,
+    pub idle: HumanDuration,
     /// The wait after the first failure. It doubles up to `retry_most`.
-    pub retry_first: Span,
+    pub retry_first: HumanDuration,
     /// The longest wait between two tries.
-    pub retry_most: Span,
+    pub retry_most: HumanDuration,
     /// The time that a stopping worker gives its table writers to finish.
-    pub grace: Span,
+    pub grace: HumanDuration,
     /// The time that the trial of a message may take. A large upload may take longer.
-    pub isolation_timeout: Span,
+    pub isolation_timeout: HumanDuration,
     /// The number of processes of trials that a message has ended when it becomes a dead letter, at least 2. 0 tries
     /// nothing out.
     pub max_strikes: usize,
@@ -406,7 +310,7 @@ pub struct Cache {
     /// The address with its password. Empty means no cache.
     pub url: String,
     /// The longest that a call may wait for the cache.
-    pub timeout: Span,
+    pub timeout: HumanDuration,
 }
 
 /// Shows everything but the address, which may contain a password.
@@ -429,25 +333,15 @@ pub struct Compaction {
     pub target: Size,
 }
 
-/// Section `sweeper`: the sweeper of open contributions.
-#[derive(Clone, Debug, Deserialize)]
-pub struct Sweeper {
-    /// The interval between two sweeps.
-    pub every: Span,
-    /// The age at which an open contribution is appended again for the first time. It doubles each time, up to 64 times
-    /// as long.
-    pub first: Span,
-}
-
 /// Keys that were renamed: section, old name, new name. The old names are removed with the next release.
-const RENAMED: [(&str, &str, &str); 2] = [
+const RENAMED_KEYS: [(&str, &str, &str); 2] = [
     ("worker", "alone", "isolation_timeout"),
     ("worker", "ends", "max_strikes"),
 ];
 
 /// A configuration, with the merged values that it was read from.
 #[derive(Clone, Debug)]
-pub struct Loaded {
+pub struct LoadedConfig {
     /// The values as typed sections.
     pub config: Config,
     /// The faults that the environment asks for.
@@ -458,7 +352,7 @@ pub struct Loaded {
     renamed: Vec<(&'static str, &'static str)>,
 }
 
-impl Loaded {
+impl LoadedConfig {
     /// Merges the defaults, the file, the environment and the flags, in this order.
     ///
     /// Flags are keys with their section, such as `server.listen`.
@@ -468,7 +362,7 @@ impl Loaded {
     }
 
     fn merge(file: Option<&Path>, environment: Environment, flags: &[(&str, String)]) -> Result<Self, Error> {
-        let defaults = || config::Config::builder().add_source(File::from_str(DEFAULTS, FileFormat::Toml));
+        let defaults = || config::Config::builder().add_source(File::from_str(DEFAULT_CONFIG, FileFormat::Toml));
         let mut builder = defaults();
         if let Some(file) = file {
             builder = builder.add_source(File::new(&file.to_string_lossy(), FileFormat::Toml));
@@ -479,7 +373,7 @@ impl Loaded {
         let given = builder.build_cloned()?;
         let mut values: Value = given.clone().try_deserialize()?;
         let mut renamed = Vec::new();
-        for (section, old, new) in RENAMED {
+        for (section, old, new) in RENAMED_KEYS {
             if take(&mut values, section, old).is_none() {
                 continue;
             }
@@ -496,7 +390,7 @@ impl Loaded {
         }
         let merged = builder.build()?;
         let mut values: Value = merged.clone().try_deserialize()?;
-        for (section, old, _) in RENAMED {
+        for (section, old, _) in RENAMED_KEYS {
             take(&mut values, section, old);
         }
         // Serde would ignore a misspelt key, and the service would run with the default in its place.
@@ -527,7 +421,7 @@ impl Loaded {
 
     /// Returns the configuration as a commented TOML file with masked secrets.
     pub fn show(&self) -> String {
-        show::show(DEFAULTS, &self.merged)
+        show::show(DEFAULT_CONFIG, &self.merged)
     }
 }
 
@@ -537,9 +431,9 @@ fn take(values: &mut Value, section: &str, key: &str) -> Option<Value> {
 }
 
 fn environment() -> Environment {
-    Environment::with_prefix(PREFIX)
-        .prefix_separator(SEPARATOR)
-        .separator(SEPARATOR)
+    Environment::with_prefix(ENVIRONMENT_PREFIX)
+        .prefix_separator(ENVIRONMENT_SEPARATOR)
+        .separator(ENVIRONMENT_SEPARATOR)
 }
 
 /// Returns the first key of `values` that `known` does not have, with its section.

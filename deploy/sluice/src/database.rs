@@ -20,7 +20,10 @@ use crate::objects;
 pub async fn connect(config: &Config, schema: Schema) -> anyhow::Result<Store> {
     if !knows_items(config).await? && has_tables(config).await? {
         let database = if config.database.url.is_empty() {
-            format!("the database `{}`", Layout::new(&config.data.dir).database().display())
+            format!(
+                "the database `{}`",
+                DataLayout::new(&config.data.dir).database().display()
+            )
         } else {
             "the database of `database.url`".to_owned()
         };
@@ -37,7 +40,7 @@ pub async fn connect(config: &Config, schema: Schema) -> anyhow::Result<Store> {
 /// Returns true if the database exists and has a project or a knowledge unit. Creates nothing.
 async fn knows_items(config: &Config) -> anyhow::Result<bool> {
     // Opening an empty file would write to it.
-    let file = std::fs::metadata(Layout::new(&config.data.dir).database());
+    let file = std::fs::metadata(DataLayout::new(&config.data.dir).database());
     if config.database.url.is_empty() && file.map_or(0, |file| file.len()) == 0 {
         return Ok(false);
     }
@@ -59,7 +62,7 @@ async fn knows_items(config: &Config) -> anyhow::Result<bool> {
 
 /// Returns true if a table exists.
 async fn has_tables(config: &Config) -> anyhow::Result<bool> {
-    let objects = objects::open_to_read(config, &Layout::new(&config.data.dir))?;
+    let objects = objects::open_to_read(config, &DataLayout::new(&config.data.dir))?;
     Ok(!objects::tables(objects.as_ref()).await?.is_empty())
 }
 
@@ -80,7 +83,7 @@ async fn open(config: &Config, schema: Schema) -> anyhow::Result<Store> {
         let connected = Store::connect(&database.url, options).await;
         return connected.context("the database of `database.url` cannot be opened");
     }
-    let layout = Layout::new(&config.data.dir);
+    let layout = DataLayout::new(&config.data.dir);
     let file = layout.database();
     // This message names the folder, which the database's own error does not.
     if schema == Schema::Current && !file.exists() {

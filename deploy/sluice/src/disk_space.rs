@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use api::periodic::Rounds;
+use api::periodic::PeriodicTimer;
 use api::state::backlog::Backlog;
 use tokio_util::sync::CancellationToken;
 
@@ -20,7 +20,7 @@ pub(crate) async fn watch(data: Data, backlog: Backlog, stop: CancellationToken)
     if data.reserve.0 == 0 {
         return stop.cancelled().await;
     }
-    let mut rounds = Rounds::every(CHECK_INTERVAL, &stop);
+    let mut rounds = PeriodicTimer::every(CHECK_INTERVAL, &stop);
     while rounds.next().await {
         match catalog::disk::free(&data.dir) {
             Ok(free) => backlog.set_disk_has_space(free > data.reserve.0),

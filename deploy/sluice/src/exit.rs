@@ -8,11 +8,11 @@ use std::fmt;
 use client::Error;
 
 /// The service or this machine failed, or what was checked does not hold.
-pub const FAILED: u8 = 1;
+pub const EXIT_FAILED: u8 = 1;
 /// The command line is wrong; the parser of arguments ends with this code too.
-pub const USAGE: u8 = 2;
+pub const EXIT_USAGE: u8 = 2;
 /// Records, or a whole file, were refused.
-pub const REFUSED: u8 = 4;
+pub const EXIT_REFUSED: u8 = 4;
 /// The service does not allow it, or wants to be paid first.
 pub const NOT_ALLOWED: u8 = 5;
 /// The service could not be reached.
@@ -46,30 +46,30 @@ impl std::error::Error for FileRefused {}
 /// Returns the exit code for an error that ended a command.
 pub fn code_of(error: &anyhow::Error) -> u8 {
     if error.chain().any(<dyn std::error::Error>::is::<FileRefused>) {
-        return REFUSED;
+        return EXIT_REFUSED;
     }
     match error.chain().find_map(|cause| cause.downcast_ref::<Error>()) {
         Some(Error::Refused { problem, .. }) => match (problem.status, problem.code.as_str()) {
             (401..=403, _) | (_, "project_limit") => NOT_ALLOWED,
             (404, _) => NOT_FOUND,
-            (400 | 413 | 422, _) => REFUSED,
-            _ => FAILED,
+            (400 | 413 | 422, _) => EXIT_REFUSED,
+            _ => EXIT_FAILED,
         },
         Some(Error::Transport { .. } | Error::Unreachable { .. } | Error::Certificate { .. }) => NOT_REACHABLE,
-        Some(Error::Address { .. }) => USAGE,
-        _ => FAILED,
+        Some(Error::Address { .. }) => EXIT_USAGE,
+        _ => EXIT_FAILED,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use anyhow::{Context as _, anyhow};
-    use client::Problem;
+    use client::ServiceProblem;
 
     use super::*;
 
     fn refused(status: u16, code: &str) -> anyhow::Error {
-        let problem = Problem {
+        let problem = ServiceProblem {
             status,
             code: code.to_owned(),
             message: String::new(),

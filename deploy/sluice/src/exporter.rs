@@ -13,7 +13,7 @@ use axum::routing::get;
 use http::header::CONTENT_TYPE;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
-use types::metric::{self, Kind, Labels};
+use types::metric::{self, Labels, MetricKind};
 
 pub use registry::Registry;
 
@@ -60,7 +60,7 @@ impl Exporter {
 
 /// Creates every counter with known labels at 0, so that Prometheus sees the first event as an increase.
 fn begin() {
-    for metric in metric::ALL.iter().filter(|metric| metric.kind == Kind::Counter) {
+    for metric in metric::ALL.iter().filter(|metric| metric.kind == MetricKind::Counter) {
         match metric.labels {
             Labels::Bare => metrics::counter!(metric.name).absolute(0),
             Labels::Known(label, values) => {

@@ -5,5 +5,5 @@
 mod log;
 mod objects;
 
-pub use log::Log;
-pub use objects::Objects;
+pub use log::MeteredLog;
+pub use objects::MeteredObjects;

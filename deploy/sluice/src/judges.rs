@@ -13,7 +13,8 @@ use bytes::Bytes;
 use catalog::storage::DurableStore;
 use http::header::RETRY_AFTER;
 use models::remote::{
-    Budget, ChatModel, CompleteScreener, LeaseError, Leases, NoReply, Provider, RemoteEmbedder, Reply, Transport, Waits,
+    ChatModel, CompleteScreener, LeaseError, NoReply, Provider, ProviderReply, RemoteEmbedder, TokenBudget,
+    TokenLeases, Transport, Waits,
 };
 use models::rubric::RubricScorer;
 use models::screen::UnitScreener;
@@ -22,16 +23,16 @@ use object_store::{ObjectStore as _, PutMode};
 use operators::knowledge::{Comparer, Embedder, Previews, Scorer};
 use operators::screen::{LocalScreener, Screener};
 use operators::summary::Summariser;
-use outbound::{Client, Limits, Options, Ports};
+use outbound::{ClientOptions, OutboundClient, Ports, RequestLimits};
 use store::Store;
 use types::{Backoff, Clock};
 
 use crate::config;
 
 /// The longest time to connect to a provider.
-const CONNECT: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The most bytes of headers of an answer.
-const HEADERS: usize = 32 << 10;
+const MAX_HEADER_BYTES: usize = 32 << 10;
 
 /// The part of the tokens of a day that searches have, as a divisor.
 const SEARCH_SHARE: u64 = 10;
@@ -98,7 +99,7 @@ pub(crate) fn build(
                 objects: Arc::clone(objects),
                 name,
             };
-            Budget::new(Arc::new(leases), tokens)
+            TokenBudget::new(Arc::new(leases), tokens)
         })
     };
     let waits = Waits {
@@ -147,16 +148,16 @@ pub(crate) fn build(
 /// Sends requests over HTTP to the address that the administrator named.
 #[derive(Debug)]
 struct HttpTransport {
-    client: Client,
+    client: OutboundClient,
     base: String,
-    key: Secret,
+    key: JudgeSecret,
     timeout: Duration,
 }
 
 /// A text that no output shows.
-struct Secret(String);
+struct JudgeSecret(String);
 
-impl std::fmt::Debug for Secret {
+impl std::fmt::Debug for JudgeSecret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("…")
     }
@@ -165,13 +166,13 @@ impl std::fmt::Debug for Secret {
 impl HttpTransport {
     fn new(config: &config::Models) -> anyhow::Result<Self> {
         // An administrator names the server, which is often one of the own network.
-        let mut options = Options::new("sluice");
+        let mut options = ClientOptions::new("sluice");
         options.allow_private = true;
         options.ports = Ports::Any;
         Ok(Self {
-            client: Client::new(options)?,
+            client: OutboundClient::new(options)?,
             base: config.url.trim_end_matches('/').to_owned(),
-            key: Secret(config.key.clone()),
+            key: JudgeSecret(config.key.clone()),
             timeout: config.timeout.0,
         })
     }
@@ -179,11 +180,11 @@ impl HttpTransport {
 
 #[async_trait]
 impl Transport for HttpTransport {
-    async fn post(&self, path: &str, body: Bytes, most: u64) -> Result<Reply, NoReply> {
-        let limits = Limits {
-            connect: CONNECT.min(self.timeout),
+    async fn post(&self, path: &str, body: Bytes, most: u64) -> Result<ProviderReply, NoReply> {
+        let limits = RequestLimits {
+            connect: CONNECT_TIMEOUT.min(self.timeout),
             whole: self.timeout * 2,
-            headers: HEADERS,
+            headers: MAX_HEADER_BYTES,
             body: most,
             redirects: 0,
         };
@@ -196,7 +197,7 @@ impl Transport for HttpTransport {
             .map_err(|_late| NoReply("no answer began in time".to_owned()))?
             .map_err(|failed| NoReply(failed.error.to_string()))?;
         let seconds = answer.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
-        Ok(Reply {
+        Ok(ProviderReply {
             status: answer.status.as_u16(),
             retry_after: seconds
                 .and_then(|text| text.trim().parse().ok())
@@ -215,7 +216,7 @@ struct ObjectLeases {
 }
 
 #[async_trait]
-impl Leases for ObjectLeases {
+impl TokenLeases for ObjectLeases {
     async fn take(&self, day: i64, number: u64) -> Result<bool, LeaseError> {
         let path = Path::from(format!("platform/budget/{day}/{}-{number}", self.name));
         let put = self

@@ -1,14 +1,14 @@
 //! `sluice keys`: rotates and revokes the keys that sign manifests, beside a running service. Prints JSON.
 
 use anyhow::bail;
-use api::keys::{self, Changed};
+use api::keys::{self, KeysChanged};
 use proof::Key;
 use serde_json::{Value, json};
 
 use store::Schema;
 
 use crate::assemble;
-use crate::cli::Keys;
+use crate::cli::KeysCommand;
 use crate::config::Config;
 use crate::database;
 use crate::terminal;
@@ -17,15 +17,15 @@ use crate::terminal;
 const MAX_REASON: usize = 500;
 
 /// Runs a command and prints the changed key and the current one.
-pub async fn run(config: &Config, command: Keys) -> anyhow::Result<()> {
+pub async fn run(config: &Config, command: KeysCommand) -> anyhow::Result<()> {
     // A missing or outdated database is refused, since this command may not create or migrate it.
     let store = database::connect(config, Schema::Current).await?;
     let clock = assemble::clock(config);
     let changed = match command {
-        Keys::Rotate => keys::rotate(&store, &*clock)
+        KeysCommand::Rotate => keys::rotate(&store, &*clock)
             .await
             .map(|changed| result("retired", &changed)),
-        Keys::Revoke { key, reason } => {
+        KeysCommand::Revoke { key, reason } => {
             check_reason(&reason)?;
             let revoked = keys::revoke(&store, &*clock, &key, &reason).await;
             revoked.map(|changed| result("revoked", &changed))
@@ -37,8 +37,8 @@ pub async fn run(config: &Config, command: Keys) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn result(what: &str, changed: &Changed) -> Value {
-    let Changed { before, current } = changed;
+fn result(what: &str, changed: &KeysChanged) -> Value {
+    let KeysChanged { before, current } = changed;
     json!({ what: key(before), "current": key(current) })
 }
 

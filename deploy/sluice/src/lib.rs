@@ -46,9 +46,9 @@ mod tests;
 use std::process::ExitCode;
 
 use cli::{Cli, Command};
-use config::Loaded;
+use config::LoadedConfig;
 use mimalloc::MiMalloc;
-use roles::Role;
+use roles::ProcessRole;
 
 /// The allocator. A batch is a tree of many small values that one thread allocates and another frees, which mimalloc is
 /// made for.
@@ -59,14 +59,14 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     refuse_huge_pages();
     open_files::raise_limit();
-    let loaded = Loaded::load(cli.global.config.as_deref(), &cli.global.flags())?;
+    let loaded = LoadedConfig::load(cli.global.config.as_deref(), &cli.global.flags())?;
     // These two commands need no runtime and open nothing.
     match cli.command {
         Command::Config(_) => terminal::line(loaded.show().trim_end())?,
         Command::Openapi => {
             let config = &loaded.config;
             let public_url = config.api(config.server.listen).public_url;
-            terminal::json(&api::openapi(&config.limits.clone().into(), &public_url))?;
+            terminal::json(&api::openapi(&config.limits, &public_url))?;
         }
         command => {
             // Files that a client command writes are the caller's own results, which keep the caller's umask.
@@ -97,7 +97,7 @@ fn keep_private() {
 }
 
 /// Starts the telemetry, runs a command on the runtime, and sends the spans that are left.
-async fn work(loaded: &Loaded, command: Command) -> anyhow::Result<ExitCode> {
+async fn work(loaded: &LoadedConfig, command: Command) -> anyhow::Result<ExitCode> {
     let config = &loaded.config;
     let mut telemetry = config.telemetry.clone();
     if !matches!(command, Command::Serve(_)) && telemetry.filter == "info" {
@@ -115,7 +115,7 @@ async fn work(loaded: &Loaded, command: Command) -> anyhow::Result<ExitCode> {
     ended
 }
 
-async fn dispatch(loaded: &Loaded, command: Command) -> anyhow::Result<ExitCode> {
+async fn dispatch(loaded: &LoadedConfig, command: Command) -> anyhow::Result<ExitCode> {
     let config = &loaded.config;
     match command {
         Command::Serve(arguments) => serve(loaded, arguments.role).await?,
@@ -135,10 +135,10 @@ async fn dispatch(loaded: &Loaded, command: Command) -> anyhow::Result<ExitCode>
 }
 
 // The signals are caught before anything opens, so that a signal during the start also stops the service in order.
-async fn serve(loaded: &Loaded, role: Role) -> anyhow::Result<()> {
+async fn serve(loaded: &LoadedConfig, role: ProcessRole) -> anyhow::Result<()> {
     let mut signals = signals::Signals::listen()?;
     let running = match role {
-        Role::Collector => collect::assemble(loaded).await?,
+        ProcessRole::Collector => collect::assemble(loaded).await?,
         _ => assemble::assemble(loaded, role).await?,
     };
     let (address, role) = (running.address(), role.name());

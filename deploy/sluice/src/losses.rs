@@ -31,7 +31,7 @@ pub async fn accept(
     let Some(project) = projects.into_iter().find(|project| project.slug == slug) else {
         bail!("there is no project `{slug}`");
     };
-    let opened = objects::open(config, &Layout::new(&config.data.dir)).await?;
+    let opened = objects::open(config, &DataLayout::new(&config.data.dir)).await?;
     let tables: Arc<dyn ObjectStore> = opened.store;
     let recorded = history::read(&tables, project.id).await.with_context(|| {
         format!("the table of `{slug}` is damaged and not only behind; restore what is named below from a copy")

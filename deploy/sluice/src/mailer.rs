@@ -55,7 +55,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::config::{MailSecurity, Span};
+    use crate::config::MailSecurity;
+    use types::HumanDuration;
 
     fn config(backend: MailBackend) -> Mail {
         Mail {
@@ -67,7 +68,7 @@ mod tests {
             security: MailSecurity::StartTls,
             user: String::new(),
             password: "hush".to_owned(),
-            timeout: Span(Duration::from_secs(1)),
+            timeout: HumanDuration(Duration::from_secs(1)),
             per_day: 1,
             administrator: String::new(),
         }

@@ -9,7 +9,7 @@ fn main() -> ExitCode {
     // This comes before everything else: the process of a query or of a trial has no configuration, no runtime and no
     // output for people.
     let argument = std::env::args_os().nth(1).unwrap_or_default();
-    if argument == sql::child::ARGUMENT {
+    if argument == sql::child::CHILD_ARGUMENT {
         return sql::child::run();
     }
     if argument == isolation::ARGUMENT {

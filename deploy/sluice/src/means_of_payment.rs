@@ -13,23 +13,23 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use api::rules::settlement::{PATIENCE, StoredWallets};
-use api::state::payment_services::PaymentPlane;
-use outbound::{Client, Options, Ports};
+use api::state::payment_services::PaymentServices;
+use outbound::{ClientOptions, OutboundClient, Ports};
 use store::Store;
 use types::Clock;
 use x402::builtin::BuiltIn;
-use x402::chain::{Chain, Node};
-use x402::remote::Remote;
+use x402::chain::{ChainClient, RpcNode};
+use x402::remote::RemoteFacilitator;
 use x402::wire::Protocol;
-use x402::{Address, Asset, Facilitator, Key, Network};
+use x402::{Address, Facilitator, Network, PaymentAsset, WalletKey};
 
-use crate::layout::Layout;
+use crate::layout::DataLayout;
 use crate::config::Config;
 
 /// Value of `pay.facilitator` that means the ledger in the database.
 const BUILT_IN: &str = "builtin";
 /// Name of the built-in treasury's key among the secrets of the database.
-const TREASURY: &str = "treasury";
+const TREASURY_SECRET: &str = "treasury";
 
 /// Returns true if the configuration names the built-in ledger.
 pub(crate) fn is_built_in(config: &Config) -> bool {
@@ -37,22 +37,22 @@ pub(crate) fn is_built_in(config: &Config) -> bool {
 }
 
 /// Returns the asset of the configuration, paid at this address.
-fn asset(config: &Config, pay_to: Address) -> anyhow::Result<Asset> {
+fn asset(config: &Config, pay_to: Address) -> anyhow::Result<PaymentAsset> {
     let pay = &config.pay;
     let network: Network = pay.network.parse().context("`pay.network`")?;
     let address: Address = pay.asset.parse().context("`pay.asset`")?;
     // A signature for a token that exists could be sent to it by anybody who sees it.
-    if is_built_in(config) && address != Asset::BUILT_IN {
+    if is_built_in(config) && address != PaymentAsset::BUILT_IN {
         bail!(
             "`pay.asset` must be {} with the built-in ledger",
-            Asset::BUILT_IN.checksum()
+            PaymentAsset::BUILT_IN.checksum()
         );
     }
     // Without a node the facilitator may be a service like this one, which has the ledger.
-    if !is_built_in(config) && !pay.rpc_url.is_empty() && address == Asset::BUILT_IN {
+    if !is_built_in(config) && !pay.rpc_url.is_empty() && address == PaymentAsset::BUILT_IN {
         bail!("`pay.asset` is the token of the built-in ledger, which is on no chain: name the token of `pay.rpc_url`");
     }
-    Ok(Asset {
+    Ok(PaymentAsset {
         network,
         address,
         name: pay.asset_name.clone(),
@@ -73,7 +73,7 @@ pub(crate) async fn built_in(config: &Config, store: &Store, clock: &Arc<dyn Clo
 }
 
 /// Returns the ledger whose treasury has this key.
-fn ledger(config: &Config, store: &Store, clock: &Arc<dyn Clock>, key: &Key) -> anyhow::Result<BuiltIn> {
+fn ledger(config: &Config, store: &Store, clock: &Arc<dyn Clock>, key: &WalletKey) -> anyhow::Result<BuiltIn> {
     let wallets = Arc::new(StoredWallets(store.clone()));
     Ok(BuiltIn::new(wallets, asset(config, key.address())?, Arc::clone(clock)))
 }
@@ -84,10 +84,10 @@ fn ledger(config: &Config, store: &Store, clock: &Arc<dyn Clock>, key: &Key) -> 
 /// A configuration that cannot be used, a facilitator or a node of another chain.
 pub(crate) async fn plane(
     config: &Config,
-    layout: &Layout,
+    layout: &DataLayout,
     store: &Store,
     clock: &Arc<dyn Clock>,
-) -> anyhow::Result<PaymentPlane> {
+) -> anyhow::Result<PaymentServices> {
     let tariff = Arc::new(config.tariff());
     let payout_every = config.pay.payout_every.0;
     if is_built_in(config) {
@@ -95,7 +95,7 @@ pub(crate) async fn plane(
         let ledger = Arc::new(ledger(config, store, clock, &key)?);
         let asset = asset(config, key.address())?;
         let has_v1 = asset.network.v1_name().is_some();
-        return Ok(PaymentPlane {
+        return Ok(PaymentServices {
             asset,
             facilitator: Arc::clone(&ledger) as _,
             chain: Some(ledger),
@@ -115,16 +115,16 @@ pub(crate) async fn plane(
     let (pay_to, treasury) = treasury(config, &layout.treasury())?;
     let asset = asset(config, pay_to)?;
     let client = Arc::new(client(config)?);
-    let facilitator = Remote::new(Arc::clone(&client), &config.pay.facilitator, asset.clone());
+    let facilitator = RemoteFacilitator::new(Arc::clone(&client), &config.pay.facilitator, asset.clone());
     // Asked at the start: a challenge must not offer a version that the facilitator would then refuse.
     let has_v1 = settles(&facilitator, &asset).await?;
-    let chain: Option<Arc<dyn Chain>> = if config.pay.rpc_url.is_empty() {
+    let chain: Option<Arc<dyn ChainClient>> = if config.pay.rpc_url.is_empty() {
         tracing::warn!(
             "`pay.rpc_url` is not set: a payment whose settlement is not known stays so until an administrator decides"
         );
         None
     } else {
-        let node = Node::new(client, config.pay.rpc_url.clone(), asset.clone());
+        let node = RpcNode::new(client, config.pay.rpc_url.clone(), asset.clone());
         // A node of another chain sees none of our payments, and "not used" would be believed.
         node.check().await.context("the node of `pay.rpc_url` cannot be used")?;
         Some(Arc::new(node))
@@ -132,7 +132,7 @@ pub(crate) async fn plane(
     if treasury.is_none() {
         tracing::warn!("there is no key of the treasury: this process makes no payouts");
     }
-    Ok(PaymentPlane {
+    Ok(PaymentServices {
         asset,
         facilitator: Arc::new(facilitator),
         chain,
@@ -152,16 +152,16 @@ pub(crate) async fn plane(
 /// A configuration that cannot be used, or a database that does not answer.
 pub(crate) async fn treasury_on_chain(
     config: &Config,
-    layout: &Layout,
+    layout: &DataLayout,
     store: &Store,
     clock: &Arc<dyn Clock>,
-) -> anyhow::Result<Option<(Arc<dyn Chain>, Address)>> {
+) -> anyhow::Result<Option<(Arc<dyn ChainClient>, Address)>> {
     if is_built_in(config) {
-        let Some(secret) = store.known_secret(TREASURY).await? else {
+        let Some(secret) = store.known_secret(TREASURY_SECRET).await? else {
             return Ok(None);
         };
-        let key = Key::from_bytes(&secret).context("the stored key of the treasury is no key")?;
-        let chain: Arc<dyn Chain> = Arc::new(ledger(config, store, clock, &key)?);
+        let key = WalletKey::from_bytes(&secret).context("the stored key of the treasury is no key")?;
+        let chain: Arc<dyn ChainClient> = Arc::new(ledger(config, store, clock, &key)?);
         return Ok(Some((chain, key.address())));
     }
     let file = layout.treasury();
@@ -169,17 +169,17 @@ pub(crate) async fn treasury_on_chain(
         return Ok(None);
     }
     let (address, _key) = treasury(config, &file)?;
-    let node = Node::new(
+    let node = RpcNode::new(
         Arc::new(client(config)?),
         config.pay.rpc_url.clone(),
         asset(config, address)?,
     );
-    let chain: Arc<dyn Chain> = Arc::new(node);
+    let chain: Arc<dyn ChainClient> = Arc::new(node);
     Ok(Some((chain, address)))
 }
 
 /// Returns the client for the facilitator and the node. An administrator names both, so they may be private.
-fn client(config: &Config) -> anyhow::Result<Client> {
+fn client(config: &Config) -> anyhow::Result<OutboundClient> {
     for (key, url) in [
         ("pay.facilitator", &config.pay.facilitator),
         ("pay.rpc_url", &config.pay.rpc_url),
@@ -188,16 +188,16 @@ fn client(config: &Config) -> anyhow::Result<Client> {
             bail!("`{key}` must be an address of https; `outbound.allow_private` permits http");
         }
     }
-    let mut options = Options::new("sluice");
+    let mut options = ClientOptions::new("sluice");
     // Both URLs are the administrator's. A facilitator beside the service is private, and no caller can
     // choose an address here.
     options.allow_private = true;
     options.ports = Ports::Any;
-    Ok(Client::new(options)?)
+    Ok(OutboundClient::new(options)?)
 }
 
 /// Checks that the facilitator settles version 2 on our network, and returns true if it settles version 1 too.
-async fn settles(facilitator: &Remote, asset: &Asset) -> anyhow::Result<bool> {
+async fn settles(facilitator: &RemoteFacilitator, asset: &PaymentAsset) -> anyhow::Result<bool> {
     let kinds = facilitator
         .supported()
         .await
@@ -219,22 +219,22 @@ async fn settles(facilitator: &Remote, asset: &Asset) -> anyhow::Result<bool> {
 }
 
 /// Returns the key of the built-in treasury, which is made at its first use.
-async fn stored_key(store: &Store, clock: &Arc<dyn Clock>) -> anyhow::Result<Key> {
+async fn stored_key(store: &Store, clock: &Arc<dyn Clock>) -> anyhow::Result<WalletKey> {
     // The database keeps the first key that any replica brings, and returns that one to all.
-    let secret = store.secret(TREASURY, Key::random()?, clock.now()).await?;
-    Key::from_bytes(&secret).context("the stored key of the treasury is no key")
+    let secret = store.secret(TREASURY_SECRET, WalletKey::random()?, clock.now()).await?;
+    WalletKey::from_bytes(&secret).context("the stored key of the treasury is no key")
 }
 
 /// Returns the address that is paid, and the key of the treasury if this process has it.
-fn treasury(config: &Config, file: &Path) -> anyhow::Result<(Address, Option<Key>)> {
+fn treasury(config: &Config, file: &Path) -> anyhow::Result<(Address, Option<WalletKey>)> {
     let pay_to = &config.pay.receiver;
     let key = match std::fs::read_to_string(file) {
         Ok(text) => {
-            let word: x402::Word = text
+            let word: x402::Bytes32 = text
                 .trim()
                 .parse()
                 .with_context(|| format!("the key in `{}`", file.display()))?;
-            Some(Key::from_bytes(&word.0).with_context(|| format!("`{}` has no key", file.display()))?)
+            Some(WalletKey::from_bytes(&word.0).with_context(|| format!("`{}` has no key", file.display()))?)
         }
         // A key is made only where no address is configured. With one, a new key could not spend what
         // is paid there, and the mistake would show at the first payout.
@@ -243,7 +243,7 @@ fn treasury(config: &Config, file: &Path) -> anyhow::Result<(Address, Option<Key
         Err(error) => return Err(error).with_context(|| format!("`{}` cannot be read", file.display())),
     };
     if pay_to.is_empty() {
-        let address = key.as_ref().map(Key::address).context("`pay.pay_to` is empty")?;
+        let address = key.as_ref().map(WalletKey::address).context("`pay.pay_to` is empty")?;
         return Ok((address, key));
     }
     let address: Address = pay_to.parse().context("`pay.pay_to`")?;
@@ -256,9 +256,9 @@ fn treasury(config: &Config, file: &Path) -> anyhow::Result<(Address, Option<Key
 }
 
 /// Makes the key of the treasury, which only the service's user can read.
-fn new_key(file: &Path) -> anyhow::Result<Key> {
-    let bytes = Key::random()?;
-    let key = Key::from_bytes(&bytes).context("the new key of the treasury is no key")?;
+fn new_key(file: &Path) -> anyhow::Result<WalletKey> {
+    let bytes = WalletKey::random()?;
+    let key = WalletKey::from_bytes(&bytes).context("the new key of the treasury is no key")?;
     if let Some(folder) = file.parent() {
         catalog::storage::create_directory(folder)
             .with_context(|| format!("cannot create the folder `{}`", folder.display()))?;
@@ -267,7 +267,7 @@ fn new_key(file: &Path) -> anyhow::Result<Key> {
     // read the key. `create_new` never replaces a key that has money.
     let written = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
     let written = written.and_then(|mut opened| {
-        writeln!(opened, "{}", x402::Word(bytes))?;
+        writeln!(opened, "{}", x402::Bytes32(bytes))?;
         // Synced before anybody is told the address, since money at the address of a lost key is lost.
         opened.sync_all()
     });

@@ -11,20 +11,25 @@ use types::money::MicroUsdc;
 use types::{Clock, DisputeId, LedgerEventId, SaleId};
 
 use crate::admin::operator_id;
-use crate::cli::{Credits, Disputes, RefundTo};
+use crate::cli::{CreditsCommand, Disputes, RefundTo};
 use crate::config::Config;
 use crate::terminal;
 
 /// Micro-USDC of a cent.
-const CENT: i64 = 10_000;
+const CENT_MICRO_USDC: i64 = 10_000;
 /// Disputes that are listed at most.
-const LISTED: u32 = 1_000;
+const MAX_LISTED_DISPUTES: u32 = 1_000;
 /// Name of the administrator in the rows of disputes.
-const ADMIN: &str = "admin";
+const ADMIN_ACTOR: &str = "admin";
 
 /// Runs a command about credits.
-pub async fn credits(store: &Store, clock: &Arc<dyn Clock>, config: &Config, command: Credits) -> anyhow::Result<()> {
-    let Credits::Grant {
+pub async fn credits(
+    store: &Store,
+    clock: &Arc<dyn Clock>,
+    config: &Config,
+    command: CreditsCommand,
+) -> anyhow::Result<()> {
+    let CreditsCommand::Grant {
         operator,
         cents,
         given,
@@ -34,7 +39,7 @@ pub async fn credits(store: &Store, clock: &Arc<dyn Clock>, config: &Config, com
     let now = clock.now();
     let event = LedgerEventId::new(now);
     // Cents of 32 bits, so the product fits.
-    let amount = MicroUsdc(i64::from(cents) * CENT);
+    let amount = MicroUsdc(i64::from(cents) * CENT_MICRO_USDC);
     // Without a reference every call is a grant of its own. With one, a repeated command grants once.
     let reference = reference.unwrap_or_else(|| event.to_string());
     let new = NewGrant {
@@ -79,7 +84,7 @@ pub async fn disputes(store: &Store, clock: &Arc<dyn Clock>, command: Disputes) 
 }
 
 async fn list(store: &Store) -> anyhow::Result<()> {
-    let disputes = store.money().disputes(LISTED).await?;
+    let disputes = store.money().disputes(MAX_LISTED_DISPUTES).await?;
     let items: Vec<_> = disputes
         .iter()
         .map(|dispute| {
@@ -104,7 +109,7 @@ async fn open(store: &Store, clock: &Arc<dyn Clock>, sale: &str, reason: String)
         event: LedgerEventId::new(now),
         sale: id,
         reason,
-        by: ADMIN.to_owned(),
+        by: ADMIN_ACTOR.to_owned(),
         now,
     };
     let dispute = new.id;
@@ -158,7 +163,7 @@ async fn resolve(
     };
     let event = LedgerEventId::new(now);
     let money = store.money();
-    let resolved = money.dispute_resolve(id, resolution, event, ADMIN, answer, now);
+    let resolved = money.dispute_resolve(id, resolution, event, ADMIN_ACTOR, answer, now);
     match resolved.await? {
         DisputeResolved::Resolved(sale) => {
             let state = if refund { "refunded" } else { "released" };

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
-use api::state::direct::DirectParts;
+use api::state::direct::PresignedUrls;
 use catalog::storage::{DurableLocal, DurableStore};
 use object_store::ObjectStore;
 use object_store::local::LocalFileSystem;
@@ -19,24 +19,24 @@ use crate::layout::Layout;
 
 /// The store of the tables, with the services that only a bucket has.
 #[derive(Clone, Debug)]
-pub struct Objects {
+pub struct TableStores {
     /// The store that the catalog reads and writes.
     pub store: Arc<dyn DurableStore>,
     /// The signer of addresses of parts. `None` if the service itself sends parts.
-    pub direct: Option<Arc<dyn DirectParts>>,
+    pub direct: Option<Arc<dyn PresignedUrls>>,
     /// The store of upload parts. `None` if they are in the data folder.
     pub uploads: Option<Arc<dyn UploadStore>>,
 }
 
 /// Opens the store of the tables for reading and writing.
-pub async fn open(config: &Config, layout: &Layout) -> anyhow::Result<Objects> {
+pub async fn open(config: &Config, layout: &DataLayout) -> anyhow::Result<TableStores> {
     match config.objects.backend {
         Backend::Local => {
             let tables = layout.tables();
             // Opening waits for the disk.
             let opened = tokio::task::spawn_blocking(move || DurableLocal::open(&tables)).await?;
             let store = opened.with_context(|| cannot_open(&layout.tables()))?;
-            Ok(Objects {
+            Ok(TableStores {
                 store: Arc::new(store),
                 direct: None,
                 uploads: None,
@@ -47,7 +47,7 @@ pub async fn open(config: &Config, layout: &Layout) -> anyhow::Result<Objects> {
 }
 
 /// Opens the store of the tables for reading only, and changes nothing. `None` before the first table.
-pub fn open_to_read(config: &Config, layout: &Layout) -> anyhow::Result<Option<Arc<dyn ObjectStore>>> {
+pub fn open_to_read(config: &Config, layout: &DataLayout) -> anyhow::Result<Option<Arc<dyn ObjectStore>>> {
     match config.objects.backend {
         Backend::Local => {
             let tables = layout.tables();
@@ -86,29 +86,29 @@ mod bucket {
     use std::sync::Arc;
     use std::time::Duration;
 
-    use api::state::direct::DirectParts;
+    use api::state::direct::PresignedUrls;
     use catalog::storage::s3::{Presigner, S3};
     use object_store::ObjectStore;
     use object_store::path::Path;
     use types::DatasetId;
     use uploads::BucketUploads;
 
-    use super::Objects;
+    use super::TableStores;
     use crate::config::Config;
 
     /// Signs addresses of parts in a bucket.
     #[derive(Debug)]
     struct Signed(Presigner);
 
-    impl DirectParts for Signed {
+    impl PresignedUrls for Signed {
         fn address(&self, dataset: DatasetId, name: &str, lasting: Duration) -> String {
             self.0.read(&Path::from(format!("{dataset}/{name}")), lasting)
         }
     }
 
-    pub(super) async fn open(config: &Config) -> anyhow::Result<Objects> {
+    pub(super) async fn open(config: &Config) -> anyhow::Result<TableStores> {
         let store = S3::open(&config.objects.bucket()).await?;
-        Ok(Objects {
+        Ok(TableStores {
             direct: Some(Arc::new(Signed(store.presigner().clone()))),
             uploads: Some(Arc::new(BucketUploads::new(store.clone()))),
             store: Arc::new(store),
@@ -127,14 +127,14 @@ mod bucket {
     use anyhow::{Result, bail};
     use object_store::ObjectStore;
 
-    use super::Objects;
+    use super::TableStores;
     use crate::config::Config;
 
     const MISSING: &str =
         "`objects.backend` is `s3`, and this program was built without it: build with `--features s3`";
 
     #[expect(clippy::unused_async, reason = "with the feature it waits for the store")]
-    pub(super) async fn open(_: &Config) -> Result<Objects> {
+    pub(super) async fn open(_: &Config) -> Result<TableStores> {
         bail!(MISSING)
     }
 

@@ -5,7 +5,7 @@
 use std::fs::{self, File};
 use std::time::Duration;
 
-use api::periodic::Rounds;
+use api::periodic::PeriodicTimer;
 use api::state::open_files::OpenFiles;
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -14,19 +14,19 @@ use types::metric;
 
 /// Most files that are asked for. More are of no use, and where the hard limit is a thousand times as much, programs
 /// that close every number would take seconds.
-const ENOUGH: u64 = 1 << 20;
+const MAX_OPEN_FILES: u64 = 1 << 20;
 /// Interval between two looks, and the number of looks after which the files are counted: that costs more.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 const COUNT_AT: u32 = 5;
 /// Folder with an entry for each open file of the process.
-const OPEN: &str = "/proc/self/fd";
+const OPEN_FILES_FOLDER: &str = "/proc/self/fd";
 /// File that opens wherever any does.
-const PROBE: &str = "/dev/null";
+const PROBE_FILE: &str = "/dev/null";
 
-/// Raises the soft limit of open files to the hard one, at most to [`ENOUGH`].
+/// Raises the soft limit of open files to the hard one, at most to [`MAX_OPEN_FILES`].
 pub(crate) fn raise_limit() {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    let wanted = maximum.unwrap_or(ENOUGH).min(ENOUGH);
+    let wanted = maximum.unwrap_or(MAX_OPEN_FILES).min(MAX_OPEN_FILES);
     // `None` is no limit.
     if current.is_some_and(|current| current < wanted) {
         let raised = Rlimit {
@@ -52,10 +52,10 @@ pub(crate) fn connections(wanted: usize, limit: u64) -> usize {
 /// Looks every second if a file can be opened, until `stop`.
 pub(crate) async fn watch(files: OpenFiles, stop: CancellationToken) {
     metrics::gauge!(metric::OPEN_FILES_LIMIT).set(as_gauge(limit()));
-    let mut rounds = Rounds::every(LOOK_EVERY, &stop);
+    let mut rounds = PeriodicTimer::every(LOOK_EVERY, &stop);
     let mut looks: u32 = 0;
     while rounds.next().await {
-        let opened = File::open(PROBE).map(drop);
+        let opened = File::open(PROBE_FILE).map(drop);
         let error = opened.err().and_then(|error| Errno::from_io_error(&error));
         let have_run_out = matches!(error, Some(Errno::MFILE | Errno::NFILE));
         if files.note(have_run_out) {
@@ -70,7 +70,7 @@ pub(crate) async fn watch(files: OpenFiles, stop: CancellationToken) {
             }
         }
         if looks.is_multiple_of(COUNT_AT)
-            && let Ok(open) = fs::read_dir(OPEN)
+            && let Ok(open) = fs::read_dir(OPEN_FILES_FOLDER)
         {
             // The folder itself is open while it is read.
             let count = (open.count() as u64).saturating_sub(1);
@@ -101,7 +101,7 @@ mod tests {
     fn the_soft_limit_is_raised_to_the_hard_one() {
         raise_limit();
         let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-        let hard = maximum.unwrap_or(ENOUGH).min(ENOUGH);
+        let hard = maximum.unwrap_or(MAX_OPEN_FILES).min(MAX_OPEN_FILES);
         assert!(current.is_none_or(|current| current >= hard), "{current:?} of {hard}");
     }
 }

@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
-use client::{KnownKeys, Progress};
+use client::{KnownKeys, PullEvent};
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
 
-use crate::cli::{Pull, Trust};
+use crate::cli::{PullArgs, TrustArgs};
 use crate::config;
 use crate::terminal;
 
 /// Pulls a version and prints its root, its parts and the key that signed it.
-pub async fn run(arguments: Pull) -> anyhow::Result<()> {
+pub async fn run(arguments: PullArgs) -> anyhow::Result<()> {
     let client = arguments.remote.client()?;
     let pull = client::Pull {
         folder: arguments.dir.unwrap_or_else(|| PathBuf::from(&arguments.slug)),
@@ -26,9 +26,9 @@ pub async fn run(arguments: Pull) -> anyhow::Result<()> {
     // Downloads run concurrently, so each event is a difference.
     let watched = bar.clone();
     let progress = move |progress| match progress {
-        Progress::Planned { bytes } => watched.set_length(bytes),
-        Progress::Here(bytes) => watched.inc(bytes),
-        Progress::Discarded(bytes) => watched.dec(bytes),
+        PullEvent::Planned { bytes } => watched.set_length(bytes),
+        PullEvent::Here(bytes) => watched.inc(bytes),
+        PullEvent::Discarded(bytes) => watched.dec(bytes),
     };
     let pulled = client.pull(&pull, Arc::new(progress)).await;
     // The bar is cleared before an error is printed.
@@ -59,7 +59,7 @@ pub async fn run(arguments: Pull) -> anyhow::Result<()> {
 }
 
 /// Returns the file of the services that this machine has met.
-pub(crate) fn known_keys(trust: &Trust) -> anyhow::Result<KnownKeys> {
+pub(crate) fn known_keys(trust: &TrustArgs) -> anyhow::Result<KnownKeys> {
     let default = || config::data_home().map(|data| data.join("sluice/known-keys.json"));
     let path = trust.known_keys.clone().or_else(default);
     let path = path.context("there is no home folder to remember keys in; name a file with --known-keys")?;

@@ -20,8 +20,8 @@ use indicatif::{HumanCount, ProgressBar};
 use serde::Deserialize as _;
 use types::Contract;
 
-use self::made::Made;
-use crate::cli::{Push, PushFormat};
+use self::made::UnfinishedFile;
+use crate::cli::{PushArgs, PushFormat};
 use crate::exit::{self, FileRefused};
 use crate::pull::bar;
 use crate::signals::Signals;
@@ -35,22 +35,22 @@ mod made;
 mod nested;
 
 /// First two bytes of a gzip file (RFC 1952 section 2.3.1).
-const GZIP: [u8; 2] = [0x1f, 0x8b];
+const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 /// First bytes of a file of Apache Parquet.
-const PARQUET: &[u8] = b"PAR1";
+const PARQUET_MAGIC: &[u8] = b"PAR1";
 /// First bytes of files that no format of records begins with, and what they are.
-const REFUSED: [(&[u8], &str); 3] = [
+const REFUSED_FORMATS: [(&[u8], &str); 3] = [
     (b"BZh", "compressed with bzip2, which is not read"),
     (b"\xfd7zXZ\0", "compressed with xz, which is not read"),
     (b"PK\x03\x04", "a ZIP archive, which is not read"),
 ];
 
-/// Pushes a file and prints the outcome. The exit code is [`exit::REFUSED`] if the contribution was rejected, but not where
+/// Pushes a file and prints the outcome. The exit code is [`exit::EXIT_REFUSED`] if the contribution was rejected, but not where
 /// the dataset has all its records already.
-pub async fn run(arguments: Push) -> anyhow::Result<ExitCode> {
+pub async fn run(arguments: PushArgs) -> anyhow::Result<ExitCode> {
     let client = arguments.remote.client()?;
     let folder = state_folder(&arguments)?;
-    let place = Place::of(&arguments, &folder)?;
+    let place = PushFiles::of(&arguments, &folder)?;
     place.tidy()?;
     let prepared = prepare(&client, &arguments, &place).await?;
     // From here on Ctrl-C drops the push, whose state file has every part that was acknowledged.
@@ -84,8 +84,8 @@ pub async fn run(arguments: Push) -> anyhow::Result<ExitCode> {
     Ok(match &contribution.reason {
         _ if contribution.is_merged() || contribution.has_nothing_new() => ExitCode::SUCCESS,
         // The service gave up on it, whatever it contains.
-        Some(reason) if reason.code == "unprocessable" => exit::FAILED.into(),
-        _ => exit::REFUSED.into(),
+        Some(reason) if reason.code == "unprocessable" => exit::EXIT_FAILED.into(),
+        _ => exit::EXIT_REFUSED.into(),
     })
 }
 
@@ -156,7 +156,7 @@ fn of_file(error: client::Error, made: &Path, file: &Path) -> client::Error {
 
 /// Returns the place in the file of each record: its line, or its row in a Parquet file. Records are counted from 0 and
 /// in order.
-fn places_of(arguments: &Push, records: &[u64]) -> anyhow::Result<Vec<String>> {
+fn places_of(arguments: &PushArgs, records: &[u64]) -> anyhow::Result<Vec<String>> {
     let numbered = |name: &str, numbers: &[u64]| numbers.iter().map(|number| format!("{name} {number}")).collect();
     // The service counts records from 0, people count lines and rows from 1.
     let counted: Vec<u64> = records.iter().map(|record| record + 1).collect();
@@ -169,7 +169,7 @@ fn places_of(arguments: &Push, records: &[u64]) -> anyhow::Result<Vec<String>> {
 
 /// Replaces the line number in a message of the service, which counts converted lines, with the place in the caller's
 /// file.
-fn of_the_file(arguments: &Push, message: &str) -> String {
+fn of_the_file(arguments: &PushArgs, message: &str) -> String {
     // Only a message that names a line is changed. Any other is shown as it is.
     let placed = message.split_once("on line ").and_then(|(before, after)| {
         let digits = after.bytes().take_while(u8::is_ascii_digit).count();
@@ -182,7 +182,7 @@ fn of_the_file(arguments: &Push, message: &str) -> String {
 }
 
 /// Returns the sentence about the outcome of a contribution. Duplicates come first, since they are what people overlook.
-fn headline(arguments: &Push, contribution: &Contribution) -> String {
+fn headline(arguments: &PushArgs, contribution: &Contribution) -> String {
     let slug = &arguments.project;
     if contribution.has_nothing_new() {
         let (records, duplicates) = contribution.duplicates().unwrap_or_default();
@@ -221,7 +221,7 @@ fn headline(arguments: &Push, contribution: &Contribution) -> String {
 }
 
 /// Prints the outcome of a contribution.
-fn summary(arguments: &Push, contribution: &Contribution) -> anyhow::Result<()> {
+fn summary(arguments: &PushArgs, contribution: &Contribution) -> anyhow::Result<()> {
     // Names of members and texts of the service are in them.
     let lines = outcome(arguments, contribution);
     terminal::line(&terminal::plain_lines(lines.iter().map(String::as_str)))?;
@@ -229,7 +229,7 @@ fn summary(arguments: &Push, contribution: &Contribution) -> anyhow::Result<()> 
 }
 
 /// Returns the lines about the outcome of a contribution: tallies of the gates, and the refused records with their reasons.
-fn outcome(arguments: &Push, contribution: &Contribution) -> Vec<String> {
+fn outcome(arguments: &PushArgs, contribution: &Contribution) -> Vec<String> {
     let id = &contribution.id;
     // Of what is merged, or known already, a duplicate is no news, and what was left out is.
     let is_over = contribution.is_merged() || contribution.has_nothing_new();
@@ -274,7 +274,7 @@ fn outcome(arguments: &Push, contribution: &Contribution) -> Vec<String> {
 }
 
 /// Returns the folder that remembers the progress of pushes.
-fn state_folder(arguments: &Push) -> anyhow::Result<PathBuf> {
+fn state_folder(arguments: &PushArgs) -> anyhow::Result<PathBuf> {
     let default = || config::state_home().map(|state| state.join("sluice/push"));
     let folder = arguments.state.clone().or_else(default);
     folder.context("there is no home folder for the state of the push; name a folder with --state")
@@ -282,18 +282,18 @@ fn state_folder(arguments: &Push) -> anyhow::Result<PathBuf> {
 
 /// Paths of the files of one push.
 #[derive(Debug)]
-struct Place {
+struct PushFiles {
     /// The state file.
     state: PathBuf,
     /// The converted file.
     made: PathBuf,
 }
 
-impl Place {
+impl PushFiles {
     /// Returns the paths of a push. The state file is the same for the same path, project and service, so a push of a
     /// changed file finds what became of the earlier one. The converted file is also named by size, time of change and
     /// options, which decide its bytes.
-    fn of(arguments: &Push, folder: &Path) -> anyhow::Result<Self> {
+    fn of(arguments: &PushArgs, folder: &Path) -> anyhow::Result<Self> {
         let file = &arguments.file;
         let unreadable = || format!("`{}` cannot be read", file.display());
         let path = file.canonicalize().with_context(unreadable)?;
@@ -334,7 +334,7 @@ fn hash(what: &impl Hash) -> String {
 
 /// The file that is sent.
 #[derive(Debug)]
-struct Prepared {
+struct PreparedFile {
     file: PathBuf,
     gzip: bool,
     /// The converted file, to be removed at the end. `None` if the caller's file is sent.
@@ -342,18 +342,18 @@ struct Prepared {
 }
 
 /// Converts or compresses the file if needed, unless an earlier push has done so.
-async fn prepare(client: &Client, arguments: &Push, place: &Place) -> anyhow::Result<Prepared> {
+async fn prepare(client: &Client, arguments: &PushArgs, place: &PushFiles) -> anyhow::Result<PreparedFile> {
     let file = arguments.file.clone();
     let named = || format!("`{}`", file.display());
     let begin = begin(&file)?;
-    if let Some((_, problem)) = REFUSED.iter().find(|(magic, _)| begin.starts_with(magic)) {
+    if let Some((_, problem)) = REFUSED_FORMATS.iter().find(|(magic, _)| begin.starts_with(magic)) {
         return Err(FileRefused::mark(anyhow!("it is {problem}; unpack it first"))).with_context(named);
     }
     let format = format_of(arguments, &begin);
     // A compressed file is sent as it is, because the service accepts gzip.
-    let compressed = format == PushFormat::Ndjson && begin.starts_with(&GZIP);
+    let compressed = format == PushFormat::Ndjson && begin.starts_with(&GZIP_MAGIC);
     if format == PushFormat::Ndjson && (compressed || !arguments.gzip) {
-        return Ok(Prepared {
+        return Ok(PreparedFile {
             file,
             gzip: compressed,
             made: None,
@@ -373,7 +373,7 @@ async fn prepare(client: &Client, arguments: &Push, place: &Place) -> anyhow::Re
         let made = tokio::task::spawn_blocking(make).await?.map_err(FileRefused::mark);
         made.context(named)?;
     }
-    Ok(Prepared {
+    Ok(PreparedFile {
         file: made.clone(),
         gzip: arguments.gzip,
         made: Some(made),
@@ -381,14 +381,14 @@ async fn prepare(client: &Client, arguments: &Push, place: &Place) -> anyhow::Re
 }
 
 /// Returns the format of a file that begins with these bytes.
-fn format_of(arguments: &Push, begin: &[u8]) -> PushFormat {
+fn format_of(arguments: &PushArgs, begin: &[u8]) -> PushFormat {
     if let Some(format) = arguments.format {
         return format;
     }
     let extension = arguments.file.extension().unwrap_or_default().to_ascii_lowercase();
     match extension.to_str() {
         // A file of Parquet says so itself, whatever its name.
-        _ if begin.starts_with(PARQUET) => PushFormat::Parquet,
+        _ if begin.starts_with(PARQUET_MAGIC) => PushFormat::Parquet,
         Some("csv") => PushFormat::Csv,
         Some("parquet") => PushFormat::Parquet,
         _ => PushFormat::Ndjson,
@@ -420,7 +420,7 @@ fn make(file: &Path, format: PushFormat, contract: Option<&Contract>, gzip: bool
         // The folder contains copies of the caller's records, so only the user may read it.
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     }
-    let made = Made::begin(target)?;
+    let made = UnfinishedFile::begin(target)?;
     let out = BufWriter::with_capacity(1 << 20, made.file()?);
     let input = File::open(file).context("it cannot be read")?;
     if gzip {

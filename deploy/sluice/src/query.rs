@@ -9,13 +9,13 @@ use std::io::{self, IsTerminal};
 
 use anyhow::bail;
 
-use crate::cli::{Query, QueryFormat};
+use crate::cli::{QueryArgs, QueryFormat};
 use crate::terminal;
 
 pub(crate) use text::table;
 
 /// Sends the query and prints the answer in the chosen format.
-pub async fn run(arguments: &Query) -> anyhow::Result<()> {
+pub async fn run(arguments: &QueryArgs) -> anyhow::Result<()> {
     // Binary output would garble a terminal.
     if arguments.format == QueryFormat::Parquet && io::stdout().is_terminal() {
         bail!("--format parquet: send the output to a file");

@@ -20,11 +20,11 @@ use serde_json::Value;
 use types::{Classify, Kind};
 
 use crate::admin;
-use crate::assemble::{Running, assemble};
+use crate::assemble::{RunningService, assemble};
 use crate::cli;
-use crate::config::{Config, Loaded};
+use crate::config::{Config, LoadedConfig};
 use crate::remote::reachable;
-use crate::roles::Role;
+use crate::roles::ProcessRole;
 use crate::signals::Signals;
 use crate::terminal;
 
@@ -42,7 +42,7 @@ const WAIT_SECONDS: u32 = 20;
 const MAX_OUTCOME_REQUESTS: usize = 15;
 
 /// Starts the service, shows the flow, and keeps the service running unless `--exit` is given.
-pub async fn run(loaded: &Loaded, arguments: cli::Quickstart) -> anyhow::Result<()> {
+pub async fn run(loaded: &LoadedConfig, arguments: cli::Quickstart) -> anyhow::Result<()> {
     // The signals are registered first, so that one during the start stops the service in order.
     let mut signals = Signals::listen()?;
     let mut loaded = loaded.clone();
@@ -50,7 +50,7 @@ pub async fn run(loaded: &Loaded, arguments: cli::Quickstart) -> anyhow::Result<
     if loaded.config.collectors.sources.is_empty() {
         loaded.config.collectors.sources = sample::write(&loaded.config.data.dir)?;
     }
-    let running = assemble(&loaded, Role::All).await?;
+    let running = assemble(&loaded, ProcessRole::All).await?;
     let shown = tokio::select! {
         shown = Box::pin(show(&running, &loaded.config, arguments.records)) => Some(shown),
         () = signals.asked() => None,
@@ -67,19 +67,19 @@ pub async fn run(loaded: &Loaded, arguments: cli::Quickstart) -> anyhow::Result<
 }
 
 /// The agent, client and project of a quickstart.
-struct Stage {
+struct QuickstartStage {
     agent: Agent,
     client: Client,
     base: String,
     slug: String,
 }
 
-async fn show(running: &Running, config: &Config, count: u32) -> anyhow::Result<()> {
+async fn show(running: &RunningService, config: &Config, count: u32) -> anyhow::Result<()> {
     let records = dataset::records(usize::try_from(count)?)?;
     let stage = set_up(running, config).await?;
     item(
         "dataset",
-        &format!("{}: {} records", dataset::TITLE, grouped(records.len() as u64)),
+        &format!("{}: {} records", dataset::DATASET_TITLE, grouped(records.len() as u64)),
     )?;
 
     let (streamed, kept) = records.split_at(records.len() - HELD_BACK_RECORDS);
@@ -120,7 +120,7 @@ async fn show(running: &Running, config: &Config, count: u32) -> anyhow::Result<
 }
 
 /// Creates an operator, its agent and its project under the first names that are free.
-async fn set_up(running: &Running, config: &Config) -> anyhow::Result<Stage> {
+async fn set_up(running: &RunningService, config: &Config) -> anyhow::Result<QuickstartStage> {
     let address = reachable(running.address());
     let base = format!("http://{address}");
     // An operator whose agent or project name is taken stays behind. It is harmless, and the next number begins anew.
@@ -150,8 +150,8 @@ async fn set_up(running: &Running, config: &Config) -> anyhow::Result<Stage> {
         let client = Client::new(&base, agent.key.clone())?;
         let project = NewProject {
             slug: slug.clone(),
-            title: dataset::TITLE.to_owned(),
-            readme: dataset::README.to_owned(),
+            title: dataset::DATASET_TITLE.to_owned(),
+            readme: dataset::DATASET_README.to_owned(),
             schema_def: dataset::schema_def(),
             tags: vec!["unicode".to_owned(), "quickstart".to_owned()],
             ..NewProject::default()
@@ -172,7 +172,7 @@ async fn set_up(running: &Running, config: &Config) -> anyhow::Result<Stage> {
         )?;
         item("agent", &format!("{}, by POST /agents", agent.name))?;
         item("project", &format!("{slug}, by POST /projects"))?;
-        return Ok(Stage {
+        return Ok(QuickstartStage {
             agent,
             client,
             base,
@@ -192,8 +192,8 @@ fn unless_taken<T>(made: Result<T, client::Error>) -> anyhow::Result<Option<T>> 
 }
 
 /// Contributes all of `records`, [`MAX_CONCURRENT_BATCHES`] batches at a time, and returns the outcomes in order.
-async fn stream_through(stage: &Stage, records: &[Value]) -> anyhow::Result<Vec<Contribution>> {
-    let progress = Progress::new(records.len() as u64);
+async fn stream_through(stage: &QuickstartStage, records: &[Value]) -> anyhow::Result<Vec<Contribution>> {
+    let progress = StreamProgress::new(records.len() as u64);
     stream::iter(records.chunks(BATCH_RECORDS).enumerate())
         .map(|(number, batch)| {
             let progress = &progress;
@@ -213,7 +213,7 @@ async fn stream_through(stage: &Stage, records: &[Value]) -> anyhow::Result<Vec<
 }
 
 /// Contributes a batch and waits for its outcome.
-async fn contribute(stage: &Stage, records: &[Value], name: &str) -> anyhow::Result<Contribution> {
+async fn contribute(stage: &QuickstartStage, records: &[Value], name: &str) -> anyhow::Result<Contribution> {
     // The client repeats a call only with an idempotency key. The slug makes the key different in every quickstart.
     let key = format!("{}-{name}", stage.slug);
     let (client, slug) = (&stage.client, &stage.slug);
@@ -228,12 +228,12 @@ async fn contribute(stage: &Stage, records: &[Value], name: &str) -> anyhow::Res
 }
 
 /// Progress of the stream: a bar on a terminal, otherwise a line per quarter.
-struct Progress {
+struct StreamProgress {
     bar: ProgressBar,
     watched: bool,
 }
 
-impl Progress {
+impl StreamProgress {
     fn new(total: u64) -> Self {
         let bar = ProgressBar::new(total);
         if let Ok(style) = ProgressStyle::with_template("  {bar:40} {human_pos}/{human_len} records, {eta} left") {
@@ -257,7 +257,7 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for StreamProgress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
@@ -279,8 +279,8 @@ fn timing(records: usize, batches: usize, took: Duration) -> anyhow::Result<()> 
 }
 
 /// Prints commands to try next.
-fn go_on(stage: &Stage, version: u64) -> anyhow::Result<()> {
-    let Stage { agent, base, slug, .. } = stage;
+fn go_on(stage: &QuickstartStage, version: u64) -> anyhow::Result<()> {
+    let QuickstartStage { agent, base, slug, .. } = stage;
     let key = &agent.key;
     let authorization = format!("-H 'Authorization: Bearer {key}'");
     let json = "-H 'Content-Type: application/json'";

@@ -9,7 +9,7 @@ const DEFAULT_URL: &str = "http://127.0.0.1:8080";
 
 /// The service that a client command talks to.
 #[derive(Clone, clap::Args)]
-pub struct Remote {
+pub struct RemoteService {
     /// Address of the service
     #[arg(long, env = "SLUICE_SERVER", value_name = "URL", default_value = DEFAULT_URL)]
     pub server: String,
@@ -19,7 +19,7 @@ pub struct Remote {
 }
 
 /// Shows the presence of a key, never the key.
-impl std::fmt::Debug for Remote {
+impl std::fmt::Debug for RemoteService {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Remote")
             .field("server", &self.server)
@@ -28,7 +28,7 @@ impl std::fmt::Debug for Remote {
     }
 }
 
-impl Remote {
+impl RemoteService {
     /// Returns a client of the service, with the key if there is one.
     pub fn client(&self) -> Result<Client, client::Error> {
         match &self.key {

@@ -9,7 +9,7 @@ use crate::config::{Backend, Config, LogBackend};
 
 /// The part of the service that a process runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Role {
+pub enum ProcessRole {
     /// The whole service
     #[default]
     All,
@@ -35,12 +35,12 @@ pub struct RoleError {
     /// The data folder, which has the backends.
     pub directory: String,
     /// The backends that only one process can use.
-    pub parts: Vec<Embedded>,
+    pub parts: Vec<EmbeddedBackend>,
 }
 
 /// A backend that only one process can use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Embedded {
+pub struct EmbeddedBackend {
     /// Its name for the error message, with the article.
     pub what: &'static str,
     /// The backend to configure in its place, with the key.
@@ -48,22 +48,22 @@ pub struct Embedded {
 }
 
 /// The event log in the data folder.
-const LOG: Embedded = Embedded {
+const EMBEDDED_LOG: EmbeddedBackend = EmbeddedBackend {
     what: "the event log",
     instead: "Kafka (`log.backend`)",
 };
 /// The database in the data folder.
-const DATABASE: Embedded = Embedded {
+const EMBEDDED_DATABASE: EmbeddedBackend = EmbeddedBackend {
     what: "the database",
     instead: "PostgreSQL (`database.url`)",
 };
 /// The tables in the data folder.
-const TABLES: Embedded = Embedded {
+const EMBEDDED_TABLES: EmbeddedBackend = EmbeddedBackend {
     what: "the tables",
     instead: "an S3 bucket (`objects.backend`)",
 };
 
-impl Role {
+impl ProcessRole {
     /// Returns true if the process serves the API.
     pub const fn serves(self) -> bool {
         matches!(self, Self::All | Self::Api)
@@ -106,11 +106,11 @@ impl Role {
 }
 
 /// Returns the backends that this configuration keeps in the data folder.
-pub fn embedded(config: &Config) -> Vec<Embedded> {
+pub fn embedded(config: &Config) -> Vec<EmbeddedBackend> {
     let parts = [
-        (LOG, config.log.backend == LogBackend::Embedded),
-        (DATABASE, config.database.url.is_empty()),
-        (TABLES, config.objects.backend == Backend::Local),
+        (EMBEDDED_LOG, config.log.backend == LogBackend::Embedded),
+        (EMBEDDED_DATABASE, config.database.url.is_empty()),
+        (EMBEDDED_TABLES, config.objects.backend == Backend::Local),
     ];
     parts
         .into_iter()
@@ -131,20 +131,20 @@ fn listed(words: impl Iterator<Item = &'static str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Loaded;
+    use crate::config::LoadedConfig;
 
     #[test]
     fn a_share_of_the_service_is_refused_where_its_parts_are_of_one_process() {
-        let config = Loaded::load(None, &[("data.dir", "/srv/data".to_owned())])
+        let config = LoadedConfig::load(None, &[("data.dir", "/srv/data".to_owned())])
             .unwrap()
             .config;
-        assert_eq!(Role::All.check(&config), Ok(()));
+        assert_eq!(ProcessRole::All.check(&config), Ok(()));
         let mut shared = config.clone();
         shared.database.url = "postgres://db.example/sluice".to_owned();
-        let message = Role::Api.check(&shared).unwrap_err().to_string();
+        let message = ProcessRole::Api.check(&shared).unwrap_err().to_string();
         assert!(message.contains("the event log and the tables in"), "{message}");
         assert!(!message.contains("PostgreSQL"), "{message}");
-        for role in [Role::Api, Role::Worker] {
+        for role in [ProcessRole::Api, ProcessRole::Worker] {
             let message = role.check(&config).unwrap_err().to_string();
             let expected = format!(
                 "`serve --role {}` shares its parts with other processes, but no other process can use the event log, the \

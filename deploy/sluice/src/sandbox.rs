@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use api::state::sandbox::{Answered, Asked, Column, Failure};
+use api::state::sandbox::{AnswerColumn, SandboxAnswer, SandboxFailure, SandboxQuery};
 use async_trait::async_trait;
-use catalog::{Held, PartCache, Snapshot};
+use catalog::{HeldParts, PartCache, Snapshot};
 use tokio::time::{Instant, timeout_at};
 use types::{Classify, Clock, Contract, Kind, Proof, metric};
 
@@ -17,7 +17,7 @@ use crate::config::Config;
 
 /// Source of the files of parts.
 #[derive(Debug)]
-pub enum Files {
+pub enum PartFiles {
     /// The folder of the tables.
     Folder(PathBuf),
     /// A cache of copies, which are fetched from the bucket.
@@ -26,23 +26,23 @@ pub enum Files {
 
 /// Runs each query in a process of its own, over parts in local files.
 #[derive(Debug)]
-pub struct Sandbox {
-    files: Files,
+pub struct ProcessSandbox {
+    files: PartFiles,
     /// The time-out of a query, which includes fetching its parts.
     time: Duration,
     processes: sql::Sandbox,
 }
 
-impl Sandbox {
+impl ProcessSandbox {
     /// Starts the idle processes.
-    pub fn start(config: &Config, files: Files, clock: &Arc<dyn Clock>) -> anyhow::Result<Self> {
-        let settings = sql::Config {
+    pub fn start(config: &Config, files: PartFiles, clock: &Arc<dyn Clock>) -> anyhow::Result<Self> {
+        let settings = sql::SandboxConfig {
             standby: config.sql.standby,
             at_once: config.sql.at_once.get(),
             threads: config.sql.threads.get(),
             memory_bytes: config.sql.memory.0,
             seconds: config.limits.query_timeout.0,
-            ..sql::Config::new(program()?, Arc::clone(clock))
+            ..sql::SandboxConfig::new(program()?, Arc::clone(clock))
         };
         Ok(Self {
             files,
@@ -63,8 +63,8 @@ pub(crate) fn program() -> anyhow::Result<PathBuf> {
 }
 
 #[async_trait]
-impl api::state::sandbox::Sandbox for Sandbox {
-    async fn check(&self, sql: &str) -> Result<(), Failure> {
+impl api::state::sandbox::QuerySandbox for ProcessSandbox {
+    async fn check(&self, sql: &str) -> Result<(), SandboxFailure> {
         sql::check(sql).await.map_err(failure)
     }
 
@@ -72,18 +72,18 @@ impl api::state::sandbox::Sandbox for Sandbox {
         &self,
         contract: &Arc<Contract>,
         snapshot: &Snapshot,
-        asked: &Asked<'_>,
-    ) -> Result<Answered, Failure> {
+        asked: &SandboxQuery<'_>,
+    ) -> Result<SandboxAnswer, SandboxFailure> {
         // Fetching and running share one time-out.
         let until = Instant::now() + self.time;
         let parts = snapshot.parts();
         // The copies stay held until the process has opened them. Otherwise the cache could remove them to make space.
-        let (paths, held): (Vec<PathBuf>, Option<Held>) = match &self.files {
-            Files::Folder(tables) => {
+        let (paths, held): (Vec<PathBuf>, Option<HeldParts>) = match &self.files {
+            PartFiles::Folder(tables) => {
                 let path = |part: &catalog::PartInfo| tables.join(part.path(snapshot.dataset()).as_ref());
                 (parts.iter().map(path).collect(), None)
             }
-            Files::Fetched(cache) => {
+            PartFiles::Fetched(cache) => {
                 let held = timeout_at(until, cache.hold(snapshot.dataset(), &parts)).await;
                 let held = held.map_err(|_late| {
                     unavailable("the parts were not fetched in time; those that were stay in the cache")
@@ -95,12 +95,12 @@ impl api::state::sandbox::Sandbox for Sandbox {
         let proofs = timeout_at(until, snapshot.proofs(&parts)).await;
         let proofs = proofs.map_err(|_late| unavailable("the hashes of the parts were not read in time"))?;
         let proofs = proofs.map_err(|error| not_ready(&error))?;
-        let part = |((part, path), proof): ((&catalog::PartInfo, PathBuf), Arc<Proof>)| sql::Part {
+        let part = |((part, path), proof): ((&catalog::PartInfo, PathBuf), Arc<Proof>)| sql::SandboxPart {
             path,
             rows: part.rows,
             proof,
         };
-        let records = sql::Records {
+        let records = sql::VersionRecords {
             contract: Arc::clone(contract),
             parts: parts.iter().zip(paths).zip(proofs).map(part).collect(),
         };
@@ -112,21 +112,23 @@ impl api::state::sandbox::Sandbox for Sandbox {
             }
         });
         let answered = match self.files {
-            Files::Folder(_) => query.await,
+            PartFiles::Folder(_) => query.await,
             // The sandbox has its own time-out, which does not know the time that fetching took.
-            Files::Fetched(_) => timeout_at(until, query).await.map_err(|_late| Failure::TimedOut)?,
+            PartFiles::Fetched(_) => timeout_at(until, query)
+                .await
+                .map_err(|_late| SandboxFailure::TimedOut)?,
         };
         // The next query fetches the damaged copies again.
         if let (Err(sql::Error::Damaged { .. }), Some(held)) = (&answered, &held) {
             held.forget();
         }
         let answer = answered.map_err(failure)?;
-        let column = |column: sql::Column| Column {
+        let column = |column: sql::Column| AnswerColumn {
             name: column.name,
             kind: column.kind,
             nullable: column.nullable,
         };
-        Ok(Answered {
+        Ok(SandboxAnswer {
             columns: answer.columns.into_iter().map(column).collect(),
             rows: answer.rows,
             truncated: answer.truncated,
@@ -134,18 +136,18 @@ impl api::state::sandbox::Sandbox for Sandbox {
     }
 }
 
-fn unavailable(context: &str) -> Failure {
-    Failure::Unavailable {
+fn unavailable(context: &str) -> SandboxFailure {
+    SandboxFailure::Unavailable {
         context: context.to_owned(),
     }
 }
 
 /// Converts an error of preparing the parts of a version.
-fn not_ready(error: &(impl Classify + std::error::Error)) -> Failure {
+fn not_ready(error: &(impl Classify + std::error::Error)) -> SandboxFailure {
     let context = chain(error);
     match error.kind() {
-        Kind::Damaged => Failure::Damaged { context },
-        _ => Failure::Unavailable { context },
+        Kind::Damaged => SandboxFailure::Damaged { context },
+        _ => SandboxFailure::Unavailable { context },
     }
 }
 
@@ -156,16 +158,16 @@ fn chain(error: &dyn std::error::Error) -> String {
 }
 
 /// A running query, counted until it is dropped, so also when its caller goes away.
-struct Run(Instant);
+struct RunningQuery(Instant);
 
-impl Run {
+impl RunningQuery {
     fn begin() -> Self {
         metrics::gauge!(metric::QUERIES_RUNNING).increment(1.0);
         Self(Instant::now())
     }
 }
 
-impl Drop for Run {
+impl Drop for RunningQuery {
     fn drop(&mut self) {
         metrics::gauge!(metric::QUERIES_RUNNING).decrement(1.0);
         metrics::histogram!(metric::QUERY_SECONDS).record(self.0.elapsed().as_secs_f64());
@@ -173,7 +175,7 @@ impl Drop for Run {
 }
 
 async fn measured<T>(query: impl Future<Output = Result<T, sql::Error>>) -> Result<T, sql::Error> {
-    let _run = Run::begin();
+    let _run = RunningQuery::begin();
     let answer = query.await;
     let result = match &answer {
         Ok(_) => "ok",
@@ -196,27 +198,27 @@ async fn measured<T>(query: impl Future<Output = Result<T, sql::Error>>) -> Resu
     answer
 }
 
-fn failure(error: sql::Error) -> Failure {
+fn failure(error: sql::Error) -> SandboxFailure {
     match error {
-        sql::Error::Refused(refusal) => Failure::Refused {
+        sql::Error::Refused(refusal) => SandboxFailure::Refused {
             reason: format!("{}: {}", refusal.what, refusal.rule),
         },
-        sql::Error::Failed { message } => Failure::Failed { message },
-        sql::Error::TimedOut { .. } => Failure::TimedOut,
-        sql::Error::TooLarge => Failure::TooLarge {
+        sql::Error::Failed { message } => SandboxFailure::Failed { message },
+        sql::Error::TimedOut { .. } => SandboxFailure::TimedOut,
+        sql::Error::TooLarge => SandboxFailure::TooLarge {
             message: error.to_string(),
         },
-        sql::Error::OutOfMemory { .. } => Failure::Failed {
+        sql::Error::OutOfMemory { .. } => SandboxFailure::Failed {
             message: error.to_string(),
         },
         sql::Error::Crashed { .. } => {
             // The failure is the caller's: the process served this statement and nothing else.
             tracing::warn!(%error, "a query crashed its process; only that query failed");
-            Failure::Failed {
+            SandboxFailure::Failed {
                 message: "the query crashed its process".to_owned(),
             }
         }
-        sql::Error::Busy => Failure::Busy,
+        sql::Error::Busy => SandboxFailure::Busy,
         sql::Error::Damaged { .. } | sql::Error::Part { .. } if error.kind() == Kind::Damaged => {
             metrics::counter!(metric::DAMAGE, "file" => "part").increment(1);
             not_ready(&error)

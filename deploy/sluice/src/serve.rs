@@ -31,7 +31,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
-use self::connections::{ActiveRequest, Connections, PeerState, Place, Share};
+use self::connections::{ActiveRequest, ClientShare, ConnectionSlot, OpenConnections, PeerState};
 use self::write_timeout::WriteTimeout;
 use crate::config;
 use crate::open_files;
@@ -60,7 +60,7 @@ pub async fn serve(listener: TcpListener, router: Router, config: config::Server
             "the limit of open files allows fewer connections than `server.connections`"
         );
     }
-    let connections = Arc::new(Connections::new(most, &config));
+    let connections = Arc::new(OpenConnections::new(most, &config));
     let graceful = GracefulShutdown::new();
     let mut complained = None;
     while let Some((stream, address)) = next(&listener, &mut complained, &stop).await {
@@ -101,7 +101,7 @@ pub async fn serve(listener: TcpListener, router: Router, config: config::Server
 }
 
 /// Drives a connection to its end, or until it has to give its place up.
-async fn attend(connection: impl Future<Output = hyper::Result<()>>, place: Place, patience: Duration) {
+async fn attend(connection: impl Future<Output = hyper::Result<()>>, place: ConnectionSlot, patience: Duration) {
     let peer = Arc::clone(place.peer());
     let silent = async {
         tokio::time::sleep(patience).await;
@@ -128,7 +128,7 @@ async fn answer(
     request: Request<Incoming>,
     peer: Arc<PeerState>,
     active: ActiveRequest,
-    share: Option<Share>,
+    share: Option<ClientShare>,
 ) -> Result<Response, Infallible> {
     let Some(share) = share else {
         return Ok(bodies::answer(refusal::response(), active, None));

@@ -7,13 +7,14 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::assemble::{Running, assemble};
-use crate::config::{Loaded, Span};
-use crate::roles::Role;
+use crate::assemble::{RunningService, assemble};
+use crate::config::LoadedConfig;
+use crate::roles::ProcessRole;
 use crate::{check, cli};
+use types::HumanDuration;
 
 /// A service in a folder of its own, with these keys.
-async fn start(folder: &tempfile::TempDir, keys: &[(&str, &str)]) -> Running {
+async fn start(folder: &tempfile::TempDir, keys: &[(&str, &str)]) -> RunningService {
     let mut flags = vec![
         ("data.dir", folder.path().join("data").display().to_string()),
         ("server.listen", "127.0.0.1:0".to_owned()),
@@ -21,7 +22,9 @@ async fn start(folder: &tempfile::TempDir, keys: &[(&str, &str)]) -> Running {
         ("sql.standby", "0".to_owned()),
     ];
     flags.extend(keys.iter().map(|(key, value)| (*key, (*value).to_owned())));
-    assemble(&Loaded::load(None, &flags).unwrap(), Role::All).await.unwrap()
+    assemble(&LoadedConfig::load(None, &flags).unwrap(), ProcessRole::All)
+        .await
+        .unwrap()
 }
 
 /// Returns the head and body of an answer; `connection` is the value of the request's header.
@@ -77,8 +80,8 @@ async fn measures_are_told_on_an_address_of_their_own() {
 async fn a_role_that_parts_in_a_folder_do_not_allow_leaves_the_folder_alone() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
-    let loaded = Loaded::load(None, &[("data.dir", data.display().to_string())]).unwrap();
-    for role in [Role::Api, Role::Worker] {
+    let loaded = LoadedConfig::load(None, &[("data.dir", data.display().to_string())]).unwrap();
+    for role in [ProcessRole::Api, ProcessRole::Worker] {
         let error = assemble(&loaded, role).await.unwrap_err().to_string();
         assert!(
             error.contains("Kafka (`log.backend`), PostgreSQL (`database.url`) and an S3 bucket (`objects.backend`)"),
@@ -94,9 +97,9 @@ async fn the_check_waits_for_the_database_longer_than_the_service() {
     let folder = tempfile::tempdir().unwrap();
     start(&folder, &[]).await.stop().await.unwrap();
     let flags = [("data.dir", folder.path().join("data").display().to_string())];
-    let mut config = Loaded::load(None, &flags).unwrap().config;
-    config.database.timeout = Span(Duration::ZERO);
-    let open_for = Span(Duration::from_hours(1));
-    let checked = check::run(&config, cli::Check { open_for }).await.unwrap();
+    let mut config = LoadedConfig::load(None, &flags).unwrap().config;
+    config.database.timeout = HumanDuration(Duration::ZERO);
+    let open_for = HumanDuration(Duration::from_hours(1));
+    let checked = check::run(&config, cli::CheckArgs { open_for }).await.unwrap();
     assert_eq!(format!("{checked:?}"), format!("{:?}", ExitCode::SUCCESS));
 }

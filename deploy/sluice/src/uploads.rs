@@ -11,12 +11,12 @@ use indicatif::HumanBytes;
 use types::clock::SystemClock;
 use types::{Clock as _, Timestamp};
 
-use crate::cli::{Uploads, UploadsCommand};
+use crate::cli::{UploadsArgs, UploadsCommand};
 use crate::exit;
 use crate::terminal::{self, shown};
 
 /// Prints the open uploads, or cancels one.
-pub async fn run(arguments: Uploads) -> anyhow::Result<ExitCode> {
+pub async fn run(arguments: UploadsArgs) -> anyhow::Result<ExitCode> {
     let (remote, cancel) = match arguments.command {
         None => (arguments.remote, None),
         Some(UploadsCommand::Cancel { id, remote }) => (remote, Some(id)),

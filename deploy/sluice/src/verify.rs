@@ -5,12 +5,12 @@
 use anyhow::anyhow;
 use indicatif::HumanCount;
 
-use crate::cli::Verify;
+use crate::cli::VerifyArgs;
 use crate::pull::{bar, known_keys};
 use crate::terminal;
 
 /// Verifies a folder and prints the result.
-pub fn run(arguments: &Verify) -> anyhow::Result<()> {
+pub fn run(arguments: &VerifyArgs) -> anyhow::Result<()> {
     let known = known_keys(&arguments.trust)?;
     let verify = client::Verify {
         folder: &arguments.dir,

@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::{env, fs};
 
-use models::rubric::{Features, Weights, axes, measure};
+use models::rubric::{RubricFeatures, Weights, axes, measure};
 use serde::Deserialize;
 use types::knowledge::{Axes, UnitText, tenths};
 
@@ -69,7 +69,7 @@ fn main() {
 }
 
 /// Returns twice the published good ones and the rejected bad ones, then the distance of the nearest total to 54.5.
-fn worth(units: &[(Features, bool)], weights: &Weights) -> (u32, f64) {
+fn worth(units: &[(RubricFeatures, bool)], weights: &Weights) -> (u32, f64) {
     let mut right = 0;
     let mut nearest = f64::MAX;
     for (features, good) in units {

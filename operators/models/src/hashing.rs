@@ -18,21 +18,21 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use crate::tokens::{Token, TokenKind, identifiers, tokens};
 
 /// The number of dimensions.
-pub const DIMENSIONS: usize = 512;
+pub const HASHED_DIMENSIONS: usize = 512;
 /// The id of the vectors.
-pub const ID: &str = "hash-512-1";
+pub const HASHED_MODEL_ID: &str = "hash-512-1";
 
 /// Times that a title counts.
-const TITLE: u32 = 3;
-const WORD: f32 = 1.0;
-const PAIR: f32 = 0.5;
-const GRAMS: f32 = 0.3;
-const SYLLABLES: f32 = 0.7;
-const SINGLE: f32 = 0.3;
-const IDENTIFIER: f32 = 1.5;
-const QUANTITY: f32 = 0.5;
+const TITLE_TIMES: u32 = 3;
+const WORD_WEIGHT: f32 = 1.0;
+const PAIR_WEIGHT: f32 = 0.5;
+const GRAMS_WEIGHT: f32 = 0.3;
+const SYLLABLES_WEIGHT: f32 = 0.7;
+const SINGLE_WEIGHT: f32 = 0.3;
+const IDENTIFIER_WEIGHT: f32 = 1.5;
+const QUANTITY_WEIGHT: f32 = 0.5;
 /// Factor of words that say little.
-const STOP: f32 = 0.1;
+const STOP_FACTOR: f32 = 0.1;
 
 /// The hashing embedder `hash-512-1`. Vectors are near if the texts share words, parts of words or syllables.
 #[derive(Clone, Copy, Debug, Default)]
@@ -41,15 +41,15 @@ pub struct HashingEmbedder;
 impl HashingEmbedder {
     /// Returns the vector of a document.
     pub fn document(title: &str, body: &str) -> Vector {
-        let mut features = Features::default();
-        features.read(title, TITLE);
+        let mut features = HashedFeatures::default();
+        features.read(title, TITLE_TIMES);
         features.read(body, 1);
         features.vector(title, &|_| 1.0)
     }
 
     /// Returns the vector of a query. `idf` weighs each word and pair of syllables by how rare it is.
     pub fn query(text: &str, idf: &dyn Fn(&str) -> f32) -> Vector {
-        let mut features = Features::default();
+        let mut features = HashedFeatures::default();
         features.read(text, 1);
         features.vector(text, idf)
     }
@@ -58,15 +58,15 @@ impl HashingEmbedder {
 #[async_trait]
 impl Embedder for HashingEmbedder {
     fn id(&self) -> &str {
-        ID
+        HASHED_MODEL_ID
     }
 
     fn judge(&self) -> Judge {
-        Judge::heuristic(ID)
+        Judge::heuristic(HASHED_MODEL_ID)
     }
 
     fn dimensions(&self) -> usize {
-        DIMENSIONS
+        HASHED_DIMENSIONS
     }
 
     async fn embed(&self, texts: &[EmbeddedText<'_>]) -> Result<Vec<Vector>, Unavailable> {
@@ -84,9 +84,9 @@ struct Feature {
 
 /// The features of a text by name. The first letter of a name is the class.
 #[derive(Debug, Default)]
-struct Features(HashMap<String, Feature>);
+struct HashedFeatures(HashMap<String, Feature>);
 
-impl Features {
+impl HashedFeatures {
     fn add(&mut self, name: String, weight: f32, times: u32, words: [Option<&str>; 2]) {
         let feature = self.0.entry(name).or_insert_with(|| Feature {
             count: 0,
@@ -97,7 +97,7 @@ impl Features {
     }
 
     fn read(&mut self, text: &str, times: u32) {
-        let mut reader = Reader {
+        let mut reader = FeatureReader {
             features: self,
             times,
             word: None,
@@ -110,14 +110,14 @@ impl Features {
         reader.end_word();
         identifiers(text, &mut |name, is_whole| {
             if is_whole {
-                self.add(format!("i{name}"), IDENTIFIER, times, [Some(name), None]);
+                self.add(format!("i{name}"), IDENTIFIER_WEIGHT, times, [Some(name), None]);
             }
         });
     }
 
     /// Sums the features to a vector of length 1.
     fn vector(&self, text: &str, idf: &dyn Fn(&str) -> f32) -> Vector {
-        let mut vector = vec![0.0; DIMENSIONS];
+        let mut vector = vec![0.0; HASHED_DIMENSIONS];
         // The order of a map would make the last bits of the sums differ from run to run.
         let mut features: Vec<_> = self.0.iter().collect();
         features.sort_unstable_by_key(|(name, _)| *name);
@@ -130,10 +130,10 @@ impl Features {
             // The logarithm keeps a text from gaining by repetition of one word.
             let often = 1.0 + (feature.count as f32).ln();
             let weight = feature.weight * often * if count > 0.0 { sum / count } else { 1.0 };
-            match name.strip_prefix('w').filter(|_| feature.weight >= WORD) {
+            match name.strip_prefix('w').filter(|_| feature.weight >= WORD_WEIGHT) {
                 Some(word) => {
                     spread(&mut vector, name, weight);
-                    grams(&mut vector, word, weight * GRAMS);
+                    grams(&mut vector, word, weight * GRAMS_WEIGHT);
                 }
                 None => spread(&mut vector, name, weight),
             }
@@ -159,7 +159,7 @@ fn spread(vector: &mut [f32], name: &str, weight: f32) {
         // are noise and not a pull toward each other. With two dimensions each, one collision spoils
         // half of a feature.
         let sign = if hash >> 63 == 0 { 1.0 } else { -1.0 };
-        let dimension = usize::try_from(hash % DIMENSIONS as u64).unwrap_or(0);
+        let dimension = usize::try_from(hash % HASHED_DIMENSIONS as u64).unwrap_or(0);
         vector[dimension] += sign * weight * std::f32::consts::FRAC_1_SQRT_2;
     }
 }
@@ -184,8 +184,8 @@ fn grams(vector: &mut [f32], word: &str, weight: f32) {
 }
 
 /// Turns the tokens of a text into features.
-struct Reader<'a> {
-    features: &'a mut Features,
+struct FeatureReader<'a> {
+    features: &'a mut HashedFeatures,
     times: u32,
     /// The word at the present position, replaced by its stem.
     word: Option<String>,
@@ -196,7 +196,7 @@ struct Reader<'a> {
     run_is_common: bool,
 }
 
-impl Reader<'_> {
+impl FeatureReader<'_> {
     fn token(&mut self, token: Token<'_>) {
         match token.kind {
             TokenKind::Stem => self.word = Some(token.text.to_owned()),
@@ -204,7 +204,7 @@ impl Reader<'_> {
                 self.end_word();
                 if let Some((number, _)) = self.last_number.take().filter(|(_, at)| at + 1 == token.position) {
                     let name = format!("q{number} {}", token.text);
-                    self.features.add(name, QUANTITY, self.times, [None, None]);
+                    self.features.add(name, QUANTITY_WEIGHT, self.times, [None, None]);
                 }
                 self.word = Some(token.text.to_owned());
             }
@@ -213,20 +213,24 @@ impl Reader<'_> {
                 let is_first = self.last_number.as_ref().is_none_or(|(_, at)| *at != token.position);
                 if is_first {
                     self.last_number = Some((token.text.to_owned(), token.position));
-                    self.features
-                        .add(format!("n{}", token.text), PAIR, self.times, [Some(token.text), None]);
+                    self.features.add(
+                        format!("n{}", token.text),
+                        PAIR_WEIGHT,
+                        self.times,
+                        [Some(token.text), None],
+                    );
                 }
             }
             TokenKind::Run => self.run_is_common = is_common(token.text),
             TokenKind::Syllables => self.pair(token),
             TokenKind::Characters => {
                 let is_single = token.text.chars().nth(1).is_none();
-                let weight = if is_single { SINGLE } else { SYLLABLES };
+                let weight = if is_single { SINGLE_WEIGHT } else { SYLLABLES_WEIGHT };
                 self.features
                     .add(format!("c{}", token.text), weight, self.times, [Some(token.text), None]);
                 for character in token.text.chars().take(usize::from(!is_single)) {
                     self.features
-                        .add(format!("c{character}"), SINGLE, self.times, [None, None]);
+                        .add(format!("c{character}"), SINGLE_WEIGHT, self.times, [None, None]);
                 }
             }
         }
@@ -242,17 +246,17 @@ impl Reader<'_> {
             self.run_is_common = true;
         }
         let factor = if self.run_is_common || token.is_particle {
-            STOP
+            STOP_FACTOR
         } else {
             1.0
         };
         let name = format!("h{}", token.text);
         self.features
-            .add(name, SYLLABLES * factor, self.times, [Some(token.text), None]);
+            .add(name, SYLLABLES_WEIGHT * factor, self.times, [Some(token.text), None]);
         if let (true, Some((pair, _)), Some(last)) = (continues, &before, token.text.chars().next_back()) {
             let words = [Some(pair.as_str()), Some(token.text)];
             self.features
-                .add(format!("h{pair}{last}"), SYLLABLES * factor, self.times, words);
+                .add(format!("h{pair}{last}"), SYLLABLES_WEIGHT * factor, self.times, words);
         }
         if !continues {
             self.run_is_common = false;
@@ -263,14 +267,18 @@ impl Reader<'_> {
     /// Adds the word that ended, and its pair with the one before.
     fn end_word(&mut self) {
         let Some(word) = self.word.take() else { return };
-        let weight = if is_common(&word) { WORD * STOP } else { WORD };
+        let weight = if is_common(&word) {
+            WORD_WEIGHT * STOP_FACTOR
+        } else {
+            WORD_WEIGHT
+        };
         self.features
             .add(format!("w{word}"), weight, self.times, [Some(&word), None]);
         if let Some(last) = &self.last_stem {
             let weight = if is_common(last) || is_common(&word) {
-                PAIR * STOP
+                PAIR_WEIGHT * STOP_FACTOR
             } else {
-                PAIR
+                PAIR_WEIGHT
             };
             let words = [Some(last.as_str()), Some(word.as_str())];
             self.features.add(format!("p{last} {word}"), weight, self.times, words);

@@ -14,10 +14,10 @@ mod prompt;
 mod provider;
 mod sample;
 
-pub use budget::{Budget, LeaseError, Leases};
+pub use budget::{LeaseError, TokenBudget, TokenLeases};
 pub use chat::{ChatModel, CompleteScreener};
 pub use embedder::RemoteEmbedder;
-pub use provider::{NoReply, Provider, Reply, Transport, Waits};
+pub use provider::{NoReply, Provider, ProviderReply, Transport, Waits};
 
 #[cfg(test)]
 mod tests;

@@ -16,8 +16,8 @@ use types::knowledge::{Axes, UnitText, tenths};
 use types::unit::Judge;
 use types::vocabulary::Language;
 
-pub use features::Features;
-pub use weights::{NAME, Weights, axes};
+pub use features::RubricFeatures;
+pub use weights::{RUBRIC_NAME, Weights, axes};
 
 mod weights;
 
@@ -28,7 +28,7 @@ pub struct RubricScorer;
 #[async_trait]
 impl Scorer for RubricScorer {
     fn judge(&self) -> Judge {
-        Judge::heuristic(NAME)
+        Judge::heuristic(RUBRIC_NAME)
     }
 
     async fn score(&self, unit: &UnitText, near: &Near) -> Result<Scored, Unavailable> {
@@ -54,12 +54,12 @@ pub fn score(unit: &UnitText, near: &Near) -> Scored {
 }
 
 /// Measures a unit, for calibration.
-pub fn measure(unit: &UnitText) -> Features {
+pub fn measure(unit: &UnitText) -> RubricFeatures {
     measured(unit).0
 }
 
 /// Returns the features of a unit and its language.
-fn measured(unit: &UnitText) -> (Features, Language) {
+fn measured(unit: &UnitText) -> (RubricFeatures, Language) {
     let language = language(&unit.body);
     let mut features = features::features(&unit.title, &unit.body, &unit.source_declaration);
     if language == Language::Other {
@@ -70,7 +70,7 @@ fn measured(unit: &UnitText) -> (Features, Language) {
 
 /// Sets what only words of English and Korean can show to the middle, and their penalties to none. A text without
 /// numbers, names or commands gets nothing for words that nobody can judge.
-fn blur(features: &mut Features) {
+fn blur(features: &mut RubricFeatures) {
     let doubt = 0.5 * features.qty.max(features.terms).max(features.cmd).max(features.ver);
     features.steps = doubt;
     features.spread = doubt;
@@ -107,7 +107,7 @@ pub fn language(text: &str) -> Language {
 }
 
 /// Returns the request that would raise an axis most.
-fn fix(axis: Axis, features: &Features, far: f64) -> String {
+fn fix(axis: Axis, features: &RubricFeatures, far: f64) -> String {
     let requests: &[(f64, &str)] = match axis {
         Axis::Specificity => &[
             (

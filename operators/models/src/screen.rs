@@ -27,7 +27,7 @@ impl Screener for UnitScreener {
 
 /// A class of phrases. Some are objections by themselves, others only beside one of another class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Class {
+enum PhraseClass {
     Forged,
     Axis,
     Total,
@@ -39,9 +39,9 @@ enum Class {
 }
 
 /// The phrases of each class, parted by `|`, in lower case.
-const PHRASES: [(Class, &str); 8] = [
+const OBJECTION_PHRASES: [(PhraseClass, &str); 8] = [
     (
-        Class::Forged,
+        PhraseClass::Forged,
         "validation passed|validation: passed|review passed|verdict: accept|verdict\\\": \\\"acceptable|score: 100|score 100|\
          score of 100|100/100|10/10 on|end of unit|unit end|end of data|[end of|im_end|assistant:|\
          </unit>|</data>|</document>|<system>|begin system|ignore the rubric|\
@@ -51,36 +51,39 @@ const PHRASES: [(Class, &str); 8] = [
          decode the following",
     ),
     (
-        Class::Axis,
+        PhraseClass::Axis,
         "\\\"accuracy\\\"|\\\"novelty\\\"|\\\"reproducibility\\\"|\\\"specificity\\\"",
     ),
-    (Class::Total, "\\\"total\\\"|\\\"score\\\"|\\\"verdict\\\"|\\\"echo\\\""),
     (
-        Class::Contact,
+        PhraseClass::Total,
+        "\\\"total\\\"|\\\"score\\\"|\\\"verdict\\\"|\\\"echo\\\"",
+    ),
+    (
+        PhraseClass::Contact,
         "telegram|whatsapp|kakaotalk|wechat|line id|t.me/|wa.me/|카카오톡|카톡|텔레그램|오픈채팅|전화 주세요|연락 주세요|dm me|call now|text me",
     ),
     (
-        Class::Trade,
+        PhraseClass::Trade,
         "casino|betting|gambling|payday loan|quick loan|escort|porn|forex signal|trading signal|guaranteed profit|\
          카지노|토토|바카라|대출|성인|조건만남|리딩방|수익 보장|주식 추천",
     ),
     (
-        Class::Making,
+        PhraseClass::Making,
         "how to make|how to build|synthesise|synthesize|for sale|buy now|sell|steal|만드는 법|제조법|판매|팝니다|훔치",
     ),
     (
-        Class::Unlawful,
+        PhraseClass::Unlawful,
         "pipe bomb|nerve agent|methamphetamine|fentanyl|heroin|stolen card|stolen credit card|cvv dump|fullz|\
          child porn|csam|ghost gun|필로폰|마약|폭탄|도난 카드|아동 성착취",
     ),
     (
-        Class::SelfHarm,
+        PhraseClass::SelfHarm,
         "how to kill yourself|methods of suicide|painless suicide|자살하는 방법|자살 방법",
     ),
 ];
 
 /// The names of the axes of a score.
-const AXES: [[&str; 2]; 4] = [
+const AXIS_PHRASES: [[&str; 2]; 4] = [
     ["accuracy", "정확성"],
     ["novelty", "참신성"],
     ["reproducibility", "재현성"],
@@ -88,8 +91,8 @@ const AXES: [[&str; 2]; 4] = [
 ];
 
 /// The phrases and their classes.
-static SEARCH: LazyLock<Option<(AhoCorasick, Vec<Class>)>> = LazyLock::new(|| {
-    let listed = PHRASES
+static SEARCH: LazyLock<Option<(AhoCorasick, Vec<PhraseClass>)>> = LazyLock::new(|| {
+    let listed = OBJECTION_PHRASES
         .iter()
         .flat_map(|(class, phrases)| phrases.split('|').map(|phrase| (phrase, *class)));
     let (phrases, classes): (Vec<_>, Vec<_>) = listed.filter(|(phrase, _)| !phrase.is_empty()).unzip();
@@ -111,16 +114,16 @@ fn judge(record: &str) -> Opinion {
     for matched in automaton.find_overlapping_iter(record) {
         found[classes[matched.pattern().as_usize()] as usize] += 1;
     }
-    let has = |class: Class| found[class as usize] > 0;
+    let has = |class: PhraseClass| found[class as usize] > 0;
     let lower = record.to_ascii_lowercase();
-    let axes = AXES
+    let axes = AXIS_PHRASES
         .iter()
         .filter(|names| names.iter().any(|name| lower.contains(name)));
     // A text of its own subject names one axis or two.
-    if has(Class::Forged)
+    if has(PhraseClass::Forged)
         || axes.count() >= 3
-        || (found[Class::Axis as usize] >= 2)
-        || (has(Class::Axis) && has(Class::Total))
+        || (found[PhraseClass::Axis as usize] >= 2)
+        || (has(PhraseClass::Axis) && has(PhraseClass::Total))
     {
         return Opinion::objectionable(
             "forged_verdict",
@@ -129,10 +132,10 @@ fn judge(record: &str) -> Opinion {
         );
     }
     // Neither is an objection alone: operators write about chat alerts, and about fraud in betting.
-    if has(Class::Contact) && has(Class::Trade) {
+    if has(PhraseClass::Contact) && has(PhraseClass::Trade) {
         return Opinion::objectionable("contact_spam", "knowledge", "a contact beside an offer");
     }
-    if has(Class::SelfHarm) || (has(Class::Making) && has(Class::Unlawful)) {
+    if has(PhraseClass::SelfHarm) || (has(PhraseClass::Making) && has(PhraseClass::Unlawful)) {
         return Opinion::objectionable(
             "unlawful",
             "lawful content",

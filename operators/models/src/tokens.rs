@@ -12,7 +12,7 @@ use unicode_normalization::char::is_combining_mark;
 pub use identifier::identifiers;
 
 /// The most characters of a token.
-const LONGEST: usize = 40;
+const MAX_TOKEN_CHARACTERS: usize = 40;
 /// The most syllables of a run that is a token as a whole.
 const LONGEST_RUN: usize = 8;
 /// The particles that a run of Hangul may end with, longer ones first.
@@ -102,7 +102,7 @@ pub fn tokens(text: &str, sink: &mut dyn FnMut(Token<'_>)) {
         folded = plain.nfkc().filter(shown).collect();
         &folded
     };
-    let mut scan = Scan {
+    let mut scan = TokenScan {
         text,
         at: 0,
         position: 0,
@@ -113,7 +113,7 @@ pub fn tokens(text: &str, sink: &mut dyn FnMut(Token<'_>)) {
     scan.run();
 }
 
-struct Scan<'a, 's> {
+struct TokenScan<'a, 's> {
     text: &'a str,
     at: usize,
     position: u32,
@@ -122,7 +122,7 @@ struct Scan<'a, 's> {
     sink: &'s mut dyn FnMut(Token<'_>),
 }
 
-impl<'a> Scan<'a, '_> {
+impl<'a> TokenScan<'a, '_> {
     fn run(&mut self) {
         while let Some(character) = self.text[self.at..].chars().next() {
             match script(character) {
@@ -165,12 +165,12 @@ impl<'a> Scan<'a, '_> {
         let mut word = std::mem::take(&mut self.buffer);
         word.clear();
         if run.is_ascii() {
-            word.push_str(&run[..run.len().min(LONGEST)]);
+            word.push_str(&run[..run.len().min(MAX_TOKEN_CHARACTERS)]);
             word.make_ascii_lowercase();
         } else {
             let letters = run.chars().flat_map(char::to_lowercase).nfd();
             let letters = letters.filter(|letter| !is_combining_mark(*letter));
-            word.extend(letters.nfc().take(LONGEST));
+            word.extend(letters.nfc().take(MAX_TOKEN_CHARACTERS));
         }
         if !word.is_empty() {
             self.emit(&word, TokenKind::Word, false);
@@ -203,7 +203,7 @@ impl<'a> Scan<'a, '_> {
             }
             end += 1;
         }
-        number.truncate(LONGEST);
+        number.truncate(MAX_TOKEN_CHARACTERS);
         self.at += end;
         let letters = self.take(|kind| matches!(kind, Script::Letter | Script::Mark));
         let joins_digits = self.text.as_bytes().get(self.at).is_some_and(u8::is_ascii_digit);
@@ -276,7 +276,7 @@ impl<'a> Scan<'a, '_> {
         let run = self.take(|other| other == kind || other == Script::Mark);
         let starts: Vec<usize> = run.char_indices().map(|(at, _)| at).chain([run.len()]).collect();
         let count = starts.len() - 1;
-        if kind == Script::Katakana && count > 2 && count <= LONGEST {
+        if kind == Script::Katakana && count > 2 && count <= MAX_TOKEN_CHARACTERS {
             self.emit(run, TokenKind::Characters, false);
         }
         if count == 1 {

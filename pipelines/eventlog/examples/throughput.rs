@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use eventlog::{Delivered, Embedded, Error, EventLog, Options, Position, Record};
+use eventlog::{Delivered, Embedded, EmbeddedOptions, Error, EventLog, Position, Record};
 
 const APPENDERS: usize = 16;
 const SPAN: Duration = Duration::from_secs(3);
@@ -68,7 +68,7 @@ fn raw(directory: &Path, bytes: usize) -> std::io::Result<(f64, Duration)> {
 }
 
 async fn log(path: &Path, bytes: usize, appenders: usize) -> Result<(f64, Duration, f64), Error> {
-    let log = Embedded::open(path, Options::default())?;
+    let log = Embedded::open(path, EmbeddedOptions::default())?;
     log.append("topic", vec![record(0, 1)]).await?;
     let before = log.stats();
     let begin = Instant::now();
@@ -98,7 +98,7 @@ async fn log(path: &Path, bytes: usize, appenders: usize) -> Result<(f64, Durati
 
 /// How long a delivery of one record takes that is there already.
 async fn reading(path: &Path) -> Outcome {
-    let log = Embedded::open(path, Options::default())?;
+    let log = Embedded::open(path, EmbeddedOptions::default())?;
     let mut reader = log.subscribe("topic", "group").await?;
     log.append("topic", (0..20_000).map(|n| record(n, 1 << 10)).collect())
         .await?;
@@ -122,7 +122,7 @@ async fn reading(path: &Path) -> Outcome {
 async fn retention(path: &Path) -> Outcome {
     let log = Embedded::open(
         path,
-        Options {
+        EmbeddedOptions {
             partitions: 8,
             retain: 100,
         },

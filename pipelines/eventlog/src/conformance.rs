@@ -87,7 +87,7 @@ pub async fn records_of_a_key_keep_their_order(fixture: &mut dyn Fixture) -> Out
         let records = records.collect();
         match round % 3 {
             0 => log.append(TOPIC, records).await?,
-            _ => log.append_kept(TOPIC, records).await?,
+            _ => log.append_recoverable(TOPIC, records).await?,
         };
     }
     let mut reader = log.subscribe(TOPIC, GROUP).await?;
@@ -125,7 +125,7 @@ pub async fn a_position_names_its_record(fixture: &mut dyn Fixture) -> Outcome {
 pub async fn acknowledged_records_survive_a_reopen(fixture: &mut dyn Fixture) -> Outcome {
     let log = fixture.open().await?;
     let mut positions = log.append(TOPIC, numbered(0..20)).await?;
-    positions.extend(log.append_kept(TOPIC, numbered(20..40)).await?);
+    positions.extend(log.append_recoverable(TOPIC, numbered(20..40)).await?);
     let before = log.bounds(TOPIC).await?;
     drop(log);
 

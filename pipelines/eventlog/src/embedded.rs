@@ -11,7 +11,7 @@
 //!
 //! Invariants:
 //! - [`Partition::next`](state::Partition) moves only after the batch is durable, so a crash cannot take back a
-//!   delivered record. The one exception is a batch whose records all came by [`EventLog::append_kept`]: it is
+//!   delivered record. The one exception is a batch whose records all came by [`EventLog::append_recoverable`]: it is
 //!   delivered while the disk works. No append is acknowledged before it is durable.
 //! - Offsets of a partition have no gaps. The first readable offset moves only past records that every group has
 //!   committed.
@@ -39,16 +39,16 @@ use tokio::sync::oneshot;
 
 use crate::unwind::OnPanic;
 use crate::{Bounds, Error, EventLog, Position, Record, Subscription, check_name, check_size};
-use committer::{Append, Committer, Entry, Request};
-use state::Shared;
-use subscription::Reader;
+use committer::{Append, Committer, CommitterRequest, EncodedRecord};
+use state::EmbeddedState;
+use subscription::EmbeddedReader;
 
 /// The most partitions a topic can have.
 const MAX_PARTITIONS: u32 = 1024;
 
 /// Options of the embedded log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct EmbeddedOptions {
     /// The number of partitions of topics that do not exist yet, 1 to 1024. A topic keeps the number it was created
     /// with for its life, because another number would move keys to other partitions. Opening with another number logs
     /// a warning.
@@ -57,7 +57,7 @@ pub struct Options {
     pub retain: u64,
 }
 
-impl Default for Options {
+impl Default for EmbeddedOptions {
     fn default() -> Self {
         Self {
             partitions: 8,
@@ -68,7 +68,7 @@ impl Default for Options {
 
 /// The counters of a log since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stats {
+pub struct EmbeddedStats {
     /// Calls of [`EventLog::append`] that were answered with positions.
     pub appends: u64,
     /// Records they brought.
@@ -83,7 +83,7 @@ pub struct Stats {
 /// durable, and subscriptions that are still alive answer [`Error::Closed`].
 #[derive(Debug)]
 pub struct Embedded {
-    shared: Arc<Shared>,
+    shared: Arc<EmbeddedState>,
     committer: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -93,11 +93,11 @@ impl Embedded {
     /// # Errors
     /// [`Error::Locked`] when another process has it open, [`Error::Damaged`] when a checksum does not match or an
     /// offset is missing, [`Error::Format`] for a directory of another version.
-    pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Arc<Self>, Error> {
+    pub fn open(path: impl AsRef<Path>, options: EmbeddedOptions) -> Result<Arc<Self>, Error> {
         Self::start(path.as_ref(), options, Committer::run)
     }
 
-    fn start(path: &Path, options: Options, run: fn(Committer)) -> Result<Arc<Self>, Error> {
+    fn start(path: &Path, options: EmbeddedOptions, run: fn(Committer)) -> Result<Arc<Self>, Error> {
         // Checked before the directory is touched, so a wrong option leaves nothing behind.
         if !(1..=MAX_PARTITIONS).contains(&options.partitions) {
             return Err(Error::Invalid {
@@ -106,7 +106,7 @@ impl Embedded {
             });
         }
         let (store, topics) = recovery::open(path, options)?;
-        let (shared, requests) = Shared::new(&store, options, topics);
+        let (shared, requests) = EmbeddedState::new(&store, options, topics);
         let shared = Arc::new(shared);
         let committer = Committer::new(Arc::clone(&shared), store, requests);
         let thread = std::thread::Builder::new()
@@ -131,17 +131,17 @@ impl Embedded {
     }
 
     /// Returns the counters since the log was opened.
-    pub fn stats(&self) -> Stats {
+    pub fn stats(&self) -> EmbeddedStats {
         self.shared.counters.stats()
     }
 
     /// Records as they are written. Done by the caller, so that the committer has less to do.
-    fn encode(&self, records: Vec<Record>) -> Result<Vec<Entry>, Error> {
+    fn encode(&self, records: Vec<Record>) -> Result<Vec<EncodedRecord>, Error> {
         let entry = |record: Record| {
             let value = layout::encode(&record)?;
-            Ok(Entry { key: record.key, value })
+            Ok(EncodedRecord { key: record.key, value })
         };
-        let entries: std::io::Result<Vec<Entry>> = records.into_iter().map(entry).collect();
+        let entries: std::io::Result<Vec<EncodedRecord>> = records.into_iter().map(entry).collect();
         entries.map_err(|error| Error::Storage {
             path: self.shared.path.clone(),
             cause: Arc::new(error.into()),
@@ -167,11 +167,11 @@ impl Embedded {
             permits,
             reply,
         };
-        self.ask(Request::Append(append), answer).await
+        self.ask(CommitterRequest::Append(append), answer).await
     }
 
     /// Asks the committer and waits for its answer.
-    async fn ask<T>(&self, request: Request, answer: oneshot::Receiver<Result<T, Error>>) -> Result<T, Error> {
+    async fn ask<T>(&self, request: CommitterRequest, answer: oneshot::Receiver<Result<T, Error>>) -> Result<T, Error> {
         self.shared
             .requests
             .send(request)
@@ -187,7 +187,7 @@ impl EventLog for Embedded {
         self.write(topic, records, false).await
     }
 
-    async fn append_kept(&self, topic: &str, records: Vec<Record>) -> Result<Vec<Position>, Error> {
+    async fn append_recoverable(&self, topic: &str, records: Vec<Record>) -> Result<Vec<Position>, Error> {
         self.write(topic, records, true).await
     }
 
@@ -195,33 +195,37 @@ impl EventLog for Embedded {
         check_name("topic", topic)?;
         check_name("group", group)?;
         let (reply, answer) = oneshot::channel();
-        let request = Request::Join {
+        let request = CommitterRequest::Join {
             topic: topic.to_owned(),
             group: Some(group.to_owned()),
             keep: None,
             reply,
         };
         let joined = self.ask(request, answer).await?;
-        Ok(Box::new(Reader::start(Arc::clone(&self.shared), joined, 0)?))
+        Ok(Box::new(EmbeddedReader::start(Arc::clone(&self.shared), joined, 0)?))
     }
 
     async fn recent(&self, topic: &str, count: u64) -> Result<Box<dyn Subscription>, Error> {
         check_name("topic", topic)?;
         let (reply, answer) = oneshot::channel();
-        let request = Request::Join {
+        let request = CommitterRequest::Join {
             topic: topic.to_owned(),
             group: None,
             keep: None,
             reply,
         };
         let joined = self.ask(request, answer).await?;
-        Ok(Box::new(Reader::start(Arc::clone(&self.shared), joined, count)?))
+        Ok(Box::new(EmbeddedReader::start(
+            Arc::clone(&self.shared),
+            joined,
+            count,
+        )?))
     }
 
     async fn keep(&self, topic: &str, count: u64) -> Result<(), Error> {
         check_name("topic", topic)?;
         let (reply, answer) = oneshot::channel();
-        let request = Request::Join {
+        let request = CommitterRequest::Join {
             topic: topic.to_owned(),
             group: None,
             keep: Some(count),
@@ -234,7 +238,7 @@ impl EventLog for Embedded {
         check_name("topic", topic)?;
         Ok(match self.shared.topic(topic) {
             // A topic that was never used is empty. Asking for its bounds does not create it.
-            Some(topic) => topic.partitions.iter().map(state::Partition::bounds).collect(),
+            Some(topic) => topic.partitions.iter().map(state::PartitionRange::bounds).collect(),
             None => vec![Bounds { first: 0, next: 0 }; self.shared.options.partitions as usize],
         })
     }
@@ -267,7 +271,7 @@ mod tests {
     #[tokio::test]
     async fn whoever_waits_for_a_committer_that_panicked_is_told() {
         let directory = tempfile::tempdir().unwrap();
-        let log = Embedded::start(directory.path(), Options::default(), |mut committer| {
+        let log = Embedded::start(directory.path(), EmbeddedOptions::default(), |mut committer| {
             committer.write_next();
             panic!("planted");
         })

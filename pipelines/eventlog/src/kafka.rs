@@ -11,9 +11,9 @@
 //! - Offsets move only by [`Subscription::commit`], and only for partitions that the reader has. A reader that its
 //!   group expelled cannot commit: the brokers refuse its generation.
 //! - A position that retention has passed is never skipped silently: reading continues at the first record left, logs
-//!   an error, and counts it ([`Stats::out_of_range`]).
+//!   an error, and counts it ([`KafkaStats::out_of_range`]).
 //! - A topic that is deleted and created again is read from its first record, also while it is being read. This is
-//!   logged and counted as well ([`Stats::consumers_restarted`]).
+//!   logged and counted as well ([`KafkaStats::consumers_restarted`]).
 //! - No wait is unbounded: every request to the brokers has a timeout, and every queue a limit in bytes.
 //!
 //! Records of up to [`MAX_RECORD_BYTES`](crate::MAX_RECORD_BYTES) go through Kafka whole (`max.message.bytes` of our
@@ -43,34 +43,34 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::{Bounds, Error, EventLog, Position, Record, Subscription, check_name, check_size};
-pub use options::Options;
-pub use stats::Stats;
+pub use options::KafkaOptions;
+pub use stats::KafkaStats;
 
-use client::Client;
-use lease::Leases;
+use client::KafkaClient;
+use lease::KafkaLeases;
 use parking_lot::Mutex;
 use producer::Appender;
-use reader::{ReadFrom, Reader};
-use state::Shared;
-use stats::Counters;
+use reader::{KafkaReader, ReadFrom};
+use state::BufferShared;
+use stats::KafkaCounters;
 use topics::Topics;
 
 /// The time that closing waits for subscriptions to leave their groups.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The most requests to the brokers in one call. Each may take [`Options::delivery`].
+/// The most requests to the brokers in one call. Each may take [`KafkaOptions::delivery`].
 const MAX_REQUESTS: u32 = 10;
 
 /// The log on a Kafka cluster. Dropping it closes it: committed positions are sent, and subscriptions that are still
 /// alive return [`Error::Closed`].
 pub struct Kafka {
-    options: Arc<Options>,
-    client: Arc<Client>,
+    options: Arc<KafkaOptions>,
+    client: Arc<KafkaClient>,
     topics: Topics,
     appender: Appender,
-    leases: Arc<Leases>,
-    counters: Arc<Counters>,
-    readers: Mutex<Vec<Weak<Shared>>>,
+    leases: Arc<KafkaLeases>,
+    counters: Arc<KafkaCounters>,
+    readers: Mutex<Vec<Weak<BufferShared>>>,
 }
 
 impl fmt::Debug for Kafka {
@@ -88,11 +88,11 @@ impl Kafka {
     /// # Errors
     /// [`Error::Invalid`] for an option that breaks a rule, [`Error::Topic`] for a topic that has another number of
     /// partitions or a setting that loses records, [`Error::Unavailable`] when no broker answers.
-    pub async fn open(options: Options, topics: &[&str]) -> Result<Arc<Self>, Error> {
+    pub async fn open(options: KafkaOptions, topics: &[&str]) -> Result<Arc<Self>, Error> {
         options.check()?;
         let options = Arc::new(options);
-        let counters = Arc::new(Counters::default());
-        let client = Arc::new(Client::new(&options)?);
+        let counters = Arc::new(KafkaCounters::default());
+        let client = Arc::new(KafkaClient::new(&options)?);
         let log = Self {
             topics: Topics::new(Arc::clone(&options), Arc::clone(&client)),
             appender: Appender::new(Arc::clone(&options), Arc::clone(&counters))?,
@@ -112,7 +112,7 @@ impl Kafka {
     }
 
     /// Returns the counters since the log was opened.
-    pub fn stats(&self) -> Stats {
+    pub fn stats(&self) -> KafkaStats {
         self.counters.stats()
     }
 
@@ -136,7 +136,7 @@ impl Kafka {
     }
 
     fn read(&self, start: ReadFrom) -> Result<Box<dyn Subscription>, Error> {
-        let reader = Reader::start(&self.options, &self.client, &self.counters, start)?;
+        let reader = KafkaReader::start(&self.options, &self.client, &self.counters, start)?;
         let mut readers = self.readers.lock();
         // Ended subscriptions are dropped here, so the list does not grow.
         readers.retain(|reader| reader.strong_count() > 0);
@@ -176,7 +176,7 @@ impl EventLog for Kafka {
         check_name("topic", topic)?;
         check_name("group", group)?;
         self.within("looking at", topic, self.topics.ensure(topic)).await?;
-        let lease = Leases::take(&self.leases, topic, group, self.options.delivery).await?;
+        let lease = KafkaLeases::take(&self.leases, topic, group, self.options.delivery).await?;
         self.read(ReadFrom::Group { lease })
     }
 

@@ -18,8 +18,8 @@ mod embedded;
 mod error;
 #[cfg(feature = "kafka")]
 pub mod kafka;
-mod lasting;
 mod partition;
+mod reopening;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod unwind;
@@ -29,12 +29,12 @@ use std::fmt::Debug;
 use async_trait::async_trait;
 use bytes::Bytes;
 
-pub use embedded::{Embedded, Options, Stats};
+pub use embedded::{Embedded, EmbeddedOptions, EmbeddedStats};
 pub use error::Error;
 #[cfg(feature = "kafka")]
 pub use kafka::Kafka;
-pub use lasting::Lasting;
 pub use partition::partition_of;
+pub use reopening::ReopeningLog;
 
 /// The largest record in bytes, key and value together: 16 MiB.
 pub const MAX_RECORD_BYTES: usize = 16 << 20;
@@ -88,7 +88,7 @@ pub trait EventLog: Debug + Send + Sync {
     /// Appends records that the sender stores elsewhere and appends again until their work is done. Positions are
     /// returned under the same conditions as by [`Self::append`], but a backend may deliver the records before they are
     /// durable, so a delivered record can be lost in a power cut.
-    async fn append_kept(&self, topic: &str, records: Vec<Record>) -> Result<Vec<Position>, Error> {
+    async fn append_recoverable(&self, topic: &str, records: Vec<Record>) -> Result<Vec<Position>, Error> {
         self.append(topic, records).await
     }
 

@@ -13,15 +13,15 @@ mod unit;
 use serde::Deserialize;
 
 pub use dead_letter::{DEAD_LETTERS, DeadLetter};
-pub use outcome::{ContributionOutcome, OUTCOMES, Outcome, UnitOutcome};
+pub use outcome::{ContributionOutcome, OUTCOMES_TOPIC, Outcome, UnitOutcome};
 pub use records::Records;
-pub use submission::{Address, CONTRIBUTIONS, Source, Submission};
+pub use submission::{Address, CONTRIBUTIONS_TOPIC, Source, Submission};
 pub use types::knowledge::UnitText;
 pub use types::{Resolution, UploadLayout};
-pub use unit::{KNOWLEDGE, UnitAddress, UnitSubmission};
+pub use unit::{KNOWLEDGE_TOPIC, UnitAddress, UnitSubmission};
 
 /// The format of every message that needs no later one.
-pub const FORMAT: u32 = 1;
+pub const BASE_FORMAT: u32 = 1;
 /// The latest format of submissions. Its first line has no member that a reader does not know, so a build never works on a
 /// submission of which it understands only a part.
 pub const SUBMISSION_FORMAT: u32 = 2;
@@ -58,7 +58,7 @@ struct Envelope {
 
 /// Reads JSON of a format up to the `latest` that this build knows.
 fn read<'de, T: Deserialize<'de>>(json: &'de [u8], latest: u32, format: impl Fn(&T) -> u32) -> Result<T, DecodeError> {
-    let is_known = |format: u32| (FORMAT..=latest).contains(&format);
+    let is_known = |format: u32| (BASE_FORMAT..=latest).contains(&format);
     let message =
         // A later format may not parse as this one at all. Its reader is told to upgrade, not that the
         // bytes are damaged, so the format is read on its own before the parse error is believed.

@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 use types::unit::{ReviewEntry, UnitResolution};
 use types::{ContributionId, DatasetId, Resolution, Timestamp, UnitId};
 
-use crate::{DecodeError, FORMAT, KNOWLEDGE, read};
+use crate::{BASE_FORMAT, DecodeError, KNOWLEDGE_TOPIC, read};
 
-/// Topic of [`Outcome`]s; the key is the id of the dataset, or [`KNOWLEDGE`].
-pub const OUTCOMES: &str = "outcomes";
+/// Topic of [`Outcome`]s; the key is the id of the dataset, or [`KNOWLEDGE_TOPIC`].
+pub const OUTCOMES_TOPIC: &str = "outcomes";
 
 /// The result of judging a submission.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,7 +28,7 @@ pub enum Outcome {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ContributionOutcome {
-    /// Format of the message; this build writes [`FORMAT`].
+    /// Format of the message; this build writes [`BASE_FORMAT`].
     pub format: u32,
     /// Id of the contribution that was judged.
     pub contribution: ContributionId,
@@ -56,7 +56,7 @@ pub struct ContributionOutcome {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UnitOutcome {
-    /// Format of the message; this build writes [`FORMAT`].
+    /// Format of the message; this build writes [`BASE_FORMAT`].
     pub format: u32,
     /// Id of the version.
     pub unit: UnitId,
@@ -112,7 +112,7 @@ impl ContributionOutcome {
 
     /// Decodes the value of a record that [`Self::record`] returned.
     pub fn decode(value: &[u8]) -> Result<Self, DecodeError> {
-        read(value, FORMAT, |outcome: &Self| outcome.format)
+        read(value, BASE_FORMAT, |outcome: &Self| outcome.format)
     }
 }
 
@@ -121,7 +121,7 @@ impl UnitOutcome {
     pub const fn new(subject: (UnitId, UnitId), generation: u32, at: Timestamp, resolution: UnitResolution) -> Self {
         let (unit, chain) = subject;
         Self {
-            format: FORMAT,
+            format: BASE_FORMAT,
             unit,
             chain,
             generation,
@@ -135,14 +135,14 @@ impl UnitOutcome {
     /// Encodes the outcome as a record of the key of all units.
     pub fn record(&self) -> Result<Record, serde_json::Error> {
         Ok(Record {
-            key: Bytes::from_static(KNOWLEDGE.as_bytes()),
+            key: Bytes::from_static(KNOWLEDGE_TOPIC.as_bytes()),
             value: serde_json::to_vec(self)?.into(),
         })
     }
 
     /// Decodes the value of a record that [`Self::record`] returned.
     pub fn decode(value: &[u8]) -> Result<Self, DecodeError> {
-        read(value, FORMAT, |outcome: &Self| outcome.format)
+        read(value, BASE_FORMAT, |outcome: &Self| outcome.format)
     }
 }
 

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use types::batch::Lines;
+use types::batch::LineDecoder;
 use types::{Batch, Contract};
 
 use crate::DecodeError;
@@ -23,16 +23,16 @@ pub(crate) const MOST_EXPANSION: usize = 255;
 pub struct Records(Bytes);
 
 #[derive(Serialize)]
-struct Written<'a> {
+struct RecordsWritten<'a> {
     records: &'a [Value],
 }
 
 #[derive(Deserialize)]
-struct Read {
+struct RecordsRead {
     records: Vec<Value>,
 }
 
-/// As [`Read`], each record as the text that it is.
+/// As [`RecordsRead`], each record as the text that it is.
 #[derive(Deserialize)]
 struct ReadTexts<'a> {
     #[serde(borrow)]
@@ -52,12 +52,12 @@ impl Records {
 
     /// These records.
     pub fn of(records: &[Value]) -> Result<Self, serde_json::Error> {
-        Ok(Self(serde_json::to_vec(&Written { records })?.into()))
+        Ok(Self(serde_json::to_vec(&RecordsWritten { records })?.into()))
     }
 
     /// The records as values.
     pub fn values(&self) -> Result<Vec<Value>, DecodeError> {
-        let read: Result<Read, _> = serde_json::from_slice(&self.0);
+        let read: Result<RecordsRead, _> = serde_json::from_slice(&self.0);
         Ok(read.map_err(DecodeError::Malformed)?.records)
     }
 
@@ -65,7 +65,7 @@ impl Records {
     pub fn decode(&self, contract: &Arc<Contract>) -> Result<Batch, DecodeError> {
         let read: Result<ReadTexts<'_>, _> = serde_json::from_slice(&self.0);
         let texts = read.map_err(DecodeError::Malformed)?.records;
-        let mut records = Lines::new(contract, texts.len(), self.0.len());
+        let mut records = LineDecoder::new(contract, texts.len(), self.0.len());
         // One malformed record makes the whole message unreadable: the API has checked the body as
         // strictly before, so what fails here was damaged on the way.
         for text in texts {

@@ -14,10 +14,10 @@ use types::trace::Origin;
 use types::vocabulary::OnRefused;
 use types::{AgentId, Contract, ContributionId, DatasetId, Timestamp, UploadLayout};
 
-use crate::{DecodeError, FORMAT, Records, SUBMISSION_FORMAT, read, split};
+use crate::{BASE_FORMAT, DecodeError, Records, SUBMISSION_FORMAT, read, split};
 
 /// Topic of [`Submission`]s; the key is the dataset's id.
-pub const CONTRIBUTIONS: &str = "contributions";
+pub const CONTRIBUTIONS_TOPIC: &str = "contributions";
 
 /// A batch on its way to its dataset: a line of JSON, which says what it is, and the compressed [`Records`].
 #[derive(Clone, Debug, PartialEq)]
@@ -62,7 +62,7 @@ pub enum Source {
 /// The line of a [`Submission`].
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Head<C, U> {
+struct SubmissionHead<C, U> {
     format: u32,
     contribution: ContributionId,
     generation: u32,
@@ -86,8 +86,8 @@ struct Head<C, U> {
     on_refused: Option<OnRefused>,
 }
 
-/// The members of [`Head`].
-const MEMBERS: [&str; 13] = [
+/// The members of [`SubmissionHead`].
+const SUBMISSION_MEMBERS: [&str; 13] = [
     "format",
     "contribution",
     "generation",
@@ -107,7 +107,7 @@ impl Submission {
     /// Returns the lowest format of a submission with this policy.
     pub const fn format_for(on_refused: OnRefused) -> u32 {
         match on_refused {
-            OnRefused::Reject => FORMAT,
+            OnRefused::Reject => BASE_FORMAT,
             OnRefused::Drop => SUBMISSION_FORMAT,
         }
     }
@@ -118,7 +118,7 @@ impl Submission {
             Source::Inline(records) => (records, None),
             Source::Upload(layout) => (&Records::NONE, Some(layout)),
         };
-        let head = Head {
+        let head = SubmissionHead {
             format: self.format,
             contribution: self.contribution,
             generation: self.generation,
@@ -131,7 +131,7 @@ impl Submission {
             upload,
             origin: self.origin.clone(),
             known: self.head,
-            on_refused: (self.format > FORMAT).then_some(self.on_refused),
+            on_refused: (self.format > BASE_FORMAT).then_some(self.on_refused),
         };
         // JSON has no line end outside of strings, and escapes it within them, so the first line end is
         // the one that ends the head.
@@ -147,8 +147,9 @@ impl Submission {
     /// Reads a message that [`Self::record`] wrote.
     pub fn decode(value: &[u8]) -> Result<Self, DecodeError> {
         let (line, block) = split(value);
-        let head: Head<Contract, UploadLayout> = read(line, SUBMISSION_FORMAT, |head: &Head<_, _>| head.format)?;
-        let on_refused = if head.format == FORMAT {
+        let head: SubmissionHead<Contract, UploadLayout> =
+            read(line, SUBMISSION_FORMAT, |head: &SubmissionHead<_, _>| head.format)?;
+        let on_refused = if head.format == BASE_FORMAT {
             // Format 1 is older than the policy, so its writers expect a rejection.
             OnRefused::Reject
         } else {
@@ -186,7 +187,7 @@ impl Submission {
 /// Refuses a first line with a member that this build does not know.
 fn check_members(line: &[u8]) -> Result<(), DecodeError> {
     let members: BTreeMap<Cow<'_, str>, &RawValue> = serde_json::from_slice(line).map_err(DecodeError::Malformed)?;
-    let unknown = members.into_keys().find(|name| !MEMBERS.contains(&&**name));
+    let unknown = members.into_keys().find(|name| !SUBMISSION_MEMBERS.contains(&&**name));
     unknown.map_or(Ok(()), |name| Err(DecodeError::Member(name.into_owned())))
 }
 

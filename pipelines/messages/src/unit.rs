@@ -11,15 +11,15 @@ use types::trace::Origin;
 use types::{AgentId, OperatorId, Timestamp, UnitId};
 
 use crate::records::{compress, decompress};
-use crate::{DecodeError, FORMAT, read, split};
+use crate::{BASE_FORMAT, DecodeError, read, split};
 
 /// Topic of [`UnitSubmission`]s, and the key of all of them and of their outcomes: one writer publishes all units.
-pub const KNOWLEDGE: &str = "knowledge";
+pub const KNOWLEDGE_TOPIC: &str = "knowledge";
 
 /// A version of a knowledge unit that is to be reviewed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UnitSubmission {
-    /// Format of the message; this build writes [`FORMAT`](crate::FORMAT).
+    /// Format of the message; this build writes [`BASE_FORMAT`](crate::FORMAT).
     pub format: u32,
     /// Id of the version.
     pub unit: UnitId,
@@ -44,7 +44,7 @@ pub struct UnitSubmission {
 /// The first line of a [`UnitSubmission`].
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Head {
+struct UnitHead {
     format: u32,
     unit: UnitId,
     chain: UnitId,
@@ -64,7 +64,7 @@ impl UnitSubmission {
     /// Encodes the submission as a record.
     pub fn record(&self) -> Result<Record, serde_json::Error> {
         let text = serde_json::to_vec(&self.text)?;
-        let head = Head {
+        let head = UnitHead {
             format: self.format,
             unit: self.unit,
             chain: self.chain,
@@ -82,7 +82,7 @@ impl UnitSubmission {
         Ok(Record {
             // One key for all units puts them in one partition, whose worker publishes them in one
             // order.
-            key: Bytes::from_static(KNOWLEDGE.as_bytes()),
+            key: Bytes::from_static(KNOWLEDGE_TOPIC.as_bytes()),
             value: value.into(),
         })
     }
@@ -90,7 +90,7 @@ impl UnitSubmission {
     /// Decodes the value of a record that [`Self::record`] returned.
     pub fn decode(value: &[u8]) -> Result<Self, DecodeError> {
         let (head, block) = split(value);
-        let head: Head = read(head, FORMAT, |head: &Head| head.format)?;
+        let head: UnitHead = read(head, BASE_FORMAT, |head: &UnitHead| head.format)?;
         // The head has only ids and times, so a dead letter or a span never shows text that nobody has
         // reviewed.
         let text = decompress(block, head.bytes)?;

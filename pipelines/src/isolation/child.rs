@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-use catalog::Prepared;
+use catalog::PreparedVersion;
 use eventlog::Record;
 use operators::screen::{LocalScreener, Screener};
 use rustix::process::{Resource, Rlimit, setrlimit};
@@ -139,8 +139,8 @@ fn encode(batch: JudgedBatch, at: Timestamp) -> Result<(), String> {
         let resolution = nothing_new(&report.tallies);
         outcome(address, at, resolution, report)
     } else {
-        let prepared = Prepared::of_batch(address.contribution, agent, Arc::new(passed));
-        let merge = prepared.try_out(address.dataset, at, report.written());
+        let prepared = PreparedVersion::of_batch(address.contribution, agent, Arc::new(passed));
+        let merge = prepared.dry_run(address.dataset, at, report.written());
         adopted(address, merge.map_err(|error| described(&error))?)
     };
     outcome.record().map(drop).map_err(|error| error.to_string())

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use operators::gates::lost_digits;
 use operators::screen::Screener;
 use operators::{Judged, Reason, RowVerdict, Tally, Verdict, standard_chain};
-use types::batch::Lines;
+use types::batch::LineDecoder;
 use types::key::KeyLookup;
 use types::{Batch, Contract, RecordKey, fault, json};
 
@@ -74,7 +74,7 @@ pub(crate) struct JudgedLines {
 
 /// Decodes and judges lines.
 pub(crate) async fn judge_lines(context: &LineContext, chunk: LineChunk) -> JudgedLines {
-    let mut records = Lines::new(&context.contract, chunk.lines, chunk.text.len());
+    let mut records = LineDecoder::new(&context.contract, chunk.lines, chunk.text.len());
     let mut lines = Vec::new();
     let mut verdicts = Vec::new();
     let mut line = u32::try_from(chunk.first).unwrap_or(u32::MAX);
@@ -144,7 +144,7 @@ enum Undecoded {
 }
 
 /// Decodes the record on a line.
-fn decode(records: &mut Lines<'_>, line: &[u8]) -> Result<(), Undecoded> {
+fn decode(records: &mut LineDecoder<'_>, line: &[u8]) -> Result<(), Undecoded> {
     // Before the record is added, which cannot be undone. A batch is checked where its body enters.
     let numbers = json::check_digits(line);
     if numbers.is_empty() {

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::sync::Arc;
 
-use catalog::TrialStager;
+use catalog::DryRunStager;
 use eventlog::Record;
 use operators::screen::{LocalScreener, Screener};
 use tokio::runtime::Runtime;
@@ -29,7 +29,7 @@ pub(crate) fn try_out(runtime: &Runtime, record: &Record, input: impl Read) -> R
         screener: (!submission.private).then(|| Arc::new(LocalScreener) as Arc<dyn Screener>),
         most_rows: MOST_ROWS,
     };
-    let mut stager = TrialStager::new(&context.contract, submission.contribution, submission.agent);
+    let mut stager = DryRunStager::new(&context.contract, submission.contribution, submission.agent);
     let mut failed = None;
     let fields = context.contract.fields().len();
     let ended = split(input, layout.compression, fields, |chunk| {

@@ -35,7 +35,7 @@ use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 use types::vocabulary::OnRefused;
 use types::{Classify, Kind, Retry, fault};
-use uploads::{Counters, UploadLayout, UploadStore};
+use uploads::{ProgressCounters, UploadLayout, UploadStore};
 
 use super::Judged;
 use super::chunk::{JudgedLines, LineContext, judge_lines};
@@ -146,11 +146,11 @@ struct Pieces<'a> {
     queue: mpsc::Receiver<Bytes>,
     current: Bytes,
     ended: bool,
-    counters: &'a Counters,
+    counters: &'a ProgressCounters,
 }
 
 impl<'a> Pieces<'a> {
-    const fn new(queue: mpsc::Receiver<Bytes>, counters: &'a Counters) -> Self {
+    const fn new(queue: mpsc::Receiver<Bytes>, counters: &'a ProgressCounters) -> Self {
         Self {
             queue,
             current: Bytes::new(),
@@ -184,7 +184,7 @@ fn run(
     merger: Merger,
     layout: &UploadLayout,
     pieces: Pieces<'_>,
-    counters: &Counters,
+    counters: &ProgressCounters,
 ) -> Result<Judged, Error> {
     let judges = available_parallelism().map_or(1, usize::from).clamp(1, JUDGES);
     let in_flight = 2 * judges + 2;
@@ -264,7 +264,7 @@ fn merge(
     most_rows: u64,
     judged: &Receiver<Option<JudgedLines>>,
     released: &Receiver<()>,
-    counters: &Counters,
+    counters: &ProgressCounters,
 ) -> Result<Merger, Error> {
     let mut early = BTreeMap::new();
     let mut expected = 0;

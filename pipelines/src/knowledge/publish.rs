@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use catalog::{Catalog, CommitOutcome, Prepared, Table, platform};
+use catalog::{Catalog, CommitOutcome, PreparedVersion, Table, platform};
 use messages::{UnitAddress, UnitOutcome, UnitSubmission};
 use operators::knowledge::Embedder;
 use serde_json::Value;
@@ -294,7 +294,7 @@ fn prepare(
     passed: &[Passed],
     at: Timestamp,
     embedder: Option<&str>,
-) -> Result<Prepared, Error> {
+) -> Result<PreparedVersion, Error> {
     let rows: Vec<_> = passed
         .iter()
         .map(|one| one.candidate.row(&one.submission, at, embedder))
@@ -308,7 +308,7 @@ fn prepare(
     }
     let contribution = ContributionId::from_bytes(*first.submission.unit.as_bytes());
     mutate!(Bug::UnitTwice => let contribution = ContributionId::new(at));
-    Ok(Prepared::of_batch(
+    Ok(PreparedVersion::of_batch(
         contribution,
         first.submission.agent,
         Arc::new(batch),
@@ -333,7 +333,7 @@ pub(super) fn try_out(reviewed: Reviewed, at: Timestamp) -> Result<(), Error> {
     }];
     prints_of(&passed, None)?;
     let [first] = &passed;
-    prepare(&contract, first, &passed, at, None)?.try_out(platform::KNOWLEDGE, at, Value::Null)?;
+    prepare(&contract, first, &passed, at, None)?.dry_run(platform::KNOWLEDGE, at, Value::Null)?;
     let [
         Passed {
             submission,

@@ -6,7 +6,7 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use catalog::{CommitOutcome, Prepared, Table};
+use catalog::{CommitOutcome, PreparedVersion, Table};
 use futures_util::FutureExt as _;
 use tokio::time::Instant;
 use tracing::Instrument as _;
@@ -43,7 +43,11 @@ pub(crate) async fn commit(context: &Context, table: &mut Table, mut submission:
                 return Ok(history::put_off(context, address, &error).await?);
             }
             Err(error @ catalog::Error::NoRoom { .. })
-                if submission.judged.prepared.as_ref().is_some_and(Prepared::is_in_files) =>
+                if submission
+                    .judged
+                    .prepared
+                    .as_ref()
+                    .is_some_and(PreparedVersion::is_in_files) =>
             {
                 // Not waited for, because the files of the upload take the room. The message comes again,
                 // as it has no outcome.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use eventlog::Record;
-use messages::{KNOWLEDGE, UnitSubmission, UnitText};
+use messages::{KNOWLEDGE_TOPIC, UnitSubmission, UnitText};
 use pipelines::isolation::{Children, Isolation as _, Settings, Trial, TrialResult};
 use pipelines::message::{Source, Submission};
 use serde_json::{Value, json};
@@ -105,7 +105,7 @@ fn unit(world: &World) -> Record {
     let now = world.clock.now();
     let id = UnitId::new(now);
     let submission = UnitSubmission {
-        format: messages::FORMAT,
+        format: messages::BASE_FORMAT,
         unit: id,
         chain: id,
         predecessor: None,
@@ -122,7 +122,7 @@ fn unit(world: &World) -> Record {
         origin: None,
     };
     let record = submission.record().unwrap();
-    assert_eq!(record.key, KNOWLEDGE.as_bytes());
+    assert_eq!(record.key, KNOWLEDGE_TOPIC.as_bytes());
     record
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use eventlog::{Bounds, Embedded, Error, Event, EventLog, Position, Record, Subscription};
-use pipelines::message::{CONTRIBUTIONS, OUTCOMES};
+use pipelines::message::{CONTRIBUTIONS_TOPIC, OUTCOMES_TOPIC};
 use tokio::sync::{Notify, watch};
 use types::clock::ManualClock;
 use types::{Clock, DatasetId, Timestamp};
@@ -121,7 +121,7 @@ impl Faulty {
 
     /// Fails as it was told to.
     fn look(&self, topic: &str, records: &[Record]) -> Result<(), Error> {
-        if topic != OUTCOMES {
+        if topic != OUTCOMES_TOPIC {
             return Ok(());
         }
         let panics = *self.panics.lock().unwrap();
@@ -153,14 +153,14 @@ impl EventLog for Faulty {
         self.log.append(topic, records).await
     }
 
-    async fn append_kept(&self, topic: &str, records: Vec<Record>) -> Result<Vec<Position>, Error> {
+    async fn append_recoverable(&self, topic: &str, records: Vec<Record>) -> Result<Vec<Position>, Error> {
         self.look(topic, &records)?;
-        self.log.append_kept(topic, records).await
+        self.log.append_recoverable(topic, records).await
     }
 
     async fn subscribe(&self, topic: &str, group: &str) -> Result<Box<dyn Subscription>, Error> {
         let subscription = self.log.subscribe(topic, group).await?;
-        if topic != CONTRIBUTIONS {
+        if topic != CONTRIBUTIONS_TOPIC {
             return Ok(subscription);
         }
         Ok(Box::new(Counted {
@@ -190,7 +190,7 @@ impl EventLog for Faulty {
                 bounds.next += 100;
             }
         }
-        if topic == CONTRIBUTIONS {
+        if topic == CONTRIBUTIONS_TOPIC {
             self.begun.send_modify(|begun| *begun += 1);
         }
         bounds
@@ -231,7 +231,7 @@ impl Subscription for Counted {
         }
         if self.subscription.is_none() {
             self.taking.give.notified().await;
-            self.subscription = Some(self.log.subscribe(CONTRIBUTIONS, &self.group).await?);
+            self.subscription = Some(self.log.subscribe(CONTRIBUTIONS_TOPIC, &self.group).await?);
         }
         let Some(subscription) = &mut self.subscription else {
             return Err(Error::Closed);

@@ -7,9 +7,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use catalog::storage::DurableLocal;
 use catalog::{Catalog, Columns, platform};
-use eventlog::{Embedded, EventLog, Options, Record, Subscription};
+use eventlog::{Embedded, EmbeddedOptions, EventLog, Record, Subscription};
 use futures_util::TryStreamExt as _;
-use messages::{DEAD_LETTERS, DeadLetter, FORMAT, KNOWLEDGE, OUTCOMES, UnitOutcome, UnitSubmission, UnitText};
+use messages::{
+    BASE_FORMAT, DEAD_LETTERS, DeadLetter, KNOWLEDGE_TOPIC, OUTCOMES_TOPIC, UnitOutcome, UnitSubmission, UnitText,
+};
 use operators::knowledge::{EmbeddedText, Embedder, Near, Scored, Scorer, Vector};
 use operators::screen::{Cause, LocalScreener, Unavailable};
 use pipelines::isolation::Isolation;
@@ -127,13 +129,13 @@ pub(crate) struct World {
 impl World {
     pub(crate) async fn new() -> Self {
         let dir = TempDir::new().unwrap();
-        let options = Options {
+        let options = EmbeddedOptions {
             partitions: 1,
             retain: 1_000,
         };
         let faulty = Faulty::new(Embedded::open(dir.path().join("log"), options).unwrap());
         let log = Arc::clone(&faulty) as Arc<dyn EventLog>;
-        let outcomes = log.tail(OUTCOMES).await.unwrap();
+        let outcomes = log.tail(OUTCOMES_TOPIC).await.unwrap();
         Self {
             dir,
             log,
@@ -181,7 +183,7 @@ impl World {
 
     pub(crate) async fn submit(&self, units: &[UnitSubmission]) {
         let records = units.iter().map(|unit| unit.record().unwrap()).collect();
-        self.log.append(KNOWLEDGE, records).await.unwrap();
+        self.log.append(KNOWLEDGE_TOPIC, records).await.unwrap();
     }
 
     /// Waits for `count` outcomes.
@@ -239,7 +241,7 @@ pub(crate) fn words(seed: u32, count: u32) -> String {
 pub(crate) fn unit(body: &str) -> UnitSubmission {
     let id = UnitId::new(NOW);
     UnitSubmission {
-        format: FORMAT,
+        format: BASE_FORMAT,
         unit: id,
         chain: id,
         predecessor: None,
@@ -538,7 +540,7 @@ async fn a_message_that_cannot_be_processed_rejects_its_unit_and_stops_nothing()
         value: record.value.slice(..record.value.len() - 9),
         ..record
     };
-    world.log.append(KNOWLEDGE, vec![record]).await.unwrap();
+    world.log.append(KNOWLEDGE_TOPIC, vec![record]).await.unwrap();
     world.submit(&[fatal.clone(), fine.clone()]).await;
     let outcomes = world.outcomes(3).await;
     let units = [broken, fatal, fine];

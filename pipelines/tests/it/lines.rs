@@ -2,7 +2,7 @@
 
 use eventlog::EventLog as _;
 use operators::Verdict;
-use pipelines::message::{FORMAT, OUTCOMES, Outcome, Resolution, Submission};
+use pipelines::message::{BASE_FORMAT, OUTCOMES_TOPIC, Outcome, Resolution, Submission};
 use serde_json::json;
 use types::{Clock as _, Version};
 
@@ -207,7 +207,7 @@ async fn what_another_worker_decided_meanwhile_is_not_judged_again() {
     }
     world.log.revoke().await;
     let decided = Outcome {
-        format: FORMAT,
+        format: BASE_FORMAT,
         contribution: waiting.contribution,
         generation: waiting.generation,
         dataset,
@@ -223,7 +223,7 @@ async fn what_another_worker_decided_meanwhile_is_not_judged_again() {
     };
     world
         .log
-        .append(OUTCOMES, vec![decided.record().unwrap()])
+        .append(OUTCOMES_TOPIC, vec![decided.record().unwrap()])
         .await
         .unwrap();
     world.log.assign();

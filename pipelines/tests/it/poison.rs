@@ -1,7 +1,7 @@
 //! Messages that no worker can process, or only with fewer words.
 
 use eventlog::Record;
-use pipelines::message::{CONTRIBUTIONS, Outcome, Records, Resolution, Source, Submission};
+use pipelines::message::{CONTRIBUTIONS_TOPIC, Outcome, Records, Resolution, Source, Submission};
 use serde_json::{Value, json};
 use types::{Contract, DatasetId};
 
@@ -64,7 +64,7 @@ async fn poison_goes_to_the_dead_letters_and_blocks_nobody() {
     );
     assert!(
         seen.iter()
-            .all(|letter| !letter.reason.is_empty() && letter.topic == CONTRIBUTIONS)
+            .all(|letter| !letter.reason.is_empty() && letter.topic == CONTRIBUTIONS_TOPIC)
     );
 }
 
@@ -199,7 +199,10 @@ async fn a_letter_about_a_message_too_large_for_it_refers_to_its_position() {
     for (offset, message) in [(0, large), (1, strange)] {
         world.append(message).await;
         let letter = world.letters(offset + 1).await.remove(offset);
-        assert_eq!((letter.topic.as_str(), letter.offset), (CONTRIBUTIONS, offset as u64));
+        assert_eq!(
+            (letter.topic.as_str(), letter.offset),
+            (CONTRIBUTIONS_TOPIC, offset as u64)
+        );
         assert_eq!(letter.value, "");
         assert!(letter.reason.contains("too many for a letter"), "{}", letter.reason);
     }

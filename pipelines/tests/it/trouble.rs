@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use catalog::{CommitOutcome, Prepared};
+use catalog::{CommitOutcome, PreparedVersion};
 use eventlog::EventLog as _;
-use pipelines::message::{CONTRIBUTIONS, OUTCOMES, Submission};
+use pipelines::message::{CONTRIBUTIONS_TOPIC, OUTCOMES_TOPIC, Submission};
 use pipelines::{Config, Error};
 use serde_json::{Value, json};
 use types::{AgentId, Batch, Clock as _, Contract, ContributionId, DatasetId};
@@ -43,7 +43,7 @@ async fn merge_elsewhere(
 ) {
     let contract = Arc::new(contract);
     let mut table = world.catalog("elsewhere").table(dataset, &contract).await.unwrap();
-    let mut prepared = Prepared::of_batch(
+    let mut prepared = PreparedVersion::of_batch(
         contribution,
         AgentId::new(world.clock.now()),
         Arc::new(Batch::decode(&contract, &[record])),
@@ -257,7 +257,7 @@ async fn a_writer_that_dies_keeps_no_position_back() {
     world.log.committed(4).await;
     world.stop().await;
     world.log.panic_at(None);
-    let mut position = world.log.subscribe(CONTRIBUTIONS, "workers").await.unwrap();
+    let mut position = world.log.subscribe(CONTRIBUTIONS_TOPIC, "workers").await.unwrap();
     let fence = world.submission(lives, texts(["fence"]));
     world.append(fence.record().unwrap()).await;
     let next = position.next(64).await.unwrap();
@@ -430,7 +430,7 @@ async fn reads_are_not_thrown_away_whenever_something_is_done() {
 #[tokio::test]
 async fn a_worker_does_not_wait_for_outcomes_that_are_gone() {
     let mut world = World::asleep(config()).await;
-    world.log.longer(OUTCOMES);
+    world.log.longer(OUTCOMES_TOPIC);
     let begun = tokio::time::timeout(LATER, world.begin()).await;
     assert!(begun.is_ok(), "it waits for them");
     assert!(world.log.was_longer());

@@ -9,11 +9,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use catalog::storage::DurableLocal;
 use catalog::{Catalog, Reserve};
-use eventlog::{Delivered, Embedded, EventLog, Options, Record, Subscription};
+use eventlog::{Delivered, Embedded, EmbeddedOptions, EventLog, Record, Subscription};
 use operators::screen::{Cause, Opinion, Screener, Unavailable};
 use pipelines::isolation::Isolation;
 use pipelines::message::{
-    CONTRIBUTIONS, DEAD_LETTERS, DeadLetter, FORMAT, OUTCOMES, Outcome, Records, Resolution, Source, Submission,
+    BASE_FORMAT, CONTRIBUTIONS_TOPIC, DEAD_LETTERS, DeadLetter, OUTCOMES_TOPIC, Outcome, Records, Resolution, Source,
+    Submission,
 };
 use pipelines::{Config, Uploads, Worker};
 use serde_json::{Value, json};
@@ -32,7 +33,7 @@ use crate::trials::Trials;
 
 /// One partition, so that every dataset shares it.
 fn open(dir: &TempDir, name: &str) -> Arc<Faulty> {
-    let options = Options {
+    let options = EmbeddedOptions {
         partitions: 1,
         retain: 1_000,
     };
@@ -170,7 +171,7 @@ impl World {
     pub(crate) async fn with(config: Config) -> Self {
         let dir = TempDir::new().unwrap();
         let log = open(&dir, "log");
-        let outcomes = log.subscribe(OUTCOMES, "test").await.unwrap();
+        let outcomes = log.subscribe(OUTCOMES_TOPIC, "test").await.unwrap();
         let (stuck, keeps) = channel();
         let screener = Scripted {
             slow: Semaphore::new(0),
@@ -299,7 +300,7 @@ impl World {
         self.stop().await;
         self.logs += 1;
         self.log = open(&self.dir, &format!("log-{}", self.logs));
-        self.outcomes = self.log.subscribe(OUTCOMES, "test").await.unwrap();
+        self.outcomes = self.log.subscribe(OUTCOMES_TOPIC, "test").await.unwrap();
         self.seen.clear();
         self.start();
     }
@@ -319,7 +320,7 @@ impl World {
     #[expect(clippy::needless_pass_by_value, reason = "callers make the records for it")]
     pub(crate) fn submission(&self, dataset: DatasetId, records: Vec<Value>) -> Submission {
         Submission {
-            format: FORMAT,
+            format: BASE_FORMAT,
             contribution: ContributionId::new(self.clock.now()),
             generation: 0,
             dataset,
@@ -364,7 +365,7 @@ impl World {
     }
 
     pub(crate) async fn append(&self, record: Record) {
-        self.log.append(CONTRIBUTIONS, vec![record]).await.unwrap();
+        self.log.append(CONTRIBUTIONS_TOPIC, vec![record]).await.unwrap();
     }
 
     pub(crate) async fn submit(&self, dataset: DatasetId, records: Vec<Value>) -> ContributionId {
@@ -407,7 +408,7 @@ impl World {
     /// The versions of a dataset in the order in which they were told, from the first up to the first telling of
     /// `last`.
     pub(crate) async fn told(&self, dataset: DatasetId, last: u64) -> Vec<u64> {
-        let mut outcomes = self.log.recent(OUTCOMES, u64::MAX).await.unwrap();
+        let mut outcomes = self.log.recent(OUTCOMES_TOPIC, u64::MAX).await.unwrap();
         let mut told = Vec::new();
         loop {
             for delivered in outcomes.next(64).await.unwrap() {

@@ -15,7 +15,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use types::Contract;
 
-use super::TABLE;
+use super::RECORDS_TABLE;
 use super::names::normal;
 use super::query::single;
 
@@ -51,8 +51,8 @@ pub(crate) fn separate(statement: &mut Statement, contract: &Contract) {
         .iter()
         .map(|field| field.name().clone())
         .collect();
-    let mut separator = Separator {
-        known: vec![(TABLE.to_owned(), fields)],
+    let mut separator = NameSeparator {
+        known: vec![(RECORDS_TABLE.to_owned(), fields)],
         marked: 0,
     };
     // Tables come first, because a query around one names its columns.
@@ -62,13 +62,13 @@ pub(crate) fn separate(statement: &mut Statement, contract: &Contract) {
     let ControlFlow::Continue(()) = statement.visit(&mut separator);
 }
 
-struct Separator {
+struct NameSeparator {
     /// Tables with the names of their columns, the innermost last.
     known: Vec<(String, Vec<String>)>,
     marked: usize,
 }
 
-impl VisitorMut for Separator {
+impl VisitorMut for NameSeparator {
     type Break = Infallible;
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Infallible> {
@@ -110,12 +110,12 @@ type Table = (Option<Ident>, Vec<String>);
 
 /// Tables of a FROM clause: their names and columns, and the columns that USING merges.
 #[derive(Default)]
-struct Sources {
+struct NamedSources {
     tables: Vec<Table>,
     merged: HashSet<String>,
 }
 
-impl Separator {
+impl NameSeparator {
     fn query(&mut self, query: &mut Query, outermost: bool) -> Columns {
         let seen = self.known.len();
         for Cte { alias, query, .. } in query.with.iter_mut().flat_map(|with| &mut with.cte_tables) {
@@ -143,7 +143,7 @@ impl Separator {
     }
 
     fn select(&mut self, select: &mut Select, outermost: bool) -> Columns {
-        let mut sources = Some(Sources::default());
+        let mut sources = Some(NamedSources::default());
         for from in &mut select.from {
             self.joined(from, &mut sources);
         }
@@ -201,7 +201,7 @@ impl Separator {
         })
     }
 
-    fn joined(&mut self, table: &mut TableWithJoins, sources: &mut Option<Sources>) {
+    fn joined(&mut self, table: &mut TableWithJoins, sources: &mut Option<NamedSources>) {
         self.table(&mut table.relation, sources);
         for Join {
             relation,
@@ -234,7 +234,7 @@ impl Separator {
         }
     }
 
-    fn table(&mut self, table: &mut TableFactor, sources: &mut Option<Sources>) {
+    fn table(&mut self, table: &mut TableFactor, sources: &mut Option<NamedSources>) {
         let (name, columns) = match table {
             TableFactor::Table { name, alias, .. } => {
                 let ident = single(name).cloned();
@@ -343,7 +343,7 @@ fn unmarked(expr: &Expr) -> String {
 }
 
 /// Returns the columns that an item stands for, each with its table.
-fn expanded(item: &SelectItem, sources: Option<&Sources>) -> Option<Vec<Column>> {
+fn expanded(item: &SelectItem, sources: Option<&NamedSources>) -> Option<Vec<Column>> {
     let of = |(table, columns): &Table| -> Vec<Column> {
         columns.iter().map(|column| (table.clone(), column.clone())).collect()
     };

@@ -16,15 +16,15 @@ use datafusion::sql::sqlparser::tokenizer::Token;
 /// Maximum number of expressions that the parser begins for a statement, repeated ones included.
 const MAX_EXPRESSIONS: u32 = 20_000;
 /// Precedence of a sign: above `^`, below AT TIME ZONE.
-const SIGN: u8 = 105;
+const SIGN_PRECEDENCE: u8 = 105;
 
 /// [`GenericDialect`] that fails after [`MAX_EXPRESSIONS`] expressions.
 #[derive(Debug)]
-pub(super) struct Bounded {
+pub(super) struct BoundedDialect {
     left: AtomicU32,
 }
 
-impl Bounded {
+impl BoundedDialect {
     pub(super) const fn new() -> Self {
         Self {
             left: AtomicU32::new(MAX_EXPRESSIONS),
@@ -46,7 +46,7 @@ macro_rules! as_generic {
     };
 }
 
-impl Dialect for Bounded {
+impl Dialect for BoundedDialect {
     /// Returns the type of the generic dialect, because the parser compares types in some places.
     fn dialect(&self) -> std::any::TypeId {
         GenericDialect.dialect()
@@ -66,7 +66,7 @@ impl Dialect for Bounded {
             _ => return None,
         };
         parser.advance_token();
-        let signed = parser.parse_subexpr(SIGN);
+        let signed = parser.parse_subexpr(SIGN_PRECEDENCE);
         Some(signed.map(|expr| Expr::UnaryOp {
             op,
             expr: Box::new(expr),

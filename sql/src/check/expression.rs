@@ -9,7 +9,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::names::normal;
-use super::query::{Walk, none, single};
+use super::query::{StatementWalk, none, single};
 use super::{Refusal, formats, functions, times};
 
 const NOT_OFFERED: &str = "the expression is not supported";
@@ -17,7 +17,7 @@ const NOT_EACH: &str =
     "only `= ANY (SELECT …)` and `<> ALL (SELECT …)` are supported: use EXISTS, or compare with min() or max()";
 const ONE_FORM: &str = "write texts as '…' and numbers in digits; parameters are not supported";
 
-impl Walk {
+impl StatementWalk {
     /// Checks each expression of a list.
     pub(super) fn expressions(&mut self, expressions: &[Expr]) -> Result<(), Refusal> {
         expressions
@@ -302,7 +302,7 @@ impl Walk {
         let called = called.unwrap_or_else(|| name.to_string());
         // A qualified name matches no function of the list and is refused.
         functions::allowed(&called)?;
-        if functions::FORMATS.contains(&&*called) {
+        if functions::FORMAT_FUNCTIONS.contains(&&*called) {
             formats::written(function, args)?;
         }
         if !matches!(parameters, FunctionArguments::None) {

@@ -1,11 +1,11 @@
 //! Allow list of functions: every function of the engine is either allowed or refused here, by name.
 //!
-//! Invariant: a name in neither list is refused. A child registers only [`ALLOWED`] functions.
+//! Invariant: a name in neither list is refused. A child registers only [`ALLOWED_FUNCTIONS`] functions.
 
 use super::Refusal;
 
 /// Names and aliases of the allowed functions, sorted for binary search.
-pub(crate) const ALLOWED: [&str; 275] = [
+pub(crate) const ALLOWED_FUNCTIONS: [&str; 275] = [
     "abs",
     "acos",
     "acosh",
@@ -284,7 +284,7 @@ pub(crate) const ALLOWED: [&str; 275] = [
 ];
 
 /// Functions that the engine does not have and the child adds, sorted for binary search.
-pub(crate) const ADDED: [&str; 7] = [
+pub(crate) const ADDED_FUNCTIONS: [&str; 7] = [
     "age",
     "justify_days",
     "justify_hours",
@@ -294,15 +294,15 @@ pub(crate) const ADDED: [&str; 7] = [
     "timezone",
 ];
 
-/// Functions of [`ALLOWED`] that the engine does not have either.
+/// Functions of [`ALLOWED_FUNCTIONS`] that the engine does not have either.
 #[cfg(test)]
-const OWN: [&str; 2] = ["regexp_split_to_array", "regexp_substr"];
+const OWN_FUNCTIONS: [&str; 2] = ["regexp_split_to_array", "regexp_substr"];
 
 /// Functions whose second argument is a format.
-pub(super) const FORMATS: [&str; 2] = ["date_format", "to_char"];
+pub(super) const FORMAT_FUNCTIONS: [&str; 2] = ["date_format", "to_char"];
 
 /// Refused functions of the engine, by the rule that they break.
-pub(crate) const REFUSED: [(&str, &[&str]); 5] = [
+pub(crate) const REFUSED_FUNCTIONS: [(&str, &[&str]); 5] = [
     (
         "its result can be far larger than its arguments",
         &[
@@ -360,10 +360,10 @@ pub(crate) const REFUSED: [(&str, &[&str]); 5] = [
 
 /// Checks that the function `name`, in lower case, may be called.
 pub(super) fn allowed(name: &str) -> Result<(), Refusal> {
-    if ALLOWED.binary_search(&name).is_ok() || ADDED.binary_search(&name).is_ok() {
+    if ALLOWED_FUNCTIONS.binary_search(&name).is_ok() || ADDED_FUNCTIONS.binary_search(&name).is_ok() {
         return Ok(());
     }
-    let known = REFUSED.into_iter().find(|(_, names)| names.contains(&name));
+    let known = REFUSED_FUNCTIONS.into_iter().find(|(_, names)| names.contains(&name));
     let rule = known.map_or("the function is not supported", |(rule, _)| rule);
     Err(Refusal::of(format!("{name}()"), rule))
 }
@@ -395,16 +395,23 @@ mod tests {
         for function in Engine::default_table_functions() {
             add(function.name(), &[]);
         }
-        let refused: Vec<&str> = REFUSED.iter().flat_map(|(_, names)| names.iter().copied()).collect();
-        let decided: BTreeSet<String> = ALLOWED.iter().chain(&refused).map(|name| (*name).to_owned()).collect();
-        engine.extend(OWN.map(str::to_owned));
+        let refused: Vec<&str> = REFUSED_FUNCTIONS
+            .iter()
+            .flat_map(|(_, names)| names.iter().copied())
+            .collect();
+        let decided: BTreeSet<String> = ALLOWED_FUNCTIONS
+            .iter()
+            .chain(&refused)
+            .map(|name| (*name).to_owned())
+            .collect();
+        engine.extend(OWN_FUNCTIONS.map(str::to_owned));
         assert_eq!(decided, engine);
         assert_eq!(
             decided.len(),
-            ALLOWED.len() + refused.len(),
+            ALLOWED_FUNCTIONS.len() + refused.len(),
             "a function is decided twice"
         );
-        assert!(ALLOWED.is_sorted() && ADDED.is_sorted());
+        assert!(ALLOWED_FUNCTIONS.is_sorted() && ADDED_FUNCTIONS.is_sorted());
     }
 
     #[test]

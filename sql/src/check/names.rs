@@ -10,10 +10,10 @@ use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Word};
 use types::Contract;
 
-use super::TABLE;
+use super::RECORDS_TABLE;
 
 /// Replaces every unquoted name by the field that it matches without regard to case. Returns the positions of names
-/// that were [`TABLE`].
+/// that were [`RECORDS_TABLE`].
 pub(super) fn resolve(tokens: &mut [TokenWithSpan], contract: &Contract) -> Vec<Location> {
     let mut tables = Vec::new();
     let fields: HashMap<String, &str> = contract
@@ -40,7 +40,7 @@ pub(super) fn resolve(tokens: &mut [TokenWithSpan], contract: &Contract) -> Vec<
                 quote_style: Some('"'),
                 keyword: Keyword::NoKeyword,
             };
-            if lower == TABLE {
+            if lower == RECORDS_TABLE {
                 tables.push(place);
             }
         }

@@ -11,26 +11,26 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::names::normal;
-use super::{MAX_DEPTH, MAX_GROUPING_SETS, MAX_SIZE, MAX_TABLES, Refusal, TABLE, ambiguous};
+use super::{MAX_DEPTH, MAX_GROUPING_SETS, MAX_SIZE, MAX_TABLES, RECORDS_TABLE, Refusal, ambiguous};
 
 const ONLY_SELECT: &str = "only SELECT is allowed";
 const ONLY_TABLE: &str = "the only tables are `records` and the WITH queries before this point";
 
 /// Size of a part of a statement, with its WITH queries expanded.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Size {
+pub(super) struct StatementSize {
     nodes: usize,
     tables: usize,
 }
 
 /// State of the check of one statement.
 #[derive(Debug, Default)]
-pub(super) struct Walk {
+pub(super) struct StatementWalk {
     /// Visible WITH queries, the innermost last.
-    visible: Vec<(String, Size)>,
+    visible: Vec<(String, StatementSize)>,
     /// Windows that expressions of the current SELECT may name.
     windows: Vec<String>,
-    size: Size,
+    size: StatementSize,
     depth: usize,
 }
 
@@ -39,12 +39,12 @@ pub(super) fn statement(query: &Query) -> Result<(), Refusal> {
     if matches!(*query.body, SetExpr::Values(_)) {
         return Err(Refusal::of("VALUES", ONLY_SELECT));
     }
-    Walk::default().query(query)
+    StatementWalk::default().query(query)
 }
 
-impl Walk {
+impl StatementWalk {
     /// Adds `size` to the size of the statement and checks the bounds.
-    fn add(&mut self, size: Size) -> Result<(), Refusal> {
+    fn add(&mut self, size: StatementSize) -> Result<(), Refusal> {
         self.size.nodes = self.size.nodes.saturating_add(size.nodes);
         self.size.tables = self.size.tables.saturating_add(size.tables);
         if self.size.nodes > MAX_SIZE {
@@ -60,7 +60,7 @@ impl Walk {
 
     /// Counts one expression or query, checks the depth, and walks its parts.
     pub(super) fn nested(&mut self, walk: impl FnOnce(&mut Self) -> Result<(), Refusal>) -> Result<(), Refusal> {
-        self.add(Size { nodes: 1, tables: 0 })?;
+        self.add(StatementSize { nodes: 1, tables: 0 })?;
         if self.depth == MAX_DEPTH {
             let rule = format!(
                 "expressions and queries may nest at most {MAX_DEPTH} deep (a long chain of operators nests: use IN)"
@@ -157,14 +157,14 @@ impl Walk {
                 "MATERIALIZED is not supported: the engine plans WITH queries",
             )?;
             let name = Self::alias(alias)?;
-            if name == TABLE {
+            if name == RECORDS_TABLE {
                 return Err(Refusal::of(name, "a WITH query must not have the name of the table"));
             }
             // A WITH query counts at every use: an unused one costs nothing, one that is used twice counts twice.
             let before = std::mem::take(&mut self.size);
             self.query(query)?;
             let size = std::mem::replace(&mut self.size, before);
-            self.add(Size { nodes: 1, tables: 0 })?;
+            self.add(StatementSize { nodes: 1, tables: 0 })?;
             self.visible.push((name, size));
         }
         Ok(())
@@ -430,7 +430,7 @@ impl Walk {
     }
 
     /// Returns the size of the table `name`.
-    fn find(&self, name: &ObjectName) -> Result<Size, Refusal> {
+    fn find(&self, name: &ObjectName) -> Result<StatementSize, Refusal> {
         let [part] = &name.0[..] else {
             return Err(Refusal::of(name, ONLY_TABLE));
         };
@@ -438,8 +438,8 @@ impl Walk {
             .as_ident()
             .map(normal)
             .ok_or_else(|| Refusal::of(part, ONLY_TABLE))?;
-        if name == TABLE {
-            return Ok(Size { nodes: 1, tables: 1 });
+        if name == RECORDS_TABLE {
+            return Ok(StatementSize { nodes: 1, tables: 1 });
         }
         // The innermost WITH query of a name hides the others.
         let found = self.visible.iter().rev().find(|(visible, _)| *visible == name);

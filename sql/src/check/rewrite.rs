@@ -12,18 +12,18 @@ use datafusion::sql::sqlparser::ast::{
 };
 use datafusion::sql::sqlparser::tokenizer::Location;
 
-use super::{TABLE, numbers, times};
+use super::{RECORDS_TABLE, numbers, times};
 
 /// Rewrites a statement. `table` has the positions of names that were spelled like the table and matched a field.
 pub(super) fn rewrite(statement: &mut Statement, table: &[Location]) {
-    let ControlFlow::Continue(()) = statement.visit(&mut Rewrite { table });
+    let ControlFlow::Continue(()) = statement.visit(&mut StatementRewrite { table });
 }
 
-struct Rewrite<'a> {
+struct StatementRewrite<'a> {
     table: &'a [Location],
 }
 
-impl VisitorMut for Rewrite<'_> {
+impl VisitorMut for StatementRewrite<'_> {
     type Break = Infallible;
 
     /// Replaces expressions whose engine's form has another meaning, and completes the bounds of a slice.
@@ -53,7 +53,7 @@ impl VisitorMut for Rewrite<'_> {
                 columns: Vec::new(),
                 at: None,
             });
-            *name = ObjectName::from(vec![Ident::new(TABLE)]);
+            *name = ObjectName::from(vec![Ident::new(RECORDS_TABLE)]);
         }
         ControlFlow::Continue(())
     }

@@ -19,7 +19,7 @@ use types::Contract;
 
 use super::names::normal;
 use super::query::single;
-use super::{Refusal, TABLE};
+use super::{RECORDS_TABLE, Refusal};
 
 pub(crate) use self::literals::{LITERAL, is_zero};
 
@@ -27,22 +27,22 @@ pub(crate) use self::literals::{LITERAL, is_zero};
 pub(super) fn rewrite(statement: &mut Statement, contract: &Contract) -> Result<(), Refusal> {
     let schema = contract.schema();
     let fields = schema.fields().iter();
-    let mut scope = Scope {
+    let mut scope = SelectScope {
         known: vec![(
-            TABLE.to_owned(),
+            RECORDS_TABLE.to_owned(),
             Some(fields.map(|field| field.name().clone()).collect()),
         )],
         marked: 0,
     };
     if let Statement::Query(query) = statement {
-        scope.query(query, Use::Answer)?;
+        scope.query(query, RowsConsumer::Answer)?;
     }
     literals::exact(statement)
 }
 
 /// Consumer of the rows of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Use {
+enum RowsConsumer {
     /// The answer of the statement.
     Answer,
     /// A table of another query, which names its columns.
@@ -58,7 +58,7 @@ type Columns = Option<Vec<String>>;
 /// Columns of a FROM clause, each with the name of its table, in the order of `*`. `None` if they are not known.
 type Layout = Option<Vec<(Option<Ident>, String)>>;
 
-struct Scope {
+struct SelectScope {
     /// Tables with the names of their columns, the innermost last.
     known: Vec<(String, Columns)>,
     /// Number of marks.
@@ -66,7 +66,7 @@ struct Scope {
 }
 
 /// Columns of a FROM clause.
-struct Sources {
+struct ScopeSources {
     layout: Layout,
     /// The columns that USING and NATURAL merge, each as a column of one of its tables.
     merged: HashMap<String, Ident>,
@@ -74,11 +74,11 @@ struct Sources {
     reordered: bool,
 }
 
-impl Scope {
-    fn query(&mut self, query: &mut Query, of: Use) -> Result<Columns, Refusal> {
+impl SelectScope {
+    fn query(&mut self, query: &mut Query, of: RowsConsumer) -> Result<Columns, Refusal> {
         let seen = self.known.len();
         for Cte { alias, query, .. } in query.with.iter_mut().flat_map(|with| &mut with.cte_tables) {
-            let columns = self.query(query, Use::Table)?;
+            let columns = self.query(query, RowsConsumer::Table)?;
             self.known
                 .push((normal(&alias.name), columns.map(|columns| renamed(columns, alias))));
         }
@@ -93,7 +93,7 @@ impl Scope {
         Ok(columns)
     }
 
-    fn body(&mut self, body: &mut SetExpr, of: Use) -> Result<Columns, Refusal> {
+    fn body(&mut self, body: &mut SetExpr, of: RowsConsumer) -> Result<Columns, Refusal> {
         match body {
             SetExpr::Select(select) => Ok(self.select(select, of)?.1),
             SetExpr::Query(query) => self.query(query, of),
@@ -111,7 +111,7 @@ impl Scope {
         }
     }
 
-    fn select(&mut self, select: &mut Select, of: Use) -> Result<(Sources, Columns), Refusal> {
+    fn select(&mut self, select: &mut Select, of: RowsConsumer) -> Result<(ScopeSources, Columns), Refusal> {
         let mut sources = self.sources(&mut select.from)?;
         let from = std::mem::take(&mut select.from);
         let found = self.within(select, &sources.merged);
@@ -125,7 +125,7 @@ impl Scope {
             let items = std::mem::take(&mut select.projection);
             select.projection = items.into_iter().flat_map(|item| written(item, layout)).collect();
         }
-        if matches!(of, Use::Table | Use::Value) {
+        if matches!(of, RowsConsumer::Table | RowsConsumer::Value) {
             literals::of_items(&mut select.projection);
         }
         if select.from.is_empty() {
@@ -137,19 +137,19 @@ impl Scope {
 
     /// Rewrites the expressions of a SELECT, and the subqueries in them.
     fn within(&mut self, part: &mut Select, merged: &HashMap<String, Ident>) -> Result<(), Refusal> {
-        let mut within = Within::new(self, merged);
+        let mut within = SelectRewrite::new(self, merged);
         let ControlFlow::Continue(()) = part.visit(&mut within);
         within.refusal.map_or(Ok(()), Err)
     }
 
     fn expression(&mut self, expr: &mut Expr, merged: &HashMap<String, Ident>) -> Result<(), Refusal> {
-        let mut within = Within::new(self, merged);
+        let mut within = SelectRewrite::new(self, merged);
         let ControlFlow::Continue(()) = expr.visit(&mut within);
         within.refusal.map_or(Ok(()), Err)
     }
 
-    fn sources(&mut self, from: &mut [TableWithJoins]) -> Result<Sources, Refusal> {
-        let mut all = Sources {
+    fn sources(&mut self, from: &mut [TableWithJoins]) -> Result<ScopeSources, Refusal> {
+        let mut all = ScopeSources {
             layout: Some(Vec::new()),
             merged: HashMap::new(),
             reordered: false,
@@ -162,7 +162,7 @@ impl Scope {
     }
 
     /// Returns the columns of a table with its joins.
-    fn joined(&mut self, table: &mut TableWithJoins, all: &mut Sources) -> Result<Layout, Refusal> {
+    fn joined(&mut self, table: &mut TableWithJoins, all: &mut ScopeSources) -> Result<Layout, Refusal> {
         let mut layout = self.table(&mut table.relation, all)?;
         for join in &mut table.joins {
             let right = self.table(&mut join.relation, all)?;
@@ -212,7 +212,7 @@ impl Scope {
         Ok(layout)
     }
 
-    fn table(&mut self, table: &mut TableFactor, all: &mut Sources) -> Result<Layout, Refusal> {
+    fn table(&mut self, table: &mut TableFactor, all: &mut ScopeSources) -> Result<Layout, Refusal> {
         let (alias, name, columns) = match table {
             TableFactor::Table { name, alias, .. } => {
                 let ident = single(name).cloned();
@@ -220,7 +220,7 @@ impl Scope {
                 let known = self.known.iter().rev().find(|(name, _)| Some(name) == wanted.as_ref());
                 (alias, ident, known.and_then(|(_, columns)| columns.clone()))
             }
-            TableFactor::Derived { subquery, alias, .. } => (alias, None, self.query(subquery, Use::Table)?),
+            TableFactor::Derived { subquery, alias, .. } => (alias, None, self.query(subquery, RowsConsumer::Table)?),
             TableFactor::NestedJoin {
                 table_with_joins,
                 alias: None,
@@ -238,12 +238,12 @@ impl Scope {
     /// Returns the name of a column with a mark.
     fn mark(&mut self, name: &str) -> Ident {
         self.marked += 1;
-        super::alike::marked(name, MARKS + self.marked)
+        super::alike::marked(name, FIRST_MARK + self.marked)
     }
 }
 
 /// Number of the first mark of this module, which is above those of [`super::alike`].
-const MARKS: usize = 1_000_000;
+const FIRST_MARK: usize = 1_000_000;
 
 fn both(left: Layout, right: Layout) -> Layout {
     left.zip(right).map(|(mut left, right)| {
@@ -332,8 +332,8 @@ fn columns_of(items: &[SelectItem], layout: Option<&Vec<(Option<Ident>, String)>
 
 /// Rewrites the expressions of one SELECT: merged columns get the name of their table, and subqueries are queries of
 /// their own.
-struct Within<'a> {
-    scope: &'a mut Scope,
+struct SelectRewrite<'a> {
+    scope: &'a mut SelectScope,
     merged: &'a HashMap<String, Ident>,
     /// Number of queries around the current place.
     depth: usize,
@@ -341,8 +341,8 @@ struct Within<'a> {
     refusal: Option<Refusal>,
 }
 
-impl<'a> Within<'a> {
-    const fn new(scope: &'a mut Scope, merged: &'a HashMap<String, Ident>) -> Self {
+impl<'a> SelectRewrite<'a> {
+    const fn new(scope: &'a mut SelectScope, merged: &'a HashMap<String, Ident>) -> Self {
         Self {
             scope,
             merged,
@@ -353,15 +353,15 @@ impl<'a> Within<'a> {
     }
 }
 
-impl VisitorMut for Within<'_> {
+impl VisitorMut for SelectRewrite<'_> {
     type Break = Infallible;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Infallible> {
         if self.depth == 0 {
             let of = if std::mem::take(&mut self.scalar) {
-                Use::Value
+                RowsConsumer::Value
             } else {
-                Use::Rows
+                RowsConsumer::Rows
             };
             if let Err(refusal) = self.scope.query(query, of) {
                 self.refusal.get_or_insert(refusal);

@@ -111,7 +111,7 @@ fn statements_are_read_as_by_the_generic_dialect() {
         };
         let statement = statement.split("\n----").next().unwrap_or_default();
         let generic = Parser::parse_sql(&GenericDialect {}, statement);
-        let bounded = Parser::parse_sql(&Bounded::new(), statement);
+        let bounded = Parser::parse_sql(&BoundedDialect::new(), statement);
         read += u32::from(generic.is_ok());
         assert_eq!(format!("{generic:?}"), format!("{bounded:?}"), "{statement}");
     }

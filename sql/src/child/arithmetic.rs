@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use super::numeric::WHOLE;
 use super::parts::BIGINT;
-use super::temporal::{self, DIVISIBLE, INTERVAL, Kind, LOCAL, OF_EXTRACT, Operation, instant};
+use super::temporal::{self, DIVISIBLE, INTERVAL, LOCAL, OF_EXTRACT, TemporalOperation, TextKind, instant};
 
 /// The planner of arithmetic. It comes before those of the engine.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub(super) struct Arithmetic;
 impl ExprPlanner for Arithmetic {
     fn plan_extract(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
         Ok(PlannerResult::Planned(temporal::call(
-            Operation::Part {
+            TemporalOperation::Part {
                 extract: true,
                 divisible: true,
             },
@@ -41,7 +41,10 @@ impl ExprPlanner for Arithmetic {
         };
         let (left, right) = (&left.1, &right.1);
         let RawBinaryExpr { op, left: l, right: r } = &expr;
-        let kinds = (Operand::of(l, left.data_type()), Operand::of(r, right.data_type()));
+        let kinds = (
+            OperandKind::of(l, left.data_type()),
+            OperandKind::of(r, right.data_type()),
+        );
         let call = |operation| Some(temporal::call(operation, vec![l.clone(), r.clone()]));
         let swapped = |operation| Some(temporal::call(operation, vec![r.clone(), l.clone()]));
         let sum = |of: &Expr, kind: &DataType, interval: &Expr| {
@@ -51,55 +54,65 @@ impl ExprPlanner for Arithmetic {
         let planned = match (op, kinds) {
             (
                 BinaryOperator::Minus,
-                (Operand::Timestamp, Operand::Timestamp | Operand::Date) | (Operand::Date, Operand::Timestamp),
-            ) => call(Operation::Difference),
-            (BinaryOperator::Minus, (Operand::Timestamp, Operand::Text)) => {
+                (OperandKind::Timestamp, OperandKind::Timestamp | OperandKind::Date)
+                | (OperandKind::Date, OperandKind::Timestamp),
+            ) => call(TemporalOperation::Difference),
+            (BinaryOperator::Minus, (OperandKind::Timestamp, OperandKind::Text)) => {
                 let read = read(r.clone(), left.data_type());
-                Some(temporal::call(Operation::Difference, vec![l.clone(), read]))
+                Some(temporal::call(TemporalOperation::Difference, vec![l.clone(), read]))
             }
-            (BinaryOperator::Minus, (Operand::Text, Operand::Timestamp)) => {
+            (BinaryOperator::Minus, (OperandKind::Text, OperandKind::Timestamp)) => {
                 let read = read(l.clone(), right.data_type());
-                Some(temporal::call(Operation::Difference, vec![read, r.clone()]))
+                Some(temporal::call(TemporalOperation::Difference, vec![read, r.clone()]))
             }
-            (BinaryOperator::Plus, (Operand::Timestamp, Operand::Text)) => {
+            (BinaryOperator::Plus, (OperandKind::Timestamp, OperandKind::Text)) => {
                 sum(l, left.data_type(), &as_interval(r.clone()))
             }
-            (BinaryOperator::Plus, (Operand::Text, Operand::Timestamp)) => {
+            (BinaryOperator::Plus, (OperandKind::Text, OperandKind::Timestamp)) => {
                 sum(r, right.data_type(), &as_interval(l.clone()))
             }
-            (BinaryOperator::Plus | BinaryOperator::Minus, (Operand::Timestamp | Operand::Date, Operand::Interval)) => {
-                sum(l, left.data_type(), r)
-            }
-            (BinaryOperator::Plus, (Operand::Interval, Operand::Timestamp | Operand::Date)) => {
+            (
+                BinaryOperator::Plus | BinaryOperator::Minus,
+                (OperandKind::Timestamp | OperandKind::Date, OperandKind::Interval),
+            ) => sum(l, left.data_type(), r),
+            (BinaryOperator::Plus, (OperandKind::Interval, OperandKind::Timestamp | OperandKind::Date)) => {
                 sum(r, right.data_type(), l)
             }
-            (BinaryOperator::Plus | BinaryOperator::Minus, (Operand::Date, Operand::Whole))
+            (BinaryOperator::Plus | BinaryOperator::Minus, (OperandKind::Date, OperandKind::Whole))
                 if !is_days(r, right, schema) =>
             {
                 return Err(no_days());
             }
-            (BinaryOperator::Plus, (Operand::Whole, Operand::Date)) if !is_days(l, left, schema) => {
+            (BinaryOperator::Plus, (OperandKind::Whole, OperandKind::Date)) if !is_days(l, left, schema) => {
                 return Err(no_days());
             }
-            (BinaryOperator::Plus, (Operand::Date, Operand::Whole)) => call(Operation::ShiftedDate),
-            (BinaryOperator::Plus, (Operand::Whole, Operand::Date)) => swapped(Operation::ShiftedDate),
-            (BinaryOperator::Minus, (Operand::Date, Operand::Whole)) => {
+            (BinaryOperator::Plus, (OperandKind::Date, OperandKind::Whole)) => call(TemporalOperation::ShiftedDate),
+            (BinaryOperator::Plus, (OperandKind::Whole, OperandKind::Date)) => swapped(TemporalOperation::ShiftedDate),
+            (BinaryOperator::Minus, (OperandKind::Date, OperandKind::Whole)) => {
                 let back = Expr::Negative(Box::new(cast(r.clone(), DataType::Int64)));
-                Some(temporal::call(Operation::ShiftedDate, vec![l.clone(), back]))
+                Some(temporal::call(TemporalOperation::ShiftedDate, vec![l.clone(), back]))
             }
             (
                 BinaryOperator::Plus,
-                (Operand::Interval, Operand::Interval | Operand::Text) | (Operand::Text, Operand::Interval),
-            ) => call(Operation::Plus),
+                (OperandKind::Interval, OperandKind::Interval | OperandKind::Text)
+                | (OperandKind::Text, OperandKind::Interval),
+            ) => call(TemporalOperation::Plus),
             (
                 BinaryOperator::Minus,
-                (Operand::Interval, Operand::Interval | Operand::Text) | (Operand::Text, Operand::Interval),
-            ) => call(Operation::Minus),
-            (BinaryOperator::Multiply, (Operand::Interval, Operand::Whole | Operand::Number)) => call(Operation::Times),
-            (BinaryOperator::Multiply, (Operand::Whole | Operand::Number, Operand::Interval)) => call(Operation::Times),
-            (BinaryOperator::Divide, (Operand::Interval, Operand::Whole | Operand::Number)) => call(Operation::Divided),
-            (op, (Operand::Whole, Operand::Whole)) => of_marked(op, l, r, schema),
-            (_, (Operand::Interval, Operand::Interval)) => {
+                (OperandKind::Interval, OperandKind::Interval | OperandKind::Text)
+                | (OperandKind::Text, OperandKind::Interval),
+            ) => call(TemporalOperation::Minus),
+            (BinaryOperator::Multiply, (OperandKind::Interval, OperandKind::Whole | OperandKind::Number)) => {
+                call(TemporalOperation::Times)
+            }
+            (BinaryOperator::Multiply, (OperandKind::Whole | OperandKind::Number, OperandKind::Interval)) => {
+                call(TemporalOperation::Times)
+            }
+            (BinaryOperator::Divide, (OperandKind::Interval, OperandKind::Whole | OperandKind::Number)) => {
+                call(TemporalOperation::Divided)
+            }
+            (op, (OperandKind::Whole, OperandKind::Whole)) => of_marked(op, l, r, schema),
+            (_, (OperandKind::Interval, OperandKind::Interval)) => {
                 return Err(refused(&format!(
                     "intervals cannot be combined by `{op}`: take their seconds with extract(epoch FROM …)"
                 )));
@@ -118,7 +131,7 @@ fn of_marked(op: &BinaryOperator, left: &Expr, right: &Expr, schema: &DFSchema) 
     let mark = mark(left, schema).max(mark(right, schema))?;
     let op = match op {
         BinaryOperator::Divide => {
-            let kind = if mark == Mark::Numeric {
+            let kind = if mark == NumberMark::Numeric {
                 WHOLE
             } else {
                 DataType::Float64
@@ -131,9 +144,9 @@ fn of_marked(op: &BinaryOperator, left: &Expr, right: &Expr, schema: &DFSchema) 
         BinaryOperator::Multiply => Operator::Multiply,
         _ => Operator::Modulo,
     };
-    let extract = mark == Mark::Numeric;
+    let extract = mark == NumberMark::Numeric;
     let made = binary_expr(left.clone(), op, right.clone());
-    Some(temporal::call(Operation::Marked { extract }, vec![made]))
+    Some(temporal::call(TemporalOperation::Marked { extract }, vec![made]))
 }
 
 fn no_days() -> DataFusionError {
@@ -142,13 +155,13 @@ fn no_days() -> DataFusionError {
 
 /// Type that a whole number has in `PostgreSQL`, where it is not an integer. A double is the type of both together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Mark {
+enum NumberMark {
     Numeric,
     Double,
 }
 
 /// Returns the mark of a part of a time, and of what is computed from it or chosen of it. A cast has none.
-fn mark(expr: &Expr, schema: &DFSchema) -> Option<Mark> {
+fn mark(expr: &Expr, schema: &DFSchema) -> Option<NumberMark> {
     let of = |expr: &Expr| mark(expr, schema);
     match expr {
         Expr::Column(_) => marked(expr, schema),
@@ -173,13 +186,13 @@ fn mark(expr: &Expr, schema: &DFSchema) -> Option<Mark> {
     }
 }
 
-fn marked(expr: &Expr, schema: &DFSchema) -> Option<Mark> {
+fn marked(expr: &Expr, schema: &DFSchema) -> Option<NumberMark> {
     let (_, field) = expr.to_field(schema).ok()?;
     let mark = field.metadata().get(DIVISIBLE)?;
     (*field.data_type() == DataType::Int64).then_some(if mark == OF_EXTRACT {
-        Mark::Numeric
+        NumberMark::Numeric
     } else {
-        Mark::Double
+        NumberMark::Double
     })
 }
 
@@ -239,7 +252,7 @@ fn refused(problem: &str) -> DataFusionError {
 
 /// Kind of an operand.
 #[derive(Clone, Copy, Debug)]
-enum Operand {
+enum OperandKind {
     Timestamp,
     Date,
     Interval,
@@ -251,7 +264,7 @@ enum Operand {
     Other,
 }
 
-impl Operand {
+impl OperandKind {
     fn of(expr: &Expr, kind: &DataType) -> Self {
         match kind {
             DataType::Timestamp(..) => Self::Timestamp,
@@ -268,10 +281,10 @@ impl Operand {
 /// Reads a text of the statement as a timestamp of this type.
 fn read(text: Expr, kind: &DataType) -> Expr {
     let kind = match kind {
-        DataType::Timestamp(_, None) => Kind::Local,
-        _ => Kind::Instant,
+        DataType::Timestamp(_, None) => TextKind::Local,
+        _ => TextKind::Instant,
     };
-    temporal::call(Operation::Read { kind, lenient: false }, vec![text])
+    temporal::call(TemporalOperation::Read { kind, lenient: false }, vec![text])
 }
 
 /// Casts a date or a timestamp to a timestamp with microseconds.
@@ -289,8 +302,8 @@ pub(super) fn as_interval(expr: Expr) -> Expr {
     match expr {
         Expr::Literal(ScalarValue::Null, _) => cast(expr, INTERVAL),
         Expr::Literal(..) => temporal::call(
-            Operation::Read {
-                kind: Kind::Interval,
+            TemporalOperation::Read {
+                kind: TextKind::Interval,
                 lenient: false,
             },
             vec![expr],

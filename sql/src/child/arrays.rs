@@ -25,7 +25,7 @@ use super::numeric::is_decimal;
 use super::{float_text, numeric};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Kind {
+enum ArrayKind {
     Element,
     /// `= ANY`, which the engine plans as `array_has`.
     Has,
@@ -44,18 +44,18 @@ enum Kind {
 /// Returns the function that replaces the engine's function, or `None` if the engine's is right.
 pub(super) fn replacement(function: &Arc<ScalarUDF>) -> Option<Arc<ScalarUDF>> {
     let kind = match function.name() {
-        "array_element" => Kind::Element,
-        "array_has" => Kind::Has,
-        "array_slice" => Kind::Slice,
-        "array_remove" => Kind::Remove,
-        "array_replace" => Kind::Replace,
-        "array_position" => Kind::Position,
-        "array_positions" => Kind::Positions,
-        "array_length" => Kind::Length,
-        "cardinality" => Kind::Cardinality,
-        "array_ndims" => Kind::Dimensions,
-        "array_to_string" => Kind::Joined,
-        "string_to_array" => Kind::Split,
+        "array_element" => ArrayKind::Element,
+        "array_has" => ArrayKind::Has,
+        "array_slice" => ArrayKind::Slice,
+        "array_remove" => ArrayKind::Remove,
+        "array_replace" => ArrayKind::Replace,
+        "array_position" => ArrayKind::Position,
+        "array_positions" => ArrayKind::Positions,
+        "array_length" => ArrayKind::Length,
+        "cardinality" => ArrayKind::Cardinality,
+        "array_ndims" => ArrayKind::Dimensions,
+        "array_to_string" => ArrayKind::Joined,
+        "string_to_array" => ArrayKind::Split,
         _ => return None,
     };
     // A second pass of the rule finds the function replaced already.
@@ -69,7 +69,7 @@ pub(super) fn replacement(function: &Arc<ScalarUDF>) -> Option<Arc<ScalarUDF>> {
 /// A function of lists.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Lists {
-    kind: Kind,
+    kind: ArrayKind,
     inner: Arc<ScalarUDF>,
 }
 
@@ -108,30 +108,30 @@ impl ScalarUDFImpl for Lists {
     }
 }
 
-fn compute(kind: Kind, args: &[ArrayRef], result: &DataType) -> Result<ArrayRef> {
+fn compute(kind: ArrayKind, args: &[ArrayRef], result: &DataType) -> Result<ArrayRef> {
     let (first, rest) = args.split_first().ok_or_else(wrong_arguments)?;
     if first.data_type().is_null() {
         return Ok(new_null_array(result, first.len()));
     }
-    if kind == Kind::Split {
+    if kind == ArrayKind::Split {
         return Ok(cast(&split(first, rest)?, result)?);
     }
     let list = as_list(first)?;
     let computed = match (kind, rest) {
-        (Kind::Element, [index]) => element(&list, index)?,
-        (Kind::Has, [entry]) => has(&list, entry)?,
-        (Kind::Slice, [from, to, ..]) => slice(&list, from, to)?,
-        (Kind::Remove, [entry]) => remove(&list, entry)?,
-        (Kind::Replace, [from, to]) => replace(&list, from, to)?,
-        (Kind::Position, [entry]) => position(&list, entry, None)?,
-        (Kind::Position, [entry, start]) => position(&list, entry, Some(start))?,
-        (Kind::Positions, [entry]) => positions(&list, entry)?,
-        (Kind::Length, []) => lengths(first, None)?,
-        (Kind::Length, [dimension]) => lengths(first, Some(dimension))?,
-        (Kind::Cardinality, []) => counted(first, |list| Some(entries(list))),
-        (Kind::Dimensions, []) => counted(first, dimensions),
-        (Kind::Joined, [separator]) => joined(&list, separator, None)?,
-        (Kind::Joined, [separator, null]) => joined(&list, separator, Some(null))?,
+        (ArrayKind::Element, [index]) => element(&list, index)?,
+        (ArrayKind::Has, [entry]) => has(&list, entry)?,
+        (ArrayKind::Slice, [from, to, ..]) => slice(&list, from, to)?,
+        (ArrayKind::Remove, [entry]) => remove(&list, entry)?,
+        (ArrayKind::Replace, [from, to]) => replace(&list, from, to)?,
+        (ArrayKind::Position, [entry]) => position(&list, entry, None)?,
+        (ArrayKind::Position, [entry, start]) => position(&list, entry, Some(start))?,
+        (ArrayKind::Positions, [entry]) => positions(&list, entry)?,
+        (ArrayKind::Length, []) => lengths(first, None)?,
+        (ArrayKind::Length, [dimension]) => lengths(first, Some(dimension))?,
+        (ArrayKind::Cardinality, []) => counted(first, |list| Some(entries(list))),
+        (ArrayKind::Dimensions, []) => counted(first, dimensions),
+        (ArrayKind::Joined, [separator]) => joined(&list, separator, None)?,
+        (ArrayKind::Joined, [separator, null]) => joined(&list, separator, Some(null))?,
         _ => return Err(wrong_arguments()),
     };
     Ok(cast(&computed, result)?)

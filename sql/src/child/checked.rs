@@ -18,7 +18,7 @@ use datafusion::physical_expr_common::datum::apply;
 use crate::check::alike::NAMED;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Operation {
+pub(super) enum CheckedOperation {
     Add,
     Subtract,
     Multiply,
@@ -30,8 +30,8 @@ pub(super) enum Operation {
 }
 
 /// Returns the call of an operation. All operands have the same type.
-pub(super) fn call(operation: Operation, operands: Vec<Expr>) -> Expr {
-    let function = ScalarUDF::new_from_impl(Checked {
+pub(super) fn call(operation: CheckedOperation, operands: Vec<Expr>) -> Expr {
+    let function = ScalarUDF::new_from_impl(CheckedOperator {
         operation,
         signature: Signature::any(operands.len(), Volatility::Immutable),
     });
@@ -40,18 +40,18 @@ pub(super) fn call(operation: Operation, operands: Vec<Expr>) -> Expr {
 
 /// Returns the function that gives an expression the name of a type.
 pub(super) fn named_by_type() -> ScalarUDF {
-    ScalarUDF::new_from_impl(Named {
+    ScalarUDF::new_from_impl(NamedArgument {
         signature: Signature::any(2, Volatility::Immutable),
     })
 }
 
 /// A function that returns its first argument.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Named {
+struct NamedArgument {
     signature: Signature,
 }
 
-impl ScalarUDFImpl for Named {
+impl ScalarUDFImpl for NamedArgument {
     fn name(&self) -> &'static str {
         NAMED
     }
@@ -73,20 +73,20 @@ impl ScalarUDFImpl for Named {
 
 /// An operation as a function of the engine.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Checked {
-    operation: Operation,
+struct CheckedOperator {
+    operation: CheckedOperation,
     signature: Signature,
 }
 
-impl ScalarUDFImpl for Checked {
+impl ScalarUDFImpl for CheckedOperator {
     fn name(&self) -> &'static str {
         match self.operation {
-            Operation::Add => "checked_add",
-            Operation::Subtract => "checked_subtract",
-            Operation::Multiply => "checked_multiply",
-            Operation::Negate => "checked_negate",
-            Operation::Nearest => "nearest",
-            Operation::MaybeNull => "maybe_null",
+            CheckedOperation::Add => "checked_add",
+            CheckedOperation::Subtract => "checked_subtract",
+            CheckedOperation::Multiply => "checked_multiply",
+            CheckedOperation::Negate => "checked_negate",
+            CheckedOperation::Nearest => "nearest",
+            CheckedOperation::MaybeNull => "maybe_null",
         }
     }
 
@@ -94,11 +94,11 @@ impl ScalarUDFImpl for Checked {
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
         let names: Vec<String> = args.iter().map(|arg| arg.schema_name().to_string()).collect();
         Ok(match self.operation {
-            Operation::Add => names.join(" + "),
-            Operation::Subtract => names.join(" - "),
-            Operation::Multiply => names.join(" * "),
-            Operation::Negate => format!("(- {})", names.concat()),
-            Operation::Nearest | Operation::MaybeNull => names.concat(),
+            CheckedOperation::Add => names.join(" + "),
+            CheckedOperation::Subtract => names.join(" - "),
+            CheckedOperation::Multiply => names.join(" * "),
+            CheckedOperation::Negate => format!("(- {})", names.concat()),
+            CheckedOperation::Nearest | CheckedOperation::MaybeNull => names.concat(),
         })
     }
 
@@ -116,18 +116,18 @@ impl ScalarUDFImpl for Checked {
         let kinds: Vec<DataType> = args.arg_fields.iter().map(|field| field.data_type().clone()).collect();
         // The result of arithmetic is null if an operand is, and only then.
         let nullable =
-            self.operation == Operation::MaybeNull || args.arg_fields.iter().any(|field| field.is_nullable());
+            self.operation == CheckedOperation::MaybeNull || args.arg_fields.iter().any(|field| field.is_nullable());
         Ok(Field::new(self.name(), self.return_type(&kinds)?, nullable).into())
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         match (self.operation, &args.args[..]) {
-            (Operation::Add, [left, right]) => apply(left, right, add),
-            (Operation::Subtract, [left, right]) => apply(left, right, sub),
-            (Operation::Multiply, [left, right]) => apply(left, right, mul),
-            (Operation::Negate, [of]) => each(of, |of| Ok(neg(of)?)),
-            (Operation::Nearest, [of]) => each(of, nearest),
-            (Operation::MaybeNull, [of]) => Ok(of.clone()),
+            (CheckedOperation::Add, [left, right]) => apply(left, right, add),
+            (CheckedOperation::Subtract, [left, right]) => apply(left, right, sub),
+            (CheckedOperation::Multiply, [left, right]) => apply(left, right, mul),
+            (CheckedOperation::Negate, [of]) => each(of, |of| Ok(neg(of)?)),
+            (CheckedOperation::Nearest, [of]) => each(of, nearest),
+            (CheckedOperation::MaybeNull, [of]) => Ok(of.clone()),
             _ => Err(DataFusionError::Plan("arithmetic has one or two operands".to_owned())),
         }
     }

@@ -27,7 +27,7 @@ const DIVISION: &str = "division by zero";
 const OUTSIDE: &str = "the argument of a function is out of its range";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Operation {
+enum DoubleOperation {
     Add,
     Subtract,
     Multiply,
@@ -38,7 +38,7 @@ enum Operation {
     Converted,
 }
 
-impl Operation {
+impl DoubleOperation {
     const fn of(operator: Operator) -> Option<Self> {
         match operator {
             Operator::Plus => Some(Self::Add),
@@ -64,7 +64,7 @@ impl Operation {
 
 /// Returns the call that replaces an operator between doubles, or `None` for another expression.
 pub(super) fn binary(expr: &BinaryExpr, schema: &DFSchema) -> Result<Option<Expr>> {
-    let Some(operation) = Operation::of(expr.op) else {
+    let Some(operation) = DoubleOperation::of(expr.op) else {
         return Ok(None);
     };
     let kind = expr.left.get_type(schema)?;
@@ -79,16 +79,16 @@ pub(super) fn loses(from: &DataType, to: &DataType) -> bool {
 
 /// Returns the call that replaces the sign of a double.
 pub(super) fn negated(of: Expr) -> Expr {
-    call(Operation::Negate, vec![of])
+    call(DoubleOperation::Negate, vec![of])
 }
 
 /// Returns the call that checks a cast to a double. `operand` is what is cast.
 pub(super) fn converted(cast: Expr, operand: Expr) -> Expr {
-    call(Operation::Converted, vec![cast, operand])
+    call(DoubleOperation::Converted, vec![cast, operand])
 }
 
-fn call(operation: Operation, operands: Vec<Expr>) -> Expr {
-    let function = ScalarUDF::new_from_impl(Double {
+fn call(operation: DoubleOperation, operands: Vec<Expr>) -> Expr {
+    let function = ScalarUDF::new_from_impl(DoubleOperator {
         operation,
         signature: Signature::any(operands.len(), Volatility::Immutable),
     });
@@ -96,21 +96,21 @@ fn call(operation: Operation, operands: Vec<Expr>) -> Expr {
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Double {
-    operation: Operation,
+struct DoubleOperator {
+    operation: DoubleOperation,
     signature: Signature,
 }
 
-impl ScalarUDFImpl for Double {
+impl ScalarUDFImpl for DoubleOperator {
     fn name(&self) -> &'static str {
         match self.operation {
-            Operation::Add => "double_add",
-            Operation::Subtract => "double_subtract",
-            Operation::Multiply => "double_multiply",
-            Operation::Divide => "double_divide",
-            Operation::Remainder => "double_remainder",
-            Operation::Negate => "double_negate",
-            Operation::Converted => "double_converted",
+            DoubleOperation::Add => "double_add",
+            DoubleOperation::Subtract => "double_subtract",
+            DoubleOperation::Multiply => "double_multiply",
+            DoubleOperation::Divide => "double_divide",
+            DoubleOperation::Remainder => "double_remainder",
+            DoubleOperation::Negate => "double_negate",
+            DoubleOperation::Converted => "double_converted",
         }
     }
 
@@ -118,8 +118,8 @@ impl ScalarUDFImpl for Double {
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
         let names: Vec<String> = args.iter().map(|arg| arg.schema_name().to_string()).collect();
         Ok(match self.operation {
-            Operation::Negate => format!("(- {})", names.concat()),
-            Operation::Converted => names.into_iter().next().unwrap_or_default(),
+            DoubleOperation::Negate => format!("(- {})", names.concat()),
+            DoubleOperation::Converted => names.into_iter().next().unwrap_or_default(),
             operation => names.join(operation.sign()),
         })
     }
@@ -135,11 +135,11 @@ impl ScalarUDFImpl for Double {
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         match (self.operation, &args.args[..]) {
-            (Operation::Negate, [of]) => {
+            (DoubleOperation::Negate, [of]) => {
                 let zero = ScalarValue::new_zero(&of.data_type())?;
                 apply(&ColumnarValue::Scalar(zero), of, |zero, of| sub(zero, of))
             }
-            (Operation::Converted, [cast, operand]) => apply(cast, operand, finite),
+            (DoubleOperation::Converted, [cast, operand]) => apply(cast, operand, finite),
             (operation, [left, right]) => apply(left, right, |left, right| computed(operation, left, right)),
             _ => Err(DataFusionError::Plan("arithmetic has one or two operands".to_owned())),
         }
@@ -150,13 +150,17 @@ fn failure(problem: &str) -> ArrowError {
     ArrowError::ComputeError(problem.to_owned())
 }
 
-fn computed(operation: Operation, left: &dyn Datum, right: &dyn Datum) -> std::result::Result<ArrayRef, ArrowError> {
+fn computed(
+    operation: DoubleOperation,
+    left: &dyn Datum,
+    right: &dyn Datum,
+) -> std::result::Result<ArrayRef, ArrowError> {
     let result = match operation {
-        Operation::Add => add(left, right)?,
-        Operation::Subtract => sub(left, right)?,
-        Operation::Multiply => mul(left, right)?,
-        Operation::Remainder => rem(left, right)?,
-        Operation::Divide | Operation::Negate | Operation::Converted => div(left, right)?,
+        DoubleOperation::Add => add(left, right)?,
+        DoubleOperation::Subtract => sub(left, right)?,
+        DoubleOperation::Multiply => mul(left, right)?,
+        DoubleOperation::Remainder => rem(left, right)?,
+        DoubleOperation::Divide | DoubleOperation::Negate | DoubleOperation::Converted => div(left, right)?,
     };
     if result.data_type() == &DataType::Float32 {
         checked::<Float32Type>(operation, &result, left, right)
@@ -180,7 +184,7 @@ where
 
 /// Checks the results of an operation by its operands.
 fn checked<T: ArrowPrimitiveType>(
-    operation: Operation,
+    operation: DoubleOperation,
     result: &ArrayRef,
     left: &dyn Datum,
     right: &dyn Datum,
@@ -204,15 +208,15 @@ where
         if left.is_nan() || right.is_nan() {
             continue;
         }
-        if matches!(operation, Operation::Divide | Operation::Remainder) && right == 0.0 {
+        if matches!(operation, DoubleOperation::Divide | DoubleOperation::Remainder) && right == 0.0 {
             return Err(failure(DIVISION));
         }
         if value.is_infinite() && left.is_finite() && right.is_finite() {
             return Err(failure(OVERFLOW));
         }
         let small = match operation {
-            Operation::Multiply => left != 0.0 && right != 0.0,
-            Operation::Divide => left != 0.0 && right.is_finite(),
+            DoubleOperation::Multiply => left != 0.0 && right != 0.0,
+            DoubleOperation::Divide => left != 0.0 && right.is_finite(),
             _ => false,
         };
         if value == 0.0 && small {
@@ -282,18 +286,18 @@ fn positive(values: &ArrayRef) -> ArrayRef {
 }
 
 /// Functions of doubles that fail for some arguments, or that may return a negative zero.
-const FUNCTIONS: [&str; 29] = [
+const DOUBLE_FUNCTIONS: [&str; 29] = [
     "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "cos", "cosh", "cot", "degrees", "exp",
     "floor", "ln", "log", "log10", "log2", "power", "radians", "round", "signum", "sin", "sinh", "sqrt", "tan", "tanh",
     "trunc",
 ];
 /// Functions with a check of their arguments or of their result.
-const CHECKED: [&str; 15] = [
+const CHECKED_FUNCTIONS: [&str; 15] = [
     "acos", "acosh", "asin", "atanh", "cos", "cot", "degrees", "exp", "ln", "log", "log10", "log2", "power", "sin",
     "sqrt",
 ];
 /// Functions whose failure a condition before them can exclude.
-const PARTIAL: [&str; 13] = [
+const PARTIAL_FUNCTIONS: [&str; 13] = [
     "acos",
     "acosh",
     "asin",
@@ -313,7 +317,7 @@ const PARTIAL: [&str; 13] = [
 /// number other than zero.
 pub(super) fn is_partial(name: &str, safe: bool) -> bool {
     let divides = matches!(name, "double_remainder" | "numeric_rest") || name.contains("divide");
-    (divides && !safe) || (!divides && PARTIAL.contains(&name))
+    (divides && !safe) || (!divides && PARTIAL_FUNCTIONS.contains(&name))
 }
 
 /// Returns true if a cast fails for some values, such as that of a text or of a great double to an integer.
@@ -329,14 +333,14 @@ pub(super) fn is_other_than_zero(value: &ScalarValue) -> bool {
 
 /// Returns true for the name of a function of doubles.
 pub(super) fn is_of_doubles(name: &str) -> bool {
-    FUNCTIONS.contains(&name)
+    DOUBLE_FUNCTIONS.contains(&name)
 }
 
 /// Returns the engine's functions, with those of doubles checked.
 pub(super) fn functions(all: Vec<Arc<ScalarUDF>>) -> Vec<Arc<ScalarUDF>> {
     let checked = |function: Arc<ScalarUDF>| {
-        if FUNCTIONS.contains(&function.name()) {
-            Arc::new(ScalarUDF::new_from_impl(Function { inner: function }))
+        if DOUBLE_FUNCTIONS.contains(&function.name()) {
+            Arc::new(ScalarUDF::new_from_impl(CheckedFunction { inner: function }))
         } else {
             function
         }
@@ -346,11 +350,11 @@ pub(super) fn functions(all: Vec<Arc<ScalarUDF>>) -> Vec<Arc<ScalarUDF>> {
 
 /// A function of doubles, with its arguments and its results checked.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Function {
+struct CheckedFunction {
     inner: Arc<ScalarUDF>,
 }
 
-impl ScalarUDFImpl for Function {
+impl ScalarUDFImpl for CheckedFunction {
     fn name(&self) -> &str {
         self.inner.name()
     }
@@ -381,7 +385,7 @@ impl ScalarUDFImpl for Function {
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let name = self.inner.name();
         let of_doubles = args.return_field.data_type().is_floating();
-        let checks = of_doubles && CHECKED.contains(&name);
+        let checks = of_doubles && CHECKED_FUNCTIONS.contains(&name);
         let operands = if checks {
             args.args.iter().map(doubles).collect::<Result<Vec<_>>>()?
         } else {

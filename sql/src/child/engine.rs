@@ -35,22 +35,22 @@ use super::arithmetic::Arithmetic;
 use super::arrays::Subscripts;
 use super::lengths::ByLength;
 use super::literal;
-use super::mixed::Mixed;
+use super::mixed::MixedTypesRule;
 use super::named::WithoutNames;
 use super::numeric::AsNumeric;
-use super::parts::{Damage, STORE, Table};
+use super::parts::{Damage, RecordsTable, STORE_URL};
 use super::regex::Substrings;
-use super::render::{Rows, Shown};
+use super::render::{ColumnForm, RenderedRows};
 use super::rule::AsPostgres;
 use super::{
     checked, differences, doubles, in_order, interval_aggregates, json, moments, ordered, regex, temporal, total,
     windows, words,
 };
-use crate::Answer;
+use crate::QueryAnswer;
 use crate::check::alike;
-use crate::check::functions::ALLOWED;
-use crate::check::{STACK_BYTES, TABLE, parse};
-use crate::wire::{Job, Reply, Setup};
+use crate::check::functions::ALLOWED_FUNCTIONS;
+use crate::check::{RECORDS_TABLE, STACK_BYTES, parse};
+use crate::wire::{ChildQuery, ChildReply, Setup};
 
 /// Share of the address space for operators that keep rows. The rest is for code, stacks and other allocations.
 const OPERATOR_MEMORY_SHARE: f64 = 0.6;
@@ -66,12 +66,12 @@ const WARM_UP_CONTRACT: &str =
 
 /// An engine that is ready for one statement.
 #[derive(Debug)]
-pub(super) struct Engine {
+pub(super) struct QueryEngine {
     runtime: Runtime,
     state: SessionState,
 }
 
-impl Engine {
+impl QueryEngine {
     /// Starts the threads and warms the engine. The error describes the failed step.
     pub(super) fn start(setup: &Setup) -> std::result::Result<Self, String> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -88,7 +88,7 @@ impl Engine {
     /// Runs a statement over an empty table, so that the planner's code is in memory.
     fn warm(&self) -> std::result::Result<(), String> {
         let contract: Contract = serde_json::from_str(WARM_UP_CONTRACT).map_err(|error| error.to_string())?;
-        let job = Job {
+        let job = ChildQuery {
             contract: Arc::new(contract),
             sql: WARM_UP_QUERY.to_owned(),
             limit: 1,
@@ -103,22 +103,22 @@ impl Engine {
             state: SessionStateBuilder::new_from_existing(self.state.clone()).build(),
         };
         match warm.answer_of(job, Vec::new(), &Damage::default()) {
-            Reply::Answer(_) => Ok(()),
+            ChildReply::Answer(_) => Ok(()),
             other => Err(format!("the test query of the engine failed: {other:?}")),
         }
     }
 
     /// Runs the statement of a job. A panic of the engine is a failure of the statement. If a part is damaged, the
     /// reply is the damage, whatever the engine returned.
-    pub(super) fn answer(&self, job: Job, files: Vec<File>) -> Reply {
+    pub(super) fn answer(&self, job: ChildQuery, files: Vec<File>) -> ChildReply {
         let damage = Damage::default();
         // The process ends after this query, so no state can be seen half changed.
         let run = std::panic::AssertUnwindSafe(|| self.answer_of(job, files, &damage));
-        let reply = std::panic::catch_unwind(run).unwrap_or_else(|panic| Reply::Failed(panicked(&*panic)));
-        damage.get().map_or(reply, |found| Reply::Damaged(found.clone()))
+        let reply = std::panic::catch_unwind(run).unwrap_or_else(|panic| ChildReply::Failed(panicked(&*panic)));
+        damage.get().map_or(reply, |found| ChildReply::Damaged(found.clone()))
     }
 
-    fn answer_of(&self, job: Job, files: Vec<File>, damage: &Damage) -> Reply {
+    fn answer_of(&self, job: ChildQuery, files: Vec<File>, damage: &Damage) -> ChildReply {
         // The caller has checked the statement without the contract. It is checked again, with the names resolved.
         let statement = match parse(&job.sql, Some(&job.contract)) {
             Ok(statement) => Statement::Statement(Box::new(statement)),
@@ -129,17 +129,23 @@ impl Engine {
         ran.unwrap_or_else(|error| failed(&error))
     }
 
-    async fn run(&self, job: Job, statement: Statement, files: Vec<File>, damage: &Damage) -> Result<Reply> {
+    async fn run(
+        &self,
+        job: ChildQuery,
+        statement: Statement,
+        files: Vec<File>,
+        damage: &Damage,
+    ) -> Result<ChildReply> {
         let mut state = self.state.clone();
         if job.is_steady {
             // Of several threads, the first that is ready would go first.
             state.config_mut().options_mut().execution.target_partitions = 1;
         }
-        let table = Table::new(&job.contract, files, &job.parts, damage);
-        let tables = state.schema_for_ref(TABLE)?;
+        let table = RecordsTable::new(&job.contract, files, &job.parts, damage);
+        let tables = state.schema_for_ref(RECORDS_TABLE)?;
         // The table of the warm-up is still registered.
-        tables.deregister_table(TABLE)?;
-        tables.register_table(TABLE.to_owned(), Arc::new(table))?;
+        tables.deregister_table(RECORDS_TABLE)?;
+        tables.register_table(RECORDS_TABLE.to_owned(), Arc::new(table))?;
         let now = as_datetime::<TimestampMicrosecondType>(job.now.micros());
         state.execution_props_mut().query_execution_start_time = now.map(|now| now.and_utc());
         let limit = job.limit as usize;
@@ -150,7 +156,7 @@ impl Engine {
             planned => planned,
         };
         let (plan, shown) = planned?;
-        let mut rows = Rows::new(&plan.schema(), shown, limit);
+        let mut rows = RenderedRows::new(&plan.schema(), shown, limit);
         let mut batches = execute_stream(plan, state.task_ctx())?;
         while let Some(batch) = batches.next().await {
             if !rows.add(&batch?)? {
@@ -159,7 +165,7 @@ impl Engine {
         }
         Ok(rows
             .finish()
-            .map_or(Reply::TooLarge, |answer: Answer| Reply::Answer(answer)))
+            .map_or(ChildReply::TooLarge, |answer: QueryAnswer| ChildReply::Answer(answer)))
     }
 }
 
@@ -168,7 +174,7 @@ async fn planned(
     state: &mut SessionState,
     statement: Statement,
     limit: usize,
-) -> Result<(Arc<dyn ExecutionPlan>, Vec<Shown>)> {
+) -> Result<(Arc<dyn ExecutionPlan>, Vec<ColumnForm>)> {
     let plan = state.statement_to_plan(statement).await?;
     // A second check behind the allow list.
     SQLOptions::new()
@@ -176,7 +182,7 @@ async fn planned(
         .with_allow_dml(false)
         .with_allow_statements(false)
         .verify_plan(&plan)?;
-    let shown = Shown::of(json::columns(&plan), &differences::columns(&plan));
+    let shown = ColumnForm::of(json::columns(&plan), &differences::columns(&plan));
     if has_case(&plan)? {
         // The engine reads wrong columns where it filters by what a CASE gives while it runs.
         let options = state.config_mut().options_mut();
@@ -259,8 +265,8 @@ fn state(setup: &Setup) -> Result<SessionState> {
         .build_arc()?;
     // The default store would read local files by name.
     runtime.deregister_object_store(ObjectStoreUrl::local_filesystem().as_ref())?;
-    runtime.register_object_store(ObjectStoreUrl::parse(STORE)?.as_ref(), Arc::new(InMemory::new()));
-    let allowed = |name: &str| ALLOWED.binary_search(&name).is_ok();
+    runtime.register_object_store(ObjectStoreUrl::parse(STORE_URL)?.as_ref(), Arc::new(InMemory::new()));
+    let allowed = |name: &str| ALLOWED_FUNCTIONS.binary_search(&name).is_ok();
     let mut scalars = SessionStateDefaults::default_scalar_functions();
     let own = temporal::functions();
     let replaced = |name: &str| own.iter().any(|function| function.name() == name);
@@ -287,7 +293,7 @@ fn state(setup: &Setup) -> Result<SessionState> {
     let mut windows = SessionStateDefaults::default_window_functions();
     windows.retain(|function| allowed(function.name()));
     let mut planners: Vec<Arc<dyn ExprPlanner>> = vec![
-        Arc::new(literal::Untyped),
+        Arc::new(literal::ProductPlanner),
         Arc::new(Arithmetic),
         Arc::new(Subscripts),
         Arc::new(Substrings),
@@ -296,9 +302,9 @@ fn state(setup: &Setup) -> Result<SessionState> {
     let mut rules = Analyzer::new().rules;
     // Types are coerced last, so intervals are replaced by their lengths before.
     rules.insert(rules.len() - 1, Arc::new(ByLength));
-    // Added before the engine's rules, which coerce types. `Mixed` sees the types as the statement has them.
+    // Added before the engine's rules, which coerce types. `MixedTypesRule` sees the types as the statement has them.
     rules.insert(0, Arc::new(AsNumeric));
-    rules.insert(0, Arc::new(Mixed));
+    rules.insert(0, Arc::new(MixedTypesRule));
     rules.insert(0, Arc::new(WithoutNames));
     Ok(SessionStateBuilder::new()
         .with_config(config)
@@ -314,19 +320,19 @@ fn state(setup: &Setup) -> Result<SessionState> {
 }
 
 /// Converts an error of the engine into a reply.
-fn failed(error: &DataFusionError) -> Reply {
+fn failed(error: &DataFusionError) -> ChildReply {
     if let DataFusionError::ResourcesExhausted(_) = error.find_root() {
-        return Reply::OutOfMemory;
+        return ChildReply::OutOfMemory;
     }
     // An operator that reserves memory fails with the message of the standard library.
     if error.to_string().contains(NO_MEMORY) {
-        return Reply::OutOfMemory;
+        return ChildReply::OutOfMemory;
     }
     let message = words::said(error);
     if is_of_a_part(error) {
-        Reply::Unreadable(shortened(&message))
+        ChildReply::Unreadable(shortened(&message))
     } else {
-        Reply::Failed(shortened(&message))
+        ChildReply::Failed(shortened(&message))
     }
 }
 

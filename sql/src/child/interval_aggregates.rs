@@ -21,7 +21,7 @@ use crate::time::interval::{Interval, OutOfRange};
 
 /// An aggregate of intervals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Of {
+pub(super) enum IntervalAggregate {
     Min,
     Max,
     Sum,
@@ -29,7 +29,7 @@ pub(super) enum Of {
 }
 
 /// Returns the call of an aggregate of intervals.
-pub(super) fn call(of: Of, interval: Expr) -> Expr {
+pub(super) fn call(of: IntervalAggregate, interval: Expr) -> Expr {
     let function = Arc::new(AggregateUDF::new_from_impl(Intervals::new(of)));
     Expr::AggregateFunction(AggregateFunction::new_udf(
         function,
@@ -43,15 +43,15 @@ pub(super) fn call(of: Of, interval: Expr) -> Expr {
 
 /// Returns the function that is called instead of `function`: that of intervals, or the one that [`either`] wrapped.
 pub(super) fn in_place_of(function: &AggregateUDF, interval: bool) -> Option<Arc<AggregateUDF>> {
-    let either = (function.inner().as_ref() as &dyn std::any::Any).downcast_ref::<Either>();
+    let either = (function.inner().as_ref() as &dyn std::any::Any).downcast_ref::<EitherAggregate>();
     if !interval {
         return either.map(|either| Arc::clone(&either.other));
     }
     let of = match function.name() {
-        "min" => Of::Min,
-        "max" => Of::Max,
-        "sum" => Of::Sum,
-        "avg" => Of::Mean,
+        "min" => IntervalAggregate::Min,
+        "max" => IntervalAggregate::Max,
+        "sum" => IntervalAggregate::Sum,
+        "avg" => IntervalAggregate::Mean,
         _ => return None,
     };
     Some(Arc::new(AggregateUDF::new_from_impl(Intervals::new(of))))
@@ -62,7 +62,7 @@ pub(super) fn either(function: Arc<AggregateUDF>) -> Arc<AggregateUDF> {
     if !matches!(function.name(), "sum" | "avg") {
         return function;
     }
-    Arc::new(AggregateUDF::new_from_impl(Either {
+    Arc::new(AggregateUDF::new_from_impl(EitherAggregate {
         aliases: function.aliases().to_vec(),
         other: function,
         signature: Signature::variadic_any(Volatility::Immutable),
@@ -71,13 +71,13 @@ pub(super) fn either(function: Arc<AggregateUDF>) -> Arc<AggregateUDF> {
 
 /// A function of the engine that also takes intervals. It is planned and never run.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Either {
+struct EitherAggregate {
     other: Arc<AggregateUDF>,
     aliases: Vec<String>,
     signature: Signature,
 }
 
-impl AggregateUDFImpl for Either {
+impl AggregateUDFImpl for EitherAggregate {
     fn name(&self) -> &str {
         self.other.name()
     }
@@ -124,12 +124,12 @@ impl AggregateUDFImpl for Either {
 /// An aggregate of intervals as a function of the engine.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Intervals {
-    of: Of,
+    of: IntervalAggregate,
     signature: Signature,
 }
 
 impl Intervals {
-    fn new(of: Of) -> Self {
+    fn new(of: IntervalAggregate) -> Self {
         Self {
             of,
             signature: Signature::any(1, Volatility::Immutable),
@@ -140,10 +140,10 @@ impl Intervals {
 impl AggregateUDFImpl for Intervals {
     fn name(&self) -> &'static str {
         match self.of {
-            Of::Min => "min",
-            Of::Max => "max",
-            Of::Sum => "sum",
-            Of::Mean => "avg",
+            IntervalAggregate::Min => "min",
+            IntervalAggregate::Max => "max",
+            IntervalAggregate::Sum => "sum",
+            IntervalAggregate::Mean => "avg",
         }
     }
 
@@ -157,17 +157,17 @@ impl AggregateUDFImpl for Intervals {
 
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
         Ok(match self.of {
-            Of::Min | Of::Max => Box::new(Extreme {
-                greatest: self.of == Of::Max,
-                ..Extreme::default()
+            IntervalAggregate::Min | IntervalAggregate::Max => Box::new(ExtremeInterval {
+                greatest: self.of == IntervalAggregate::Max,
+                ..ExtremeInterval::default()
             }),
-            Of::Sum | Of::Mean if args.is_distinct => {
+            IntervalAggregate::Sum | IntervalAggregate::Mean if args.is_distinct => {
                 let problem = "the sum and the mean of different intervals are not supported: select them first";
                 return Err(DataFusionError::Plan(problem.to_owned()));
             }
-            Of::Sum | Of::Mean => Box::new(Sum {
-                mean: self.of == Of::Mean,
-                ..Sum::default()
+            IntervalAggregate::Sum | IntervalAggregate::Mean => Box::new(IntervalSum {
+                mean: self.of == IntervalAggregate::Mean,
+                ..IntervalSum::default()
             }),
         })
     }
@@ -175,20 +175,20 @@ impl AggregateUDFImpl for Intervals {
     /// Returns an accumulator that can forget rows.
     fn create_sliding_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
         Ok(match self.of {
-            Of::Min | Of::Max => Box::new(Extreme {
-                greatest: self.of == Of::Max,
+            IntervalAggregate::Min | IntervalAggregate::Max => Box::new(ExtremeInterval {
+                greatest: self.of == IntervalAggregate::Max,
                 slides: true,
-                ..Extreme::default()
+                ..ExtremeInterval::default()
             }),
-            Of::Sum | Of::Mean => self.accumulator(args)?,
+            IntervalAggregate::Sum | IntervalAggregate::Mean => self.accumulator(args)?,
         })
     }
 
     fn state_fields(&self, args: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
         let field = |part: &str, kind| Arc::new(Field::new(format!("{}[{part}]", args.name), kind, true));
         Ok(match self.of {
-            Of::Min | Of::Max => vec![field("interval", INTERVAL)],
-            Of::Sum | Of::Mean => {
+            IntervalAggregate::Min | IntervalAggregate::Max => vec![field("interval", INTERVAL)],
+            IntervalAggregate::Sum | IntervalAggregate::Mean => {
                 let parts = ["months", "days", "micros", "count"];
                 parts.map(|part| field(part, DataType::Int64)).to_vec()
             }
@@ -218,7 +218,7 @@ fn scalar(interval: Option<Interval>) -> Result<ScalarValue> {
 
 /// The least or the greatest interval. Of equal ones the last is kept.
 #[derive(Debug, Default)]
-struct Extreme {
+struct ExtremeInterval {
     greatest: bool,
     /// If true, every length is kept, so that rows can be forgotten.
     slides: bool,
@@ -226,7 +226,7 @@ struct Extreme {
     lengths: BTreeMap<i64, (u64, Interval)>,
 }
 
-impl Extreme {
+impl ExtremeInterval {
     fn found(&self) -> Option<Interval> {
         let end = if self.greatest {
             self.lengths.last_key_value()
@@ -237,7 +237,7 @@ impl Extreme {
     }
 }
 
-impl Accumulator for Extreme {
+impl Accumulator for ExtremeInterval {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
         for interval in given(values) {
             let length = interval.length().map_err(out_of_range)?;
@@ -292,7 +292,7 @@ impl Accumulator for Extreme {
 
 /// The sum or the mean of intervals.
 #[derive(Debug, Default)]
-struct Sum {
+struct IntervalSum {
     mean: bool,
     months: i64,
     days: i64,
@@ -300,7 +300,7 @@ struct Sum {
     count: i64,
 }
 
-impl Sum {
+impl IntervalSum {
     fn add(&mut self, [months, days, micros, count]: [i64; 4]) -> Result<()> {
         let sum = |one: i64, other: i64| one.checked_add(other).ok_or_else(beyond);
         self.months = sum(self.months, months)?;
@@ -311,7 +311,7 @@ impl Sum {
     }
 }
 
-impl Accumulator for Sum {
+impl Accumulator for IntervalSum {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
         let mut given = given(values);
         given.try_for_each(|of| self.add([of.months.into(), of.days.into(), of.micros, 1]))

@@ -24,8 +24,8 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::AnalyzerRule;
 
 use super::arithmetic::{as_interval, with_micros};
-use super::interval_aggregates::{self, Of};
-use super::temporal::{self, LOCAL, Operation, from_engine, instant};
+use super::interval_aggregates::{self, IntervalAggregate};
+use super::temporal::{self, LOCAL, TemporalOperation, from_engine, instant};
 use crate::time::interval::Interval;
 
 /// Parts of a timestamp that the engine takes as `PostgreSQL` does, with fewer steps.
@@ -71,9 +71,9 @@ fn is_interval(expr: &Expr, schema: &DFSchema) -> bool {
 fn length(expr: Expr) -> Expr {
     match expr {
         Expr::ScalarFunction(function) if function.func.name() == "difference" => {
-            temporal::call(Operation::Elapsed, function.args)
+            temporal::call(TemporalOperation::Elapsed, function.args)
         }
-        expr => temporal::call(Operation::Length, vec![expr]),
+        expr => temporal::call(TemporalOperation::Length, vec![expr]),
     }
 }
 
@@ -170,7 +170,7 @@ fn grouped(aggregate: Aggregate) -> Result<Transformed<LogicalPlan>> {
     let mut shown = Vec::new();
     for (index, expr) in by.iter().enumerate().filter(|(index, _)| intervals[*index]) {
         let name = format!("__interval_{index}");
-        aggregates.push(interval_aggregates::call(Of::Min, unaliased(expr)).alias(&name));
+        aggregates.push(interval_aggregates::call(IntervalAggregate::Min, unaliased(expr)).alias(&name));
         shown.push((index, name));
     }
     let before = aggregate.schema;
@@ -180,7 +180,10 @@ fn grouped(aggregate: Aggregate) -> Result<Transformed<LogicalPlan>> {
         let column = Expr::Column(columns[index].clone());
         let value = match shown.iter().find(|(shown, _)| *shown == index) {
             // A column that a grouping set leaves out is null.
-            Some((_, name)) => temporal::call(Operation::Kept, vec![Expr::Column(name.as_str().into()), column]),
+            Some((_, name)) => temporal::call(
+                TemporalOperation::Kept,
+                vec![Expr::Column(name.as_str().into()), column],
+            ),
             None => column,
         };
         Ok(Expr::Alias(Alias::new(value, relation.cloned(), field.name())))
@@ -371,7 +374,7 @@ fn scalar(function: ScalarFunction, schema: &DFSchema) -> Result<Transformed<Exp
         "marked" if args.len() == 1 => Ok(Transformed::yes(args.remove(0))),
         // The mark has served the planner, and the engine would compare it between plans.
         "date_part" => Ok(Transformed::yes(temporal::call(
-            Operation::Part {
+            TemporalOperation::Part {
                 extract: temporal::is_extract(&func),
                 divisible: false,
             },
@@ -387,10 +390,10 @@ fn scalar(function: ScalarFunction, schema: &DFSchema) -> Result<Transformed<Exp
                 LOCAL,
             );
             args.insert(0, today);
-            Ok(Transformed::yes(temporal::call(Operation::Age, args)))
+            Ok(Transformed::yes(temporal::call(TemporalOperation::Age, args)))
         }
         "to_timestamp" if args.len() == 1 && kind(0).is_some_and(|kind| kind.is_numeric()) => {
-            Ok(Transformed::yes(temporal::call(Operation::OfSeconds, args)))
+            Ok(Transformed::yes(temporal::call(TemporalOperation::OfSeconds, args)))
         }
         "nullif" if (0..args.len()).any(|index| matches!(kind(index), Some(DataType::Interval(_)))) => {
             let Ok([of, other]) = <[Expr; 2]>::try_from(args) else {
@@ -416,7 +419,7 @@ fn scalar(function: ScalarFunction, schema: &DFSchema) -> Result<Transformed<Exp
                     as_interval(arg)
                 }
             });
-            let operation = Operation::Extreme { greatest };
+            let operation = TemporalOperation::Extreme { greatest };
             Ok(Transformed::yes(temporal::call(operation, args.collect())))
         }
         _ => same(func, args),

@@ -88,9 +88,9 @@ impl ScalarUDFImpl for Literal {
 /// The planner of products whose digits behind the point are more than a type of the engine has, and of comparisons of a
 /// boolean with a text of the statement.
 #[derive(Debug)]
-pub(super) struct Untyped;
+pub(super) struct ProductPlanner;
 
-impl ExprPlanner for Untyped {
+impl ExprPlanner for ProductPlanner {
     fn plan_binary_op(&self, mut expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
         let is_boolean = |expr: &Expr| expr.get_type(schema).is_ok_and(|kind| kind == DataType::Boolean);
         let is_text = |expr: &Expr| matches!(expr, Expr::Literal(value, _) if value.data_type().is_string());

@@ -82,9 +82,9 @@ const OF_ONE_TYPE: [&str; 8] = [
 
 /// The analyzer rule. It runs before those of the engine.
 #[derive(Debug)]
-pub(super) struct Mixed;
+pub(super) struct MixedTypesRule;
 
-impl AnalyzerRule for Mixed {
+impl AnalyzerRule for MixedTypesRule {
     fn name(&self) -> &'static str {
         "mixed"
     }
@@ -110,14 +110,14 @@ impl AnalyzerRule for Mixed {
 
 /// Kind of a value. Values of one kind can be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum ValueKind {
     Text,
     Number,
     Boolean,
     Time,
 }
 
-impl Kind {
+impl ValueKind {
     fn of(kind: &DataType) -> Option<Self> {
         if kind.is_string() {
             Some(Self::Text)
@@ -158,7 +158,7 @@ fn between_inputs(plan: &LogicalPlan) -> Result<()> {
             };
             for other in rest {
                 for (one, other) in first.schema().fields().iter().zip(other.schema().fields()) {
-                    match (Kind::of(one.data_type()), Kind::of(other.data_type())) {
+                    match (ValueKind::of(one.data_type()), ValueKind::of(other.data_type())) {
                         (Some(one_kind), Some(other_kind)) if one_kind != other_kind => {
                             let problem = format!(
                                 "the column `{}` of a UNION is {} in one SELECT and {} in another one: cast one of them",
@@ -176,11 +176,14 @@ fn between_inputs(plan: &LogicalPlan) -> Result<()> {
         }
         LogicalPlan::Join(join) => {
             for (left, right) in &join.on {
-                let left_kind = left.get_type(join.left.schema()).ok().and_then(|kind| Kind::of(&kind));
+                let left_kind = left
+                    .get_type(join.left.schema())
+                    .ok()
+                    .and_then(|kind| ValueKind::of(&kind));
                 let right_kind = right
                     .get_type(join.right.schema())
                     .ok()
-                    .and_then(|kind| Kind::of(&kind));
+                    .and_then(|kind| ValueKind::of(&kind));
                 if let (Some(one), Some(other)) = (left_kind, right_kind)
                     && one != other
                 {
@@ -207,8 +210,8 @@ fn shown(expr: &Expr) -> Option<String> {
 }
 
 /// Returns the error of two expressions of different kinds.
-fn compared(left: &Expr, left_kind: Kind, right: &Expr, right_kind: Kind) -> DataFusionError {
-    let named = |expr: &Expr, kind: Kind| {
+fn compared(left: &Expr, left_kind: ValueKind, right: &Expr, right_kind: ValueKind) -> DataFusionError {
+    let named = |expr: &Expr, kind: ValueKind| {
         let kind = kind.said();
         shown(expr).map_or_else(|| kind.to_owned(), |shown| format!("`{shown}`, which is {kind},"))
     };
@@ -226,18 +229,18 @@ fn compared(left: &Expr, left_kind: Kind, right: &Expr, right_kind: Kind) -> Dat
 }
 
 /// An operand with its type.
-struct Operand {
-    kind: Option<Kind>,
+struct ComparedOperand {
+    kind: Option<ValueKind>,
     type_: Option<DataType>,
     /// A text of the statement without a cast.
     untyped: bool,
 }
 
-impl Operand {
+impl ComparedOperand {
     fn of(expr: &Expr, schema: &DFSchema) -> Self {
         let type_ = expr.get_type(schema).ok();
         Self {
-            kind: type_.as_ref().and_then(Kind::of),
+            kind: type_.as_ref().and_then(ValueKind::of),
             untyped: matches!(expr, Expr::Literal(value, _) if value.data_type().is_string()),
             type_,
         }
@@ -246,8 +249,8 @@ impl Operand {
 
 /// Gives the untyped texts among expressions of one type that type, and checks that all have one kind.
 fn unified(exprs: &mut [&mut Expr], schema: &DFSchema) -> Result<bool> {
-    let operands: Vec<Operand> = exprs.iter().map(|expr| Operand::of(expr, schema)).collect();
-    let typed = |operand: &&Operand| !operand.untyped && operand.kind.is_some();
+    let operands: Vec<ComparedOperand> = exprs.iter().map(|expr| ComparedOperand::of(expr, schema)).collect();
+    let typed = |operand: &&ComparedOperand| !operand.untyped && operand.kind.is_some();
     let Some(first) = operands.iter().position(|operand| typed(&operand)) else {
         return Ok(false);
     };
@@ -281,7 +284,7 @@ fn unified(exprs: &mut [&mut Expr], schema: &DFSchema) -> Result<bool> {
 }
 
 /// Reads an untyped text as a value of a type. `None` leaves it to the engine.
-fn read(expr: &Expr, kind: Option<Kind>, to: &DataType) -> Result<Option<Expr>> {
+fn read(expr: &Expr, kind: Option<ValueKind>, to: &DataType) -> Result<Option<Expr>> {
     let Expr::Literal(value, metadata) = expr else {
         return Ok(None);
     };
@@ -290,11 +293,11 @@ fn read(expr: &Expr, kind: Option<Kind>, to: &DataType) -> Result<Option<Expr>> 
     };
     let trimmed = text.trim();
     let read = match kind {
-        Some(Kind::Number) if to.is_integer() => {
+        Some(ValueKind::Number) if to.is_integer() => {
             let integer = trimmed.parse::<i64>().map(|integer| ScalarValue::Int64(Some(integer)));
             integer.ok().ok_or_else(|| unreadable(text, "an integer"))?
         }
-        Some(Kind::Number) if to.is_floating() => {
+        Some(ValueKind::Number) if to.is_floating() => {
             let double = trimmed
                 .parse::<f64>()
                 .ok()
@@ -304,8 +307,8 @@ fn read(expr: &Expr, kind: Option<Kind>, to: &DataType) -> Result<Option<Expr>> 
             }
             ScalarValue::Float64(Some(double))
         }
-        Some(Kind::Number) => return Ok(Some(cast(expr.clone(), to.clone()))),
-        Some(Kind::Boolean) => {
+        Some(ValueKind::Number) => return Ok(Some(cast(expr.clone(), to.clone()))),
+        Some(ValueKind::Boolean) => {
             let lower = trimmed.to_ascii_lowercase();
             let begins = |word: &str| !lower.is_empty() && word.starts_with(&lower);
             let yes = begins("true") || begins("yes") || lower == "on" || lower == "1";
@@ -315,14 +318,14 @@ fn read(expr: &Expr, kind: Option<Kind>, to: &DataType) -> Result<Option<Expr>> 
             }
             ScalarValue::Boolean(Some(yes))
         }
-        Some(Kind::Text | Kind::Time) | None => return Ok(None),
+        Some(ValueKind::Text | ValueKind::Time) | None => return Ok(None),
     };
     Ok(Some(Expr::Literal(read, metadata.clone())))
 }
 
 /// Reads a text of the statement beside a boolean.
 pub(super) fn boolean(text: Expr) -> Result<Expr> {
-    let read = read(&text, Some(Kind::Boolean), &DataType::Boolean)?;
+    let read = read(&text, Some(ValueKind::Boolean), &DataType::Boolean)?;
     Ok(read.unwrap_or(text))
 }
 
@@ -333,9 +336,9 @@ fn unreadable(text: &str, what: &str) -> DataFusionError {
 
 /// Checks that an expression is a text, for an operator or a function that takes one.
 fn is_text(expr: &Expr, schema: &DFSchema, of: &str) -> Result<()> {
-    let operand = Operand::of(expr, schema);
+    let operand = ComparedOperand::of(expr, schema);
     match operand.kind {
-        Some(kind) if kind != Kind::Text => {
+        Some(kind) if kind != ValueKind::Text => {
             let shown = shown(expr).map_or_else(|| "its operand".to_owned(), |shown| format!("`{shown}`"));
             Err(DataFusionError::Plan(format!(
                 "{of} takes a text, and {shown} is {}: cast it with ::text",
@@ -348,8 +351,8 @@ fn is_text(expr: &Expr, schema: &DFSchema, of: &str) -> Result<()> {
 
 /// Checks that an expression is no text, for a function of numbers.
 fn is_no_text(expr: &Expr, schema: &DFSchema, of: &str) -> Result<()> {
-    let operand = Operand::of(expr, schema);
-    if operand.kind == Some(Kind::Text) && !operand.untyped {
+    let operand = ComparedOperand::of(expr, schema);
+    if operand.kind == Some(ValueKind::Text) && !operand.untyped {
         let shown = shown(expr).map_or_else(|| "its operand".to_owned(), |shown| format!("`{shown}`"));
         let problem = format!("{of} takes a number, and {shown} is a text: cast it with ::numeric");
         return Err(DataFusionError::Plan(problem));
@@ -384,9 +387,9 @@ fn of_operator(left: &mut Expr, op: Operator, right: &mut Expr, schema: &DFSchem
         }
         op if op.supports_propagation() => unified(&mut [left, right], schema)?,
         Operator::Plus | Operator::Minus | Operator::Multiply | Operator::Divide | Operator::Modulo => {
-            let numbers = [&*left, &*right].map(|side| Operand::of(side, schema).kind);
+            let numbers = [&*left, &*right].map(|side| ComparedOperand::of(side, schema).kind);
             // Dates and intervals are computed with, too.
-            if numbers.contains(&Some(Kind::Time)) {
+            if numbers.contains(&Some(ValueKind::Time)) {
                 false
             } else {
                 unified(&mut [left, right], schema)?
@@ -416,8 +419,8 @@ fn replaced(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
                 .schema()
                 .fields()
                 .first()
-                .and_then(|field| Kind::of(field.data_type()));
-            let operand = Operand::of(expr, schema);
+                .and_then(|field| ValueKind::of(field.data_type()));
+            let operand = ComparedOperand::of(expr, schema);
             if let (false, Some(one), Some(other)) = (operand.untyped, operand.kind, column)
                 && one != other
             {
@@ -466,8 +469,11 @@ fn replaced(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             false
         }
         Expr::Cast(Cast { expr, field }) | Expr::TryCast(TryCast { expr, field }) => {
-            let (from, to) = (Operand::of(expr, schema).kind, Kind::of(field.data_type()));
-            if let (Some(from @ (Kind::Number | Kind::Time)), Some(to @ (Kind::Number | Kind::Time))) = (from, to)
+            let (from, to) = (ComparedOperand::of(expr, schema).kind, ValueKind::of(field.data_type()));
+            if let (
+                Some(from @ (ValueKind::Number | ValueKind::Time)),
+                Some(to @ (ValueKind::Number | ValueKind::Time)),
+            ) = (from, to)
                 && from != to
             {
                 let problem = format!(
@@ -500,9 +506,9 @@ fn of_whole(expr: &Expr, schema: &DFSchema, op: Operator) -> Result<()> {
 
 /// Checks a condition of CASE.
 fn is_condition(expr: &Expr, schema: &DFSchema) -> Result<()> {
-    let operand = Operand::of(expr, schema);
+    let operand = ComparedOperand::of(expr, schema);
     match operand.kind {
-        Some(kind @ (Kind::Number | Kind::Time | Kind::Text)) if !operand.untyped => {
+        Some(kind @ (ValueKind::Number | ValueKind::Time | ValueKind::Text)) if !operand.untyped => {
             let problem = format!("a condition after WHEN is {}: compare it, such as x > 0", kind.said());
             Err(DataFusionError::Plan(problem))
         }
@@ -517,10 +523,15 @@ fn ranged(params: &WindowFunctionParams, schema: &DFSchema) -> Result<()> {
         WindowFrameBound::Preceding(distance) | WindowFrameBound::Following(distance) => !distance.is_null(),
         WindowFrameBound::CurrentRow => false,
     };
-    let kinds = || params.order_by.iter().map(|by| Operand::of(&by.expr, schema).kind);
+    let kinds = || {
+        params
+            .order_by
+            .iter()
+            .map(|by| ComparedOperand::of(&by.expr, schema).kind)
+    };
     if frame.units == WindowFrameUnits::Range
         && [&frame.start_bound, &frame.end_bound].into_iter().any(is_distance)
-        && kinds().any(|kind| matches!(kind, Some(Kind::Text | Kind::Boolean)))
+        && kinds().any(|kind| matches!(kind, Some(ValueKind::Text | ValueKind::Boolean)))
     {
         let problem = "a frame with RANGE and a distance needs one ORDER BY column of numbers or times";
         return Err(DataFusionError::Plan(problem.to_owned()));

@@ -19,13 +19,13 @@ use self::groups::GroupMoments;
 use self::moving::MovingMoments;
 
 /// Columns of an intermediate result, in the order of [`Moments::state`].
-const STATE: [&str; 10] = [
+const STATE_FIELDS: [&str; 10] = [
     "count", "sum_y", "sum_x", "first_y", "first_x", "mean_y", "mean_x", "yy", "xx", "xy",
 ];
 
 /// Result of an aggregate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Function {
+enum MomentsFunction {
     VarianceOfSample,
     Variance,
     DeviationOfSample,
@@ -44,7 +44,7 @@ enum Function {
     SumXy,
 }
 
-impl Function {
+impl MomentsFunction {
     fn of(name: &str) -> Option<Self> {
         Some(match name {
             "var" => Self::VarianceOfSample,
@@ -78,7 +78,7 @@ impl Function {
 
 /// Returns the engine's functions, with those of this module replaced.
 pub(super) fn functions(all: Vec<Arc<AggregateUDF>>) -> Vec<Arc<AggregateUDF>> {
-    let replaced = |engine: Arc<AggregateUDF>| match Function::of(engine.name()) {
+    let replaced = |engine: Arc<AggregateUDF>| match MomentsFunction::of(engine.name()) {
         Some(function) => Arc::new(AggregateUDF::new_from_impl(OfMoments { function, engine })),
         None => engine,
     };
@@ -90,25 +90,25 @@ pub(super) fn functions(all: Vec<Arc<AggregateUDF>>) -> Vec<Arc<AggregateUDF>> {
 struct Moments {
     count: f64,
     /// Of the values themselves.
-    sum: Pair,
+    sum: ColumnPair,
     /// The first values. What is near to them has an exact distance to them.
-    first: Pair,
+    first: ColumnPair,
     /// Mean distances to the first values.
-    mean: Pair,
+    mean: ColumnPair,
     /// Sums of squares of the distances to the means.
-    squares: Pair,
+    squares: ColumnPair,
     /// Sum of the products of both distances.
     products: f64,
 }
 
 /// A number for each of the two columns.
 #[derive(Clone, Copy, Debug, Default)]
-struct Pair {
+struct ColumnPair {
     y: f64,
     x: f64,
 }
 
-impl Pair {
+impl ColumnPair {
     fn with(self, other: Self, combine: impl Fn(f64, f64) -> f64) -> Self {
         Self {
             y: combine(self.y, other.y),
@@ -135,13 +135,13 @@ impl Pair {
 impl Moments {
     /// Returns those of one pair. A value that is not finite has no distance to itself.
     fn of(y: f64, x: f64) -> Self {
-        let first = Pair { y, x };
+        let first = ColumnPair { y, x };
         let none = first.times(0.0);
         Self {
             count: 1.0,
             sum: first,
             first,
-            mean: Pair::default(),
+            mean: ColumnPair::default(),
             squares: none,
             products: none.y + none.x,
         }
@@ -171,7 +171,7 @@ impl Moments {
         }
     }
 
-    const fn state(self) -> [f64; STATE.len()] {
+    const fn state(self) -> [f64; STATE_FIELDS.len()] {
         let Self {
             count,
             sum,
@@ -185,32 +185,34 @@ impl Moments {
         ]
     }
 
-    const fn of_state(state: [f64; STATE.len()]) -> Self {
+    const fn of_state(state: [f64; STATE_FIELDS.len()]) -> Self {
         let [count, sum_y, sum_x, first_y, first_x, mean_y, mean_x, yy, xx, products] = state;
         Self {
             count,
-            sum: Pair { y: sum_y, x: sum_x },
-            first: Pair { y: first_y, x: first_x },
-            mean: Pair { y: mean_y, x: mean_x },
-            squares: Pair { y: yy, x: xx },
+            sum: ColumnPair { y: sum_y, x: sum_x },
+            first: ColumnPair { y: first_y, x: first_x },
+            mean: ColumnPair { y: mean_y, x: mean_x },
+            squares: ColumnPair { y: yy, x: xx },
             products,
         }
     }
 
     /// Returns the result of a function, or null where `PostgreSQL` has none.
-    fn result(self, function: Function) -> Result<Option<f64>> {
+    fn result(self, function: MomentsFunction) -> Result<Option<f64>> {
         let Self {
             count,
             sum,
-            squares: Pair { y: yy, x: xx },
+            squares: ColumnPair { y: yy, x: xx },
             products: xy,
             ..
         } = self;
-        if function == Function::Count {
+        if function == MomentsFunction::Count {
             return Ok(Some(count));
         }
         let least = match function {
-            Function::VarianceOfSample | Function::DeviationOfSample | Function::CovarianceOfSample => 2.0,
+            MomentsFunction::VarianceOfSample
+            | MomentsFunction::DeviationOfSample
+            | MomentsFunction::CovarianceOfSample => 2.0,
             _ => 1.0,
         };
         if count < least {
@@ -222,14 +224,14 @@ impl Moments {
         }
         let others = count - 1.0;
         Ok(match function {
-            Function::Count => Some(count),
-            Function::VarianceOfSample => Some(yy / others),
-            Function::Variance => Some(yy / count),
-            Function::DeviationOfSample => Some((yy / others).sqrt()),
-            Function::Deviation => Some((yy / count).sqrt()),
-            Function::CovarianceOfSample => Some(xy / others),
-            Function::Covariance => Some(xy / count),
-            Function::Correlation => (xx != 0.0 && yy != 0.0).then(|| {
+            MomentsFunction::Count => Some(count),
+            MomentsFunction::VarianceOfSample => Some(yy / others),
+            MomentsFunction::Variance => Some(yy / count),
+            MomentsFunction::DeviationOfSample => Some((yy / others).sqrt()),
+            MomentsFunction::Deviation => Some((yy / count).sqrt()),
+            MomentsFunction::CovarianceOfSample => Some(xy / others),
+            MomentsFunction::Covariance => Some(xy / count),
+            MomentsFunction::Correlation => (xx != 0.0 && yy != 0.0).then(|| {
                 let product = xx * yy;
                 // A product without room is taken apart.
                 let root = if product.is_normal() {
@@ -239,23 +241,23 @@ impl Moments {
                 };
                 xy / root
             }),
-            Function::Slope => (xx != 0.0).then(|| xy / xx),
-            Function::Intercept => (xx != 0.0).then(|| (sum.y - sum.x * (xy / xx)) / count),
-            Function::R2 if xx == 0.0 => None,
-            Function::R2 if yy == 0.0 => Some(1.0),
-            Function::R2 => Some((xy / xx) * (xy / yy)),
-            Function::MeanX => Some(sum.x / count),
-            Function::MeanY => Some(sum.y / count),
-            Function::SumXx => Some(xx),
-            Function::SumYy => Some(yy),
-            Function::SumXy => Some(xy),
+            MomentsFunction::Slope => (xx != 0.0).then(|| xy / xx),
+            MomentsFunction::Intercept => (xx != 0.0).then(|| (sum.y - sum.x * (xy / xx)) / count),
+            MomentsFunction::R2 if xx == 0.0 => None,
+            MomentsFunction::R2 if yy == 0.0 => Some(1.0),
+            MomentsFunction::R2 => Some((xy / xx) * (xy / yy)),
+            MomentsFunction::MeanX => Some(sum.x / count),
+            MomentsFunction::MeanY => Some(sum.y / count),
+            MomentsFunction::SumXx => Some(xx),
+            MomentsFunction::SumYy => Some(yy),
+            MomentsFunction::SumXy => Some(xy),
         })
     }
 
     /// As [`Self::result`], as a value of the function's type.
-    fn scalar(self, function: Function) -> Result<ScalarValue> {
+    fn scalar(self, function: MomentsFunction) -> Result<ScalarValue> {
         let result = self.result(function)?;
-        if function == Function::Count {
+        if function == MomentsFunction::Count {
             #[expect(clippy::cast_possible_truncation, reason = "it is a number of rows")]
             let count = result.map(|count| count as i64);
             return Ok(ScalarValue::Int64(count));
@@ -276,10 +278,10 @@ fn pairs(values: &[ArrayRef]) -> Result<impl Iterator<Item = Option<(f64, f64)>>
     }))
 }
 
-/// Returns the intermediate results of the columns that [`STATE`] names.
+/// Returns the intermediate results of the columns that [`STATE_FIELDS`] names.
 fn states(columns: &[ArrayRef]) -> Result<impl Iterator<Item = Moments>> {
     let columns: Vec<&Float64Array> = columns.iter().map(AsArray::as_primitive).collect();
-    let columns = <[&Float64Array; STATE.len()]>::try_from(columns);
+    let columns = <[&Float64Array; STATE_FIELDS.len()]>::try_from(columns);
     let columns = columns.ok();
     let columns = columns.ok_or_else(|| DataFusionError::Plan("an intermediate result has ten columns".to_owned()))?;
     Ok((0..columns[0].len()).map(move |row| Moments::of_state(columns.map(|column| column.value(row)))))
@@ -288,7 +290,7 @@ fn states(columns: &[ArrayRef]) -> Result<impl Iterator<Item = Moments>> {
 /// An aggregate of this module in place of the engine's.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct OfMoments {
-    function: Function,
+    function: MomentsFunction,
     engine: Arc<AggregateUDF>,
 }
 
@@ -310,7 +312,7 @@ impl AggregateUDFImpl for OfMoments {
     }
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
-        Ok(if self.function == Function::Count {
+        Ok(if self.function == MomentsFunction::Count {
             DataType::Int64
         } else {
             DataType::Float64
@@ -322,7 +324,7 @@ impl AggregateUDFImpl for OfMoments {
     }
 
     fn is_nullable(&self) -> bool {
-        self.function != Function::Count
+        self.function != MomentsFunction::Count
     }
 
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
@@ -330,7 +332,7 @@ impl AggregateUDFImpl for OfMoments {
             return self.engine.accumulator(args);
         }
         self.not_distinct(&args)?;
-        Ok(Box::new(Total {
+        Ok(Box::new(MomentsTotal {
             function: self.function,
             moments: Moments::default(),
         }))
@@ -342,7 +344,7 @@ impl AggregateUDFImpl for OfMoments {
         }
         let field =
             |part: &str| -> FieldRef { Field::new(format!("{}[{part}]", args.name), DataType::Float64, true).into() };
-        Ok(STATE.into_iter().map(field).collect())
+        Ok(STATE_FIELDS.into_iter().map(field).collect())
     }
 
     fn groups_accumulator_supported(&self, args: AccumulatorArgs<'_>) -> bool {
@@ -381,12 +383,12 @@ impl OfMoments {
 
 /// One result over all rows.
 #[derive(Debug)]
-struct Total {
-    function: Function,
+struct MomentsTotal {
+    function: MomentsFunction,
     moments: Moments,
 }
 
-impl Accumulator for Total {
+impl Accumulator for MomentsTotal {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
         for (y, x) in pairs(values)?.flatten() {
             self.moments = self.moments.with(Moments::of(y, x));

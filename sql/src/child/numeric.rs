@@ -23,7 +23,7 @@ use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Expr, ExprSchemable as _, LogicalPlan, Operator, Projection, Union, cast, lit};
 use datafusion::optimizer::AnalyzerRule;
 
-use self::call::{Operation, call};
+use self::call::{DecimalOperation, call};
 pub(super) use self::call::{beyond, scale_of, texts};
 use self::digits::{Cut, SIGNED_SCALE};
 use super::set_types;
@@ -197,13 +197,13 @@ fn narrow_literal(expr: Expr) -> Expr {
 pub(super) fn double(expr: Expr) -> Expr {
     match points::as_doubles(expr) {
         Ok(doubles) => doubles,
-        Err(expr) => call(Operation::Double, vec![expr]),
+        Err(expr) => call(DecimalOperation::Double, vec![expr]),
     }
 }
 
 /// Returns the product of two decimals, for which the engine has no type.
 pub(super) fn product(left: Expr, right: Expr) -> Expr {
-    call(Operation::Multiply, vec![left, right])
+    call(DecimalOperation::Multiply, vec![left, right])
 }
 
 /// Returns the call that writes a number. As in `PostgreSQL` the text of `round(x, 2)` has two digits behind the point.
@@ -214,7 +214,7 @@ fn text(expr: Expr) -> Expr {
         }
         _ => None,
     };
-    call(Operation::Text, std::iter::once(expr).chain(digits).collect())
+    call(DecimalOperation::Text, std::iter::once(expr).chain(digits).collect())
 }
 
 fn replaced(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
@@ -330,11 +330,11 @@ fn is_of_doubles(name: &str) -> bool {
 
 fn of_operator(BinaryExpr { left, op, right }: BinaryExpr, schema: &DFSchema) -> Transformed<Expr> {
     let operation = match op {
-        Operator::Plus => Some(Operation::Add),
-        Operator::Minus => Some(Operation::Subtract),
-        Operator::Multiply => Some(Operation::Multiply),
-        Operator::Divide => Some(Operation::Divide),
-        Operator::Modulo => Some(Operation::Rest),
+        Operator::Plus => Some(DecimalOperation::Add),
+        Operator::Minus => Some(DecimalOperation::Subtract),
+        Operator::Multiply => Some(DecimalOperation::Multiply),
+        Operator::Divide => Some(DecimalOperation::Divide),
+        Operator::Modulo => Some(DecimalOperation::Rest),
         _ => None,
     };
     let compares = matches!(
@@ -359,7 +359,7 @@ fn of_operator(BinaryExpr { left, op, right }: BinaryExpr, schema: &DFSchema) ->
             }
             // The engine adds and multiplies decimals of the statement exactly, and they keep their digits.
             (Class::Plain, Class::Plain | Class::Whole) | (Class::Whole, Class::Plain)
-                if !matches!(operation, Operation::Divide | Operation::Rest) =>
+                if !matches!(operation, DecimalOperation::Divide | DecimalOperation::Rest) =>
             {
                 Transformed::no(again(*left, *right))
             }
@@ -498,8 +498,8 @@ fn of_cast(Cast { expr, field }: Cast, schema: &DFSchema) -> Transformed<Expr> {
             // A number without room stays a double, and the cast fails.
             Transformed::yes(again(literal))
         }
-        (_, to) if *to == EXACT => Transformed::yes(call(Operation::Exact, vec![*expr])),
-        (Class::Double, to) if is_decimal(to) => Transformed::yes(again(call(Operation::Exact, vec![*expr]))),
+        (_, to) if *to == EXACT => Transformed::yes(call(DecimalOperation::Exact, vec![*expr])),
+        (Class::Double, to) if is_decimal(to) => Transformed::yes(again(call(DecimalOperation::Exact, vec![*expr]))),
         (Class::Wide, to) if to.is_floating() => Transformed::yes(again(double(*expr))),
         (Class::Wide, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View) => {
             Transformed::yes(again(text(*expr)))
@@ -513,18 +513,18 @@ fn of_function(function: ScalarFunction, schema: &DFSchema) -> Transformed<Expr>
     let again = |args| Expr::ScalarFunction(ScalarFunction::new_udf(Arc::clone(&func), args));
     let name = func.name();
     let operation = match name {
-        "round" => Some(Operation::Cut(Cut::Round)),
-        "trunc" => Some(Operation::Cut(Cut::Truncate)),
-        "floor" => Some(Operation::Cut(Cut::Floor)),
-        "ceil" => Some(Operation::Cut(Cut::Ceil)),
-        "abs" => Some(Operation::Absolute),
-        "signum" => Some(Operation::Sign),
+        "round" => Some(DecimalOperation::Cut(Cut::Round)),
+        "trunc" => Some(DecimalOperation::Cut(Cut::Truncate)),
+        "floor" => Some(DecimalOperation::Cut(Cut::Floor)),
+        "ceil" => Some(DecimalOperation::Cut(Cut::Ceil)),
+        "abs" => Some(DecimalOperation::Absolute),
+        "signum" => Some(DecimalOperation::Sign),
         _ => None,
     };
     let first = args.first().map_or(Class::Other, |first| class(first, schema));
     match (operation, first) {
         // The engine keeps the type of a decimal of the statement.
-        (Some(Operation::Absolute), Class::Plain) => return Transformed::no(again(args)),
+        (Some(DecimalOperation::Absolute), Class::Plain) => return Transformed::no(again(args)),
         (Some(operation), Class::Wide | Class::Plain | Class::Point) => {
             let mut args = args;
             let value = literal(args.remove(0));
@@ -536,7 +536,7 @@ fn of_function(function: ScalarFunction, schema: &DFSchema) -> Transformed<Expr>
             return Transformed::yes(call(operation, args));
         }
         // `round(count, -2)` takes a numeric in `PostgreSQL`; the engine's takes a double, which has fewer digits.
-        (Some(operation @ Operation::Cut(_)), Class::Whole) if args.len() == 2 => {
+        (Some(operation @ DecimalOperation::Cut(_)), Class::Whole) if args.len() == 2 => {
             return Transformed::yes(call(operation, args));
         }
         _ => {}

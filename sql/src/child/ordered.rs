@@ -16,26 +16,26 @@ use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, ColumnarValue, GroupsAccumulator, Signature, Volatility,
 };
 
-use self::quantile::{GroupQuantiles, Quantile, Quantiles};
-use self::sorted::Sorted;
+use self::quantile::{GroupQuantiles, QuantileParameters, Quantiles};
+use self::sorted::SortedValues;
 
 /// Returns `percentile_cont(fraction) WITHIN GROUP (ORDER BY value)`, which interpolates.
 pub(super) fn percentile_cont() -> AggregateUDF {
-    AggregateUDF::new_from_impl(Ordered::new(Kind::Between, &["quantile_cont"]))
+    AggregateUDF::new_from_impl(OrderedAggregate::new(OrderedKind::Between, &["quantile_cont"]))
 }
 
 /// Returns `percentile_disc(fraction) WITHIN GROUP (ORDER BY value)`, which is one of the values.
 pub(super) fn percentile_disc() -> AggregateUDF {
-    AggregateUDF::new_from_impl(Ordered::new(Kind::One, &[]))
+    AggregateUDF::new_from_impl(OrderedAggregate::new(OrderedKind::One, &[]))
 }
 
 /// Returns `mode() WITHIN GROUP (ORDER BY value)`.
 pub(super) fn mode() -> AggregateUDF {
-    AggregateUDF::new_from_impl(Ordered::new(Kind::Most, &[]))
+    AggregateUDF::new_from_impl(OrderedAggregate::new(OrderedKind::Most, &[]))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Kind {
+enum OrderedKind {
     Between,
     One,
     Most,
@@ -51,14 +51,14 @@ struct Fractions {
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Ordered {
-    kind: Kind,
+struct OrderedAggregate {
+    kind: OrderedKind,
     aliases: Vec<String>,
     signature: Signature,
 }
 
-impl Ordered {
-    fn new(kind: Kind, aliases: &[&str]) -> Self {
+impl OrderedAggregate {
+    fn new(kind: OrderedKind, aliases: &[&str]) -> Self {
         Self {
             kind,
             aliases: aliases.iter().map(|&alias| alias.to_owned()).collect(),
@@ -66,8 +66,8 @@ impl Ordered {
         }
     }
 
-    fn quantile(&self, args: &AccumulatorArgs<'_>) -> Result<Quantile> {
-        Ok(Quantile {
+    fn quantile(&self, args: &AccumulatorArgs<'_>) -> Result<QuantileParameters> {
+        Ok(QuantileParameters {
             fractions: self.fractions(args)?,
             descending: is_descending(args),
             distinct: args.is_distinct,
@@ -109,12 +109,12 @@ fn is_descending(args: &AccumulatorArgs<'_>) -> bool {
     args.order_bys.first().is_some_and(|order| order.options.descending)
 }
 
-impl AggregateUDFImpl for Ordered {
+impl AggregateUDFImpl for OrderedAggregate {
     fn name(&self) -> &'static str {
         match self.kind {
-            Kind::Between => "percentile_cont",
-            Kind::One => "percentile_disc",
-            Kind::Most => "mode",
+            OrderedKind::Between => "percentile_cont",
+            OrderedKind::One => "percentile_disc",
+            OrderedKind::Most => "mode",
         }
     }
 
@@ -132,10 +132,10 @@ impl AggregateUDFImpl for Ordered {
 
     fn coerce_types(&self, arguments: &[DataType]) -> Result<Vec<DataType>> {
         let (value, rest) = match (self.kind, arguments) {
-            (Kind::Most, [value]) => (value, None),
-            (Kind::Between | Kind::One, [value, fraction]) => (value, Some(fraction)),
+            (OrderedKind::Most, [value]) => (value, None),
+            (OrderedKind::Between | OrderedKind::One, [value, fraction]) => (value, Some(fraction)),
             _ => {
-                let form = if self.kind == Kind::Most {
+                let form = if self.kind == OrderedKind::Most {
                     "mode()"
                 } else {
                     "percentile_…(fraction)"
@@ -145,9 +145,9 @@ impl AggregateUDFImpl for Ordered {
             }
         };
         let value = match (self.kind, value) {
-            (Kind::Between, kind) if kind.is_numeric() || kind.is_null() => DataType::Float64,
-            (Kind::Between, DataType::Duration(_)) | (Kind::One | Kind::Most, _) => value.clone(),
-            (Kind::Between, other) => {
+            (OrderedKind::Between, kind) if kind.is_numeric() || kind.is_null() => DataType::Float64,
+            (OrderedKind::Between, DataType::Duration(_)) | (OrderedKind::One | OrderedKind::Most, _) => value.clone(),
+            (OrderedKind::Between, other) => {
                 let problem = format!("percentile_cont() takes numbers and differences of times, not {other}");
                 return Err(DataFusionError::Plan(problem));
             }
@@ -163,8 +163,8 @@ impl AggregateUDFImpl for Ordered {
 
     fn return_type(&self, arguments: &[DataType]) -> Result<DataType> {
         let value = match (self.kind, arguments.first()) {
-            (Kind::Between, Some(DataType::Duration(unit))) => DataType::Duration(*unit),
-            (Kind::Between, _) => DataType::Float64,
+            (OrderedKind::Between, Some(DataType::Duration(unit))) => DataType::Duration(*unit),
+            (OrderedKind::Between, _) => DataType::Float64,
             (_, Some(value)) => value.clone(),
             (_, None) => DataType::Null,
         };
@@ -176,7 +176,7 @@ impl AggregateUDFImpl for Ordered {
 
     fn state_fields(&self, args: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
         let kind = match (self.kind, args.input_fields.first()) {
-            (Kind::One | Kind::Most, Some(field)) => field.data_type().clone(),
+            (OrderedKind::One | OrderedKind::Most, Some(field)) => field.data_type().clone(),
             _ => DataType::Float64,
         };
         let name = format!("{}[values]", args.name);
@@ -191,14 +191,18 @@ impl AggregateUDFImpl for Ordered {
             .first()
             .map_or(DataType::Null, |field| field.data_type().clone());
         Ok(match self.kind {
-            Kind::Between => Box::new(Quantiles::new(self.quantile(&args)?)),
-            Kind::One => Box::new(Sorted::new(kind, is_descending(&args), Some(self.fractions(&args)?))),
-            Kind::Most => Box::new(Sorted::new(kind, is_descending(&args), None)),
+            OrderedKind::Between => Box::new(Quantiles::new(self.quantile(&args)?)),
+            OrderedKind::One => Box::new(SortedValues::new(
+                kind,
+                is_descending(&args),
+                Some(self.fractions(&args)?),
+            )),
+            OrderedKind::Most => Box::new(SortedValues::new(kind, is_descending(&args), None)),
         })
     }
 
     fn groups_accumulator_supported(&self, _: AccumulatorArgs<'_>) -> bool {
-        self.kind == Kind::Between
+        self.kind == OrderedKind::Between
     }
 
     fn create_groups_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn GroupsAccumulator>> {

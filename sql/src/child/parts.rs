@@ -34,11 +34,11 @@ use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use futures_util::future::{BoxFuture, FutureExt as _};
 use types::contract::EXTRA_COLUMN;
-use types::proof::Damaged;
+use types::proof::DamagedBytes;
 use types::{Contract, FieldType, Proof};
 
 /// URL of the store that the engine expects. The store is empty.
-pub(super) const STORE: &str = "parts://";
+pub(super) const STORE_URL: &str = "parts://";
 /// Metadata key of a column with JSON text.
 pub(super) const JSON: &str = "json";
 /// Metadata key of a column with integers of 64 bits. In `PostgreSQL` those of a statement may have 32.
@@ -80,7 +80,7 @@ fn schema(contract: &Contract) -> SchemaRef {
 pub(super) type Damage = Arc<OnceLock<String>>;
 
 #[derive(Debug)]
-struct Part {
+struct OpenPart {
     file: File,
     rows: u64,
     proof: Arc<Proof>,
@@ -89,13 +89,13 @@ struct Part {
 
 /// The table `records` of one version.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(super) struct RecordsTable {
     schema: SchemaRef,
-    parts: Arc<Vec<Part>>,
+    parts: Arc<Vec<OpenPart>>,
     damage: Damage,
 }
 
-impl Table {
+impl RecordsTable {
     /// Creates the table from `files`, with the row count and proof of each. A damage that a read finds is stored in
     /// `damage`.
     pub(super) fn new(
@@ -104,7 +104,7 @@ impl Table {
         descriptions: &[(u64, Arc<Proof>)],
         damage: &Damage,
     ) -> Self {
-        let part = |(file, (rows, proof)): (File, &(u64, Arc<Proof>))| Part {
+        let part = |(file, (rows, proof)): (File, &(u64, Arc<Proof>))| OpenPart {
             file,
             rows: *rows,
             proof: Arc::clone(proof),
@@ -138,7 +138,7 @@ impl Table {
 }
 
 #[async_trait]
-impl TableProvider for Table {
+impl TableProvider for RecordsTable {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
@@ -176,14 +176,14 @@ impl TableProvider for Table {
         let source = ParquetSource::new(Arc::clone(&self.schema))
             .with_table_parquet_options(options)
             .with_pushdown_filters(self.read_late(projection, filters))
-            .with_parquet_file_reader_factory(Arc::new(Readers {
+            .with_parquet_file_reader_factory(Arc::new(PartReaders {
                 parts: Arc::clone(&self.parts),
                 damage: Arc::clone(&self.damage),
             }));
         // The index is the only name of a file.
-        let file = |(index, part): (usize, &Part)| PartitionedFile::new(index.to_string(), part.proof.bytes());
+        let file = |(index, part): (usize, &OpenPart)| PartitionedFile::new(index.to_string(), part.proof.bytes());
         let files = FileGroup::new(self.parts.iter().enumerate().map(file).collect());
-        let scan = FileScanConfigBuilder::new(ObjectStoreUrl::parse(STORE)?, Arc::new(source))
+        let scan = FileScanConfigBuilder::new(ObjectStoreUrl::parse(STORE_URL)?, Arc::new(source))
             // A file may be split among threads, so several threads may read one part.
             .with_file_groups(files.split_files(state.config().target_partitions()))
             .with_statistics(self.statistics())
@@ -196,12 +196,12 @@ impl TableProvider for Table {
 
 /// Factory of readers of the parts.
 #[derive(Debug)]
-struct Readers {
-    parts: Arc<Vec<Part>>,
+struct PartReaders {
+    parts: Arc<Vec<OpenPart>>,
     damage: Damage,
 }
 
-impl ParquetFileReaderFactory for Readers {
+impl ParquetFileReaderFactory for PartReaders {
     fn create_reader(
         &self,
         _partition: usize,
@@ -214,7 +214,7 @@ impl ParquetFileReaderFactory for Readers {
         let Some(index) = index.filter(|index| *index < self.parts.len()) else {
             return exec_err!("there is no part {}", file.path());
         };
-        Ok(Box::new(Reader {
+        Ok(Box::new(PartReader {
             parts: Arc::clone(&self.parts),
             damage: Arc::clone(&self.damage),
             index,
@@ -226,16 +226,16 @@ impl ParquetFileReaderFactory for Readers {
 /// Reader of one part. Reads block the thread: they are answered from the page cache or the disk, and the process has
 /// nothing else to do.
 #[derive(Debug)]
-struct Reader {
-    parts: Arc<Vec<Part>>,
+struct PartReader {
+    parts: Arc<Vec<OpenPart>>,
     damage: Damage,
     index: usize,
     /// All verified bytes of a small part, after the first read.
     whole: Option<Bytes>,
 }
 
-impl Reader {
-    fn part(&self) -> &Part {
+impl PartReader {
+    fn part(&self) -> &OpenPart {
         &self.parts[self.index]
     }
 
@@ -281,7 +281,7 @@ impl Reader {
     }
 
     /// Records the damage and returns the error for the engine.
-    fn damaged(&self, damaged: &Damaged) -> ParquetError {
+    fn damaged(&self, damaged: &DamagedBytes) -> ParquetError {
         let found = format!("part {}: {damaged}", self.index);
         // Only the first damage is kept; any is enough for the answer.
         drop(self.damage.set(found.clone()));
@@ -289,7 +289,7 @@ impl Reader {
     }
 }
 
-impl AsyncFileReader for Reader {
+impl AsyncFileReader for PartReader {
     fn get_bytes(&mut self, range: Range<u64>) -> BoxFuture<'_, ParquetResult<Bytes>> {
         async move { Ok(self.read(&[range])?.swap_remove(0)) }.boxed()
     }

@@ -87,14 +87,14 @@ enum Extent {
 
 /// A translated pattern.
 #[derive(Debug)]
-pub(super) struct Translated {
+pub(super) struct TranslatedPattern {
     /// Pattern in the syntax of the engine, with its flags in it.
     pub(super) text: String,
     extent: Extent,
 }
 
 /// Translates a pattern. The error is a sentence about it.
-pub(super) fn translate(pattern: &str, flags: Flags) -> Result<Translated, String> {
+pub(super) fn translate(pattern: &str, flags: Flags) -> Result<TranslatedPattern, String> {
     let mut flags = flags;
     let mut rest = pattern;
     if let Some(text) = rest.strip_prefix("***=") {
@@ -121,7 +121,7 @@ pub(super) fn translate(pattern: &str, flags: Flags) -> Result<Translated, Strin
     if flags.literal {
         rest.chars()
             .for_each(|letter| bracket::literal(&mut translator.out, letter));
-        return Ok(Translated {
+        return Ok(TranslatedPattern {
             text: translator.out,
             extent: Extent::Only,
         });
@@ -135,7 +135,7 @@ pub(super) fn translate(pattern: &str, flags: Flags) -> Result<Translated, Strin
         _ if translator.choice => Extent::Longest,
         _ => Extent::Only,
     };
-    Ok(Translated {
+    Ok(TranslatedPattern {
         text: translator.out,
         extent,
     })
@@ -367,7 +367,7 @@ impl Pattern {
     }
 
     fn of(pattern: &str, flags: Flags) -> Result<Self, String> {
-        let Translated { text, extent } = translate(pattern, flags)?;
+        let TranslatedPattern { text, extent } = translate(pattern, flags)?;
         // The translation is valid, so only its size can be wrong.
         let large = || "it is too large".to_owned();
         let regex = Regex::new(&text).ok().ok_or_else(large)?;

@@ -24,7 +24,7 @@ use datafusion::logical_expr::{
 use super::pattern::{Flags, Pattern, after, translate};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Kind {
+enum RegexKind {
     /// The operators with a pattern that is no literal.
     Matches {
         ignore_case: bool,
@@ -41,17 +41,17 @@ enum Kind {
     Substr,
 }
 
-const FUNCTIONS: [Kind; 7] = [
-    Kind::Count,
-    Kind::Instr,
-    Kind::Like,
-    Kind::Match,
-    Kind::Replace,
-    Kind::SplitToArray,
-    Kind::Substr,
+const REGEX_FUNCTIONS: [RegexKind; 7] = [
+    RegexKind::Count,
+    RegexKind::Instr,
+    RegexKind::Like,
+    RegexKind::Match,
+    RegexKind::Replace,
+    RegexKind::SplitToArray,
+    RegexKind::Substr,
 ];
 
-impl Kind {
+impl RegexKind {
     const fn name(self) -> &'static str {
         match self {
             Self::Matches { .. } => "regexp_matches_operator",
@@ -85,13 +85,13 @@ impl Kind {
 
 /// Returns the engine's functions with those of regular expressions replaced.
 pub(super) fn functions(mut all: Vec<Arc<ScalarUDF>>) -> Vec<Arc<ScalarUDF>> {
-    all.retain(|function| FUNCTIONS.iter().all(|kind| kind.name() != function.name()));
-    all.extend(FUNCTIONS.iter().map(|kind| Arc::new(function(*kind))));
+    all.retain(|function| REGEX_FUNCTIONS.iter().all(|kind| kind.name() != function.name()));
+    all.extend(REGEX_FUNCTIONS.iter().map(|kind| Arc::new(function(*kind))));
     all
 }
 
-fn function(kind: Kind) -> ScalarUDF {
-    ScalarUDF::new_from_impl(Function {
+fn function(kind: RegexKind) -> ScalarUDF {
+    ScalarUDF::new_from_impl(RegexFunction {
         kind,
         signature: Signature::user_defined(Volatility::Immutable),
     })
@@ -134,7 +134,7 @@ pub(super) fn operator(expr: &BinaryExpr, schema: &DFSchema) -> Result<Option<Ex
     if matches!(pattern, Expr::Literal(..)) {
         return Ok(None);
     }
-    let function = function(Kind::Matches { ignore_case, negated });
+    let function = function(RegexKind::Matches { ignore_case, negated });
     let operands = [&expr.left, &expr.right]
         .map(|operand| text(operand, schema))
         .into_iter()
@@ -166,7 +166,7 @@ impl ExprPlanner for Substrings {
         let is_text = |expr: &Expr| matches!(expr, Expr::Literal(literal, _) if literal.data_type().is_string());
         match &args[..] {
             [_, pattern] if is_text(pattern) => {
-                let call = ScalarFunction::new_udf(function(Kind::Substring).into(), args);
+                let call = ScalarFunction::new_udf(function(RegexKind::Substring).into(), args);
                 Ok(PlannerResult::Planned(Expr::ScalarFunction(call)))
             }
             _ => Ok(PlannerResult::Original(args)),
@@ -175,12 +175,12 @@ impl ExprPlanner for Substrings {
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Function {
-    kind: Kind,
+struct RegexFunction {
+    kind: RegexKind,
     signature: Signature,
 }
 
-impl ScalarUDFImpl for Function {
+impl ScalarUDFImpl for RegexFunction {
     fn name(&self) -> &'static str {
         self.kind.name()
     }
@@ -218,17 +218,17 @@ impl ScalarUDFImpl for Function {
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
         Ok(match self.kind {
-            Kind::Matches { .. } | Kind::Like => DataType::Boolean,
-            Kind::Count | Kind::Instr => DataType::Int64,
-            Kind::Match | Kind::SplitToArray => DataType::new_list(DataType::Utf8, true),
-            Kind::Replace | Kind::Substr | Kind::Substring => DataType::Utf8View,
+            RegexKind::Matches { .. } | RegexKind::Like => DataType::Boolean,
+            RegexKind::Count | RegexKind::Instr => DataType::Int64,
+            RegexKind::Match | RegexKind::SplitToArray => DataType::new_list(DataType::Utf8, true),
+            RegexKind::Replace | RegexKind::Substr | RegexKind::Substring => DataType::Utf8View,
         })
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let scalar = args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
         let rows = if scalar { 1 } else { args.number_rows };
-        let arguments = Arguments::new(self.kind, &args.args, rows)?;
+        let arguments = RegexArguments::new(self.kind, &args.args, rows)?;
         let result = match arguments {
             Some(arguments) => arguments.computed(rows)?,
             None => new_null_array(args.return_field.data_type(), rows),
@@ -257,15 +257,15 @@ impl<T> Argument<T> {
 }
 
 /// The arguments of a call.
-struct Arguments {
-    kind: Kind,
+struct RegexArguments {
+    kind: RegexKind,
     texts: Vec<Option<Argument<StringViewArray>>>,
     numbers: Vec<Option<Argument<Int64Array>>>,
 }
 
-impl Arguments {
+impl RegexArguments {
     /// Reads the arguments. `None` if one of them is null in every row.
-    fn new(kind: Kind, args: &[ColumnarValue], rows: usize) -> Result<Option<Self>> {
+    fn new(kind: RegexKind, args: &[ColumnarValue], rows: usize) -> Result<Option<Self>> {
         let (mut texts, mut numbers) = (Vec::new(), Vec::new());
         for arg in args {
             let (one, array) = match arg {
@@ -328,12 +328,12 @@ impl Arguments {
     /// Returns the index of the flags.
     fn flags(&self) -> usize {
         match self.kind {
-            Kind::Matches { .. } | Kind::Substring => usize::MAX,
-            Kind::Like | Kind::Match | Kind::SplitToArray => 2,
-            Kind::Count => 3,
-            Kind::Substr => 4,
-            Kind::Instr => 5,
-            Kind::Replace => {
+            RegexKind::Matches { .. } | RegexKind::Substring => usize::MAX,
+            RegexKind::Like | RegexKind::Match | RegexKind::SplitToArray => 2,
+            RegexKind::Count => 3,
+            RegexKind::Substr => 4,
+            RegexKind::Instr => 5,
+            RegexKind::Replace => {
                 if self.texts.len() == 4 && self.texts[3].is_some() {
                     3
                 } else {
@@ -345,7 +345,7 @@ impl Arguments {
 
     fn computed(&self, rows: usize) -> Result<ArrayRef> {
         let mut patterns: HashMap<(String, String), Pattern> = HashMap::new();
-        let mut out = Out::of(self.kind);
+        let mut out = ResultBuilder::of(self.kind);
         // Most calls have one pattern for all rows, so it is looked up once.
         let mut last: Option<(String, String)> = None;
         for row in 0..rows {
@@ -355,7 +355,7 @@ impl Arguments {
             }
             let pattern = self.text(1, row).unwrap_or_default();
             let flags = match self.kind {
-                Kind::Matches { ignore_case: true, .. } => "i",
+                RegexKind::Matches { ignore_case: true, .. } => "i",
                 _ => self.text(self.flags(), row).unwrap_or_default(),
             };
             let known = last.as_ref().filter(|(one, other)| one == pattern && other == flags);
@@ -363,7 +363,7 @@ impl Arguments {
                 let key = (pattern.to_owned(), flags.to_owned());
                 if !patterns.contains_key(&key) {
                     let compiled = Pattern::new(pattern, flags).map_err(DataFusionError::Execution)?;
-                    if compiled.global && self.kind != Kind::Replace {
+                    if compiled.global && self.kind != RegexKind::Replace {
                         let problem = format!("{}() does not have the flag `g`", self.kind.name());
                         return Err(DataFusionError::Execution(problem));
                     }
@@ -383,16 +383,18 @@ impl Arguments {
         Ok(out.finish())
     }
 
-    fn one(&self, row: usize, text: &str, pattern: &Pattern, out: &mut Out) -> Result<()> {
+    fn one(&self, row: usize, text: &str, pattern: &Pattern, out: &mut ResultBuilder) -> Result<()> {
         match (self.kind, out) {
-            (Kind::Matches { negated, .. }, Out::Boolean(out)) => out.push(Some(pattern.is_in(text) != negated)),
-            (Kind::Like, Out::Boolean(out)) => out.push(Some(pattern.is_in(text))),
-            (Kind::Count, Out::Number(out)) => {
+            (RegexKind::Matches { negated, .. }, ResultBuilder::Boolean(out)) => {
+                out.push(Some(pattern.is_in(text) != negated));
+            }
+            (RegexKind::Like, ResultBuilder::Boolean(out)) => out.push(Some(pattern.is_in(text))),
+            (RegexKind::Count, ResultBuilder::Number(out)) => {
                 let start = self.number(2, row, "start", 1, 1)?;
                 let count = byte_of(text, start).map_or(0, |from| pattern.all(text, from).count());
                 out.append_value(i64::try_from(count).unwrap_or(i64::MAX));
             }
-            (Kind::Instr, Out::Number(out)) => {
+            (RegexKind::Instr, ResultBuilder::Number(out)) => {
                 let at_end = self.number(4, row, "end option", 0, 0)?;
                 if at_end > 1 {
                     let problem = format!("the end option of regexp_instr() must be 0 or 1, not {at_end}");
@@ -403,10 +405,10 @@ impl Arguments {
                 let place = place.map_or(0, |place| text[..place].chars().count() + 1);
                 out.append_value(i64::try_from(place).unwrap_or(i64::MAX));
             }
-            (Kind::Substr, Out::Text(out)) => {
+            (RegexKind::Substr, ResultBuilder::Text(out)) => {
                 out.append_option(self.nth(row, text, pattern, 5)?.map(|found| &text[found]));
             }
-            (Kind::Substring, Out::Text(out)) => {
+            (RegexKind::Substring, ResultBuilder::Text(out)) => {
                 let found = pattern.find(text, 0);
                 let part = found.and_then(|found| match pattern.groups() {
                     0 => Some(found),
@@ -414,7 +416,7 @@ impl Arguments {
                 });
                 out.append_option(part.map(|part| &text[part]));
             }
-            (Kind::Match, Out::List(out)) => {
+            (RegexKind::Match, ResultBuilder::List(out)) => {
                 let found = pattern.find(text, 0);
                 if let Some(found) = &found {
                     if pattern.groups() == 0 {
@@ -426,7 +428,7 @@ impl Arguments {
                 }
                 out.append(found.is_some());
             }
-            (Kind::SplitToArray, Out::List(out)) => {
+            (RegexKind::SplitToArray, ResultBuilder::List(out)) => {
                 let (mut from, mut before) = (0, 0);
                 for found in pattern.all(text, 0) {
                     // An empty match at either end, or right behind another one, splits nothing.
@@ -439,7 +441,7 @@ impl Arguments {
                 out.values().append_value(&text[from..]);
                 out.append(true);
             }
-            (Kind::Replace, Out::Text(out)) => out.append_value(self.replaced(row, text, pattern)?),
+            (RegexKind::Replace, ResultBuilder::Text(out)) => out.append_value(self.replaced(row, text, pattern)?),
             _ => {}
         }
         Ok(())
@@ -541,20 +543,20 @@ fn replace(out: &mut String, text: &str, replacement: &str, pattern: &Pattern, f
 }
 
 /// Builder of the result of a function.
-enum Out {
+enum ResultBuilder {
     Boolean(Vec<Option<bool>>),
     Number(Int64Builder),
     Text(StringViewBuilder),
     List(ListBuilder<StringBuilder>),
 }
 
-impl Out {
-    fn of(kind: Kind) -> Self {
+impl ResultBuilder {
+    fn of(kind: RegexKind) -> Self {
         match kind {
-            Kind::Matches { .. } | Kind::Like => Self::Boolean(Vec::new()),
-            Kind::Count | Kind::Instr => Self::Number(Int64Builder::new()),
-            Kind::Match | Kind::SplitToArray => Self::List(ListBuilder::new(StringBuilder::new())),
-            Kind::Replace | Kind::Substr | Kind::Substring => Self::Text(StringViewBuilder::new()),
+            RegexKind::Matches { .. } | RegexKind::Like => Self::Boolean(Vec::new()),
+            RegexKind::Count | RegexKind::Instr => Self::Number(Int64Builder::new()),
+            RegexKind::Match | RegexKind::SplitToArray => Self::List(ListBuilder::new(StringBuilder::new())),
+            RegexKind::Replace | RegexKind::Substr | RegexKind::Substring => Self::Text(StringViewBuilder::new()),
         }
     }
 

@@ -21,7 +21,7 @@ use types::Timestamp;
 use super::numeric::{EXACT, NUMERIC, WHOLE, digits};
 use super::temporal::from_engine;
 use crate::check::alike;
-use crate::{Answer, Column, MAX_ANSWER_BYTES};
+use crate::{Column, MAX_ANSWER_BYTES, QueryAnswer};
 
 /// Type of a column of sums of integers of which one is a text, because it leaves 64 bits.
 const BEYOND: &str = "Decimal128(38, 0)";
@@ -32,7 +32,7 @@ const DIFFERENCE: &str = "Duration(µs)";
 
 /// Form in which the values of a column are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shown {
+pub(super) enum ColumnForm {
     /// As values of their type.
     Plain,
     /// Texts as JSON values.
@@ -41,7 +41,7 @@ pub(super) enum Shown {
     Difference,
 }
 
-impl Shown {
+impl ColumnForm {
     /// Returns the form of each column: those marked by `json` are JSON, those by `differences` are lengths of time.
     pub(super) fn of(json: Vec<bool>, differences: &[bool]) -> Vec<Self> {
         let columns = json.into_iter().zip(differences);
@@ -57,10 +57,10 @@ impl Shown {
 
 /// Rendered rows of an incomplete answer.
 #[derive(Debug)]
-pub(super) struct Rows {
+pub(super) struct RenderedRows {
     columns: Vec<Column>,
     limit: usize,
-    shown: Vec<Shown>,
+    shown: Vec<ColumnForm>,
     /// Columns of [`WHOLE`] with a value beyond 64 bits.
     beyond: Vec<bool>,
     done: Vec<Box<RawValue>>,
@@ -69,15 +69,15 @@ pub(super) struct Rows {
     too_large: bool,
 }
 
-impl Rows {
+impl RenderedRows {
     /// Creates an empty answer with these columns.
-    pub(super) fn new(schema: &Schema, shown: Vec<Shown>, limit: usize) -> Self {
+    pub(super) fn new(schema: &Schema, shown: Vec<ColumnForm>, limit: usize) -> Self {
         let columns = schema.fields().iter().zip(&shown).map(|(field, shown)| Column {
             name: alike::shown(field.name()).to_owned(),
             kind: match shown {
-                Shown::Json => "Json".to_owned(),
-                Shown::Difference => name(field.data_type()).replace(INTERVAL, DIFFERENCE),
-                Shown::Plain => name(field.data_type()),
+                ColumnForm::Json => "Json".to_owned(),
+                ColumnForm::Difference => name(field.data_type()).replace(INTERVAL, DIFFERENCE),
+                ColumnForm::Plain => name(field.data_type()),
             },
             nullable: field.is_nullable(),
         });
@@ -123,11 +123,11 @@ impl Rows {
     }
 
     /// Returns the answer, or `None` if it is too large.
-    pub(super) fn finish(mut self) -> Option<Answer> {
+    pub(super) fn finish(mut self) -> Option<QueryAnswer> {
         for (column, _) in self.columns.iter_mut().zip(&self.beyond).filter(|(_, beyond)| **beyond) {
             BEYOND.clone_into(&mut column.kind);
         }
-        (!self.too_large).then_some(Answer {
+        (!self.too_large).then_some(QueryAnswer {
             columns: self.columns,
             rows: self.done,
             truncated: self.truncated,
@@ -157,7 +157,7 @@ fn name(kind: &DataType) -> String {
 }
 
 /// Writes one value as JSON.
-fn value(text: &mut Vec<u8>, column: &ArrayRef, row: usize, shown: Shown) -> Result<()> {
+fn value(text: &mut Vec<u8>, column: &ArrayRef, row: usize, shown: ColumnForm) -> Result<()> {
     if column.is_null(row) {
         text.extend_from_slice(b"null");
         return Ok(());
@@ -198,11 +198,11 @@ fn value(text: &mut Vec<u8>, column: &ArrayRef, row: usize, shown: Shown) -> Res
         }
         kind if *kind == NUMERIC => {
             let digits = as_primitive_array::<Decimal256Type>(column)?.value(row);
-            double(text, digits::double(digits, digits::SCALE))?;
+            double(text, digits::double(digits, digits::MAX_SCALE_DIGITS))?;
         }
         kind if *kind == EXACT => {
             let digits = as_primitive_array::<Decimal256Type>(column)?.value(row);
-            json_text(text, &digits::text(digits, digits::SCALE, None))?;
+            json_text(text, &digits::text(digits, digits::MAX_SCALE_DIGITS, None))?;
         }
         DataType::Utf8 => string(text, column.as_string::<i32>().value(row), shown)?,
         DataType::LargeUtf8 => string(text, column.as_string::<i64>().value(row), shown)?,
@@ -221,7 +221,7 @@ fn value(text: &mut Vec<u8>, column: &ArrayRef, row: usize, shown: Shown) -> Res
         DataType::LargeList(_) => list(text, &column.as_list::<i64>().value(row), shown)?,
         DataType::ListView(_) => list(text, &column.as_list_view::<i32>().value(row), shown)?,
         DataType::FixedSizeList(_, _) => list(text, &column.as_fixed_size_list().value(row), shown)?,
-        DataType::Interval(IntervalUnit::MonthDayNano) if shown == Shown::Difference => {
+        DataType::Interval(IntervalUnit::MonthDayNano) if shown == ColumnForm::Difference => {
             let interval = from_engine(as_primitive_array::<IntervalMonthDayNanoType>(column)?.value(row));
             match interval.length() {
                 Ok(length) if interval.months == 0 => {
@@ -252,7 +252,7 @@ fn formatted(text: &mut Vec<u8>, column: &ArrayRef, row: usize) -> Result<()> {
     json_text(text, &formatted)
 }
 
-fn list(text: &mut Vec<u8>, items: &ArrayRef, shown: Shown) -> Result<()> {
+fn list(text: &mut Vec<u8>, items: &ArrayRef, shown: ColumnForm) -> Result<()> {
     text.push(b'[');
     for index in 0..items.len() {
         if index > 0 {
@@ -265,8 +265,8 @@ fn list(text: &mut Vec<u8>, items: &ArrayRef, shown: Shown) -> Result<()> {
 }
 
 /// Writes a text. A text of a JSON column that is not valid JSON is written as a JSON string.
-fn string(text: &mut Vec<u8>, string: &str, shown: Shown) -> Result<()> {
-    if shown == Shown::Json && serde_json::from_str::<&RawValue>(string).is_ok() {
+fn string(text: &mut Vec<u8>, string: &str, shown: ColumnForm) -> Result<()> {
+    if shown == ColumnForm::Json && serde_json::from_str::<&RawValue>(string).is_ok() {
         text.extend_from_slice(string.as_bytes());
         return Ok(());
     }

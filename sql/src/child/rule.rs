@@ -17,7 +17,7 @@ use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Expr, ExprSchemable as _, LogicalPlan, Operator, SortExpr, Subquery, cast};
 use datafusion::optimizer::AnalyzerRule;
 
-use super::checked::{Operation, call};
+use super::checked::{CheckedOperation, call};
 use super::{arrays, doubles, guard, membership, regex, set_types, texts, to_text};
 use crate::check::alike;
 
@@ -77,9 +77,9 @@ fn replaced(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             }
             let BinaryExpr { left, op, right } = binary;
             let operation = match op {
-                Operator::Plus => Some(Operation::Add),
-                Operator::Minus => Some(Operation::Subtract),
-                Operator::Multiply => Some(Operation::Multiply),
+                Operator::Plus => Some(CheckedOperation::Add),
+                Operator::Minus => Some(CheckedOperation::Subtract),
+                Operator::Multiply => Some(CheckedOperation::Multiply),
                 _ => None,
             };
             Ok(match operation {
@@ -90,7 +90,7 @@ fn replaced(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
                 _ => Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })),
             })
         }
-        Expr::Negative(of) if is_whole(&of, schema)? => Ok(Transformed::yes(call(Operation::Negate, vec![*of]))),
+        Expr::Negative(of) if is_whole(&of, schema)? => Ok(Transformed::yes(call(CheckedOperation::Negate, vec![*of]))),
         Expr::Negative(of) if of.get_type(schema)?.is_floating() => Ok(Transformed::yes(doubles::negated(*of))),
         Expr::Literal(value, metadata) => Ok(match doubles::literal(&value) {
             Some(value) => Transformed::yes(Expr::Literal(value, metadata)),
@@ -185,7 +185,7 @@ fn or_null(subquery: Subquery) -> Transformed<Expr> {
     let subquery = Expr::ScalarSubquery(subquery);
     match field {
         // The optimizer would otherwise drop checks for null around the subquery.
-        Some(field) if !field.is_nullable() => Transformed::yes(call(Operation::MaybeNull, vec![subquery])),
+        Some(field) if !field.is_nullable() => Transformed::yes(call(CheckedOperation::MaybeNull, vec![subquery])),
         _ => Transformed::no(subquery),
     }
 }
@@ -201,7 +201,7 @@ fn is_whole(expr: &Expr, schema: &DFSchema) -> Result<bool> {
 /// Rounds a value before its cast to an integer. The engine would truncate it.
 fn nearest(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     Ok(match expr.get_type(schema)? {
-        DataType::Float32 | DataType::Float64 => Transformed::yes(call(Operation::Nearest, vec![expr])),
+        DataType::Float32 | DataType::Float64 => Transformed::yes(call(CheckedOperation::Nearest, vec![expr])),
         DataType::Decimal128(precision, scale) if scale > 0 => {
             Transformed::yes(cast(expr, DataType::Decimal128(precision, 0)))
         }

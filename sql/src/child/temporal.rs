@@ -27,10 +27,10 @@ use datafusion::logical_expr::{
 use self::bins::{binned, lengths_of};
 pub(super) use self::operands::{OUT_OF_RANGE, from_engine, to_engine};
 use self::operands::{Zones, doubles, instants, intervals, texts, times, to_intervals, to_times};
-use self::parts::Part;
+use self::parts::TimePart;
 pub(super) use self::read::literal;
 use self::read::read;
-use self::sides::Side;
+use self::sides::ComparedTimes;
 use super::numeric::NUMERIC;
 use crate::time::interval::{Interval, OutOfRange};
 use crate::time::moment;
@@ -51,7 +51,7 @@ pub(super) fn instant() -> DataType {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Operation {
+pub(super) enum TemporalOperation {
     /// `timestamp - timestamp`, an interval of days and a time.
     Difference,
     /// Length of a difference in microseconds.
@@ -90,7 +90,7 @@ pub(super) enum Operation {
     OfSeconds,
     /// A text as a timestamp, date, time or interval. `lenient` makes what cannot be read null.
     Read {
-        kind: Kind,
+        kind: TextKind,
         lenient: bool,
     },
     /// An interval as text.
@@ -105,7 +105,7 @@ pub(super) enum Operation {
 
 /// Kind of a text that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Kind {
+pub(super) enum TextKind {
     Instant,
     Local,
     Date,
@@ -114,17 +114,17 @@ pub(super) enum Kind {
 }
 
 /// Returns the call of an operation.
-pub(super) fn call(operation: Operation, operands: Vec<Expr>) -> Expr {
+pub(super) fn call(operation: TemporalOperation, operands: Vec<Expr>) -> Expr {
     Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(function(operation)), operands))
 }
 
-fn function(operation: Operation) -> ScalarUDF {
+fn function(operation: TemporalOperation) -> ScalarUDF {
     ScalarUDF::new_from_impl(Temporal {
         operation,
         signature: Signature::variadic_any(Volatility::Immutable),
         aliases: match operation {
-            Operation::Part { .. } => vec!["datepart".to_owned()],
-            Operation::Truncated => vec!["datetrunc".to_owned()],
+            TemporalOperation::Part { .. } => vec!["datepart".to_owned()],
+            TemporalOperation::Truncated => vec!["datetrunc".to_owned()],
             _ => Vec::new(),
         },
     })
@@ -133,17 +133,17 @@ fn function(operation: Operation) -> ScalarUDF {
 /// Returns the functions that a statement can call.
 pub(super) fn functions() -> Vec<Arc<ScalarUDF>> {
     let operations = [
-        Operation::Timezone,
-        Operation::Part {
+        TemporalOperation::Timezone,
+        TemporalOperation::Part {
             extract: false,
             divisible: true,
         },
-        Operation::Truncated,
-        Operation::Bin,
-        Operation::Age,
-        Operation::JustifiedHours,
-        Operation::JustifiedDays,
-        Operation::Justified,
+        TemporalOperation::Truncated,
+        TemporalOperation::Bin,
+        TemporalOperation::Age,
+        TemporalOperation::JustifiedHours,
+        TemporalOperation::JustifiedDays,
+        TemporalOperation::Justified,
     ];
     operations
         .into_iter()
@@ -154,13 +154,13 @@ pub(super) fn functions() -> Vec<Arc<ScalarUDF>> {
 /// Returns true for the function of `extract()`, whose fractions are numeric.
 pub(super) fn is_extract(function: &ScalarUDF) -> bool {
     let temporal = function.inner().downcast_ref::<Temporal>();
-    temporal.is_some_and(|temporal| matches!(temporal.operation, Operation::Part { extract: true, .. }))
+    temporal.is_some_and(|temporal| matches!(temporal.operation, TemporalOperation::Part { extract: true, .. }))
 }
 
 /// An operation as a function of the engine.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Temporal {
-    operation: Operation,
+    operation: TemporalOperation,
     signature: Signature,
     aliases: Vec<String>,
 }
@@ -171,12 +171,12 @@ impl Temporal {
     }
 
     /// Returns the part that the first argument names.
-    fn part(&self, argument: Option<&ScalarValue>) -> Result<Part> {
+    fn part(&self, argument: Option<&ScalarValue>) -> Result<TimePart> {
         let text = argument.and_then(|value| value.try_as_str().flatten());
         let Some(text) = text else {
             return Err(self.wrong("needs a part in quotes, such as 'hour', as its first argument"));
         };
-        Part::parse(text).ok_or_else(|| self.wrong(&format!("knows no part `{text}` of a date or time")))
+        TimePart::parse(text).ok_or_else(|| self.wrong(&format!("knows no part `{text}` of a date or time")))
     }
 
     /// Reports a zone or a time of the statement that cannot be read, before any row is.
@@ -186,8 +186,8 @@ impl Temporal {
         };
         let text: ArrayRef = Arc::new(StringArray::from(vec![text]));
         let read = match self.operation {
-            Operation::Timezone => Zones::new(&text)?.at(0).map(drop),
-            Operation::Read { kind, lenient: false } => read(&texts(&text)?, kind, false, &LOCAL).map(drop),
+            TemporalOperation::Timezone => Zones::new(&text)?.at(0).map(drop),
+            TemporalOperation::Read { kind, lenient: false } => read(&texts(&text)?, kind, false, &LOCAL).map(drop),
             _ => Ok(()),
         };
         read.map_err(|error| match error {
@@ -199,10 +199,12 @@ impl Temporal {
     fn result(&self, args: &ReturnFieldArgs<'_>) -> Result<DataType> {
         let kinds: Vec<&DataType> = args.arg_fields.iter().map(|field| field.data_type()).collect();
         let (least, most) = match self.operation {
-            Operation::Timezone | Operation::Part { .. } => (2, 2),
-            Operation::Truncated | Operation::Bin => (2, 3),
-            Operation::Age => (1, 2),
-            Operation::JustifiedHours | Operation::JustifiedDays | Operation::Justified => (1, 1),
+            TemporalOperation::Timezone | TemporalOperation::Part { .. } => (2, 2),
+            TemporalOperation::Truncated | TemporalOperation::Bin => (2, 3),
+            TemporalOperation::Age => (1, 2),
+            TemporalOperation::JustifiedHours | TemporalOperation::JustifiedDays | TemporalOperation::Justified => {
+                (1, 1)
+            }
             _ => (0, usize::MAX),
         };
         if kinds.len() < least || kinds.len() > most {
@@ -216,37 +218,37 @@ impl Temporal {
         let timestamp = |kind: &DataType| {
             kind.is_string() || matches!(kind, DataType::Timestamp(..) | DataType::Date32 | DataType::Null)
         };
-        if self.operation == Operation::Age && !kinds.iter().all(|kind| timestamp(kind)) {
+        if self.operation == TemporalOperation::Age && !kinds.iter().all(|kind| timestamp(kind)) {
             return Err(self.wrong("takes timestamps"));
         }
-        if self.operation == Operation::Timezone && kinds[0].is_numeric() {
+        if self.operation == TemporalOperation::Timezone && kinds[0].is_numeric() {
             return Err(self.wrong("and AT TIME ZONE take the name of a zone in quotes, such as 'UTC'"));
         }
         let zoned = |kind: &DataType| !matches!(kind, DataType::Timestamp(_, None));
         Ok(match self.operation {
-            Operation::Difference
-            | Operation::Plus
-            | Operation::Minus
-            | Operation::Times
-            | Operation::Divided
-            | Operation::Age
-            | Operation::JustifiedHours
-            | Operation::JustifiedDays
-            | Operation::Justified
-            | Operation::Kept
-            | Operation::Extreme { .. } => INTERVAL,
-            Operation::ShiftedDate => DataType::Date32,
-            Operation::Elapsed | Operation::Length => DataType::Int64,
-            Operation::OfSeconds => instant(),
-            Operation::Text => DataType::Utf8,
-            Operation::Read { kind, .. } => kind.result(),
-            Operation::Timezone => match kinds[1] {
+            TemporalOperation::Difference
+            | TemporalOperation::Plus
+            | TemporalOperation::Minus
+            | TemporalOperation::Times
+            | TemporalOperation::Divided
+            | TemporalOperation::Age
+            | TemporalOperation::JustifiedHours
+            | TemporalOperation::JustifiedDays
+            | TemporalOperation::Justified
+            | TemporalOperation::Kept
+            | TemporalOperation::Extreme { .. } => INTERVAL,
+            TemporalOperation::ShiftedDate => DataType::Date32,
+            TemporalOperation::Elapsed | TemporalOperation::Length => DataType::Int64,
+            TemporalOperation::OfSeconds => instant(),
+            TemporalOperation::Text => DataType::Utf8,
+            TemporalOperation::Read { kind, .. } => kind.result(),
+            TemporalOperation::Timezone => match kinds[1] {
                 DataType::Timestamp(_, None) => instant(),
                 DataType::Timestamp(..) | DataType::Date32 | DataType::Null => LOCAL,
                 kind if kind.is_string() => LOCAL,
                 _ => return Err(self.wrong("and AT TIME ZONE take a timestamp")),
             },
-            Operation::Part { extract, .. } => {
+            TemporalOperation::Part { extract, .. } => {
                 let part = self.part(args.scalar_arguments[0])?;
                 let kind = kinds[1];
                 if !part.is_of(kind) {
@@ -262,8 +264,8 @@ impl Temporal {
                     kind => kind,
                 }
             }
-            Operation::Marked { .. } => kinds.first().copied().cloned().unwrap_or(DataType::Int64),
-            Operation::Truncated => {
+            TemporalOperation::Marked { .. } => kinds.first().copied().cloned().unwrap_or(DataType::Int64),
+            TemporalOperation::Truncated => {
                 let part = self.part(args.scalar_arguments[0])?;
                 if !part.is_truncated() {
                     return Err(self.wrong(&format!("cannot truncate to {part}")));
@@ -276,7 +278,7 @@ impl Temporal {
                     _ => return Err(self.wrong("takes a timestamp or an interval")),
                 }
             }
-            Operation::Bin => {
+            TemporalOperation::Bin => {
                 if !kinds[1..].iter().all(|kind| timestamp(kind)) {
                     return Err(self.wrong("takes an interval, a timestamp and a timestamp to count from"));
                 }
@@ -294,29 +296,29 @@ impl Temporal {
 impl ScalarUDFImpl for Temporal {
     fn name(&self) -> &'static str {
         match self.operation {
-            Operation::Difference => "difference",
-            Operation::Elapsed => "elapsed",
-            Operation::ShiftedDate => "date_shift",
-            Operation::Length => "interval_length",
-            Operation::Plus => "interval_plus",
-            Operation::Minus => "interval_minus",
-            Operation::Times => "interval_times",
-            Operation::Divided => "interval_divided",
-            Operation::Timezone => "timezone",
-            Operation::Part { .. } => "date_part",
-            Operation::Marked { .. } => "marked",
-            Operation::Truncated => "date_trunc",
-            Operation::Bin => "date_bin",
-            Operation::Age => "age",
-            Operation::JustifiedHours => "justify_hours",
-            Operation::JustifiedDays => "justify_days",
-            Operation::Justified => "justify_interval",
-            Operation::OfSeconds => "to_timestamp",
-            Operation::Read { .. } => "read_time",
-            Operation::Text => "interval_text",
-            Operation::Kept => "kept",
-            Operation::Extreme { greatest: true } => "greatest",
-            Operation::Extreme { greatest: false } => "least",
+            TemporalOperation::Difference => "difference",
+            TemporalOperation::Elapsed => "elapsed",
+            TemporalOperation::ShiftedDate => "date_shift",
+            TemporalOperation::Length => "interval_length",
+            TemporalOperation::Plus => "interval_plus",
+            TemporalOperation::Minus => "interval_minus",
+            TemporalOperation::Times => "interval_times",
+            TemporalOperation::Divided => "interval_divided",
+            TemporalOperation::Timezone => "timezone",
+            TemporalOperation::Part { .. } => "date_part",
+            TemporalOperation::Marked { .. } => "marked",
+            TemporalOperation::Truncated => "date_trunc",
+            TemporalOperation::Bin => "date_bin",
+            TemporalOperation::Age => "age",
+            TemporalOperation::JustifiedHours => "justify_hours",
+            TemporalOperation::JustifiedDays => "justify_days",
+            TemporalOperation::Justified => "justify_interval",
+            TemporalOperation::OfSeconds => "to_timestamp",
+            TemporalOperation::Read { .. } => "read_time",
+            TemporalOperation::Text => "interval_text",
+            TemporalOperation::Kept => "kept",
+            TemporalOperation::Extreme { greatest: true } => "greatest",
+            TemporalOperation::Extreme { greatest: false } => "least",
         }
     }
 
@@ -328,11 +330,13 @@ impl ScalarUDFImpl for Temporal {
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
         let names: Vec<String> = args.iter().map(|arg| arg.schema_name().to_string()).collect();
         Ok(match (self.operation, args) {
-            (Operation::Difference | Operation::Minus, _) => names.join(" - "),
-            (Operation::ShiftedDate | Operation::Plus, _) => names.join(" + "),
-            (Operation::Times, _) => names.join(" * "),
-            (Operation::Divided, _) => names.join(" / "),
-            (Operation::Read { .. }, [Expr::Literal(..)]) | (Operation::Marked { .. }, _) => names.concat(),
+            (TemporalOperation::Difference | TemporalOperation::Minus, _) => names.join(" - "),
+            (TemporalOperation::ShiftedDate | TemporalOperation::Plus, _) => names.join(" + "),
+            (TemporalOperation::Times, _) => names.join(" * "),
+            (TemporalOperation::Divided, _) => names.join(" / "),
+            (TemporalOperation::Read { .. }, [Expr::Literal(..)]) | (TemporalOperation::Marked { .. }, _) => {
+                names.concat()
+            }
             _ => format!("{}({})", self.name(), names.join(",")),
         })
     }
@@ -347,15 +351,15 @@ impl ScalarUDFImpl for Temporal {
 
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
         let kind = self.result(&args)?;
-        let nullable = matches!(self.operation, Operation::Read { lenient: true, .. })
+        let nullable = matches!(self.operation, TemporalOperation::Read { lenient: true, .. })
             || args.arg_fields.iter().any(|field| field.is_nullable());
         self.read_literal(args.scalar_arguments.first().copied().flatten())?;
         let mut field = Field::new(self.name(), kind, nullable);
-        if let Operation::Part {
+        if let TemporalOperation::Part {
             extract,
             divisible: true,
         }
-        | Operation::Marked { extract } = self.operation
+        | TemporalOperation::Marked { extract } = self.operation
             && field.data_type().is_integer()
         {
             let of = if extract { OF_EXTRACT } else { "" };
@@ -423,23 +427,29 @@ impl Temporal {
     fn fast(&self, operands: &[ColumnarValue], result: &DataType) -> Result<Option<ArrayRef>> {
         let no_time = || beyond("a timestamp is out of range");
         Ok(match (self.operation, operands) {
-            (Operation::Difference, [later, earlier]) => {
-                let (later, earlier) = (Side::of(later, Kind::Local)?, Side::of(earlier, Kind::Local)?);
+            (TemporalOperation::Difference, [later, earlier]) => {
+                let (later, earlier) = (
+                    ComparedTimes::of(later, TextKind::Local)?,
+                    ComparedTimes::of(earlier, TextKind::Local)?,
+                );
                 let found = later.with::<IntervalMonthDayNanoType>(&earlier, |later, earlier| {
                     let between = Interval::between(later, earlier).ok().and_then(to_engine);
                     between.ok_or_else(|| beyond(OUT_OF_RANGE))
                 })?;
                 Some(Arc::new(found))
             }
-            (Operation::Elapsed, [later, earlier]) => {
-                let (later, earlier) = (Side::of(later, Kind::Local)?, Side::of(earlier, Kind::Local)?);
+            (TemporalOperation::Elapsed, [later, earlier]) => {
+                let (later, earlier) = (
+                    ComparedTimes::of(later, TextKind::Local)?,
+                    ComparedTimes::of(earlier, TextKind::Local)?,
+                );
                 let found = later.with::<Int64Type>(&earlier, |later, earlier| {
                     later.checked_sub(earlier).ok_or_else(|| beyond(OUT_OF_RANGE))
                 })?;
                 Some(Arc::new(found))
             }
             (
-                Operation::Bin,
+                TemporalOperation::Bin,
                 [
                     ColumnarValue::Scalar(stride),
                     of @ ColumnarValue::Array(_),
@@ -447,14 +457,14 @@ impl Temporal {
                 ],
             ) => {
                 let origin = match origins.first() {
-                    Some(origin @ ColumnarValue::Scalar(_)) => Side::of(origin, Kind::Instant)?,
+                    Some(origin @ ColumnarValue::Scalar(_)) => ComparedTimes::of(origin, TextKind::Instant)?,
                     Some(ColumnarValue::Array(_)) => return Ok(None),
-                    None => Side::One(Some(0)),
+                    None => ComparedTimes::One(Some(0)),
                 };
                 let Some(stride) = lengths_of(&stride.to_array()?)?.into_iter().next().flatten() else {
                     return Ok(None);
                 };
-                let found = Side::of(of, Kind::Instant)?.with::<Int64Type>(&origin, |time, origin| {
+                let found = ComparedTimes::of(of, TextKind::Instant)?.with::<Int64Type>(&origin, |time, origin| {
                     let since = time.checked_sub(origin).ok_or_else(no_time)?;
                     time.checked_sub(since.rem_euclid(stride)).ok_or_else(no_time)
                 })?;
@@ -473,20 +483,20 @@ impl Temporal {
             to_intervals(found)
         };
         match (self.operation, arrays) {
-            (Operation::ShiftedDate, [date, days]) => shifted(date, days),
-            (Operation::Length, [of]) => {
+            (TemporalOperation::ShiftedDate, [date, days]) => shifted(date, days),
+            (TemporalOperation::Length, [of]) => {
                 let lengths = each(intervals(of)?, |interval| interval.length().map_err(out_of_range))?;
                 Ok(Arc::new(Int64Array::from(lengths)))
             }
-            (Operation::Plus | Operation::Minus, [left, right]) => {
-                let plus = self.operation == Operation::Plus;
+            (TemporalOperation::Plus | TemporalOperation::Minus, [left, right]) => {
+                let plus = self.operation == TemporalOperation::Plus;
                 let sum = |left: Interval, right: Interval| {
                     let right = if plus { Ok(right) } else { right.negated() };
                     right.and_then(|right| left.plus(right)).map_err(out_of_range)
                 };
                 to_intervals(both(intervals(left)?, intervals(right)?, sum)?)
             }
-            (Operation::Times, [left, right]) => {
+            (TemporalOperation::Times, [left, right]) => {
                 let (of, by) = if left.data_type() == &INTERVAL {
                     (left, right)
                 } else {
@@ -495,7 +505,7 @@ impl Temporal {
                 let product = |of: Interval, by| of.times(by).map_err(out_of_range);
                 to_intervals(both(intervals(of)?, doubles(by)?, product)?)
             }
-            (Operation::Divided, [of, by]) => {
+            (TemporalOperation::Divided, [of, by]) => {
                 let quotient = |of: Interval, by: f64| {
                     if by == 0.0 {
                         return Err(DataFusionError::Execution("an interval is divided by zero".to_owned()));
@@ -504,7 +514,7 @@ impl Temporal {
                 };
                 to_intervals(both(intervals(of)?, doubles(by)?, quotient)?)
             }
-            (Operation::Timezone, [zones, of]) => {
+            (TemporalOperation::Timezone, [zones, of]) => {
                 let to_local = matches!(result, DataType::Timestamp(_, None));
                 let values = if to_local { instants(of)? } else { times(of)? };
                 let mut known = Zones::new(zones)?;
@@ -521,19 +531,21 @@ impl Temporal {
                 });
                 Ok(to_times(found.collect::<Result<_>>()?, result))
             }
-            (Operation::Part { .. }, [_, of]) if *result == NUMERIC => self.part(first)?.exactly(of),
-            (Operation::Part { .. }, [_, of]) => self.part(first)?.of(of),
-            (Operation::Marked { .. }, [of]) => Ok(Arc::clone(of)),
-            (Operation::Truncated, [_, of, zones @ ..]) => self.part(first)?.truncated(of, zones.first(), result),
-            (Operation::Bin, [strides, of, origins @ ..]) => binned(strides, of, origins.first(), result),
-            (Operation::Age, [later, earlier]) => {
+            (TemporalOperation::Part { .. }, [_, of]) if *result == NUMERIC => self.part(first)?.exactly(of),
+            (TemporalOperation::Part { .. }, [_, of]) => self.part(first)?.of(of),
+            (TemporalOperation::Marked { .. }, [of]) => Ok(Arc::clone(of)),
+            (TemporalOperation::Truncated, [_, of, zones @ ..]) => {
+                self.part(first)?.truncated(of, zones.first(), result)
+            }
+            (TemporalOperation::Bin, [strides, of, origins @ ..]) => binned(strides, of, origins.first(), result),
+            (TemporalOperation::Age, [later, earlier]) => {
                 let age = |later, earlier| moment::age(later, earlier).map_err(out_of_range);
                 to_intervals(both(times(later)?, times(earlier)?, age)?)
             }
-            (Operation::JustifiedHours, _) => interval(Interval::with_days),
-            (Operation::JustifiedDays, _) => interval(Interval::with_months),
-            (Operation::Justified, _) => interval(Interval::justified),
-            (Operation::OfSeconds, [seconds]) => {
+            (TemporalOperation::JustifiedHours, _) => interval(Interval::with_days),
+            (TemporalOperation::JustifiedDays, _) => interval(Interval::with_months),
+            (TemporalOperation::Justified, _) => interval(Interval::justified),
+            (TemporalOperation::OfSeconds, [seconds]) => {
                 #[expect(clippy::cast_possible_truncation, reason = "the bound is checked before")]
                 let found = each(doubles(seconds)?, |seconds| {
                     let micros = (seconds * 1e6).round_ties_even();
@@ -542,10 +554,10 @@ impl Temporal {
                 })?;
                 Ok(to_times(found, result))
             }
-            (Operation::Read { kind, lenient }, [text]) => read(&texts(text)?, kind, lenient, result),
-            (Operation::Extreme { greatest }, _) => extreme(arrays, greatest),
-            (Operation::Kept, [value, key]) => Ok(nullif(value, &is_null(key)?)?),
-            (Operation::Text, [of]) => {
+            (TemporalOperation::Read { kind, lenient }, [text]) => read(&texts(text)?, kind, lenient, result),
+            (TemporalOperation::Extreme { greatest }, _) => extreme(arrays, greatest),
+            (TemporalOperation::Kept, [value, key]) => Ok(nullif(value, &is_null(key)?)?),
+            (TemporalOperation::Text, [of]) => {
                 let said = each(intervals(of)?, |interval| Ok(interval.to_string()))?;
                 Ok(Arc::new(StringArray::from(said)))
             }

@@ -7,15 +7,15 @@ use datafusion::common::DFSchema;
 use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, ExprSchemable as _, cast as engine_cast, lit};
 
-use super::temporal::{self, Kind, Operation};
+use super::temporal::{self, TemporalOperation, TextKind};
 
-const fn kind(to: &DataType) -> Option<Kind> {
+const fn kind(to: &DataType) -> Option<TextKind> {
     Some(match to {
-        DataType::Timestamp(_, None) => Kind::Local,
-        DataType::Timestamp(_, Some(_)) => Kind::Instant,
-        DataType::Date32 => Kind::Date,
-        DataType::Time64(_) => Kind::Time,
-        DataType::Interval(_) => Kind::Interval,
+        DataType::Timestamp(_, None) => TextKind::Local,
+        DataType::Timestamp(_, Some(_)) => TextKind::Instant,
+        DataType::Date32 => TextKind::Date,
+        DataType::Time64(_) => TextKind::Time,
+        DataType::Interval(_) => TextKind::Interval,
         _ => return None,
     })
 }
@@ -41,7 +41,10 @@ pub(super) fn cast(expr: Expr, to: &DataType, lenient: bool, schema: &DFSchema) 
             engine_cast(lit(value), to.clone())
         });
     }
-    let operation = kind(to).map_or(Operation::Text, |kind| Operation::Read { kind, lenient });
+    let operation = kind(to).map_or(TemporalOperation::Text, |kind| TemporalOperation::Read {
+        kind,
+        lenient,
+    });
     let read = temporal::call(operation, vec![expr]);
     Ok(if read.get_type(schema)? == *to {
         read

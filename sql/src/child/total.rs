@@ -25,7 +25,7 @@ use datafusion::logical_expr::{Accumulator, AggregateUDFImpl, GroupsAccumulator,
 
 use self::groups::GroupTotals;
 use self::moving::MovingTotal;
-use self::single::{DistinctTotal, Total};
+use self::single::{DistinctTotal, SingleTotal};
 use super::numeric::digits;
 use super::numeric::{EXACT, NUMERIC, WHOLE, beyond, is_decimal};
 
@@ -48,7 +48,7 @@ pub(super) fn average() -> impl AggregateUDFImpl {
 }
 
 /// Digits that a sum of decimals has more than they.
-const ROOM: u8 = 10;
+const EXTRA_SUM_DIGITS: u8 = 10;
 
 /// Last step of an aggregate, which makes its result of a sum and a count.
 #[derive(Clone, Debug)]
@@ -186,7 +186,7 @@ impl<Engine: AggregateUDFImpl + Eq + std::hash::Hash> AggregateUDFImpl for Exact
             }
             kind if is_decimal(kind) && self.average => EXACT,
             DataType::Decimal128(precision, scale) => {
-                DataType::Decimal128((precision + ROOM).min(DECIMAL128_MAX_PRECISION), *scale)
+                DataType::Decimal128((precision + EXTRA_SUM_DIGITS).min(DECIMAL128_MAX_PRECISION), *scale)
             }
             kind if is_decimal(kind) => kind.clone(),
             kind if kind.is_floating() => DataType::Float64,
@@ -198,7 +198,7 @@ impl<Engine: AggregateUDFImpl + Eq + std::hash::Hash> AggregateUDFImpl for Exact
         match self.finish(&args) {
             None => self.engine.accumulator(args),
             Some((_, finish)) if args.is_distinct => Ok(Box::new(DistinctTotal::new(finish))),
-            Some((_, finish)) => Ok(Box::new(Total::new(finish))),
+            Some((_, finish)) => Ok(Box::new(SingleTotal::new(finish))),
         }
     }
 
@@ -249,7 +249,7 @@ impl<Engine: AggregateUDFImpl + Eq + std::hash::Hash> AggregateUDFImpl for Exact
                 Ok(Box::new(MovingTotal::new(self.average)))
             }
             None => self.engine.create_sliding_accumulator(args),
-            Some((_, finish)) => Ok(Box::new(Total::new(finish))),
+            Some((_, finish)) => Ok(Box::new(SingleTotal::new(finish))),
         }
     }
 
@@ -262,7 +262,7 @@ impl<Engine: AggregateUDFImpl + Eq + std::hash::Hash> AggregateUDFImpl for Exact
     }
 }
 
-/// Returns the values of a column of integers or decimals as decimals of 256 bits.
+/// Returns the values of a column of integers or decimals of 256 bits.
 fn widened(values: &ArrayRef) -> Result<Decimal256Array> {
     let kind = wide(values.data_type());
     let values = if *values.data_type() == kind {

@@ -21,7 +21,7 @@ use datafusion::physical_expr::expressions::Literal;
 /// Returns the engine's window functions, with the ones that this module corrects replaced.
 pub(super) fn functions(all: Vec<Arc<WindowUDF>>) -> Vec<Arc<WindowUDF>> {
     let corrected = |function: Arc<WindowUDF>| match function.name() {
-        "lag" | "lead" | "nth_value" => Arc::new(WindowUDF::new_from_impl(Whole { inner: function })),
+        "lag" | "lead" | "nth_value" => Arc::new(WindowUDF::new_from_impl(WholeWindow { inner: function })),
         "row_number" | "rank" | "dense_rank" => signed(function, DataType::Int64),
         "ntile" => signed(function, DataType::Int32),
         _ => function,
@@ -30,21 +30,21 @@ pub(super) fn functions(all: Vec<Arc<WindowUDF>>) -> Vec<Arc<WindowUDF>> {
 }
 
 fn signed(inner: Arc<WindowUDF>, kind: DataType) -> Arc<WindowUDF> {
-    Arc::new(WindowUDF::new_from_impl(Signed { inner, kind }))
+    Arc::new(WindowUDF::new_from_impl(SignedRank { inner, kind }))
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Whole {
+struct WholeWindow {
     inner: Arc<WindowUDF>,
 }
 
-impl Whole {
+impl WholeWindow {
     fn shifts(&self) -> bool {
         self.inner.name() != "nth_value"
     }
 }
 
-impl WindowUDFImpl for Whole {
+impl WindowUDFImpl for WholeWindow {
     fn name(&self) -> &str {
         self.inner.name()
     }
@@ -137,12 +137,12 @@ impl PartitionEvaluator for WholePartition {
 
 /// A rank of a type with a sign.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Signed {
+struct SignedRank {
     inner: Arc<WindowUDF>,
     kind: DataType,
 }
 
-impl WindowUDFImpl for Signed {
+impl WindowUDFImpl for SignedRank {
     fn name(&self) -> &str {
         self.inner.name()
     }

@@ -14,7 +14,7 @@ use datafusion::parquet::errors::ParquetError;
 use crate::check::alike;
 
 /// Beginnings of messages that name a part of the engine.
-const PREFIXES: [&str; 18] = [
+const INTERNAL_PREFIXES: [&str; 18] = [
     "Arrow error: ",
     "Arithmetic overflow: ",
     "Cast error: ",
@@ -35,7 +35,7 @@ const PREFIXES: [&str; 18] = [
     "This feature is not implemented: ",
 ];
 /// Words behind which a message speaks to developers of the engine. They and what follows are cut off.
-const ENDS: [&str; 12] = [
+const INTERNAL_ENDS: [&str; 12] = [
     " (DataType: ",
     "This issue was likely caused by a bug",
     "This was likely caused by a bug",
@@ -243,13 +243,13 @@ fn said_of_names(error: &SchemaError) -> String {
 /// Returns a message without the words of the engine.
 fn plain(message: &str) -> String {
     let mut message = message;
-    for end in ENDS {
+    for end in INTERNAL_ENDS {
         message = message.split(end).next().unwrap_or_default();
     }
     // The cause comes last in a chain of errors.
     message = message.rsplit("caused by\n").next().unwrap_or_default().trim();
     let mut text = alike::without_marks(message);
-    for prefix in PREFIXES {
+    for prefix in INTERNAL_PREFIXES {
         text = text.replace(prefix, "");
     }
     if let Some((_, said)) = REPLACED.iter().find(|(words, _)| text.contains(words)) {

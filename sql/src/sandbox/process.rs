@@ -13,9 +13,9 @@ use rustix::process::Signal;
 use tokio::io::AsyncReadExt as _;
 use tokio::process::{Child, Command};
 
-use super::Config;
+use super::SandboxConfig;
 use crate::Error;
-use crate::wire::{PROTOCOL, Reply, ServiceChannel, Setup, frame};
+use crate::wire::{ChildReply, PROTOCOL, ServiceChannel, Setup, frame};
 
 /// Maximum number of bytes that are read of a dead child's error output.
 const MAX_STDERR_BYTES: u64 = 4_096;
@@ -24,14 +24,14 @@ const WARM_UP_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// A process that waits for a query, or runs one.
 #[derive(Debug)]
-pub(super) struct Process {
+pub(super) struct ChildProcess {
     child: Child,
     pub(super) channel: ServiceChannel,
 }
 
-impl Process {
+impl ChildProcess {
     /// Starts a process. [`Self::ready`] waits until it can take a query.
-    pub(super) fn start(config: &Config) -> Result<Self, Error> {
+    pub(super) fn start(config: &SandboxConfig) -> Result<Self, Error> {
         let (ours, theirs) =
             UnixStream::pair().map_err(Error::process("cannot create a socket for the query process"))?;
         let setup = Setup {
@@ -72,8 +72,8 @@ impl Process {
     pub(super) async fn ready(&mut self) -> Result<(), Error> {
         let said = tokio::time::timeout(WARM_UP_TIMEOUT, self.channel.receive()).await;
         let problem = match said {
-            Ok(Ok(Reply::Ready)) => return Ok(()),
-            Ok(Ok(Reply::Unfit(problem))) => problem,
+            Ok(Ok(ChildReply::Ready)) => return Ok(()),
+            Ok(Ok(ChildReply::Unfit(problem))) => problem,
             Ok(Ok(_)) => "the query process sent an unexpected message".to_owned(),
             Ok(Err(error)) => return Err(Error::process("the query process ended before it was ready")(error)),
             Err(_) => "the query process was not ready in time".to_owned(),

@@ -4,11 +4,11 @@
 
 use std::fmt;
 
-use super::DAY;
+use super::DAY_MICROS;
 
-const HOUR: i64 = 3_600_000_000;
-const MINUTE: i64 = 60_000_000;
-const SECOND: i64 = 1_000_000;
+const HOUR_MICROS: i64 = 3_600_000_000;
+const MINUTE_MICROS: i64 = 60_000_000;
+const SECOND_MICROS: i64 = 1_000_000;
 /// Days of a month where months and days are compared or divided.
 const MONTH_DAYS: i64 = 30;
 
@@ -63,15 +63,15 @@ impl Interval {
     pub(crate) fn of_micros(length: i64) -> Result<Self, OutOfRange> {
         Ok(Self {
             months: 0,
-            days: i32::try_from(length / DAY).ok().ok_or(OutOfRange)?,
-            micros: length % DAY,
+            days: i32::try_from(length / DAY_MICROS).ok().ok_or(OutOfRange)?,
+            micros: length % DAY_MICROS,
         })
     }
 
     /// Returns the length in microseconds by which intervals are compared.
     pub(crate) fn length(self) -> Result<i64, OutOfRange> {
         let days = i128::from(self.months) * i128::from(MONTH_DAYS) + i128::from(self.days);
-        i64::try_from(days * i128::from(DAY) + i128::from(self.micros))
+        i64::try_from(days * i128::from(DAY_MICROS) + i128::from(self.micros))
             .ok()
             .ok_or(OutOfRange)
     }
@@ -119,12 +119,12 @@ impl Interval {
 
     /// Returns the interval with whole days of 24 hours instead of longer times.
     pub(crate) fn with_days(self) -> Result<Self, OutOfRange> {
-        let days = i32::try_from(i64::from(self.days) + self.micros / DAY)
+        let days = i32::try_from(i64::from(self.days) + self.micros / DAY_MICROS)
             .ok()
             .ok_or(OutOfRange)?;
         let mut result = Self {
             days,
-            micros: self.micros % DAY,
+            micros: self.micros % DAY_MICROS,
             ..self
         };
         result.same_sign();
@@ -133,10 +133,10 @@ impl Interval {
 
     fn same_sign(&mut self) {
         if self.days > 0 && self.micros < 0 {
-            self.micros += DAY;
+            self.micros += DAY_MICROS;
             self.days -= 1;
         } else if self.days < 0 && self.micros > 0 {
-            self.micros -= DAY;
+            self.micros -= DAY_MICROS;
             self.days += 1;
         }
     }
@@ -160,13 +160,13 @@ impl Interval {
 
     /// Returns the interval with whole months and days, all parts of one sign.
     pub(crate) fn justified(self) -> Result<Self, OutOfRange> {
-        let days = i32::try_from(i64::from(self.days) + self.micros / DAY)
+        let days = i32::try_from(i64::from(self.days) + self.micros / DAY_MICROS)
             .ok()
             .ok_or(OutOfRange)?;
         let mut result = Self {
             months: self.months.checked_add(days / 30).ok_or(OutOfRange)?,
             days: days % 30,
-            micros: self.micros % DAY,
+            micros: self.micros % DAY_MICROS,
         };
         if result.months > 0 && (result.days < 0 || (result.days == 0 && result.micros < 0)) {
             result.days += 30;
@@ -182,7 +182,7 @@ impl Interval {
     /// Reads a text such as `1 day 02:03`, `1-2`, `P1Y2M` or `3 weeks ago`. Returns `None` if it is no interval.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let text = text.trim().to_ascii_lowercase();
-        let mut reader = Reader::default();
+        let mut reader = IntervalReader::default();
         if let Some(rest) = text.strip_prefix('p') {
             reader.designated(rest)?;
         } else {
@@ -234,16 +234,16 @@ impl fmt::Display for Interval {
 
 /// The sum of the parts of a text.
 #[derive(Debug, Default)]
-struct Reader {
+struct IntervalReader {
     months: f64,
     days: f64,
     micros: f64,
     read: bool,
 }
 
-/// Size of a unit, in the field of an interval that it counts for.
+/// Size of a measure, in the field of an interval that it counts for.
 #[derive(Clone, Copy)]
-enum Unit {
+enum IntervalMeasure {
     /// Number of months in one.
     Months(f64),
     /// Number of days in one.
@@ -252,20 +252,24 @@ enum Unit {
     Time(i64),
 }
 
-fn unit(word: &str) -> Option<Unit> {
+fn measure(word: &str) -> Option<IntervalMeasure> {
     Some(match word {
-        "us" | "usec" | "usecs" | "useconds" | "microsecond" | "microseconds" | "microsecon" => Unit::Time(1),
-        "ms" | "msec" | "msecs" | "mseconds" | "millisecond" | "milliseconds" | "millisecon" => Unit::Time(1_000),
-        "s" | "sec" | "secs" | "second" | "seconds" => Unit::Time(SECOND),
-        "m" | "min" | "mins" | "minute" | "minutes" => Unit::Time(MINUTE),
-        "h" | "hr" | "hrs" | "hour" | "hours" => Unit::Time(HOUR),
-        "d" | "day" | "days" => Unit::Days(1.0),
-        "w" | "week" | "weeks" => Unit::Days(7.0),
-        "mon" | "mons" | "month" | "months" => Unit::Months(1.0),
-        "y" | "yr" | "yrs" | "year" | "years" => Unit::Months(12.0),
-        "dec" | "decs" | "decade" | "decades" => Unit::Months(120.0),
-        "c" | "cent" | "century" | "centuries" => Unit::Months(1_200.0),
-        "mil" | "mils" | "millennium" | "millennia" | "millenniums" => Unit::Months(12_000.0),
+        "us" | "usec" | "usecs" | "useconds" | "microsecond" | "microseconds" | "microsecon" => {
+            IntervalMeasure::Time(1)
+        }
+        "ms" | "msec" | "msecs" | "mseconds" | "millisecond" | "milliseconds" | "millisecon" => {
+            IntervalMeasure::Time(1_000)
+        }
+        "s" | "sec" | "secs" | "second" | "seconds" => IntervalMeasure::Time(SECOND_MICROS),
+        "m" | "min" | "mins" | "minute" | "minutes" => IntervalMeasure::Time(MINUTE_MICROS),
+        "h" | "hr" | "hrs" | "hour" | "hours" => IntervalMeasure::Time(HOUR_MICROS),
+        "d" | "day" | "days" => IntervalMeasure::Days(1.0),
+        "w" | "week" | "weeks" => IntervalMeasure::Days(7.0),
+        "mon" | "mons" | "month" | "months" => IntervalMeasure::Months(1.0),
+        "y" | "yr" | "yrs" | "year" | "years" => IntervalMeasure::Months(12.0),
+        "dec" | "decs" | "decade" | "decades" => IntervalMeasure::Months(120.0),
+        "c" | "cent" | "century" | "centuries" => IntervalMeasure::Months(1_200.0),
+        "mil" | "mils" | "millennium" | "millennia" | "millenniums" => IntervalMeasure::Months(12_000.0),
         _ => return None,
     })
 }
@@ -285,29 +289,29 @@ fn number(text: &str) -> Option<(&str, &str)> {
     Some((&text[..end], &text[end..]))
 }
 
-impl Reader {
-    fn add(&mut self, amount: f64, unit: Unit) {
+impl IntervalReader {
+    fn add(&mut self, amount: f64, measure: IntervalMeasure) {
         self.read = true;
-        match unit {
-            Unit::Months(months) if months > 1.0 => {
+        match measure {
+            IntervalMeasure::Months(months) if months > 1.0 => {
                 // A fraction of a year is rounded to months.
                 self.months += amount.trunc() * months + (amount.fract() * months).round_ties_even();
             }
-            Unit::Months(_) => {
+            IntervalMeasure::Months(_) => {
                 self.months += amount.trunc();
                 self.add_days(to_micros(amount.fract() * 30.0));
             }
-            Unit::Days(days) => {
+            IntervalMeasure::Days(days) => {
                 self.days += amount.trunc() * days;
                 self.add_days(to_micros(amount.fract() * days));
             }
-            Unit::Time(micros) => self.micros += (amount * double(micros)).round_ties_even(),
+            IntervalMeasure::Time(micros) => self.micros += (amount * double(micros)).round_ties_even(),
         }
     }
 
     fn add_days(&mut self, days: f64) {
         self.days += days.trunc();
-        self.micros += (days.fract() * double(DAY)).round_ties_even();
+        self.micros += (days.fract() * double(DAY_MICROS)).round_ties_even();
     }
 
     /// Reads `1 day 02:03:04`, with a sign before any part.
@@ -326,8 +330,8 @@ impl Reader {
                 let (months, after) = number(months).filter(|(months, _)| !months.starts_with(['+', '-']))?;
                 let months: f64 = months.parse().ok().filter(|months| *months < 12.0)?;
                 let sign = if amount.starts_with('-') { -1.0 } else { 1.0 };
-                self.add(amount.parse().ok()?, Unit::Months(12.0));
-                self.add(sign * months, Unit::Months(1.0));
+                self.add(amount.parse().ok()?, IntervalMeasure::Months(12.0));
+                self.add(sign * months, IntervalMeasure::Months(1.0));
                 after
             } else {
                 let after = after.trim_start();
@@ -335,15 +339,22 @@ impl Reader {
                 let word = &after[..letters];
                 let amount = amount.parse().ok()?;
                 if word.is_empty() || word == "ago" {
-                    // A number without a unit is days before a time, and seconds at the end.
+                    // A number without a measure is days before a time, and seconds at the end.
                     let days = number(after).is_some_and(|(_, clock)| clock.starts_with(':'));
                     if !days && !after.is_empty() && word != "ago" {
                         return None;
                     }
-                    self.add(amount, if days { Unit::Days(1.0) } else { Unit::Time(SECOND) });
+                    self.add(
+                        amount,
+                        if days {
+                            IntervalMeasure::Days(1.0)
+                        } else {
+                            IntervalMeasure::Time(SECOND_MICROS)
+                        },
+                    );
                     after
                 } else {
-                    self.add(amount, unit(word)?);
+                    self.add(amount, measure(word)?);
                     &after[letters..]
                 }
             }
@@ -381,9 +392,9 @@ impl Reader {
         if minutes >= 60 || seconds >= 61.0 {
             return None;
         }
-        self.add(sign * f64::from(hours), Unit::Time(HOUR));
-        self.add(sign * f64::from(minutes), Unit::Time(MINUTE));
-        self.add(sign * seconds, Unit::Time(SECOND));
+        self.add(sign * f64::from(hours), IntervalMeasure::Time(HOUR_MICROS));
+        self.add(sign * f64::from(minutes), IntervalMeasure::Time(MINUTE_MICROS));
+        self.add(sign * seconds, IntervalMeasure::Time(SECOND_MICROS));
         Some(rest)
     }
 
@@ -393,16 +404,20 @@ impl Reader {
             .split_once('t')
             .map_or((text, None), |(date, time)| (date, Some(time)));
         if date.matches('-').count() == 2 && !date.starts_with('-') {
-            let units = [Unit::Months(12.0), Unit::Months(1.0), Unit::Days(1.0)];
-            for (part, unit) in date.split('-').zip(units) {
-                self.add(part.parse::<u32>().ok()?.into(), unit);
+            let measures = [
+                IntervalMeasure::Months(12.0),
+                IntervalMeasure::Months(1.0),
+                IntervalMeasure::Days(1.0),
+            ];
+            for (part, measure) in date.split('-').zip(measures) {
+                self.add(part.parse::<u32>().ok()?.into(), measure);
             }
         } else {
             self.letters(date, |letter| match letter {
-                'y' => Some(Unit::Months(12.0)),
-                'm' => Some(Unit::Months(1.0)),
-                'w' => Some(Unit::Days(7.0)),
-                'd' => Some(Unit::Days(1.0)),
+                'y' => Some(IntervalMeasure::Months(12.0)),
+                'm' => Some(IntervalMeasure::Months(1.0)),
+                'w' => Some(IntervalMeasure::Days(7.0)),
+                'd' => Some(IntervalMeasure::Days(1.0)),
                 _ => None,
             })?;
         }
@@ -410,19 +425,19 @@ impl Reader {
             None => Some(()),
             Some(time) if time.contains(':') => self.clock(time).filter(|rest| rest.is_empty()).map(drop),
             Some(time) => self.letters(time, |letter| match letter {
-                'h' => Some(Unit::Time(HOUR)),
-                'm' => Some(Unit::Time(MINUTE)),
-                's' => Some(Unit::Time(SECOND)),
+                'h' => Some(IntervalMeasure::Time(HOUR_MICROS)),
+                'm' => Some(IntervalMeasure::Time(MINUTE_MICROS)),
+                's' => Some(IntervalMeasure::Time(SECOND_MICROS)),
                 _ => None,
             }),
         }
     }
 
-    fn letters(&mut self, mut text: &str, unit: impl Fn(char) -> Option<Unit>) -> Option<()> {
+    fn letters(&mut self, mut text: &str, measure: impl Fn(char) -> Option<IntervalMeasure>) -> Option<()> {
         while !text.is_empty() {
             let (amount, rest) = number(text)?;
             let letter = rest.chars().next()?;
-            self.add(amount.parse().ok()?, unit(letter)?);
+            self.add(amount.parse().ok()?, measure(letter)?);
             text = &rest[letter.len_utf8()..];
         }
         Some(())
@@ -494,7 +509,7 @@ mod tests {
             (of("50 hours").with_days(), "2 days 02:00:00"),
             (of("65 days").with_months(), "2 mons 5 days"),
             (of("1 month -1 hour").justified(), "29 days 23:00:00"),
-            (Interval::between(-1, DAY), "-1 days -00:00:00.000001"),
+            (Interval::between(-1, DAY_MICROS), "-1 days -00:00:00.000001"),
         ] {
             assert_eq!(result.unwrap().to_string(), expected);
         }

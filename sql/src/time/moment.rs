@@ -4,9 +4,9 @@
 
 use chrono::{DateTime, Datelike as _, NaiveDate, NaiveDateTime};
 
-use super::DAY;
+use super::DAY_MICROS;
 use super::interval::{Interval, OutOfRange};
-use super::zone::Zone;
+use super::zone::TimeZone;
 
 const MONTHS: [&str; 12] = [
     "january",
@@ -39,18 +39,18 @@ pub(crate) struct Moment {
     day: Option<i64>,
     /// Microseconds since midnight.
     time: i64,
-    zone: Option<Zone>,
+    zone: Option<TimeZone>,
 }
 
 impl Moment {
     /// Reads a text. The error describes what is wrong with it.
     pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
-        Reader::default().read(text)
+        MomentReader::default().read(text)
     }
 
     /// Returns the local time; a zone of the text is ignored.
     pub(crate) fn local(self) -> Option<i64> {
-        self.day?.checked_mul(DAY)?.checked_add(self.time)
+        self.day?.checked_mul(DAY_MICROS)?.checked_add(self.time)
     }
 
     /// Returns the instant; without a zone the time is one of UTC.
@@ -71,14 +71,14 @@ impl Moment {
 }
 
 #[derive(Debug, Default)]
-struct Reader {
+struct MomentReader {
     /// Year, month and day.
     date: Option<(i64, u32, u32)>,
     /// Numbers beside the name of a month, with the number of their digits.
     numbers: Vec<(i64, usize)>,
     month: Option<u32>,
     time: Option<i64>,
-    zone: Option<Zone>,
+    zone: Option<TimeZone>,
     afternoon: Option<bool>,
     before_christ: bool,
 }
@@ -98,14 +98,14 @@ fn named(names: &[&str], word: &str) -> Option<u32> {
     u32::try_from(found).ok()
 }
 
-impl Reader {
+impl MomentReader {
     fn read(mut self, text: &str) -> Result<Moment, &'static str> {
         let text = text.trim().to_ascii_lowercase();
         if text == "epoch" {
             return Ok(Moment {
                 day: Some(0),
                 time: 0,
-                zone: Some(Zone::Fixed(0)),
+                zone: Some(TimeZone::Fixed(0)),
             });
         }
         let mut rest = &*text;
@@ -189,7 +189,7 @@ impl Reader {
 
     fn set_time(&mut self, hours: i64, minutes: i64, seconds: i64, micros: i64) -> Result<(), &'static str> {
         let time = ((hours * 60 + minutes) * 60 + seconds) * 1_000_000 + micros;
-        if hours > 24 || minutes > 59 || seconds > 60 || time > DAY {
+        if hours > 24 || minutes > 59 || seconds > 60 || time > DAY_MICROS {
             return Err(OUT_OF_RANGE);
         }
         self.time = Some(time);
@@ -216,7 +216,7 @@ impl Reader {
         if seconds >= 16 * 3_600 {
             return Err(OUT_OF_RANGE);
         }
-        self.zone = Some(Zone::Fixed(sign * seconds));
+        self.zone = Some(TimeZone::Fixed(sign * seconds));
         Ok(rest)
     }
 
@@ -250,7 +250,7 @@ impl Reader {
                 if self.zone.is_some() {
                     return Err(NOT_A_TIME);
                 }
-                self.zone = Some(Zone::written(zone).ok_or(NOT_A_TIME)?);
+                self.zone = Some(TimeZone::written(zone).ok_or(NOT_A_TIME)?);
                 return Ok(after);
             }
         }
@@ -277,7 +277,7 @@ impl Reader {
             if self.time.is_none() || !(1..=12).contains(&hour) {
                 return Err(OUT_OF_RANGE);
             }
-            let half = DAY / 2;
+            let half = DAY_MICROS / 2;
             time = time % half + if afternoon { half } else { 0 };
         }
         let day = match date {
@@ -342,12 +342,12 @@ pub(crate) fn age(later: i64, earlier: i64) -> Result<Interval, OutOfRange> {
         return age(earlier, later)?.negated();
     }
     let (to, from) = (calendar(later).ok_or(OutOfRange)?, calendar(earlier).ok_or(OutOfRange)?);
-    let (to_time, from_time) = (later.rem_euclid(DAY), earlier.rem_euclid(DAY));
+    let (to_time, from_time) = (later.rem_euclid(DAY_MICROS), earlier.rem_euclid(DAY_MICROS));
     let month = |time: NaiveDateTime| time.year() * 12 + i32::try_from(time.month0()).unwrap_or_default();
     let day = |time: NaiveDateTime| i32::try_from(time.day()).unwrap_or_default();
     let (mut months, mut days, mut micros) = (month(to) - month(from), day(to) - day(from), to_time - from_time);
     if micros < 0 {
-        micros += DAY;
+        micros += DAY_MICROS;
         days -= 1;
     }
     if days < 0 {

@@ -11,7 +11,7 @@ const WRITTEN_UNTIL: i32 = 2_090;
 
 /// A time zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Zone {
+pub(crate) enum TimeZone {
     /// Seconds east of Greenwich.
     Fixed(i32),
     Named(Tz),
@@ -166,7 +166,7 @@ const ABBREVIATIONS: [(&str, i32); 145] = [
     ("zulu", 0),
 ];
 
-impl Zone {
+impl TimeZone {
     /// Finds the zone that `AT TIME ZONE` names: an abbreviation, a name, or an offset in the form of POSIX, which
     /// counts to the west. Case does not matter.
     pub(crate) fn parse(name: &str) -> Option<Self> {
@@ -275,14 +275,17 @@ mod tests {
             ("-05:30", 5.5),
             ("ABC+3", -3.0),
         ] {
-            let Some(Zone::Fixed(seconds)) = Zone::parse(name) else {
+            let Some(TimeZone::Fixed(seconds)) = TimeZone::parse(name) else {
                 panic!("{name}")
             };
             assert!((f64::from(seconds) / 3600.0 - hours).abs() < 1e-9, "{name}");
         }
-        assert_eq!(Zone::parse("europe/PARIS"), Some(Zone::Named(Tz::Europe__Paris)));
+        assert_eq!(
+            TimeZone::parse("europe/PARIS"),
+            Some(TimeZone::Named(Tz::Europe__Paris))
+        );
         for unknown in ["Mars/Olympus", "", "+99", "+1:2:3:4", "5x", "é"] {
-            assert_eq!(Zone::parse(unknown), None, "{unknown}");
+            assert_eq!(TimeZone::parse(unknown), None, "{unknown}");
         }
         assert!(ABBREVIATIONS.is_sorted());
     }
@@ -298,10 +301,10 @@ mod tests {
             ("Europe/Berlin", "2500-07-01 12:00", "2500-07-01 10:00"),
             ("Europe/Berlin", "2500-01-01 12:00", "2500-01-01 11:00"),
         ] {
-            let zone = Zone::parse(zone).unwrap();
+            let zone = TimeZone::parse(zone).unwrap();
             assert_eq!(zone.instant(at(local)), Some(at(instant)), "{zone:?} {local}");
         }
-        let berlin = Zone::parse("Europe/Berlin").unwrap();
+        let berlin = TimeZone::parse("Europe/Berlin").unwrap();
         assert_eq!(berlin.local(at("2301-07-01 10:00")), Some(at("2301-07-01 12:00")));
     }
 }

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use sql::{Config, Error, Sandbox};
+use sql::{Error, Sandbox, SandboxConfig};
 
 use crate::corpus;
 use crate::fixture::{Fixture, ROWS, rows};
@@ -27,7 +27,7 @@ fn peak() -> u64 {
     line.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
-fn ended(answered: &Result<sql::Answer, Error>) -> &'static str {
+fn ended(answered: &Result<sql::QueryAnswer, Error>) -> &'static str {
     match answered {
         Ok(_) => "answered",
         Err(Error::Refused(_)) => "refused",
@@ -41,7 +41,7 @@ fn ended(answered: &Result<sql::Answer, Error>) -> &'static str {
 #[tokio::test]
 async fn no_statement_takes_more_than_its_process() {
     let fixture = Fixture::new().await;
-    let sandbox = Sandbox::start(Config {
+    let sandbox = Sandbox::start(SandboxConfig {
         seconds: LIMIT,
         memory_bytes: 1 << 30,
         ..fixture.config()

@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use serde_json::Value;
-use sql::{Config, Error, Sandbox};
+use sql::{Error, Sandbox, SandboxConfig};
 use types::Contract;
 
 use self::compare::{Rows, same};
@@ -102,7 +102,7 @@ async fn compared(
     let mut postgres = Postgres::start(name, &contract, &versions)?;
     let fixture = Fixture::of(contract, versions).await;
     // What is compared is the answer, and a busy machine may take its time.
-    let config = Config {
+    let config = SandboxConfig {
         seconds: PATIENCE,
         ..fixture.config()
     };

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use catalog::storage::DurableLocal;
-use catalog::{Catalog, CommitOutcome, Prepared};
+use catalog::{Catalog, CommitOutcome, PreparedVersion};
 use serde_json::{Map, Value, json};
-use sql::{Config, Part, Records, Sandbox};
+use sql::{Sandbox, SandboxConfig, SandboxPart, VersionRecords};
 use tempfile::TempDir;
 use types::clock::ManualClock;
 use types::{AgentId, Batch, Clock, Contract, ContributionId, DatasetId, Proof, Timestamp};
@@ -20,7 +20,7 @@ const VERSIONS: i64 = 6;
 /// A table, its version and where it is.
 #[derive(Debug)]
 pub(crate) struct Fixture {
-    pub(crate) records: Records,
+    pub(crate) records: VersionRecords,
     pub(crate) clock: Arc<ManualClock>,
     _directory: TempDir,
 }
@@ -100,7 +100,7 @@ impl Fixture {
         let dataset = DatasetId::new(start());
         let mut table = catalog.table(dataset, &contract).await.unwrap();
         for records in versions {
-            let mut prepared = Prepared::of_batch(
+            let mut prepared = PreparedVersion::of_batch(
                 ContributionId::new(start()),
                 AgentId::new(start()),
                 Batch::decode(&contract, &records).into(),
@@ -113,25 +113,25 @@ impl Fixture {
         let snapshot = catalog.snapshot(dataset, None).await.unwrap().unwrap();
         let named = snapshot.parts();
         let proofs = snapshot.proofs(&named).await.unwrap();
-        let part = |(part, proof): (&catalog::PartInfo, Arc<Proof>)| Part {
+        let part = |(part, proof): (&catalog::PartInfo, Arc<Proof>)| SandboxPart {
             path: root.join(part.path(dataset).as_ref()),
             rows: part.rows,
             proof,
         };
         let parts = named.iter().zip(proofs).map(part).collect();
         Self {
-            records: Records { contract, parts },
+            records: VersionRecords { contract, parts },
             clock,
             _directory: directory,
         }
     }
 
     /// The way a sandbox of the tests is run.
-    pub(crate) fn config(&self) -> Config {
+    pub(crate) fn config(&self) -> SandboxConfig {
         let clock: Arc<dyn Clock> = Arc::clone(&self.clock) as _;
-        Config {
+        SandboxConfig {
             standby: 1,
-            ..Config::new(PathBuf::from(env!("CARGO_BIN_EXE_sql-child")), clock)
+            ..SandboxConfig::new(PathBuf::from(env!("CARGO_BIN_EXE_sql-child")), clock)
         }
     }
 
@@ -141,7 +141,7 @@ impl Fixture {
 }
 
 /// The rows of an answer as JSON.
-pub(crate) fn rows(answer: &sql::Answer) -> Vec<Value> {
+pub(crate) fn rows(answer: &sql::QueryAnswer) -> Vec<Value> {
     answer
         .rows
         .iter()

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use sql::{Config, Error, Part, Records, Sandbox};
+use sql::{Error, Sandbox, SandboxConfig, SandboxPart, VersionRecords};
 use types::Proof;
 
 use crate::fixture::{Fixture, ROWS, rows};
@@ -48,7 +48,7 @@ async fn a_timestamp_that_no_text_can_say_is_no_answer() {
 async fn an_empty_version_has_columns_and_no_rows() {
     let fixture = Fixture::new().await;
     let sandbox = fixture.sandbox();
-    let empty = Records {
+    let empty = VersionRecords {
         parts: Vec::new(),
         ..fixture.records.clone()
     };
@@ -66,7 +66,7 @@ async fn more_parts_than_one_message_carries_are_read() {
     let fixture = Fixture::new().await;
     let sandbox = fixture.sandbox();
     let times = 120;
-    let many = Records {
+    let many = VersionRecords {
         parts: vec![fixture.records.parts.clone(); times].concat(),
         ..fixture.records.clone()
     };
@@ -79,7 +79,7 @@ async fn more_parts_than_one_message_carries_are_read() {
 #[tokio::test]
 async fn queries_beyond_the_number_at_once_wait_within_their_time() {
     let fixture = Fixture::new().await;
-    let with = |at_once: usize| Config {
+    let with = |at_once: usize| SandboxConfig {
         seconds: Duration::from_secs(2),
         at_once,
         ..fixture.config()
@@ -104,8 +104,8 @@ async fn queries_beyond_the_number_at_once_wait_within_their_time() {
 async fn parts_that_are_missing_or_damaged_are_told_apart() {
     let fixture = Fixture::new().await;
     let sandbox = fixture.sandbox();
-    let with = |path: PathBuf| Records {
-        parts: vec![Part {
+    let with = |path: PathBuf| VersionRecords {
+        parts: vec![SandboxPart {
             path,
             rows: 10,
             proof: Arc::new(Proof::whole(1_000, [7; 32])),
@@ -134,12 +134,12 @@ async fn parts_that_are_missing_or_damaged_are_told_apart() {
 #[tokio::test]
 async fn a_program_that_is_no_sandbox_serves_no_query() {
     let fixture = Fixture::new().await;
-    let absent = Config {
+    let absent = SandboxConfig {
         program: "/no/such/program".into(),
         ..fixture.config()
     };
     assert!(matches!(Sandbox::start(absent), Err(Error::Process { .. })));
-    let other = Config {
+    let other = SandboxConfig {
         program: "/bin/true".into(),
         ..fixture.config()
     };

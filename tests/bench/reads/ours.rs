@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use catalog::{Columns, Snapshot};
 use futures_util::TryStreamExt as _;
 use serde_json::json;
-use sql::{Config, Part, Records, Sandbox};
+use sql::{Sandbox, SandboxConfig, SandboxPart, VersionRecords};
 use tests::random::Random;
-use types::render::lines::Lines;
+use types::render::lines::RenderedLines;
 use types::{Proof, Version};
 
 use super::peers::{Cost, Costs};
@@ -67,7 +67,7 @@ pub(super) async fn pages(scene: &Scene) -> Costs {
             out.clear();
             let begun = Instant::now();
             for rows in snapshot.page(offset, PAGES.1).await.unwrap() {
-                let lines = Lines::new(snapshot.contract().unwrap(), &rows).unwrap();
+                let lines = RenderedLines::new(snapshot.contract().unwrap(), &rows).unwrap();
                 lines.write(0..lines.len(), &mut out);
             }
             walls.push(millis(begun.elapsed()));
@@ -86,7 +86,7 @@ pub(super) async fn export(scene: &Scene, out: &Path) -> Costs {
     let mut batches = snapshot.stream(Columns::Records, 0..snapshot.record_count());
     let mut piece = Vec::new();
     while let Some(rows) = batches.try_next().await.unwrap() {
-        let lines = Lines::new(contract, &rows).unwrap();
+        let lines = RenderedLines::new(contract, &rows).unwrap();
         piece.clear();
         lines.write(0..lines.len(), &mut piece);
         file.write_all(&piece).unwrap();
@@ -143,17 +143,17 @@ pub(super) async fn open(scene: &Scene) -> Costs {
 
 /// The queries, each in a process of its own; processors with the start of that process.
 pub(super) async fn queries(scene: &Scene, queries: &[(&str, &str)]) -> Costs {
-    let settings = Config::new(std::env::current_exe().unwrap(), Arc::clone(&scene.clock));
+    let settings = SandboxConfig::new(std::env::current_exe().unwrap(), Arc::clone(&scene.clock));
     let sandbox = Sandbox::start(settings).unwrap();
     let snapshot = latest(scene).await;
     let parts = snapshot.parts();
     let proofs = snapshot.proofs(&parts).await.unwrap();
-    let part = |(part, proof): (&catalog::PartInfo, Arc<Proof>)| Part {
+    let part = |(part, proof): (&catalog::PartInfo, Arc<Proof>)| SandboxPart {
         path: scene.tables.join(part.path(snapshot.dataset()).as_ref()),
         rows: part.rows,
         proof,
     };
-    let records = Records {
+    let records = VersionRecords {
         contract: Arc::clone(snapshot.contract().unwrap()),
         parts: parts.iter().zip(proofs).map(part).collect(),
     };

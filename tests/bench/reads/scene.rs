@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use catalog::storage::DurableLocal;
-use catalog::{Catalog, CommitOutcome, Prepared, Table};
+use catalog::{Catalog, CommitOutcome, PreparedVersion, Table};
 use serde_json::{Value, json};
 use tests::world::{Agent, Operator, merged, project_body};
 use tests::{Options, Server};
@@ -126,7 +126,7 @@ impl Scene {
     async fn merge(&self, table: &mut Table, records: &[Value]) {
         let contract: Arc<Contract> = Arc::new(serde_json::from_value(contract()).unwrap());
         let at = self.clock.now();
-        let mut prepared = Prepared::of_batch(
+        let mut prepared = PreparedVersion::of_batch(
             ContributionId::new(at),
             AgentId::from_bytes([7; 16]),
             Batch::decode(&contract, records).into(),

@@ -140,10 +140,10 @@ impl Site {
             key: String::new(),
             session: String::new(),
         };
-        let limits = sluice::config::Loaded::load(None, &[]).unwrap().config.limits;
+        let limits = sluice::config::LoadedConfig::load(None, &[]).unwrap().config.limits;
         let mut site = Self {
             server,
-            operations: api::operations(&limits.into()),
+            operations: api::operations(&limits),
             owner: nobody.clone(),
             other: nobody.clone(),
             suspended: nobody,

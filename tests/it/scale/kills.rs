@@ -16,7 +16,7 @@ use tests::server::{POLL, tail_of};
 use tests::topology::Parts;
 use tests::world::{Agent, Operator};
 use tests::{Http, Options, Server};
-use types::fault::POINTS;
+use types::fault::CRASH_POINTS;
 
 use super::ledger::Ledger;
 use crate::{binary, configured};
@@ -103,7 +103,7 @@ fn is_of_interface(point: &str) -> bool {
 
 /// The crash points that exist here.
 fn points() -> impl Iterator<Item = &'static str> {
-    POINTS.into_iter().filter(|point| !OF_FOLDERS.contains(point))
+    CRASH_POINTS.into_iter().filter(|point| !OF_FOLDERS.contains(point))
 }
 
 /// Every point at one passage after the other, at least `kills` in all.

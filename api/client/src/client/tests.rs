@@ -133,7 +133,9 @@ async fn a_service_that_is_down_is_unavailable() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
-    let client = Client::anonymous(&address).unwrap().with_patience(Patience::NONE);
+    let client = Client::anonymous(&address)
+        .unwrap()
+        .with_retry_budget(RetryBudget::NONE);
     assert_eq!(client.project("weather").await.unwrap_err().kind(), Kind::Unavailable);
 }
 

@@ -20,12 +20,12 @@ pub(super) struct Addresses<'a> {
     /// The parts being pulled, without addresses.
     parts: Vec<Part>,
     version: u64,
-    current: Mutex<Current>,
+    current: Mutex<CurrentAddresses>,
 }
 
 /// Addresses from one answer.
 #[derive(Debug)]
-struct Current {
+struct CurrentAddresses {
     /// The number of renewals.
     generation: u64,
     by_part: HashMap<String, String>,
@@ -38,7 +38,7 @@ impl<'a> Addresses<'a> {
             pull,
             parts: unaddressed(manifest),
             version: manifest.version.0,
-            current: Mutex::new(Current {
+            current: Mutex::new(CurrentAddresses {
                 generation: 0,
                 by_part: by_part(manifest),
             }),

@@ -14,9 +14,9 @@ use tokio::fs::{self, File};
 use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _, AsyncWriteExt as _};
 
 use super::addresses::Addresses;
-use super::{Progress, PullProgress, under_way};
+use super::{PullEvent, PullProgress, under_way};
 use crate::client::retry_after;
-use crate::patience::Pauses;
+use crate::retry_budget::Pauses;
 use crate::{Client, Error, tls};
 
 /// Time-out for the next bytes.
@@ -27,7 +27,7 @@ const MAX_REFRESHES: u32 = 2;
 const READ_BYTES: usize = 256 << 10;
 
 /// The reason that a try did not complete the part.
-enum Halt {
+enum DownloadHalt {
     /// The address is not valid, or not any more. Has its generation and the answer.
     Refused(u64, String),
     /// The connection broke or the service is busy. Has the `Retry-After` of the answer, if there was one.
@@ -49,7 +49,7 @@ pub(super) async fn part(
     let path = folder.join(&part.path);
     // A part of an earlier pull is hashed again, since its bytes may have changed on this machine.
     if is_there(&path, part).await? {
-        progress(Progress::Here(part.size));
+        progress(PullEvent::Here(part.size));
         return Ok(false);
     }
     let mut download = Download {
@@ -60,7 +60,7 @@ pub(super) async fn part(
         progress,
         here: 0,
     };
-    let (mut pauses, mut refused, mut wrong) = (Pauses::new(client.patience), 0, 0);
+    let (mut pauses, mut refused, mut wrong) = (Pauses::new(client.retry_budget), 0, 0);
     loop {
         let before = download.here;
         let halt = match download.go_on().await {
@@ -69,27 +69,27 @@ pub(super) async fn part(
         };
         // Progress resets the bounds, so that a large part survives any number of interruptions.
         if download.here > before {
-            (pauses, refused) = (Pauses::new(client.patience), 0);
+            (pauses, refused) = (Pauses::new(client.retry_budget), 0);
         }
         let failed = |problem: String| Error::Part {
             part: part.path.clone(),
             problem,
         };
         match halt {
-            Halt::Failed(error) => return Err(error),
-            Halt::Refused(_, problem) if refused == MAX_REFRESHES => return Err(failed(problem)),
+            DownloadHalt::Failed(error) => return Err(error),
+            DownloadHalt::Refused(_, problem) if refused == MAX_REFRESHES => return Err(failed(problem)),
             // The manifest has new addresses, and several parts may need them at once.
-            Halt::Refused(generation, _) => {
+            DownloadHalt::Refused(generation, _) => {
                 addresses.renew(generation).await?;
                 refused += 1;
             }
-            Halt::Wrong(error) if wrong == MAX_REFRESHES => return Err(error.into()),
+            DownloadHalt::Wrong(error) if wrong == MAX_REFRESHES => return Err(error.into()),
             // A damaged file of an earlier pull is a usual reason, so the part is downloaded again from its first byte.
-            Halt::Wrong(_) => {
+            DownloadHalt::Wrong(_) => {
                 download.discard().await?;
                 wrong += 1;
             }
-            Halt::Broken(asked, problem) => {
+            DownloadHalt::Broken(asked, problem) => {
                 let pause = pauses.next(asked).ok_or_else(|| failed(problem))?;
                 tokio::time::sleep(pause).await;
             }
@@ -115,10 +115,10 @@ struct Download<'a> {
 
 impl Download<'_> {
     /// Fetches the missing bytes and verifies the whole part.
-    async fn go_on(&mut self) -> Result<(), Halt> {
+    async fn go_on(&mut self) -> Result<(), DownloadHalt> {
         let (mut file, mut hasher, mut here) = self.open().await.map_err(|source| self.lost(source))?;
         if here > self.part.size {
-            return Err(Halt::Wrong(self.wrong_size(here)));
+            return Err(DownloadHalt::Wrong(self.wrong_size(here)));
         }
         if here < self.part.size {
             let (mut response, from) = self.ask(here).await?;
@@ -135,11 +135,11 @@ impl Download<'_> {
             here = streamed?;
         }
         if here != self.part.size {
-            return Err(Halt::Wrong(self.wrong_size(here)));
+            return Err(DownloadHalt::Wrong(self.wrong_size(here)));
         }
         let found = FileHash::from_bytes(hasher.finalize().into());
         if found != self.part.sha256 {
-            return Err(Halt::Wrong(proof::Error::PartHash {
+            return Err(DownloadHalt::Wrong(proof::Error::PartHash {
                 part: self.part.path.clone(),
                 expected: self.part.sha256,
                 found,
@@ -164,8 +164,8 @@ impl Download<'_> {
     }
 
     /// Requests the bytes from `from` on. Returns the answer and the offset at which it begins.
-    async fn ask(&self, from: u64) -> Result<(Response, u64), Halt> {
-        let (generation, url) = self.addresses.of(&self.part.path).await.map_err(Halt::Failed)?;
+    async fn ask(&self, from: u64) -> Result<(Response, u64), DownloadHalt> {
+        let (generation, url) = self.addresses.of(&self.part.path).await.map_err(DownloadHalt::Failed)?;
         let mut request = self.client.http.get(url);
         if from > 0 {
             request = request.header(RANGE, format!("bytes={from}-"));
@@ -175,10 +175,10 @@ impl Download<'_> {
             // A certificate or a host name does not become right within a pull.
             Ok(Err(error)) if tls::hopeless(&error).is_some() => {
                 let error = Error::unanswered("GET", self.part.path.clone(), error);
-                return Err(Halt::Failed(error));
+                return Err(DownloadHalt::Failed(error));
             }
-            Ok(Err(error)) => return Err(Halt::Broken(None, describe(error))),
-            Err(_) => return Err(Halt::Broken(None, "no answer in time".to_owned())),
+            Ok(Err(error)) => return Err(DownloadHalt::Broken(None, describe(error))),
+            Err(_) => return Err(DownloadHalt::Broken(None, "no answer in time".to_owned())),
         };
         let status = response.status();
         match status {
@@ -193,17 +193,24 @@ impl Download<'_> {
                 if range == Some(expected.as_str()) {
                     Ok((response, from))
                 } else {
-                    Err(Halt::Wrong(self.wrong_size(from)))
+                    Err(DownloadHalt::Wrong(self.wrong_size(from)))
                 }
             }
             // The store's object ends before `from`, so it is not the signed part.
-            StatusCode::RANGE_NOT_SATISFIABLE => Err(Halt::Wrong(self.wrong_size(from))),
-            StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT => {
-                Err(Halt::Broken(retry_after(response.headers()), status.to_string()))
-            }
-            _ if status.is_server_error() => Err(Halt::Broken(retry_after(response.headers()), status.to_string())),
+            StatusCode::RANGE_NOT_SATISFIABLE => Err(DownloadHalt::Wrong(self.wrong_size(from))),
+            StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT => Err(DownloadHalt::Broken(
+                retry_after(response.headers()),
+                status.to_string(),
+            )),
+            _ if status.is_server_error() => Err(DownloadHalt::Broken(
+                retry_after(response.headers()),
+                status.to_string(),
+            )),
             // An expired address is refused, by most stores with 403.
-            _ => Err(Halt::Refused(generation, format!("the server answered {status}"))),
+            _ => Err(DownloadHalt::Refused(
+                generation,
+                format!("the server answered {status}"),
+            )),
         }
     }
 
@@ -214,22 +221,25 @@ impl Download<'_> {
         file: &mut File,
         hasher: &mut Sha256,
         mut here: u64,
-    ) -> Result<u64, Halt> {
+    ) -> Result<u64, DownloadHalt> {
         loop {
             let chunk = match tokio::time::timeout(READ_TIMEOUT, response.chunk()).await {
                 Ok(Ok(Some(chunk))) => chunk,
                 // A body without a length may end early without an error.
                 Ok(Ok(None)) if here < self.part.size => {
-                    return Err(Halt::Broken(None, format!("the answer ended after {here} bytes")));
+                    return Err(DownloadHalt::Broken(
+                        None,
+                        format!("the answer ended after {here} bytes"),
+                    ));
                 }
                 Ok(Ok(None)) => return Ok(here),
-                Ok(Err(error)) => return Err(Halt::Broken(None, describe(error))),
-                Err(_) => return Err(Halt::Broken(None, "no more bytes arrived in time".to_owned())),
+                Ok(Err(error)) => return Err(DownloadHalt::Broken(None, describe(error))),
+                Err(_) => return Err(DownloadHalt::Broken(None, "no more bytes arrived in time".to_owned())),
             };
             // The size is checked first, so that a wrong answer cannot fill the disk.
             here += chunk.len() as u64;
             if here > self.part.size {
-                return Err(Halt::Wrong(self.wrong_size(here)));
+                return Err(DownloadHalt::Wrong(self.wrong_size(here)));
             }
             file.write_all(&chunk).await.map_err(|source| self.lost(source))?;
             hasher.update(&chunk);
@@ -249,9 +259,9 @@ impl Download<'_> {
     /// Reports the difference to the bytes reported before.
     fn report(&mut self, here: u64) {
         if here > self.here {
-            (self.progress)(Progress::Here(here - self.here));
+            (self.progress)(PullEvent::Here(here - self.here));
         } else if here < self.here {
-            (self.progress)(Progress::Discarded(self.here - here));
+            (self.progress)(PullEvent::Discarded(self.here - here));
         }
         self.here = here;
     }
@@ -264,8 +274,8 @@ impl Download<'_> {
         }
     }
 
-    fn lost(&self, source: std::io::Error) -> Halt {
-        Halt::Failed(Error::file(&self.path, source))
+    fn lost(&self, source: std::io::Error) -> DownloadHalt {
+        DownloadHalt::Failed(Error::file(&self.path, source))
     }
 }
 

@@ -14,7 +14,7 @@ use crate::{Error, files};
 
 /// The manifest of an earlier pull, of which only the fields are read that name its files.
 #[derive(Debug, Deserialize)]
-struct Earlier {
+struct EarlierManifest {
     dataset: String,
     parts: Vec<EarlierPart>,
 }
@@ -26,14 +26,14 @@ struct EarlierPart {
 
 /// A folder, locked for one pull.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct PullFolder {
     folder: PathBuf,
     /// Names of an earlier version's parts that this version does not have.
     outdated: Vec<String>,
     _lock: File,
 }
 
-impl Place {
+impl PullFolder {
     /// Creates the folder if it is missing, locks it, and checks that the version can be put there.
     ///
     /// # Errors
@@ -48,8 +48,8 @@ impl Place {
             Err(TryLockError::WouldBlock) => return Err(Error::place(folder, "is in use by another pull")),
             Err(TryLockError::Error(source)) => return Err(Error::file(folder, source)),
         }
-        let earlier = earlier(&folder.join(folder::MANIFEST))?;
-        let other = |earlier: &Earlier| earlier.dataset != manifest.dataset.to_string();
+        let earlier = earlier(&folder.join(folder::MANIFEST_FILE))?;
+        let other = |earlier: &EarlierManifest| earlier.dataset != manifest.dataset.to_string();
         // The parts of two datasets may have equal names.
         if earlier.as_ref().is_some_and(other) {
             return Err(Error::place(
@@ -93,13 +93,13 @@ impl Place {
         }
         // The parts are durable before the manifest that names them.
         files::sync_folder(&self.folder)?;
-        files::replace(&self.folder.join(folder::KEYS), &keys.to_json())?;
-        files::replace(&self.folder.join(folder::MANIFEST), &manifest.to_json())
+        files::replace(&self.folder.join(folder::KEYS_FILE), &keys.to_json())?;
+        files::replace(&self.folder.join(folder::MANIFEST_FILE), &manifest.to_json())
     }
 }
 
 /// Reads the manifest of an earlier pull. It is not verified, so it serves only to know the names of its files.
-fn earlier(path: &Path) -> Result<Option<Earlier>, Error> {
+fn earlier(path: &Path) -> Result<Option<EarlierManifest>, Error> {
     let Some(text) = files::read(path)? else {
         return Ok(None);
     };

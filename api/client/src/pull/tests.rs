@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use types::{DatasetId, Timestamp, Version};
 
 use super::*;
-use crate::{Patience, Verify};
+use crate::{RetryBudget, Verify};
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_micros(second * 1_000_000)
@@ -237,17 +237,19 @@ impl Machine {
         KnownKeys::at(self.home.path().join("share/known-keys.json"))
     }
 
-    async fn pull(&self, version: Option<u64>) -> Result<Pulled, Error> {
+    async fn pull(&self, version: Option<u64>) -> Result<PullResult, Error> {
         self.watched(version).await.0
     }
 
     /// Pulls and returns the result and the planned bytes that were not reported as present.
-    async fn watched(&self, version: Option<u64>) -> (Result<Pulled, Error>, i64) {
-        let patience = Patience {
+    async fn watched(&self, version: Option<u64>) -> (Result<PullResult, Error>, i64) {
+        let retry_budget = RetryBudget {
             first_pause: std::time::Duration::from_millis(1),
-            ..Patience::default()
+            ..RetryBudget::default()
         };
-        let client = Client::new(&self.address, "km_secret").unwrap().with_patience(patience);
+        let client = Client::new(&self.address, "km_secret")
+            .unwrap()
+            .with_retry_budget(retry_budget);
         let pull = Pull {
             slug: "tide-levels".to_owned(),
             version,
@@ -260,8 +262,8 @@ impl Machine {
             &pull,
             Arc::new(move |progress| {
                 let change = match progress {
-                    Progress::Planned { bytes } | Progress::Discarded(bytes) => i64::try_from(bytes).unwrap(),
-                    Progress::Here(bytes) => -i64::try_from(bytes).unwrap(),
+                    PullEvent::Planned { bytes } | PullEvent::Discarded(bytes) => i64::try_from(bytes).unwrap(),
+                    PullEvent::Here(bytes) => -i64::try_from(bytes).unwrap(),
                 };
                 watched.fetch_add(change, Ordering::SeqCst);
             }),
@@ -279,7 +281,7 @@ impl Machine {
         names
     }
 
-    fn signatures(&self) -> Result<crate::Verified, Error> {
+    fn signatures(&self) -> Result<crate::VerifiedVersion, Error> {
         Verify {
             folder: &self.folder(),
             keys: None,

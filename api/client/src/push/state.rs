@@ -11,12 +11,12 @@ use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 
-use super::{PartUrl, Push, Tag, Upload};
+use super::{BegunUpload, PartAddress, PartTag, Push};
 use crate::Error;
 
 /// Identity of a push: a state file is used only for an equal one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Source {
+pub(super) struct PushSource {
     server: String,
     slug: String,
     file: PathBuf,
@@ -29,21 +29,21 @@ pub(super) struct Source {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Kept {
-    source: Source,
-    upload: Upload,
+struct SavedPush {
+    source: PushSource,
+    upload: BegunUpload,
     tags: BTreeMap<u32, String>,
     completed: bool,
 }
 
 /// Progress of a push, stored after every change.
 #[derive(Debug)]
-pub(super) struct State {
+pub(super) struct PushState {
     path: PathBuf,
-    kept: Kept,
+    kept: SavedPush,
 }
 
-impl Source {
+impl PushSource {
     /// Returns the identity of a push with the file as it is now. An empty file is an error.
     pub(super) fn of(push: &Push, server: &str) -> Result<Self, Error> {
         let broken = |source| Error::file(&push.file, source);
@@ -87,16 +87,16 @@ fn modified(found: &Metadata) -> io::Result<u128> {
     Ok(since.map_or(0, |since| since.as_nanos()))
 }
 
-impl State {
+impl PushState {
     /// Loads a state. `None` if there is none, or if it cannot be read.
     pub(super) fn load(path: &Path) -> Option<Self> {
-        let kept: Kept = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
+        let kept: SavedPush = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
         let path = path.to_owned();
         Some(Self { path, kept })
     }
 
     /// Returns true if this is the state of a push of this file, unchanged, with the same options.
-    pub(super) fn is_of(&self, source: &Source) -> bool {
+    pub(super) fn is_of(&self, source: &PushSource) -> bool {
         self.kept.source == *source
     }
 
@@ -134,8 +134,8 @@ impl State {
     }
 
     /// Stores an upload without sent parts.
-    pub(super) fn begin(path: PathBuf, source: Source, upload: Upload) -> Result<Self, Error> {
-        let kept = Kept {
+    pub(super) fn begin(path: PathBuf, source: PushSource, upload: BegunUpload) -> Result<Self, Error> {
+        let kept = SavedPush {
             source,
             upload,
             tags: BTreeMap::new(),
@@ -154,12 +154,12 @@ impl State {
         }
     }
 
-    pub(super) const fn upload(&self) -> &Upload {
+    pub(super) const fn upload(&self) -> &BegunUpload {
         &self.kept.upload
     }
 
     /// Returns the unsent parts.
-    pub(super) fn left(&self) -> Vec<PartUrl> {
+    pub(super) fn left(&self) -> Vec<PartAddress> {
         let parts = self.kept.upload.part_urls.iter();
         parts
             .filter(|part| !self.kept.tags.contains_key(&part.n))
@@ -177,14 +177,14 @@ impl State {
     }
 
     /// Marks a part as sent.
-    pub(super) fn add(&mut self, tag: Tag) -> Result<(), Error> {
+    pub(super) fn add(&mut self, tag: PartTag) -> Result<(), Error> {
         self.kept.tags.insert(tag.n, tag.etag);
         self.write()
     }
 
     /// Returns the tags of the sent parts, in order.
-    pub(super) fn tags(&self) -> Vec<Tag> {
-        let tag = |(n, etag): (&u32, &String)| Tag {
+    pub(super) fn tags(&self) -> Vec<PartTag> {
+        let tag = |(n, etag): (&u32, &String)| PartTag {
             n: *n,
             etag: etag.clone(),
         };

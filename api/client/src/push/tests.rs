@@ -10,7 +10,7 @@ use axum::routing::{delete, get, post, put};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::Patience;
+use crate::RetryBudget;
 
 /// The size of a part in bytes.
 const PART: u64 = 1 << 20;
@@ -143,7 +143,7 @@ impl Scene {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
-        let patience = Patience {
+        let retry_budget = RetryBudget {
             tries: 3,
             first_pause: Duration::from_millis(1),
             total: Duration::from_secs(1),
@@ -153,7 +153,7 @@ impl Scene {
         fs::write(folder.path().join("file"), &text).unwrap();
         Self {
             service,
-            client: Client::new(&address, "km_x").unwrap().with_patience(patience),
+            client: Client::new(&address, "km_x").unwrap().with_retry_budget(retry_budget),
             folder,
             text,
         }

@@ -20,8 +20,8 @@ fn claims() -> Value {
     json!({"iss": CLIENT, "sub": CLIENT, "aud": ISSUER, "exp": NOW + 60, "iat": NOW, "jti": "a1"})
 }
 
-fn keys(pair: &KeyPair) -> Keys {
-    Keys::from_value(json!({"keys": [pair.jwk()]})).unwrap()
+fn keys(pair: &KeyPair) -> JwkSet {
+    JwkSet::from_value(json!({"keys": [pair.jwk()]})).unwrap()
 }
 
 fn with(mut value: Value, changes: Value) -> Value {

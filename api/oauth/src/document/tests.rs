@@ -21,9 +21,9 @@ fn with(member: &str, value: Value) -> Value {
     document
 }
 
-fn read_document(document: &Value) -> Result<Client, DocumentError> {
+fn read_document(document: &Value) -> Result<OAuthClient, DocumentError> {
     let body = document.to_string();
-    let fetched = Fetched {
+    let fetched = FetchedDocument {
         status: 200,
         content_type: Some("application/json; charset=utf-8"),
         cache_control: None,
@@ -59,7 +59,7 @@ fn a_document_is_identified_by_a_plain_https_url() {
 fn a_document_describes_its_own_url() {
     let client = read_document(&document()).unwrap();
     assert_eq!((client.id.as_str(), client.name.as_deref()), (URL, Some("Fathom Desk")));
-    assert_eq!(client.auth, Auth::None);
+    assert_eq!(client.auth, ClientAuth::None);
     assert!(client.may_refresh && client.may_redirect_to("http://127.0.0.1:5000/cb"));
     for other in [
         json!("https://app.example/oauth/client.json/"),
@@ -96,16 +96,19 @@ fn a_document_describes_its_own_url() {
 #[test]
 fn the_answer_has_to_be_a_small_json_document() {
     let body = document().to_string();
-    let good = Fetched {
+    let good = FetchedDocument {
         status: 200,
         content_type: Some("application/oauth-client+json"),
         cache_control: None,
         body: body.as_bytes(),
     };
-    let read = |fetched: Fetched<'_>| read(URL, &fetched, Timestamp::default());
+    let read = |fetched: FetchedDocument<'_>| read(URL, &fetched, Timestamp::default());
     assert!(read(good).is_ok());
     for status in [201, 204, 206, 301, 302, 304, 404, 500] {
-        assert_eq!(read(Fetched { status, ..good }), Err(DocumentError::Status(status)));
+        assert_eq!(
+            read(FetchedDocument { status, ..good }),
+            Err(DocumentError::Status(status))
+        );
     }
     for content_type in [
         None,
@@ -115,26 +118,29 @@ fn the_answer_has_to_be_a_small_json_document() {
         Some("application/jsonp"),
         Some("image/x+json"),
     ] {
-        assert_eq!(read(Fetched { content_type, ..good }), Err(DocumentError::ContentType));
+        assert_eq!(
+            read(FetchedDocument { content_type, ..good }),
+            Err(DocumentError::ContentType)
+        );
     }
     let padded = |bytes: usize| format!("{body}{}", " ".repeat(bytes - body.len()));
     let (most, more) = (padded(5_120), padded(5_121));
     assert!(
-        read(Fetched {
+        read(FetchedDocument {
             body: most.as_bytes(),
             ..good
         })
         .is_ok()
     );
     assert_eq!(
-        read(Fetched {
+        read(FetchedDocument {
             body: more.as_bytes(),
             ..good
         }),
         Err(DocumentError::TooLarge)
     );
     assert_eq!(
-        read(Fetched {
+        read(FetchedDocument {
             body: b"<html>",
             ..good
         }),
@@ -156,9 +162,12 @@ fn keys_are_inline_or_at_a_url_and_never_both() {
             .extend(members.as_object().unwrap().clone());
         read_document(&document).map(|client| client.auth)
     };
-    assert!(matches!(with_keys(json!({"jwks": jwks})), Ok(Auth::Keys(_))));
+    assert!(matches!(with_keys(json!({"jwks": jwks})), Ok(ClientAuth::Keys(_))));
     let at = "https://app.example/jwks.json";
-    assert_eq!(with_keys(json!({"jwks_uri": at})), Ok(Auth::KeysAt(at.to_owned())));
+    assert_eq!(
+        with_keys(json!({"jwks_uri": at})),
+        Ok(ClientAuth::KeysAt(at.to_owned()))
+    );
     let mut private = key.jwk();
     private["d"] = json!("AA");
     for wrong in [
@@ -174,15 +183,15 @@ fn keys_are_inline_or_at_a_url_and_never_both() {
         assert_eq!(with_keys(wrong.clone()), Err(MetadataError::Keys.into()), "{wrong}");
     }
     let body = jwks.to_string();
-    let fetched = Fetched {
+    let fetched = FetchedDocument {
         status: 200,
         content_type: Some("application/jwk-set+json"),
         cache_control: None,
         body: body.as_bytes(),
     };
     assert!(read_keys(&fetched).is_ok());
-    assert!(read_keys(&Fetched { status: 302, ..fetched }).is_err());
-    assert!(read_keys(&Fetched { body: b"{}", ..fetched }).is_err());
+    assert!(read_keys(&FetchedDocument { status: 302, ..fetched }).is_err());
+    assert!(read_keys(&FetchedDocument { body: b"{}", ..fetched }).is_err());
 }
 
 #[test]
@@ -210,7 +219,7 @@ fn an_answer_is_kept_as_long_as_it_says_within_a_day() {
 fn a_cache_is_bounded_and_forgets() {
     let at = |seconds: i64| Timestamp::from_micros(seconds * 1_000_000);
     let seconds = Duration::from_secs;
-    let mut cache = Cache::new(2);
+    let mut cache = DocumentCache::new(2);
     cache.put("a", 1, seconds(100), at(0));
     cache.put("b", 2, seconds(50), at(0));
     assert_eq!((cache.get("a", at(99)), cache.get("a", at(100))), (Some(&1), None));

@@ -7,8 +7,8 @@ fn decode(text: &str) -> Vec<u8> {
     BASE64URL_NOPAD.decode(text.as_bytes()).unwrap()
 }
 
-fn keys(keys: &[Value]) -> Result<Keys, KeysError> {
-    Keys::from_value(json!({"keys": keys}))
+fn keys(keys: &[Value]) -> Result<JwkSet, KeysError> {
+    JwkSet::from_value(json!({"keys": keys}))
 }
 
 /// The payload of RFC 7515 appendix A.2 and A.3.
@@ -26,19 +26,19 @@ fn the_signatures_of_the_rfcs_verify() {
     let cases = [
         (
             KeyPair::new(KeyType::Rsa).jwk(),
-            Algorithm::Rs256,
+            JwkAlgorithm::Rs256,
             format!("eyJhbGciOiJSUzI1NiJ9.{PAYLOAD}"),
             "cC4hiUPoj9Eetdgtv3hF80EGrhuB__dzERat0XF9g2VtQgr9PJbu3XOiZj5RZmh7AAuHIm4Bh-0Qc_lF5YKt_O8W2Fp5jujGbds9uJdbF9CUAr7t1dnZcAcQjbKBYNX4BAynRFdiuB--f_nZLgrnbyTyWzO75vRK5h6xBArLIARNPvkSjtQBMHlb1L07Qe7K0GarZRmB_eSN9383LcOLn6_dO--xi12jzDwusC-eOkHWEsqtFZESc6BfI7noOPqvhJ1phCnvWh6IeYI2w9QOYEUipUTI8np6LbgGY9Fs98rqVt5AXLIhWkWywlVmtVrBp0igcN_IoypGlUPQGe77Rw",
         ),
         (
             p256,
-            Algorithm::Es256,
+            JwkAlgorithm::Es256,
             format!("eyJhbGciOiJFUzI1NiJ9.{PAYLOAD}"),
             "DtEhU3ljbEg8L38VWAfUAqOyKAM6-Xx-F4GawxaepmXFCgfTjDxw5djxLa8ISlSApmWQxfKTUJqPP3-Kg6NU1Q",
         ),
         (
             ed25519,
-            Algorithm::EdDsa,
+            JwkAlgorithm::EdDsa,
             "eyJhbGciOiJFZERTQSJ9.RXhhbXBsZSBvZiBFZDI1NTE5IHNpZ25pbmc".to_owned(),
             "hgyY0il_MGCjP0JzlnLWG1PPOt7-09PGcvMg3AIbQR6dWbhijcNR4ki4iylGjg5BhVsPt9g7sVvpAr_MuM0KAg",
         ),
@@ -51,7 +51,7 @@ fn the_signatures_of_the_rfcs_verify() {
             "{algorithm:?}"
         );
         assert!(!keys.verify(None, algorithm, &message.as_bytes()[1..], &signature));
-        for other in [Algorithm::Rs256, Algorithm::Es256, Algorithm::EdDsa] {
+        for other in [JwkAlgorithm::Rs256, JwkAlgorithm::Es256, JwkAlgorithm::EdDsa] {
             assert_eq!(
                 keys.verify(None, other, message.as_bytes(), &signature),
                 other == algorithm
@@ -71,7 +71,7 @@ fn a_key_is_selected_by_its_id() {
     second["kid"] = json!("k2");
     let keys = keys(&[one.jwk(), second, KeyPair::new(KeyType::Ed25519).jwk()]).unwrap();
     let signature = other.sign(b"message");
-    let verify = |id| keys.verify(id, Algorithm::Es256, b"message", &signature);
+    let verify = |id| keys.verify(id, JwkAlgorithm::Es256, b"message", &signature);
     assert!(verify(Some("k2")) && verify(None));
     assert!(!verify(Some("k1")) && !verify(Some("k3")) && !verify(Some("https://evil.example/key")));
 }
@@ -129,6 +129,6 @@ fn sets_with_secrets_are_refused_and_keys_for_other_uses_left_out() {
         r#"{"keys": [{}]}"#,
         r#"{"keys": [{"kty": 1}]}"#,
     ] {
-        assert_eq!(Keys::parse(form.as_bytes()), Err(KeysError::Form), "{form}");
+        assert_eq!(JwkSet::parse(form.as_bytes()), Err(KeysError::Form), "{form}");
     }
 }

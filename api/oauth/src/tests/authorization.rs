@@ -1,14 +1,14 @@
 //! Vectors of authorization requests.
 
 use super::{ISSUER, REDIRECT, World, parameters};
-use crate::authorize::{Refusal, RequestError, Shown};
+use crate::authorize::{AuthorizeRefusal, RequestError, ShownProblem};
 use crate::{Error, Resource, Scope, Scopes};
 
 /// Expected outcome of a request.
 #[derive(Debug, PartialEq)]
 enum To {
     Consent,
-    Shown(Shown),
+    Shown(ShownProblem),
     Client(&'static str),
 }
 
@@ -29,101 +29,117 @@ const VECTORS: [(&str, &[&str], To); 62] = [
         To::Consent,
     ),
     // The client is not known: nothing is redirected.
-    ("no client", &["-client_id"], To::Shown(Shown::ClientMissing)),
-    ("an empty client", &["client_id="], To::Shown(Shown::ClientMissing)),
-    ("two clients", &["+client_id=app_x"], To::Shown(Shown::ClientMissing)),
-    ("another client", &["client_id=app_x"], To::Shown(Shown::ClientUnknown)),
+    ("no client", &["-client_id"], To::Shown(ShownProblem::ClientMissing)),
+    (
+        "an empty client",
+        &["client_id="],
+        To::Shown(ShownProblem::ClientMissing),
+    ),
+    (
+        "two clients",
+        &["+client_id=app_x"],
+        To::Shown(ShownProblem::ClientMissing),
+    ),
+    (
+        "another client",
+        &["client_id=app_x"],
+        To::Shown(ShownProblem::ClientUnknown),
+    ),
     // The redirect URI is not registered: nothing is redirected.
-    ("no redirect", &["-redirect_uri"], To::Shown(Shown::RedirectMissing)),
+    (
+        "no redirect",
+        &["-redirect_uri"],
+        To::Shown(ShownProblem::RedirectMissing),
+    ),
     (
         "two redirects",
         &["+redirect_uri=https://evil.example/"],
-        To::Shown(Shown::RedirectMissing),
+        To::Shown(ShownProblem::RedirectMissing),
     ),
     (
         "another host",
         &["redirect_uri=https://evil.example/cb?tenant=1"],
-        To::Shown(Shown::RedirectUnknown),
+        To::Shown(ShownProblem::RedirectUnknown),
     ),
     (
         "a suffix",
         &["redirect_uri=https://app.example/cb?tenant=12"],
-        To::Shown(Shown::RedirectUnknown),
+        To::Shown(ShownProblem::RedirectUnknown),
     ),
     (
         "a longer path",
         &["redirect_uri=https://app.example/cb/evil?tenant=1"],
-        To::Shown(Shown::RedirectUnknown),
+        To::Shown(ShownProblem::RedirectUnknown),
     ),
     (
         "a prefix",
         &["redirect_uri=https://app.example/cb"],
-        To::Shown(Shown::RedirectUnknown),
+        To::Shown(ShownProblem::RedirectUnknown),
     ),
     (
         "one parameter more",
         &["redirect_uri=https://app.example/cb?tenant=1&a=b"],
-        To::Shown(Shown::RedirectUnknown),
+        To::Shown(ShownProblem::RedirectUnknown),
     ),
     (
         "another case of the host",
         &["redirect_uri=https://App.example/cb?tenant=1"],
-        To::Shown(Shown::RedirectUnknown),
+        To::Shown(ShownProblem::RedirectUnknown),
     ),
     (
         "another case of the path",
         &["redirect_uri=https://app.example/CB?tenant=1"],
-        To::Shown(Shown::RedirectUnknown),
+        To::Shown(ShownProblem::RedirectUnknown),
     ),
     (
         "another port",
         &["redirect_uri=https://app.example:8443/cb?tenant=1"],
-        To::Shown(Shown::RedirectUnknown),
+        To::Shown(ShownProblem::RedirectUnknown),
     ),
     (
         "the default port",
         &["redirect_uri=https://app.example:443/cb?tenant=1"],
-        To::Shown(Shown::RedirectUnknown),
+        To::Shown(ShownProblem::RedirectUnknown),
     ),
     (
         "dots in the path",
         &["redirect_uri=https://app.example/x/../cb?tenant=1"],
-        To::Shown(Shown::RedirectUnknown),
+        To::Shown(ShownProblem::RedirectUnknown),
     ),
     (
         "an escape",
         &["redirect_uri=https://app.example/%63b?tenant=1"],
-        To::Shown(Shown::RedirectUnknown),
+        To::Shown(ShownProblem::RedirectUnknown),
     ),
     (
         "a user",
         &["redirect_uri=https://app.example@evil.example/cb?tenant=1"],
-        To::Shown(Shown::RedirectUnknown),
+        To::Shown(ShownProblem::RedirectUnknown),
     ),
     (
         "a subdomain",
         &["redirect_uri=https://app.example.evil.example/cb?tenant=1"],
-        To::Shown(Shown::RedirectUnknown),
+        To::Shown(ShownProblem::RedirectUnknown),
     ),
     (
         "a fragment",
         &["redirect_uri=https://app.example/cb?tenant=1#a"],
-        To::Shown(Shown::RedirectUnknown),
+        To::Shown(ShownProblem::RedirectUnknown),
     ),
     (
         "plain http",
         &["redirect_uri=http://app.example/cb?tenant=1"],
-        To::Shown(Shown::RedirectUnknown),
+        To::Shown(ShownProblem::RedirectUnknown),
     ),
     (
         "a script",
         &["redirect_uri=javascript:alert(1)"],
-        To::Shown(Shown::RedirectUnknown),
+        To::Shown(ShownProblem::RedirectUnknown),
     ),
     (
         "a loopback of another path",
         &["redirect_uri=http://127.0.0.1:49152/evil"],
-        To::Shown(Shown::RedirectUnknown),
+        To::Shown(ShownProblem::RedirectUnknown),
     ),
     (
         "a loopback of another name",
@@ -133,7 +149,7 @@ const VECTORS: [(&str, &[&str], To); 62] = [
     (
         "a loopback with a user",
         &["redirect_uri=http://127.0.0.1:80@evil.example/cb"],
-        To::Shown(Shown::RedirectUnknown),
+        To::Shown(ShownProblem::RedirectUnknown),
     ),
     // From here the client learns of its error.
     ("no response type", &["-response_type"], To::Client("invalid_request")),
@@ -248,7 +264,7 @@ const VECTORS: [(&str, &[&str], To); 62] = [
     (
         "an error of everything",
         &["redirect_uri=https://evil.example/", "response_type=token"],
-        To::Shown(Shown::RedirectUnknown),
+        To::Shown(ShownProblem::RedirectUnknown),
     ),
 ];
 
@@ -258,8 +274,8 @@ async fn each_request_comes_to_consent_to_the_person_or_to_the_client() {
     for (name, changes, expected) in VECTORS {
         let found = match world.request(changes) {
             Ok(_) => To::Consent,
-            Err(Refusal::Show(shown)) => To::Shown(shown),
-            Err(Refusal::Redirect { to, error }) => {
+            Err(AuthorizeRefusal::Show(shown)) => To::Shown(shown),
+            Err(AuthorizeRefusal::Redirect { to, error }) => {
                 assert!(to.starts_with(&format!("{REDIRECT}&error=")), "{name}: {to}");
                 let sent = parameters(&to);
                 let get = |parameter| sent.get(parameter).unwrap();
@@ -291,7 +307,8 @@ async fn the_state_is_sent_back_as_it_came_or_not_at_all() {
     assert_eq!(parameters(&url).get("state").unwrap(), None);
     let most = world.request(&[&format!("state={}", "s".repeat(2_048))]);
     assert!(most.is_ok());
-    let Err(Refusal::Redirect { to, error }) = world.request(&[&format!("state={}", "s".repeat(2_049))]) else {
+    let Err(AuthorizeRefusal::Redirect { to, error }) = world.request(&[&format!("state={}", "s".repeat(2_049))])
+    else {
         panic!()
     };
     assert_eq!(

@@ -6,16 +6,16 @@ use types::Clock as _;
 use super::{World, changed, refused};
 use crate::Error;
 use crate::assertion;
-use crate::client::{Auth, Client};
-use crate::jwk::Keys;
+use crate::client::{ClientAuth, OAuthClient};
+use crate::jwk::JwkSet;
 use crate::testing::{KeyPair, KeyType};
 use crate::token::{self, TokenError};
 
 /// A client with a metadata document and a key.
-fn keyed(pair: &KeyPair, world: &World) -> Client {
-    Client {
+fn keyed(pair: &KeyPair, world: &World) -> OAuthClient {
+    OAuthClient {
         id: "https://app.example/client.json".to_owned(),
-        auth: Auth::Keys(Keys::from_value(json!({"keys": [pair.jwk()]})).unwrap()),
+        auth: ClientAuth::Keys(JwkSet::from_value(json!({"keys": [pair.jwk()]})).unwrap()),
         ..world.client.clone()
     }
 }
@@ -38,7 +38,7 @@ async fn a_client_with_keys_proves_itself_once_per_assertion() {
         let assertion = format!("client_assertion={}", assertion_of(&pair, &world, jti));
         [
             assertion,
-            format!("client_assertion_type={}", assertion::TYPE),
+            format!("client_assertion_type={}", assertion::ASSERTION_TYPE),
             "-client_id".to_owned(),
         ]
     };
@@ -79,12 +79,12 @@ async fn a_client_with_keys_proves_itself_once_per_assertion() {
     let form = changed(
         &[
             ("client_id", "https://app.example/client.json"),
-            ("client_assertion_type", assertion::TYPE),
+            ("client_assertion_type", assertion::ASSERTION_TYPE),
         ],
         &[&with("c")[0]],
     );
     let credentials = token::credentials(&form, None).unwrap();
-    let public = Client {
+    let public = OAuthClient {
         id: credentials.client_id.clone(),
         ..public
     };
@@ -97,9 +97,11 @@ async fn a_client_with_keys_proves_itself_once_per_assertion() {
         }))
     ));
     // Keys at a URL are those that the caller fetched.
-    let Auth::Keys(keys) = &world.client.auth else { panic!() };
-    let at = Client {
-        auth: Auth::KeysAt("https://app.example/jwks.json".to_owned()),
+    let ClientAuth::Keys(keys) = &world.client.auth else {
+        panic!()
+    };
+    let at = OAuthClient {
+        auth: ClientAuth::KeysAt("https://app.example/jwks.json".to_owned()),
         ..world.client.clone()
     };
     assert!(world.server.authenticate(&credentials, &at, None).await.is_err());

@@ -1,9 +1,9 @@
 //! Vectors of refresh families, of revocation, and of the use of tokens.
 
 use super::{World, changed, refused};
-use crate::challenge::Denied;
+use crate::challenge::DenialReason;
 use crate::token::{self, TokenError};
-use crate::{Error, Resource, Scope, Secret};
+use crate::{Error, OAuthSecret, Resource, Scope};
 
 #[tokio::test]
 async fn a_refresh_rotates_and_a_reuse_ends_the_family() {
@@ -104,7 +104,7 @@ async fn a_refresh_gives_no_more_than_was_agreed_to() {
     let write = world
         .server
         .check(less["access_token"].as_str().unwrap(), Resource::Mcp, Scope::Write);
-    assert_eq!(write.await.unwrap(), Err(Denied::InsufficientScope));
+    assert_eq!(write.await.unwrap(), Err(DenialReason::InsufficientScope));
     // The family keeps what was agreed to.
     let all = world.refresh(&less["refresh_token"], &[]).await.unwrap();
     assert_eq!(all["scope"], "read write");
@@ -123,7 +123,7 @@ async fn a_token_of_another_client_is_none_and_does_its_owner_no_harm() {
         refused(world.post(&world.other, &changed(&form, &[])).await),
         "invalid_grant"
     );
-    let token = Secret::read(crate::SecretKind::Access, answer["access_token"].as_str().unwrap());
+    let token = OAuthSecret::read(crate::OAuthSecretKind::Access, answer["access_token"].as_str().unwrap());
     let outcome = world.server.revoke(&world.other, token.as_ref()).await;
     assert!(matches!(
         outcome,
@@ -185,11 +185,11 @@ async fn a_token_works_where_it_was_issued_for_and_as_far_as_its_scopes() {
     let denied = async |token: &str, resource, scope| check(token, resource, scope).await.unwrap_err();
     assert_eq!(
         denied(token, Resource::Directory, Scope::Read).await,
-        Denied::InvalidToken
+        DenialReason::InvalidToken
     );
     assert_eq!(
         denied(token, Resource::Mcp, Scope::Spend).await,
-        Denied::InsufficientScope
+        DenialReason::InsufficientScope
     );
     for wrong in [
         "",
@@ -201,12 +201,15 @@ async fn a_token_works_where_it_was_issued_for_and_as_far_as_its_scopes() {
     ] {
         assert_eq!(
             denied(wrong, Resource::Mcp, Scope::Read).await,
-            Denied::InvalidToken,
+            DenialReason::InvalidToken,
             "{wrong}"
         );
     }
     world.server.end(access.connection).await.unwrap();
-    assert_eq!(denied(token, Resource::Mcp, Scope::Read).await, Denied::InvalidToken);
+    assert_eq!(
+        denied(token, Resource::Mcp, Scope::Read).await,
+        DenialReason::InvalidToken
+    );
 }
 
 #[tokio::test]

@@ -3,9 +3,9 @@
 use super::{DayCount, HtmlSafe, Template, grouped};
 
 /// Series of the bars: name and class.
-const SERIES: [(&str, &str); 3] = [("merged", "b1"), ("waiting", "b3"), ("rejected", "b4")];
+const BAR_SERIES: [(&str, &str); 3] = [("merged", "b1"), ("waiting", "b3"), ("rejected", "b4")];
 /// Height and width of the drawing, in hundredths of its unit.
-const SIDE: u64 = 10_000;
+const DRAWING_SIDE: u64 = 10_000;
 
 /// Rectangle of a bar, in hundredths.
 struct Piece {
@@ -15,7 +15,7 @@ struct Piece {
 }
 
 /// Bar of a day.
-struct Bar {
+struct DayBar {
     title: String,
     x: String,
     pieces: Vec<Piece>,
@@ -31,7 +31,7 @@ pub(crate) struct Bars {
     top: String,
     middle: String,
     width: String,
-    columns: Vec<Bar>,
+    columns: Vec<DayBar>,
     ticks: Vec<String>,
     series: [(&'static str, &'static str); 3],
 }
@@ -68,22 +68,22 @@ impl Bars {
         let most = days.iter().map(total).max().unwrap_or(0);
         // At least 2, because the axis also names the half of the top, which must be a whole number.
         let top = round_up(most.max(2));
-        let pitch = SIDE / u64::try_from(days.len()).unwrap_or(1).max(1);
+        let pitch = DRAWING_SIDE / u64::try_from(days.len()).unwrap_or(1).max(1);
         // The rest is the gap between two bars.
         let width = pitch * 72 / 100;
         let share = |count: u64| {
             // In 128 bits: the product of a large count and the height does not fit 64.
-            let share = u128::from(count) * u128::from(SIDE) / u128::from(top);
-            u64::try_from(share).unwrap_or(SIDE)
+            let share = u128::from(count) * u128::from(DRAWING_SIDE) / u128::from(top);
+            u64::try_from(share).unwrap_or(DRAWING_SIDE)
         };
         let mut x = (pitch - width) / 2;
         let mut columns = Vec::new();
         for day in days {
-            let mut y = SIDE;
+            let mut y = DRAWING_SIDE;
             let counts = [day.merged, day.waiting, day.rejected];
             let mut pieces = Vec::new();
             // From the bottom up, in the order of the legend.
-            for ((_, class), count) in SERIES.iter().zip(counts).filter(|(_, count)| *count > 0) {
+            for ((_, class), count) in BAR_SERIES.iter().zip(counts).filter(|(_, count)| *count > 0) {
                 let height = share(count);
                 // Saturating, because each height is rounded by itself and their sum may exceed the
                 // side.
@@ -94,7 +94,7 @@ impl Bars {
                     height: decimal(height),
                 });
             }
-            let parts = SERIES.iter().zip(counts).filter(|(_, count)| *count > 0);
+            let parts = BAR_SERIES.iter().zip(counts).filter(|(_, count)| *count > 0);
             let parts: Vec<_> = parts
                 .map(|((name, _), count)| format!("{} {name}", grouped(count)))
                 .collect();
@@ -103,7 +103,7 @@ impl Bars {
             } else {
                 parts.join(", ")
             };
-            columns.push(Bar {
+            columns.push(DayBar {
                 title: format!("{}: {words}", day.day.day()),
                 x: decimal(x),
                 pieces,
@@ -129,7 +129,7 @@ impl Bars {
             width: decimal(width),
             columns,
             ticks: ticks(days),
-            series: SERIES,
+            series: BAR_SERIES,
         }
     }
 }

@@ -7,11 +7,11 @@ use crate::filters;
 
 /// Rows that came in, and the gates on their way into a table.
 #[derive(Clone, Debug, Default)]
-pub struct Flow {
+pub struct RowFlow {
     /// Number of rows that came in.
     pub rows: u64,
     /// Gates in the order in which records pass them.
-    pub gates: Vec<Gate>,
+    pub gates: Vec<GateLoss>,
     /// Number of rows that are not judged yet.
     pub waiting: u64,
     /// Number of rows that passed every gate and were not merged, because another row of their batch was refused.
@@ -20,7 +20,7 @@ pub struct Flow {
 
 /// Rows that did not pass a gate.
 #[derive(Clone, Debug)]
-pub struct Gate {
+pub struct GateLoss {
     /// Name of the gate.
     pub name: String,
     /// Number of duplicates left out.
@@ -31,7 +31,7 @@ pub struct Gate {
     pub held: u64,
 }
 
-impl Gate {
+impl GateLoss {
     const fn lost(&self) -> u64 {
         self.dropped.saturating_add(self.refused).saturating_add(self.held)
     }
@@ -70,18 +70,18 @@ impl Tenths {
 }
 
 /// Width of the drawing.
-const WIDTH: u64 = 1080;
+const DRAWING_WIDTH: u64 = 1080;
 /// Room for the words before the first gate and after the last.
-const ENDS: (u64, u64) = (132, 150);
+const END_WIDTHS: (u64, u64) = (132, 150);
 /// Upper edge of the water when every row passes, and its bed.
-const TOP: Tenths = Tenths(800);
+const WATER_TOP: Tenths = Tenths(800);
 /// Bed of the water.
-const BED: Tenths = Tenths(2120);
+const WATER_BED: Tenths = Tenths(2120);
 /// Least height of a loss, so that it can be seen.
-const THINNEST: u64 = 25;
+const MIN_LOSS_HEIGHT: u64 = 25;
 
 /// Step of the drawing: two posts, a plate, and the rows left out there.
-struct Step {
+struct FlowStep {
     name: String,
     /// Rows before the step and after it.
     before: u64,
@@ -102,7 +102,7 @@ struct Step {
     lost_share: Tenths,
 }
 
-impl Step {
+impl FlowStep {
     const fn lost(&self) -> u64 {
         self.before - self.after
     }
@@ -137,20 +137,20 @@ impl Step {
 /// Drawing of a flow, with the same numbers as a table.
 #[derive(Template)]
 #[template(path = "part/flow.html")]
-pub(crate) struct Drawn<'a> {
-    flow: &'a Flow,
-    steps: Vec<Step>,
+pub(crate) struct DrawnFlow<'a> {
+    flow: &'a RowFlow,
+    steps: Vec<FlowStep>,
     /// Surface of the water where the rows come in and at the end.
     start: Tenths,
     end: Tenths,
 }
 
-impl HtmlSafe for Drawn<'_> {}
+impl HtmlSafe for DrawnFlow<'_> {}
 
-impl Drawn<'_> {
+impl DrawnFlow<'_> {
     fn outline(&self) -> String {
-        let steps: Vec<_> = self.steps.iter().map(Step::surface).collect();
-        format!("M0 {}{}H{WIDTH}", self.start, steps.concat())
+        let steps: Vec<_> = self.steps.iter().map(FlowStep::surface).collect();
+        format!("M0 {}{}H{DRAWING_WIDTH}", self.start, steps.concat())
     }
 }
 
@@ -160,13 +160,13 @@ fn part(rows: u64, all: u64, length: u64) -> u64 {
     u64::try_from(part).unwrap_or(length)
 }
 
-impl Flow {
+impl RowFlow {
     /// Returns the number of rows that passed every gate.
     pub fn passed(&self) -> u64 {
         let lost = self
             .gates
             .iter()
-            .map(Gate::lost)
+            .map(GateLoss::lost)
             .fold(self.waiting, u64::saturating_add);
         self.rows.saturating_sub(lost)
     }
@@ -196,7 +196,7 @@ impl Flow {
         parts.join(", ")
     }
 
-    pub(crate) fn drawn(&self) -> Drawn<'_> {
+    pub(crate) fn drawn(&self) -> DrawnFlow<'_> {
         let queue = ("queue".to_owned(), self.waiting, "not judged yet".to_owned());
         let merge = ("merge".to_owned(), self.rejected, "batch rejected".to_owned());
         let gates = self
@@ -205,16 +205,16 @@ impl Flow {
             .map(|gate| (words(&gate.name), gate.lost(), gate.label()));
         let all: Vec<_> = std::iter::once(queue).chain(gates).chain([merge]).collect();
         let count = u64::try_from(all.len()).unwrap_or(1);
-        let pitch = (WIDTH - ENDS.0 - ENDS.1) * 10 / count;
-        let level = |rows: u64| Tenths(BED.0 - part(rows, self.rows, BED.0 - TOP.0));
-        let (mut steps, mut left, mut x) = (Vec::new(), self.rows, ENDS.0 * 10);
+        let pitch = (DRAWING_WIDTH - END_WIDTHS.0 - END_WIDTHS.1) * 10 / count;
+        let level = |rows: u64| Tenths(WATER_BED.0 - part(rows, self.rows, WATER_BED.0 - WATER_TOP.0));
+        let (mut steps, mut left, mut x) = (Vec::new(), self.rows, END_WIDTHS.0 * 10);
         for (name, lost, label) in all {
             // Counts that contradict each other must not draw water below its bed.
             let after = left.saturating_sub(lost);
             let (high, low) = (level(left), level(after));
             // One row of a million is a line too thin to see, and it is the one that people look for.
-            let height = (low.0 - high.0).max(THINNEST);
-            steps.push(Step {
+            let height = (low.0 - high.0).max(MIN_LOSS_HEIGHT);
+            steps.push(FlowStep {
                 name,
                 before: left,
                 after,
@@ -234,7 +234,7 @@ impl Flow {
         }
         // Of no rows the channel is empty.
         let (start, end) = (level(self.rows), level(left));
-        Drawn {
+        DrawnFlow {
             flow: self,
             steps,
             start,

@@ -2,7 +2,7 @@
 
 use askama::Template;
 
-use crate::chrome::{Chrome, Theme};
+use crate::chrome::{PageLayout, Theme};
 use crate::time::Instant;
 use crate::words;
 
@@ -11,7 +11,7 @@ use crate::words;
 #[template(path = "console/activity.html")]
 pub struct ActivityPage {
     /// Frame of the page.
-    pub chrome: Chrome,
+    pub chrome: PageLayout,
     /// Changes to what the operator owns, newest first.
     pub rows: Vec<ActivityRow>,
     /// Address of the next page.
@@ -24,7 +24,7 @@ pub struct ActivityPage {
 
 /// Party that made a change.
 #[derive(Clone, Debug)]
-pub enum Actor {
+pub enum ChangeActor {
     /// The person at the console.
     Person,
     /// An agent, by its name.
@@ -43,7 +43,7 @@ pub struct ActivityRow {
     /// Time of the change.
     pub at: Instant,
     /// Party that made it.
-    pub actor: Actor,
+    pub actor: ChangeActor,
     /// Name of the operation.
     pub operation: String,
     /// Thing that was changed, as the call named it.

@@ -2,7 +2,7 @@
 
 use askama::Template;
 
-use crate::chrome::{Chrome, Theme};
+use crate::chrome::{PageLayout, Theme};
 use crate::form::{Errors as _, FieldError};
 use crate::time::Instant;
 
@@ -17,7 +17,7 @@ const WRONG_TRIES: u32 = 5;
 #[template(path = "console/agents.html")]
 pub struct AgentsPage {
     /// Frame of the page.
-    pub chrome: Chrome,
+    pub chrome: PageLayout,
     /// Most agents that an operator may have; claims that wait count.
     pub limit: u32,
     /// Agents, those that were removed last.

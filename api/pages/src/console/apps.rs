@@ -2,7 +2,7 @@
 
 use askama::Template;
 
-use crate::chrome::{Chrome, Theme};
+use crate::chrome::{PageLayout, Theme};
 use crate::time::Instant;
 
 /// `GET /console/apps`. Form: `POST /console/apps/{id}/revoke`.
@@ -10,7 +10,7 @@ use crate::time::Instant;
 #[template(path = "console/apps.html")]
 pub struct AppsPage {
     /// Frame of the page.
-    pub chrome: Chrome,
+    pub chrome: PageLayout,
     /// Connections of the operator, newest first.
     pub apps: Vec<AppRow>,
     /// Outcome of the last action, one sentence.

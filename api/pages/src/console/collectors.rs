@@ -2,11 +2,11 @@
 
 use askama::Template;
 
-use crate::chrome::{Chrome, Theme};
+use crate::chrome::{PageLayout, Theme};
 use crate::filters;
 use crate::number::grouped;
 use crate::time::Instant;
-use crate::words::Mark;
+use crate::words::StateMark;
 
 /// State of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,13 +24,13 @@ pub enum CollectorState {
 }
 
 impl CollectorState {
-    const fn mark(self) -> Mark {
+    const fn mark(self) -> StateMark {
         match self {
-            Self::Running => Mark::Live,
-            Self::Merged => Mark::Ok,
-            Self::Unchanged => Mark::Off,
-            Self::Held => Mark::Hold,
-            Self::Failed => Mark::Bad,
+            Self::Running => StateMark::Live,
+            Self::Merged => StateMark::Ok,
+            Self::Unchanged => StateMark::Off,
+            Self::Held => StateMark::Hold,
+            Self::Failed => StateMark::Bad,
         }
     }
 
@@ -50,7 +50,7 @@ impl CollectorState {
 #[template(path = "console/collectors.html")]
 pub struct CollectorsPage {
     /// Frame of the page.
-    pub chrome: Chrome,
+    pub chrome: PageLayout,
     /// Collectors in the order of their names.
     pub rows: Vec<CollectorRow>,
     /// Latest runs of all, newest first.

@@ -2,12 +2,12 @@
 
 use askama::Template;
 
-use crate::chart::{Flow, Gate};
-use crate::chrome::{Chrome, Theme};
+use crate::chart::{GateLoss, RowFlow};
+use crate::chrome::{PageLayout, Theme};
 use crate::filters;
 use crate::number::{counted, grouped};
 use crate::time::Instant;
-use crate::words::Mark;
+use crate::words::StateMark;
 
 /// State of a contribution, as the console shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,12 +61,12 @@ impl ContributionState {
         }
     }
 
-    pub(crate) const fn mark(self) -> Mark {
+    pub(crate) const fn mark(self) -> StateMark {
         match self {
-            Self::Waiting => Mark::Live,
-            Self::Held => Mark::Hold,
-            Self::Merged => Mark::Ok,
-            Self::Rejected | Self::Dead => Mark::Bad,
+            Self::Waiting => StateMark::Live,
+            Self::Held => StateMark::Hold,
+            Self::Merged => StateMark::Ok,
+            Self::Rejected | Self::Dead => StateMark::Bad,
         }
     }
 }
@@ -76,7 +76,7 @@ impl ContributionState {
 #[template(path = "console/contributions.html")]
 pub struct ContributionsPage {
     /// Frame of the page.
-    pub chrome: Chrome,
+    pub chrome: PageLayout,
     /// State that is shown; all without one.
     pub state: Option<ContributionState>,
     /// Contributions of the page, newest first.
@@ -212,7 +212,7 @@ pub struct VerdictRow {
 #[template(path = "console/contribution.html")]
 pub struct ContributionPage {
     /// Frame of the page.
-    pub chrome: Chrome,
+    pub chrome: PageLayout,
     /// Contribution that the page is about.
     pub contribution: ContributionRow,
     /// Source of the records, as the agent declared it.
@@ -230,8 +230,8 @@ pub struct ContributionPage {
 }
 
 impl ContributionPage {
-    fn flow(&self) -> Flow {
-        let gates = self.gates.iter().map(|gate| Gate {
+    fn flow(&self) -> RowFlow {
+        let gates = self.gates.iter().map(|gate| GateLoss {
             name: gate.gate.clone(),
             dropped: gate.dropped,
             refused: gate.refused,
@@ -240,7 +240,7 @@ impl ContributionPage {
         // The first gate counts what arrived. The row's own number of records is 0 for an upload until
         // it is decided.
         let rows = self.gates.first().map_or(self.contribution.records, |gate| gate.rows);
-        let flow = Flow {
+        let flow = RowFlow {
             rows,
             gates: gates.collect(),
             waiting: 0,
@@ -248,11 +248,11 @@ impl ContributionPage {
         };
         // Of a batch that is not merged no row enters the table.
         match self.contribution.state {
-            ContributionState::Rejected | ContributionState::Dead => Flow {
+            ContributionState::Rejected | ContributionState::Dead => RowFlow {
                 rejected: flow.passed(),
                 ..flow
             },
-            ContributionState::Waiting | ContributionState::Held => Flow {
+            ContributionState::Waiting | ContributionState::Held => RowFlow {
                 waiting: flow.passed(),
                 ..flow
             },

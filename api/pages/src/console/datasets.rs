@@ -3,17 +3,17 @@
 use askama::Template;
 
 use super::{ContributionRow, GateTally};
-use crate::chrome::{Chrome, Theme};
+use crate::chrome::{PageLayout, Theme};
 use crate::filters;
 use crate::time::Instant;
-use crate::words::Mark;
+use crate::words::StateMark;
 
 /// Returns the class of a dataset's status.
-fn status_mark(status: &str) -> Mark {
+fn status_mark(status: &str) -> StateMark {
     match status {
-        "open" => Mark::Live,
-        "paused" => Mark::Hold,
-        _ => Mark::Off,
+        "open" => StateMark::Live,
+        "paused" => StateMark::Hold,
+        _ => StateMark::Off,
     }
 }
 
@@ -22,7 +22,7 @@ fn status_mark(status: &str) -> Mark {
 #[template(path = "console/datasets.html")]
 pub struct DatasetsPage {
     /// Frame of the page.
-    pub chrome: Chrome,
+    pub chrome: PageLayout,
     /// Datasets that the operator maintains.
     pub datasets: Vec<DatasetRow>,
 }
@@ -53,7 +53,7 @@ pub struct DatasetRow {
 }
 
 impl DatasetRow {
-    fn mark(&self) -> Mark {
+    fn mark(&self) -> StateMark {
         status_mark(&self.status)
     }
 }
@@ -63,7 +63,7 @@ impl DatasetRow {
 #[template(path = "console/dataset.html")]
 pub struct DatasetPage {
     /// Frame of the page.
-    pub chrome: Chrome,
+    pub chrome: PageLayout,
     /// Facts of the dataset.
     pub dataset: DatasetFacts,
     /// Latest versions, newest first.
@@ -77,7 +77,7 @@ pub struct DatasetPage {
 }
 
 impl DatasetPage {
-    fn mark(&self) -> Mark {
+    fn mark(&self) -> StateMark {
         status_mark(&self.dataset.status)
     }
 }
@@ -159,11 +159,11 @@ pub struct UploadRow {
 }
 
 impl UploadRow {
-    fn mark(&self) -> Mark {
+    fn mark(&self) -> StateMark {
         match self.state.as_str() {
-            "open" => Mark::Live,
-            "completed" => Mark::Ok,
-            _ => Mark::Off,
+            "open" => StateMark::Live,
+            "completed" => StateMark::Ok,
+            _ => StateMark::Off,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use askama::Template;
 
-use crate::chrome::{Chrome, Theme};
+use crate::chrome::{PageLayout, Theme};
 use crate::time::Instant;
 
 /// `GET /console/moderation`. Forms: `POST /console/takedowns/{id}/answer`, and of a moderator
@@ -11,7 +11,7 @@ use crate::time::Instant;
 #[template(path = "console/moderation.html")]
 pub struct ModerationPage {
     /// Frame of the page.
-    pub chrome: Chrome,
+    pub chrome: PageLayout,
     /// Takedowns of the operator's items, newest first.
     pub own: Vec<TakedownRow>,
     /// Queue, if the operator is a moderator.

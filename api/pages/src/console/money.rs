@@ -4,7 +4,7 @@
 
 use askama::Template;
 
-use crate::chrome::{Chrome, Theme};
+use crate::chrome::{PageLayout, Theme};
 use crate::filters;
 use crate::time::Instant;
 
@@ -13,7 +13,7 @@ use crate::time::Instant;
 #[template(path = "console/money.html")]
 pub struct MoneyPage {
     /// Frame of the page.
-    pub chrome: Chrome,
+    pub chrome: PageLayout,
     /// Shares that wait for a payout.
     pub payable: i64,
     /// Shares within the dispute window.

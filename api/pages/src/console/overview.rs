@@ -2,20 +2,20 @@
 
 use askama::Template;
 
-use super::{ActivityRow, Actor, ContributionRow};
-use crate::chart::{Bars, DayCount, Flow};
-use crate::chrome::{Chrome, Theme};
+use super::{ActivityRow, ChangeActor, ContributionRow};
+use crate::chart::{Bars, DayCount, RowFlow};
+use crate::chrome::{PageLayout, Theme};
 use crate::filters;
 use crate::number::grouped;
 use crate::time::Instant;
-use crate::words::{Mark, isolate};
+use crate::words::{StateMark, isolate};
 
 /// Page at `GET /console`.
 #[derive(Debug, Template)]
 #[template(path = "console/overview.html")]
 pub struct OverviewPage {
     /// Frame of the page.
-    pub chrome: Chrome,
+    pub chrome: PageLayout,
     /// Display name of the operator.
     pub operator: String,
     /// Time at which the operator was created.
@@ -33,7 +33,7 @@ pub struct OverviewPage {
     /// Number of contributions in the last 24 hours.
     pub contributions: u64,
     /// Rows of the last 24 hours, gate by gate.
-    pub flow: Flow,
+    pub flow: RowFlow,
     /// Contributions of the last 14 days, oldest first.
     pub days: Vec<DayCount>,
     /// Latest contributions of all datasets.
@@ -52,7 +52,7 @@ impl OverviewPage {
 #[derive(Clone, Debug)]
 pub struct Attention {
     /// Class of the word.
-    pub mark: Mark,
+    pub mark: StateMark,
     /// Word that names the kind of matter.
     pub word: String,
     /// Matter in one sentence.
@@ -71,7 +71,7 @@ impl Attention {
     /// Claim that waits for the approval of the person.
     pub fn claim(agent: &str, since: Instant, expires_at: Instant) -> Self {
         Self {
-            mark: Mark::Hold,
+            mark: StateMark::Hold,
             word: "claim".to_owned(),
             // Isolated: a name with characters of the other direction would otherwise turn the rest of
             // the sentence.
@@ -90,7 +90,7 @@ impl Attention {
             None => "it goes on by itself".to_owned(),
         };
         Self {
-            mark: Mark::Hold,
+            mark: StateMark::Hold,
             word: "held".to_owned(),
             what: format!("A batch of {} rows for {} waits", grouped(records), isolate(dataset)),
             detail: format!("Nothing is lost; {again}."),
@@ -103,7 +103,7 @@ impl Attention {
     /// Batch or upload that was rejected.
     pub fn rejected(id: &str, dataset: &str, reason: &str, at: Instant) -> Self {
         Self {
-            mark: Mark::Bad,
+            mark: StateMark::Bad,
             word: "rejected".to_owned(),
             what: format!("A batch for {} was rejected", isolate(dataset)),
             detail: reason.to_owned(),
@@ -116,7 +116,7 @@ impl Attention {
     /// Batch that no worker could process.
     pub fn dead(id: &str, dataset: &str, at: Instant) -> Self {
         Self {
-            mark: Mark::Bad,
+            mark: StateMark::Bad,
             word: "dead letter".to_owned(),
             what: format!("A batch for {} could not be processed", isolate(dataset)),
             detail: "Workers ended on it, so it was set aside. Send it again in smaller pieces.".to_owned(),
@@ -129,7 +129,7 @@ impl Attention {
     /// Request on the board that an item of the operator may answer.
     pub fn request(id: &str, title: &str, since: Instant) -> Self {
         Self {
-            mark: Mark::Hold,
+            mark: StateMark::Hold,
             word: "request".to_owned(),
             what: format!("Somebody asks for {}", isolate(title)),
             detail: "An item of yours may be what is wanted; an agent of yours can answer with it.".to_owned(),
@@ -142,7 +142,7 @@ impl Attention {
     /// Letter that could not be sent.
     pub fn letter(error: &str, at: Instant) -> Self {
         Self {
-            mark: Mark::Bad,
+            mark: StateMark::Bad,
             word: "letter".to_owned(),
             what: "A letter to you could not be sent".to_owned(),
             detail: error.to_owned(),

@@ -2,7 +2,7 @@
 
 use askama::Template;
 
-use crate::chrome::{Chrome, Theme};
+use crate::chrome::{PageLayout, Theme};
 use crate::form::{Errors as _, FieldError};
 use crate::time::Instant;
 
@@ -13,7 +13,7 @@ use crate::time::Instant;
 #[template(path = "console/settings.html")]
 pub struct SettingsPage {
     /// Frame of the page.
-    pub chrome: Chrome,
+    pub chrome: PageLayout,
     /// Account of the person.
     pub account: AccountView,
     /// Sessions that are open, the current one first.

@@ -2,17 +2,17 @@
 
 use askama::Template;
 
-use crate::chrome::{Chrome, Theme};
+use crate::chrome::{PageLayout, Theme};
 use crate::filters;
 use crate::time::Instant;
-use crate::words::Mark;
+use crate::words::StateMark;
 
 /// Page at `GET /console/knowledge`: submissions of an operator's agents.
 #[derive(Debug, Template)]
 #[template(path = "console/units.html")]
 pub struct UnitsPage {
     /// Frame of the page.
-    pub chrome: Chrome,
+    pub chrome: PageLayout,
     /// Submissions of the page, newest first.
     pub rows: Vec<UnitRow>,
     /// Address of the next page.
@@ -31,7 +31,7 @@ pub struct UnitRow {
     /// Name of the agent.
     pub agent: String,
     /// State, as a word and a mark.
-    pub state: (&'static str, Mark),
+    pub state: (&'static str, StateMark),
     /// Total of the scores.
     pub total: Option<u64>,
     /// Reason of a rejection or a wait.

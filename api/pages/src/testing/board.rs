@@ -1,9 +1,9 @@
 //! Samples of the board of requests, and of discussions.
 
 use super::{Book, Texts, ago, ahead, visitor};
-use crate::console::Mark;
+use crate::console::StateMark;
 use crate::{
-    AnswerView, Discussion, Error, FindFacet, FindValue, OfferedItem, RequestPage, RequestRow, RequestsPage, Said,
+    AnswerView, Discussion, Error, FindFacet, FindValue, OfferedItem, RequestPage, RequestRow, RequestsPage, SaidEntry,
     Thread, WantedField,
 };
 
@@ -43,7 +43,7 @@ pub(super) fn add_empty(book: &mut Book) -> Result<(), Error> {
 
 /// Returns a discussion with a review, a question, replies and comments.
 pub(super) fn discussion(texts: &Texts) -> Discussion {
-    let said = |note: Option<&str>| Said {
+    let said = |note: Option<&str>| SaidEntry {
         agent: texts.name.clone(),
         note: note.map(ToOwned::to_owned),
         text: texts.text.clone(),
@@ -78,7 +78,7 @@ fn row(texts: &Texts, answers: u64) -> RequestRow {
         category: texts.word.clone(),
         agent: texts.name.clone(),
         operator: Some(texts.text.chars().take(80).collect()),
-        state: ("open", Mark::Live),
+        state: ("open", StateMark::Live),
         budget: Some("0.40".to_owned()),
         answers,
         deadline: Some(ahead(60 * 24 * 9)),
@@ -144,9 +144,9 @@ fn request(texts: &Texts, is_open: bool) -> RequestPage {
         chrome: visitor(&format!("/requests/{ID}")),
         request: RequestRow {
             state: if is_open {
-                ("answered", Mark::Hold)
+                ("answered", StateMark::Hold)
             } else {
-                ("fulfilled", Mark::Ok)
+                ("fulfilled", StateMark::Ok)
             },
             ..row(texts, 2)
         },

@@ -1,11 +1,11 @@
 //! Samples of the page of the collectors.
 
 use super::{Texts, ago, ahead, person};
-use crate::Chrome;
+use crate::PageLayout;
 use crate::console::{CollectorRow, CollectorRunRow, CollectorState, CollectorsPage};
 
 /// Returns the page of a service without collectors.
-pub(super) fn none(chrome: Chrome) -> CollectorsPage {
+pub(super) fn none(chrome: PageLayout) -> CollectorsPage {
     CollectorsPage {
         chrome,
         rows: Vec::new(),

@@ -2,13 +2,13 @@
 
 use super::{Book, NOW, Texts, ago, ahead, collectors, person};
 use crate::console::{
-    AccountView, ActivityPage, ActivityRow, Actor, AgentView, AgentsPage, AppRow, AppsPage, Attention, BoughtRow,
+    AccountView, ActivityPage, ActivityRow, AgentView, AgentsPage, AppRow, AppsPage, Attention, BoughtRow, ChangeActor,
     ClaimEnd, ClaimView, CodeView, ContributionPage, ContributionRow, ContributionState, ContributionsPage,
     DatasetFacts, DatasetPage, DatasetRow, DatasetsPage, DecidedClaim, EntryRow, FeeRow, GateTally, HoldRow, JobRow,
     KeyView, MoneyPage, NewAgentForm, OverviewPage, PayoutView, SessionRow, SettingsPage, TokenRow, UploadRow,
     VerdictKind, VerdictRow, VersionRow,
 };
-use crate::{DayCount, Error, FieldError, Flow, Gate, Instant};
+use crate::{DayCount, Error, FieldError, GateLoss, Instant, RowFlow};
 
 const ID: &str = "019a8d10-2c4e-7f11-8a07-b2f0e5d9c314";
 const DAY_MINUTES: i64 = 24 * 60;
@@ -68,7 +68,7 @@ fn rows(texts: &Texts) -> Vec<ContributionRow> {
 }
 
 fn activity(texts: &Texts) -> Vec<ActivityRow> {
-    let row = |minutes: i64, actor: Actor, operation: &str, subject: Option<&str>| ActivityRow {
+    let row = |minutes: i64, actor: ChangeActor, operation: &str, subject: Option<&str>| ActivityRow {
         at: ago(minutes),
         actor,
         operation: operation.to_owned(),
@@ -76,16 +76,21 @@ fn activity(texts: &Texts) -> Vec<ActivityRow> {
         request_id: ID.to_owned(),
     };
     vec![
-        row(1, Actor::Agent(texts.name.clone()), "create_dataset", Some(&texts.word)),
-        row(166, Actor::Anonymous, "claim_agent", Some(&texts.name)),
-        row(170, Actor::Person, "create_claim_code", None),
+        row(
+            1,
+            ChangeActor::Agent(texts.name.clone()),
+            "create_dataset",
+            Some(&texts.word),
+        ),
+        row(166, ChangeActor::Anonymous, "claim_agent", Some(&texts.name)),
+        row(170, ChangeActor::Person, "create_claim_code", None),
         row(
             9 * 60,
-            Actor::App(texts.name.clone()),
+            ChangeActor::App(texts.name.clone()),
             "update_dataset",
             Some("sea-surface-temp"),
         ),
-        row(12 * DAY_MINUTES, Actor::Service, "expire_claims", None),
+        row(12 * DAY_MINUTES, ChangeActor::Service, "expire_claims", None),
     ]
 }
 
@@ -159,14 +164,14 @@ fn jobs(texts: &Texts) -> Vec<JobRow> {
     ]
 }
 
-pub(super) fn flow(texts: &Texts) -> Flow {
-    let gate = |name: &str, dropped: u64, refused: u64, held: u64| Gate {
+pub(super) fn flow(texts: &Texts) -> RowFlow {
+    let gate = |name: &str, dropped: u64, refused: u64, held: u64| GateLoss {
         name: name.to_owned(),
         dropped,
         refused,
         held,
     };
-    Flow {
+    RowFlow {
         rows: 29_824,
         gates: vec![
             gate("contract", 0, 412, 0),
@@ -531,7 +536,7 @@ pub(super) fn add_empty(book: &mut Book) -> Result<(), Error> {
             datasets: 0,
             records: 0,
             contributions: 0,
-            flow: Flow::default(),
+            flow: RowFlow::default(),
             days: days.collect(),
             latest: Vec::new(),
             activity: Vec::new(),

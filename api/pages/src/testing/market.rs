@@ -2,9 +2,9 @@
 
 use super::board::discussion;
 use super::{Book, Texts, ago, person, visitor};
-use crate::console::{Mark, UnitRow, UnitsPage};
+use crate::console::{StateMark, UnitRow, UnitsPage};
 use crate::{
-    Error, FindFacet, FindHit, FindMode, FindPage, FindValue, Said, ScoreView, UnitFacts, UnitPage, UnitStep,
+    Error, FindFacet, FindHit, FindMode, FindPage, FindValue, SaidEntry, ScoreView, UnitFacts, UnitPage, UnitStep,
     UnitVersion,
 };
 
@@ -27,9 +27,13 @@ pub(super) fn add(book: &mut Book, texts: &Texts) -> Result<(), Error> {
     let page = UnitsPage {
         chrome: person("/console/knowledge", texts, 0),
         rows: vec![
-            row(("published", Mark::Ok), Some(86), None),
-            row(("rejected", Mark::Bad), Some(51), Some(&texts.text)),
-            row(("waiting", Mark::Hold), None, Some("the judging model does not answer")),
+            row(("published", StateMark::Ok), Some(86), None),
+            row(("rejected", StateMark::Bad), Some(51), Some(&texts.text)),
+            row(
+                ("waiting", StateMark::Hold),
+                None,
+                Some("the judging model does not answer"),
+            ),
         ],
         next: Some(format!("/console/knowledge?before={ID}")),
         is_later: true,
@@ -109,7 +113,7 @@ fn unit(texts: &Texts, is_own: bool) -> UnitPage {
         license: "platform-standard".to_owned(),
         agent: texts.name.clone(),
         version: Some(3),
-        state: ("published", Mark::Ok),
+        state: ("published", StateMark::Ok),
         reason: is_own.then(|| texts.text.clone()),
         newer: is_own.then(|| format!("/units/{ID}")),
         price: "$0.25".to_owned(),
@@ -125,7 +129,7 @@ fn unit(texts: &Texts, is_own: bool) -> UnitPage {
     } else {
         visitor(&format!("/units/{ID}"))
     };
-    let said = |note: Option<&str>| Said {
+    let said = |note: Option<&str>| SaidEntry {
         agent: texts.name.clone(),
         note: note.map(ToOwned::to_owned),
         text: texts.text.clone(),
@@ -140,7 +144,7 @@ fn unit(texts: &Texts, is_own: bool) -> UnitPage {
     };
     let step = UnitStep {
         step: "score".to_owned(),
-        outcome: ("refused".to_owned(), Mark::Bad),
+        outcome: ("refused".to_owned(), StateMark::Bad),
         detail: texts.text.clone(),
         judge: Some(texts.word.clone()),
         at: ago(20),
@@ -159,8 +163,8 @@ fn unit(texts: &Texts, is_own: bool) -> UnitPage {
             is_heuristic: is_own,
         }),
         versions: vec![
-            version(Some(3), ("published", Mark::Ok), Some(86)),
-            version(None, ("rejected", Mark::Bad), None),
+            version(Some(3), ("published", StateMark::Ok), Some(86)),
+            version(None, ("rejected", StateMark::Bad), None),
         ],
         steps: if is_own { vec![step] } else { Vec::new() },
         rating: Some((46, 11)),

@@ -1,9 +1,9 @@
 use super::html::elements;
 use crate::chart::Bars;
-use crate::{DayCount, Flow, Gate, Instant};
+use crate::{DayCount, GateLoss, Instant, RowFlow};
 
-fn gate(name: &str, dropped: u64, refused: u64, held: u64) -> Gate {
-    Gate {
+fn gate(name: &str, dropped: u64, refused: u64, held: u64) -> GateLoss {
+    GateLoss {
         name: name.to_owned(),
         dropped,
         refused,
@@ -22,7 +22,7 @@ fn number(text: &str) -> u64 {
 
 #[test]
 fn every_row_of_a_flow_is_in_the_table_once() {
-    let flow = Flow {
+    let flow = RowFlow {
         rows: 29_824,
         gates: vec![
             gate("contract", 0, 412, 0),
@@ -62,10 +62,10 @@ fn every_row_of_a_flow_is_in_the_table_once() {
 #[test]
 fn a_channel_without_rows_is_empty() {
     let surface = |rows: u64| {
-        let flow = Flow {
+        let flow = RowFlow {
             rows,
             gates: vec![gate("contract", 0, 0, 0)],
-            ..Flow::default()
+            ..RowFlow::default()
         };
         let elements = drawn(&flow.drawn().to_string());
         let surface = elements.iter().find(|element| element.get("class") == Some("surface"));
@@ -78,18 +78,18 @@ fn a_channel_without_rows_is_empty() {
 #[test]
 fn a_flow_stays_within_its_drawing() {
     let all = [
-        Flow::default(),
-        Flow {
+        RowFlow::default(),
+        RowFlow {
             rows: 1,
-            ..Flow::default()
+            ..RowFlow::default()
         },
-        Flow {
+        RowFlow {
             rows: u64::MAX,
             gates: vec![gate("contract", u64::MAX, u64::MAX, 1)],
             waiting: u64::MAX,
             rejected: u64::MAX,
         },
-        Flow {
+        RowFlow {
             rows: 10,
             gates: (0..12).map(|at| gate(&format!("gate-{at}"), 1, 1, 1)).collect(),
             waiting: 0,

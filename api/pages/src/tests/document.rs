@@ -1,5 +1,5 @@
 use super::html::elements;
-use crate::document::Rendered;
+use crate::document::RenderedMarkdown;
 use crate::testing::samples;
 
 fn terms() -> String {
@@ -46,7 +46,7 @@ fn the_title_of_a_document_stands_once() {
 #[test]
 fn blocks_are_nested_to_a_depth_that_a_reader_can_follow() {
     let blocks = |markdown: &str, name: &str| {
-        let html = Rendered::of(markdown).to_string();
+        let html = RenderedMarkdown::of(markdown).to_string();
         (html.matches(&format!("<{name}>")).count(), html)
     };
     let (deep, html) = blocks(&format!("{}words", "> ".repeat(40)), "blockquote");
@@ -59,6 +59,6 @@ fn blocks_are_nested_to_a_depth_that_a_reader_can_follow() {
         );
     }
     // A line that separates is none of them.
-    assert!(Rendered::of(&"- ".repeat(40)).to_string().contains("<hr"));
+    assert!(RenderedMarkdown::of(&"- ".repeat(40)).to_string().contains("<hr"));
     assert_eq!(blocks("> > a\n> > b\n", "blockquote").0, 2);
 }

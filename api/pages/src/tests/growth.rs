@@ -1,11 +1,11 @@
 use growth::{SHAPES, Shape, is_linear};
 
-use crate::document::Rendered;
+use crate::document::RenderedMarkdown;
 
 #[test]
 fn markdown_is_rendered_in_linear_time() {
     is_linear("the renderer of Markdown", 4_000, |text| {
-        growth::consume(Rendered::of(text).to_string());
+        growth::consume(RenderedMarkdown::of(text).to_string());
     });
     // Within the blocks in which a text can stand.
     for block in ["> ", "- ", "# ", "| "] {
@@ -15,7 +15,7 @@ fn markdown_is_rendered_in_linear_time() {
             SHAPES,
             |text| format!("{block}{}", text.replace('\n', &format!("\n{block}"))),
             |text| {
-                growth::consume(Rendered::of(text).to_string());
+                growth::consume(RenderedMarkdown::of(text).to_string());
             },
         );
     }
@@ -66,7 +66,7 @@ fn hard_markdown_is_rendered_in_linear_time() {
         MARKDOWN,
         |text| text,
         |text| {
-            growth::consume(Rendered::of(text).to_string());
+            growth::consume(RenderedMarkdown::of(text).to_string());
         },
     );
     let table = |text: String| {
@@ -79,6 +79,6 @@ fn hard_markdown_is_rendered_in_linear_time() {
         )
     };
     growth::is_linear_in("the renderer of a table", 2_000, &[Shape::of("|a")], table, |text| {
-        growth::consume(Rendered::of(text).to_string());
+        growth::consume(RenderedMarkdown::of(text).to_string());
     });
 }

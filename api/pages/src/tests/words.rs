@@ -1,7 +1,7 @@
-use crate::console::{ActivityRow, Actor, Attention, ContributionRow, ContributionState};
+use crate::console::{ActivityRow, Attention, ChangeActor, ContributionRow, ContributionState};
 use crate::number::{counted, grouped, size};
 use crate::testing::samples;
-use crate::{Chrome, ErrorPage, Instant, Page, Person, SecretPage, SignUpPage, Theme, isolate};
+use crate::{ErrorPage, Instant, Page, PageLayout, Person, SecretPage, SignUpPage, Theme, isolate};
 
 const NOW: Instant = Instant(1_795_435_200_000_000);
 
@@ -100,8 +100,8 @@ fn an_isolated_name_cannot_end_its_isolation() {
     );
 }
 
-fn chrome(path: &str, theme: Theme) -> Chrome {
-    Chrome {
+fn chrome(path: &str, theme: Theme) -> PageLayout {
+    PageLayout {
         theme,
         person: Some(Person {
             email: "ops@harbour-lab.example".to_owned(),
@@ -160,7 +160,7 @@ fn the_theme_is_on_the_page_and_its_form_leads_back() {
 fn an_operation_has_words_even_if_it_is_new() {
     let row = |operation: &str| ActivityRow {
         at: NOW,
-        actor: Actor::Person,
+        actor: ChangeActor::Person,
         operation: operation.to_owned(),
         subject: None,
         request_id: String::new(),

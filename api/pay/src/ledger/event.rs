@@ -5,7 +5,7 @@
 use types::OperatorId;
 use types::money::MicroUsdc;
 
-use super::{Account, AccountKind as Kind, Line};
+use super::{Account, AccountKind as Kind, MovementLine};
 use crate::Split;
 
 /// Kind of an event.
@@ -109,14 +109,14 @@ impl EventKind {
         let pairs: Pairs = match self {
             Self::Pack => &[(Kind::Treasury, Kind::Credits)],
             Self::Grant => &[(Kind::Subsidy, Kind::Credits)],
-            Self::Given => &[(Kind::Promo, Kind::Given)],
+            Self::Given => &[(Kind::GivenSource, Kind::Given)],
             Self::Sale => &[
                 (Kind::Credits, Kind::Held),
                 (Kind::Credits, Kind::Fees),
                 (Kind::Treasury, Kind::Held),
                 (Kind::Treasury, Kind::Fees),
             ],
-            Self::TrialSale => &[(Kind::Given, Kind::Promo)],
+            Self::TrialSale => &[(Kind::Given, Kind::GivenSource)],
             Self::Release => &[(Kind::Held, Kind::Payable)],
             Self::DisputeOpen => &[(Kind::Held, Kind::Disputed)],
             Self::DisputeLost => &[(Kind::Disputed, Kind::Held), (Kind::Disputed, Kind::Payable)],
@@ -125,7 +125,7 @@ impl EventKind {
                 (Kind::Fees, Kind::Credits),
                 (Kind::Disputed, Kind::RefundPending),
                 (Kind::Fees, Kind::RefundPending),
-                (Kind::Promo, Kind::Given),
+                (Kind::GivenSource, Kind::Given),
             ],
             Self::PayoutPick => &[(Kind::Payable, Kind::PayoutPending)],
             Self::PayoutDone => &[(Kind::PayoutPending, Kind::Treasury)],
@@ -152,7 +152,7 @@ pub struct Event {
     /// Key of the event: a kind and key happens once.
     pub key: String,
     /// Movements; none of them is zero.
-    pub lines: Vec<Line>,
+    pub lines: Vec<MovementLine>,
 }
 
 impl Event {
@@ -164,7 +164,7 @@ impl Event {
             kind,
             key: key.into(),
             lines: lines
-                .map(|&(debit, credit, amount)| Line { debit, credit, amount })
+                .map(|&(debit, credit, amount)| MovementLine { debit, credit, amount })
                 .collect(),
         }
     }
@@ -183,7 +183,7 @@ impl Event {
 
     /// Credits were given, for trial sales.
     pub fn given(reference: &str, operator: OperatorId, amount: MicroUsdc) -> Self {
-        let line = (Account::PROMO, Account::of(Kind::Given, operator), amount);
+        let line = (Account::GIVEN_SOURCE, Account::of(Kind::Given, operator), amount);
         Self::new(EventKind::Given, reference, &[line])
     }
 
@@ -207,7 +207,7 @@ impl Event {
 
     /// An item was sold for given credits: no fee, and nothing for the seller but points.
     pub fn trial_sale(sale: &str, buyer: OperatorId, price: MicroUsdc) -> Self {
-        let line = (Account::of(Kind::Given, buyer), Account::PROMO, price);
+        let line = (Account::of(Kind::Given, buyer), Account::GIVEN_SOURCE, price);
         Self::new(EventKind::TrialSale, sale, &[line])
     }
 
@@ -248,7 +248,7 @@ impl Event {
 
     /// A dispute of a trial sale ended for the buyer.
     pub fn trial_dispute_won(dispute: &str, buyer: OperatorId, price: MicroUsdc) -> Self {
-        let line = (Account::PROMO, Account::of(Kind::Given, buyer), price);
+        let line = (Account::GIVEN_SOURCE, Account::of(Kind::Given, buyer), price);
         Self::new(EventKind::DisputeWon, dispute, &[line])
     }
 

@@ -70,9 +70,9 @@ fn every_event_keeps_the_two_sums() {
         for account in accounts {
             let change: i64 = event.lines.iter().map(|line| line.effect(account)).sum();
             match account.kind() {
-                AccountKind::Promo => given += change,
+                AccountKind::GivenSource => given += change,
                 AccountKind::Given => given -= change,
-                kind if kind.side() == Side::Debit => money += change,
+                kind if kind.side() == AccountSide::Debit => money += change,
                 _ => money -= change,
             }
         }
@@ -100,7 +100,7 @@ fn an_account_is_what_was_written() {
     for account in [
         Account::REFUND_PENDING,
         Account::USAGE,
-        Account::PROMO,
+        Account::GIVEN_SOURCE,
         Account::SUBSIDY,
         Account::SUSPENSE,
         Account::FEES,

@@ -18,7 +18,7 @@ use std::fs;
 use std::io::{Write as _, stdout};
 use std::time::{Duration, Instant};
 
-use search::{Document, Facts, Filter, Index, Key, Mode, Price, Query};
+use search::{Document, DocumentFacts, DocumentKey, Index, Price, SearchFilter, SearchMode, SearchQuery};
 use types::Timestamp;
 use types::vocabulary::ItemKind;
 
@@ -31,7 +31,7 @@ const BODY: u64 = 280;
 const QUERIES: u64 = 200;
 /// Queries of FTS5, which takes long for one.
 const FEW_QUERIES: u64 = 20;
-const MODES: [Mode; 3] = [Mode::Keyword, Mode::Semantic, Mode::Auto];
+const MODES: [SearchMode; 3] = [SearchMode::Keyword, SearchMode::Semantic, SearchMode::Auto];
 const NOW: Timestamp = Timestamp::from_micros(0);
 
 /// Numbers of a fixed sequence (splitmix64).
@@ -67,7 +67,7 @@ impl Numbers {
 
 fn document(id: String, title: String, body: String, category: String, source: String) -> Document {
     Document {
-        key: Key {
+        key: DocumentKey {
             kind: ItemKind::Unit,
             id,
         },
@@ -75,7 +75,7 @@ fn document(id: String, title: String, body: String, category: String, source: S
         terms: vec![category.clone()],
         body,
         source,
-        facts: Facts {
+        facts: DocumentFacts {
             category: Some(category),
             license: "CC0-1.0".to_owned(),
             language: None,
@@ -102,12 +102,12 @@ fn generated(units: u64) -> Vec<Document> {
     (0..units).map(&mut unit).collect()
 }
 
-fn ids(index: &Index, text: &str, mode: Mode) -> Result<Vec<String>, Box<dyn Error>> {
-    let query = Query {
+fn ids(index: &Index, text: &str, mode: SearchMode) -> Result<Vec<String>, Box<dyn Error>> {
+    let query = SearchQuery {
         text: text.to_owned(),
         vector: None,
         mode,
-        filter: Filter::default(),
+        filter: SearchFilter::default(),
         offset: 0,
         limit: 20,
     };
@@ -140,7 +140,7 @@ fn time(
 /// Prints how well the judged queries for a mode are answered, without those across languages.
 fn judge(
     name: &str,
-    mode: Mode,
+    mode: SearchMode,
     mut search: impl FnMut(&str) -> Result<Vec<String>, Box<dyn Error>>,
 ) -> Result<(), Box<dyn Error>> {
     let mut values = Vec::new();
@@ -213,7 +213,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         judge(mode.as_str(), mode, |text| ids(&index, text, mode))?;
     }
     let (mut tantivy, mut fts5) = (Tantivy::of(&judged)?, Fts5::of(&judged)?);
-    judge("tantivy", Mode::Keyword, |text| tantivy.search(text))?;
-    judge("fts5", Mode::Keyword, |text| fts5.search(text))?;
+    judge("tantivy", SearchMode::Keyword, |text| tantivy.search(text))?;
+    judge("fts5", SearchMode::Keyword, |text| fts5.search(text))?;
     Ok(())
 }

@@ -9,11 +9,11 @@ use types::vocabulary::ItemKind;
 use self::judged::{mean, ndcg, queries, texts};
 use super::*;
 use crate::document::Price;
-use crate::facets::Filter;
+use crate::facets::SearchFilter;
 
 fn unit(id: &str, title: &str, body: &str) -> Document {
     Document {
-        key: Key {
+        key: DocumentKey {
             kind: ItemKind::Unit,
             id: id.to_owned(),
         },
@@ -21,7 +21,7 @@ fn unit(id: &str, title: &str, body: &str) -> Document {
         terms: vec!["performance-tuning".to_owned()],
         body: body.to_owned(),
         source: "Ran it here.".to_owned(),
-        facts: Facts {
+        facts: DocumentFacts {
             category: Some("performance-tuning".to_owned()),
             license: "CC0-1.0".to_owned(),
             language: None,
@@ -42,18 +42,18 @@ fn index(documents: &[Document]) -> Index {
     index
 }
 
-fn query(text: &str, mode: Mode) -> Query {
-    Query {
+fn query(text: &str, mode: SearchMode) -> SearchQuery {
+    SearchQuery {
         text: text.to_owned(),
         vector: None,
         mode,
-        filter: Filter::default(),
+        filter: SearchFilter::default(),
         offset: 0,
         limit: 50,
     }
 }
 
-fn ids(index: &Index, query: &Query) -> Vec<String> {
+fn ids(index: &Index, query: &SearchQuery) -> Vec<String> {
     let found = index.search(query, Timestamp::from_micros(2)).unwrap();
     found.hits.into_iter().map(|key| key.id).collect()
 }
@@ -81,7 +81,7 @@ fn some() -> Vec<Document> {
 #[test]
 fn other_forms_of_a_word_find_a_unit_in_every_mode() {
     let index = index(&some());
-    for mode in [Mode::Keyword, Mode::Semantic, Mode::Auto] {
+    for mode in [SearchMode::Keyword, SearchMode::Semantic, SearchMode::Auto] {
         for (text, id) in [
             ("connection pools", "pool"),
             ("MAX_CONNECTIONS", "pool"),
@@ -101,8 +101,11 @@ fn other_forms_of_a_word_find_a_unit_in_every_mode() {
 #[test]
 fn phrases_are_exact_and_no_text_is_an_error() {
     let index = index(&some());
-    assert_eq!(ids(&index, &query("\"noodles for eight\"", Mode::Keyword)), ["soup"]);
-    assert!(ids(&index, &query("\"eight noodles\"", Mode::Keyword)).is_empty());
+    assert_eq!(
+        ids(&index, &query("\"noodles for eight\"", SearchMode::Keyword)),
+        ["soup"]
+    );
+    assert!(ids(&index, &query("\"eight noodles\"", SearchMode::Keyword)).is_empty());
     for text in [
         "\"",
         "a AND (",
@@ -115,30 +118,30 @@ fn phrases_are_exact_and_no_text_is_an_error() {
         "\u{200b}",
         "+- ~ ^2",
     ] {
-        for mode in [Mode::Keyword, Mode::Semantic, Mode::Auto] {
+        for mode in [SearchMode::Keyword, SearchMode::Semantic, SearchMode::Auto] {
             ids(&index, &query(text, mode));
         }
     }
     // Without a word, everything is found.
-    assert_eq!(ids(&index, &query("", Mode::Auto)).len(), 3);
+    assert_eq!(ids(&index, &query("", SearchMode::Auto)).len(), 3);
 }
 
 #[test]
 fn a_removed_or_replaced_document_is_gone_before_the_commit() {
     let index = index(&some());
-    let key = |id: &str| Key {
+    let key = |id: &str| DocumentKey {
         kind: ItemKind::Unit,
         id: id.to_owned(),
     };
     index.remove(&key("pool"));
     index.put(&unit("soup", "Bread", "Bake it for an hour.")).unwrap();
-    for mode in [Mode::Keyword, Mode::Semantic, Mode::Auto] {
+    for mode in [SearchMode::Keyword, SearchMode::Semantic, SearchMode::Auto] {
         assert!(ids(&index, &query("connections", mode)).is_empty(), "{mode:?}");
         assert!(!ids(&index, &query("noodles", mode)).contains(&"pool".to_owned()));
     }
-    assert!(ids(&index, &query("noodles", Mode::Keyword)).is_empty());
+    assert!(ids(&index, &query("noodles", SearchMode::Keyword)).is_empty());
     index.commit().unwrap();
-    assert_eq!(ids(&index, &query("bread", Mode::Keyword)), ["soup"]);
+    assert_eq!(ids(&index, &query("bread", SearchMode::Keyword)), ["soup"]);
     assert_eq!(index.count(), 2);
 }
 
@@ -147,7 +150,7 @@ fn a_facet_counts_without_its_own_condition() {
     let mut documents = some();
     documents[2].facts.category = Some("cooking".to_owned());
     let index = index(&documents);
-    let mut only = query("", Mode::Keyword);
+    let mut only = query("", SearchMode::Keyword);
     only.filter.category = Some("cooking".to_owned());
     let found = index.search(&only, Timestamp::from_micros(2)).unwrap();
     let counts = |facet: Facet| {
@@ -183,9 +186,9 @@ fn vectors_of_a_model_are_used_once_nearly_all_are_there() {
         assert!(index.set_vector(missing, &vector(at)));
     }
     assert!(index.is_modelled() && index.without_vector(1).is_empty());
-    let asked = Query {
+    let asked = SearchQuery {
         vector: Some(vec![1.0, 0.0]),
-        ..query("nothing in common", Mode::Semantic)
+        ..query("nothing in common", SearchMode::Semantic)
     };
     assert_eq!(ids(&index, &asked), [missing[0].key.id.clone()]);
     // A replaced document has no vector, and takes none of its old text.
@@ -200,7 +203,11 @@ fn vectors_of_a_model_are_used_once_nearly_all_are_there() {
 }
 
 /// The least mean of each mode, just under the measured one.
-const FLOORS: [(Mode, f64); 3] = [(Mode::Keyword, 0.69), (Mode::Semantic, 0.78), (Mode::Auto, 0.81)];
+const FLOORS: [(SearchMode, f64); 3] = [
+    (SearchMode::Keyword, 0.69),
+    (SearchMode::Semantic, 0.78),
+    (SearchMode::Auto, 0.81),
+];
 
 #[test]
 fn judged_queries_find_what_answers_them() {
@@ -252,7 +259,7 @@ fn documents_and_queries_take_time_that_is_linear_in_their_text() {
     growth::is_linear("the index", 2_000, |text| {
         index.put(&unit("two", "A title", text)).unwrap();
     });
-    for mode in [Mode::Keyword, Mode::Semantic, Mode::Auto] {
+    for mode in [SearchMode::Keyword, SearchMode::Semantic, SearchMode::Auto] {
         growth::is_linear("a search", 500, |text| {
             ids(&index, &query(text, mode));
         });

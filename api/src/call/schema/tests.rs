@@ -124,7 +124,7 @@ fn the_schema_says_nothing_that_only_rust_means() {
 
 #[test]
 fn bounds_of_the_configuration_are_published_and_asserted() {
-    let bound = Bound {
+    let bound = SchemaBound {
         at: "/properties/limit",
         keyword: "maximum",
         value: 3,

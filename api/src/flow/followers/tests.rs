@@ -1,6 +1,6 @@
 use async_trait::async_trait;
-use eventlog::{Bounds, Embedded, Error, Options, Position, Record, Subscription};
-use messages::{ContributionOutcome, FORMAT, Resolution};
+use eventlog::{Bounds, Embedded, EmbeddedOptions, Error, Position, Record, Subscription};
+use messages::{BASE_FORMAT, ContributionOutcome, Resolution};
 use serde_json::json;
 use store::{Contribution, ContributionStatus, OutcomeRow};
 use tokio::task::JoinHandle;
@@ -31,7 +31,7 @@ impl Fixture {
         let folder = tempfile::tempdir().unwrap();
         Self {
             id: got.json()["id"].as_str().unwrap().parse().unwrap(),
-            log: Embedded::open(folder.path().join("log"), Options::default()).unwrap(),
+            log: Embedded::open(folder.path().join("log"), EmbeddedOptions::default()).unwrap(),
             service,
             _folder: folder,
         }
@@ -60,7 +60,7 @@ impl Fixture {
     /// Appends the outcome to the log, as the other replica's worker does.
     async fn publish(&self) {
         let outcome = ContributionOutcome {
-            format: FORMAT,
+            format: BASE_FORMAT,
             contribution: self.id,
             generation: 0,
             dataset: DatasetId::new(Timestamp::from_micros(1)),
@@ -75,7 +75,7 @@ impl Fixture {
             traceparent: None,
         };
         self.log
-            .append(OUTCOMES, vec![outcome.record().unwrap()])
+            .append(OUTCOMES_TOPIC, vec![outcome.record().unwrap()])
             .await
             .unwrap();
     }

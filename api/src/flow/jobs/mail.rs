@@ -12,32 +12,32 @@ use mail::{Letter, Mailer};
 use store::Job;
 use types::{Classify as _, Retry};
 
-use super::Handler;
+use super::JobHandler;
 use crate::error::chain;
-use crate::rules::jobs::{Compose, Failure};
+use crate::rules::jobs::{ComposeLetters, JobFailure};
 
 /// Handler of the jobs that send a letter.
 #[derive(Debug)]
 pub struct MailHandler {
-    composer: Arc<dyn Compose>,
+    composer: Arc<dyn ComposeLetters>,
     mailer: Arc<dyn Mailer>,
 }
 
 impl MailHandler {
     /// Creates a handler that sends the letters of `composer` by `mailer`.
-    pub fn new(composer: Arc<dyn Compose>, mailer: Arc<dyn Mailer>) -> Self {
+    pub fn new(composer: Arc<dyn ComposeLetters>, mailer: Arc<dyn Mailer>) -> Self {
         Self { composer, mailer }
     }
 }
 
 #[async_trait]
-impl Handler for MailHandler {
-    async fn run(&self, job: &Job) -> Result<(), Failure> {
+impl JobHandler for MailHandler {
+    async fn run(&self, job: &Job) -> Result<(), JobFailure> {
         // A letter that nobody needs is as good as sent, so the job is done.
         let Some(letter) = self.composer.letter(job).await? else {
             return Ok(());
         };
-        self.mailer.send(&letter).await.map_err(|error| Failure {
+        self.mailer.send(&letter).await.map_err(|error| JobFailure {
             // A server that refuses an address will refuse it again; one that is busy will not.
             may_pass: error.retry() == Retry::Backoff,
             reason: without(&chain(&error), &letter.to),
@@ -70,8 +70,8 @@ mod tests {
     struct Refusing;
 
     #[async_trait]
-    impl Compose for Refusing {
-        async fn letter(&self, job: &Job) -> Result<Option<Letter>, Failure> {
+    impl ComposeLetters for Refusing {
+        async fn letter(&self, job: &Job) -> Result<Option<Letter>, JobFailure> {
             Ok(Some(Letter {
                 id: job.id.clone(),
                 to: "Ada@Example.org".to_owned(),

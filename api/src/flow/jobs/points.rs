@@ -5,8 +5,8 @@
 use async_trait::async_trait;
 use store::{Job, Store};
 
-use super::Handler;
-use crate::rules::jobs::Failure;
+use super::JobHandler;
+use crate::rules::jobs::JobFailure;
 
 /// Contributions looked at in one transaction.
 const PER_PAGE: u32 = 1_000;
@@ -28,12 +28,12 @@ impl BatchPoints {
 }
 
 #[async_trait]
-impl Handler for BatchPoints {
-    async fn run(&self, _job: &Job) -> Result<(), Failure> {
+impl JobHandler for BatchPoints {
+    async fn run(&self, _job: &Job) -> Result<(), JobFailure> {
         let (mut after, mut added) = (None, 0);
         loop {
             let page = self.store.points().batches_fill(after, PER_PAGE).await;
-            let page = page.map_err(|error| Failure::passing(&error))?;
+            let page = page.map_err(|error| JobFailure::passing(&error))?;
             added += page.added;
             let Some(last) = page.last else { break };
             // In pages, so that no transaction holds the rows of years.

@@ -13,14 +13,14 @@ use serde::{Deserialize, Serialize};
 use store::{FORGET_PRINTS, Job, NewJob, Store};
 use types::Clock;
 
-use super::Handler;
+use super::JobHandler;
 use crate::error::chain;
 use crate::ids;
-use crate::rules::jobs::Failure;
+use crate::rules::jobs::JobFailure;
 
 /// Handler of the job. A run looks at some thousand files, and another job goes on with the rest.
 #[derive(Debug)]
-pub struct ForgetPrints {
+pub struct ForgetFingerprints {
     store: Store,
     catalog: Catalog,
     clock: Arc<dyn Clock>,
@@ -28,13 +28,13 @@ pub struct ForgetPrints {
 
 /// Input of the job.
 #[derive(Debug, Serialize, Deserialize)]
-struct Payload {
+struct ForgetPrintsPayload {
     /// The last file that an earlier job looked at.
     #[serde(default)]
     after: Option<String>,
 }
 
-impl ForgetPrints {
+impl ForgetFingerprints {
     /// Kind of the job, which an erasure adds.
     pub const KIND: &'static str = FORGET_PRINTS;
 
@@ -44,14 +44,14 @@ impl ForgetPrints {
     }
 }
 
-impl ForgetPrints {
+impl ForgetFingerprints {
     /// Overwrites what the erased texts left in free pages of the database.
-    async fn scrub(&self) -> Result<(), Failure> {
+    async fn scrub(&self) -> Result<(), JobFailure> {
         let scrubbed = self.store.flow().scrub().await;
-        if scrubbed.map_err(|error| Failure::passing(&error))? {
+        if scrubbed.map_err(|error| JobFailure::passing(&error))? {
             return Ok(());
         }
-        Err(Failure {
+        Err(JobFailure {
             reason: "the write-ahead log of the database is in use, so it cannot be emptied".to_owned(),
             may_pass: true,
         })
@@ -59,19 +59,19 @@ impl ForgetPrints {
 }
 
 #[async_trait]
-impl Handler for ForgetPrints {
-    async fn run(&self, job: &Job) -> Result<(), Failure> {
+impl JobHandler for ForgetFingerprints {
+    async fn run(&self, job: &Job) -> Result<(), JobFailure> {
         let payload = serde_json::from_str(&job.payload);
-        let Payload { after } = payload.map_err(|error| Failure {
+        let ForgetPrintsPayload { after } = payload.map_err(|error| JobFailure {
             reason: chain(&error),
             may_pass: false,
         })?;
         let last = loop {
             // Read again for each look: another unit may have been erased meanwhile, by a job that this one overtakes.
             let erased = self.store.knowledge().erased_versions().await;
-            let erased = erased.map_err(|error| Failure::passing(&error))?;
+            let erased = erased.map_err(|error| JobFailure::passing(&error))?;
             let forgotten = self.catalog.forget_prints(&erased, after.as_deref()).await;
-            let Forgotten { replaced, last } = forgotten.map_err(|error| Failure::passing(&error))?;
+            let Forgotten { replaced, last } = forgotten.map_err(|error| JobFailure::passing(&error))?;
             if replaced == 0 {
                 break last;
             }
@@ -87,11 +87,11 @@ impl Handler for ForgetPrints {
             dedupe: Some(format!("{}-then", job.id)),
             operator: None,
             // A text has no value that JSON lacks.
-            payload: serde_json::to_string(&Payload { after: Some(last) }).unwrap_or_default(),
+            payload: serde_json::to_string(&ForgetPrintsPayload { after: Some(last) }).unwrap_or_default(),
             due_at: now,
             now,
         };
         let added = self.store.flow().job_add(next).await;
-        added.map(drop).map_err(|error| Failure::passing(&error))
+        added.map(drop).map_err(|error| JobFailure::passing(&error))
     }
 }

@@ -7,14 +7,14 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use search::{Filter, Mode, Query};
+use search::{SearchFilter, SearchMode, SearchQuery};
 use store::{BoardRequest, Job, RequestKind, RequestStatus, Store};
 use types::vocabulary::ItemKind;
 use types::{Clock, OperatorId};
 
-use super::Handler;
+use super::JobHandler;
 use crate::error::{ApiError, chain};
-use crate::rules::jobs::{self, Failure};
+use crate::rules::jobs::{self, JobFailure};
 use crate::state::app::App;
 
 /// Looks for sellers: those of thirty days.
@@ -26,12 +26,12 @@ const GENERAL: &str = "general";
 
 /// Handler of the job that writes down the end of a request.
 #[derive(Debug)]
-pub struct Ends {
+pub struct RequestEndJob {
     store: Store,
     clock: Arc<dyn Clock>,
 }
 
-impl Ends {
+impl RequestEndJob {
     /// Kind of the job.
     pub const KIND: &'static str = jobs::REQUEST_ENDS;
 
@@ -42,22 +42,22 @@ impl Ends {
 }
 
 #[async_trait]
-impl Handler for Ends {
-    async fn run(&self, job: &Job) -> Result<(), Failure> {
+impl JobHandler for RequestEndJob {
+    async fn run(&self, job: &Job) -> Result<(), JobFailure> {
         let (request, _) = jobs::of_request(job)?;
         let expired = self.store.community().expire(request, self.clock.now()).await;
         // A request that was decided before has nothing to write down.
-        expired.map(drop).map_err(|error| Failure::passing(&error))
+        expired.map(drop).map_err(|error| JobFailure::passing(&error))
     }
 }
 
 /// Handler of the job that tells sellers of a request.
 #[derive(Debug)]
-pub struct Matches {
+pub struct MatchJob {
     app: App,
 }
 
-impl Matches {
+impl MatchJob {
     /// Kind of the job.
     pub const KIND: &'static str = jobs::REQUEST_MATCHES;
 
@@ -75,15 +75,15 @@ impl Matches {
         };
         // Datasets have no category.
         let has_category = kind == ItemKind::Unit && request.category != GENERAL;
-        let query = Query {
+        let query = SearchQuery {
             text: request.title.clone(),
             // By words alone, so that sellers are told also while no model answers.
             vector: None,
-            mode: Mode::Keyword,
-            filter: Filter {
+            mode: SearchMode::Keyword,
+            filter: SearchFilter {
                 kind: Some(kind),
                 category: has_category.then(|| request.category.clone()),
-                ..Filter::default()
+                ..SearchFilter::default()
             },
             offset: 0,
             limit: HITS,
@@ -119,32 +119,32 @@ impl Matches {
 }
 
 #[async_trait]
-impl Handler for Matches {
-    async fn run(&self, job: &Job) -> Result<(), Failure> {
+impl JobHandler for MatchJob {
+    async fn run(&self, job: &Job) -> Result<(), JobFailure> {
         let (id, round) = jobs::of_request(job)?;
         let (community, now) = (self.app.store.community(), self.app.clock.now());
         let found = community
             .request(id, now)
             .await
-            .map_err(|error| Failure::passing(&error))?;
+            .map_err(|error| JobFailure::passing(&error))?;
         let open = |request: &BoardRequest| matches!(request.status, RequestStatus::Open | RequestStatus::Answered);
         // The rounds end with the request: without a next job there is nothing to clean up.
         let Some(request) = found.filter(open) else {
             return Ok(());
         };
-        let sellers = self.sellers(&request).await.map_err(|error| Failure {
+        let sellers = self.sellers(&request).await.map_err(|error| JobFailure {
             reason: error.reason().to_owned(),
             may_pass: true,
         })?;
         community
             .tell(id, sellers, now)
             .await
-            .map_err(|error| Failure::passing(&error))?;
+            .map_err(|error| JobFailure::passing(&error))?;
         // Items that appear later match too. The next round has a key of its own, so a second run adds none.
         if round < ROUNDS {
             let next = jobs::request_matches(id, round + 1, now);
             let added = self.app.store.flow().job_add(next).await;
-            added.map_err(|error| Failure::passing(&error))?;
+            added.map_err(|error| JobFailure::passing(&error))?;
         }
         Ok(())
     }

@@ -16,14 +16,14 @@ struct Scripted {
 }
 
 #[async_trait]
-impl Handler for Scripted {
-    async fn run(&self, job: &Job) -> Result<(), Failure> {
+impl JobHandler for Scripted {
+    async fn run(&self, job: &Job) -> Result<(), JobFailure> {
         self.runs.lock().push(job.payload.clone());
         let fails = self
             .failures
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
         match fails {
-            Ok(_) => Err(Failure {
+            Ok(_) => Err(JobFailure {
                 reason: "the server is away".to_owned(),
                 may_pass: self.may_pass,
             }),

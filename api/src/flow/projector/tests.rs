@@ -1,6 +1,6 @@
 use bytes::Bytes;
-use eventlog::{Embedded, Options, Record};
-use messages::FORMAT;
+use eventlog::{Embedded, EmbeddedOptions, Record};
+use messages::BASE_FORMAT;
 use serde_json::json;
 use store::ContributionStatus;
 use tempfile::TempDir;
@@ -25,7 +25,7 @@ async fn world() -> World {
     let directory = tempfile::tempdir().unwrap();
     let log = Embedded::open(
         directory.path(),
-        Options {
+        EmbeddedOptions {
             partitions: 1,
             retain: 10,
         },
@@ -70,7 +70,7 @@ impl World {
         let at = self.service.app.clock.now();
         let (verdicts, tallies) = (Vec::new(), Vec::new());
         let outcome = ContributionOutcome {
-            format: FORMAT,
+            format: BASE_FORMAT,
             contribution,
             generation: 0,
             dataset,
@@ -82,7 +82,7 @@ impl World {
             traceparent: None,
         };
         self.log
-            .append(OUTCOMES, vec![outcome.record().unwrap()])
+            .append(OUTCOMES_TOPIC, vec![outcome.record().unwrap()])
             .await
             .unwrap();
     }
@@ -152,10 +152,10 @@ async fn what_cannot_be_read_is_kept_and_blocks_nothing() {
         key: Bytes::from_static(b"k"),
         value: Bytes::from_static(b"{not an outcome"),
     };
-    world.log.append(OUTCOMES, vec![garbage]).await.unwrap();
+    world.log.append(OUTCOMES_TOPIC, vec![garbage]).await.unwrap();
     world.publish(id, merged(1)).await;
     assert_eq!(world.decided(id).await.status, ContributionStatus::Merged);
     let letters = world.service.app.store.dead_letters(10, None).await.unwrap();
     assert_eq!(letters.len(), 1);
-    assert_eq!((letters[0].topic.as_str(), letters[0].offset), (OUTCOMES, 0));
+    assert_eq!((letters[0].topic.as_str(), letters[0].offset), (OUTCOMES_TOPIC, 0));
 }

@@ -63,7 +63,7 @@ impl World {
         self.service.merged(&self.key, slug, &records).await;
     }
 
-    async fn round(&self) -> Round {
+    async fn round(&self) -> RoundEnd {
         self.task.round().await.unwrap()
     }
 
@@ -86,13 +86,13 @@ fn held(reason: Cause, until: &str) -> Unavailable {
 async fn the_latest_version_of_a_public_dataset_gets_a_summary_by_the_model() {
     let world = World::new(vec![Ok("Names of stations.".to_owned())]).await;
     world.dataset("secret", &json!({"visibility": "private"}), 0..3).await;
-    assert_eq!(world.round().await, Round::Idle);
+    assert_eq!(world.round().await, RoundEnd::Idle);
     world.dataset("weather", &json!({}), 0..30).await;
     assert_eq!(world.shown("weather").await, Value::Null);
-    assert_eq!(world.round().await, Round::Done);
+    assert_eq!(world.round().await, RoundEnd::Done);
     let expected = json!({"text": "Names of stations.", "model": "judge-x", "writtenAt": "2026-11-21T07:00:00Z"});
     assert_eq!(world.shown("weather").await, expected);
-    assert_eq!(world.round().await, Round::Idle);
+    assert_eq!(world.round().await, RoundEnd::Idle);
     // The model was shown the end of the version, and nothing of the private dataset.
     let asked = world.model.asked.lock().clone();
     assert_eq!(asked.len(), 1);
@@ -107,7 +107,7 @@ async fn records_that_are_for_sale_are_not_given_away() {
     let world = World::new(vec![Ok("Prices by day.".to_owned())]).await;
     let paid = json!({"access": "paid", "price": "0.50"});
     world.dataset("prices", &paid, 0..3).await;
-    assert_eq!(world.round().await, Round::Done);
+    assert_eq!(world.round().await, RoundEnd::Done);
     let asked = world.model.asked.lock().clone();
     assert_eq!((asked.len(), asked[0].records.len()), (1, 0));
     assert_eq!(world.shown("prices").await["text"], "Prices by day.");
@@ -121,15 +121,15 @@ async fn a_hold_stops_the_questions_and_costs_the_version_nothing() {
     let world = World::new(answers).await;
     world.dataset("weather", &json!({}), 0..3).await;
     let until = until.parse::<Timestamp>().unwrap();
-    assert_eq!(world.round().await, Round::Waits(until));
-    assert_eq!(world.round().await, Round::Idle);
+    assert_eq!(world.round().await, RoundEnd::Waits(until));
+    assert_eq!(world.round().await, RoundEnd::Idle);
     // More tries than answers that cannot be used would give it up at.
     for _ in 0..3 {
         world.service.clock.advance(Duration::from_hours(24));
-        assert!(matches!(world.round().await, Round::Waits(_)));
+        assert!(matches!(world.round().await, RoundEnd::Waits(_)));
     }
     world.service.clock.advance(Duration::from_hours(24));
-    assert_eq!(world.round().await, Round::Done);
+    assert_eq!(world.round().await, RoundEnd::Done);
     assert_eq!(world.shown("weather").await["text"], "Names.");
 }
 
@@ -145,12 +145,12 @@ async fn a_version_that_spoils_its_summaries_is_given_up() {
     .await;
     world.dataset("weather", &json!({}), 0..3).await;
     for _ in 0..3 {
-        assert_eq!(world.round().await, Round::Done);
-        assert_eq!(world.round().await, Round::Idle, "it waits");
+        assert_eq!(world.round().await, RoundEnd::Done);
+        assert_eq!(world.round().await, RoundEnd::Idle, "it waits");
         world.service.clock.advance(Duration::from_mins(11));
     }
     world.service.clock.advance(Duration::from_hours(48));
-    assert_eq!(world.round().await, Round::Idle);
+    assert_eq!(world.round().await, RoundEnd::Idle);
     assert_eq!(world.model.asked.lock().len(), 3);
     assert_eq!(world.shown("weather").await, Value::Null);
 }

@@ -1,9 +1,10 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use async_trait::async_trait;
-use eventlog::{Bounds, Embedded, Error, Options, Position, Subscription};
+use eventlog::{Bounds, Embedded, EmbeddedOptions, Error, Position, Subscription};
 use serde_json::json;
 use tempfile::TempDir;
+use types::HumanDuration;
 
 use super::*;
 use crate::state::sweeper_config::SweeperConfig;
@@ -25,15 +26,15 @@ async fn world(contributions: usize) -> (Service, Arc<Embedded>, TempDir, Sweepe
     let directory = tempfile::tempdir().unwrap();
     let log = Embedded::open(
         directory.path(),
-        Options {
+        EmbeddedOptions {
             partitions: 1,
             retain: 10,
         },
     )
     .unwrap();
     let config = SweeperConfig {
-        interval_seconds: 1,
-        first_seconds: 30,
+        every: HumanDuration(Duration::from_secs(1)),
+        first: HumanDuration(Duration::from_secs(30)),
     };
     let clock = Arc::clone(&service.app.clock);
     let sweeper = Sweeper::new(
@@ -97,7 +98,7 @@ fn picky(sweeper: Sweeper, log: &Arc<Embedded>, largest: usize, appends: i64) ->
 }
 
 async fn appended(log: &Embedded) -> u64 {
-    log.bounds(CONTRIBUTIONS)
+    log.bounds(CONTRIBUTIONS_TOPIC)
         .await
         .unwrap()
         .iter()
@@ -111,7 +112,7 @@ async fn everything_open_at_the_start_is_appended_at_once() {
     let (_service, log, _directory, sweeper) = world(open).await;
     assert_eq!(sweeper.everything(&mut None).await.unwrap(), open);
     assert_eq!(appended(&log).await, open as u64);
-    let mut subscription = log.subscribe(CONTRIBUTIONS, "test").await.unwrap();
+    let mut subscription = log.subscribe(CONTRIBUTIONS_TOPIC, "test").await.unwrap();
     let mut names = std::collections::HashSet::new();
     for delivered in subscription.next(open).await.unwrap() {
         let submission = messages::Submission::decode(&delivered.record.value).unwrap();
@@ -213,7 +214,7 @@ async fn idempotency_keys_are_forgotten_after_their_time_and_not_before() {
 #[tokio::test]
 async fn a_log_that_is_down_refuses_no_record() {
     let directory = tempfile::tempdir().unwrap();
-    let options = Options {
+    let options = EmbeddedOptions {
         partitions: 1,
         retain: 10,
     };
@@ -229,7 +230,7 @@ async fn a_log_that_is_down_refuses_no_record() {
     };
     let told = std::sync::Mutex::new(Vec::new());
     let records = vec![record(200), record(1), record(1)];
-    let end = append_all(&log, CONTRIBUTIONS, records, |place, error| {
+    let end = append_all(&log, CONTRIBUTIONS_TOPIC, records, |place, error| {
         told.lock().unwrap().push((place, error.to_string()));
     });
     assert!(matches!(end.await, Err(Error::Closed)));

@@ -1,12 +1,12 @@
 //! Units between the database and the log: what is appended when, and what an outcome in the log does.
 
-use eventlog::{Embedded, Options};
-use messages::{OUTCOMES, UnitOutcome as Message, UnitSubmission};
+use eventlog::{Embedded, EmbeddedOptions};
+use messages::{OUTCOMES_TOPIC, UnitOutcome as Message, UnitSubmission};
 use serde_json::json;
 use tempfile::TempDir;
-use types::UnitId;
 use types::unit::{Judge, UnitScores};
 use types::vocabulary::{JudgeKind, Language};
+use types::{HumanDuration, UnitId};
 
 use super::*;
 use crate::flow::Projector;
@@ -27,7 +27,7 @@ impl World {
         let token = service.operator().await;
         let key = service.agent(&token, "author").await;
         let directory = tempfile::tempdir().unwrap();
-        let options = Options {
+        let options = EmbeddedOptions {
             partitions: 1,
             retain: 10,
         };
@@ -37,8 +37,8 @@ impl World {
             Arc::clone(&log) as Arc<dyn EventLog>,
             Arc::clone(&service.app.clock),
             SweeperConfig {
-                interval_seconds: 1,
-                first_seconds: 30,
+                every: HumanDuration(Duration::from_secs(1)),
+                first: HumanDuration(Duration::from_secs(30)),
             },
             service.app.validation.clone(),
         );
@@ -85,7 +85,7 @@ impl World {
 
     /// Ids of the first versions in the log, in their order.
     async fn appended(&self, count: usize) -> Vec<UnitId> {
-        let mut topic = self.log.recent(KNOWLEDGE, 100).await.unwrap();
+        let mut topic = self.log.recent(KNOWLEDGE_TOPIC, 100).await.unwrap();
         let mut ids = Vec::new();
         while ids.len() < count {
             let batch = topic.next(100).await.unwrap();
@@ -254,7 +254,7 @@ async fn an_outcome_in_the_log_answers_who_waits() {
         .map(|resolution| Message::new((id, id), 0, app.clock.now(), resolution).record().unwrap());
     let path = format!("/knowledge/{id}?wait=20");
     let waiting = world.service.get(&path, Some(&world.key));
-    let (got, appended) = tokio::join!(waiting, world.log.append(OUTCOMES, outcomes.to_vec()));
+    let (got, appended) = tokio::join!(waiting, world.log.append(OUTCOMES_TOPIC, outcomes.to_vec()));
     appended.unwrap();
     assert_eq!(got.json()["status"], "published");
     let points = world.service.get("/points", Some(&world.key)).await.json();

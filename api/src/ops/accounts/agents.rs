@@ -5,12 +5,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::REGISTRATIONS;
-use crate::call::answer::Reply;
+use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::schema::LINE;
 use crate::call::spec::{Effect, OPERATOR, Scope, Spec};
-use crate::call::wire::When;
+use crate::call::wire::WireInstant;
 use crate::error::ApiError;
 use crate::rules::accounts;
 
@@ -48,7 +48,7 @@ pub(super) fn add(table: &mut Operations) {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Create {
+struct CreateAgentInput {
     /// Name of the agent, shown to others.
     #[schemars(length(min = 1, max = 60), regex(pattern = r"^[a-zA-Z0-9._-]+$"))]
     name: String,
@@ -58,8 +58,9 @@ struct Create {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Agent")]
 #[serde(rename_all = "camelCase")]
-struct Agent {
+struct AgentView {
     /// Id of the agent.
     id: String,
     /// Name of the agent.
@@ -68,16 +69,16 @@ struct Agent {
     #[serde(skip_serializing_if = "Option::is_none")]
     wallet_address: Option<String>,
     /// Time of creation.
-    created_at: When,
+    created_at: WireInstant,
     /// The agent's key, shown this once.
     key: String,
 }
 
-async fn create(cx: Cx, input: Create) -> Result<Reply<Agent>, ApiError> {
+async fn create(cx: Cx, input: CreateAgentInput) -> Result<JsonReply<AgentView>, ApiError> {
     let operator = cx.the_operator()?;
     let wallet_address = input.wallet_address.filter(|address| !address.is_empty());
     let made = accounts::create_agent(&cx.app, operator, &input.name, wallet_address.clone(), cx.now).await?;
-    Ok(Reply::created(Agent {
+    Ok(JsonReply::created(AgentView {
         id: made.id.to_string(),
         name: input.name,
         wallet_address,

@@ -11,13 +11,13 @@ use store::{ClaimStatus, Claimed, CodeRefused, NewClaim, Polled};
 use types::{AgentId, ClaimId, Kind, Timestamp};
 
 use super::REGISTRATIONS;
-use crate::call::answer::Reply;
-use crate::call::caller::Actor;
+use crate::call::answer::JsonReply;
+use crate::call::caller::CallerKind;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::schema::{LINE, TEXT};
 use crate::call::spec::{Credential, Effect, Scope, Spec};
-use crate::call::wire::{Nothing, When};
+use crate::call::wire::{NoInput, WireInstant};
 use crate::error::{ApiError, whole_seconds};
 use crate::names;
 use crate::rules::accounts::{self, ClaimCodeParts};
@@ -84,7 +84,7 @@ pub(super) fn add(table: &mut Operations) {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Claim {
+struct ClaimInput {
     /// Claim code of the operator.
     #[schemars(length(min = 1, max = 64), regex(pattern = LINE))]
     code: String,
@@ -97,8 +97,9 @@ struct Claim {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Waiting")]
 #[serde(rename_all = "camelCase")]
-struct Waiting {
+struct WaitingClaim {
     /// Id that the agent gets with the approval.
     id: String,
     /// Name of the agent.
@@ -110,12 +111,12 @@ struct Waiting {
     /// Words that the operator types to approve.
     phrase: String,
     /// End of the time in which the operator decides.
-    expires_at: When,
+    expires_at: WireInstant,
     /// Address of the status of the claim.
     status_url: String,
 }
 
-async fn claim(cx: Cx, input: Claim) -> Result<Reply<Waiting>, ApiError> {
+async fn claim(cx: Cx, input: ClaimInput) -> Result<JsonReply<WaitingClaim>, ApiError> {
     // Checked before the code, so a bad name costs no try of it.
     if names::is_reserved(&input.name) {
         let problem = "is a word of the platform and reserved";
@@ -156,10 +157,10 @@ async fn claim(cx: Cx, input: Claim) -> Result<Reply<Waiting>, ApiError> {
         }
     }
     types::fault::point("claim.commit");
-    Ok(Reply {
+    Ok(JsonReply {
         // 202: the agent exists only once the operator has approved.
         status: StatusCode::ACCEPTED,
-        body: Waiting {
+        body: WaitingClaim {
             id: agent.to_string(),
             name: input.name,
             status: ClaimStatus::Pending.as_str(),
@@ -202,21 +203,21 @@ struct ClaimState {
     /// `pending`, `approved`, `rejected` or `expired`.
     status: ClaimStatus,
     /// Time of the claim.
-    created_at: When,
+    created_at: WireInstant,
     /// End of the time in which the operator decides.
-    expires_at: When,
+    expires_at: WireInstant,
     /// Time of the decision.
     #[serde(skip_serializing_if = "Option::is_none")]
-    decided_at: Option<When>,
+    decided_at: Option<WireInstant>,
 }
 
-async fn status(cx: Cx, _: Nothing) -> Result<Reply<ClaimState>, ApiError> {
+async fn status(cx: Cx, _: NoInput) -> Result<JsonReply<ClaimState>, ApiError> {
     let accounts = cx.app.store.accounts();
     let none = || ApiError::not_found("the key was not given for a claim");
     let id = match cx.caller.as_ref().map(|caller| &caller.actor) {
-        Some(Actor::Claimant { claim, .. }) => *claim,
+        Some(CallerKind::Claimant { claim, .. }) => *claim,
         // The key of an approved claim is that of an agent, which asks for the time of its approval.
-        Some(Actor::Agent { id, .. }) => accounts.claim_of_agent(*id, cx.now).await?.ok_or_else(none)?.id,
+        Some(CallerKind::Agent { id, .. }) => accounts.claim_of_agent(*id, cx.now).await?.ok_or_else(none)?.id,
         _ => return Err(none()),
     };
     let claim = match accounts.claim_poll(id, POLL, cx.now).await? {
@@ -228,7 +229,7 @@ async fn status(cx: Cx, _: Nothing) -> Result<Reply<ClaimState>, ApiError> {
         }
         Polled::Unknown => return Err(none()),
     };
-    Ok(Reply::ok(ClaimState {
+    Ok(JsonReply::ok(ClaimState {
         id: claim.agent.to_string(),
         name: claim.name,
         status: claim.status,

@@ -9,36 +9,36 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::LinkPurpose;
 
-use crate::call::answer::Reply;
+use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::schema::LINE;
-use crate::call::spec::{Effect, Limit, Scope, Spec, Subject};
+use crate::call::spec::{CallLimit, Effect, LimitSubject, Scope, Spec};
 use crate::error::ApiError;
 use crate::rules::accounts::{self, SignUp};
 
 const HOUR: Duration = Duration::from_hours(1);
 
-pub(in crate::ops) const SIGN_UPS: Limit = Limit {
+pub(in crate::ops) const SIGN_UPS: CallLimit = CallLimit {
     name: "sign-ups",
-    subject: Subject::Address,
+    subject: LimitSubject::Address,
     most: |limits| limits.sign_ups_per_ip_per_hour,
     window: HOUR,
     code: "sign_up_limit",
     counted: "attempts to sign up in an hour from this address",
 };
-pub(in crate::ops) const RESENDS: Limit = Limit {
+pub(in crate::ops) const RESENDS: CallLimit = CallLimit {
     name: "resends",
-    subject: Subject::Address,
+    subject: LimitSubject::Address,
     most: |limits| limits.resends_per_ip_per_hour,
     window: HOUR,
     code: "resend_limit",
     counted: "requests for a letter in an hour from this address",
 };
 /// Limit on the letters that others can cause to one mailbox. Counted for every address, with an account or without.
-pub(in crate::ops) const RESENDS_TO_ONE: Limit = Limit {
+pub(in crate::ops) const RESENDS_TO_ONE: CallLimit = CallLimit {
     name: "resends-to",
-    subject: Subject::Member("email"),
+    subject: LimitSubject::Member("email"),
     most: |limits| limits.resends_per_ip_per_hour,
     window: HOUR,
     code: "resend_limit",
@@ -124,7 +124,7 @@ pub(super) fn add(table: &mut Operations) {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Operator {
+struct NewOperatorView {
     /// E-mail address; a letter is sent to it.
     #[schemars(length(max = 254), regex(pattern = LINE), extend("format" = "email"))]
     email: String,
@@ -149,7 +149,7 @@ struct SignedUp {
     status: &'static str,
 }
 
-async fn sign_up(cx: Cx, input: Operator) -> Result<Reply<SignedUp>, ApiError> {
+async fn sign_up(cx: Cx, input: NewOperatorView) -> Result<JsonReply<SignedUp>, ApiError> {
     // The answer repeats them as they were sent, so the person sees a typing error before the letter fails to come.
     let (email, display_name) = (input.email.clone(), input.display_name.clone());
     let input = SignUp {
@@ -158,7 +158,7 @@ async fn sign_up(cx: Cx, input: Operator) -> Result<Reply<SignedUp>, ApiError> {
         accept_terms: input.accept_terms,
     };
     let id = accounts::sign_up(&cx.app, input, cx.now).await?;
-    Ok(Reply::created(SignedUp {
+    Ok(JsonReply::created(SignedUp {
         id: id.to_string(),
         email,
         display_name,
@@ -168,37 +168,39 @@ async fn sign_up(cx: Cx, input: Operator) -> Result<Reply<SignedUp>, ApiError> {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Resend {
+struct ResendLetterInput {
     /// Address of the sign-up.
     #[schemars(length(max = 254), regex(pattern = LINE), extend("format" = "email"))]
     email: String,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Resent {
+#[schemars(rename = "Resent")]
+struct ResentLetter {
     /// The same sentence for every address.
     message: &'static str,
 }
 
-async fn resend(cx: Cx, input: Resend) -> Result<Reply<Resent>, ApiError> {
+async fn resend(cx: Cx, input: ResendLetterInput) -> Result<JsonReply<ResentLetter>, ApiError> {
     // Nothing of the result shows in the answer: whoever asks must not learn which addresses have an account.
     accounts::request_link(&cx.app, &input.email, LinkPurpose::Verify, cx.now).await?;
-    Ok(Reply::ok(Resent {
+    Ok(JsonReply::ok(ResentLetter {
         message: "if the address has a sign-up that is not verified, a letter is on its way",
     }))
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Verify {
+struct VerifyEmailInput {
     /// Token of the link in the letter.
     #[schemars(length(min = 1, max = 200), regex(pattern = LINE))]
     token: String,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Verified")]
 #[serde(rename_all = "camelCase")]
-struct Verified {
+struct VerifiedOperator {
     /// Id of the operator.
     id: String,
     /// Always `active`.
@@ -207,9 +209,9 @@ struct Verified {
     sign_in: String,
 }
 
-async fn verify(cx: Cx, input: Verify) -> Result<Reply<Verified>, ApiError> {
+async fn verify(cx: Cx, input: VerifyEmailInput) -> Result<JsonReply<VerifiedOperator>, ApiError> {
     let id = accounts::use_verification(&cx.app, &input.token, None, cx.now).await?;
-    Ok(Reply::ok(Verified {
+    Ok(JsonReply::ok(VerifiedOperator {
         id: id.to_string(),
         status: "active",
         // The token of a letter proves the mailbox once and opens no session: a program that follows links would have

@@ -8,30 +8,30 @@ use std::fmt::Write as _;
 use serde_json::json;
 use store::ActivityKind;
 
-use super::{Entry, newest};
-use crate::call::answer::{Media, Streamed};
+use super::{FeedEntry, newest};
+use crate::call::answer::{BodyMedia, StreamedAnswer};
 use crate::call::cx::Cx;
-use crate::call::wire::Nothing;
+use crate::call::wire::NoInput;
 use crate::error::ApiError;
 
 /// Entries of the document.
 const ENTRIES: u32 = 50;
 
 /// Media type of Atom (RFC 4287 section 7).
-pub(super) struct Atom;
+pub(super) struct AtomMedia;
 
-impl Media for Atom {
+impl BodyMedia for AtomMedia {
     const TYPE: &'static str = "application/atom+xml; charset=utf-8";
 }
 
-pub(super) async fn feed(cx: Cx, _: Nothing) -> Result<Streamed<Atom>, ApiError> {
+pub(super) async fn feed(cx: Cx, _: NoInput) -> Result<StreamedAnswer<AtomMedia>, ApiError> {
     let entries = newest(&cx, i64::MAX, ENTRIES).await?;
     let text = document(&cx.app.config.public_url, &entries, &cx.now.to_string());
-    Ok(Streamed::whole(text))
+    Ok(StreamedAnswer::whole(text))
 }
 
-fn document(base: &str, entries: &[Entry], now: &str) -> String {
-    let at = |entry: &Entry| json!(entry.at).as_str().unwrap_or_default().to_owned();
+fn document(base: &str, entries: &[FeedEntry], now: &str) -> String {
+    let at = |entry: &FeedEntry| json!(entry.at).as_str().unwrap_or_default().to_owned();
     let updated = entries.first().map_or_else(|| now.to_owned(), at);
     let base = escaped(base);
     let mut text = format!(
@@ -58,7 +58,7 @@ fn document(base: &str, entries: &[Entry], now: &str) -> String {
 }
 
 /// Returns an entry as one line.
-fn words(entry: &Entry) -> String {
+fn words(entry: &FeedEntry) -> String {
     let title = &entry.title;
     match entry.kind {
         ActivityKind::Dataset => format!("New dataset: {title}"),

@@ -12,12 +12,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{CURSOR, Entry, number};
-use crate::call::answer::{Media, Streamed};
+use super::{CURSOR, FeedEntry, number};
+use crate::call::answer::{BodyMedia, StreamedAnswer};
 use crate::call::cx::Cx;
 use crate::error::{ApiError, chain};
 use crate::state::app::App;
-use crate::state::limit::Source;
+use crate::state::limit::LimitSource;
 
 /// Interval at which a client is looked after.
 const TICK: Duration = Duration::from_millis(500);
@@ -29,9 +29,9 @@ const BATCH: u32 = 100;
 const DEFAULT_SECONDS: u32 = 300;
 
 /// Media type of server-sent events.
-pub(super) struct Events;
+pub(super) struct FeedEventsMedia;
 
-impl Media for Events {
+impl BodyMedia for FeedEventsMedia {
     const TYPE: &'static str = "text/event-stream";
 
     fn schema() -> Value {
@@ -44,7 +44,7 @@ impl Media for Events {
 /// Client of the feed.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct Follow {
+pub(super) struct FeedFollower {
     /// Cursor after which the events begin; the newest entry where not given.
     #[schemars(regex(pattern = CURSOR))]
     after: Option<String>,
@@ -56,11 +56,11 @@ pub(super) struct Follow {
     seconds: Option<u32>,
 }
 
-pub(super) async fn follow(cx: Cx, input: Follow) -> Result<Streamed<Events>, ApiError> {
+pub(super) async fn follow(cx: Cx, input: FeedFollower) -> Result<StreamedAnswer<FeedEventsMedia>, ApiError> {
     let app = &cx.app;
     let permits = &app.process.followers;
     // By address, since the feed reads no credential.
-    let permit = permits.try_acquire(Source::from(cx.client), 1).ok_or_else(|| {
+    let permit = permits.try_acquire(LimitSource::from(cx.client), 1).ok_or_else(|| {
         let message = "too many clients of this address follow the feed; close one";
         ApiError::limited("rate_limited", message, 30)
     })?;
@@ -78,7 +78,7 @@ pub(super) async fn follow(cx: Cx, input: Follow) -> Result<Streamed<Events>, Ap
     };
     let is_beyond = from > newest;
     let ticks = u64::from(input.seconds.unwrap_or(DEFAULT_SECONDS)) * 1_000 / 500;
-    let client = Client {
+    let client = FeedClient {
         app: app.as_ref().clone(),
         // No entry will have a number up to the cursor for a long time, so the client begins anew.
         seq: from.min(newest),
@@ -90,11 +90,11 @@ pub(super) async fn follow(cx: Cx, input: Follow) -> Result<Streamed<Events>, Ap
         let piece = client.next().await?;
         Some((Ok(piece), (client, permit)))
     });
-    Ok(Streamed::ok(pieces.boxed()))
+    Ok(StreamedAnswer::ok(pieces.boxed()))
 }
 
 /// A client that follows the feed.
-struct Client {
+struct FeedClient {
     app: App,
     /// Number of the last entry that was looked at.
     seq: i64,
@@ -111,7 +111,7 @@ fn greeting(reset: Option<i64>) -> Bytes {
     format!("retry: 1000\n\n{}", reset.unwrap_or_default()).into()
 }
 
-impl Client {
+impl FeedClient {
     /// Returns the next piece of the answer; `None` at its end.
     async fn next(&mut self) -> Option<Bytes> {
         if let Some(greeting) = self.greeting.take() {
@@ -164,7 +164,7 @@ impl Client {
         let events = found.into_iter().map(|entry| {
             let (seq, kind) = (entry.seq, entry.kind);
             // An entry always has a JSON form, on one line.
-            let data = serde_json::to_string(&Entry::of(entry, base)).unwrap_or_default();
+            let data = serde_json::to_string(&FeedEntry::of(entry, base)).unwrap_or_default();
             format!("id: {seq}\nevent: {kind}\ndata: {data}\n\n")
         });
         let text: String = events.collect();

@@ -7,22 +7,22 @@ use store::{
 };
 use types::Kind;
 
-use super::requests::Named;
-use super::view::{Answer, Fulfilled, Request};
-use crate::call::answer::Reply;
+use super::requests::RequestPath;
+use super::view::{FulfilledRequest, RequestAnswer, RequestView};
+use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::call::schema::TEXT;
 use crate::error::ApiError;
 use crate::ops::comments;
 use crate::ops::projects::SLUG;
 use crate::rules::entitlement::requests;
-use crate::rules::entitlement::units::{self, Shown};
+use crate::rules::entitlement::units::{self, ShownStatus};
 use crate::rules::reading::MAX_EXACT_INTEGER;
 use crate::rules::text_screen;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct Post {
+pub(super) struct PostAnswerInput {
     /// Id of the request.
     #[schemars(extend("format" = "uuid"))]
     id: String,
@@ -40,7 +40,7 @@ pub(super) struct Post {
     note: Option<String>,
 }
 
-pub(super) async fn answer(cx: Cx, input: Post) -> Result<Reply<Answer>, ApiError> {
+pub(super) async fn answer(cx: Cx, input: PostAnswerInput) -> Result<JsonReply<RequestAnswer>, ApiError> {
     let request = requests::find(&cx, &input.id).await?;
     let operator = cx.the_operator()?;
     if request.operator == operator {
@@ -65,7 +65,7 @@ pub(super) async fn answer(cx: Cx, input: Post) -> Result<Reply<Answer>, ApiErro
         now: cx.now,
     };
     match cx.app.store.community().answer(new).await? {
-        Answered::Added(id) => Ok(Reply::created(find(&cx, &request, id, None).await?)),
+        Answered::Added(id) => Ok(JsonReply::created(find(&cx, &request, id, None).await?)),
         Answered::Missing => Err(ApiError::no_request()),
         Answered::Own => Err(own()),
         Answered::Over(status) => Err(over(status)),
@@ -77,15 +77,15 @@ pub(super) async fn answer(cx: Cx, input: Post) -> Result<Reply<Answer>, ApiErro
 }
 
 /// Answers for an answer that an earlier call made.
-pub(super) async fn again(cx: Cx, input: Post, made: String) -> Result<Reply<Answer>, ApiError> {
+pub(super) async fn again(cx: Cx, input: PostAnswerInput, made: String) -> Result<JsonReply<RequestAnswer>, ApiError> {
     let request = requests::find(&cx, &input.id).await?;
     // Moderators may have hidden it meanwhile.
     let id = comments::made(&cx, &made).await?.id;
-    Ok(Reply::ok(find(&cx, &request, id, request.chosen).await?))
+    Ok(JsonReply::ok(find(&cx, &request, id, request.chosen).await?))
 }
 
 /// Returns the item that an answer names, if the caller's operator sells it and the request asks for its kind.
-async fn link(cx: &Cx, request: &BoardRequest, input: &Post) -> Result<Option<NewItemLink>, ApiError> {
+async fn link(cx: &Cx, request: &BoardRequest, input: &PostAnswerInput) -> Result<Option<NewItemLink>, ApiError> {
     let misplaced = |path: &str, problem: &str| Err(ApiError::invalid(path, problem));
     match (&input.unit_id, &input.dataset, request.kind) {
         (Some(_), Some(_), _) => misplaced("/dataset", "must not come with `unitId`"),
@@ -101,7 +101,7 @@ async fn link(cx: &Cx, request: &BoardRequest, input: &Post) -> Result<Option<Ne
 async fn unit(cx: &Cx, id: &str) -> Result<NewItemLink, ApiError> {
     let unit = units::find(&cx.app, id).await?;
     // Answers look among published units: any other is missing, also for its owner.
-    if Shown::of(&unit) != Shown::Published {
+    if ShownStatus::of(&unit) != ShownStatus::Published {
         return Err(ApiError::no_unit());
     }
     if cx.operator() != Some(unit.chain.operator) {
@@ -141,7 +141,7 @@ async fn dataset(cx: &Cx, slug: &str, version: Option<u64>) -> Result<NewItemLin
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct Choose {
+pub(super) struct ChooseAnswerInput {
     /// Id of the request.
     #[schemars(extend("format" = "uuid"))]
     id: String,
@@ -150,7 +150,7 @@ pub(super) struct Choose {
     answer_id: i64,
 }
 
-pub(super) async fn choose(cx: Cx, input: Choose) -> Result<Reply<Fulfilled>, ApiError> {
+pub(super) async fn choose(cx: Cx, input: ChooseAnswerInput) -> Result<JsonReply<FulfilledRequest>, ApiError> {
     let request = requests::own(&cx, &input.id).await?;
     let (community, operator) = (cx.app.store.community(), cx.the_operator()?);
     match community.choose(request.id, input.answer_id, operator, cx.now).await? {
@@ -166,14 +166,14 @@ pub(super) async fn choose(cx: Cx, input: Choose) -> Result<Reply<Fulfilled>, Ap
     }
     let request = requests::find(&cx, &input.id).await?;
     let answer = find(&cx, &request, input.answer_id, request.chosen).await?;
-    Ok(Reply::ok(Fulfilled {
+    Ok(JsonReply::ok(FulfilledRequest {
         bought: answer.bought,
         answer,
-        request: Request::of(&cx, request)?,
+        request: RequestView::of(&cx, request)?,
     }))
 }
 
-pub(super) async fn close(cx: Cx, input: Named) -> Result<Reply<Request>, ApiError> {
+pub(super) async fn close(cx: Cx, input: RequestPath) -> Result<JsonReply<RequestView>, ApiError> {
     let request = requests::own(&cx, &input.id).await?;
     let (community, operator) = (cx.app.store.community(), cx.the_operator()?);
     match community.close(request.id, operator, cx.now).await? {
@@ -183,17 +183,17 @@ pub(super) async fn close(cx: Cx, input: Named) -> Result<Reply<Request>, ApiErr
         Closed::Over(status) => return Err(over(status)),
     }
     let request = requests::find(&cx, &input.id).await?;
-    Ok(Reply::ok(Request::of(&cx, request)?))
+    Ok(JsonReply::ok(RequestView::of(&cx, request)?))
 }
 
 /// Returns an answer of a request.
-async fn find(cx: &Cx, request: &BoardRequest, id: i64, chosen: Option<i64>) -> Result<Answer, ApiError> {
+async fn find(cx: &Cx, request: &BoardRequest, id: i64, chosen: Option<i64>) -> Result<RequestAnswer, ApiError> {
     let community = cx.app.store.community();
     // By the list's own statement, so that an answer looks the same alone and in the list.
     let answers = community.answers_from(request.id, request.operator, id - 1, 1).await?;
     let answer = answers.into_iter().find(|answer| answer.comment.id == id);
     let answer = answer.ok_or_else(|| ApiError::internal(format!("answer {id} is not in the database")))?;
-    Ok(Answer::of(answer, chosen))
+    Ok(RequestAnswer::of(answer, chosen))
 }
 
 fn own() -> ApiError {

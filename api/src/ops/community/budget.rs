@@ -18,9 +18,9 @@ const MOST_DIGITS: usize = 13;
 /// A budget in a request, not yet checked.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(transparent)]
-pub(super) struct Budget(Value);
+pub(super) struct RequestBudget(Value);
 
-impl Budget {
+impl RequestBudget {
     /// Returns the amount in micro-USDC.
     pub(super) fn amount(&self) -> Result<MicroUsdc, ApiError> {
         let text = amount_text(&self.0, "/budget")?;
@@ -29,7 +29,7 @@ impl Budget {
     }
 }
 
-impl JsonSchema for Budget {
+impl JsonSchema for RequestBudget {
     fn schema_name() -> Cow<'static, str> {
         "Budget".into()
     }
@@ -76,7 +76,7 @@ mod tests {
             (json!(1e15), None),
             (json!([1]), None),
         ] {
-            let amount = Budget(value.clone()).amount().ok();
+            let amount = RequestBudget(value.clone()).amount().ok();
             assert_eq!(amount, expected.map(MicroUsdc), "{value}");
         }
     }

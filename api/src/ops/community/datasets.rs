@@ -4,16 +4,16 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use store::ItemKind;
 
-use crate::call::answer::Reply;
+use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::call::schema::TEXT;
 use crate::error::ApiError;
-use crate::ops::comments::{self, Comment, Item, Page};
+use crate::ops::comments::{self, CommentPage, CommentView, CommentedItem};
 use crate::rules::entitlement;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct Add {
+pub(super) struct AddDatasetCommentInput {
     /// Slug of the project.
     slug: String,
     /// Text of the comment.
@@ -24,9 +24,9 @@ pub(super) struct Add {
     parent_id: Option<i64>,
 }
 
-pub(super) async fn comment(cx: Cx, input: Add) -> Result<Reply<Comment>, ApiError> {
+pub(super) async fn comment(cx: Cx, input: AddDatasetCommentInput) -> Result<JsonReply<CommentView>, ApiError> {
     let project = entitlement::current(&cx, &input.slug).await?;
-    let item = Item {
+    let item = CommentedItem {
         kind: ItemKind::Dataset,
         id: project.id.to_string(),
         version: None,
@@ -36,14 +36,18 @@ pub(super) async fn comment(cx: Cx, input: Add) -> Result<Reply<Comment>, ApiErr
 }
 
 /// Answers for a comment that an earlier call made.
-pub(super) async fn again(cx: Cx, input: Add, made: String) -> Result<Reply<Comment>, ApiError> {
+pub(super) async fn again(
+    cx: Cx,
+    input: AddDatasetCommentInput,
+    made: String,
+) -> Result<JsonReply<CommentView>, ApiError> {
     let project = entitlement::current(&cx, &input.slug).await?;
     comments::again(&cx, project.operator, &made).await
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct List {
+pub(super) struct ListDatasetCommentsQuery {
     /// Slug of the project.
     slug: String,
     /// The `nextCursor` of the page before.
@@ -54,7 +58,7 @@ pub(super) struct List {
     limit: Option<u32>,
 }
 
-pub(super) async fn comments(cx: Cx, input: List) -> Result<Reply<Page>, ApiError> {
+pub(super) async fn comments(cx: Cx, input: ListDatasetCommentsQuery) -> Result<JsonReply<CommentPage>, ApiError> {
     let project = entitlement::current(&cx, &input.slug).await?;
     let (id, place) = (project.id.to_string(), (input.cursor, input.limit));
     comments::page(&cx, ItemKind::Dataset, &id, project.operator, place).await

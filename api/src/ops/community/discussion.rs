@@ -8,7 +8,7 @@ use url::form_urlencoded::Serializer;
 use super::reviews::{self, PER_PAGE};
 use crate::call::cx::Cx;
 use crate::error::ApiError;
-use crate::ops::comments::{Comment, note, said};
+use crate::ops::comments::{CommentView, note, said};
 use crate::ops::paging::take_page;
 
 /// Last page of reviews that can be asked for.
@@ -16,13 +16,13 @@ const LAST: u32 = 1_000;
 
 /// Places in a discussion that the address of a page names.
 #[derive(Clone, Debug)]
-pub(in crate::ops) struct Places {
+pub(in crate::ops) struct DiscussionPlaces {
     path: String,
     reviews: u32,
     comments: i64,
 }
 
-impl Places {
+impl DiscussionPlaces {
     /// Returns the places on the page at `path`: the number of the page of reviews, and the comment before the first one
     /// that is shown.
     pub(in crate::ops) fn new(path: String, reviews: Option<u32>, comments: Option<&str>) -> Self {
@@ -56,7 +56,7 @@ pub(in crate::ops) async fn discussion(
     kind: ItemKind,
     item: &str,
     owner: OperatorId,
-    places: &Places,
+    places: &DiscussionPlaces,
 ) -> Result<Discussion, ApiError> {
     let reviews = reviews::found(cx, Some((kind, item)), places.reviews).await?;
     let comments = cx.app.store.comments();
@@ -74,7 +74,7 @@ pub(in crate::ops) async fn discussion(
             replies: review.replies.into_iter().map(|reply| reply.said("seller")).collect(),
         }
     });
-    let comments = comments.into_iter().map(|comment| Comment::of(comment, owner));
+    let comments = comments.into_iter().map(|comment| CommentView::of(comment, owner));
     Ok(Discussion {
         reviews: threads.collect(),
         review_count: reviews.total,

@@ -2,7 +2,7 @@
 //!
 //! Invariant: a page shows what the operation for programs answers to the same conditions.
 
-use pages::console::Mark;
+use pages::console::StateMark;
 use pages::{AnswerView, FindFacet, FindValue, OfferedItem, RequestPage, RequestRow, RequestsPage, WantedField};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -12,14 +12,14 @@ use types::vocabulary::PaidWith;
 use url::form_urlencoded::Serializer;
 
 use super::requests::{found, full};
-use super::view::{Answer, Counts, Field, FieldType, Linked, Summary};
+use super::view::{FieldType, LinkedItem, RequestAnswer, RequestCounts, RequestSummary, WantedRecordField};
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::schema::LINE;
 use crate::call::spec::Spec;
-use crate::call::view::View;
+use crate::call::view::PageResponse;
 use crate::error::ApiError;
-use crate::ops::page_kit::{chrome, instant};
+use crate::ops::page_kit::{instant, page_layout};
 
 const PATH: &str = "/requests";
 /// Status that the list has where the address names none, and the word for requests of every status.
@@ -56,7 +56,7 @@ pub(super) fn add(table: &mut Operations) {
 /// The conditions as a form sends them: what is empty is not set.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Find {
+struct FindRequestsQuery {
     /// Words that titles and texts contain.
     #[schemars(length(max = 200), regex(pattern = LINE))]
     q: Option<String>,
@@ -74,7 +74,7 @@ struct Find {
     page: Option<u32>,
 }
 
-impl Find {
+impl FindRequestsQuery {
     /// Returns the conditions that are set, by the names of their parameters.
     fn set(&self) -> Vec<(&'static str, &str)> {
         let all = [
@@ -154,7 +154,7 @@ impl Find {
     }
 
     /// Returns the statuses in the order in which a request goes through them, then all.
-    fn statuses(&self, counts: &Counts) -> FindFacet {
+    fn statuses(&self, counts: &RequestCounts) -> FindFacet {
         let value = |word: &str, count| FindValue {
             label: word.to_owned(),
             count,
@@ -172,7 +172,7 @@ impl Find {
     }
 }
 
-async fn list(cx: Cx, input: Find) -> Result<View, ApiError> {
+async fn list(cx: Cx, input: FindRequestsQuery) -> Result<PageResponse, ApiError> {
     let wanted = serde_json::from_value(input.wanted().into());
     let wanted = wanted.map_err(|_error| ApiError::not_found("there is no such list"))?;
     let board = found(&cx, wanted).await?;
@@ -182,8 +182,8 @@ async fn list(cx: Cx, input: Find) -> Result<View, ApiError> {
     categories.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
     // The text is a field of the form and comes with it.
     let kept = input.set().into_iter().filter(|(name, _)| *name != "q");
-    View::page(&RequestsPage {
-        chrome: chrome(&cx).await?,
+    PageResponse::page(&RequestsPage {
+        chrome: page_layout(&cx).await?,
         query: input.value("q").to_owned(),
         statuses: input.statuses(&board.counts),
         facets: vec![
@@ -206,12 +206,12 @@ async fn list(cx: Cx, input: Find) -> Result<View, ApiError> {
 }
 
 /// Returns a request as pages show it.
-fn row(summary: Summary, excerpt: String) -> RequestRow {
+fn row(summary: RequestSummary, excerpt: String) -> RequestRow {
     let mark = match summary.status {
-        RequestStatus::Open => Mark::Live,
-        RequestStatus::Answered => Mark::Hold,
-        RequestStatus::Fulfilled => Mark::Ok,
-        RequestStatus::Closed | RequestStatus::Expired => Mark::Off,
+        RequestStatus::Open => StateMark::Live,
+        RequestStatus::Answered => StateMark::Hold,
+        RequestStatus::Fulfilled => StateMark::Ok,
+        RequestStatus::Closed | RequestStatus::Expired => StateMark::Off,
     };
     RequestRow {
         id: summary.id,
@@ -232,13 +232,13 @@ fn row(summary: Summary, excerpt: String) -> RequestRow {
 /// A request in a path.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Named {
+struct RequestPagePath {
     /// Id of the request.
     #[schemars(length(max = 64))]
     id: String,
 }
 
-async fn show(cx: Cx, input: Named) -> Result<View, ApiError> {
+async fn show(cx: Cx, input: RequestPagePath) -> Result<PageResponse, ApiError> {
     let shown = full(&cx, &input.id).await?;
     let (summary, text) = (shown.request.summary, shown.request.body);
     let alike = RequestFilter {
@@ -249,8 +249,8 @@ async fn show(cx: Cx, input: Named) -> Result<View, ApiError> {
     let community = cx.app.store.community();
     let others = community.requests(&alike, cx.now, 0, OTHERS).await?;
     let others = others.into_iter().filter(|other| other.id.to_string() != summary.id);
-    View::page(&RequestPage {
-        chrome: chrome(&cx).await?,
+    PageResponse::page(&RequestPage {
+        chrome: page_layout(&cx).await?,
         text,
         fields: shown.request.fields.into_iter().map(field).collect(),
         decided_at: summary.decided_at.as_ref().map(|at| instant(at.instant())),
@@ -263,7 +263,7 @@ async fn show(cx: Cx, input: Named) -> Result<View, ApiError> {
     })
 }
 
-fn field(field: Field) -> WantedField {
+fn field(field: WantedRecordField) -> WantedField {
     WantedField {
         name: field.name,
         kind: match field.kind {
@@ -277,7 +277,7 @@ fn field(field: Field) -> WantedField {
     }
 }
 
-fn answer(answer: Answer) -> AnswerView {
+fn answer(answer: RequestAnswer) -> AnswerView {
     AnswerView {
         id: answer.id,
         agent: answer.agent,
@@ -292,7 +292,7 @@ fn answer(answer: Answer) -> AnswerView {
     }
 }
 
-fn offered(item: Linked) -> OfferedItem {
+fn offered(item: LinkedItem) -> OfferedItem {
     let name = item.unit_id.or(item.dataset).unwrap_or_default();
     let version = item.version.map(|version| format!("v{version}"));
     let with_key = (!item.locked && item.price_micro > 0).then(|| "free with a key".to_owned());

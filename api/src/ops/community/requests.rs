@@ -9,12 +9,12 @@ use serde::Deserialize;
 use store::{NewRequest, RequestCount, RequestFilter, RequestKind, RequestStatus};
 use types::{RequestId, Timestamp};
 
-use super::budget::Budget;
+use super::budget::RequestBudget;
 use super::view;
-use super::view::{Answer, Counts, Field, Full, Listed, Request};
-use crate::call::answer::Reply;
+use super::view::{FullRequest, ListedRequest, RequestAnswer, RequestCounts, RequestView, WantedRecordField};
+use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
-use crate::call::room::Room;
+use crate::call::room::PageRoom;
 use crate::call::schema::{LINE, TEXT};
 use crate::error::ApiError;
 use crate::ops::comments;
@@ -36,7 +36,7 @@ const MOST_ANSWERS: u32 = 1_000;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Post {
+pub(super) struct PostRequestInput {
     /// Title in one line.
     #[schemars(length(min = 4, max = 200), regex(pattern = LINE))]
     title: String,
@@ -49,17 +49,17 @@ pub(super) struct Post {
     #[schemars(length(min = 2, max = 60), regex(pattern = CATEGORY))]
     category: Option<String>,
     /// Budget in dollars, which binds nobody.
-    budget: Option<Budget>,
+    budget: Option<RequestBudget>,
     /// Instant from which the request is expired, within a year.
     #[schemars(extend("format" = "date-time"))]
     deadline: Option<String>,
     /// Fields that records should have, for a dataset.
     #[schemars(length(max = 40))]
-    fields: Option<Vec<Field>>,
+    fields: Option<Vec<WantedRecordField>>,
 }
 
-pub(super) async fn post(cx: Cx, input: Post) -> Result<Reply<Request>, ApiError> {
-    let budget_micro = input.budget.as_ref().map(Budget::amount).transpose()?;
+pub(super) async fn post(cx: Cx, input: PostRequestInput) -> Result<JsonReply<RequestView>, ApiError> {
+    let budget_micro = input.budget.as_ref().map(RequestBudget::amount).transpose()?;
     let deadline = input
         .deadline
         .as_deref()
@@ -95,7 +95,7 @@ pub(super) async fn post(cx: Cx, input: Post) -> Result<Reply<Request>, ApiError
     community.post(new).await?;
     let posted = community.request(id, cx.now).await?;
     let posted = posted.ok_or_else(|| ApiError::internal(format!("request {id} is not in the database")))?;
-    Ok(Reply::created(Request::of(&cx, posted)?))
+    Ok(JsonReply::created(RequestView::of(&cx, posted)?))
 }
 
 /// Reads a deadline, which is later than `now` and within a year.
@@ -113,7 +113,7 @@ fn deadline(text: &str, now: Timestamp) -> Result<Timestamp, ApiError> {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Wanted {
+pub(super) struct ListRequestsQuery {
     /// Keeps requests with this status.
     status: Option<RequestStatus>,
     /// Keeps requests of this kind.
@@ -135,12 +135,12 @@ pub(super) struct Wanted {
     offset: Option<u64>,
 }
 
-pub(super) async fn list(cx: Cx, input: Wanted) -> Result<Reply<view::List>, ApiError> {
-    Ok(Reply::ok(found(&cx, input).await?))
+pub(super) async fn list(cx: Cx, input: ListRequestsQuery) -> Result<JsonReply<view::RequestPage>, ApiError> {
+    Ok(JsonReply::ok(found(&cx, input).await?))
 }
 
 /// Returns a page of the requests that a caller wants.
-pub(super) async fn found(cx: &Cx, input: Wanted) -> Result<view::List, ApiError> {
+pub(super) async fn found(cx: &Cx, input: ListRequestsQuery) -> Result<view::RequestPage, ApiError> {
     let words = input.q.as_deref().unwrap_or_default().split_whitespace();
     let filter = RequestFilter {
         status: input.status,
@@ -160,12 +160,12 @@ pub(super) async fn found(cx: &Cx, input: Wanted) -> Result<view::List, ApiError
         community.request_counts(&filter, cx.now)
     )?;
     let (counts, total) = count(&filter, counts);
-    let mut items: Vec<_> = found.iter().map(|request| Listed::of(cx, request)).collect();
-    let mut room = Room::of(cx);
+    let mut items: Vec<_> = found.iter().map(|request| ListedRequest::of(cx, request)).collect();
+    let mut room = PageRoom::of(cx);
     room.spend(&counts)?;
     let goes_on = room.keep(&mut items)? || input.offset.is_some();
     let next_offset = offset + items.len() as u64;
-    Ok(view::List {
+    Ok(view::RequestPage {
         next_offset: (goes_on && next_offset < total && !items.is_empty()).then_some(next_offset),
         items,
         total,
@@ -176,9 +176,9 @@ pub(super) async fn found(cx: &Cx, input: Wanted) -> Result<view::List, ApiError
 }
 
 /// Adds counts up by status, kind and category, each under the other two conditions, and in total under all three.
-fn count(filter: &RequestFilter, rows: Vec<RequestCount>) -> (Counts, u64) {
+fn count(filter: &RequestFilter, rows: Vec<RequestCount>) -> (RequestCounts, u64) {
     let zero = |words: &[&str]| words.iter().map(|word| ((*word).to_owned(), 0)).collect();
-    let mut counts = Counts {
+    let mut counts = RequestCounts {
         status: zero(RequestStatus::WORDS),
         kind: zero(RequestKind::WORDS),
         category: BTreeMap::new(),
@@ -216,15 +216,15 @@ fn count(filter: &RequestFilter, rows: Vec<RequestCount>) -> (Counts, u64) {
 }
 
 /// Answers for a request that an earlier call made.
-pub(super) async fn again(cx: Cx, _: Post, id: String) -> Result<Reply<Request>, ApiError> {
+pub(super) async fn again(cx: Cx, _: PostRequestInput, id: String) -> Result<JsonReply<RequestView>, ApiError> {
     let found = requests::find(&cx, &id).await?;
-    Ok(Reply::ok(Request::of(&cx, found)?))
+    Ok(JsonReply::ok(RequestView::of(&cx, found)?))
 }
 
 /// A request in a path.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Named {
+pub(super) struct RequestPath {
     /// Id of the request.
     #[schemars(extend("format" = "uuid"))]
     pub(super) id: String,
@@ -232,7 +232,7 @@ pub(super) struct Named {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Asked {
+pub(super) struct AskedRequest {
     /// Id of the request.
     #[schemars(extend("format" = "uuid"))]
     id: String,
@@ -242,32 +242,35 @@ pub(super) struct Asked {
     offset: u32,
 }
 
-pub(super) async fn get(cx: Cx, input: Asked) -> Result<Reply<Full>, ApiError> {
+pub(super) async fn get(cx: Cx, input: AskedRequest) -> Result<JsonReply<FullRequest>, ApiError> {
     let mut full = full(&cx, &input.id).await?;
     let skipped = full.answers.len().min(input.offset as usize);
     full.answers.drain(..skipped);
-    let mut room = Room::of(&cx);
+    let mut room = PageRoom::of(&cx);
     room.spend(&full.request)?;
     let is_cut = room.keep(&mut full.answers)?;
     full.next_offset = is_cut.then(|| (skipped + full.answers.len()) as u64);
-    Ok(Reply::ok(full))
+    Ok(JsonReply::ok(full))
 }
 
 /// Returns a request with its answers, otherwise a 404.
-pub(super) async fn full(cx: &Cx, id: &str) -> Result<Full, ApiError> {
+pub(super) async fn full(cx: &Cx, id: &str) -> Result<FullRequest, ApiError> {
     let found = requests::find(cx, id).await?;
     let (id, operator, chosen) = (found.id, found.operator, found.chosen);
     let answers = cx.app.store.community().answers(id, operator, MOST_ANSWERS).await?;
-    Ok(Full {
-        request: Request::of(cx, found)?,
-        answers: answers.into_iter().map(|answer| Answer::of(answer, chosen)).collect(),
+    Ok(FullRequest {
+        request: RequestView::of(cx, found)?,
+        answers: answers
+            .into_iter()
+            .map(|answer| RequestAnswer::of(answer, chosen))
+            .collect(),
         next_offset: None,
     })
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Comments {
+pub(super) struct RequestComments {
     /// Id of the request.
     #[schemars(extend("format" = "uuid"))]
     id: String,
@@ -279,7 +282,7 @@ pub(super) struct Comments {
     limit: Option<u32>,
 }
 
-pub(super) async fn comments(cx: Cx, input: Comments) -> Result<Reply<comments::Page>, ApiError> {
+pub(super) async fn comments(cx: Cx, input: RequestComments) -> Result<JsonReply<comments::CommentPage>, ApiError> {
     let found = requests::find(&cx, &input.id).await?;
     let (id, place) = (found.id.to_string(), (input.cursor, input.limit));
     comments::page(&cx, store::Discussed::Request, &id, found.operator, place).await

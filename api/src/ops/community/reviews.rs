@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 use store::{CommentKind, Discussed, ItemKind, NewReview, Reviewed};
 use types::{Kind, OperatorId};
 
-use crate::call::answer::Reply;
+use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::call::schema::TEXT;
-use crate::call::wire::When;
+use crate::call::wire::WireInstant;
 use crate::error::ApiError;
-use crate::ops::comments::{self, Comment};
+use crate::ops::comments::{self, CommentView};
 use crate::ops::projects::SLUG;
 use crate::rules::entitlement::{self, units};
 use crate::rules::text_screen;
@@ -32,7 +32,7 @@ pub(super) enum ReviewKind {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct Post {
+pub(super) struct PostReviewInput {
     /// Id of any version of the unit; either this or `dataset`.
     #[schemars(extend("format" = "uuid"))]
     unit_id: Option<String>,
@@ -48,8 +48,9 @@ pub(super) struct Post {
 
 /// A review or a question.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Review")]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Review {
+pub(super) struct ReviewView {
     id: i64,
     /// Kind: `review` or `question`.
     pub(super) kind: CommentKind,
@@ -69,19 +70,19 @@ pub(super) struct Review {
     pub(super) trial_sale: bool,
     /// Text; empty once its author withdrew it.
     pub(super) body: String,
-    pub(super) at: When,
+    pub(super) at: WireInstant,
     /// Time of the last edit.
     #[serde(skip_serializing_if = "Option::is_none")]
-    edited_at: Option<When>,
+    edited_at: Option<WireInstant>,
     /// Time at which its author withdrew it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) withdrawn_at: Option<When>,
+    pub(super) withdrawn_at: Option<WireInstant>,
     /// Replies, oldest first; those of the seller are marked by `isAuthor`.
-    pub(super) replies: Vec<Comment>,
+    pub(super) replies: Vec<CommentView>,
 }
 
-impl Review {
-    fn of(review: store::Review, replies: Vec<Comment>) -> Self {
+impl ReviewView {
+    fn of(review: store::Review, replies: Vec<CommentView>) -> Self {
         let store::Review {
             comment,
             name,
@@ -109,7 +110,7 @@ impl Review {
 }
 
 /// Item that a call names.
-struct Item {
+struct ReviewedItem {
     kind: ItemKind,
     id: String,
     version: Option<String>,
@@ -119,7 +120,7 @@ struct Item {
     owner: OperatorId,
 }
 
-pub(super) async fn review(cx: Cx, input: Post) -> Result<Reply<Review>, ApiError> {
+pub(super) async fn review(cx: Cx, input: PostReviewInput) -> Result<JsonReply<ReviewView>, ApiError> {
     let item = match (&input.unit_id, &input.dataset) {
         (Some(id), None) => {
             let unit = units::find(&cx.app, id).await?;
@@ -165,7 +166,7 @@ pub(super) async fn review(cx: Cx, input: Post) -> Result<Reply<Review>, ApiErro
                 owner: item.owner,
                 is_trial: cx.app.store.comments().is_trial(id).await?,
             };
-            Ok(Reply::created(Review::of(added, Vec::new())))
+            Ok(JsonReply::created(ReviewView::of(added, Vec::new())))
         }
         Reviewed::Before => Err(ApiError::conflict(
             "already_reviewed",
@@ -175,7 +176,7 @@ pub(super) async fn review(cx: Cx, input: Post) -> Result<Reply<Review>, ApiErro
 }
 
 /// Answers for a review or a question that an earlier call made.
-pub(super) async fn again(cx: Cx, input: Post, made: String) -> Result<Reply<Review>, ApiError> {
+pub(super) async fn again(cx: Cx, input: PostReviewInput, made: String) -> Result<JsonReply<ReviewView>, ApiError> {
     let item = match (&input.unit_id, &input.dataset) {
         (Some(id), _) => of_unit(units::find(&cx.app, id).await?),
         (None, slug) => of_dataset(entitlement::current(&cx, slug.as_deref().unwrap_or_default()).await?),
@@ -188,11 +189,11 @@ pub(super) async fn again(cx: Cx, input: Post, made: String) -> Result<Reply<Rev
         title: item.title,
         owner: item.owner,
     };
-    Ok(Reply::ok(Review::of(review, Vec::new())))
+    Ok(JsonReply::ok(ReviewView::of(review, Vec::new())))
 }
 
-fn of_unit(unit: store::Unit) -> Item {
-    Item {
+fn of_unit(unit: store::Unit) -> ReviewedItem {
+    ReviewedItem {
         kind: ItemKind::Unit,
         id: unit.chain.id.to_string(),
         version: Some(unit.id.to_string()),
@@ -202,8 +203,8 @@ fn of_unit(unit: store::Unit) -> Item {
     }
 }
 
-fn of_dataset(project: store::Project) -> Item {
-    Item {
+fn of_dataset(project: store::Project) -> ReviewedItem {
+    ReviewedItem {
         kind: ItemKind::Dataset,
         id: project.id.to_string(),
         version: None,
@@ -215,7 +216,7 @@ fn of_dataset(project: store::Project) -> Item {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct Wanted {
+pub(super) struct ListReviewsQuery {
     /// Id of any version of a unit.
     #[schemars(extend("format" = "uuid"))]
     unit_id: Option<String>,
@@ -229,9 +230,10 @@ pub(super) struct Wanted {
 
 /// A page of reviews and questions, newest first.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Reviews")]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Reviews {
-    pub(super) items: Vec<Review>,
+pub(super) struct ReviewPage {
+    pub(super) items: Vec<ReviewView>,
     /// Number of reviews and questions on all pages.
     pub(super) total: u64,
     /// Number of this page.
@@ -240,7 +242,7 @@ pub(super) struct Reviews {
     pub(super) pages: u64,
 }
 
-pub(super) async fn list(cx: Cx, input: Wanted) -> Result<Reply<Reviews>, ApiError> {
+pub(super) async fn list(cx: Cx, input: ListReviewsQuery) -> Result<JsonReply<ReviewPage>, ApiError> {
     // The answer is the same for everybody, so an item that is not shown to everybody is missing.
     let item = match (&input.unit_id, &input.dataset) {
         (Some(id), None) => {
@@ -259,11 +261,11 @@ pub(super) async fn list(cx: Cx, input: Wanted) -> Result<Reply<Reviews>, ApiErr
         (None, None) => None,
     };
     let item = item.as_ref().map(|(kind, id)| (*kind, id.as_str()));
-    Ok(Reply::ok(found(&cx, item, input.page.unwrap_or(1)).await?))
+    Ok(JsonReply::ok(found(&cx, item, input.page.unwrap_or(1)).await?))
 }
 
 /// Returns a page of the reviews of an item, or of all that everybody sees.
-pub(super) async fn found(cx: &Cx, item: Option<(ItemKind, &str)>, page: u32) -> Result<Reviews, ApiError> {
+pub(super) async fn found(cx: &Cx, item: Option<(ItemKind, &str)>, page: u32) -> Result<ReviewPage, ApiError> {
     let offset = u64::from(page.saturating_sub(1)) * u64::from(PER_PAGE);
     let store = cx.app.store.comments();
     // Both at once, as neither needs the other; a count that is off by one review for a moment harms
@@ -271,17 +273,17 @@ pub(super) async fn found(cx: &Cx, item: Option<(ItemKind, &str)>, page: u32) ->
     let (found, total) = tokio::try_join!(store.reviews(item, offset, PER_PAGE), store.review_count(item))?;
     let threads: Vec<i64> = found.iter().map(|review| review.comment.id).collect();
     let owners: HashMap<i64, OperatorId> = found.iter().map(|review| (review.comment.id, review.owner)).collect();
-    let mut replies: HashMap<i64, Vec<Comment>> = HashMap::new();
+    let mut replies: HashMap<i64, Vec<CommentView>> = HashMap::new();
     for reply in store.replies(&threads, MOST_REPLIES).await? {
         if let Some((thread, owner)) = reply.thread.and_then(|thread| Some((thread, *owners.get(&thread)?))) {
-            replies.entry(thread).or_default().push(Comment::of(reply, owner));
+            replies.entry(thread).or_default().push(CommentView::of(reply, owner));
         }
     }
     let items = found.into_iter().map(|review| {
         let replies = replies.remove(&review.comment.id).unwrap_or_default();
-        Review::of(review, replies)
+        ReviewView::of(review, replies)
     });
-    Ok(Reviews {
+    Ok(ReviewPage {
         items: items.collect(),
         total,
         page,

@@ -7,7 +7,7 @@ use store::TakedownReason;
 use types::{Clock as _, OperatorId};
 
 use crate::flow::jobs::JobRunner;
-use crate::flow::jobs::requests::{Ends, Matches};
+use crate::flow::jobs::requests::{MatchJob, RequestEndJob};
 use crate::ops::knowledge::tests::World;
 use crate::testing::Got;
 

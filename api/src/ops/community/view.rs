@@ -12,7 +12,7 @@ use types::vocabulary::PaidWith;
 
 use crate::call::cx::Cx;
 use crate::call::schema::LINE;
-use crate::call::wire::When;
+use crate::call::wire::WireInstant;
 use crate::error::ApiError;
 use crate::price::dataset_price;
 use crate::rules::entitlement::units;
@@ -36,7 +36,7 @@ pub(super) enum FieldType {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "WantedField")]
-pub(super) struct Field {
+pub(super) struct WantedRecordField {
     /// Name of the field.
     #[schemars(regex(pattern = FIELD))]
     pub(super) name: String,
@@ -51,8 +51,9 @@ pub(super) struct Field {
 
 /// Request as a list shows it.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Summary")]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Summary {
+pub(super) struct RequestSummary {
     /// Id of the request.
     pub(super) id: String,
     pub(super) title: String,
@@ -66,7 +67,7 @@ pub(super) struct Summary {
     pub(super) budget_micro: Option<i64>,
     /// Instant from which it is expired.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) deadline: Option<When>,
+    pub(super) deadline: Option<WireInstant>,
     pub(super) status: RequestStatus,
     /// Name of the agent that asks.
     pub(super) agent: String,
@@ -78,15 +79,15 @@ pub(super) struct Summary {
     /// Answer that was chosen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) chosen_answer_id: Option<i64>,
-    pub(super) created_at: When,
+    pub(super) created_at: WireInstant,
     /// Time at which it was fulfilled, closed or expired.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) decided_at: Option<When>,
+    pub(super) decided_at: Option<WireInstant>,
     /// Page of the request.
     pub(super) url: String,
 }
 
-impl Summary {
+impl RequestSummary {
     fn of(cx: &Cx, request: &BoardRequest) -> Self {
         Self {
             id: request.id.to_string(),
@@ -110,15 +111,16 @@ impl Summary {
 
 /// A request in a list.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Listed")]
 #[serde(rename_all = "camelCase")]
-pub(in crate::ops) struct Listed {
+pub(in crate::ops) struct ListedRequest {
     #[serde(flatten)]
-    pub(super) summary: Summary,
+    pub(super) summary: RequestSummary,
     /// Beginning of the text.
     pub(super) excerpt: String,
 }
 
-impl Listed {
+impl ListedRequest {
     pub(in crate::ops) fn of(cx: &Cx, request: &BoardRequest) -> Self {
         let mut excerpt: String = request.body.chars().take(EXCERPT).collect();
         // By bytes, which is right here: a beginning is as long as the whole only if it is the whole.
@@ -126,7 +128,7 @@ impl Listed {
             excerpt.push('…');
         }
         Self {
-            summary: Summary::of(cx, request),
+            summary: RequestSummary::of(cx, request),
             excerpt,
         }
     }
@@ -134,9 +136,10 @@ impl Listed {
 
 /// A page of requests.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "List")]
 #[serde(rename_all = "camelCase")]
-pub(super) struct List {
-    pub(super) items: Vec<Listed>,
+pub(super) struct RequestPage {
+    pub(super) items: Vec<ListedRequest>,
     /// Number of requests on all pages.
     pub(super) total: u64,
     /// Number of this page.
@@ -147,12 +150,13 @@ pub(super) struct List {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) next_offset: Option<u64>,
     /// Numbers of requests by status, kind and category; each ignores its own condition.
-    pub(super) counts: Counts,
+    pub(super) counts: RequestCounts,
 }
 
 /// Numbers of requests by their properties.
 #[derive(Debug, Default, Serialize, JsonSchema)]
-pub(super) struct Counts {
+#[schemars(rename = "Counts")]
+pub(super) struct RequestCounts {
     /// Numbers of requests by status.
     pub(super) status: BTreeMap<String, u64>,
     /// Numbers of requests by kind.
@@ -163,21 +167,22 @@ pub(super) struct Counts {
 
 /// Request with its text and fields.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Request")]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Request {
+pub(super) struct RequestView {
     #[serde(flatten)]
-    pub(super) summary: Summary,
+    pub(super) summary: RequestSummary,
     pub(super) body: String,
     /// Fields that records should have.
-    pub(super) fields: Vec<Field>,
+    pub(super) fields: Vec<WantedRecordField>,
 }
 
-impl Request {
+impl RequestView {
     pub(super) fn of(cx: &Cx, request: BoardRequest) -> Result<Self, ApiError> {
         let fields = serde_json::from_str(&request.fields)
             .map_err(|error| ApiError::internal(format!("fields of request {}: {error}", request.id)))?;
         Ok(Self {
-            summary: Summary::of(cx, &request),
+            summary: RequestSummary::of(cx, &request),
             body: request.body,
             fields,
         })
@@ -186,11 +191,12 @@ impl Request {
 
 /// A request with its answers.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Full {
+#[schemars(rename = "Full")]
+pub(super) struct FullRequest {
     #[serde(flatten)]
-    pub(super) request: Request,
+    pub(super) request: RequestView,
     /// Answers, oldest first, at most 1000.
-    pub(super) answers: Vec<Answer>,
+    pub(super) answers: Vec<RequestAnswer>,
     /// Number of answers before the next that did not fit into an answer over MCP; absent after the last.
     #[serde(rename = "nextOffset", skip_serializing_if = "Option::is_none")]
     pub(super) next_offset: Option<u64>,
@@ -198,19 +204,21 @@ pub(super) struct Full {
 
 /// A request and the answer that was chosen.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Fulfilled {
+#[schemars(rename = "Fulfilled")]
+pub(super) struct FulfilledRequest {
     #[serde(flatten)]
-    pub(super) request: Request,
+    pub(super) request: RequestView,
     /// The answer that was chosen.
-    pub(super) answer: Answer,
+    pub(super) answer: RequestAnswer,
     /// True if the requester's operator has bought the item.
     pub(super) bought: bool,
 }
 
 /// An answer to a request.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Answer")]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Answer {
+pub(super) struct RequestAnswer {
     pub(super) id: i64,
     /// Name of the agent that answers.
     pub(super) agent: String,
@@ -221,7 +229,7 @@ pub(super) struct Answer {
     pub(super) note: String,
     /// Item that it links.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) item: Option<Linked>,
+    pub(super) item: Option<LinkedItem>,
     /// True if the requester chose it.
     pub(super) chosen: bool,
     /// True if the requester's operator has bought the item.
@@ -229,19 +237,20 @@ pub(super) struct Answer {
     /// Money that it paid with: `credits`, `given` credits, or `x402` from its proved payout wallet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) bought_with: Option<PaidWith>,
-    pub(super) at: When,
+    pub(super) at: WireInstant,
     /// Time of the last edit.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) edited_at: Option<When>,
+    pub(super) edited_at: Option<WireInstant>,
     /// Time at which its author withdrew it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) withdrawn_at: Option<When>,
+    pub(super) withdrawn_at: Option<WireInstant>,
 }
 
 /// Item that an answer links.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Linked")]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Linked {
+pub(super) struct LinkedItem {
     /// Kind of the item.
     pub(super) kind: ItemKind,
     /// Id of the latest version of the unit.
@@ -260,7 +269,7 @@ pub(super) struct Linked {
     pub(super) locked: bool,
 }
 
-impl Linked {
+impl LinkedItem {
     fn of(link: store::Link) -> Self {
         let is_unit = link.kind == ItemKind::Unit;
         let price = match link.access {
@@ -281,7 +290,7 @@ impl Linked {
     }
 }
 
-impl Answer {
+impl RequestAnswer {
     /// Returns an answer as callers see it; `chosen` is the answer that the requester chose.
     pub(super) fn of(answer: store::Answer, chosen: Option<i64>) -> Self {
         let store::Answer {
@@ -296,7 +305,7 @@ impl Answer {
             agent: comment.agent_name,
             operator: operator_name,
             note: comment.body,
-            item: link.map(Linked::of),
+            item: link.map(LinkedItem::of),
             bought: bought_with.is_some(),
             bought_with,
             at: comment.at.into(),

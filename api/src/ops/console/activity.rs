@@ -1,6 +1,6 @@
 //! Page of the trail: who changed what, and the work that happens later.
 
-use pages::console::{ActivityPage, ActivityRow, Actor, JobRow};
+use pages::console::{ActivityPage, ActivityRow, ChangeActor, JobRow};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use store::AuditEntry;
@@ -9,9 +9,9 @@ use types::vocabulary::ActorKind;
 
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
-use crate::call::view::View;
+use crate::call::view::PageResponse;
 use crate::error::ApiError;
-use crate::ops::page_kit::{PAGE_ROWS, chrome, instant, page};
+use crate::ops::page_kit::{PAGE_ROWS, instant, page, page_layout};
 use crate::ops::paging::take_page;
 
 const PATH: &str = "/console/activity";
@@ -22,20 +22,20 @@ pub(super) fn add(table: &mut Operations) {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct List {
+struct ActivityPageQuery {
     /// Id of the last row of the page before.
     #[schemars(length(max = 64))]
     before: Option<String>,
 }
 
-async fn show(cx: Cx, input: List) -> Result<View, ApiError> {
+async fn show(cx: Cx, input: ActivityPageQuery) -> Result<PageResponse, ApiError> {
     let operator = cx.the_operator()?;
     let flow = cx.app.store.flow();
     let mut entries = flow.audit_of(operator, input.before.as_deref(), PAGE_ROWS + 1).await?;
     let next = take_page(&mut entries, PAGE_ROWS).map(|entry| format!("{PATH}?before={}", entry.id));
     let jobs = flow.jobs_of(operator).await?;
-    View::page(&ActivityPage {
-        chrome: chrome(&cx).await?,
+    PageResponse::page(&ActivityPage {
+        chrome: page_layout(&cx).await?,
         rows: named(&cx, operator, entries).await?,
         next,
         is_later: input.before.is_some(),
@@ -68,9 +68,9 @@ async fn named(cx: &Cx, operator: OperatorId, entries: Vec<AuditEntry>) -> Resul
     let row = |entry: AuditEntry| ActivityRow {
         at: instant(entry.at),
         actor: match entry.actor_kind {
-            ActorKind::Agent => Actor::Agent(entry.actor.as_deref().map(name).unwrap_or_default()),
-            ActorKind::Person => Actor::Person,
-            ActorKind::Anonymous => Actor::Anonymous,
+            ActorKind::Agent => ChangeActor::Agent(entry.actor.as_deref().map(name).unwrap_or_default()),
+            ActorKind::Person => ChangeActor::Person,
+            ActorKind::Anonymous => ChangeActor::Anonymous,
         },
         // A form does the same as the operation for programs, so it has the same words.
         operation: entry.operation.trim_end_matches("_form").to_owned(),

@@ -14,11 +14,11 @@ use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::schema::LINE;
 use crate::call::spec::{Effect, Spec};
-use crate::call::view::View;
-use crate::call::wire::Nothing;
+use crate::call::view::PageResponse;
+use crate::call::wire::NoInput;
 use crate::error::ApiError;
 use crate::ops::accounts::REGISTRATIONS;
-use crate::ops::page_kit::{chrome, form, form_page, id, instant, missing, page, repairable};
+use crate::ops::page_kit::{form, form_page, id, instant, missing, page, page_layout, repairable};
 use crate::rules::accounts::{self, ClaimCodeParts, ClaimCodeText};
 
 const PATH: &str = "/console/agents";
@@ -78,8 +78,8 @@ pub(super) fn add(table: &mut Operations) {
     );
 }
 
-async fn show(cx: Cx, _: Nothing) -> Result<View, ApiError> {
-    View::page(&agents(&cx).await?)
+async fn show(cx: Cx, _: NoInput) -> Result<PageResponse, ApiError> {
+    PageResponse::page(&agents(&cx).await?)
 }
 
 /// Returns the page of agents as it is now.
@@ -98,7 +98,7 @@ async fn agents(cx: &Cx) -> Result<AgentsPage, ApiError> {
     // The claim that has waited longest comes first.
     claims.reverse();
     Ok(AgentsPage {
-        chrome: chrome(cx).await?,
+        chrome: page_layout(cx).await?,
         limit: cx.app.limits.agents_per_operator,
         agents: agents.into_iter().map(agent).collect(),
         claims,
@@ -160,7 +160,7 @@ fn decided_claim(claim: store::Claim) -> DecidedClaim {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Create {
+struct CreateAgentForm {
     /// Name of the agent, shown to others.
     #[schemars(length(max = 60), regex(pattern = LINE))]
     name: String,
@@ -169,7 +169,7 @@ struct Create {
     wallet_address: Option<String>,
 }
 
-async fn create(cx: Cx, input: Create) -> Result<View, ApiError> {
+async fn create(cx: Cx, input: CreateAgentForm) -> Result<PageResponse, ApiError> {
     let operator = cx.the_operator()?;
     let made = match name_form(&input.name) {
         Ok(()) => accounts::create_agent(&cx.app, operator, &input.name, input.wallet_address.clone(), cx.now).await,
@@ -178,7 +178,7 @@ async fn create(cx: Cx, input: Create) -> Result<View, ApiError> {
     match made {
         Ok(made) => {
             let key = made.key.reveal();
-            View::page(&pages::SecretPage::agent_key(chrome(&cx).await?, &input.name, key))
+            PageResponse::page(&pages::SecretPage::agent_key(page_layout(&cx).await?, &input.name, key))
         }
         Err(error) => {
             let create = NewAgentForm {
@@ -209,7 +209,7 @@ fn name_form(name: &str) -> Result<(), ApiError> {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Rotate {
+struct RotateKeyForm {
     /// Id of the agent.
     id: String,
     /// Hours for which the present key stays valid.
@@ -218,7 +218,7 @@ struct Rotate {
     grace_hours: u32,
 }
 
-async fn rotate(cx: Cx, input: Rotate) -> Result<View, ApiError> {
+async fn rotate(cx: Cx, input: RotateKeyForm) -> Result<PageResponse, ApiError> {
     let agent: AgentId = id(&input.id, "agent")?;
     let operator = cx.the_operator()?;
     let grace = Duration::from_hours(input.grace_hours.into());
@@ -230,8 +230,8 @@ async fn rotate(cx: Cx, input: Rotate) -> Result<View, ApiError> {
         .map(|agent| agent.name);
     let old_until = (input.grace_hours > 0).then(|| instant(cx.now.plus(grace)));
     let name = name.unwrap_or_default();
-    View::page(&pages::SecretPage::rotated_key(
-        chrome(&cx).await?,
+    PageResponse::page(&pages::SecretPage::rotated_key(
+        page_layout(&cx).await?,
         &name,
         key.reveal(),
         old_until,
@@ -240,20 +240,20 @@ async fn rotate(cx: Cx, input: Rotate) -> Result<View, ApiError> {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Named {
+struct ConsoleAgentPath {
     /// Id of the thing.
     id: String,
 }
 
-async fn confirm_removal(cx: Cx, input: Named) -> Result<View, ApiError> {
+async fn confirm_removal(cx: Cx, input: ConsoleAgentPath) -> Result<PageResponse, ApiError> {
     let agent: AgentId = id(&input.id, "agent")?;
     let agents = cx.app.store.accounts().agents_of(cx.the_operator()?, cx.now).await?;
     let found = agents.into_iter().find(|other| other.id == agent);
     let agent = found
         .filter(|agent| agent.removed_at.is_none())
         .ok_or_else(|| missing("agent"))?;
-    View::page(&pages::ConfirmPage {
-        chrome: chrome(&cx).await?,
+    PageResponse::page(&pages::ConfirmPage {
+        chrome: page_layout(&cx).await?,
         title: format!("Remove {}?", agent.name),
         explanation:
             "Its keys stop working at once. What it contributed stays, and its name stays taken. This cannot be \
@@ -267,17 +267,17 @@ async fn confirm_removal(cx: Cx, input: Named) -> Result<View, ApiError> {
     })
 }
 
-async fn remove(cx: Cx, input: Named) -> Result<View, ApiError> {
+async fn remove(cx: Cx, input: ConsoleAgentPath) -> Result<PageResponse, ApiError> {
     let agent: AgentId = id(&input.id, "agent")?;
     let accounts = cx.app.store.accounts();
     if accounts.agent_remove(cx.the_operator()?, agent, cx.now).await? {
-        View::see(PATH)
+        PageResponse::see(PATH)
     } else {
         Err(missing("agent"))
     }
 }
 
-async fn make_code(cx: Cx, _: Nothing) -> Result<View, ApiError> {
+async fn make_code(cx: Cx, _: NoInput) -> Result<PageResponse, ApiError> {
     let text = ClaimCodeText::generate().map_err(ApiError::unavailable)?.reveal();
     // The parts are what is stored: the first finds the row, and of the second only the hash is kept.
     let parts = ClaimCodeParts::of(&text).ok_or_else(|| ApiError::internal("a new claim code is no claim code"))?;
@@ -297,14 +297,14 @@ async fn make_code(cx: Cx, _: Nothing) -> Result<View, ApiError> {
             return Err(ApiError::new(Kind::Forbidden, "claim_code_limit", message));
         }
     }
-    View::page(&pages::SecretPage::claim_code(
-        chrome(&cx).await?,
+    PageResponse::page(&pages::SecretPage::claim_code(
+        page_layout(&cx).await?,
         text,
         instant(expires_at),
     ))
 }
 
-async fn withdraw(cx: Cx, input: Named) -> Result<View, ApiError> {
+async fn withdraw(cx: Cx, input: ConsoleAgentPath) -> Result<PageResponse, ApiError> {
     let code: ClaimCodeId = id(&input.id, "claim code")?;
     if cx
         .app
@@ -313,7 +313,7 @@ async fn withdraw(cx: Cx, input: Named) -> Result<View, ApiError> {
         .claim_code_withdraw(cx.the_operator()?, code)
         .await?
     {
-        View::see(PATH)
+        PageResponse::see(PATH)
     } else {
         Err(missing("claim code"))
     }
@@ -321,7 +321,7 @@ async fn withdraw(cx: Cx, input: Named) -> Result<View, ApiError> {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Approve {
+struct ApproveClaimForm {
     /// Id of the claim.
     id: String,
     /// Words that the agent showed.
@@ -329,14 +329,14 @@ struct Approve {
     phrase: String,
 }
 
-async fn approve(cx: Cx, input: Approve) -> Result<View, ApiError> {
+async fn approve(cx: Cx, input: ApproveClaimForm) -> Result<PageResponse, ApiError> {
     let claim: ClaimId = id(&input.id, "claim")?;
     let accounts = cx.app.store.accounts();
     match accounts
         .claim_approve(cx.the_operator()?, claim, &input.phrase, cx.now)
         .await?
     {
-        Approval::Approved(_) => View::see(PATH),
+        Approval::Approved(_) => PageResponse::see(PATH),
         // The page comes again with what was typed, so that a slip of the keyboard can be corrected.
         Approval::WrongPhrase => {
             let mut page = agents(&cx).await?;
@@ -353,7 +353,7 @@ async fn approve(cx: Cx, input: Approve) -> Result<View, ApiError> {
     }
 }
 
-async fn reject(cx: Cx, input: Named) -> Result<View, ApiError> {
+async fn reject(cx: Cx, input: ConsoleAgentPath) -> Result<PageResponse, ApiError> {
     let claim: ClaimId = id(&input.id, "claim")?;
     match cx
         .app
@@ -362,7 +362,7 @@ async fn reject(cx: Cx, input: Named) -> Result<View, ApiError> {
         .claim_reject(cx.the_operator()?, claim, cx.now)
         .await?
     {
-        Rejection::Rejected => View::see(PATH),
+        Rejection::Rejected => PageResponse::see(PATH),
         Rejection::Decided(status) => Err(decided(status)),
         Rejection::Unknown => Err(missing("claim")),
     }

@@ -10,10 +10,10 @@ use url::Url;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::spec::{Effect, Spec};
-use crate::call::view::View;
-use crate::call::wire::Nothing;
+use crate::call::view::PageResponse;
+use crate::call::wire::NoInput;
 use crate::error::ApiError;
-use crate::ops::page_kit::{chrome, form, instant, missing, page};
+use crate::ops::page_kit::{form, instant, missing, page, page_layout};
 
 const PATH: &str = "/console/apps";
 
@@ -30,10 +30,10 @@ pub(super) fn add(table: &mut Operations) {
     table.add(revoke_form, &[], revoke);
 }
 
-async fn show(cx: Cx, _: Nothing) -> Result<View, ApiError> {
+async fn show(cx: Cx, _: NoInput) -> Result<PageResponse, ApiError> {
     let apps = cx.app.store.oauth().connections_of(cx.the_operator()?, cx.now).await?;
-    View::page(&AppsPage {
-        chrome: chrome(&cx).await?,
+    PageResponse::page(&AppsPage {
+        chrome: page_layout(&cx).await?,
         apps: apps.into_iter().map(row).collect(),
         notice: None,
     })
@@ -70,19 +70,19 @@ fn name(app: &AppConnection) -> String {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Named {
+struct AppPath {
     /// Id of the connection.
     #[schemars(length(max = 64))]
     id: String,
 }
 
-async fn revoke(cx: Cx, input: Named) -> Result<View, ApiError> {
+async fn revoke(cx: Cx, input: AppPath) -> Result<PageResponse, ApiError> {
     let connections = cx.app.store.oauth();
     if connections
         .connection_end_of(cx.the_operator()?, input.id, cx.now)
         .await?
     {
-        View::see(PATH)
+        PageResponse::see(PATH)
     } else {
         Err(missing("connection"))
     }

@@ -5,11 +5,11 @@ use store::{Collector, CollectorRun, RunOutcome};
 
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
-use crate::call::view::View;
-use crate::call::wire::Nothing;
+use crate::call::view::PageResponse;
+use crate::call::wire::NoInput;
 use crate::error::ApiError;
 use crate::ops::collectors::{current, is_running};
-use crate::ops::page_kit::{chrome, instant, page};
+use crate::ops::page_kit::{instant, page, page_layout};
 
 /// Runs of the small chart of a collector.
 const CHART_RUNS: u32 = 30;
@@ -20,7 +20,7 @@ pub(super) fn add(table: &mut Operations) {
     table.add(page("collectors_page", "/console/collectors", "Collectors"), &[], show);
 }
 
-async fn show(cx: Cx, _: Nothing) -> Result<View, ApiError> {
+async fn show(cx: Cx, _: NoInput) -> Result<PageResponse, ApiError> {
     let current = current(&cx, CHART_RUNS).await?;
     let log = current
         .iter()
@@ -29,8 +29,8 @@ async fn show(cx: Cx, _: Nothing) -> Result<View, ApiError> {
     log.sort_by_key(|(_, run)| std::cmp::Reverse(run.started_at));
     log.truncate(LOG_RUNS);
     let log = log.into_iter().map(|(collector, run)| logged(collector, run)).collect();
-    View::page(&CollectorsPage {
-        chrome: chrome(&cx).await?,
+    PageResponse::page(&CollectorsPage {
+        chrome: page_layout(&cx).await?,
         rows: current
             .iter()
             .map(|(collector, runs)| row(&cx, collector, runs))

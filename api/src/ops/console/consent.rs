@@ -9,8 +9,8 @@
 use std::time::Duration;
 
 use http::header::{self, HeaderName, HeaderValue};
-use oauth::authorize::{self, Refusal, Request, RequestError, Shown};
-use oauth::client::Client;
+use oauth::authorize::{self, AuthorizeRefusal, AuthorizeRequest, RequestError, ShownProblem};
+use oauth::client::OAuthClient;
 use oauth::document::is_document_url;
 use oauth::{Params, Scope, Scopes};
 use pages::{AgentChoice, ConsentPage, ScopeChoice};
@@ -20,15 +20,15 @@ use store::NewConsent;
 use types::{AgentId, OperatorId};
 use url::{Host, Origin, Url};
 
-use crate::apps::{Asker, ClientError};
+use crate::apps::{ClientError, DocumentAsker};
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::spec::Spec;
-use crate::call::view::View;
-use crate::call::wire::Nothing;
+use crate::call::view::PageResponse;
+use crate::call::wire::NoInput;
 use crate::error::ApiError;
 use crate::ops::accounts::REGISTRATIONS;
-use crate::ops::page_kit::{chrome, form, form_page, id, missing, page, repairable};
+use crate::ops::page_kit::{form, form_page, id, missing, page, page_layout, repairable};
 use crate::rules::accounts;
 
 const PATH: &str = oauth::discovery::AUTHORIZE_PATH;
@@ -56,39 +56,39 @@ pub(super) fn add(table: &mut Operations) {
 }
 
 /// Request of an app that a person may be asked about.
-struct Asked {
-    client: Client,
-    request: Request,
+struct ConsentRequest {
+    client: OAuthClient,
+    request: AuthorizeRequest,
     /// Query of the request.
     query: String,
 }
 
 /// Outcome of looking at a request.
-enum Look {
+enum ConsentLookup {
     /// The person is asked.
-    Ask(Box<Asked>),
+    Ask(Box<ConsentRequest>),
     /// The browser goes back to the app with an error.
     Back(String),
 }
 
-async fn ask(cx: Cx, _: Nothing) -> Result<View, ApiError> {
+async fn ask(cx: Cx, _: NoInput) -> Result<PageResponse, ApiError> {
     let visit = cx.the_visit()?;
     let query = visit.path.split_once('?').map_or("", |(_, query)| query).to_owned();
-    match look(&cx, query).await? {
-        Look::Ask(asked) => {
-            let view = View::page(&question(&cx, &asked).await?)?;
+    match parse_request(&cx, query).await? {
+        ConsentLookup::Ask(asked) => {
+            let view = PageResponse::page(&question(&cx, &asked).await?)?;
             allow_return(view, &asked)
         }
-        Look::Back(to) => View::see(&to),
+        ConsentLookup::Back(to) => PageResponse::see(&to),
     }
 }
 
 /// Checks the request in a query.
-async fn look(cx: &Cx, query: String) -> Result<Look, ApiError> {
-    let show = |shown: Shown| ApiError::invalid("", shown.to_string());
+async fn parse_request(cx: &Cx, query: String) -> Result<ConsentLookup, ApiError> {
+    let show = |shown: ShownProblem| ApiError::invalid("", shown.to_string());
     let params = Params::parse(query.as_bytes());
     let client_id = authorize::client_id(&params).map_err(show)?;
-    let asker = Asker {
+    let asker = DocumentAsker {
         address: cx.client.into(),
         operator: cx.operator(),
         is_connected: false,
@@ -99,7 +99,7 @@ async fn look(cx: &Cx, query: String) -> Result<Look, ApiError> {
         .client(client_id, asker)
         .await
         .map_err(|error| match error {
-            ClientError::Unregistered => show(Shown::ClientUnknown),
+            ClientError::Unregistered => show(ShownProblem::ClientUnknown),
             ClientError::Document(cause) => {
                 let host = place(client_id);
                 let problem =
@@ -114,16 +114,16 @@ async fn look(cx: &Cx, query: String) -> Result<Look, ApiError> {
         return Err(ApiError::invalid("", problem).code("name_reserved"));
     }
     match authorize::check(&params, &client, cx.app.apps.server().issuer()) {
-        Ok(request) => Ok(Look::Ask(Box::new(Asked { client, request, query }))),
-        Err(Refusal::Redirect { to, .. }) => Ok(Look::Back(to)),
+        Ok(request) => Ok(ConsentLookup::Ask(Box::new(ConsentRequest { client, request, query }))),
+        Err(AuthorizeRefusal::Redirect { to, .. }) => Ok(ConsentLookup::Back(to)),
         // The address to go back to is not proved here, so the error is shown and nobody is sent there
         // (RFC 6749 section 4.1.2.1).
-        Err(Refusal::Show(shown)) => Err(show(shown)),
+        Err(AuthorizeRefusal::Show(shown)) => Err(show(shown)),
     }
 }
 
 /// Returns the page with nothing chosen yet but the scopes that the app asks for.
-async fn question(cx: &Cx, asked: &Asked) -> Result<ConsentPage, ApiError> {
+async fn question(cx: &Cx, asked: &ConsentRequest) -> Result<ConsentPage, ApiError> {
     let operator = cx.the_operator()?;
     let (store, issuer) = (&cx.app.store, cx.app.apps.server().issuer());
     let accounts = store.accounts();
@@ -135,10 +135,10 @@ async fn question(cx: &Cx, asked: &Asked) -> Result<ConsentPage, ApiError> {
     let present = agents.iter().filter(|agent| agent.removed_at.is_none()).count();
     let taken = u32::try_from(present).unwrap_or(u32::MAX).saturating_add(waiting);
     let places_left = cx.app.limits.agents_per_operator.saturating_sub(taken);
-    let Asked { client, request, query } = asked;
+    let ConsentRequest { client, request, query } = asked;
     let only_one = request.scopes.words().count() == 1;
     Ok(ConsentPage {
-        chrome: chrome(cx).await?,
+        chrome: page_layout(cx).await?,
         client: called(client),
         client_id: client.id.clone(),
         is_known_by_url: is_document_url(&client.id),
@@ -189,7 +189,7 @@ fn allows(word: &str) -> &'static str {
 }
 
 /// Returns the name of a client, or its id if it gave none.
-fn called(client: &Client) -> String {
+fn called(client: &OAuthClient) -> String {
     client.name.clone().unwrap_or_else(|| client.id.clone())
 }
 
@@ -209,7 +209,7 @@ fn place(uri: &str) -> String {
 }
 
 /// Returns the name of a new agent: that of the app, with hyphens for what a name cannot have.
-fn name_after(client: &Client) -> String {
+fn name_after(client: &OAuthClient) -> String {
     let given = client.name.clone().unwrap_or_else(|| place(&client.id));
     let mut name = String::new();
     for letter in given.chars() {
@@ -233,7 +233,7 @@ fn name_after(client: &Client) -> String {
 
 /// Lets a form of the page lead to the place of the app. A browser holds the redirect after a form against the same rule
 /// as the form (CSP 3 section 6.3.1).
-fn allow_return(view: View, asked: &Asked) -> Result<View, ApiError> {
+fn allow_return(view: PageResponse, asked: &ConsentRequest) -> Result<PageResponse, ApiError> {
     let url = Url::parse(&asked.request.redirect_uri).map_err(ApiError::internal)?;
     let target = match url.origin() {
         // The grammar of a policy has no addresses in brackets, and a program has no host.
@@ -248,7 +248,7 @@ fn allow_return(view: View, asked: &Asked) -> Result<View, ApiError> {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Decision {
+struct ConsentForm {
     /// Query of the app's request.
     #[schemars(length(max = 8_000))]
     request: String,
@@ -262,24 +262,24 @@ struct Decision {
     scopes: Vec<String>,
     /// `approve` or `deny`.
     #[serde(rename = "decision")]
-    choice: Choice,
+    choice: ConsentAgentChoice,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
-enum Choice {
+enum ConsentAgentChoice {
     Approve,
     Deny,
 }
 
-async fn decide(cx: Cx, input: Decision) -> Result<View, ApiError> {
-    let asked = match look(&cx, input.request).await? {
-        Look::Ask(asked) => asked,
-        Look::Back(to) => return View::see(&to),
+async fn decide(cx: Cx, input: ConsentForm) -> Result<PageResponse, ApiError> {
+    let asked = match parse_request(&cx, input.request).await? {
+        ConsentLookup::Ask(asked) => asked,
+        ConsentLookup::Back(to) => return PageResponse::see(&to),
     };
     let server = cx.app.apps.server();
-    if input.choice == Choice::Deny {
-        return View::see(&asked.request.error_url(server.issuer(), RequestError::DENIED));
+    if input.choice == ConsentAgentChoice::Deny {
+        return PageResponse::see(&asked.request.error_url(server.issuer(), RequestError::DENIED));
     }
     // A word that is no scope is refused below, like no scope at all.
     let scopes = Scopes::parse(&input.scopes.join(" ")).unwrap_or(Scopes::NONE);
@@ -295,7 +295,7 @@ async fn decide(cx: Cx, input: Decision) -> Result<View, ApiError> {
         Ok(server.grant(&asked.request, operator, agent, scopes).await?)
     };
     match connected.await {
-        Ok(to) => View::see(&to),
+        Ok(to) => PageResponse::see(&to),
         Err(error) => {
             let mut page = question(&cx, &asked).await?;
             for scope in &mut page.scopes {
@@ -309,7 +309,7 @@ async fn decide(cx: Cx, input: Decision) -> Result<View, ApiError> {
 }
 
 /// Returns the agent that the person chose, or makes it.
-async fn agent(cx: &Cx, operator: OperatorId, chosen: &str, asked: &Asked) -> Result<AgentId, ApiError> {
+async fn agent(cx: &Cx, operator: OperatorId, chosen: &str, asked: &ConsentRequest) -> Result<AgentId, ApiError> {
     if chosen == NEW {
         let consent = NewConsent {
             request_hash: *blake3::hash(asked.query.as_bytes()).as_bytes(),

@@ -12,11 +12,11 @@ use types::ContributionId;
 use super::overview::tallies;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
-use crate::call::view::View;
+use crate::call::view::PageResponse;
 use crate::call::wire::BatchReason;
 use crate::error::ApiError;
 use crate::ops::contributions::stored_verdicts;
-use crate::ops::page_kit::{PAGE_ROWS, chrome, id, instant, missing, page};
+use crate::ops::page_kit::{PAGE_ROWS, id, instant, missing, page, page_layout};
 use crate::ops::paging::take_page;
 
 const PATH: &str = "/console/contributions";
@@ -31,7 +31,7 @@ pub(super) fn add(table: &mut Operations) {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct List {
+struct ContributionsPageQuery {
     /// Selection by what became of them.
     #[schemars(length(max = 20))]
     state: Option<String>,
@@ -40,7 +40,7 @@ struct List {
     before: Option<String>,
 }
 
-async fn list(cx: Cx, input: List) -> Result<View, ApiError> {
+async fn list(cx: Cx, input: ContributionsPageQuery) -> Result<PageResponse, ApiError> {
     let state = input.state.as_deref().and_then(ContributionState::of);
     let selection = match state {
         Some(ContributionState::Waiting) => Selection::Submitted,
@@ -59,8 +59,8 @@ async fn list(cx: Cx, input: List) -> Result<View, ApiError> {
         Some(state) => format!("{PATH}?state={}&before={}", state.word(), row.id),
         None => format!("{PATH}?before={}", row.id),
     });
-    View::page(&ContributionsPage {
-        chrome: chrome(&cx).await?,
+    PageResponse::page(&ContributionsPage {
+        chrome: page_layout(&cx).await?,
         state,
         rows: rows.iter().map(listed).collect(),
         next,
@@ -109,12 +109,12 @@ pub(super) fn listed(row: &ListedContribution) -> ContributionRow {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Named {
+struct ContributionPagePath {
     /// Id of the contribution.
     id: String,
 }
 
-async fn show(cx: Cx, input: Named) -> Result<View, ApiError> {
+async fn show(cx: Cx, input: ContributionPagePath) -> Result<PageResponse, ApiError> {
     let contribution: ContributionId = id(&input.id, "contribution")?;
     let operator = cx.the_operator()?;
     let store = &cx.app.store;
@@ -130,8 +130,8 @@ async fn show(cx: Cx, input: Named) -> Result<View, ApiError> {
     let lost = row
         .loss
         .map(|loss| format!("Its version was lost later: {}", loss.reason));
-    View::page(&ContributionPage {
-        chrome: chrome(&cx).await?,
+    PageResponse::page(&ContributionPage {
+        chrome: page_layout(&cx).await?,
         contribution: ContributionRow {
             id: row.id.to_string(),
             dataset: slug,

@@ -10,11 +10,11 @@ use super::contributions;
 use super::overview::{add_up, tallies};
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
-use crate::call::view::View;
-use crate::call::wire::Nothing;
+use crate::call::view::PageResponse;
+use crate::call::wire::NoInput;
 use crate::error::ApiError;
 use crate::ops::contribute::contract;
-use crate::ops::page_kit::{chrome, instant, missing, page};
+use crate::ops::page_kit::{instant, missing, page, page_layout};
 
 /// Datasets on the page.
 const MAX_PROJECTS: u32 = 200;
@@ -28,15 +28,15 @@ pub(super) fn add(table: &mut Operations) {
     table.add(page("dataset_page", "/console/datasets/{slug}", "A dataset"), &[], show);
 }
 
-async fn list(cx: Cx, _: Nothing) -> Result<View, ApiError> {
+async fn list(cx: Cx, _: NoInput) -> Result<PageResponse, ApiError> {
     let projects = cx
         .app
         .store
         .console()
         .projects_of(cx.the_operator()?, MAX_PROJECTS)
         .await?;
-    View::page(&DatasetsPage {
-        chrome: chrome(&cx).await?,
+    PageResponse::page(&DatasetsPage {
+        chrome: page_layout(&cx).await?,
         datasets: projects
             .into_iter()
             .map(|project| DatasetRow {
@@ -57,13 +57,13 @@ async fn list(cx: Cx, _: Nothing) -> Result<View, ApiError> {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Named {
+struct DatasetChoice {
     /// Slug of the dataset.
     #[schemars(length(max = 100))]
     slug: String,
 }
 
-async fn show(cx: Cx, input: Named) -> Result<View, ApiError> {
+async fn show(cx: Cx, input: DatasetChoice) -> Result<PageResponse, ApiError> {
     let operator = cx.the_operator()?;
     let store = &cx.app.store;
     let project = store.project_by_slug(&input.slug, Some(operator)).await?;
@@ -89,8 +89,8 @@ async fn show(cx: Cx, input: Named) -> Result<View, ApiError> {
     let creator = agents
         .into_iter()
         .find(|agent| Some(agent.id) == project.created_by_agent);
-    View::page(&DatasetPage {
-        chrome: chrome(&cx).await?,
+    PageResponse::page(&DatasetPage {
+        chrome: page_layout(&cx).await?,
         dataset: DatasetFacts {
             slug: project.slug,
             title: project.title,

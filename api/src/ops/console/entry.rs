@@ -14,12 +14,12 @@ use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::schema::LINE;
 use crate::call::spec::{ANYBODY, Effect, Scope, Spec};
-use crate::call::view::View;
+use crate::call::view::PageResponse;
 use crate::call::visit::{CONSOLE, SIGN_IN, local_path};
-use crate::call::wire::Nothing;
+use crate::call::wire::NoInput;
 use crate::error::ApiError;
 use crate::ops::accounts::operators::{RESENDS, RESENDS_TO_ONE, SIGN_UPS};
-use crate::ops::page_kit::{chrome, form_page, repairable};
+use crate::ops::page_kit::{form_page, page_layout, repairable};
 use crate::rules::accounts::{self, SignUp};
 use crate::secrets;
 
@@ -86,14 +86,14 @@ pub(super) fn add(table: &mut Operations) {
     table.add(theme, &[], theme_form);
 }
 
-async fn sign_up_page(cx: Cx, _: Nothing) -> Result<View, ApiError> {
-    View::page(&blank_sign_up(&cx).await?)
+async fn sign_up_page(cx: Cx, _: NoInput) -> Result<PageResponse, ApiError> {
+    PageResponse::page(&blank_sign_up(&cx).await?)
 }
 
 async fn blank_sign_up(cx: &Cx) -> Result<pages::SignUpPage, ApiError> {
     let config = &cx.app.config;
     Ok(pages::SignUpPage {
-        chrome: chrome(cx).await?,
+        chrome: page_layout(cx).await?,
         open: config.signup_open,
         terms_version: config.terms_version.clone(),
         email: String::new(),
@@ -122,7 +122,7 @@ struct SignUpForm {
     adult: Option<String>,
 }
 
-async fn sign_up_form(cx: Cx, input: SignUpForm) -> Result<View, ApiError> {
+async fn sign_up_form(cx: Cx, input: SignUpForm) -> Result<PageResponse, ApiError> {
     let blank = blank_sign_up(&cx).await?;
     let filled = pages::SignUpPage {
         email: input.email.clone(),
@@ -148,13 +148,13 @@ async fn sign_up_form(cx: Cx, input: SignUpForm) -> Result<View, ApiError> {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Email {
+struct EmailForm {
     /// Address of the account.
     #[schemars(length(max = 254), regex(pattern = LINE))]
     email: String,
 }
 
-async fn resend_form(cx: Cx, input: Email) -> Result<View, ApiError> {
+async fn resend_form(cx: Cx, input: EmailForm) -> Result<PageResponse, ApiError> {
     accounts::request_link(&cx.app, &input.email, LinkPurpose::Verify, cx.now).await?;
     // The page is the same with and without an account, so it does not tell which addresses have one.
     check_mail(&cx, pages::MailKind::Verify, input.email, None).await
@@ -167,9 +167,9 @@ pub(super) async fn check_mail(
     kind: pages::MailKind,
     email: String,
     next: Option<String>,
-) -> Result<View, ApiError> {
-    View::page(&pages::CheckMailPage {
-        chrome: chrome(cx).await?,
+) -> Result<PageResponse, ApiError> {
+    PageResponse::page(&pages::CheckMailPage {
+        chrome: page_layout(cx).await?,
         kind,
         email,
         next,
@@ -179,7 +179,7 @@ pub(super) async fn check_mail(
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Token {
+struct SignInTokenForm {
     /// Token of the link.
     #[schemars(length(max = 200), regex(pattern = LINE))]
     token: Option<String>,
@@ -191,11 +191,11 @@ async fn refused_link(cx: &Cx, token: &str, purpose: LinkPurpose) -> Result<Opti
     Ok(accounts.mail_link(&secrets::hash(token), purpose, cx.now).await?.err())
 }
 
-async fn verify_page(cx: Cx, input: Token) -> Result<View, ApiError> {
+async fn verify_page(cx: Cx, input: SignInTokenForm) -> Result<PageResponse, ApiError> {
     verify_view(&cx, input.token.unwrap_or_default(), Vec::new()).await
 }
 
-async fn verify_view(cx: &Cx, token: String, errors: Vec<pages::FieldError>) -> Result<View, ApiError> {
+async fn verify_view(cx: &Cx, token: String, errors: Vec<pages::FieldError>) -> Result<PageResponse, ApiError> {
     let state = match refused_link(cx, &token, LinkPurpose::Verify).await? {
         None => pages::VerifyState::Ready {
             token,
@@ -207,7 +207,7 @@ async fn verify_view(cx: &Cx, token: String, errors: Vec<pages::FieldError>) -> 
     };
     let failed = !errors.is_empty();
     let page = pages::VerifyPage {
-        chrome: chrome(cx).await?,
+        chrome: page_layout(cx).await?,
         state,
         errors,
     };
@@ -228,7 +228,7 @@ struct VerifyForm {
     accept_terms: Option<String>,
 }
 
-async fn verify_form(cx: Cx, input: VerifyForm) -> Result<View, ApiError> {
+async fn verify_form(cx: Cx, input: VerifyForm) -> Result<PageResponse, ApiError> {
     let mut errors = statements(input.adult.as_ref(), input.accept_terms.as_ref());
     // Terms that changed since the page was opened are read and accepted anew.
     if input
@@ -246,7 +246,7 @@ async fn verify_form(cx: Cx, input: VerifyForm) -> Result<View, ApiError> {
     let (session, secret) = accounts::new_session(cx.client, &cx.the_visit()?.user_agent, cx.now)?;
     // The mailbox is the person's, so the same step signs in.
     match accounts::use_verification(&cx.app, &input.token, Some(session), cx.now).await {
-        Ok(_) => View::see(CONSOLE)?.signed_in(&secret, accounts::SESSION_SECONDS),
+        Ok(_) => PageResponse::see(CONSOLE)?.signed_in(&secret, accounts::SESSION_SECONDS),
         Err(error) => {
             let errors = repairable(error)?;
             verify_view(&cx, input.token, errors).await
@@ -269,16 +269,16 @@ fn statements(adult: Option<&String>, accept_terms: Option<&String>) -> Vec<page
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Next {
+struct NextQuery {
     /// Path of this service to open after signing in.
     #[schemars(length(max = 3_500))]
     next: Option<String>,
 }
 
-async fn sign_in_page(cx: Cx, input: Next) -> Result<View, ApiError> {
+async fn sign_in_page(cx: Cx, input: NextQuery) -> Result<PageResponse, ApiError> {
     let next = input.next.map(|next| local_path(&next).to_owned());
-    View::page(&pages::SignInPage {
-        chrome: chrome(&cx).await?,
+    PageResponse::page(&pages::SignInPage {
+        chrome: page_layout(&cx).await?,
         email: String::new(),
         next,
         errors: Vec::new(),
@@ -296,7 +296,7 @@ struct SignInForm {
     next: Option<String>,
 }
 
-async fn sign_in_form(cx: Cx, input: SignInForm) -> Result<View, ApiError> {
+async fn sign_in_form(cx: Cx, input: SignInForm) -> Result<PageResponse, ApiError> {
     let next = input.next.filter(|next| !next.is_empty());
     match accounts::request_link(&cx.app, &input.email, LinkPurpose::SignIn, cx.now).await {
         Ok(()) => {
@@ -310,7 +310,7 @@ async fn sign_in_form(cx: Cx, input: SignInForm) -> Result<View, ApiError> {
         Err(error) => {
             let errors = repairable(error)?;
             let page = pages::SignInPage {
-                chrome: chrome(&cx).await?,
+                chrome: page_layout(&cx).await?,
                 email: input.email,
                 next,
                 errors,
@@ -320,14 +320,14 @@ async fn sign_in_form(cx: Cx, input: SignInForm) -> Result<View, ApiError> {
     }
 }
 
-async fn sign_in_link_page(cx: Cx, input: Token) -> Result<View, ApiError> {
+async fn sign_in_link_page(cx: Cx, input: SignInTokenForm) -> Result<PageResponse, ApiError> {
     let token = input.token.unwrap_or_default();
     let state = match refused_link(&cx, &token, LinkPurpose::SignIn).await? {
         None => pages::LinkState::Ready { token, next: None },
         Some(refused) => closed(refused),
     };
-    View::page(&pages::SignInLinkPage {
-        chrome: chrome(&cx).await?,
+    PageResponse::page(&pages::SignInLinkPage {
+        chrome: page_layout(&cx).await?,
         state,
     })
 }
@@ -348,18 +348,18 @@ struct UseLink {
     token: String,
 }
 
-async fn sign_in_link_form(cx: Cx, input: UseLink) -> Result<View, ApiError> {
+async fn sign_in_link_form(cx: Cx, input: UseLink) -> Result<PageResponse, ApiError> {
     let visit = cx.the_visit()?;
     let (session, secret) = accounts::new_session(cx.client, &visit.user_agent, cx.now)?;
     match accounts::sign_in(&cx.app, &input.token, session, cx.now).await {
-        Ok(_) => View::see(visit.next())?
+        Ok(_) => PageResponse::see(visit.next())?
             .signed_in(&secret, accounts::SESSION_SECONDS)?
             .arrived(),
         Err(error) => {
             repairable(error)?;
             let refused = refused_link(&cx, &input.token, LinkPurpose::SignIn).await?;
             let page = pages::SignInLinkPage {
-                chrome: chrome(&cx).await?,
+                chrome: page_layout(&cx).await?,
                 // The link of a suspended operator is answered like one that never was.
                 state: closed(refused.unwrap_or(LinkRefused::Unknown)),
             };
@@ -368,12 +368,12 @@ async fn sign_in_link_form(cx: Cx, input: UseLink) -> Result<View, ApiError> {
     }
 }
 
-async fn sign_out(cx: Cx, _: Nothing) -> Result<View, ApiError> {
+async fn sign_out(cx: Cx, _: NoInput) -> Result<PageResponse, ApiError> {
     if let Some((operator, session)) = cx.session() {
         cx.app.store.accounts().session_end(operator, session).await?;
     }
     // The cookie goes also without a session: the browser would keep that of an ended one.
-    View::see("/")?.signed_out()
+    PageResponse::see("/")?.signed_out()
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -387,7 +387,7 @@ struct ThemeForm {
     return_to: Option<String>,
 }
 
-async fn theme_form(_: Cx, input: ThemeForm) -> Result<View, ApiError> {
+async fn theme_form(_: Cx, input: ThemeForm) -> Result<PageResponse, ApiError> {
     let back = input.return_to.unwrap_or_else(|| "/".to_owned());
-    View::see(local_path(&back))?.themed(&input.theme)
+    PageResponse::see(local_path(&back))?.themed(&input.theme)
 }

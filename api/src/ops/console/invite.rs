@@ -9,10 +9,10 @@ use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::schema::{LINE, TEXT};
 use crate::call::spec::{Effect, Scope, Spec};
-use crate::call::view::View;
+use crate::call::view::PageResponse;
 use crate::error::ApiError;
 use crate::ops::accounts::operators::SIGN_UPS;
-use crate::ops::page_kit::{chrome, form_page, repairable};
+use crate::ops::page_kit::{form_page, page_layout, repairable};
 use crate::rules::accounts::address;
 
 const PATH: &str = "/invite";
@@ -38,15 +38,15 @@ pub(super) fn add(table: &mut Operations) {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Asked {
+struct InviteQuery {
     /// Present after the request.
     #[schemars(length(max = 10))]
     asked: Option<String>,
 }
 
-async fn show(cx: Cx, input: Asked) -> Result<View, ApiError> {
-    View::page(&pages::InvitePage {
-        chrome: chrome(&cx).await?,
+async fn show(cx: Cx, input: InviteQuery) -> Result<PageResponse, ApiError> {
+    PageResponse::page(&pages::InvitePage {
+        chrome: page_layout(&cx).await?,
         asked: input.asked.is_some(),
         email: String::new(),
         message: String::new(),
@@ -56,7 +56,7 @@ async fn show(cx: Cx, input: Asked) -> Result<View, ApiError> {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Ask {
+struct InviteForm {
     /// Address to invite.
     #[schemars(length(max = 254), regex(pattern = LINE))]
     email: String,
@@ -65,11 +65,11 @@ struct Ask {
     message: Option<String>,
 }
 
-async fn ask(cx: Cx, input: Ask) -> Result<View, ApiError> {
+async fn ask(cx: Cx, input: InviteForm) -> Result<PageResponse, ApiError> {
     let message = input.message.unwrap_or_default();
     if let Err(error) = address::check("/email", &input.email) {
         let page = pages::InvitePage {
-            chrome: chrome(&cx).await?,
+            chrome: page_layout(&cx).await?,
             asked: false,
             email: input.email,
             message,
@@ -84,5 +84,5 @@ async fn ask(cx: Cx, input: Ask) -> Result<View, ApiError> {
     };
     // The answer is the same for every address, so it does not tell who has an account.
     cx.app.store.accounts().invite_request(request).await?;
-    View::see("/invite?asked=yes")
+    PageResponse::see("/invite?asked=yes")
 }

@@ -11,11 +11,11 @@ use types::{Kind, OperatorId, ReportId, TakedownId};
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::schema::TEXT;
-use crate::call::view::View;
-use crate::call::wire::Nothing;
+use crate::call::view::PageResponse;
+use crate::call::wire::NoInput;
 use crate::error::ApiError;
-use crate::ops::page_kit::{PAGE_ROWS, chrome, form, id, instant, missing, page};
-use crate::rules::letters::{self, Payload};
+use crate::ops::page_kit::{PAGE_ROWS, form, id, instant, missing, page, page_layout};
+use crate::rules::letters::{self, LetterPayload};
 
 const PATH: &str = "/console/moderation";
 
@@ -46,7 +46,7 @@ pub(super) fn add(table: &mut Operations) {
     );
 }
 
-async fn show(cx: Cx, _: Nothing) -> Result<View, ApiError> {
+async fn show(cx: Cx, _: NoInput) -> Result<PageResponse, ApiError> {
     let operator = cx.the_operator()?;
     let moderation = cx.app.store.moderation();
     let own = moderation.takedowns(Some(operator), None, PAGE_ROWS).await?;
@@ -62,8 +62,8 @@ async fn show(cx: Cx, _: Nothing) -> Result<View, ApiError> {
     } else {
         None
     };
-    View::page(&ModerationPage {
-        chrome: chrome(&cx).await?,
+    PageResponse::page(&ModerationPage {
+        chrome: page_layout(&cx).await?,
         own: own.into_iter().map(takedown).collect(),
         queue,
     })
@@ -118,34 +118,34 @@ async fn moderator(cx: &Cx, what: &str) -> Result<OperatorId, ApiError> {
 /// Decision of a moderator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Decision {
+enum ModeratorDecision {
     Uphold,
     Dismiss,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Decide {
+struct DecideReportForm {
     /// Id of the report.
     id: String,
     /// `uphold` takes the item down, `dismiss` leaves it.
-    decision: Decision,
+    decision: ModeratorDecision,
     /// Words for the owner.
     #[schemars(length(max = 2_000), regex(pattern = TEXT))]
     note: Option<String>,
 }
 
-async fn decide(cx: Cx, input: Decide) -> Result<View, ApiError> {
+async fn decide(cx: Cx, input: DecideReportForm) -> Result<PageResponse, ApiError> {
     // Before the id is parsed: to anybody else, a good id and a bad one must look alike.
     let by = moderator(&cx, "report").await?;
     let report: ReportId = id(&input.id, "report")?;
     let moderation = cx.app.store.moderation();
     let (is_found, is_done) = match input.decision {
-        Decision::Dismiss => {
+        ModeratorDecision::Dismiss => {
             let dismissed = moderation.dismiss(report, cx.now).await?;
             (dismissed.is_some(), dismissed == Some(true))
         }
-        Decision::Uphold => {
+        ModeratorDecision::Uphold => {
             let takedown = TakedownId::new(cx.now);
             let new = Uphold {
                 report,
@@ -164,17 +164,17 @@ async fn decide(cx: Cx, input: Decide) -> Result<View, ApiError> {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Named {
+struct ModeratedReportPath {
     /// Id of the takedown.
     id: String,
 }
 
-async fn restore(cx: Cx, input: Named) -> Result<View, ApiError> {
+async fn restore(cx: Cx, input: ModeratedReportPath) -> Result<PageResponse, ApiError> {
     let by = moderator(&cx, "takedown").await?;
     let takedown: TakedownId = id(&input.id, "takedown")?;
     let letter = (
         letters::KIND.to_owned(),
-        letters::input(&Payload::ItemRestored { takedown }),
+        letters::input(&LetterPayload::ItemRestored { takedown }),
     );
     let moderation = cx.app.store.moderation();
     let decided = moderation.restore(takedown, Some(by), letter, cx.now).await?;
@@ -187,7 +187,7 @@ async fn restore(cx: Cx, input: Named) -> Result<View, ApiError> {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Answer {
+struct ModerationAnswer {
     /// Id of the takedown.
     id: String,
     /// Words of the owner.
@@ -195,7 +195,7 @@ struct Answer {
     answer: String,
 }
 
-async fn answer(cx: Cx, input: Answer) -> Result<View, ApiError> {
+async fn answer(cx: Cx, input: ModerationAnswer) -> Result<PageResponse, ApiError> {
     let owner = cx.the_operator()?;
     let takedown: TakedownId = id(&input.id, "takedown")?;
     let moderation = cx.app.store.moderation();
@@ -206,7 +206,7 @@ async fn answer(cx: Cx, input: Answer) -> Result<View, ApiError> {
 }
 
 /// Returns the answer to a decision: the page again, or the reason for which nothing changed.
-fn answered(is_found: bool, is_done: bool, what: &str) -> Result<View, ApiError> {
+fn answered(is_found: bool, is_done: bool, what: &str) -> Result<PageResponse, ApiError> {
     if !is_found {
         return Err(missing(what));
     }
@@ -217,5 +217,5 @@ fn answered(is_found: bool, is_done: bool, what: &str) -> Result<View, ApiError>
             format!("the {what} was decided before, or its item is gone"),
         ));
     }
-    View::see(PATH)
+    PageResponse::see(PATH)
 }

@@ -14,13 +14,13 @@ use types::money::MicroUsdc;
 use types::vocabulary::ItemKind;
 use types::{OperatorId, Timestamp};
 
-use crate::call::answer::{Media, Streamed};
+use crate::call::answer::{BodyMedia, StreamedAnswer};
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
-use crate::call::view::View;
+use crate::call::view::PageResponse;
 use crate::config::top_up_path;
 use crate::error::ApiError;
-use crate::ops::page_kit::{PAGE_ROWS, chrome, instant, page};
+use crate::ops::page_kit::{PAGE_ROWS, instant, page, page_layout};
 use crate::rules::settlement::faucet;
 
 const PATH: &str = "/console/money";
@@ -58,7 +58,7 @@ pub(super) fn add(table: &mut Operations) {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Choice {
+struct MonthChoice {
     /// Kind of the entries; empty for all.
     #[schemars(length(max = 40))]
     kind: Option<String>,
@@ -67,7 +67,7 @@ struct Choice {
     cursor: Option<String>,
 }
 
-impl Choice {
+impl MonthChoice {
     fn filter(&self) -> Result<EntryFilter, ApiError> {
         let kind = match self.kind.as_deref() {
             None | Some("") => None,
@@ -91,7 +91,7 @@ impl Choice {
     }
 }
 
-async fn show(cx: Cx, input: Choice) -> Result<View, ApiError> {
+async fn show(cx: Cx, input: MonthChoice) -> Result<PageResponse, ApiError> {
     let operator = cx.the_operator()?;
     let (filter, cursor) = (input.filter()?, input.cursor()?);
     let (tariff, money) = (&cx.app.pay, cx.app.store.money());
@@ -117,8 +117,8 @@ async fn show(cx: Cx, input: Choice) -> Result<View, ApiError> {
         sales,
         share,
     };
-    View::page(&MoneyPage {
-        chrome: chrome(&cx).await?,
+    PageResponse::page(&MoneyPage {
+        chrome: page_layout(&cx).await?,
         payable: balances.payable.0,
         held: balances.held.0,
         disputed: balances.disputed.0,
@@ -213,13 +213,13 @@ fn bought(sale: Sale, titles: &HashMap<String, String>) -> BoughtRow {
 }
 
 /// A table of comma-separated values (RFC 4180).
-struct Csv;
+struct CsvTable;
 
-impl Media for Csv {
+impl BodyMedia for CsvTable {
     const TYPE: &'static str = "text/csv; charset=utf-8";
 }
 
-async fn csv(cx: Cx, input: Choice) -> Result<Streamed<Csv>, ApiError> {
+async fn csv(cx: Cx, input: MonthChoice) -> Result<StreamedAnswer<CsvTable>, ApiError> {
     let operator = cx.the_operator()?;
     let money = cx.app.store.money();
     let (entries, _) = money
@@ -244,7 +244,7 @@ async fn csv(cx: Cx, input: Choice) -> Result<Streamed<Csv>, ApiError> {
         text.push_str(&cells.collect::<Vec<_>>().join(","));
         text.push_str("\r\n");
     }
-    let mut answer = Streamed::whole(text);
+    let mut answer = StreamedAnswer::whole(text);
     answer.headers.push((
         header::CONTENT_DISPOSITION,
         HeaderValue::from_static("attachment; filename=\"credits.csv\""),

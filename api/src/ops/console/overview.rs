@@ -10,11 +10,11 @@ use types::{OperatorId, Timestamp};
 use super::{activity, contributions};
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
-use crate::call::view::View;
+use crate::call::view::PageResponse;
 use crate::call::visit::CONSOLE;
-use crate::call::wire::Nothing;
+use crate::call::wire::NoInput;
 use crate::error::ApiError;
-use crate::ops::page_kit::{chrome, instant, missing, page};
+use crate::ops::page_kit::{instant, missing, page, page_layout};
 
 /// Days of the chart.
 const DAYS: u32 = 14;
@@ -30,7 +30,7 @@ pub(super) fn add(table: &mut Operations) {
     table.add(page("overview_page", CONSOLE, "Overview of the console"), &[], show);
 }
 
-async fn show(cx: Cx, _: Nothing) -> Result<View, ApiError> {
+async fn show(cx: Cx, _: NoInput) -> Result<PageResponse, ApiError> {
     let (operator, now) = (cx.the_operator()?, cx.now);
     let store = &cx.app.store;
     let (console, accounts) = (store.console(), store.accounts());
@@ -44,8 +44,8 @@ async fn show(cx: Cx, _: Nothing) -> Result<View, ApiError> {
     )?;
     let active = agents.iter().filter(|agent| agent.removed_at.is_none()).count();
     let account = store.operator(operator).await?.ok_or_else(|| missing("account"))?;
-    View::page(&OverviewPage {
-        chrome: chrome(&cx).await?,
+    PageResponse::page(&OverviewPage {
+        chrome: page_layout(&cx).await?,
         operator: account.display_name,
         since: instant(account.created_at),
         attention: attention(&cx, operator).await?,
@@ -62,8 +62,8 @@ async fn show(cx: Cx, _: Nothing) -> Result<View, ApiError> {
 }
 
 /// Adds up the rows of contributions, gate by gate.
-pub(super) fn flow(sums: &[ContributionSum]) -> Result<pages::Flow, ApiError> {
-    let mut flow = pages::Flow::default();
+pub(super) fn flow(sums: &[ContributionSum]) -> Result<pages::RowFlow, ApiError> {
+    let mut flow = pages::RowFlow::default();
     let mut gates: Vec<GateTally> = Vec::new();
     for sum in sums {
         let tallies = tallies(sum.tallies.as_deref())?;
@@ -87,7 +87,7 @@ pub(super) fn flow(sums: &[ContributionSum]) -> Result<pages::Flow, ApiError> {
     }
     flow.gates = gates
         .into_iter()
-        .map(|gate| pages::Gate {
+        .map(|gate| pages::GateLoss {
             name: gate.gate,
             dropped: gate.dropped,
             refused: gate.refused,

@@ -9,19 +9,19 @@ use store::{LinkPurpose, NewToken, TokenAdded, WalletOwner};
 use types::{Kind, OperatorId, SessionId, TokenId};
 
 use super::entry;
-use crate::call::caller::Actor;
+use crate::call::caller::CallerKind;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::schema::LINE;
 use crate::call::spec::{Effect, Spec};
-use crate::call::view::View;
-use crate::call::wire::Nothing;
+use crate::call::view::PageResponse;
+use crate::call::wire::NoInput;
 use crate::error::ApiError;
 use crate::ops::accounts::operators::RESENDS;
-use crate::ops::page_kit::{chrome, form, form_page, id, instant, missing, page, repairable};
+use crate::ops::page_kit::{form, form_page, id, instant, missing, page, page_layout, repairable};
 use crate::ops::paid::wallet;
 use crate::rules::accounts;
-use crate::rules::letters::{self, Payload};
+use crate::rules::letters::{self, LetterPayload};
 use crate::secrets::{Secret, SecretKind};
 
 const PATH: &str = "/console/settings";
@@ -92,14 +92,14 @@ pub(super) fn add(table: &mut Operations) {
     table.add(again, &[], sign_in_again);
 }
 
-async fn show(cx: Cx, _: Nothing) -> Result<View, ApiError> {
-    View::page(&settings(&cx).await?)
+async fn show(cx: Cx, _: NoInput) -> Result<PageResponse, ApiError> {
+    PageResponse::page(&settings(&cx).await?)
 }
 
 /// Returns true if the person signed in a short time ago.
 fn is_fresh(cx: &Cx) -> bool {
     match cx.caller.as_ref().map(|caller| &caller.actor) {
-        Some(Actor::SignedIn { since, .. }) => cx.now.since(*since) < FRESH,
+        Some(CallerKind::SignedIn { since, .. }) => cx.now.since(*since) < FRESH,
         _ => false,
     }
 }
@@ -132,7 +132,7 @@ async fn settings(cx: &Cx) -> Result<SettingsPage, ApiError> {
     // The sort is stable: the others stay newest first.
     sessions.sort_by_key(|session| !session.current);
     Ok(SettingsPage {
-        chrome: chrome(cx).await?,
+        chrome: page_layout(cx).await?,
         account: AccountView {
             id: operator.to_string(),
             email: account.email,
@@ -169,42 +169,42 @@ async fn settings(cx: &Cx) -> Result<SettingsPage, ApiError> {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Named {
+struct SessionPath {
     /// Id of the thing.
     id: String,
 }
 
-async fn end_session(cx: Cx, input: Named) -> Result<View, ApiError> {
+async fn end_session(cx: Cx, input: SessionPath) -> Result<PageResponse, ApiError> {
     let session: SessionId = id(&input.id, "session")?;
     if !cx.app.store.accounts().session_end(cx.the_operator()?, session).await? {
         return Err(missing("session"));
     }
     // Ending the session of this browser signs it out.
     if cx.session().is_some_and(|(_, current)| current == session) {
-        return View::see("/signin")?.signed_out();
+        return PageResponse::see("/signin")?.signed_out();
     }
-    View::see(PATH)
+    PageResponse::see(PATH)
 }
 
-async fn end_others(cx: Cx, _: Nothing) -> Result<View, ApiError> {
+async fn end_others(cx: Cx, _: NoInput) -> Result<PageResponse, ApiError> {
     let current = cx.session().map(|(_, session)| session);
     cx.app
         .store
         .accounts()
         .sessions_end(cx.the_operator()?, current)
         .await?;
-    View::see(PATH)
+    PageResponse::see(PATH)
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Label {
+struct LabelForm {
     /// Name by which the person knows the token.
     #[schemars(length(max = 80), regex(pattern = LINE))]
     label: Option<String>,
 }
 
-async fn make_token(cx: Cx, input: Label) -> Result<View, ApiError> {
+async fn make_token(cx: Cx, input: LabelForm) -> Result<PageResponse, ApiError> {
     let secret = Secret::generate(SecretKind::OperatorToken).map_err(ApiError::unavailable)?;
     let new = NewToken {
         operator: cx.the_operator()?,
@@ -219,14 +219,14 @@ async fn make_token(cx: Cx, input: Label) -> Result<View, ApiError> {
             return Err(ApiError::new(Kind::Forbidden, "token_limit", message));
         }
     }
-    let page = pages::SecretPage::operator_token(chrome(&cx).await?, "A new operator token", secret.reveal());
-    View::page(&page)
+    let page = pages::SecretPage::operator_token(page_layout(&cx).await?, "A new operator token", secret.reveal());
+    PageResponse::page(&page)
 }
 
-async fn revoke_token(cx: Cx, input: Named) -> Result<View, ApiError> {
+async fn revoke_token(cx: Cx, input: SessionPath) -> Result<PageResponse, ApiError> {
     let token: TokenId = id(&input.id, "token")?;
     if cx.app.store.accounts().token_revoke(cx.the_operator()?, token).await? {
-        View::see(PATH)
+        PageResponse::see(PATH)
     } else {
         Err(missing("token"))
     }
@@ -234,13 +234,13 @@ async fn revoke_token(cx: Cx, input: Named) -> Result<View, ApiError> {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Address {
+struct PayoutAddressForm {
     /// Address that sales are paid to.
     #[schemars(length(max = 100), regex(pattern = LINE))]
     address: String,
 }
 
-async fn set_payout(cx: Cx, input: Address) -> Result<View, ApiError> {
+async fn set_payout(cx: Cx, input: PayoutAddressForm) -> Result<PageResponse, ApiError> {
     // A browser that was left open must not be enough to send the money elsewhere.
     if !is_fresh(&cx) {
         let message = "sign in again to change the payout address; the settings mail you a link";
@@ -254,7 +254,7 @@ async fn set_payout(cx: Cx, input: Address) -> Result<View, ApiError> {
         return form_page(&page, true);
     }
     let effective_at = cx.now.plus(PAYOUT_DELAY);
-    let payload = Payload::PayoutChanged {
+    let payload = LetterPayload::PayoutChanged {
         operator,
         address: input.address.clone(),
         effective_at: effective_at.micros(),
@@ -265,21 +265,21 @@ async fn set_payout(cx: Cx, input: Address) -> Result<View, ApiError> {
     accounts
         .payout_set(operator, input.address, effective_at, letter, cx.now)
         .await?;
-    View::see(PATH)
+    PageResponse::see(PATH)
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Signature {
+struct WalletSignatureForm {
     /// Signature of the payout wallet over the message of the page.
     #[schemars(length(max = 200), regex(pattern = LINE))]
     signature: String,
 }
 
-async fn prove_payout(cx: Cx, input: Signature) -> Result<View, ApiError> {
+async fn prove_payout(cx: Cx, input: WalletSignatureForm) -> Result<PageResponse, ApiError> {
     let proved = wallet::prove_by(&cx, input.signature.trim()).await;
     match proved {
-        Ok(_) => View::see(&format!("{PATH}#payout")),
+        Ok(_) => PageResponse::see(&format!("{PATH}#payout")),
         Err(error) => {
             let mut page = settings(&cx).await?;
             page.payout.signature = input.signature;
@@ -319,7 +319,7 @@ fn is_taken(owner: Option<WalletOwner>, operator: OperatorId) -> bool {
     owner.is_some_and(|owner| owner.is_proved && owner.operator != operator)
 }
 
-async fn cancel_payout(cx: Cx, _: Nothing) -> Result<View, ApiError> {
+async fn cancel_payout(cx: Cx, _: NoInput) -> Result<PageResponse, ApiError> {
     if cx
         .app
         .store
@@ -327,13 +327,13 @@ async fn cancel_payout(cx: Cx, _: Nothing) -> Result<View, ApiError> {
         .payout_cancel(cx.the_operator()?, cx.now)
         .await?
     {
-        View::see(PATH)
+        PageResponse::see(PATH)
     } else {
         Err(missing("change of the payout address"))
     }
 }
 
-async fn sign_in_again(cx: Cx, _: Nothing) -> Result<View, ApiError> {
+async fn sign_in_again(cx: Cx, _: NoInput) -> Result<PageResponse, ApiError> {
     let account = cx.app.store.operator(cx.the_operator()?).await?;
     let account = account.ok_or_else(|| missing("account"))?;
     // To the address of the account and none of the form, so a stranger at an open browser gets no

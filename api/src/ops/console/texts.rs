@@ -8,11 +8,11 @@ use super::overview::flow;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::spec::Spec;
-use crate::call::view::View;
-use crate::call::wire::Nothing;
+use crate::call::view::PageResponse;
+use crate::call::wire::NoInput;
 use crate::error::ApiError;
 use crate::licenses::License;
-use crate::ops::page_kit::{chrome, instant};
+use crate::ops::page_kit::{instant, page_layout};
 use crate::ops::pages::{TERMS, built_in_terms, license_text};
 use crate::ops::site::row;
 
@@ -46,7 +46,7 @@ pub(super) fn add(table: &mut Operations) {
     );
 }
 
-async fn home(cx: Cx, _: Nothing) -> Result<View, ApiError> {
+async fn home(cx: Cx, _: NoInput) -> Result<PageResponse, ApiError> {
     let filter = ProjectFilter {
         q: None,
         // The front page is the same for everybody.
@@ -60,10 +60,10 @@ async fn home(cx: Cx, _: Nothing) -> Result<View, ApiError> {
     let latest = store.console().contributions_in_public(FLOWING).await?;
     let latest: Vec<_> = latest.iter().map(ContributionSum::from).collect();
     let feed = store.feed().before(i64::MAX, NEWEST).await?;
-    View::page(&pages::HomePage {
+    PageResponse::page(&pages::HomePage {
         flow: (!latest.is_empty()).then(|| flow(&latest)).transpose()?,
         feed: feed.into_iter().map(row).collect(),
-        chrome: chrome(&cx).await?,
+        chrome: page_layout(&cx).await?,
         datasets: total,
         records,
         versions,
@@ -80,11 +80,11 @@ async fn home(cx: Cx, _: Nothing) -> Result<View, ApiError> {
     })
 }
 
-async fn terms(cx: Cx, _: Nothing) -> Result<View, ApiError> {
+async fn terms(cx: Cx, _: NoInput) -> Result<PageResponse, ApiError> {
     let text = markdown(&text_of(&built_in_terms(&cx)?)?);
     let version = cx.app.config.terms_version.as_str();
-    let page = pages::TermsPage::new(chrome(&cx).await?, "Terms of service", version, &text);
-    View::page(&page)
+    let page = pages::TermsPage::new(page_layout(&cx).await?, "Terms of service", version, &text);
+    PageResponse::page(&page)
 }
 
 /// Returns the text of a compiled-in document.
@@ -115,19 +115,19 @@ fn without_title(text: &str) -> String {
         .map_or_else(String::new, |(_, rest)| rest.to_owned())
 }
 
-async fn license(cx: Cx, _: Nothing) -> Result<View, ApiError> {
+async fn license(cx: Cx, _: NoInput) -> Result<PageResponse, ApiError> {
     let title = License::PlatformStandard.name();
-    View::page(&pages::TermsPage::new(
-        chrome(&cx).await?,
+    PageResponse::page(&pages::TermsPage::new(
+        page_layout(&cx).await?,
         title,
         "",
         &without_title(&text_of(&license_text(&cx)?)?),
     ))
 }
 
-async fn licenses(cx: Cx, _: Nothing) -> Result<View, ApiError> {
-    View::page(&pages::LicensesPage {
-        chrome: chrome(&cx).await?,
+async fn licenses(cx: Cx, _: NoInput) -> Result<PageResponse, ApiError> {
+    PageResponse::page(&pages::LicensesPage {
+        chrome: page_layout(&cx).await?,
         licenses: License::ALL
             .iter()
             .map(|license| pages::LicenseView {

@@ -2,7 +2,7 @@ use http::Request;
 use operators::{Reason, RowVerdict, Tally, Verdict};
 use serde_json::{Value, json};
 use store::{OutcomeRow, Resolution};
-use types::{ContributionId, Timestamp, Version};
+use types::{ContributionId, Size, Timestamp, Version};
 
 use crate::testing::{Got, Service, config, limits};
 
@@ -177,7 +177,7 @@ async fn a_repeated_key_replays_and_another_body_is_refused() {
 #[tokio::test]
 async fn a_repeated_key_replays_when_the_storage_is_used_up() {
     let mut few = limits();
-    few.storage_bytes = 4_000;
+    few.storage_per_operator = Size(4_000);
     let scene = Scene::with(few).await;
     let first = scene.contribute(&three(), Some("k-1")).await;
     assert_eq!(first.status, 201, "{}", first.json());
@@ -204,7 +204,7 @@ async fn a_repeated_key_replays_when_the_storage_is_used_up() {
 #[tokio::test]
 async fn a_batch_sees_the_storage_that_was_just_filled() {
     let mut few = limits();
-    few.storage_bytes = 30_000;
+    few.storage_per_operator = Size(30_000);
     let scene = Scene::with(few).await;
     let service = &scene.service;
     let key = service.agent(&scene.maintainer, "maintainer").await;

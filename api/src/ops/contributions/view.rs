@@ -10,8 +10,8 @@ use store::{AllowanceKind, Contribution, ContributionStatus, OutcomeRow, Project
 use types::{ContributionId, OperatorId, Timestamp};
 
 use crate::call::cx::Cx;
-use crate::call::room::Room;
-use crate::call::wire::{BatchReason, ContributionAllowance, Validation, VerdictLine, When};
+use crate::call::room::PageRoom;
+use crate::call::wire::{BatchReason, ContributionAllowance, VerdictLine, WaitingReview, WireInstant};
 use crate::error::ApiError;
 
 /// Records with a verdict that an outcome shows. The others are at `verdictsUrl`.
@@ -19,15 +19,16 @@ const MAX_SHOWN_VERDICTS: usize = 20;
 
 /// Progress of an upload that is being judged.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Progress")]
 #[serde(rename_all = "camelCase")]
-struct Progress {
+struct UploadProgress {
     /// Bytes read so far, as they were sent (before decompression).
     bytes_read: u64,
     /// Records judged so far.
     rows_judged: u64,
 }
 
-impl Progress {
+impl UploadProgress {
     fn of(cx: &Cx, id: ContributionId) -> Option<Self> {
         let staging = cx.app.uploads.stagings.of(id)?;
         Some(Self {
@@ -39,18 +40,20 @@ impl Progress {
 
 /// The loss of a version that a contribution became.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Lost")]
 #[serde(rename_all = "camelCase")]
-struct Lost {
+struct LostVersion {
     /// The reason that the administrator gave.
     reason: String,
     /// The time at which the loss was accepted.
-    accepted_at: When,
+    accepted_at: WireInstant,
 }
 
 /// A contribution and, once it is decided, its outcome.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "View")]
 #[serde(rename_all = "camelCase")]
-pub(in crate::ops) struct View {
+pub(in crate::ops) struct ContributionView {
     /// Id of the contribution.
     id: String,
     /// Slug of the project.
@@ -67,12 +70,12 @@ pub(in crate::ops) struct View {
     submitted_count: u32,
     /// Progress of an upload, while this process judges it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    progress: Option<Progress>,
+    progress: Option<UploadProgress>,
     /// Time of the acknowledgement.
-    submitted_at: When,
+    submitted_at: WireInstant,
     /// Time of the decision.
     #[serde(skip_serializing_if = "Option::is_none")]
-    decided_at: Option<When>,
+    decided_at: Option<WireInstant>,
     /// Version that the contribution became, when merged.
     #[serde(skip_serializing_if = "Option::is_none")]
     merged_version: Option<u64>,
@@ -97,16 +100,16 @@ pub(in crate::ops) struct View {
     root: Option<String>,
     /// Present when the version that it became was lost later; the number of the version may be another's now.
     #[serde(skip_serializing_if = "Option::is_none")]
-    lost: Option<Lost>,
+    lost: Option<LostVersion>,
     /// State of the review; absent once decided.
     #[serde(skip_serializing_if = "Option::is_none")]
-    validation: Option<Validation>,
+    validation: Option<WaitingReview>,
     /// Reason of a rejection or a wait.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<BatchReason>,
     /// Time at which a waiting contribution is judged again, where known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    resumes_after: Option<When>,
+    resumes_after: Option<WireInstant>,
     /// Counts of each gate, once decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     tallies: Option<Vec<Tally>>,
@@ -122,7 +125,7 @@ pub(in crate::ops) struct View {
     allowance: Option<ContributionAllowance>,
 }
 
-impl View {
+impl ContributionView {
     /// Returns a contribution that was acknowledged just now.
     pub(in crate::ops) fn submitted(
         id: ContributionId,
@@ -149,7 +152,7 @@ impl View {
             record_count: None,
             root: None,
             lost: None,
-            validation: Some(Validation::queued()),
+            validation: Some(WaitingReview::queued()),
             reason: None,
             resumes_after: None,
             tallies: None,
@@ -173,13 +176,13 @@ impl View {
         match row.status {
             ContributionStatus::Submitted => {
                 // Only the process that ingests the upload knows its progress, so the member is absent elsewhere.
-                view.progress = Progress::of(cx, row.id);
+                view.progress = UploadProgress::of(cx, row.id);
                 return Ok(view);
             }
             // A batch that waits is not decided, so it has neither tallies nor verdicts to show.
             ContributionStatus::Waiting => {
                 view.reason = row.waiting_reason.as_deref().map(BatchReason::held);
-                view.validation = Some(Validation::waiting(row.waiting_reason, row.resumes_after));
+                view.validation = Some(WaitingReview::waiting(row.waiting_reason, row.resumes_after));
                 view.resumes_after = row.resumes_after.map(Into::into);
                 return Ok(view);
             }
@@ -188,7 +191,7 @@ impl View {
                 view.accepted_count = row.accepted;
                 view.record_count = row.record_count;
                 view.root = row.root;
-                view.lost = row.loss.map(|loss| Lost {
+                view.lost = row.loss.map(|loss| LostVersion {
                     reason: loss.reason,
                     accepted_at: loss.accepted_at.into(),
                 });
@@ -280,7 +283,7 @@ impl View {
     pub(in crate::ops) fn paused(mut self) -> Self {
         self.status = ContributionStatus::Waiting;
         self.reason = Some(BatchReason::held("paused"));
-        self.validation = Some(Validation::waiting(Some("paused".to_owned()), None));
+        self.validation = Some(WaitingReview::waiting(Some("paused".to_owned()), None));
         self
     }
 
@@ -314,7 +317,7 @@ fn refused_of(cx: &Cx, verdicts: Vec<RowVerdict>) -> Result<Option<Vec<VerdictLi
 
 /// Returns the first verdicts, as many as fit. The others are at `verdictsUrl`.
 fn fitting(cx: &Cx, mut lines: Vec<VerdictLine>) -> Result<Vec<VerdictLine>, ApiError> {
-    Room::of(cx).keep(&mut lines)?;
+    PageRoom::of(cx).keep(&mut lines)?;
     Ok(lines)
 }
 

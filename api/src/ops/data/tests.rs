@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use catalog::{CommitOutcome, Prepared};
+use catalog::{CommitOutcome, PreparedVersion};
 use serde_json::{Value, json};
 use types::{AgentId, Batch, ContributionId};
 
@@ -13,7 +13,7 @@ async fn merge(service: &Service, slug: &str, records: &[Value]) {
     let contract = Arc::new(contract(&project).unwrap());
     let mut table = service.app.catalog.table(project.id, &contract).await.unwrap();
     let now = service.app.clock.now();
-    let mut prepared = Prepared::of_batch(
+    let mut prepared = PreparedVersion::of_batch(
         ContributionId::new(now),
         AgentId::new(now),
         Arc::new(Batch::decode(&contract, records)),

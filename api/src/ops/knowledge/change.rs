@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 use store::{PriceChanged, UnitRetired};
 
 use super::view::{UnitView, is_locked};
-use crate::call::answer::Reply;
+use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
-use crate::call::wire::When;
+use crate::call::wire::WireInstant;
 use crate::error::{ApiError, whole_seconds};
-use crate::ops::knowledge::fields::{HOUR, Named};
+use crate::ops::knowledge::fields::UnitPath;
 use crate::price::PriceInput;
 use crate::rules::entitlement::units;
 
@@ -25,8 +25,9 @@ pub(super) struct SetPrice {
 
 /// The price of a unit.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Priced")]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Priced {
+pub(super) struct PricedUnit {
     /// Id of the version that was named.
     id: String,
     /// Id of the unit.
@@ -39,13 +40,13 @@ pub(super) struct Priced {
     locked: bool,
     /// Time of the last change.
     #[serde(skip_serializing_if = "Option::is_none")]
-    changed_at: Option<When>,
+    changed_at: Option<WireInstant>,
 }
 
-pub(super) async fn price(cx: Cx, input: SetPrice) -> Result<Reply<Priced>, ApiError> {
+pub(super) async fn price(cx: Cx, input: SetPrice) -> Result<JsonReply<PricedUnit>, ApiError> {
     let unit = units::own(&cx, &input.id).await?;
     let price = input.price.amount()?.map(|price| price.0);
-    let window = HOUR * cx.app.limits.price_change_hours;
+    let window = cx.app.limits.price_change_window.0;
     let changed = cx
         .app
         .store
@@ -55,7 +56,7 @@ pub(super) async fn price(cx: Cx, input: SetPrice) -> Result<Reply<Priced>, ApiE
     match changed {
         PriceChanged::Changed(chain) => {
             let shown = units::price_of(chain.price_micro);
-            Ok(Reply::ok(Priced {
+            Ok(JsonReply::ok(PricedUnit {
                 id: unit.id.to_string(),
                 chain_id: chain.id.to_string(),
                 price: chain.price_micro.map(|_| shown.to_string()),
@@ -75,14 +76,14 @@ pub(super) async fn price(cx: Cx, input: SetPrice) -> Result<Reply<Priced>, ApiE
     }
 }
 
-pub(super) async fn retire(cx: Cx, input: Named) -> Result<Reply<UnitView>, ApiError> {
+pub(super) async fn retire(cx: Cx, input: UnitPath) -> Result<JsonReply<UnitView>, ApiError> {
     let unit = units::own(&cx, &input.id).await?;
     let retired = cx.app.store.knowledge().retire(unit.chain.id, unit.id, cx.now).await?;
     match retired {
         // Read again below, since the answer has the time of the retirement.
         UnitRetired::Retired => {
             let unit = units::own(&cx, &input.id).await?;
-            Ok(Reply::ok(UnitView::of(&cx, unit, 0).await?))
+            Ok(JsonReply::ok(UnitView::of(&cx, unit, 0).await?))
         }
         UnitRetired::NotLatest { latest } => Err(not_latest(&latest.to_string())),
         UnitRetired::NotPublished => Err(not_published("the version is not published")),

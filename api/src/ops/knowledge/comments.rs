@@ -4,16 +4,16 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use store::ItemKind;
 
-use crate::call::answer::Reply;
+use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::call::schema::TEXT;
 use crate::error::ApiError;
-use crate::ops::comments::{self, Comment, Item, Page};
+use crate::ops::comments::{self, CommentPage, CommentView, CommentedItem};
 use crate::rules::entitlement::units;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct Add {
+pub(super) struct AddUnitCommentInput {
     /// Id of any version of the unit.
     #[schemars(extend("format" = "uuid"))]
     id: String,
@@ -25,13 +25,13 @@ pub(super) struct Add {
     parent_id: Option<i64>,
 }
 
-pub(super) async fn add(cx: Cx, input: Add) -> Result<Reply<Comment>, ApiError> {
+pub(super) async fn add(cx: Cx, input: AddUnitCommentInput) -> Result<JsonReply<CommentView>, ApiError> {
     let unit = units::find(&cx.app, &input.id).await?;
     let relation = units::relation(&cx, &unit).await?;
     if !units::may_comment(&unit, relation) {
         return Err(ApiError::no_unit());
     }
-    let item = Item {
+    let item = CommentedItem {
         kind: ItemKind::Unit,
         // Comments stay with the unit through its versions; the version says which text the author had
         // read.
@@ -43,14 +43,18 @@ pub(super) async fn add(cx: Cx, input: Add) -> Result<Reply<Comment>, ApiError> 
 }
 
 /// Answers for a comment that an earlier call made.
-pub(super) async fn again(cx: Cx, input: Add, made: String) -> Result<Reply<Comment>, ApiError> {
+pub(super) async fn again(
+    cx: Cx,
+    input: AddUnitCommentInput,
+    made: String,
+) -> Result<JsonReply<CommentView>, ApiError> {
     let unit = units::find(&cx.app, &input.id).await?;
     comments::again(&cx, unit.chain.operator, &made).await
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct List {
+pub(super) struct ListUnitCommentsQuery {
     /// Id of any version of the unit.
     #[schemars(extend("format" = "uuid"))]
     id: String,
@@ -62,7 +66,7 @@ pub(super) struct List {
     limit: Option<u32>,
 }
 
-pub(super) async fn list(cx: Cx, input: List) -> Result<Reply<Page>, ApiError> {
+pub(super) async fn list(cx: Cx, input: ListUnitCommentsQuery) -> Result<JsonReply<CommentPage>, ApiError> {
     let unit = units::find(&cx.app, &input.id).await?;
     if !units::is_discussed(&unit) {
         return Err(ApiError::no_unit());

@@ -7,7 +7,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::call::spec::{Limit, Subject};
+use crate::call::spec::{CallLimit, LimitSubject};
 
 /// Pattern of a category.
 pub(in crate::ops) const CATEGORY: &str = "^[a-z0-9]+(-[a-z0-9]+)*$";
@@ -15,9 +15,9 @@ pub(in crate::ops) const CATEGORY: &str = "^[a-z0-9]+(-[a-z0-9]+)*$";
 pub(super) const HOUR: Duration = Duration::from_hours(1);
 
 /// Limit on the comments of an agent, and on its changes of them.
-pub(in crate::ops) const COMMENTS: &[Limit] = &[Limit {
+pub(in crate::ops) const COMMENTS: &[CallLimit] = &[CallLimit {
     name: "comments",
-    subject: Subject::Caller,
+    subject: LimitSubject::Caller,
     most: |limits| limits.comments_per_agent_per_hour,
     window: HOUR,
     code: "comment_limit",
@@ -27,7 +27,7 @@ pub(in crate::ops) const COMMENTS: &[Limit] = &[Limit {
 /// A unit in a path.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Named {
+pub(super) struct UnitPath {
     /// Id of any version of the unit.
     #[schemars(extend("format" = "uuid"))]
     pub(super) id: String,

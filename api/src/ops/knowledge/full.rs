@@ -7,8 +7,8 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::view::Full;
-use crate::call::answer::Reply;
+use super::view::FullUnit;
+use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::error::ApiError;
 use crate::rules::entitlement::units::{self, FullRead};
@@ -18,7 +18,7 @@ const PERMIT: Duration = Duration::from_hours(24);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Reading {
+pub(super) struct UnitReading {
     /// Id of any version of the unit.
     #[schemars(extend("format" = "uuid"))]
     id: String,
@@ -28,7 +28,7 @@ pub(super) struct Reading {
     offset: u64,
 }
 
-pub(super) async fn full(cx: Cx, input: Reading) -> Result<Reply<Full>, ApiError> {
+pub(super) async fn full(cx: Cx, input: UnitReading) -> Result<JsonReply<FullUnit>, ApiError> {
     let unit = units::find(&cx.app, &input.id).await?;
     let relation = units::relation(&cx, &unit).await?;
     let (knowledge, chain) = (cx.app.store.knowledge(), unit.chain.id);
@@ -45,5 +45,5 @@ pub(super) async fn full(cx: Cx, input: Reading) -> Result<Reply<Full>, ApiError
         FullRead::Priced { price, key_reads } => return Err(units::unpaid(&cx, &unit, price, key_reads)),
         FullRead::Hidden => return Err(ApiError::no_unit()),
     }
-    Ok(Reply::ok(Full::of(&cx, unit).part(&cx, input.offset)?))
+    Ok(JsonReply::ok(FullUnit::of(&cx, unit).part(&cx, input.offset)?))
 }

@@ -3,8 +3,8 @@
 //! Invariant: a visitor sees the preview, and the whole text only of what is free; the owner sees the own versions with
 //! what their reviews said. What a visitor may not know of is a 404, like a missing unit.
 
-use pages::console::{Mark, UnitRow, UnitsPage};
-use pages::{Discussion, Said, ScoreView, UnitFacts, UnitPage, UnitStep, UnitVersion};
+use pages::console::{StateMark, UnitRow, UnitsPage};
+use pages::{Discussion, SaidEntry, ScoreView, UnitFacts, UnitPage, UnitStep, UnitVersion};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use store::{Unit, UnitStatus, VersionLine};
@@ -17,13 +17,13 @@ use super::view::is_locked;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::spec::Spec;
-use crate::call::view::View;
+use crate::call::view::PageResponse;
 use crate::call::wire::BatchReason;
 use crate::error::ApiError;
-use crate::ops::community::{Places, discussion};
-use crate::ops::page_kit::{PAGE_ROWS, chrome, id, instant, page};
+use crate::ops::community::{DiscussionPlaces, discussion};
+use crate::ops::page_kit::{PAGE_ROWS, id, instant, page, page_layout};
 use crate::ops::paging::take_page;
-use crate::rules::entitlement::units::{self, FullRead, Relation, Shown};
+use crate::rules::entitlement::units::{self, FullRead, ShownStatus, UnitRelation};
 use crate::rules::previews::preview;
 
 const LIST: &str = "/console/knowledge";
@@ -46,7 +46,7 @@ pub(super) fn add(table: &mut Operations) {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Named {
+struct UnitPagePath {
     /// Id of the version.
     #[schemars(length(max = 64))]
     id: String,
@@ -61,13 +61,13 @@ struct Named {
     ratings: Option<String>,
 }
 
-async fn show(cx: Cx, input: Named) -> Result<View, ApiError> {
+async fn show(cx: Cx, input: UnitPagePath) -> Result<PageResponse, ApiError> {
     let unit = units::find(&cx.app, &input.id).await?;
     let is_own = cx.operator() == Some(unit.chain.operator);
     // A person has read and bought nothing; agents do.
-    let relation = Relation {
+    let relation = UnitRelation {
         owns: is_own,
-        ..Relation::default()
+        ..UnitRelation::default()
     };
     let is_priced = is_locked(unit.chain.price_micro);
     let (markdown, source) = match units::full_read(&unit, relation) {
@@ -81,7 +81,7 @@ async fn show(cx: Cx, input: Named) -> Result<View, ApiError> {
     };
     let knowledge = cx.app.store.knowledge();
     let chain = unit.chain.id;
-    let is_down = Shown::of(&unit) == Shown::TakenDown;
+    let is_down = ShownStatus::of(&unit) == ShownStatus::TakenDown;
     let path = format!("/units/{}", unit.id);
     let after = input.ratings.as_deref().map(ratings::cursor).transpose()?;
     let (versions, mut given) = tokio::try_join!(
@@ -93,7 +93,7 @@ async fn show(cx: Cx, input: Named) -> Result<View, ApiError> {
     let discussion = if is_down {
         Discussion::default()
     } else {
-        let places = Places::new(path.clone(), input.reviews, input.comments.as_deref());
+        let places = DiscussionPlaces::new(path.clone(), input.reviews, input.comments.as_deref());
         discussion(&cx, ItemKind::Unit, &chain.to_string(), unit.chain.operator, &places).await?
     };
     let steps = if is_own {
@@ -119,7 +119,7 @@ async fn show(cx: Cx, input: Named) -> Result<View, ApiError> {
         is_heuristic: judge.kind == JudgeKind::Heuristic,
     });
     let rating = (count > 0 && !is_down).then(|| (unit.chain.rating_sum * 10 / count, count));
-    let mut page = UnitPage::new(chrome(&cx).await?, facts(unit, is_own), &markdown);
+    let mut page = UnitPage::new(page_layout(&cx).await?, facts(unit, is_own), &markdown);
     page.source = source;
     page.scores = scores;
     page.rating = rating;
@@ -132,7 +132,7 @@ async fn show(cx: Cx, input: Named) -> Result<View, ApiError> {
     let lines = versions.iter().filter(|line| is_own || line.number.is_some());
     page.versions = lines.map(version).collect();
     page.steps = steps.into_iter().map(step).collect();
-    let ratings = given.items.into_iter().map(|rating| Said {
+    let ratings = given.items.into_iter().map(|rating| SaidEntry {
         agent: rating.agent_name,
         note: Some(format!("{} of 5", rating.stars)),
         text: rating.comment.unwrap_or_default(),
@@ -142,12 +142,12 @@ async fn show(cx: Cx, input: Named) -> Result<View, ApiError> {
     page.ratings_first = after.map(|_| format!("{path}#h-r"));
     page.ratings_next = next.map(|next| format!("{path}?ratings={next}#h-r"));
     page.discussion = discussion;
-    View::page(&page)
+    PageResponse::page(&page)
 }
 
 /// Returns the facts of a unit.
 fn facts(unit: Unit, is_own: bool) -> UnitFacts {
-    let shown = Shown::of(&unit);
+    let shown = ShownStatus::of(&unit);
     let price = units::price_of(unit.chain.price_micro);
     let (price, price_note) = match unit.chain.price_micro {
         Some(0) => ("Free".to_owned(), "Anybody reads it."),
@@ -163,7 +163,7 @@ fn facts(unit: Unit, is_own: bool) -> UnitFacts {
     let latest = unit
         .chain
         .latest
-        .filter(|latest| shown == Shown::Superseded && *latest != unit.id);
+        .filter(|latest| shown == ShownStatus::Superseded && *latest != unit.id);
     UnitFacts {
         reason: reason(&unit),
         id: unit.id.to_string(),
@@ -186,7 +186,7 @@ fn facts(unit: Unit, is_own: bool) -> UnitFacts {
 
 /// Returns the sentence about a rejection, a wait or a takedown.
 fn reason(unit: &Unit) -> Option<String> {
-    if let (Shown::TakenDown, Some((_, reason))) = (Shown::of(unit), unit.chain.taken_down) {
+    if let (ShownStatus::TakenDown, Some((_, reason))) = (ShownStatus::of(unit), unit.chain.taken_down) {
         return Some(format!(
             "Hidden after a report: {reason}. You answer it in the console under Reports."
         ));
@@ -199,25 +199,25 @@ fn reason(unit: &Unit) -> Option<String> {
 }
 
 /// Returns the word and the mark of a state.
-const fn state(shown: Shown) -> (&'static str, Mark) {
+const fn state(shown: ShownStatus) -> (&'static str, StateMark) {
     match shown {
-        Shown::Queued => ("queued", Mark::Live),
-        Shown::Waiting => ("waiting", Mark::Hold),
-        Shown::Rejected => ("rejected", Mark::Bad),
-        Shown::Published => ("published", Mark::Ok),
-        Shown::Superseded => ("superseded", Mark::Off),
-        Shown::Retired => ("retired", Mark::Off),
-        Shown::TakenDown => ("taken down", Mark::Bad),
+        ShownStatus::Queued => ("queued", StateMark::Live),
+        ShownStatus::Waiting => ("waiting", StateMark::Hold),
+        ShownStatus::Rejected => ("rejected", StateMark::Bad),
+        ShownStatus::Published => ("published", StateMark::Ok),
+        ShownStatus::Superseded => ("superseded", StateMark::Off),
+        ShownStatus::Retired => ("retired", StateMark::Off),
+        ShownStatus::TakenDown => ("taken down", StateMark::Bad),
     }
 }
 
 fn version(line: &VersionLine) -> UnitVersion {
     let state = match line.status {
-        UnitStatus::Queued => state(Shown::Queued),
-        UnitStatus::Waiting => state(Shown::Waiting),
-        UnitStatus::Rejected => state(Shown::Rejected),
-        UnitStatus::Published => state(Shown::Published),
-        UnitStatus::Superseded => state(Shown::Superseded),
+        UnitStatus::Queued => state(ShownStatus::Queued),
+        UnitStatus::Waiting => state(ShownStatus::Waiting),
+        UnitStatus::Rejected => state(ShownStatus::Rejected),
+        UnitStatus::Published => state(ShownStatus::Published),
+        UnitStatus::Superseded => state(ShownStatus::Superseded),
     };
     UnitVersion {
         href: format!("/units/{}", line.id),
@@ -230,9 +230,9 @@ fn version(line: &VersionLine) -> UnitVersion {
 
 fn step(entry: ReviewEntry) -> UnitStep {
     let mark = match entry.outcome {
-        StepOutcome::Passed => Mark::Ok,
-        StepOutcome::Refused => Mark::Bad,
-        StepOutcome::Held => Mark::Hold,
+        StepOutcome::Passed => StateMark::Ok,
+        StepOutcome::Refused => StateMark::Bad,
+        StepOutcome::Held => StateMark::Hold,
     };
     UnitStep {
         step: entry.step.as_str().to_owned(),
@@ -245,26 +245,26 @@ fn step(entry: ReviewEntry) -> UnitStep {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct List {
+struct ListUnitsQuery {
     /// Id of the last submission of the page before.
     #[schemars(length(max = 64))]
     before: Option<String>,
 }
 
-async fn list(cx: Cx, input: List) -> Result<View, ApiError> {
+async fn list(cx: Cx, input: ListUnitsQuery) -> Result<PageResponse, ApiError> {
     let before: Option<UnitId> = input.before.map(|text| id(&text, "page")).transpose()?;
     let knowledge = cx.app.store.knowledge();
     let mut found = knowledge
         .submissions_of(cx.the_operator()?, before, PAGE_ROWS + 1)
         .await?;
     let next = take_page(&mut found, PAGE_ROWS).map(|unit| format!("{LIST}?before={}", unit.id));
-    View::page(&UnitsPage {
-        chrome: chrome(&cx).await?,
+    PageResponse::page(&UnitsPage {
+        chrome: page_layout(&cx).await?,
         rows: found
             .into_iter()
             .map(|unit| UnitRow {
                 id: unit.id.to_string(),
-                state: state(Shown::of(&unit)),
+                state: state(ShownStatus::of(&unit)),
                 total: unit.scores.as_ref().map(|(scores, _)| scores.total.into()),
                 reason: reason(&unit),
                 title: unit.title,

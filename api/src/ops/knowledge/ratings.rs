@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use store::{NewRating, Rated, Rating, RatingCursor};
 use types::{Kind, Timestamp};
 
-use super::view::Ratings;
-use crate::call::answer::Reply;
+use super::view::UnitRatings;
+use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::call::schema::TEXT;
-use crate::call::wire::When;
+use crate::call::wire::WireInstant;
 use crate::error::ApiError;
 use crate::ops::paging::take_page;
 use crate::rules::entitlement::units;
@@ -24,7 +24,7 @@ pub(super) const CURSOR_PATTERN: &str = "^[0-9]{1,18}[.][0-9a-f]{8}(-[0-9a-f]{4}
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Rate {
+pub(super) struct RateUnitInput {
     /// Id of any version of the unit.
     #[schemars(extend("format" = "uuid"))]
     id: String,
@@ -38,19 +38,20 @@ pub(super) struct Rate {
 
 /// A rating that was added.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Added")]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Added {
+pub(super) struct AddedRating {
     unit_id: String,
     chain_id: String,
     rating: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     comment: Option<String>,
-    at: When,
+    at: WireInstant,
     /// Ratings of the unit, this one included.
-    ratings: Ratings,
+    ratings: UnitRatings,
 }
 
-pub(super) async fn rate(cx: Cx, input: Rate) -> Result<Reply<Added>, ApiError> {
+pub(super) async fn rate(cx: Cx, input: RateUnitInput) -> Result<JsonReply<AddedRating>, ApiError> {
     let unit = units::find(&cx.app, &input.id).await?;
     let relation = units::relation(&cx, &unit).await?;
     if !units::may_rate(&unit, relation) {
@@ -75,13 +76,13 @@ pub(super) async fn rate(cx: Cx, input: Rate) -> Result<Reply<Added>, ApiError> 
         now: cx.now,
     };
     match cx.app.store.knowledge().rate(new).await? {
-        Rated::Added { count, sum } => Ok(Reply::ok(Added {
+        Rated::Added { count, sum } => Ok(JsonReply::ok(AddedRating {
             unit_id: unit.id.to_string(),
             chain_id: unit.chain.id.to_string(),
             rating: input.rating,
             comment: input.comment,
             at: cx.now.into(),
-            ratings: Ratings::of(sum, count),
+            ratings: UnitRatings::of(sum, count),
         })),
         Rated::Own => Err(own()),
         Rated::NotRead => {
@@ -96,24 +97,24 @@ pub(super) async fn rate(cx: Cx, input: Rate) -> Result<Reply<Added>, ApiError> 
 }
 
 /// Answers for a rating that an earlier call added at this time, in microseconds.
-pub(super) async fn again(cx: Cx, input: Rate, at: String) -> Result<Reply<Added>, ApiError> {
+pub(super) async fn again(cx: Cx, input: RateUnitInput, at: String) -> Result<JsonReply<AddedRating>, ApiError> {
     let unit = units::find(&cx.app, &input.id).await?;
     let at = at
         .parse()
         .map_err(|_error| ApiError::internal(format!("`{at}` is not the time of a rating")))?;
-    Ok(Reply::ok(Added {
+    Ok(JsonReply::ok(AddedRating {
         unit_id: unit.id.to_string(),
         chain_id: unit.chain.id.to_string(),
         rating: input.rating,
         comment: input.comment,
         at: Timestamp::from_micros(at).into(),
-        ratings: Ratings::of(unit.chain.rating_sum, unit.chain.rating_count),
+        ratings: UnitRatings::of(unit.chain.rating_sum, unit.chain.rating_count),
     }))
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct List {
+pub(super) struct ListRatingsQuery {
     /// Id of any version of the unit.
     #[schemars(extend("format" = "uuid"))]
     id: String,
@@ -127,9 +128,10 @@ pub(super) struct List {
 
 /// Ratings of a unit.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Page")]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Page {
-    items: Vec<Item>,
+pub(super) struct RatingsPage {
+    items: Vec<UnitRating>,
     /// 1 to 5; null without a rating.
     average: Option<f64>,
     count: u64,
@@ -142,7 +144,8 @@ pub(super) struct Page {
 
 /// Rating that an agent gave.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Item {
+#[schemars(rename = "Item")]
+struct UnitRating {
     /// Name of the agent.
     agent: String,
     rating: u32,
@@ -150,12 +153,12 @@ struct Item {
     comment: Option<String>,
     /// Number of the version that was rated.
     version: u32,
-    at: When,
+    at: WireInstant,
     /// True if the agent's operator bought the unit.
     bought: bool,
 }
 
-pub(super) async fn list(cx: Cx, input: List) -> Result<Reply<Page>, ApiError> {
+pub(super) async fn list(cx: Cx, input: ListRatingsQuery) -> Result<JsonReply<RatingsPage>, ApiError> {
     let unit = units::find(&cx.app, &input.id).await?;
     if !units::is_discussed(&unit) {
         return Err(ApiError::no_unit());
@@ -169,9 +172,9 @@ pub(super) async fn list(cx: Cx, input: List) -> Result<Reply<Page>, ApiError> {
     let (count, sum) = (1_u64..)
         .zip(found.histogram)
         .fold((0, 0), |(count, sum), (value, used)| (count + used, sum + value * used));
-    Ok(Reply::ok(Page {
+    Ok(JsonReply::ok(RatingsPage {
         items: found.items.into_iter().map(item).collect(),
-        average: Ratings::of(sum, count).average,
+        average: UnitRatings::of(sum, count).average,
         count,
         histogram: (1..)
             .zip(found.histogram)
@@ -181,8 +184,8 @@ pub(super) async fn list(cx: Cx, input: List) -> Result<Reply<Page>, ApiError> {
     }))
 }
 
-fn item(rating: Rating) -> Item {
-    Item {
+fn item(rating: Rating) -> UnitRating {
+    UnitRating {
         agent: rating.agent_name,
         rating: rating.stars,
         comment: rating.comment,

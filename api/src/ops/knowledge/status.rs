@@ -6,14 +6,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::view::UnitView;
-use crate::call::answer::Reply;
+use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::error::ApiError;
 use crate::rules::entitlement::units;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Status {
+pub(super) struct UnitStatusInput {
     /// Id of the version.
     #[schemars(extend("format" = "uuid"))]
     id: String,
@@ -27,7 +27,7 @@ pub(super) struct Status {
     offset: u64,
 }
 
-pub(super) async fn status(cx: Cx, input: Status) -> Result<Reply<UnitView>, ApiError> {
+pub(super) async fn status(cx: Cx, input: UnitStatusInput) -> Result<JsonReply<UnitView>, ApiError> {
     let mut unit = units::own(&cx, &input.id).await?;
     // A decided version is answered at once, whatever `wait` is.
     if input.wait > 0 && unit.status.is_open() {
@@ -36,5 +36,5 @@ pub(super) async fn status(cx: Cx, input: Status) -> Result<Reply<UnitView>, Api
             unit = later;
         }
     }
-    Ok(Reply::ok(UnitView::of(&cx, unit, input.offset).await?))
+    Ok(JsonReply::ok(UnitView::of(&cx, unit, input.offset).await?))
 }

@@ -4,7 +4,7 @@
 //! the idempotency key, or without one by the 409 of a second call.
 
 use eventlog::Record;
-use messages::{FORMAT, KNOWLEDGE, UnitSubmission, UnitText};
+use messages::{BASE_FORMAT, KNOWLEDGE_TOPIC, UnitSubmission, UnitText};
 use operators::knowledge::normalised;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -14,7 +14,7 @@ use types::{Timestamp, UnitId, fault, metric};
 
 use super::change::{not_latest, not_published};
 use super::view::UnitView;
-use crate::call::answer::Reply;
+use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::call::schema::{LINE, TEXT};
 use crate::error::{ApiError, whole_seconds};
@@ -26,7 +26,7 @@ use crate::rules::entitlement::units;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct Submit {
+pub(super) struct SubmitUnitInput {
     /// Title in one line.
     #[schemars(length(min = 1, max = 200), regex(pattern = LINE))]
     title: String,
@@ -50,7 +50,7 @@ pub(super) struct Submit {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct Revise {
+pub(super) struct ReviseUnitInput {
     /// Id of the latest version.
     #[schemars(extend("format" = "uuid"))]
     id: String,
@@ -69,7 +69,7 @@ pub(super) struct Revise {
 }
 
 /// Texts of a version, and the terms of a first one.
-struct Draft {
+struct UnitDraft {
     revises: Option<Revised>,
     title: String,
     body: String,
@@ -81,9 +81,9 @@ struct Draft {
     hourly: u32,
 }
 
-pub(super) async fn submit(cx: Cx, input: Submit) -> Result<Reply<UnitView>, ApiError> {
+pub(super) async fn submit(cx: Cx, input: SubmitUnitInput) -> Result<JsonReply<UnitView>, ApiError> {
     let price = input.price.map(|price| price.amount()).transpose()?.flatten();
-    let draft = Draft {
+    let draft = UnitDraft {
         revises: None,
         title: input.title,
         body: input.body,
@@ -97,10 +97,10 @@ pub(super) async fn submit(cx: Cx, input: Submit) -> Result<Reply<UnitView>, Api
     acknowledge(cx, draft).await
 }
 
-pub(super) async fn revise(cx: Cx, input: Revise) -> Result<Reply<UnitView>, ApiError> {
+pub(super) async fn revise(cx: Cx, input: ReviseUnitInput) -> Result<JsonReply<UnitView>, ApiError> {
     let unit = units::own(&cx, &input.id).await?;
     // The terms are the unit's, so the message and the row of a revision carry none.
-    let draft = Draft {
+    let draft = UnitDraft {
         revises: Some(Revised {
             chain: unit.chain.id,
             unit: unit.id,
@@ -118,22 +118,22 @@ pub(super) async fn revise(cx: Cx, input: Revise) -> Result<Reply<UnitView>, Api
 }
 
 /// Answers for a version that an earlier call submitted.
-pub(super) async fn submitted(cx: Cx, _: Submit, id: String) -> Result<Reply<UnitView>, ApiError> {
+pub(super) async fn submitted(cx: Cx, _: SubmitUnitInput, id: String) -> Result<JsonReply<UnitView>, ApiError> {
     shown(&cx, &id).await
 }
 
 /// Answers for a revision that an earlier call submitted.
-pub(super) async fn revised(cx: Cx, _: Revise, id: String) -> Result<Reply<UnitView>, ApiError> {
+pub(super) async fn revised(cx: Cx, _: ReviseUnitInput, id: String) -> Result<JsonReply<UnitView>, ApiError> {
     shown(&cx, &id).await
 }
 
-async fn shown(cx: &Cx, id: &str) -> Result<Reply<UnitView>, ApiError> {
+async fn shown(cx: &Cx, id: &str) -> Result<JsonReply<UnitView>, ApiError> {
     let unit = units::own(cx, id).await?;
-    Ok(Reply::ok(UnitView::of(cx, unit, 0).await?))
+    Ok(JsonReply::ok(UnitView::of(cx, unit, 0).await?))
 }
 
 /// Acknowledges a version and answers with it.
-async fn acknowledge(cx: Cx, draft: Draft) -> Result<Reply<UnitView>, ApiError> {
+async fn acknowledge(cx: Cx, draft: UnitDraft) -> Result<JsonReply<UnitView>, ApiError> {
     // Refused before the text is hashed and its message made: a full service must refuse cheaply.
     if let Some(rejected) = cx.app.backlog.rejection() {
         return Err(no_more(rejected));
@@ -182,14 +182,14 @@ async fn acknowledge(cx: Cx, draft: Draft) -> Result<Reply<UnitView>, ApiError> 
     fault::point("ack.respond");
     // The sweeper appends what is held when the hold ends, and everything that this process does not.
     if !is_held {
-        cx.app.relay.submit(KNOWLEDGE, record);
+        cx.app.relay.submit(KNOWLEDGE_TOPIC, record);
     }
     let unit = units::own(&cx, &id.to_string()).await?;
-    Ok(Reply::created(UnitView::of(&cx, unit, 0).await?))
+    Ok(JsonReply::created(UnitView::of(&cx, unit, 0).await?))
 }
 
 /// Returns the row of a version, and the message of which that row is the outbox entry.
-fn version(cx: &Cx, draft: Draft) -> Result<(NewUnit, eventlog::Record), ApiError> {
+fn version(cx: &Cx, draft: UnitDraft) -> Result<(NewUnit, eventlog::Record), ApiError> {
     let id = UnitId::new(cx.now);
     let held = cx.app.validation.held(cx.now);
     let new = NewUnit {
@@ -243,7 +243,7 @@ fn seconds_until(cx: &Cx, time: Timestamp) -> u64 {
 /// Returns the message of a version.
 fn unit_message(new: &NewUnit, generation: u32, origin: Option<Origin>) -> Result<Record, serde_json::Error> {
     let message = UnitSubmission {
-        format: FORMAT,
+        format: BASE_FORMAT,
         unit: new.id,
         chain: new.revises.map_or(new.id, |revised| revised.chain),
         predecessor: new.revises.map(|revised| revised.unit),

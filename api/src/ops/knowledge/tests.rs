@@ -7,7 +7,7 @@ use types::vocabulary::{JudgeKind, ReviewStep, StepOutcome};
 use types::{Clock as _, UnitId};
 
 use crate::config::Limits;
-use crate::testing::{Got, Service, config, limits};
+use crate::testing::{Got, Service, config, count, limits};
 
 mod discussion;
 mod fields;
@@ -26,7 +26,7 @@ pub(in crate::ops) struct World {
 /// Returns limits that no test meets by chance.
 fn wide() -> Limits {
     Limits {
-        calls_per_ip_per_minute: 1_000_000,
+        calls_per_ip_per_minute: count(1_000_000),
         knowledge_per_day: 1_000_000,
         submissions_per_agent_per_hour: 1_000_000,
         revisions_per_agent_per_hour: 1_000_000,

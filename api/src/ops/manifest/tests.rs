@@ -7,7 +7,7 @@ use store::{OutcomeRow, Resolution};
 use types::{DatasetId, OperatorId, Version};
 
 use crate::keys;
-use crate::state::direct::DirectParts;
+use crate::state::direct::PresignedUrls;
 use crate::testing::Service;
 
 async fn scene(more: &Value) -> (Service, String, String) {
@@ -162,7 +162,7 @@ async fn a_published_version_that_is_not_visible_yet_is_503_everywhere() {
 #[derive(Debug)]
 struct Elsewhere;
 
-impl DirectParts for Elsewhere {
+impl PresignedUrls for Elsewhere {
     fn address(&self, dataset: DatasetId, name: &str, lasting: Duration) -> String {
         format!("http://store.test/{dataset}/{name}?seconds={}", lasting.as_secs())
     }

@@ -5,10 +5,10 @@ use serde::Serialize;
 use store::{ContributionStatus, ListedContribution, Selection};
 use types::ContributionId;
 
-use super::{ListQuery, Page};
-use crate::call::answer::Reply;
+use super::{ListQuery, OwnListQuery};
+use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
-use crate::call::wire::{BatchReason, When};
+use crate::call::wire::{BatchReason, WireInstant};
 use crate::error::ApiError;
 use crate::ops::console::records;
 use crate::ops::paging::take_page;
@@ -25,7 +25,7 @@ pub(super) struct MyContribution {
     status: ContributionStatus,
     /// Number of records submitted; for an upload, 0 until it is decided.
     submitted_count: u64,
-    submitted_at: When,
+    submitted_at: WireInstant,
     /// Version that it became, when merged.
     #[serde(skip_serializing_if = "Option::is_none")]
     merged_version: Option<u64>,
@@ -37,19 +37,19 @@ pub(super) struct MyContribution {
     reason: Option<BatchReason>,
     /// Time at which a waiting contribution is judged again, where known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    resumes_after: Option<When>,
+    resumes_after: Option<WireInstant>,
     /// Address of the contribution with its outcome.
     url: String,
 }
 
-pub(super) async fn list(cx: Cx, input: ListQuery) -> Result<Reply<Page<MyContribution>>, ApiError> {
+pub(super) async fn list(cx: Cx, input: ListQuery) -> Result<JsonReply<OwnListQuery<MyContribution>>, ApiError> {
     let (before, limit) = input.read::<ContributionId>()?;
     let console = cx.app.store.console();
     let mut found = console
         .contributions_of(cx.the_operator()?, Selection::All, before, limit + 1)
         .await?;
     let next_cursor = take_page(&mut found, limit).map(|last| last.id.to_string());
-    Ok(Reply::ok(Page {
+    Ok(JsonReply::ok(OwnListQuery {
         items: found.into_iter().map(|one| line(&cx, one)).collect(),
         next_cursor,
     }))

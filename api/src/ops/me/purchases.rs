@@ -6,10 +6,10 @@ use store::{Bought, ItemKind, SaleState};
 use types::SaleId;
 use types::vocabulary::PaidWith;
 
-use super::{ListQuery, Page};
-use crate::call::answer::Reply;
+use super::{ListQuery, OwnListQuery};
+use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
-use crate::call::wire::When;
+use crate::call::wire::WireInstant;
 use crate::error::ApiError;
 use crate::ops::paging::take_page;
 
@@ -39,17 +39,17 @@ pub(super) struct MyPurchase {
     /// Name of the agent that bought it; absent where a wallet or a person did.
     #[serde(skip_serializing_if = "Option::is_none")]
     agent: Option<String>,
-    at: When,
+    at: WireInstant,
     /// True if the money was given back and the item reads no more.
     refunded: bool,
 }
 
-pub(super) async fn list(cx: Cx, input: ListQuery) -> Result<Reply<Page<MyPurchase>>, ApiError> {
+pub(super) async fn list(cx: Cx, input: ListQuery) -> Result<JsonReply<OwnListQuery<MyPurchase>>, ApiError> {
     let (before, limit) = input.read::<SaleId>()?;
     let money = cx.app.store.money();
     let mut found = money.purchases_of(cx.the_operator()?, before, limit + 1).await?;
     let next_cursor = take_page(&mut found, limit).map(|last| last.sale.id.to_string());
-    Ok(Reply::ok(Page {
+    Ok(JsonReply::ok(OwnListQuery {
         items: found.into_iter().map(line).collect(),
         next_cursor,
     }))

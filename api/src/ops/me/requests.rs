@@ -2,22 +2,22 @@
 
 use types::RequestId;
 
-use super::{ListQuery, Page};
-use crate::call::answer::Reply;
+use super::{ListQuery, OwnListQuery};
+use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::error::ApiError;
-use crate::ops::community::Listed;
+use crate::ops::community::ListedRequest;
 use crate::ops::paging::take_page;
 
-pub(super) async fn list(cx: Cx, input: ListQuery) -> Result<Reply<Page<Listed>>, ApiError> {
+pub(super) async fn list(cx: Cx, input: ListQuery) -> Result<JsonReply<OwnListQuery<ListedRequest>>, ApiError> {
     let (before, limit) = input.read::<RequestId>()?;
     let community = cx.app.store.community();
     let mut found = community
         .requests_of(cx.the_operator()?, before, cx.now, limit + 1)
         .await?;
     let next_cursor = take_page(&mut found, limit).map(|last| last.id.to_string());
-    Ok(Reply::ok(Page {
-        items: found.iter().map(|request| Listed::of(&cx, request)).collect(),
+    Ok(JsonReply::ok(OwnListQuery {
+        items: found.iter().map(|request| ListedRequest::of(&cx, request)).collect(),
         next_cursor,
     }))
 }

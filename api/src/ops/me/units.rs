@@ -5,14 +5,14 @@ use serde::Serialize;
 use store::Unit;
 use types::UnitId;
 
-use super::{ListQuery, Page};
-use crate::call::answer::Reply;
+use super::{ListQuery, OwnListQuery};
+use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
-use crate::call::wire::{BatchReason, Validation, When};
+use crate::call::wire::{BatchReason, WaitingReview, WireInstant};
 use crate::error::ApiError;
 use crate::ops::knowledge::view::is_locked;
 use crate::ops::paging::take_page;
-use crate::rules::entitlement::units::{Shown, price_of};
+use crate::rules::entitlement::units::{ShownStatus, price_of};
 
 /// A version of a unit in a list, without its text.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -40,12 +40,12 @@ pub(super) struct MyUnit {
     /// Total of the scores, from 0 to 100, once judged.
     #[serde(skip_serializing_if = "Option::is_none")]
     total: Option<u32>,
-    submitted_at: When,
+    submitted_at: WireInstant,
     #[serde(skip_serializing_if = "Option::is_none")]
-    published_at: Option<When>,
+    published_at: Option<WireInstant>,
     /// State of the review; absent once decided.
     #[serde(skip_serializing_if = "Option::is_none")]
-    validation: Option<Validation>,
+    validation: Option<WaitingReview>,
     /// Reason of a rejection.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<BatchReason>,
@@ -55,19 +55,19 @@ pub(super) struct MyUnit {
     url: String,
 }
 
-pub(super) async fn list(cx: Cx, input: ListQuery) -> Result<Reply<Page<MyUnit>>, ApiError> {
+pub(super) async fn list(cx: Cx, input: ListQuery) -> Result<JsonReply<OwnListQuery<MyUnit>>, ApiError> {
     let (before, limit) = input.read::<UnitId>()?;
     let knowledge = cx.app.store.knowledge();
     let mut found = knowledge.submissions_of(cx.the_operator()?, before, limit + 1).await?;
     let next_cursor = take_page(&mut found, limit).map(|last| last.id.to_string());
-    Ok(Reply::ok(Page {
+    Ok(JsonReply::ok(OwnListQuery {
         items: found.into_iter().map(|unit| line(&cx, unit)).collect(),
         next_cursor,
     }))
 }
 
 fn line(cx: &Cx, unit: Unit) -> MyUnit {
-    let (shown, price) = (Shown::of(&unit), price_of(unit.chain.price_micro));
+    let (shown, price) = (ShownStatus::of(&unit), price_of(unit.chain.price_micro));
     let rejected = unit.reject_code.zip(unit.reject_message);
     MyUnit {
         url: format!("{}/knowledge/{}", cx.app.config.public_url, unit.id),
@@ -85,8 +85,8 @@ fn line(cx: &Cx, unit: Unit) -> MyUnit {
         submitted_at: unit.submitted_at.into(),
         published_at: unit.published_at.map(Into::into),
         validation: match shown {
-            Shown::Queued => Some(Validation::queued()),
-            Shown::Waiting => Some(Validation::waiting(unit.waiting_reason, unit.resumes_after)),
+            ShownStatus::Queued => Some(WaitingReview::queued()),
+            ShownStatus::Waiting => Some(WaitingReview::waiting(unit.waiting_reason, unit.resumes_after)),
             _ => None,
         },
         reason: rejected.map(|(code, message)| BatchReason::rejected(code, message)),

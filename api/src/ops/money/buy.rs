@@ -8,7 +8,7 @@ use types::money::MicroUsdc;
 use types::vocabulary::{ItemKind, PaidWith};
 use types::{Kind, LedgerEventId, SaleId, UnitId, Version};
 
-use crate::call::answer::Reply;
+use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::error::ApiError;
 use crate::rules::entitlement;
@@ -36,8 +36,9 @@ pub(super) struct BuyUnit {
 
 /// Item that a call bought, or that the operator had.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Bought")]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Bought {
+pub(super) struct PurchaseResult {
     /// Slug of the dataset.
     #[serde(skip_serializing_if = "Option::is_none")]
     dataset: Option<String>,
@@ -60,7 +61,7 @@ pub(super) struct Bought {
 }
 
 /// Item of a purchase, as its messages name it.
-struct Named<'a> {
+struct PurchasedItem<'a> {
     kind: ItemKind,
     id: String,
     /// Name in messages, such as "the dataset `weather`".
@@ -68,9 +69,9 @@ struct Named<'a> {
     dataset: Option<&'a Project>,
 }
 
-pub(super) async fn dataset(cx: Cx, input: BuyDataset) -> Result<Reply<Bought>, ApiError> {
+pub(super) async fn dataset(cx: Cx, input: BuyDataset) -> Result<JsonReply<PurchaseResult>, ApiError> {
     let project = entitlement::current(&cx, &input.slug).await?;
-    let named = Named {
+    let named = PurchasedItem {
         kind: ItemKind::Dataset,
         id: project.id.to_string(),
         name: format!("the dataset `{}`", project.slug),
@@ -79,12 +80,12 @@ pub(super) async fn dataset(cx: Cx, input: BuyDataset) -> Result<Reply<Bought>, 
     buy(&cx, named, input.version.map(Version)).await
 }
 
-pub(super) async fn knowledge(cx: Cx, input: BuyUnit) -> Result<Reply<Bought>, ApiError> {
+pub(super) async fn knowledge(cx: Cx, input: BuyUnit) -> Result<JsonReply<PurchaseResult>, ApiError> {
     let id: UnitId = input
         .id
         .parse()
         .map_err(|_error| ApiError::invalid("/id", "must be a UUID"))?;
-    let named = Named {
+    let named = PurchasedItem {
         kind: ItemKind::Unit,
         // Any version names the unit. An id that is unknown goes on as it is, and the purchase says
         // that it is missing.
@@ -95,7 +96,11 @@ pub(super) async fn knowledge(cx: Cx, input: BuyUnit) -> Result<Reply<Bought>, A
     buy(&cx, named, None).await
 }
 
-async fn buy(cx: &Cx, named: Named<'_>, version: Option<Version>) -> Result<Reply<Bought>, ApiError> {
+async fn buy(
+    cx: &Cx,
+    named: PurchasedItem<'_>,
+    version: Option<Version>,
+) -> Result<JsonReply<PurchaseResult>, ApiError> {
     let tariff = &cx.app.pay;
     let new = NewPurchase {
         sale: SaleId::new(cx.now),
@@ -110,7 +115,7 @@ async fn buy(cx: &Cx, named: Named<'_>, version: Option<Version>) -> Result<Repl
             // An item without a price of its own is sold at the default that is in force now.
             default_price: match named.kind {
                 ItemKind::Unit => pay::UNIT_DEFAULT,
-                ItemKind::Dataset => pay::DATASET_DEFAULT,
+                ItemKind::Dataset => pay::DEFAULT_DATASET_PRICE,
             },
             fee: tariff.fee.clone(),
             dispute_window: tariff.dispute_window(),
@@ -120,8 +125,8 @@ async fn buy(cx: &Cx, named: Named<'_>, version: Option<Version>) -> Result<Repl
     };
     let name = &named.name;
     match cx.app.store.money().purchase(new).await? {
-        Purchased::Bought(sale) => Ok(Reply::ok(named.bought(&sale))),
-        Purchased::Owned { version } => Ok(Reply::ok(named.owned(version))),
+        Purchased::Bought(sale) => Ok(JsonReply::ok(named.bought(&sale))),
+        Purchased::Owned { version } => Ok(JsonReply::ok(named.owned(version))),
         Purchased::Own => Err(ApiError::conflict(
             "own_item",
             format!("{name} is the operator's own; its agents read it"),
@@ -144,7 +149,7 @@ async fn buy(cx: &Cx, named: Named<'_>, version: Option<Version>) -> Result<Repl
 }
 
 /// Returns the error for credits that do not cover a price.
-fn short(cx: &Cx, named: &Named<'_>, version: Option<Version>, price: MicroUsdc, short: Short) -> ApiError {
+fn short(cx: &Cx, named: &PurchasedItem<'_>, version: Option<Version>, price: MicroUsdc, short: Short) -> ApiError {
     let quote = match named.dataset {
         Some(project) => entitlement::dataset_quote(cx, project, version, price),
         None => entitlement::unit_quote(cx, &named.id, price),
@@ -170,9 +175,9 @@ fn short(cx: &Cx, named: &Named<'_>, version: Option<Version>, price: MicroUsdc,
     entitlement::refusal(Kind::PaymentRequired, &quote)
 }
 
-impl Named<'_> {
-    fn bought(&self, sale: &Sale) -> Bought {
-        Bought {
+impl PurchasedItem<'_> {
+    fn bought(&self, sale: &Sale) -> PurchaseResult {
+        PurchaseResult {
             charged: true,
             price_micro: sale.price.0,
             paid_with: Some(sale.paid_with),
@@ -181,8 +186,8 @@ impl Named<'_> {
         }
     }
 
-    fn owned(&self, version: u64) -> Bought {
-        Bought {
+    fn owned(&self, version: u64) -> PurchaseResult {
+        PurchaseResult {
             dataset: self.dataset.map(|project| project.slug.clone()),
             unit_id: self.dataset.is_none().then(|| self.id.clone()),
             version: self.dataset.map(|_| version),

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::{Entry, EntryCursor, EntryFilter};
 
-use crate::call::answer::Reply;
+use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::error::ApiError;
 
@@ -13,7 +13,7 @@ const DEFAULT_ENTRIES: u32 = 50;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Page {
+pub(super) struct CreditsQuery {
     /// Position in the journal, from the page before.
     cursor: Option<String>,
     /// Greatest number of movements.
@@ -23,8 +23,9 @@ pub(super) struct Page {
 
 /// Credits of an operator.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Credits")]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Credits {
+pub(super) struct OperatorCredits {
     /// Nature of the money.
     asset: &'static str,
     /// All credits, in micro-USDC.
@@ -34,16 +35,17 @@ pub(super) struct Credits {
     /// Given credits, which pay trial sales only.
     given_micro: i64,
     /// Prices of what credits pay for.
-    prices: Prices,
+    prices: PlatformPrices,
     /// Address that sells a pack of credits by x402.
     top_up: String,
     /// Page of movements, newest first.
-    ledger: Ledger,
+    ledger: JournalPage,
 }
 
 /// Prices of the platform, in micro-USDC.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Prices {
+#[schemars(rename = "Prices")]
+struct PlatformPrices {
     /// Price and content of a pack.
     #[serde(rename = "packMicro")]
     pack: i64,
@@ -57,9 +59,10 @@ struct Prices {
 
 /// Page of the journal.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Ledger")]
 #[serde(rename_all = "camelCase")]
-struct Ledger {
-    items: Vec<Movement>,
+struct JournalPage {
+    items: Vec<CreditMovement>,
     /// Position of the next page; absent on the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
@@ -67,8 +70,9 @@ struct Ledger {
 
 /// Entry of the ledger of credits.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Movement")]
 #[serde(rename_all = "camelCase")]
-struct Movement {
+struct CreditMovement {
     /// Time of the event.
     #[schemars(extend("format" = "date-time"))]
     at: String,
@@ -86,7 +90,7 @@ struct Movement {
     agent: Option<String>,
 }
 
-pub(super) async fn credits(cx: Cx, input: Page) -> Result<Reply<Credits>, ApiError> {
+pub(super) async fn credits(cx: Cx, input: CreditsQuery) -> Result<JsonReply<OperatorCredits>, ApiError> {
     let cursor = match &input.cursor {
         None => EntryCursor::NEWEST,
         Some(text) => text
@@ -99,26 +103,26 @@ pub(super) async fn credits(cx: Cx, input: Page) -> Result<Reply<Credits>, ApiEr
     let (entries, next) = money
         .journal(&tariff.asset, operator, EntryFilter::default(), cursor, limit)
         .await?;
-    Ok(Reply::ok(Credits {
+    Ok(JsonReply::ok(OperatorCredits {
         asset: "test USDC",
         balance_micro: balances.credits.0.saturating_add(balances.given.0),
         bought_micro: balances.credits.0,
         given_micro: balances.given.0,
-        prices: Prices {
+        prices: PlatformPrices {
             pack: tariff.pack.0,
             egress: tariff.egress_block.0,
             storage: tariff.storage_block_day.0,
         },
         top_up: cx.app.config.top_up(operator),
-        ledger: Ledger {
+        ledger: JournalPage {
             items: entries.into_iter().map(movement).collect(),
             next_cursor: next.map(|next| next.to_string()),
         },
     }))
 }
 
-fn movement(entry: Entry) -> Movement {
-    Movement {
+fn movement(entry: Entry) -> CreditMovement {
+    CreditMovement {
         at: entry.at.to_string(),
         kind: entry.kind.as_str(),
         amount_micro: entry.amount.0,

@@ -5,9 +5,9 @@ use serde::Serialize;
 use store::{Sale, SaleState};
 use types::vocabulary::ItemKind;
 
-use crate::call::answer::Reply;
+use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
-use crate::call::wire::Nothing;
+use crate::call::wire::NoInput;
 use crate::error::ApiError;
 
 /// Sales that an answer lists at most, in each state.
@@ -15,14 +15,15 @@ const LISTED: u32 = 100;
 
 /// Test USDC from sales, in micro-USDC.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Earnings")]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Earnings {
+pub(super) struct OperatorEarnings {
     /// Share of sales whose window is over, not yet paid out.
     payable_micro: i64,
     /// Shares within the dispute window.
     on_hold: OnHold,
     /// Shares of sales under dispute.
-    disputed: Disputed,
+    disputed: DisputedShares,
     /// Payout that is on its way.
     payout_pending_micro: i64,
     /// Sum of the payouts that were paid.
@@ -44,23 +45,25 @@ struct OnHold {
     #[schemars(extend("format" = "date-time"))]
     last_release_at: Option<String>,
     /// The first hundred sales.
-    items: Vec<Sold>,
+    items: Vec<WaitingSale>,
 }
 
 /// Shares of sales under dispute.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Disputed")]
 #[serde(rename_all = "camelCase")]
-struct Disputed {
+struct DisputedShares {
     /// Sum of the shares.
     total_micro: i64,
     /// The first hundred sales.
-    items: Vec<Sold>,
+    items: Vec<WaitingSale>,
 }
 
 /// Sale whose share waits.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Sold")]
 #[serde(rename_all = "camelCase")]
-struct Sold {
+struct WaitingSale {
     /// Id of the sale.
     sale_id: String,
     /// Kind of the item.
@@ -88,7 +91,7 @@ struct PayoutAddress {
     proved: bool,
 }
 
-pub(super) async fn earnings(cx: Cx, _: Nothing) -> Result<Reply<Earnings>, ApiError> {
+pub(super) async fn earnings(cx: Cx, _: NoInput) -> Result<JsonReply<OperatorEarnings>, ApiError> {
     let (operator, asset, money) = (cx.the_operator()?, &cx.app.pay.asset, cx.app.store.money());
     let balances = money.balances(asset, operator).await?;
     let held = money.sales_of(asset, operator, SaleState::Held, LISTED).await?;
@@ -101,7 +104,7 @@ pub(super) async fn earnings(cx: Cx, _: Nothing) -> Result<Reply<Earnings>, ApiE
         (None, Some((address, at))) => (Some(address), Some(at.to_string())),
         (None, None) => (None, None),
     };
-    Ok(Reply::ok(Earnings {
+    Ok(JsonReply::ok(OperatorEarnings {
         payable_micro: balances.payable.0,
         on_hold: OnHold {
             total_micro: balances.held.0,
@@ -109,7 +112,7 @@ pub(super) async fn earnings(cx: Cx, _: Nothing) -> Result<Reply<Earnings>, ApiE
             last_release_at: held.last_release.map(|at| at.to_string()),
             items: held.sales.into_iter().map(sold).collect(),
         },
-        disputed: Disputed {
+        disputed: DisputedShares {
             total_micro: balances.disputed.0,
             items: disputed.sales.into_iter().map(sold).collect(),
         },
@@ -123,8 +126,8 @@ pub(super) async fn earnings(cx: Cx, _: Nothing) -> Result<Reply<Earnings>, ApiE
     }))
 }
 
-fn sold(sale: Sale) -> Sold {
-    Sold {
+fn sold(sale: Sale) -> WaitingSale {
+    WaitingSale {
         sale_id: sale.id.to_string(),
         kind: sale.kind,
         item: sale.item,

@@ -7,9 +7,9 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use types::money::MicroUsdc;
 
-use crate::call::answer::Reply;
+use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
-use crate::call::wire::Nothing;
+use crate::call::wire::NoInput;
 use crate::error::ApiError;
 
 /// Prices whose fee is shown.
@@ -26,8 +26,9 @@ const EXAMPLES: [i64; 8] = [
 
 /// Prices, fees and free figures. Amounts are in micro-USDC.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Pricing")]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Pricing {
+pub(super) struct PlatformPricing {
     /// Unit of the amounts.
     unit: &'static str,
     /// Prices of items without a price of their own.
@@ -35,7 +36,7 @@ pub(super) struct Pricing {
     /// Least price that is not free.
     minimum: i64,
     /// Brackets of the platform's fee, with examples.
-    fee: Fee,
+    fee: PlatformFee,
     /// Threshold of payouts, and the days after a sale before its share is payable.
     payout: Value,
     /// Storage and egress that cost nothing.
@@ -50,17 +51,19 @@ pub(super) struct Pricing {
 
 /// Fee of the platform.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Fee {
+#[schemars(rename = "Fee")]
+struct PlatformFee {
     /// Brackets: the part of a price above an amount, up to another, costs a percentage.
-    brackets: Vec<Bracket>,
+    brackets: Vec<FeeBracket>,
     /// Fees and shares of some prices.
-    examples: Vec<Example>,
+    examples: Vec<FeeExample>,
 }
 
 /// Bracket of the fee.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Bracket")]
 #[serde(rename_all = "camelCase")]
-struct Bracket {
+struct FeeBracket {
     /// Amount above which the bracket begins.
     above: i64,
     /// Amount up to which it goes; null for the last.
@@ -71,7 +74,8 @@ struct Bracket {
 
 /// Fee and share of a price.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Example {
+#[schemars(rename = "Example")]
+struct FeeExample {
     /// Example of a price, in micro-USDC.
     price: i64,
     /// Part of the platform.
@@ -80,17 +84,17 @@ struct Example {
     share: i64,
 }
 
-pub(super) async fn pricing(cx: Cx, _: Nothing) -> Result<Reply<Pricing>, ApiError> {
+pub(super) async fn pricing(cx: Cx, _: NoInput) -> Result<JsonReply<PlatformPricing>, ApiError> {
     let tariff = &cx.app.pay;
     let set = tariff.fee.as_slice();
     // Prices below the first bracket are shown as a bracket without a fee.
-    let free = set.first().filter(|first| first.above > 0).map(|first| Bracket {
+    let free = set.first().filter(|first| first.above > 0).map(|first| FeeBracket {
         above: 0,
         up_to: Some(first.above),
         percent: 0,
     });
     let ends = set.iter().skip(1).map(|next| Some(next.above)).chain([None]);
-    let charged = set.iter().zip(ends).map(|(bracket, up_to)| Bracket {
+    let charged = set.iter().zip(ends).map(|(bracket, up_to)| FeeBracket {
         above: bracket.above,
         up_to,
         percent: bracket.percent,
@@ -98,17 +102,17 @@ pub(super) async fn pricing(cx: Cx, _: Nothing) -> Result<Reply<Pricing>, ApiErr
     let example = |price| {
         // By the function that sells, so that the page cannot promise another fee.
         let split = tariff.fee.split(MicroUsdc(price));
-        Example {
+        FeeExample {
             price,
             fee: split.fee.0,
             share: split.share.0,
         }
     };
-    Ok(Reply::ok(Pricing {
+    Ok(JsonReply::ok(PlatformPricing {
         unit: "micro-USDC",
-        defaults: json!({"unit": pay::UNIT_DEFAULT.0, "datasetVersion": pay::DATASET_DEFAULT.0}),
-        minimum: pay::MINIMUM.0,
-        fee: Fee {
+        defaults: json!({"unit": pay::UNIT_DEFAULT.0, "datasetVersion": pay::DEFAULT_DATASET_PRICE.0}),
+        minimum: pay::MIN_PRICE.0,
+        fee: PlatformFee {
             brackets: free.into_iter().chain(charged).collect(),
             examples: EXAMPLES.into_iter().map(example).collect(),
         },
@@ -117,7 +121,7 @@ pub(super) async fn pricing(cx: Cx, _: Nothing) -> Result<Reply<Pricing>, ApiErr
             "disputeDays": days(tariff.dispute_window_seconds),
         }),
         free_tier: json!({
-            "storageBytes": cx.app.limits.storage_bytes,
+            "storageBytes": cx.app.limits.storage_per_operator.0,
             "egressBytesPerMonth": tariff.free_egress_bytes,
         }),
         credits: json!({

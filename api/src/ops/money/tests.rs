@@ -1,7 +1,7 @@
 //! Tests of purchases by credits, of credits and earnings, and of what storage and egress cost.
 
 use serde_json::{Value, json};
-use types::OperatorId;
+use types::{OperatorId, Size};
 
 use crate::testing::{Got, Service, config, limits, tariff};
 
@@ -312,7 +312,7 @@ async fn the_service_sends_no_more_than_its_capacity() {
 #[tokio::test]
 async fn a_batch_beyond_the_free_storage_needs_credits_for_a_day() {
     let small = crate::config::Limits {
-        storage_bytes: 1,
+        storage_per_operator: Size(1),
         ..limits()
     };
     let service = Service::with(config(), small).await;

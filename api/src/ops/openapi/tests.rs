@@ -122,7 +122,7 @@ fn what_is_referred_to_says_what_is_enforced_and_serialized() {
     let nowhere = json!({});
     for operation in crate::operations(&testing::limits()).iter() {
         let spec = &operation.spec;
-        if spec.surface == Surface::Page {
+        if spec.surface == ApiKind::Page {
             continue;
         }
         let plainly = |schema: &Value| whole(&nowhere, &types::plain(schema, &mut |_| json!({})));
@@ -200,7 +200,7 @@ fn every_operation_of_the_table_is_described_once() {
         .iter()
         .map(|(_, operation)| operation["operationId"].as_str().unwrap().to_owned())
         .collect();
-    let programs = table.iter().filter(|operation| operation.spec.surface == Surface::Rest);
+    let programs = table.iter().filter(|operation| operation.spec.surface == ApiKind::Rest);
     let named = programs.map(|operation| operation.spec.name.to_owned());
     // The route for the parts of uploads exists in HTTP only.
     assert_eq!(ids, named.chain(["put_upload_part".to_owned()]).collect());

@@ -58,7 +58,7 @@ const OF_TYPE: [(&str, &[&str]); 5] = [
 ];
 
 /// The schema of one input or answer, with its types by name.
-pub(super) struct Source {
+pub(super) struct NamedSchema {
     name: String,
     /// Schema without its name and without the types.
     pub(super) root: Value,
@@ -67,7 +67,7 @@ pub(super) struct Source {
     texts: HashMap<String, String>,
 }
 
-impl Source {
+impl NamedSchema {
     /// Takes apart a schema whose `title` is the name of its root and whose `$defs` are its types.
     pub(super) fn new(mut named: Value) -> Self {
         let mut take = |member| named.as_object_mut().and_then(|members| members.remove(member));
@@ -111,14 +111,14 @@ impl Source {
 }
 
 /// One schema with a name that others may have too.
-struct Use {
+struct TypeUse {
     text: String,
     operation: &'static str,
     is_input: bool,
 }
 
 /// Types of the document.
-pub(super) struct Types {
+pub(super) struct DocumentTypes {
     /// Name in the document of each type, by its own name and its text.
     names: HashMap<(String, String), String>,
     /// Names of the bodies of requests, which no type has.
@@ -127,16 +127,16 @@ pub(super) struct Types {
     pub(super) schemas: Map<String, Value>,
 }
 
-impl Types {
+impl DocumentTypes {
     /// Gives the types of these operations their names, none of which is that of one of `schemas`.
     pub(super) fn of<'a>(operations: impl Iterator<Item = &'a Operation>, schemas: Map<String, Value>) -> Self {
-        let mut uses: BTreeMap<String, Vec<Use>> = BTreeMap::new();
+        let mut uses: BTreeMap<String, Vec<TypeUse>> = BTreeMap::new();
         let (mut answers, mut inputs) = (Vec::new(), Vec::new());
         let mut bodies = HashSet::new();
         for operation in operations {
             bodies.insert(body_name(operation.spec.name));
-            answers.push((operation.spec.name, Source::new((operation.named_output)())));
-            inputs.push((operation.spec.name, Source::new(operation.input.named())));
+            answers.push((operation.spec.name, NamedSchema::new((operation.named_output)())));
+            inputs.push((operation.spec.name, NamedSchema::new(operation.input.named())));
         }
         // Answers come first, so that they have the shorter names.
         for (sources, is_input) in [(answers, false), (inputs, true)] {
@@ -144,7 +144,7 @@ impl Types {
                 for (name, text) in source.uses(!is_input) {
                     let known = uses.entry(name.to_owned()).or_default();
                     if known.iter().all(|other| other.text != text) {
-                        known.push(Use {
+                        known.push(TypeUse {
                             text,
                             operation,
                             is_input,
@@ -191,7 +191,7 @@ impl Types {
     }
 
     /// Returns the schema of an answer, by reference if it has a name.
-    pub(super) fn answer(&mut self, source: &Source) -> Value {
+    pub(super) fn answer(&mut self, source: &NamedSchema) -> Value {
         match self.names.get(&(source.name.clone(), source.root_text())).cloned() {
             Some(name) => self.named(&name, &source.root, source),
             None => self.placed(&source.root, source),
@@ -199,7 +199,7 @@ impl Types {
     }
 
     /// Adds a schema of a source under a name and returns a reference to it.
-    pub(super) fn named(&mut self, name: &str, schema: &Value, source: &Source) -> Value {
+    pub(super) fn named(&mut self, name: &str, schema: &Value, source: &NamedSchema) -> Value {
         if !self.schemas.contains_key(name) {
             let placed = self.placed(schema, source);
             self.schemas.insert(name.to_owned(), placed);
@@ -208,7 +208,7 @@ impl Types {
     }
 
     /// Returns a schema of a source with its references leading into the document.
-    pub(super) fn placed(&mut self, schema: &Value, source: &Source) -> Value {
+    pub(super) fn placed(&mut self, schema: &Value, source: &NamedSchema) -> Value {
         plain(schema, &mut |own| {
             let Some(schema) = source.types.get(own) else {
                 return json!({});

@@ -12,7 +12,7 @@ use serde_json::Value;
 use types::knowledge::{AXES, MAX_TENTHS, PASS_MARK};
 
 use crate::call::operation::{Operation, Operations};
-use crate::call::spec::{ParamLocation, Surface};
+use crate::call::spec::{ApiKind, ParamLocation};
 use crate::config::Limits;
 use crate::ops::{accounts, console};
 use crate::rules::accounts::entry;
@@ -62,7 +62,7 @@ fn numbers(limits: &Limits) -> Vec<(String, String)> {
     let rows = [
         (
             "Calls of one address in a minute",
-            limits.calls_per_ip_per_minute.to_string(),
+            limits.calls_per_ip_per_minute.get().to_string(),
         ),
         (
             "Agents of an operator, waiting claims counted",
@@ -88,24 +88,27 @@ fn numbers(limits: &Limits) -> Vec<(String, String)> {
             "Units that an agent revises in an hour",
             limits.revisions_per_agent_per_hour.to_string(),
         ),
-        ("Records of a contribution", limits.records_per_contribution.to_string()),
+        (
+            "Records of a contribution",
+            limits.records_per_contribution.get().to_string(),
+        ),
         ("Open uploads of an operator", limits.open_uploads.to_string()),
         (
             "Records on a page",
-            of(limits.page_records, limits.default_page_records),
+            of(limits.page_records.get(), limits.default_page_records.get()),
         ),
         (
             "Records of a page of a diff",
-            of(limits.diff_records, limits.default_diff_records),
+            of(limits.diff_records.get(), limits.default_diff_records.get()),
         ),
-        ("Characters of a statement", limits.query_characters.to_string()),
+        ("Characters of a statement", limits.query_characters.get().to_string()),
         (
             "Rows of an answer to a query",
-            of(limits.query_rows, limits.default_query_rows),
+            of(limits.query_rows.get(), limits.default_query_rows.get()),
         ),
         (
             "Seconds of a query, one at a time for an operator",
-            limits.query_seconds.to_string(),
+            limits.query_timeout.seconds().to_string(),
         ),
         ("Wrong tries that lock a claim code", store::MAX_WRONG_TRIES.to_string()),
         (
@@ -124,15 +127,21 @@ fn numbers(limits: &Limits) -> Vec<(String, String)> {
 fn sizes(limits: &Limits) -> Vec<(String, String)> {
     let wide = |bytes: usize| size(u64::try_from(bytes).unwrap_or(u64::MAX));
     let rows = [
-        ("Body of a contribution or a dry run", wide(limits.contribution_bytes)),
-        ("Body of any other call", wide(limits.body_bytes)),
+        (
+            "Body of a contribution or a dry run",
+            wide(limits.contribution_body.bytes()),
+        ),
+        ("Body of any other call", wide(limits.body.bytes())),
         (
             "Bodies of an operator at the same time",
-            wide(limits.operator_body_bytes),
+            wide(limits.bodies_per_operator.bytes()),
         ),
-        ("Upload", size(limits.upload_bytes)),
-        ("Storage of an operator that is free", size(limits.storage_bytes)),
-        ("Version that is queried here", size(limits.query_version_bytes)),
+        ("Upload", size(limits.upload.0)),
+        (
+            "Storage of an operator that is free",
+            size(limits.storage_per_operator.0),
+        ),
+        ("Version that is queried here", size(limits.query_version.0)),
     ];
     rows.map(|(what, value)| (what.to_owned(), value)).into()
 }
@@ -157,18 +166,18 @@ fn times(limits: &Limits, tariff: &Tariff) -> Vec<(String, String)> {
     let micros = |micros: i64| span(micros.unsigned_abs() / 1_000_000);
     let long = |time: Duration| span(time.as_secs());
     let rows = [
-        ("The longest `wait` for an outcome", span(limits.wait_seconds.into())),
+        ("The longest `wait` for an outcome", span(limits.wait.seconds().into())),
         (
             "An `Idempotency-Key` is remembered",
-            span(u64::from(limits.idempotency_hours) * HOUR),
+            span(u64::from(limits.idempotency_window.hours()) * HOUR),
         ),
         (
             "Between two changes of a price",
-            span(u64::from(limits.price_change_hours) * HOUR),
+            span(u64::from(limits.price_change_window.hours()) * HOUR),
         ),
         ("A changed price is still taken", span(tariff.quote_seconds.into())),
-        ("An upload expires after", span(limits.upload_seconds.into())),
-        ("The address of a part works", span(limits.part_url_seconds.into())),
+        ("An upload expires after", span(limits.upload_window.seconds().into())),
+        ("The address of a part works", span(limits.part_urls.seconds().into())),
         ("A claim code works, once", long(console::CODE_LASTS)),
         ("A claim waits for its approval", micros(accounts::DECISION)),
         ("Between two calls for the status of a claim", long(accounts::POLL)),
@@ -178,8 +187,8 @@ fn times(limits: &Limits, tariff: &Tariff) -> Vec<(String, String)> {
             "A sign-up that was not verified is deleted after",
             micros(entry::UNVERIFIED),
         ),
-        ("Access of an app", long(oauth::ACCESS_LIFE)),
-        ("Renewal of that access", long(oauth::family::RENEWAL)),
+        ("Access of an app", long(oauth::ACCESS_TOKEN_LIFE)),
+        ("Renewal of that access", long(oauth::family::FAMILY_LIFE)),
         ("The same report is one report within", long(store::SAME_REPORT)),
         ("A sale can be disputed", span(tariff.dispute_window_seconds.into())),
         ("Payout from a balance of", format!("${}", tariff.payout_threshold)),
@@ -195,7 +204,7 @@ fn times(limits: &Limits, tariff: &Tariff) -> Vec<(String, String)> {
 /// Returns the lengths and ranges of the members of each body and query, as the schemas have them.
 fn members(table: &Operations) -> String {
     let mut text = "| Call | Members, with characters, items or values allowed |\n|-|-|".to_owned();
-    let programs = table.iter().filter(|operation| operation.spec.surface == Surface::Rest);
+    let programs = table.iter().filter(|operation| operation.spec.surface == ApiKind::Rest);
     for operation in programs {
         let members: Vec<String> = operation
             .input

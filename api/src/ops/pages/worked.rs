@@ -2,16 +2,16 @@
 //!
 //! Invariant: a program runs as it is printed, once it has the reader's key. A test does that.
 
-use super::{Markdown, filled};
-use crate::call::answer::Streamed;
+use super::{MarkdownMedia, filled};
+use crate::call::answer::StreamedAnswer;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::spec::Spec;
-use crate::call::wire::Nothing;
+use crate::call::wire::NoInput;
 use crate::error::ApiError;
 
 /// A page about a job.
-struct Job {
+struct WorkedJobPage {
     /// Name of the operation that returns it.
     name: &'static str,
     path: &'static str,
@@ -20,36 +20,36 @@ struct Job {
     text: &'static str,
 }
 
-const JOBS: &[Job] = &[
-    Job {
+const JOBS: &[WorkedJobPage] = &[
+    WorkedJobPage {
         name: "publish_guide",
         path: "/guide/publish.md",
         title: "Publish a text",
         summary: "How a text is submitted and reviewed, as a program to copy",
         text: include_str!("../../texts/publish.md"),
     },
-    Job {
+    WorkedJobPage {
         name: "sell_guide",
         path: "/guide/sell.md",
         title: "Sell a text",
         summary: "How a text gets a price and what it earns, as a program to copy",
         text: include_str!("../../texts/sell.md"),
     },
-    Job {
+    WorkedJobPage {
         name: "buy_guide",
         path: "/guide/buy.md",
         title: "Buy a text",
         summary: "How a wallet that the faucet filled buys, as programs to copy",
         text: include_str!("../../texts/buy.md"),
     },
-    Job {
+    WorkedJobPage {
         name: "answer_guide",
         path: "/guide/answer.md",
         title: "Answer a request",
         summary: "How a request on the board is found and answered, as a program to copy",
         text: include_str!("../../texts/answer.md"),
     },
-    Job {
+    WorkedJobPage {
         name: "connect_guide",
         path: "/guide/connect.md",
         title: "Connect an app",
@@ -70,23 +70,23 @@ pub(super) fn add(table: &mut Operations, base: &Spec) {
                 ..base.clone()
             },
             &[],
-            move |cx: Cx, _: Nothing| async move { page(&cx, job) },
+            move |cx: Cx, _: NoInput| async move { page(&cx, job) },
         );
     }
 }
 
 /// Returns the page about a job, with the figures that are in force.
-fn page(cx: &Cx, job: &'static Job) -> Result<Streamed<Markdown>, ApiError> {
+fn page(cx: &Cx, job: &'static WorkedJobPage) -> Result<StreamedAnswer<MarkdownMedia>, ApiError> {
     let limits = &cx.app.limits;
     let text = filled(cx, job.name, || {
         let text = job.text.replace("{passMark}", &types::knowledge::PASS_MARK.to_string());
-        text.replace("{priceHours}", &limits.price_change_hours.to_string())
+        text.replace("{priceHours}", &limits.price_change_window.hours().to_string())
     });
-    Ok(Streamed::whole(text?))
+    Ok(StreamedAnswer::whole(text?))
 }
 
 /// Returns links to the pages, as a list in Markdown whose addresses are yet to be filled in.
 pub(super) fn links() -> String {
-    let link = |job: &Job| format!("- [{}]({{base}}{}): {}", job.title, job.path, job.summary);
+    let link = |job: &WorkedJobPage| format!("- [{}]({{base}}{}): {}", job.title, job.path, job.summary);
     JOBS.iter().map(link).collect::<Vec<_>>().join("\n")
 }

@@ -8,15 +8,15 @@ use serde::{Deserialize, Serialize};
 use store::WalletGiven;
 use x402::Address;
 
-use crate::call::answer::Reply;
+use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::schema::LINE;
 use crate::call::spec::{Effect, OPTIONAL, Scope, Spec};
-use crate::call::view::View;
+use crate::call::view::PageResponse;
 use crate::call::visit::local_path;
 use crate::error::ApiError;
-use crate::ops::page_kit::{chrome, sentence};
+use crate::ops::page_kit::{page_layout, sentence};
 use crate::rules::settlement::faucet;
 
 const PATH: &str = "/faucet";
@@ -77,7 +77,7 @@ pub(super) fn add(table: &mut Operations) {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Ask {
+struct FaucetInput {
     /// Wallet that gets it: `0x` and 40 hexadecimal digits.
     #[schemars(length(max = 42), regex(pattern = "^0x[0-9a-fA-F]{40}$"))]
     wallet: String,
@@ -88,8 +88,9 @@ struct Ask {
 
 /// Test USDC that a wallet was given.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Gift")]
 #[serde(rename_all = "camelCase")]
-struct Gift {
+struct WalletGift {
     /// Wallet that has it.
     wallet: String,
     /// Amount that was given, in micro-USDC.
@@ -103,12 +104,12 @@ struct Gift {
     notice: &'static str,
 }
 
-async fn given(cx: Cx, input: Ask) -> Result<Reply<Gift>, ApiError> {
+async fn given(cx: Cx, input: FaucetInput) -> Result<JsonReply<WalletGift>, ApiError> {
     cx.app.payments.has_faucet()?;
     let usdc = input.usdc.unwrap_or(faucet::GIFT);
     let (wallet, balance) = give(&cx, &input.wallet, usdc).await?;
     let asset = &cx.app.payments.asset;
-    Ok(Reply::ok(Gift {
+    Ok(JsonReply::ok(WalletGift {
         wallet: wallet.checksum(),
         given_micro: i64::from(usdc) * faucet::USDC,
         balance_micro: balance,
@@ -145,7 +146,7 @@ async fn give(cx: &Cx, wallet: &str, usdc: u32) -> Result<(Address, i64), ApiErr
 /// Wallet whose balance the page shows.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Shown {
+struct FaucetPageQuery {
     /// Wallet, as its address.
     #[schemars(length(max = 100), regex(pattern = LINE))]
     wallet: Option<String>,
@@ -154,7 +155,7 @@ struct Shown {
     next: Option<String>,
 }
 
-async fn show(cx: Cx, input: Shown) -> Result<View, ApiError> {
+async fn show(cx: Cx, input: FaucetPageQuery) -> Result<PageResponse, ApiError> {
     cx.app.payments.has_faucet()?;
     let mut page = page(&cx, input.next.as_deref()).await?;
     let wallet = input.wallet.unwrap_or_default();
@@ -163,7 +164,7 @@ async fn show(cx: Cx, input: Shown) -> Result<View, ApiError> {
         page.balance = Some(cx.app.store.wallets().balance(&wallet.to_string()).await?);
         page.wallet = wallet.checksum();
     }
-    View::page(&page)
+    PageResponse::page(&page)
 }
 
 async fn page(cx: &Cx, next: Option<&str>) -> Result<pages::FaucetPage, ApiError> {
@@ -174,7 +175,7 @@ async fn page(cx: &Cx, next: Option<&str>) -> Result<pages::FaucetPage, ApiError
         wallet = payout.address.unwrap_or_default();
     }
     Ok(pages::FaucetPage {
-        chrome: chrome(cx).await?,
+        chrome: page_layout(cx).await?,
         wallet,
         balance: None,
         gift: faucet::GIFT,
@@ -190,7 +191,7 @@ async fn page(cx: &Cx, next: Option<&str>) -> Result<pages::FaucetPage, ApiError
 /// Form as the person filled it in.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Filled {
+struct FilledFaucetForm {
     /// Wallet, as the person typed it.
     #[schemars(length(max = 100), regex(pattern = LINE))]
     wallet: String,
@@ -199,7 +200,7 @@ struct Filled {
     next: Option<String>,
 }
 
-async fn sent(cx: Cx, input: Filled) -> Result<View, ApiError> {
+async fn sent(cx: Cx, input: FilledFaucetForm) -> Result<PageResponse, ApiError> {
     cx.app.payments.has_faucet()?;
     let typed = input.wallet.trim();
     match give(&cx, typed, faucet::GIFT).await {
@@ -209,7 +210,7 @@ async fn sent(cx: Cx, input: Filled) -> Result<View, ApiError> {
             if let Some(next) = input.next.as_deref().filter(|next| !next.is_empty()) {
                 query.append_pair("next", local_path(next));
             }
-            View::see(&format!("{PAGE}?{}", query.finish()))
+            PageResponse::see(&format!("{PAGE}?{}", query.finish()))
         }
         // A person mends the address in the form, and reads there whose day is used up.
         Err(error) if matches!(error.status().as_u16(), 400 | 429) => {
@@ -218,7 +219,7 @@ async fn sent(cx: Cx, input: Filled) -> Result<View, ApiError> {
             let mut page = page(&cx, input.next.as_deref()).await?;
             typed.clone_into(&mut page.wallet);
             page.errors = vec![pages::FieldError::new("wallet", sentence(message))];
-            Ok(View::page(&page)?.of_error(&error))
+            Ok(PageResponse::page(&page)?.of_error(&error))
         }
         Err(error) => Err(error),
     }

@@ -3,8 +3,8 @@
 //! Invariant: a request has one payment. Of two headers with the same authorization one is read, so it is settled once.
 
 use types::mutate;
-use x402::Malformed;
-use x402::wire::{self, Protocol, Unfit};
+use x402::MalformedField;
+use x402::wire::{self, PaymentMismatch, Protocol};
 
 use crate::call::cx::Cx;
 use crate::error::ApiError;
@@ -35,8 +35,10 @@ pub(super) fn sent(
 fn one_of(v1: &str, v2: &str) -> Result<(Protocol, String), ApiError> {
     let read = |text: &str| {
         wire::authorized(text).map_err(|unfit| match unfit {
-            Unfit::Malformed(Malformed { field, problem }) => answers::malformed(field, problem),
-            Unfit::Refused(_) => answers::malformed("authorization", "must have numbers of at most 18 digits"),
+            PaymentMismatch::Malformed(MalformedField { field, problem }) => answers::malformed(field, problem),
+            PaymentMismatch::Refused(_) => {
+                answers::malformed("authorization", "must have numbers of at most 18 digits")
+            }
         })
     };
     let (first, second) = (read(v1)?, read(v2)?);

@@ -9,11 +9,11 @@ use types::{OperatorId, Version};
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::spec::Spec;
-use crate::call::view::View;
+use crate::call::view::PageResponse;
 use crate::error::ApiError;
-use crate::ops::page_kit::{chrome, sentence};
+use crate::ops::page_kit::{page_layout, sentence};
 use crate::rules::reading::MAX_EXACT_INTEGER;
-use crate::rules::settlement::goods::{self, Goods, Unsold};
+use crate::rules::settlement::goods::{self, SaleItem, UnavailableReason};
 use crate::rules::settlement::{answers, faucet};
 
 pub(super) fn add(table: &mut Operations) {
@@ -43,20 +43,20 @@ pub(super) fn add(table: &mut Operations) {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct OfUnit {
+struct PayUnitPageQuery {
     /// Id of the unit.
     #[schemars(extend("format" = "uuid"))]
     id: String,
 }
 
-async fn unit(cx: Cx, input: OfUnit) -> Result<View, ApiError> {
+async fn unit(cx: Cx, input: PayUnitPageQuery) -> Result<PageResponse, ApiError> {
     let goods = goods::unit(&cx, &input.id).await?;
     shown(&cx, &goods, Some(format!("/units/{}", input.id))).await
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct OfDataset {
+struct PayDatasetPageQuery {
     /// Slug of the project.
     slug: String,
     /// Version to buy; the latest if absent.
@@ -64,35 +64,35 @@ struct OfDataset {
     version: Option<u64>,
 }
 
-async fn dataset(cx: Cx, input: OfDataset) -> Result<View, ApiError> {
+async fn dataset(cx: Cx, input: PayDatasetPageQuery) -> Result<PageResponse, ApiError> {
     let (goods, project) = goods::dataset(&cx, &input.slug, input.version.map(Version)).await?;
     shown(&cx, &goods, Some(format!("/projects/{}", project.slug))).await
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct OfOperator {
+struct PayCreditsPageQuery {
     /// Id of the operator that gets the credits.
     #[schemars(with = "String", extend("format" = "uuid"))]
     operator: OperatorId,
 }
 
-async fn credits(cx: Cx, input: OfOperator) -> Result<View, ApiError> {
+async fn credits(cx: Cx, input: PayCreditsPageQuery) -> Result<PageResponse, ApiError> {
     let goods = goods::pack(&cx, input.operator).await?;
     let is_own = cx.operator() == Some(input.operator);
     shown(&cx, &goods, is_own.then(|| "/console/money".to_owned())).await
 }
 
 /// Returns the page of a thing on sale, with the terms as its headers.
-async fn shown(cx: &Cx, goods: &Goods, item: Option<String>) -> Result<View, ApiError> {
+async fn shown(cx: &Cx, goods: &SaleItem, item: Option<String>) -> Result<PageResponse, ApiError> {
     if let Some(unsold) = goods.unsold {
-        return Err(Unsold::error(unsold));
+        return Err(UnavailableReason::error(unsold));
     }
     let plane = &*cx.app.payments;
     let required = answers::required(goods, plane, None);
     let terms = answers::terms_of(required.headers()).unwrap_or_default();
     let page = pages::PaidPage {
-        chrome: chrome(cx).await?,
+        chrome: page_layout(cx).await?,
         what: goods.offer.description.clone(),
         message: sentence(&goods.message),
         item,
@@ -105,5 +105,5 @@ async fn shown(cx: &Cx, goods: &Goods, item: Option<String>) -> Result<View, Api
         buy: goods.buy.clone(),
         faucet: plane.is_built_in.then_some(faucet::GIFT),
     };
-    Ok(View::page(&page)?.of_error(&required))
+    Ok(PageResponse::page(&page)?.of_error(&required))
 }

@@ -9,17 +9,17 @@ use std::time::Duration;
 use http::header::{HeaderName, HeaderValue};
 use store::{NewPayment, Payment, PaymentBound, PaymentState};
 use types::{fault, mutate};
-use x402::wire::{self, Protocol, Unfit};
-use x402::{Malformed, Reason, check};
+use x402::wire::{self, PaymentMismatch, Protocol};
+use x402::{MalformedField, RefusalReason, check};
 
 use crate::call::cx::Cx;
 use crate::error::ApiError;
-use crate::rules::settlement::answers::{self, Paid};
-use crate::rules::settlement::goods::{self, Goods};
-use crate::rules::settlement::{self, Machine};
+use crate::rules::settlement::answers::{self, PaidAnswer};
+use crate::rules::settlement::goods::{self, SaleItem};
+use crate::rules::settlement::{self, DriveResult, PaymentMachine};
 
 /// Pause between looks at a payment that another call settles.
-const LOOK: Duration = Duration::from_millis(100);
+const SETTLE_POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Time for which nobody else binds the item for the wallet.
 const LEASE: Duration = Duration::from_secs(30);
 /// Seconds after the end of an authorization until which its answer is given again.
@@ -27,19 +27,21 @@ const REPLAYED_SECONDS: i64 = 600;
 
 /// A payment that is settled, or that was not needed.
 #[derive(Clone, Debug)]
-pub(super) struct Purchased {
+pub(super) struct SettledPurchase {
     pub(super) payment: Payment,
     protocol: Protocol,
     /// Transaction of the purchase.
     transaction: Option<String>,
 }
 
-impl Purchased {
+impl SettledPurchase {
     /// Returns the account that the bytes of what was bought count for.
-    pub(super) fn account(&self) -> crate::state::links::Account {
+    pub(super) fn account(&self) -> crate::state::links::GrantAccount {
         match self.payment.buyer {
-            Some(operator) => crate::state::links::Account::Operator(operator),
-            None => crate::state::links::Account::Wallet(format!("{}:{}", self.payment.network, self.payment.payer)),
+            Some(operator) => crate::state::links::GrantAccount::Operator(operator),
+            None => {
+                crate::state::links::GrantAccount::Wallet(format!("{}:{}", self.payment.network, self.payment.payer))
+            }
         }
     }
 
@@ -53,12 +55,12 @@ impl Purchased {
         self,
         cx: &Cx,
         made: impl Future<Output = Result<T, ApiError>>,
-    ) -> Result<Paid<T>, ApiError> {
+    ) -> Result<PaidAnswer<T>, ApiError> {
         let header = self.receipt(cx)?;
         match made.await {
             Ok(body) => {
                 fault::point("pay.served");
-                Ok(Paid {
+                Ok(PaidAnswer {
                     headers: vec![header],
                     body,
                 })
@@ -71,27 +73,30 @@ impl Purchased {
 /// Buys a thing with the payment of a header, or says what to pay.
 pub(super) async fn purchase(
     cx: &Cx,
-    goods: &Goods,
+    goods: &SaleItem,
     header: Option<(Protocol, String)>,
-) -> Result<Purchased, ApiError> {
+) -> Result<SettledPurchase, ApiError> {
     let plane = &*cx.app.payments;
     let asset = &plane.asset;
     let Some((protocol, header)) = header else {
         // The payer is not known, so the answer leaves out every fact that depends on it.
-        return Err(goods
-            .unsold
-            .map_or_else(|| answers::required(goods, plane, None), goods::Unsold::error));
+        return Err(goods.unsold.map_or_else(
+            || answers::required(goods, plane, None),
+            goods::UnavailableReason::error,
+        ));
     };
     let sent = match wire::read_header(protocol, &header, asset) {
         Ok(sent) => sent,
-        Err(Unfit::Malformed(Malformed { field, problem })) => return Err(answers::malformed(field, problem)),
-        Err(Unfit::Refused(reason)) => return Err(answers::refused(goods, plane, reason)),
+        Err(PaymentMismatch::Malformed(MalformedField { field, problem })) => {
+            return Err(answers::malformed(field, problem));
+        }
+        Err(PaymentMismatch::Refused(reason)) => return Err(answers::refused(goods, plane, reason)),
     };
     // Before the look-up: otherwise anybody could ask with a made-up signature what became of an
     // authorization.
     check::signed(&sent, asset).map_err(|reason| answers::refused(goods, plane, reason))?;
     fault::point("pay.received");
-    let call = Call { cx, goods, sent };
+    let call = PaidCall { cx, goods, sent };
     mutate!(Bug::JudgesTimeFirst => call.timely().map_err(|reason| answers::refused(goods, plane, reason))?);
     // Before price, item and clock are looked at: a payment that was made gets the answer that it paid
     // for, whatever has changed since.
@@ -102,15 +107,15 @@ pub(super) async fn purchase(
 }
 
 /// A call with a payment whose signature is good.
-struct Call<'a> {
+struct PaidCall<'a> {
     cx: &'a Cx,
-    goods: &'a Goods,
+    goods: &'a SaleItem,
     sent: wire::Payment,
 }
 
-impl Call<'_> {
-    fn machine(&self) -> Machine {
-        Machine {
+impl PaidCall<'_> {
+    fn machine(&self) -> PaymentMachine {
+        PaymentMachine {
             store: self.cx.app.store.clone(),
             plane: std::sync::Arc::clone(&self.cx.app.payments),
             clock: std::sync::Arc::clone(&self.cx.app.clock),
@@ -130,12 +135,12 @@ impl Call<'_> {
         self.cx.now.micros().div_euclid(1_000_000)
     }
 
-    fn timely(&self) -> Result<(), Reason> {
+    fn timely(&self) -> Result<(), RefusalReason> {
         check::timely(&self.sent, u64::try_from(self.seconds()).unwrap_or(0))
     }
 
     /// Binds an authorization that is not known, and settles it.
-    async fn first(&self) -> Result<Purchased, ApiError> {
+    async fn first(&self) -> Result<SettledPurchase, ApiError> {
         let Self { cx, goods, sent } = self;
         let (app, plane) = (&cx.app, &*cx.app.payments);
         let asset = &plane.asset;
@@ -165,7 +170,7 @@ impl Call<'_> {
         }
         self.timely().map_err(refused)?;
         let requirements = self.requirements();
-        let payload = settlement::kept(&sent.message, &requirements);
+        let payload = settlement::settlement_payload(&sent.message, &requirements);
         let number = |number: u64| i64::try_from(number).map_err(ApiError::internal);
         // A wallet belongs to an operator only if it proved itself.
         let buyer = owner.as_ref().filter(|owner| owner.is_proved);
@@ -194,7 +199,7 @@ impl Call<'_> {
             lease: LEASE,
         };
         if is_owned && sent.authorization.value == 0 {
-            return Err(refused(Reason::Value));
+            return Err(refused(RefusalReason::Value));
         }
         match app.store.payments().bind(new).await? {
             PaymentBound::New => {
@@ -232,7 +237,7 @@ impl Call<'_> {
     }
 
     /// Answers an authorization that is known.
-    async fn again(&self, known: Payment) -> Result<Purchased, ApiError> {
+    async fn again(&self, known: Payment) -> Result<SettledPurchase, ApiError> {
         let Self { cx, goods, sent } = self;
         let authorization = &sent.authorization;
         let is_same = |stored: i64, signed: u64| u64::try_from(stored) == Ok(signed);
@@ -257,7 +262,7 @@ impl Call<'_> {
         }
         check::priced(sent, &goods.prices).map_err(|reason| answers::refused(goods, plane, reason))?;
         self.timely().map_err(|reason| answers::refused(goods, plane, reason))?;
-        let payload = settlement::kept(&sent.message, &self.requirements());
+        let payload = settlement::settlement_payload(&sent.message, &self.requirements());
         let payments = cx.app.store.payments();
         if !payments.rebind(&known.id, &payload, cx.now, LEASE).await? {
             return Err(answers::pending(plane, sent.protocol, Some(&known)));
@@ -267,7 +272,7 @@ impl Call<'_> {
     }
 
     /// Drives a payment as far as it goes, and answers its state.
-    async fn go_on(&self, mut payment: Payment, is_new: bool) -> Result<Purchased, ApiError> {
+    async fn go_on(&self, mut payment: Payment, is_new: bool) -> Result<SettledPurchase, ApiError> {
         let Self { cx, goods, sent } = self;
         let (plane, protocol) = (&*cx.app.payments, sent.protocol);
         let payments = cx.app.store.payments();
@@ -278,7 +283,7 @@ impl Call<'_> {
             let driving = self.machine().spawn(payment.clone());
             match tokio::time::timeout_at(deadline, driving).await {
                 Ok(Ok(driven)) => {
-                    if driven? == Driven::Unanswered {
+                    if driven? == DriveResult::Unanswered {
                         return Err(answers::silent());
                     }
                 }
@@ -289,9 +294,9 @@ impl Call<'_> {
         }
         // Another call may be settling it.
         while matches!(payment.state, PaymentState::Settling | PaymentState::Unknown)
-            && tokio::time::Instant::now() + LOOK < deadline
+            && tokio::time::Instant::now() + SETTLE_POLL_INTERVAL < deadline
         {
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(SETTLE_POLL_INTERVAL).await;
             payment = self.read_again(&payment.id).await?;
         }
         let state = payment.state;
@@ -308,7 +313,7 @@ impl Call<'_> {
                     }
                     _ => payment.transaction.clone(),
                 };
-                let purchased = Purchased {
+                let purchased = SettledPurchase {
                     payment,
                     protocol,
                     transaction,

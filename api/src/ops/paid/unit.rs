@@ -12,8 +12,8 @@ use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::spec::Spec;
 use crate::error::ApiError;
-use crate::ops::knowledge::Full;
-use crate::rules::settlement::answers::Paid;
+use crate::ops::knowledge::FullUnit;
+use crate::rules::settlement::answers::PaidAnswer;
 use crate::rules::settlement::goods;
 
 pub(super) fn add(table: &mut Operations) {
@@ -34,7 +34,7 @@ pub(super) fn add(table: &mut Operations) {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct OfUnit {
+struct PaidUnitInput {
     /// Id of the unit.
     #[schemars(extend("format" = "uuid"))]
     id: String,
@@ -44,7 +44,7 @@ struct OfUnit {
     payment_signature: Option<Vec<String>>,
 }
 
-async fn unit(cx: Cx, input: OfUnit) -> Result<Paid<Full>, ApiError> {
+async fn unit(cx: Cx, input: PaidUnitInput) -> Result<PaidAnswer<FullUnit>, ApiError> {
     let goods = goods::unit(&cx, &input.id).await?;
     let header = sent(&cx, input.payment, input.payment_signature)?;
     let purchased = purchase(&cx, &goods, header).await?;
@@ -53,7 +53,7 @@ async fn unit(cx: Cx, input: OfUnit) -> Result<Paid<Full>, ApiError> {
         let id: Option<UnitId> = bound.and_then(|id| id.parse().ok());
         let id = id.ok_or_else(|| ApiError::internal("a payment for a unit without version"))?;
         let unit = cx.app.store.knowledge().unit(id).await?;
-        Ok(Full::of(&cx, unit.ok_or_else(ApiError::no_unit)?))
+        Ok(FullUnit::of(&cx, unit.ok_or_else(ApiError::no_unit)?))
     };
     purchased.answer(&cx, made).await
 }

@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 use x402::Address;
 use x402::sign_in::{Statement, signer};
 
-use crate::call::answer::Reply;
+use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::spec::{Effect, OPERATOR, Scope, Spec};
-use crate::call::wire::Nothing;
+use crate::call::wire::NoInput;
 use crate::error::ApiError;
 use crate::rules::settlement;
 
@@ -108,8 +108,8 @@ async fn to_sign(cx: &Cx) -> Result<(Address, ToSign), ApiError> {
     Ok((wallet, message))
 }
 
-async fn message(cx: Cx, _: Nothing) -> Result<Reply<ToSign>, ApiError> {
-    Ok(Reply::ok(to_sign(&cx).await?.1))
+async fn message(cx: Cx, _: NoInput) -> Result<JsonReply<ToSign>, ApiError> {
+    Ok(JsonReply::ok(to_sign(&cx).await?.1))
 }
 
 /// Returns the message that the wallet in force signs; `None` if there is no such wallet, or it has proved itself.
@@ -123,7 +123,7 @@ pub(in crate::ops) async fn message_to_sign(cx: &Cx) -> Result<Option<String>, A
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Signed {
+struct SignedWalletInput {
     /// Signature of the wallet over the message: `0x` and hexadecimal digits.
     #[schemars(length(max = 200))]
     signature: String,
@@ -131,17 +131,18 @@ struct Signed {
 
 /// Outcome of a proof.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Proved")]
 #[serde(rename_all = "camelCase")]
-struct Proved {
+struct WalletProof {
     /// Wallet that is proved.
     address: String,
     /// Number of earlier purchases of the wallet that are the operator's from now on.
     adopted: u64,
 }
 
-async fn prove(cx: Cx, input: Signed) -> Result<Reply<Proved>, ApiError> {
+async fn prove(cx: Cx, input: SignedWalletInput) -> Result<JsonReply<WalletProof>, ApiError> {
     let (wallet, adopted) = prove_by(&cx, &input.signature).await?;
-    Ok(Reply::ok(Proved {
+    Ok(JsonReply::ok(WalletProof {
         address: wallet.checksum(),
         adopted,
     }))

@@ -4,7 +4,7 @@ use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::testing::{Got, Service};
+use crate::testing::{Got, Service, count};
 
 struct Scene {
     service: Service,
@@ -219,7 +219,7 @@ async fn a_transfer_that_has_begun_outlives_the_database() {
 #[tokio::test]
 async fn transfers_are_not_calls() {
     let mut few = crate::testing::limits();
-    few.calls_per_ip_per_minute = 5;
+    few.calls_per_ip_per_minute = count(5);
     let service = Service::with(crate::testing::config(), few).await;
     let token = service.operator().await;
     let key = service.agent(&token, "mine").await;

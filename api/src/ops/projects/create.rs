@@ -6,9 +6,9 @@ use serde_json::Value;
 use store::{Access, NewProject, ProjectCreated, ProjectStatus, Visibility};
 use types::{Contract, DatasetId, Field, OperatorId, Version};
 
-use super::view::{Details, SchemaDef};
+use super::view::{ProjectDetails, SchemaDef};
 use super::{SLUG, TAG_PATTERN, can_have_price};
-use crate::call::answer::Reply;
+use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::call::schema::{LINE, TEXT};
 use crate::error::ApiError;
@@ -18,7 +18,7 @@ use crate::rules::entitlement;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct Create {
+pub(super) struct CreateProjectInput {
     /// Name of the project in addresses; unique and never freed.
     #[schemars(length(min = 3, max = 60), regex(pattern = SLUG))]
     slug: String,
@@ -46,7 +46,7 @@ pub(super) struct Create {
     trial_sale: Option<bool>,
 }
 
-pub(super) async fn create(cx: Cx, input: Create) -> Result<Reply<Details>, ApiError> {
+pub(super) async fn create(cx: Cx, input: CreateProjectInput) -> Result<JsonReply<ProjectDetails>, ApiError> {
     let operator = cx.the_operator()?;
     let contract = contract(input.schema_def)?;
     let contract_json =
@@ -88,7 +88,7 @@ pub(super) async fn create(cx: Cx, input: Create) -> Result<Reply<Details>, ApiE
     };
     let created = as_created(&new);
     match cx.app.store.project_create(new, limit).await? {
-        ProjectCreated::Created => Ok(Reply::created(Details::of(&created)?.fitting(&cx)?)),
+        ProjectCreated::Created => Ok(JsonReply::created(ProjectDetails::of(&created)?.fitting(&cx)?)),
         ProjectCreated::SlugTaken => Err(ApiError::conflict(
             "slug_taken",
             format!("the slug `{}` is taken", created.slug),
@@ -101,9 +101,9 @@ pub(super) async fn create(cx: Cx, input: Create) -> Result<Reply<Details>, ApiE
 }
 
 /// Answers for a project that an earlier call made.
-pub(super) async fn again(cx: Cx, _: Create, slug: String) -> Result<Reply<Details>, ApiError> {
+pub(super) async fn again(cx: Cx, _: CreateProjectInput, slug: String) -> Result<JsonReply<ProjectDetails>, ApiError> {
     let project = entitlement::own(&cx, &slug).await?;
-    Ok(Reply::ok(Details::of(&project)?))
+    Ok(JsonReply::ok(ProjectDetails::of(&project)?))
 }
 
 /// Parses a `schemaDef` into a contract. The input schema has checked its shape, so this checks what it cannot express.

@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use store::{Project, ProjectCursor, ProjectFilter, Store};
 
-use super::view::{Details, Full, Summary, VersionEntry};
-use crate::call::answer::Reply;
+use super::view::{FullProject, ProjectDetails, ProjectListing, VersionEntry};
+use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
-use crate::call::rendered::{self, Rendered};
-use crate::call::room::Room;
+use crate::call::rendered::{self, RenderedJson};
+use crate::call::room::PageRoom;
 use crate::call::schema::LINE;
 use crate::error::ApiError;
 use crate::ops::paging::take_page;
@@ -28,7 +28,7 @@ const SEARCH_USAGE: &str = "project_search";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct List {
+pub(super) struct ListProjectsQuery {
     /// Keeps projects whose slug or title contains this text, whatever its case.
     #[schemars(length(max = 200), regex(pattern = LINE))]
     q: Option<String>,
@@ -41,9 +41,10 @@ pub(super) struct List {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Page")]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Page {
-    items: Vec<Summary>,
+pub(super) struct ProjectPage {
+    items: Vec<ProjectListing>,
     /// Number of projects on all pages.
     total: u64,
     /// Cursor of the next page; absent on the last.
@@ -51,7 +52,7 @@ pub(super) struct Page {
     next_cursor: Option<String>,
 }
 
-pub(super) async fn list(cx: Cx, input: List) -> Result<Reply<Page>, ApiError> {
+pub(super) async fn list(cx: Cx, input: ListProjectsQuery) -> Result<JsonReply<ProjectPage>, ApiError> {
     let cursor = |text: String| text.parse::<ProjectCursor>();
     let after = input
         .cursor
@@ -76,10 +77,10 @@ pub(super) async fn list(cx: Cx, input: List) -> Result<Reply<Page>, ApiError> {
     let (mut projects, total) = tokio::try_join!(store.projects(&filter), store.project_count(&filter))?;
     let mut next = take_page(&mut projects, limit).map(ProjectCursor::from);
     let mut items = Vec::with_capacity(projects.len());
-    let (mut room, mut last) = (Room::of(&cx), None);
+    let (mut room, mut last) = (PageRoom::of(&cx), None);
     for project in projects {
         let cursor = ProjectCursor::from(&project);
-        let item = Summary::from(project);
+        let item = ProjectListing::from(project);
         if !room.takes(&item)? {
             next = last;
             break;
@@ -87,7 +88,7 @@ pub(super) async fn list(cx: Cx, input: List) -> Result<Reply<Page>, ApiError> {
         last = Some(cursor);
         items.push(item);
     }
-    Ok(Reply::ok(Page {
+    Ok(JsonReply::ok(ProjectPage {
         total,
         next_cursor: next.map(|cursor| cursor.to_string()),
         items,
@@ -96,7 +97,7 @@ pub(super) async fn list(cx: Cx, input: List) -> Result<Reply<Page>, ApiError> {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Of {
+pub(super) struct ProjectPath {
     /// Slug of the project. Any text is accepted: what cannot be a slug names no project.
     slug: String,
     /// Characters of the readme to skip.
@@ -105,19 +106,19 @@ pub(super) struct Of {
     offset: u64,
 }
 
-pub(super) async fn get(cx: Cx, input: Of) -> Result<Rendered<Full>, ApiError> {
+pub(super) async fn get(cx: Cx, input: ProjectPath) -> Result<RenderedJson<FullProject>, ApiError> {
     let view = cx.app.project_view(&input.slug, cx.operator(), render).await?;
     let view = view.ok_or_else(|| ApiError::no_project(&input.slug))?;
     entitlement::known(&cx, &view.project)?;
-    let room = Room::of(&cx);
+    let room = PageRoom::of(&cx);
     if input.offset == 0 && room.holds(view.body.len()) {
-        return Ok(Rendered::ok(view.body.clone()));
+        return Ok(RenderedJson::ok(view.body.clone()));
     }
-    part(&view.body, room, input.offset).map(Rendered::ok)
+    part(&view.body, room, input.offset).map(RenderedJson::ok)
 }
 
 /// Returns an answer with a part of the readme, and with the versions and contributors that fit.
-fn part(body: &[u8], mut room: Room, offset: u64) -> Result<Bytes, ApiError> {
+fn part(body: &[u8], mut room: PageRoom, offset: u64) -> Result<Bytes, ApiError> {
     let broken = |error| ApiError::internal(format!("project: {error}"));
     let mut full: Map<String, Value> = serde_json::from_slice(body).map_err(broken)?;
     let readme = match full.remove("readme") {
@@ -154,8 +155,8 @@ async fn render(store: Store, project: Project) -> Result<ProjectView, store::Er
         written.of(project.id, MAX_LISTED),
     )?;
     let versions = versions.iter().map(|version| VersionEntry::of(version, &summaries));
-    let full = Full {
-        details: Details::of(&project)?,
+    let full = FullProject {
+        details: ProjectDetails::of(&project)?,
         versions: versions.collect(),
         version_count: counts.versions,
         contributor_count: counts.contributors,

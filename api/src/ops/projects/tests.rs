@@ -365,7 +365,7 @@ async fn the_list_is_searched_paged_and_its_searches_counted() {
 }
 
 #[tokio::test]
-async fn what_never_changes_is_refused_by_name_and_nothing_else_of_the_call_happens() {
+async fn a_fixed_field_is_refused_by_name_and_nothing_changes() {
     let service = Service::start().await;
     let token = service.operator().await;
     service.project(&token, "tides", &json!({})).await;

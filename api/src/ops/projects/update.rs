@@ -1,27 +1,23 @@
 //! Operation that changes a project.
 
-use std::time::Duration;
-
 use schemars::JsonSchema;
 use serde::Deserialize;
 use store::{ProjectChanges, ProjectStatus, ProjectUpdated};
 
-use super::view::Details;
+use super::view::ProjectDetails;
 use super::{TAG_PATTERN, can_have_price};
-use crate::call::answer::Reply;
+use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::call::schema::{LINE, TEXT};
 use crate::error::{ApiError, whole_seconds};
 use crate::price::PriceInput;
 use crate::rules::entitlement;
 
-const HOUR: Duration = Duration::from_hours(1);
-
 /// Slug of a project, and at least one property to change.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(extend("minProperties" = 2))]
-pub(super) struct Update {
+pub(super) struct UpdateProjectInput {
     /// Slug of the project.
     slug: String,
     /// Title of the project.
@@ -47,7 +43,7 @@ fn given<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Pri
     PriceInput::deserialize(deserializer).map(Some)
 }
 
-pub(super) async fn update(cx: Cx, input: Update) -> Result<Reply<Details>, ApiError> {
+pub(super) async fn update(cx: Cx, input: UpdateProjectInput) -> Result<JsonReply<ProjectDetails>, ApiError> {
     let project = entitlement::own(&cx, &input.slug).await?;
     let price = input.price.map(|price| price.amount()).transpose()?;
     // Null sets no price of its own, so it fits every project.
@@ -63,9 +59,9 @@ pub(super) async fn update(cx: Cx, input: Update) -> Result<Reply<Details>, ApiE
         trial_sale: input.trial_sale,
     };
     // The database checks the time of the last change in the same transaction as it changes the price.
-    let window = HOUR * cx.app.limits.price_change_hours;
+    let window = cx.app.limits.price_change_window.0;
     match cx.app.store.project_update(project.id, changes, cx.now, window).await? {
-        ProjectUpdated::Updated(project) => Ok(Reply::ok(Details::of(&project)?.fitting(&cx)?)),
+        ProjectUpdated::Updated(project) => Ok(JsonReply::ok(ProjectDetails::of(&project)?.fitting(&cx)?)),
         ProjectUpdated::PriceTooSoon { retry_after } => {
             let seconds = whole_seconds(retry_after);
             Err(ApiError::limited(

@@ -9,15 +9,16 @@ use store::{Access, Contributor, Project, ProjectStatus, ProjectSummary, Project
 use types::FieldType;
 
 use crate::call::cx::Cx;
-use crate::call::room::Room;
-use crate::call::wire::When;
+use crate::call::room::PageRoom;
+use crate::call::wire::WireInstant;
 use crate::error::ApiError;
 use crate::price::dataset_price;
 
 /// A project in a list.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Summary")]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Summary {
+pub(super) struct ProjectListing {
     /// Id of the project.
     id: String,
     /// Name of the project in addresses.
@@ -47,12 +48,12 @@ pub(super) struct Summary {
     /// Number of records in the latest version.
     record_count: u64,
     /// Time of creation.
-    created_at: When,
+    created_at: WireInstant,
     /// Time of the last merge; before the first, of the creation.
-    updated_at: When,
+    updated_at: WireInstant,
 }
 
-impl From<ProjectSummary> for Summary {
+impl From<ProjectSummary> for ProjectListing {
     fn from(project: ProjectSummary) -> Self {
         // A public project has no price, even if the database has one.
         let price = (project.access == Access::Paid).then(|| dataset_price(project.price_micro));
@@ -78,10 +79,11 @@ impl From<ProjectSummary> for Summary {
 
 /// A project with its readme and contract.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Details")]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Details {
+pub(super) struct ProjectDetails {
     #[serde(flatten)]
-    summary: Summary,
+    summary: ProjectListing,
     /// Description of the dataset for people.
     readme: String,
     /// The contract of its records.
@@ -92,7 +94,7 @@ pub(super) struct Details {
     next_offset: Option<u64>,
 }
 
-impl Details {
+impl ProjectDetails {
     pub(super) fn of(project: &Project) -> Result<Self, store::Error> {
         // The contract is stored as text, and answered as the object that it was.
         let schema_def = serde_json::from_str(&project.contract_json).map_err(|error| store::Error::Malformed {
@@ -109,7 +111,7 @@ impl Details {
 
     /// Leaves out of the readme what does not fit.
     pub(super) fn fitting(mut self, cx: &Cx) -> Result<Self, ApiError> {
-        let (mut room, readme) = (Room::of(cx), std::mem::take(&mut self.readme));
+        let (mut room, readme) = (PageRoom::of(cx), std::mem::take(&mut self.readme));
         room.spend(&self)?;
         let part = room.part(readme, 0);
         (self.readme, self.next_offset) = (part.text, part.next_offset);
@@ -119,10 +121,11 @@ impl Details {
 
 /// A project with its versions and contributors.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Full")]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Full {
+pub(super) struct FullProject {
     #[serde(flatten)]
-    pub(super) details: Details,
+    pub(super) details: ProjectDetails,
     /// The newest versions, at most 100 and over MCP as many as fit, newest first; `dataset_diff` with `limit=0` lists
     /// all.
     pub(super) versions: Vec<VersionEntry>,
@@ -151,7 +154,7 @@ pub(super) struct VersionEntry {
     /// Content root (BLAKE3): 64 hexadecimal digits.
     root: String,
     /// Time of the merge.
-    created_at: When,
+    created_at: WireInstant,
     /// Summary of a public version by a model; absent until there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     summary: Option<SummaryEntry>,
@@ -166,7 +169,7 @@ struct SummaryEntry {
     /// Name of the model that wrote it.
     model: String,
     /// Time of the writing.
-    written_at: When,
+    written_at: WireInstant,
 }
 
 impl VersionEntry {

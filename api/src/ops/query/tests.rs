@@ -1,4 +1,5 @@
 use std::time::Duration;
+use types::Size;
 
 use serde_json::{Value, json};
 
@@ -168,7 +169,7 @@ async fn contributed(service: &Service, key: &str) -> types::ContributionId {
 #[tokio::test]
 async fn a_version_that_is_too_large_is_refused_with_a_hint() {
     let mut small = limits();
-    small.query_version_bytes = 2_000;
+    small.query_version = Size(2_000);
     let (service, mine, _) = scene_with(small).await;
     let got = ask(&service, &mine, &json!({"sql": "count"})).await;
     let body = got.json();

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use store::{ReportKind, ReportReason, Takedown};
 use types::TakedownId;
 
-use crate::call::answer::Reply;
+use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
-use crate::call::wire::When;
+use crate::call::wire::WireInstant;
 use crate::error::ApiError;
 use crate::ops::paging::take_page;
 
@@ -19,7 +19,7 @@ const DEFAULT_LIMIT: u32 = 50;
 /// Page of the log.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct List {
+pub(super) struct ListTakedownsQuery {
     /// The `nextCursor` of the page before.
     #[schemars(extend("format" = "uuid"))]
     cursor: Option<String>,
@@ -30,9 +30,10 @@ pub(super) struct List {
 
 /// Page of takedowns, newest first.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Page")]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Page {
-    items: Vec<Logged>,
+pub(super) struct TakedownPage {
+    items: Vec<LoggedTakedown>,
     /// Cursor of the next page; absent on the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
@@ -40,20 +41,21 @@ pub(super) struct Page {
 
 /// A takedown without the name of its item.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Logged")]
 #[serde(rename_all = "camelCase")]
-struct Logged {
+struct LoggedTakedown {
     id: String,
     kind: ReportKind,
     reason: ReportReason,
-    at: When,
+    at: WireInstant,
     /// True if the owner has answered.
     answered: bool,
     /// Time at which the item was shown again; absent while it is down.
     #[serde(skip_serializing_if = "Option::is_none")]
-    restored_at: Option<When>,
+    restored_at: Option<WireInstant>,
 }
 
-impl From<Takedown> for Logged {
+impl From<Takedown> for LoggedTakedown {
     fn from(takedown: Takedown) -> Self {
         Self {
             id: takedown.id.to_string(),
@@ -66,18 +68,18 @@ impl From<Takedown> for Logged {
     }
 }
 
-pub(super) async fn log(cx: Cx, input: List) -> Result<Reply<Page>, ApiError> {
+pub(super) async fn log(cx: Cx, input: ListTakedownsQuery) -> Result<JsonReply<TakedownPage>, ApiError> {
     let before: Option<TakedownId> = input
         .cursor
         .map(|cursor| cursor.parse())
         .transpose()
         .map_err(|_error| ApiError::invalid("/cursor", "must be the `nextCursor` of a page before"))?;
     let limit = input.limit.unwrap_or(DEFAULT_LIMIT);
-    // The rows name their items; `Logged` is what keeps them out of the answer.
+    // The rows name their items; `LoggedTakedown` is what keeps them out of the answer.
     let mut found = cx.app.store.moderation().takedowns(None, before, limit + 1).await?;
     let next_cursor = take_page(&mut found, limit).map(|last| last.id.to_string());
-    Ok(Reply::ok(Page {
-        items: found.into_iter().map(Logged::from).collect(),
+    Ok(JsonReply::ok(TakedownPage {
+        items: found.into_iter().map(LoggedTakedown::from).collect(),
         next_cursor,
     }))
 }

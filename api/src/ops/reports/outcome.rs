@@ -5,15 +5,15 @@ use serde::Deserialize;
 use store::{Report, Takedown};
 use types::ReportId;
 
-use super::send::Shown;
-use crate::call::answer::Reply;
+use super::send::ShownReport;
+use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::error::ApiError;
 
 /// Report whose outcome is asked.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Named {
+pub(super) struct ReportPath {
     /// Id of the report.
     #[schemars(extend("format" = "uuid"))]
     id: String,
@@ -22,15 +22,15 @@ pub(super) struct Named {
     token: Option<String>,
 }
 
-pub(super) async fn outcome(cx: Cx, input: Named) -> Result<Reply<Shown>, ApiError> {
+pub(super) async fn outcome(cx: Cx, input: ReportPath) -> Result<JsonReply<ShownReport>, ApiError> {
     let token = input.token.as_deref();
     let (report, takedown) = found(&cx, &input.id, token).await?;
     let base = &cx.app.config.public_url;
     let query = token.map_or_else(String::new, |token| format!("?token={token}"));
     let outcome = format!("{base}/reports/{}{query}", report.id);
-    let mut shown = Shown::of(report, outcome);
+    let mut shown = ShownReport::of(report, outcome);
     shown.restored_at = takedown.and_then(|takedown| takedown.restored_at).map(Into::into);
-    Ok(Reply::ok(shown))
+    Ok(JsonReply::ok(shown))
 }
 
 /// Returns a report, with the takedown that it led to, to who knows its token and to its agent.

@@ -7,18 +7,18 @@ use store::{NewReport, Report, ReportKind, ReportReason, ReportStatus, Reported}
 use types::ReportId;
 
 use super::find;
-use crate::call::answer::Reply;
+use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::call::schema::{LINE, TEXT};
-use crate::call::wire::When;
+use crate::call::wire::WireInstant;
 use crate::error::ApiError;
-use crate::rules::letters::{self, Payload};
-use crate::state::limit::Source;
+use crate::rules::letters::{self, LetterPayload};
+use crate::state::limit::LimitSource;
 
 /// Report of an item to moderators.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(in crate::ops) struct Sent {
+pub(in crate::ops) struct SentReport {
     /// Kind of the item.
     pub(in crate::ops) kind: ReportKind,
     /// Id of the unit or request, slug of the dataset, name of the agent, number of the comment or review. The words beside
@@ -37,26 +37,27 @@ pub(in crate::ops) struct Sent {
 
 /// Report with its status and decision.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Shown")]
 #[serde(rename_all = "camelCase")]
-pub(in crate::ops) struct Shown {
+pub(in crate::ops) struct ShownReport {
     id: String,
     kind: ReportKind,
     /// The item, as it was named.
     item: String,
     reason: ReportReason,
     status: ReportStatus,
-    at: When,
+    at: WireInstant,
     /// Time of the decision.
     #[serde(skip_serializing_if = "Option::is_none")]
-    decided_at: Option<When>,
+    decided_at: Option<WireInstant>,
     /// Time at which an item that was taken down was shown again.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) restored_at: Option<When>,
+    pub(super) restored_at: Option<WireInstant>,
     /// Address of the outcome. Without a key it is the only way to it.
     pub(in crate::ops) outcome: String,
 }
 
-impl Shown {
+impl ShownReport {
     /// Returns a report as answers show it.
     pub(super) fn of(report: Report, outcome: String) -> Self {
         Self {
@@ -73,13 +74,13 @@ impl Shown {
     }
 }
 
-pub(super) async fn report(cx: Cx, input: Sent) -> Result<Reply<Shown>, ApiError> {
+pub(super) async fn report(cx: Cx, input: SentReport) -> Result<JsonReply<ShownReport>, ApiError> {
     let (status, shown) = send(&cx, input).await?;
-    Ok(Reply { status, body: shown })
+    Ok(JsonReply { status, body: shown })
 }
 
 /// Keeps a report of the caller.
-pub(in crate::ops) async fn send(cx: &Cx, input: Sent) -> Result<(StatusCode, Shown), ApiError> {
+pub(in crate::ops) async fn send(cx: &Cx, input: SentReport) -> Result<(StatusCode, ShownReport), ApiError> {
     let agent = cx.agent();
     let email = input.email.as_deref().map(str::trim).filter(|email| !email.is_empty());
     if let Some(email) = email
@@ -98,14 +99,18 @@ pub(in crate::ops) async fn send(cx: &Cx, input: Sent) -> Result<(StatusCode, Sh
     let reporter = match agent {
         Some(agent) => agent.to_string(),
         // The hash needs the secret, so that nobody finds addresses in it by trying them.
-        None => signer.reporter(&format!("{:?} {}", Source::from(cx.client), email.unwrap_or_default())),
+        None => signer.reporter(&format!(
+            "{:?} {}",
+            LimitSource::from(cx.client),
+            email.unwrap_or_default()
+        )),
     };
     let id = ReportId::new(cx.now);
     // An agent reads the outcome with its key. A stranger chose the address, so the letter counts
     // toward those for strangers.
     let letter = email.filter(|_| agent.is_none()).map(|_| {
         let budget = Some(letters::for_strangers(cx.app.config.mails_per_day));
-        letters::mail(&Payload::Reported { report: id }, None, budget, cx.now)
+        letters::mail(&LetterPayload::Reported { report: id }, None, budget, cx.now)
     });
     let new = NewReport {
         id,
@@ -133,5 +138,5 @@ pub(in crate::ops) async fn send(cx: &Cx, input: Sent) -> Result<(StatusCode, Sh
     } else {
         format!("{base}/reports/{id}?token={}", signer.report_token(id))
     };
-    Ok((status, Shown::of(report, outcome)))
+    Ok((status, ShownReport::of(report, outcome)))
 }

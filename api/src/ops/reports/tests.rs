@@ -5,8 +5,8 @@ use types::unit::{Judge, UnitResolution, UnitScores};
 use types::vocabulary::JudgeKind;
 use types::{Clock as _, TakedownId, UnitId};
 
-use crate::rules::letters::{self, Payload};
-use crate::testing::{Got, Service, config, limits};
+use crate::rules::letters::{self, LetterPayload};
+use crate::testing::{Got, Service, config, count, limits};
 
 /// A service with a paid dataset and a published unit of one operator, and an agent of another.
 struct World {
@@ -19,7 +19,7 @@ struct World {
 impl World {
     async fn start() -> Self {
         let limits = crate::config::Limits {
-            calls_per_ip_per_minute: 1_000_000,
+            calls_per_ip_per_minute: count(1_000_000),
             reports_per_ip_per_hour: 1_000_000,
             ..limits()
         };
@@ -102,7 +102,7 @@ impl World {
     }
 
     async fn back(&self, takedown: TakedownId) {
-        let payload = letters::input(&Payload::ItemRestored { takedown });
+        let payload = letters::input(&LetterPayload::ItemRestored { takedown });
         let now = self.service.clock.now();
         let moderation = self.service.app.store.moderation();
         let letter = ("mail".to_owned(), payload);

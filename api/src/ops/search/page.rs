@@ -9,14 +9,14 @@ use types::money::MicroUsdc;
 use types::vocabulary::JudgeKind;
 use url::form_urlencoded::Serializer;
 
-use super::view::{Count, DatasetPreview, Preview, UnitPreview};
-use super::{Search, answer};
+use super::view::{DatasetPreview, FacetValueCount, SearchHit, UnitPreview};
+use super::{SearchInput, answer};
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::spec::Spec;
-use crate::call::view::View;
+use crate::call::view::PageResponse;
 use crate::error::ApiError;
-use crate::ops::page_kit::{chrome, instant};
+use crate::ops::page_kit::{instant, page_layout};
 
 const PATH: &str = "/find";
 /// The ways of searching, with their names.
@@ -38,7 +38,7 @@ pub(super) fn add(table: &mut Operations) {
 /// The conditions as a form sends them: what is empty is not set.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Find {
+struct SearchPageQuery {
     /// Words to search for.
     #[schemars(length(max = 200))]
     q: Option<String>,
@@ -65,7 +65,7 @@ struct Find {
     cursor: Option<String>,
 }
 
-impl Find {
+impl SearchPageQuery {
     /// Returns the conditions that are set, by the names of their parameters.
     fn set(&self) -> Vec<(&'static str, &str)> {
         let all = [
@@ -104,7 +104,7 @@ impl Find {
     }
 
     /// Returns the conditions as the operation for programs takes them.
-    fn search(&self) -> Result<Search, ApiError> {
+    fn search(&self) -> Result<SearchInput, ApiError> {
         let set = self
             .set()
             .into_iter()
@@ -114,7 +114,7 @@ impl Find {
     }
 }
 
-async fn find(cx: Cx, input: Find) -> Result<View, ApiError> {
+async fn find(cx: Cx, input: SearchPageQuery) -> Result<PageResponse, ApiError> {
     let results = answer(&cx, input.search()?).await?;
     let set = input.set();
     let value_of = |name: &str| {
@@ -122,7 +122,7 @@ async fn find(cx: Cx, input: Find) -> Result<View, ApiError> {
             .find(|(other, _)| *other == name)
             .map_or("", |(_, value)| *value)
     };
-    let facet = |title, name: &'static str, counts: &[Count]| FindFacet {
+    let facet = |title, name: &'static str, counts: &[FacetValueCount]| FindFacet {
         title,
         values: counts
             .iter()
@@ -146,13 +146,13 @@ async fn find(cx: Cx, input: Find) -> Result<View, ApiError> {
         facet("Fresh within", "within", &facets.freshness),
     ];
     let kept = set.iter().filter(|(name, _)| !matches!(*name, "q" | "mode" | "cursor"));
-    let only = Find {
+    let only = SearchPageQuery {
         q: input.q.clone(),
         mode: input.mode.clone(),
-        ..Find::default()
+        ..SearchPageQuery::default()
     };
-    View::page(&FindPage {
-        chrome: chrome(&cx).await?,
+    PageResponse::page(&FindPage {
+        chrome: page_layout(&cx).await?,
         query: value_of("q").to_owned(),
         modes: MODES
             .map(|(word, label)| FindMode {
@@ -207,10 +207,10 @@ fn notes(trial_sale: bool, more: Option<String>) -> Vec<String> {
     more.into_iter().chain(trial).collect()
 }
 
-fn hit(preview: Preview) -> FindHit {
+fn hit(preview: SearchHit) -> FindHit {
     match preview {
-        Preview::Unit(unit) => unit_hit(*unit),
-        Preview::Dataset(dataset) => dataset_hit(*dataset),
+        SearchHit::Unit(unit) => unit_hit(*unit),
+        SearchHit::Dataset(dataset) => dataset_hit(*dataset),
     }
 }
 

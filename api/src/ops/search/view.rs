@@ -3,22 +3,23 @@
 //! The docs of these types and their fields are published in the machine-readable description.
 
 use schemars::JsonSchema;
-use search::{Facet, FacetCount, Found, Mode};
+use search::{Facet, FacetCount, SearchMode, SearchResult};
 use serde::Serialize;
 use store::{Access, Project, Unit};
 use types::unit::Judge;
 
 use crate::call::cx::Cx;
-use crate::call::wire::When;
-use crate::ops::knowledge::view::{JudgeView, Ratings, Scores, is_locked};
+use crate::call::wire::WireInstant;
+use crate::ops::knowledge::view::{JudgeView, UnitRatings, VersionScores, is_locked};
 use crate::price::dataset_price;
 use crate::rules::entitlement;
 use crate::rules::previews::preview;
 
 /// The answer of a search.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Results")]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Results {
+pub(super) struct SearchAnswer {
     /// Way of searching, such as `auto`.
     pub(super) mode: &'static str,
     /// The maker of the vectors.
@@ -28,9 +29,9 @@ pub(super) struct Results {
     /// True if `total` counts every match.
     pub(super) total_is_exact: bool,
     /// Results of this page, best first.
-    pub(super) items: Vec<Preview>,
+    pub(super) items: Vec<SearchHit>,
     /// Counts of values; each facet ignores its own condition.
-    pub(super) facets: Facets,
+    pub(super) facets: FacetCounts,
     /// Cursor of the next page; absent on the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) next_cursor: Option<String>,
@@ -38,24 +39,26 @@ pub(super) struct Results {
 
 /// Counts of values by facet, the most frequent first, at most 20 of each.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Facets {
+#[schemars(rename = "Facets")]
+pub(super) struct FacetCounts {
     /// Numbers of units and of datasets.
-    pub(super) kind: Vec<Count>,
+    pub(super) kind: Vec<FacetValueCount>,
     /// Numbers of units by category.
-    pub(super) category: Vec<Count>,
+    pub(super) category: Vec<FacetValueCount>,
     /// Numbers of items by licence.
-    pub(super) license: Vec<Count>,
+    pub(super) license: Vec<FacetValueCount>,
     /// `free`, `key`, `priced`, and `trial` beside them.
-    pub(super) price: Vec<Count>,
+    pub(super) price: Vec<FacetValueCount>,
     /// Numbers of units by language.
-    pub(super) language: Vec<Count>,
+    pub(super) language: Vec<FacetValueCount>,
     /// `day`, `week`, `month`; each contains the ones before.
-    pub(super) freshness: Vec<Count>,
+    pub(super) freshness: Vec<FacetValueCount>,
 }
 
 /// A value and the number of items with it.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Count {
+#[schemars(rename = "Count")]
+pub(super) struct FacetValueCount {
     /// Value of the facet, as text.
     pub(super) value: String,
     /// Number of items with the value.
@@ -64,8 +67,9 @@ pub(super) struct Count {
 
 /// Unit or dataset that was found.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Preview")]
 #[serde(tag = "kind", rename_all = "camelCase")]
-pub(super) enum Preview {
+pub(super) enum SearchHit {
     /// Unit, by its latest version.
     Unit(Box<UnitPreview>),
     /// Dataset, by its latest version.
@@ -98,7 +102,7 @@ pub(super) struct UnitPreview {
     pub(super) score: u32,
     /// The scores of the axes.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) scores: Option<Scores>,
+    pub(super) scores: Option<VersionScores>,
     /// Price in micro-USDC; 0 is free.
     pub(super) price_micro: i64,
     /// True if the seller priced it.
@@ -106,13 +110,13 @@ pub(super) struct UnitPreview {
     /// True if buyers may pay with credits that they were given.
     pub(super) trial_sale: bool,
     /// Ratings of its readers.
-    pub(super) ratings: Ratings,
+    pub(super) ratings: UnitRatings,
     /// Number of agents of other operators that read it.
     pub(super) readers: u64,
     /// Number of sales of the unit.
     pub(super) sold: u64,
     /// Time of the publication.
-    pub(super) published_at: When,
+    pub(super) published_at: WireInstant,
     /// Page of the unit.
     pub(super) url: String,
 }
@@ -144,14 +148,14 @@ pub(super) struct DatasetPreview {
     /// Number of records of that version.
     pub(super) record_count: u64,
     /// Time of the last merge; before the first, of the creation.
-    pub(super) updated_at: When,
+    pub(super) updated_at: WireInstant,
     /// Address of the dataset.
     pub(super) url: String,
 }
 
-impl Results {
+impl SearchAnswer {
     /// Returns the answer without items.
-    pub(super) fn new((mode, judge): (Mode, Judge), found: &Found) -> Self {
+    pub(super) fn new((mode, judge): (SearchMode, Judge), found: &SearchResult) -> Self {
         let counts = |facet: Facet| {
             let of = found.facets.iter().find(|(of, _)| *of == facet);
             of.map(|(_, values)| values.iter().map(count).collect())
@@ -163,7 +167,7 @@ impl Results {
             total: found.total as u64,
             total_is_exact: found.is_exact,
             items: Vec::new(),
-            facets: Facets {
+            facets: FacetCounts {
                 kind: counts(Facet::Kind),
                 category: counts(Facet::Category),
                 license: counts(Facet::License),
@@ -176,18 +180,18 @@ impl Results {
     }
 }
 
-fn count(count: &FacetCount) -> Count {
-    Count {
+fn count(count: &FacetCount) -> FacetValueCount {
+    FacetValueCount {
         value: count.value.clone(),
         count: count.count as u64,
     }
 }
 
-impl Preview {
+impl SearchHit {
     pub(super) fn of_unit(cx: &Cx, unit: Unit) -> Self {
         let chain = unit.chain;
         let is_priced = is_locked(chain.price_micro);
-        let scores = unit.scores.map(|(scores, judge)| Scores::of(scores, &judge));
+        let scores = unit.scores.map(|(scores, judge)| VersionScores::of(scores, &judge));
         Self::Unit(Box::new(UnitPreview {
             preview: preview(&unit.body, is_priced),
             chain_id: chain.id.to_string(),
@@ -202,7 +206,7 @@ impl Preview {
             price_micro: entitlement::units::price_of(chain.price_micro).0,
             locked: is_priced,
             trial_sale: chain.trial_sale,
-            ratings: Ratings::of(chain.rating_sum, chain.rating_count),
+            ratings: UnitRatings::of(chain.rating_sum, chain.rating_count),
             readers: chain.readers,
             sold: chain.sold_count,
             published_at: unit.published_at.unwrap_or(unit.submitted_at).into(),

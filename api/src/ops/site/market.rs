@@ -14,10 +14,10 @@ use super::page;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::schema::LINE;
-use crate::call::view::View;
+use crate::call::view::PageResponse;
 use crate::error::ApiError;
-use crate::ops::community::{Places, discussion};
-use crate::ops::page_kit::{chrome, instant};
+use crate::ops::community::{DiscussionPlaces, discussion};
+use crate::ops::page_kit::{instant, page_layout};
 use crate::ops::paging::take_page;
 use crate::price::dataset_price;
 use crate::rules::entitlement;
@@ -41,7 +41,7 @@ pub(super) fn add(table: &mut Operations) {
 /// Page of the list.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct List {
+struct ListDatasetsQuery {
     /// Text that slugs and titles contain.
     #[schemars(length(max = 200), regex(pattern = LINE))]
     q: Option<String>,
@@ -59,7 +59,7 @@ fn price(access: Access, micro: Option<i64>) -> Option<String> {
         .map(|price| price.to_string())
 }
 
-async fn browse(cx: Cx, input: List) -> Result<View, ApiError> {
+async fn browse(cx: Cx, input: ListDatasetsQuery) -> Result<PageResponse, ApiError> {
     let after: Option<ProjectCursor> = input
         .cursor
         .as_deref()
@@ -88,8 +88,8 @@ async fn browse(cx: Cx, input: List) -> Result<View, ApiError> {
         }
         format!("{PATH}?{}", address.finish())
     };
-    View::page(&BrowsePage {
-        chrome: chrome(&cx).await?,
+    PageResponse::page(&BrowsePage {
+        chrome: page_layout(&cx).await?,
         total,
         next: next.map(|cursor| query(cursor.to_string())),
         first: is_later.then(|| query(String::new())),
@@ -112,7 +112,7 @@ async fn browse(cx: Cx, input: List) -> Result<View, ApiError> {
 /// A dataset in a path.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Named {
+struct DatasetPagePath {
     /// Slug of the dataset.
     #[schemars(length(max = 80))]
     slug: String,
@@ -124,7 +124,7 @@ struct Named {
     comments: Option<String>,
 }
 
-async fn dataset(cx: Cx, input: Named) -> Result<View, ApiError> {
+async fn dataset(cx: Cx, input: DatasetPagePath) -> Result<PageResponse, ApiError> {
     let project = entitlement::visible_lately(&cx, &input.slug).await?;
     let store = &cx.app.store;
     let written = store.summaries();
@@ -183,12 +183,12 @@ async fn dataset(cx: Cx, input: Named) -> Result<View, ApiError> {
     // A discussion is closed for everybody while its item is down.
     let discussion = if project.taken_down.is_none() {
         let path = format!("{PATH}/{}", project.slug);
-        let places = Places::new(path, input.reviews, input.comments.as_deref());
+        let places = DiscussionPlaces::new(path, input.reviews, input.comments.as_deref());
         let id = project.id.to_string();
         discussion(&cx, ItemKind::Dataset, &id, project.operator, &places).await?
     } else {
         Discussion::default()
     };
-    let page = PublicDatasetPage::new(chrome(&cx).await?, dataset, &project.readme, discussion);
-    View::page(&page)
+    let page = PublicDatasetPage::new(page_layout(&cx).await?, dataset, &project.readme, discussion);
+    PageResponse::page(&page)
 }

@@ -9,12 +9,12 @@ use types::TakedownId;
 use super::page;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
-use crate::call::view::View;
+use crate::call::view::PageResponse;
 use crate::error::ApiError;
-use crate::ops::page_kit::{chrome, instant};
+use crate::ops::page_kit::{instant, page_layout};
 use crate::ops::paging::take_page;
 use crate::ops::points;
-use crate::state::leaderboard::Period;
+use crate::state::leaderboard::RankingPeriod;
 
 /// Rows on a page of a list.
 const ROWS: u32 = 50;
@@ -32,19 +32,19 @@ pub(super) fn add(table: &mut Operations) {
 /// Page of a list.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct List {
+struct RecordsPageQuery {
     /// Last row of the page before.
     #[schemars(length(max = 64))]
     cursor: Option<String>,
 }
 
-async fn feed(cx: Cx, input: List) -> Result<View, ApiError> {
+async fn feed(cx: Cx, input: RecordsPageQuery) -> Result<PageResponse, ApiError> {
     let before = input.cursor.as_deref().map_or(Ok(i64::MAX), str::parse);
     let before = before.map_err(|_error| ApiError::invalid("/cursor", "must be the cursor of an entry"))?;
     let mut found = cx.app.store.feed().before(before, ROWS + 1).await?;
     let next = take_page(&mut found, ROWS).map(|last| format!("/activity?cursor={}", last.seq));
-    View::page(&FeedPage {
-        chrome: chrome(&cx).await?,
+    PageResponse::page(&FeedPage {
+        chrome: page_layout(&cx).await?,
         next,
         is_later: input.cursor.is_some(),
         rows: found.into_iter().map(row).collect(),
@@ -80,19 +80,19 @@ pub(in crate::ops) fn row(entry: Activity) -> FeedRow {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Ranking {
+struct RankingPageQuery {
     /// `30d`, the last 30 UTC days, or `all`.
     #[serde(default)]
-    period: Period,
+    period: RankingPeriod,
 }
 
-async fn leaderboard(cx: Cx, input: Ranking) -> Result<View, ApiError> {
+async fn leaderboard(cx: Cx, input: RankingPageQuery) -> Result<PageResponse, ApiError> {
     let board = &cx.app.process.leaderboard;
     let board = board.of(&cx.app.store, input.period, cx.now).await?;
     let places = (1..).zip(&board.agents).take(ROWS as usize);
-    View::page(&LeaderboardPage {
-        chrome: chrome(&cx).await?,
-        is_all: input.period == Period::All,
+    PageResponse::page(&LeaderboardPage {
+        chrome: page_layout(&cx).await?,
+        is_all: input.period == RankingPeriod::All,
         as_of: instant(board.at),
         rows: places
             .map(|(rank, ranked)| PlaceRow {
@@ -112,7 +112,7 @@ async fn leaderboard(cx: Cx, input: Ranking) -> Result<View, ApiError> {
     })
 }
 
-async fn takedowns(cx: Cx, input: List) -> Result<View, ApiError> {
+async fn takedowns(cx: Cx, input: RecordsPageQuery) -> Result<PageResponse, ApiError> {
     let before: Option<TakedownId> = input
         .cursor
         .as_deref()
@@ -121,8 +121,8 @@ async fn takedowns(cx: Cx, input: List) -> Result<View, ApiError> {
         .map_err(|_error| ApiError::invalid("/cursor", "must be the last row of a page before"))?;
     let mut found = cx.app.store.moderation().takedowns(None, before, ROWS + 1).await?;
     let next = take_page(&mut found, ROWS).map(|last| format!("/takedowns?cursor={}", last.id));
-    View::page(&TakedownsPage {
-        chrome: chrome(&cx).await?,
+    PageResponse::page(&TakedownsPage {
+        chrome: page_layout(&cx).await?,
         next,
         is_later: before.is_some(),
         rows: found

@@ -11,10 +11,10 @@ use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::schema::{LINE, TEXT};
 use crate::call::spec::{Effect, Scope, Spec};
-use crate::call::view::View;
+use crate::call::view::PageResponse;
 use crate::error::ApiError;
-use crate::ops::page_kit::{chrome, instant};
-use crate::ops::reports::{REPORTS, Sent, found, send};
+use crate::ops::page_kit::{instant, page_layout};
+use crate::ops::reports::{REPORTS, SentReport, found, send};
 
 const PATH: &str = "/report";
 /// Least and most characters of an explanation.
@@ -40,7 +40,7 @@ pub(super) fn add(table: &mut Operations) {
 /// Item that the form begins with.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Blank {
+struct BlankReportForm {
     /// Kind of the item.
     #[schemars(length(max = 20), regex(pattern = LINE))]
     kind: Option<String>,
@@ -49,14 +49,14 @@ struct Blank {
     id: Option<String>,
 }
 
-async fn blank(cx: Cx, input: Blank) -> Result<View, ApiError> {
+async fn blank(cx: Cx, input: BlankReportForm) -> Result<PageResponse, ApiError> {
     let page = form(&cx, input.kind.unwrap_or_default(), input.id.unwrap_or_default()).await?;
-    View::page(&page)
+    PageResponse::page(&page)
 }
 
 async fn form(cx: &Cx, kind: String, id: String) -> Result<ReportPage, ApiError> {
     Ok(ReportPage {
-        chrome: chrome(cx).await?,
+        chrome: page_layout(cx).await?,
         kinds: ReportKind::WORDS,
         reasons: ReportReason::WORDS,
         kind: if kind.is_empty() { "dataset".to_owned() } else { kind },
@@ -71,7 +71,7 @@ async fn form(cx: &Cx, kind: String, id: String) -> Result<ReportPage, ApiError>
 /// Form as the person filled it in.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Filled {
+struct FilledReportForm {
     /// Kind of the item.
     #[schemars(length(max = 20), regex(pattern = LINE))]
     kind: String,
@@ -89,7 +89,7 @@ struct Filled {
     email: Option<String>,
 }
 
-async fn sent(cx: Cx, input: Filled) -> Result<View, ApiError> {
+async fn sent(cx: Cx, input: FilledReportForm) -> Result<PageResponse, ApiError> {
     let mut errors = Vec::new();
     let mut error = |field: &str, message: &str| errors.push(FieldError::new(field, message));
     let (kind, reason) = (input.kind.parse(), input.reason.parse());
@@ -106,7 +106,7 @@ async fn sent(cx: Cx, input: Filled) -> Result<View, ApiError> {
         error("detail", "Write 10 to 4,000 characters");
     }
     if let (Ok(kind), Ok(reason), true) = (kind, reason, errors.is_empty()) {
-        let report = Sent {
+        let report = SentReport {
             kind,
             id: input.id.trim().to_owned(),
             reason,
@@ -116,7 +116,7 @@ async fn sent(cx: Cx, input: Filled) -> Result<View, ApiError> {
         match send(&cx, report).await {
             Ok((_, shown)) => {
                 let base = &cx.app.config.public_url;
-                return View::see(shown.outcome.strip_prefix(base.as_str()).unwrap_or(&shown.outcome));
+                return PageResponse::see(shown.outcome.strip_prefix(base.as_str()).unwrap_or(&shown.outcome));
             }
             Err(error) => match error.status() {
                 // Kind, reason, name and explanation were checked above, so only the address is left to
@@ -137,13 +137,13 @@ async fn sent(cx: Cx, input: Filled) -> Result<View, ApiError> {
         errors,
         ..form(&cx, input.kind, input.id).await?
     };
-    Ok(View::page(&page)?.with_status(StatusCode::BAD_REQUEST))
+    Ok(PageResponse::page(&page)?.with_status(StatusCode::BAD_REQUEST))
 }
 
 /// Report whose outcome is asked.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Named {
+struct ReportPagePath {
     /// Id of the report.
     #[schemars(length(max = 64))]
     id: String,
@@ -152,11 +152,11 @@ struct Named {
     token: Option<String>,
 }
 
-async fn outcome(cx: Cx, input: Named) -> Result<View, ApiError> {
+async fn outcome(cx: Cx, input: ReportPagePath) -> Result<PageResponse, ApiError> {
     let (report, takedown) = found(&cx, &input.id, input.token.as_deref()).await?;
     let restored = takedown.and_then(|takedown| takedown.restored_at);
-    View::page(&ReportOutcomePage {
-        chrome: chrome(&cx).await?,
+    PageResponse::page(&ReportOutcomePage {
+        chrome: page_layout(&cx).await?,
         kind: report.kind.to_string(),
         item: report.named,
         reason: report.reason.to_string(),

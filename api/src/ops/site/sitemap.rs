@@ -9,11 +9,11 @@ use bytes::Bytes;
 use store::{ProjectCursor, ProjectFilter, RequestFilter};
 use types::Timestamp;
 
-use crate::call::answer::{Media, Plain, Streamed};
+use crate::call::answer::{BodyMedia, PlainMedia, StreamedAnswer};
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::spec::Spec;
-use crate::call::wire::Nothing;
+use crate::call::wire::NoInput;
 use crate::error::ApiError;
 
 /// Pages that are always there.
@@ -31,7 +31,7 @@ const PAGES: [&str; 9] = [
 /// Datasets, units and requests read at a time.
 const PER_READ: u32 = 1_000;
 /// Datasets in the map, units, and requests. A map has at most 50,000 addresses (sitemaps.org).
-const MOST: usize = 16_000;
+const MAX_SITEMAP_URLS: usize = 16_000;
 /// Difference between the clocks of two replicas, one of which takes down what the map of the other names.
 const SKEW: Duration = Duration::from_secs(5);
 
@@ -64,13 +64,13 @@ pub(super) fn add(table: &mut Operations) {
 }
 
 /// Media type of XML (RFC 7303).
-struct Xml;
+struct XmlMedia;
 
-impl Media for Xml {
+impl BodyMedia for XmlMedia {
     const TYPE: &'static str = "application/xml";
 }
 
-async fn robots(cx: Cx, _: Nothing) -> Result<Streamed<Plain>, ApiError> {
+async fn robots(cx: Cx, _: NoInput) -> Result<StreamedAnswer<PlainMedia>, ApiError> {
     let base = &cx.app.config.public_url;
     // These pages need a session, cost money, or have addresses that were given to one reader. The file
     // hides none of them; it keeps crawlers from asking.
@@ -78,15 +78,15 @@ async fn robots(cx: Cx, _: Nothing) -> Result<Streamed<Plain>, ApiError> {
         "User-agent: *\nDisallow: /console\nDisallow: /paid\nDisallow: /parts\nDisallow: /reports\nDisallow: \
          /signin\n\nSitemap: {base}/sitemap.xml\n"
     );
-    Ok(Streamed::whole(text))
+    Ok(StreamedAnswer::whole(text))
 }
 
-async fn map(cx: Cx, _: Nothing) -> Result<Streamed<Xml>, ApiError> {
+async fn map(cx: Cx, _: NoInput) -> Result<StreamedAnswer<XmlMedia>, ApiError> {
     let moderation = cx.app.store.moderation();
     let is_outdated = |at: Timestamp| moderation.fell_since(at.minus(SKEW));
     let kept = &cx.app.process.site_map;
     let text = kept.get(cx.now, is_outdated, || made(&cx)).await?;
-    Ok(Streamed::whole(text))
+    Ok(StreamedAnswer::whole(text))
 }
 
 async fn made(cx: &Cx) -> Result<Bytes, store::Error> {
@@ -114,7 +114,7 @@ async fn made(cx: &Cx) -> Result<Bytes, store::Error> {
         limit: PER_READ,
     };
     let mut listed = 0;
-    while listed < MOST {
+    while listed < MAX_SITEMAP_URLS {
         let projects = cx.app.store.projects(&filter).await?;
         for project in &projects {
             dated("projects", &project.slug, project.updated_at);
@@ -126,7 +126,7 @@ async fn made(cx: &Cx) -> Result<Bytes, store::Error> {
         }
     }
     let (mut listed, mut last) = (0, None);
-    while listed < MOST {
+    while listed < MAX_SITEMAP_URLS {
         let units = cx.app.store.searching().units_before(last, PER_READ).await?;
         for unit in &units {
             dated("units", &unit.id.to_string(), unit.published_at);
@@ -139,7 +139,7 @@ async fn made(cx: &Cx) -> Result<Bytes, store::Error> {
     }
     let board = cx.app.store.community();
     let mut listed = 0;
-    while listed < MOST {
+    while listed < MAX_SITEMAP_URLS {
         let offset = u64::try_from(listed).unwrap_or(u64::MAX);
         let requests = board
             .requests(&RequestFilter::default(), cx.now, offset, PER_READ)

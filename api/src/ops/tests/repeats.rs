@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use http::Request;
 use serde_json::{Value, json};
 
-use crate::call::spec::{Effect, Surface};
+use crate::call::spec::{ApiKind, Effect};
 use crate::ops::knowledge::tests::World;
 use crate::testing::Got;
 
@@ -166,7 +166,7 @@ fn every_operation_that_makes_something_takes_a_key_or_has_a_reason() {
     let table = super::table();
     let posts = table.iter().filter(|operation| {
         let spec = &operation.spec;
-        spec.surface == Surface::Rest && spec.method == http::Method::POST && spec.effect != Effect::Read
+        spec.surface == ApiKind::Rest && spec.method == http::Method::POST && spec.effect != Effect::Read
     });
     for operation in posts {
         let name = operation.spec.name;

@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 use store::{Compression, OpenUpload, UploadAbandoned};
 use types::Timestamp;
 
-use crate::call::answer::Reply;
+use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
-use crate::call::spec::{Item, KEY, Spec};
-use crate::call::wire::When;
+use crate::call::spec::{GuardedItem, KEY, Spec};
+use crate::call::wire::WireInstant;
 use crate::error::ApiError;
 use crate::rules::entitlement;
 
@@ -27,7 +27,7 @@ pub(super) fn add(table: &mut Operations) {
                           the limit counts all of them.",
             tag: "datasets",
             accepts: KEY,
-            item: Item::Project,
+            item: GuardedItem::Project,
             success: &[(200, "The uploads.")],
             failure: &[(404, "There is no such project, or it is private to others.")],
             ..Spec::BASE
@@ -57,22 +57,24 @@ pub(super) fn add(table: &mut Operations) {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct List {
+struct ListUploadsQuery {
     /// Slug of a project that the caller sees.
     slug: String,
 }
 
 /// Open uploads of an operator.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Uploads {
+#[schemars(rename = "Uploads")]
+struct OpenUploadList {
     /// The uploads, oldest first.
-    items: Vec<Open>,
+    items: Vec<OpenUploadView>,
 }
 
 /// An upload that accepts parts.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Open")]
 #[serde(rename_all = "camelCase")]
-struct Open {
+struct OpenUploadView {
     /// Id of the upload.
     id: String,
     /// The slug of its project.
@@ -86,15 +88,15 @@ struct Open {
     /// Compression of the file.
     compression: Compression,
     /// Time when it was begun.
-    created_at: When,
+    created_at: WireInstant,
     /// Time until which parts may be sent and the upload completed.
-    expires_at: When,
+    expires_at: WireInstant,
 }
 
-async fn list(cx: Cx, input: List) -> Result<Reply<Uploads>, ApiError> {
+async fn list(cx: Cx, input: ListUploadsQuery) -> Result<JsonReply<OpenUploadList>, ApiError> {
     entitlement::current(&cx, &input.slug).await?;
     let uploads = cx.app.store.uploads_open(cx.the_operator()?, cx.now).await?;
-    let open = |open: OpenUpload| Open {
+    let open = |open: OpenUpload| OpenUploadView {
         id: open.upload.id.to_string(),
         project: open.slug,
         agent: open.agent,
@@ -104,14 +106,14 @@ async fn list(cx: Cx, input: List) -> Result<Reply<Uploads>, ApiError> {
         created_at: open.upload.created_at.into(),
         expires_at: open.upload.expires_at.into(),
     };
-    Ok(Reply::ok(Uploads {
+    Ok(JsonReply::ok(OpenUploadList {
         items: uploads.into_iter().map(open).collect(),
     }))
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Named {
+struct OpenUploadPath {
     /// Slug of the project.
     slug: String,
     /// Id of the upload.
@@ -121,7 +123,8 @@ struct Named {
 
 /// An upload that is over.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Over {
+#[schemars(rename = "Over")]
+struct EndedUpload {
     /// Id of the upload.
     id: String,
     /// The slug of its project.
@@ -130,10 +133,10 @@ struct Over {
     status: &'static str,
 }
 
-async fn cancel(cx: Cx, input: Named) -> Result<Reply<Over>, ApiError> {
+async fn cancel(cx: Cx, input: OpenUploadPath) -> Result<JsonReply<EndedUpload>, ApiError> {
     let (project, upload) = super::own(&cx, &input.slug, &input.id).await?;
     match cx.app.store.upload_abandon(upload.id).await? {
-        UploadAbandoned::Abandoned | UploadAbandoned::Before => Ok(Reply::ok(Over {
+        UploadAbandoned::Abandoned | UploadAbandoned::Before => Ok(JsonReply::ok(EndedUpload {
             id: upload.id.to_string(),
             project: project.slug,
             status: "cancelled",

@@ -10,11 +10,11 @@ use futures_util::stream;
 use http::Request;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
-use types::{Clock as _, ContributionId};
+use types::{Clock as _, ContributionId, Size};
 use uploads::UploadStore;
 
 use crate::flow::UploadReaper;
-use crate::testing::{Got, Service, config, limits};
+use crate::testing::{Got, Service, config, count, limits};
 
 mod address;
 mod cancel;
@@ -268,7 +268,7 @@ async fn a_part_has_exactly_its_length_and_its_own_address() {
 #[tokio::test]
 async fn parts_do_not_count_as_calls() {
     let limits = crate::Limits {
-        calls_per_ip_per_minute: 4,
+        calls_per_ip_per_minute: count(4),
         ..limits()
     };
     let scene = Scene::with(limits).await;
@@ -360,7 +360,7 @@ async fn an_operator_has_three_open_uploads() {
 #[tokio::test]
 async fn storage_and_allowance_are_bounded() {
     let limits = crate::Limits {
-        storage_bytes: 10,
+        storage_per_operator: Size(10),
         public_contributions_per_day: 2,
         ..limits()
     };
@@ -396,7 +396,7 @@ async fn storage_and_allowance_are_bounded() {
 #[tokio::test]
 async fn what_is_uploaded_takes_the_storage_of_who_maintains_the_dataset() {
     let limits = crate::Limits {
-        storage_bytes: 5_000,
+        storage_per_operator: Size(5_000),
         ..limits()
     };
     let scene = Scene::with(limits).await;

@@ -9,13 +9,13 @@ use types::ContributionId;
 use crate::call::cx::Cx;
 
 /// Guard that abandons an upload when it is dropped before [`settle`](Self::settle).
-pub(super) struct Unbegun {
+pub(super) struct AbandonOnDrop {
     store: Store,
     /// `None` after the upload was begun or abandoned.
     id: Option<ContributionId>,
 }
 
-impl Unbegun {
+impl AbandonOnDrop {
     /// Arms the guard. It is created before the upload's row, so that a client that disconnects meanwhile leaves none
     /// behind.
     pub(super) fn new(cx: &Cx, id: ContributionId) -> Self {
@@ -41,7 +41,7 @@ impl Unbegun {
 }
 
 /// Abandons the upload in the background if the client disconnected before its answer.
-impl Drop for Unbegun {
+impl Drop for AbandonOnDrop {
     // A drop cannot wait, so a task does the work. Should it fail, the upload expires at its normal time.
     fn drop(&mut self) {
         let Some(id) = self.id.take() else {

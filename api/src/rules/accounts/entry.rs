@@ -11,7 +11,7 @@ use types::{Kind, LinkId, OperatorId, SessionId, Timestamp};
 
 use super::address;
 use crate::error::{ApiError, whole_seconds};
-use crate::rules::letters::{self, Payload};
+use crate::rules::letters::{self, LetterPayload};
 use crate::secrets::{self, Secret, SecretKind};
 use crate::state::app::App;
 
@@ -68,7 +68,7 @@ pub(crate) async fn sign_up(app: &App, input: SignUp, now: Timestamp) -> Result<
         // Whether the address has an invitation is decided in the transaction that uses it up.
         by_invitation: !config.signup_open,
         mail: letters::mail(
-            &Payload::Verify { link: link.id },
+            &LetterPayload::Verify { link: link.id },
             Some(id),
             Some(budget(app, LinkPurpose::Verify)),
             now,
@@ -101,14 +101,14 @@ pub(crate) async fn request_link(app: &App, email: &str, purpose: LinkPurpose, n
     address::check_known("/email", email)?;
     let link = link(app, purpose, now).await?;
     let payload = match purpose {
-        LinkPurpose::Verify => Payload::Verify { link: link.id },
-        LinkPurpose::SignIn => Payload::SignIn { link: link.id },
+        LinkPurpose::Verify => LetterPayload::Verify { link: link.id },
+        LinkPurpose::SignIn => LetterPayload::SignIn { link: link.id },
     };
     let mail = letters::mail(&payload, None, Some(budget(app, purpose)), now);
     let request = LinkRequest {
         email: email.to_owned(),
         // Without an account the same work is done with a letter to nobody, so the time of the answer reveals nothing.
-        blank: letters::mail(&Payload::Nothing { link: link.id }, None, None, now).job,
+        blank: letters::mail(&LetterPayload::Nothing { link: link.id }, None, None, now).job,
         link,
         mail,
         now,

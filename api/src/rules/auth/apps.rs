@@ -9,13 +9,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::header;
-use oauth::challenge::Denied;
-use oauth::{Resource, SecretKind as AppSecret};
+use oauth::challenge::DenialReason;
+use oauth::{OAuthSecretKind as AppSecret, Resource};
 use store::ConnectedApp;
 use types::Kind;
 
 use super::{INVALID, MAX_CREDENTIAL_BYTES, REQUIRED, account_suspended, bearer, caller, not_approved, refused};
-use crate::call::caller::{Actor, Caller, Presented, Scopes};
+use crate::call::caller::{Caller, CallerKind, PresentedCredential, Scopes};
 use crate::call::spec::{Credential, Scope, Spec};
 use crate::error::{ApiError, chain};
 use crate::secrets::{SecretKind, hash};
@@ -44,15 +44,15 @@ pub(super) async fn at_rest(app: &App, spec: &Spec, text: &str) -> Result<Option
 pub(crate) async fn at_mcp(
     app: &App,
     spec: Option<&Spec>,
-    presented: Presented,
+    presented: PresentedCredential,
     resource: Resource,
 ) -> Result<Option<Caller>, ApiError> {
     let refuse = |message| refused(app, "unauthenticated", message, HINT, "keys");
     let header = match presented {
-        Presented::Authorization(header) => header,
+        PresentedCredential::Authorization(header) => header,
         // A cookie is no credential of a program.
-        Presented::Unreadable | Presented::Session(_) => return Err(refuse(INVALID)),
-        Presented::Nothing => {
+        PresentedCredential::Unreadable | PresentedCredential::Session(_) => return Err(refuse(INVALID)),
+        PresentedCredential::Nothing => {
             let is_open = |spec: &Spec| !spec.reads_credential() || spec.accepts(Credential::Anonymous);
             return if spec.is_none_or(is_open) {
                 Ok(None)
@@ -87,7 +87,7 @@ async fn agent(app: &App, text: &str) -> Result<Option<Caller>, ApiError> {
         return Err(account_suspended(app));
     }
     match caller.actor {
-        Actor::Claimant { status, .. } => Err(not_approved(app, status)),
+        CallerKind::Claimant { status, .. } => Err(not_approved(app, status)),
         _ => Ok(Some(caller).filter(|caller| caller.credential == Credential::AgentKey)),
     }
 }
@@ -116,7 +116,7 @@ async fn token(app: &App, text: &str, resource: Resource) -> Result<Option<Calle
     }
     Ok(Some(Caller {
         operator,
-        actor: Actor::Agent {
+        actor: CallerKind::Agent {
             id: agent,
             name: agent_name,
         },
@@ -162,13 +162,13 @@ pub(super) fn insufficient_scope(needed: Scope) -> ApiError {
 }
 
 /// Returns the reason of a refusal that the endpoint has to challenge; none for any other error.
-pub(crate) fn denied(error: &ApiError, has_credential: bool) -> Option<Denied> {
+pub(crate) fn denied(error: &ApiError, has_credential: bool) -> Option<DenialReason> {
     match (error.kind(), error.machine_code()) {
         // With `invalid_token` an app renews its token; without any error code it begins the
         // authorization (RFC 6750 section 3.1).
-        (Kind::Unauthenticated, _) if has_credential => Some(Denied::InvalidToken),
-        (Kind::Unauthenticated, _) => Some(Denied::NoToken),
-        (_, "insufficient_scope") => Some(Denied::InsufficientScope),
+        (Kind::Unauthenticated, _) if has_credential => Some(DenialReason::InvalidToken),
+        (Kind::Unauthenticated, _) => Some(DenialReason::NoToken),
+        (_, "insufficient_scope") => Some(DenialReason::InsufficientScope),
         _ => None,
     }
 }

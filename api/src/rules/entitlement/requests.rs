@@ -5,7 +5,7 @@ use store::BoardRequest;
 use types::{Kind, OperatorId, RequestId, Timestamp};
 
 use crate::call::cx::Cx;
-use crate::call::spec::Item;
+use crate::call::spec::GuardedItem;
 use crate::error::ApiError;
 use crate::state::app::App;
 
@@ -44,9 +44,9 @@ fn check_own(request: &BoardRequest, operator: Option<OperatorId>) -> Result<(),
 
 /// Fails as an operation on a request would if there is none, or the caller has no right over it. For a call whose input
 /// is refused.
-pub(super) async fn outrank(
+pub(super) async fn check_request_access_before_input(
     app: &App,
-    item: Item,
+    item: GuardedItem,
     operator: Option<OperatorId>,
     now: Timestamp,
     input: &Value,
@@ -57,7 +57,7 @@ pub(super) async fn outrank(
         return Ok(());
     }
     let request = find_at(app, id, now).await?;
-    if item == Item::OwnRequest {
+    if item == GuardedItem::OwnRequest {
         check_own(&request, operator)?;
     }
     Ok(())

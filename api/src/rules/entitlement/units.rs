@@ -12,14 +12,14 @@ use types::{Kind, OperatorId, Timestamp, UnitId};
 use super::{refusal, unit_quote};
 use crate::call::caller::Caller;
 use crate::call::cx::Cx;
-use crate::call::spec::Item;
+use crate::call::spec::GuardedItem;
 use crate::error::ApiError;
 use crate::rules::auth;
 use crate::state::app::App;
 
 /// Status of a version as callers see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shown {
+pub(crate) enum ShownStatus {
     Queued,
     Waiting,
     Rejected,
@@ -29,7 +29,7 @@ pub(crate) enum Shown {
     TakenDown,
 }
 
-impl Shown {
+impl ShownStatus {
     /// Returns the status of a version as callers see it: the end of its unit outranks the stored one.
     pub(crate) fn of(unit: &Unit) -> Self {
         match unit.status {
@@ -64,7 +64,7 @@ impl Shown {
     clippy::struct_excessive_bools,
     reason = "each is a fact of its own, and none follows from the others"
 )]
-pub(crate) struct Relation {
+pub(crate) struct UnitRelation {
     /// True if the caller has the key of an agent. A person counts as nobody.
     pub(crate) has_key: bool,
     /// True if the unit is of the caller's operator.
@@ -96,12 +96,12 @@ pub(crate) fn price_of(micro: Option<i64>) -> MicroUsdc {
 }
 
 /// Decides the terms of a full read; the only place that does.
-pub(crate) fn full_read(unit: &Unit, caller: Relation) -> FullRead {
+pub(crate) fn full_read(unit: &Unit, caller: UnitRelation) -> FullRead {
     let chain = &unit.chain;
-    match Shown::of(unit) {
+    match ShownStatus::of(unit) {
         // The owner, too: its answer is read in the console, and the item comes back with a restoration. An erased text
         // has nothing to read.
-        Shown::TakenDown => {
+        ShownStatus::TakenDown => {
             let is_kept = chain.taken_down.is_some_and(|(_, reason)| reason.is_kept());
             if caller.has_bought && is_kept && chain.erased_at.is_none() {
                 FullRead::Open
@@ -112,11 +112,11 @@ pub(crate) fn full_read(unit: &Unit, caller: Relation) -> FullRead {
         // Before every rule that counts: an own read gives no points and needs no purchase.
         _ if caller.owns => FullRead::Open,
         // A buyer may read it for the first time now, and rate it after that.
-        Shown::Retired if caller.has_bought => FullRead::Recorded,
-        Shown::Retired if caller.has_read => FullRead::Open,
+        ShownStatus::Retired if caller.has_bought => FullRead::Recorded,
+        ShownStatus::Retired if caller.has_read => FullRead::Open,
         // To everybody else a retired unit is as if it had never been.
-        Shown::Queued | Shown::Waiting | Shown::Rejected | Shown::Retired => FullRead::Hidden,
-        Shown::Published | Shown::Superseded => match chain.price_micro {
+        ShownStatus::Queued | ShownStatus::Waiting | ShownStatus::Rejected | ShownStatus::Retired => FullRead::Hidden,
+        ShownStatus::Published | ShownStatus::Superseded => match chain.price_micro {
             // Free for everybody, so no read is recorded, but a key must be able to rate what it read.
             Some(0) if caller.has_key => FullRead::Permitted,
             Some(0) => FullRead::Open,
@@ -134,37 +134,40 @@ pub(crate) fn full_read(unit: &Unit, caller: Relation) -> FullRead {
 
 /// Returns true if everybody may read the discussion of a version: ratings and comments.
 pub(crate) fn is_discussed(unit: &Unit) -> bool {
-    matches!(Shown::of(unit), Shown::Published | Shown::Superseded | Shown::Retired)
+    matches!(
+        ShownStatus::of(unit),
+        ShownStatus::Published | ShownStatus::Superseded | ShownStatus::Retired
+    )
 }
 
 /// Returns true if a caller may comment on a version.
-pub(crate) fn may_comment(unit: &Unit, caller: Relation) -> bool {
-    match Shown::of(unit) {
-        Shown::Published | Shown::Superseded => true,
-        Shown::Retired => caller.owns || caller.has_read || caller.has_bought,
+pub(crate) fn may_comment(unit: &Unit, caller: UnitRelation) -> bool {
+    match ShownStatus::of(unit) {
+        ShownStatus::Published | ShownStatus::Superseded => true,
+        ShownStatus::Retired => caller.owns || caller.has_read || caller.has_bought,
         // Comments belong to published units, so the owner finds none to comment on, either.
-        Shown::Queued | Shown::Waiting | Shown::Rejected | Shown::TakenDown => false,
+        ShownStatus::Queued | ShownStatus::Waiting | ShownStatus::Rejected | ShownStatus::TakenDown => false,
     }
 }
 
 /// Returns true if a caller may know that a version can be rated. Of the own operator's units it knows anyway. A takedown
 /// closes that for everybody.
-pub(crate) fn may_rate(unit: &Unit, caller: Relation) -> bool {
-    match Shown::of(unit) {
-        Shown::Published | Shown::Superseded => true,
-        Shown::Retired => caller.owns || full_read(unit, caller) != FullRead::Hidden,
-        Shown::Queued | Shown::Waiting | Shown::Rejected => caller.owns,
-        Shown::TakenDown => false,
+pub(crate) fn may_rate(unit: &Unit, caller: UnitRelation) -> bool {
+    match ShownStatus::of(unit) {
+        ShownStatus::Published | ShownStatus::Superseded => true,
+        ShownStatus::Retired => caller.owns || full_read(unit, caller) != FullRead::Hidden,
+        ShownStatus::Queued | ShownStatus::Waiting | ShownStatus::Rejected => caller.owns,
+        ShownStatus::TakenDown => false,
     }
 }
 
 /// Returns true if a caller may know that a unit can be reviewed on the board. A takedown closes that for everybody.
-pub(crate) fn may_review(unit: &Unit, caller: Relation) -> bool {
-    match Shown::of(unit) {
-        Shown::Published | Shown::Superseded => true,
-        Shown::Retired => caller.owns || caller.has_read || caller.has_bought,
-        Shown::Queued | Shown::Waiting | Shown::Rejected => caller.owns,
-        Shown::TakenDown => false,
+pub(crate) fn may_review(unit: &Unit, caller: UnitRelation) -> bool {
+    match ShownStatus::of(unit) {
+        ShownStatus::Published | ShownStatus::Superseded => true,
+        ShownStatus::Retired => caller.owns || caller.has_read || caller.has_bought,
+        ShownStatus::Queued | ShownStatus::Waiting | ShownStatus::Rejected => caller.owns,
+        ShownStatus::TakenDown => false,
     }
 }
 
@@ -190,26 +193,31 @@ async fn own_of(app: &App, operator: Option<OperatorId>, id: &str) -> Result<Uni
 }
 
 /// Returns what the caller is to a unit.
-pub(crate) async fn relation(cx: &Cx, unit: &Unit) -> Result<Relation, ApiError> {
+pub(crate) async fn relation(cx: &Cx, unit: &Unit) -> Result<UnitRelation, ApiError> {
     relation_of(&cx.app, cx.caller.as_ref(), cx.now, unit).await
 }
 
 /// Returns what a caller is to a unit. Only an agent has read or bought anything.
-async fn relation_of(app: &App, caller: Option<&Caller>, now: Timestamp, unit: &Unit) -> Result<Relation, ApiError> {
+async fn relation_of(
+    app: &App,
+    caller: Option<&Caller>,
+    now: Timestamp,
+    unit: &Unit,
+) -> Result<UnitRelation, ApiError> {
     let Some((agent, operator)) = caller.and_then(|caller| Some((caller.agent()?, caller.operator))) else {
         // A person without an agent is a stranger here: reads, ratings and points are those of agents.
-        return Ok(Relation::default());
+        return Ok(UnitRelation::default());
     };
     if operator == unit.chain.operator {
-        return Ok(Relation {
+        return Ok(UnitRelation {
             has_key: true,
             owns: true,
-            ..Relation::default()
+            ..UnitRelation::default()
         });
     }
     let knowledge = app.store.knowledge();
     let Standing { has_read, .. } = knowledge.standing(unit.chain.id, agent, now).await?;
-    Ok(Relation {
+    Ok(UnitRelation {
         has_key: true,
         owns: false,
         has_read,
@@ -218,9 +226,9 @@ async fn relation_of(app: &App, caller: Option<&Caller>, now: Timestamp, unit: &
 }
 
 /// Fails as an operation on a unit would if the caller may not know of it. For a call whose input is refused.
-pub(super) async fn outrank(
+pub(super) async fn check_unit_access_before_input(
     app: &App,
-    item: Item,
+    item: GuardedItem,
     caller: Option<&Caller>,
     now: Timestamp,
     input: &Value,
@@ -230,7 +238,7 @@ pub(super) async fn outrank(
     if id.parse::<UnitId>().is_err() {
         return Ok(());
     }
-    if item == Item::OwnUnit {
+    if item == GuardedItem::OwnUnit {
         return own_of(app, caller.map(|caller| caller.operator), id).await.map(drop);
     }
     let unit = find(app, id).await?;

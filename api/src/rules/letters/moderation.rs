@@ -8,7 +8,7 @@ use store::{DecisionLetters, Digest, Takedown};
 use types::vocabulary::{ReportKind, ReportReason, TakedownReason};
 use types::{OperatorId, ReportId, TakedownId, Timestamp};
 
-use super::{Addressed, KIND, Payload, input, minute, quoted, to};
+use super::{Addressed, KIND, LetterPayload, input, minute, quoted, to};
 use crate::error::ApiError;
 use crate::state::app::App;
 
@@ -24,7 +24,7 @@ pub fn digest(now: Timestamp) -> Digest {
     Digest {
         slot,
         kind: KIND.to_owned(),
-        payload: input(&Payload::ReportDigest { from, to }),
+        payload: input(&LetterPayload::ReportDigest { from, to }),
         due_at: Timestamp::from_micros(to),
     }
 }
@@ -33,8 +33,8 @@ pub fn digest(now: Timestamp) -> Digest {
 pub fn decision(takedown: TakedownId) -> DecisionLetters {
     DecisionLetters {
         kind: KIND.to_owned(),
-        owner: input(&Payload::TakenDown { takedown }),
-        buyers: input(&Payload::BoughtTakenDown { takedown }),
+        owner: input(&LetterPayload::TakenDown { takedown }),
+        buyers: input(&LetterPayload::BoughtTakenDown { takedown }),
     }
 }
 
@@ -62,31 +62,31 @@ pub(super) async fn reported(app: &App, report: ReportId, now: Timestamp) -> Res
 pub(super) async fn addressed(
     app: &App,
     operator: Option<OperatorId>,
-    payload: &Payload,
+    payload: &LetterPayload,
 ) -> Result<Option<Addressed>, ApiError> {
     let to = match (operator, payload) {
         (Some(operator), _) => to(app, operator).await?,
         // The letter to moderators goes to the administrator while there are none.
-        (None, Payload::ReportDigest { .. }) => app.config.administrator.clone(),
+        (None, LetterPayload::ReportDigest { .. }) => app.config.administrator.clone(),
         (None, _) => None,
     };
     let Some(to) = to else { return Ok(None) };
     let base = &app.config.public_url;
     let found = async |id: &TakedownId| app.store.moderation().takedown(*id).await;
     Ok(match payload {
-        Payload::TakenDown { takedown } => {
+        LetterPayload::TakenDown { takedown } => {
             let found = found(takedown).await?;
             found.map(|takedown| (to, "An item of yours was taken down", owner(base, &takedown)))
         }
-        Payload::ItemRestored { takedown } => {
+        LetterPayload::ItemRestored { takedown } => {
             let found = found(takedown).await?;
             found.map(|takedown| (to, "An item of yours is shown again", restored(base, &takedown)))
         }
-        Payload::BoughtTakenDown { takedown } => {
+        LetterPayload::BoughtTakenDown { takedown } => {
             let found = found(takedown).await?;
             found.map(|takedown| (to, "An item that you bought was taken down", buyer(base, &takedown)))
         }
-        Payload::ReportDigest { from, to: end } => {
+        LetterPayload::ReportDigest { from, to: end } => {
             let (from, end) = (Timestamp::from_micros(*from), Timestamp::from_micros(*end));
             let text = reports(app, base, from, end).await?;
             text.map(|text| (to, "Reports to decide", text))

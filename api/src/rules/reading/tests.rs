@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use catalog::storage::DurableLocal;
-use catalog::{Catalog, CommitOutcome, Prepared};
+use catalog::{Catalog, CommitOutcome, PreparedVersion};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use types::clock::ManualClock;
@@ -47,7 +47,7 @@ async fn grown_otherwise(folder: &Path, dataset: DatasetId, contract: &Arc<Contr
     let catalog = Catalog::open(objects, folder.join("index"), clock).unwrap();
     let mut table = catalog.table(dataset, contract).await.unwrap();
     for record in records {
-        let mut prepared = Prepared::of_batch(
+        let mut prepared = PreparedVersion::of_batch(
             ContributionId::new(Timestamp::from_micros(2)),
             AgentId::new(Timestamp::from_micros(3)),
             Arc::new(Batch::decode(contract, std::slice::from_ref(record))),

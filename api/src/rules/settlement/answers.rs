@@ -10,14 +10,14 @@ use serde::Serialize;
 use serde_json::Value;
 use store::Payment;
 use types::Kind;
-use x402::Reason;
+use x402::RefusalReason;
 use x402::wire::{self, Protocol, Receipt};
 
-use super::goods::Goods;
-use crate::call::answer::{Answer, JSON, Output};
+use super::goods::SaleItem;
+use crate::call::answer::{JSON, OperationOutput, OperationResult};
 use crate::call::schema;
 use crate::error::ApiError;
-use crate::state::payment_services::PaymentPlane;
+use crate::state::payment_services::PaymentServices;
 
 /// Header of a challenge in version 2.
 pub(crate) const REQUIRED: HeaderName = HeaderName::from_static("payment-required");
@@ -33,12 +33,12 @@ const NOT_READY_SECONDS: u64 = 2;
 
 /// A JSON answer with headers.
 #[derive(Debug)]
-pub(crate) struct Paid<T> {
+pub(crate) struct PaidAnswer<T> {
     pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
     pub(crate) body: T,
 }
 
-impl<T: Serialize + JsonSchema + Send + 'static> Answer for Paid<T> {
+impl<T: Serialize + JsonSchema + Send + 'static> OperationResult for PaidAnswer<T> {
     const CONTENT_TYPE: &'static str = JSON;
 
     fn schema() -> Value {
@@ -49,9 +49,9 @@ impl<T: Serialize + JsonSchema + Send + 'static> Answer for Paid<T> {
         schema::named_output::<T>()
     }
 
-    fn into_output(self) -> Result<Output, ApiError> {
+    fn into_output(self) -> Result<OperationOutput, ApiError> {
         let body = serde_json::to_vec(&self.body).map_err(|error| ApiError::internal(format!("answer: {error}")))?;
-        Ok(Output::Whole {
+        Ok(OperationOutput::Whole {
             status: StatusCode::OK,
             headers: self.headers,
             content_type: JSON,
@@ -65,7 +65,7 @@ fn value(message: &Value) -> Result<HeaderValue, ApiError> {
 }
 
 /// Adds the challenge for both versions: the header is of version 2, the body of version 1.
-fn challenged(error: ApiError, goods: &Goods, plane: &PaymentPlane, why: &str) -> Result<ApiError, ApiError> {
+fn challenged(error: ApiError, goods: &SaleItem, plane: &PaymentServices, why: &str) -> Result<ApiError, ApiError> {
     let asset = &plane.asset;
     // Clients of version 1 read the body only. Where that version is off, they find an empty list and
     // sign nothing.
@@ -85,11 +85,11 @@ fn challenged(error: ApiError, goods: &Goods, plane: &PaymentPlane, why: &str) -
 }
 
 /// Returns the challenge: there is no payment, or one that is not taken for this reason.
-pub(crate) fn required(goods: &Goods, plane: &PaymentPlane, reason: Option<&str>) -> ApiError {
+pub(crate) fn required(goods: &SaleItem, plane: &PaymentServices, reason: Option<&str>) -> ApiError {
     demanded(goods, plane, reason, goods.message.clone())
 }
 
-fn demanded(goods: &Goods, plane: &PaymentPlane, reason: Option<&str>, message: String) -> ApiError {
+fn demanded(goods: &SaleItem, plane: &PaymentServices, reason: Option<&str>, message: String) -> ApiError {
     let error = ApiError::new(Kind::PaymentRequired, "payment_required", message);
     let made = match reason {
         None => challenged(error, goods, plane, "PAYMENT-SIGNATURE header is required"),
@@ -99,7 +99,7 @@ fn demanded(goods: &Goods, plane: &PaymentPlane, reason: Option<&str>, message: 
 }
 
 /// Returns the challenge after a payment that is not taken.
-pub(crate) fn refused(goods: &Goods, plane: &PaymentPlane, reason: Reason) -> ApiError {
+pub(crate) fn refused(goods: &SaleItem, plane: &PaymentServices, reason: RefusalReason) -> ApiError {
     let message = format!("{}; the payment was not taken: {}", goods.message, reason.rule());
     demanded(goods, plane, Some(reason.word()), message)
 }
@@ -108,7 +108,7 @@ pub(crate) fn refused(goods: &Goods, plane: &PaymentPlane, reason: Reason) -> Ap
 pub(crate) fn receipt(
     protocol: Protocol,
     payment: &Payment,
-    plane: &PaymentPlane,
+    plane: &PaymentServices,
     transaction: Option<&str>,
     error: Option<&str>,
 ) -> Result<(HeaderName, HeaderValue), ApiError> {
@@ -136,7 +136,7 @@ fn with(error: ApiError, header: Result<(HeaderName, HeaderValue), ApiError>) ->
 }
 
 /// Returns the answer to a payment that moved nothing, which is proved.
-pub(crate) fn failed(goods: &Goods, plane: &PaymentPlane, protocol: Protocol, payment: &Payment) -> ApiError {
+pub(crate) fn failed(goods: &SaleItem, plane: &PaymentServices, protocol: Protocol, payment: &Payment) -> ApiError {
     let reason = payment.reason.as_deref().unwrap_or("settlement_failed");
     let error = ApiError::new(
         Kind::PaymentRequired,
@@ -151,7 +151,7 @@ pub(crate) fn failed(goods: &Goods, plane: &PaymentPlane, protocol: Protocol, pa
 }
 
 /// Returns the answer to a payment whose settlement is not known.
-pub(crate) fn pending(plane: &PaymentPlane, protocol: Protocol, payment: Option<&Payment>) -> ApiError {
+pub(crate) fn pending(plane: &PaymentServices, protocol: Protocol, payment: Option<&Payment>) -> ApiError {
     let message = "it is not known yet if the payment was settled; send the same payment again, do not sign a new one";
     // Without a challenge: a client that signs anew while the first payment may still settle would pay
     // twice.

@@ -9,7 +9,7 @@ use store::{Event, WalletGift};
 use types::{OperatorId, Timestamp};
 use x402::Address;
 
-use crate::state::limit::Source;
+use crate::state::limit::LimitSource;
 
 /// Micro-USDC of a test USDC.
 pub const USDC: i64 = 1_000_000;
@@ -58,7 +58,7 @@ pub(crate) fn gift(
             now,
         ));
     } else {
-        let client = Source::from(client).to_string();
+        let client = LimitSource::from(client).to_string();
         counted.push(of_day("faucet_client", client, usdc, MOST_OF_CALLER, now));
         counted.push(of_day(
             "faucet_strangers",

@@ -14,14 +14,14 @@ use x402::wire;
 
 use crate::call::cx::Cx;
 use crate::error::ApiError;
-use crate::rules::entitlement::units::{self, Shown};
+use crate::rules::entitlement::units::{self, ShownStatus};
 
 /// Most characters of a title in a description.
-const TITLE: usize = 100;
+const MAX_TITLE_CHARS: usize = 100;
 
 /// Reason for which a thing is not sold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unsold {
+pub(crate) enum UnavailableReason {
     /// It costs nothing, or can have no price.
     Free,
     /// It was retired, or its seller is suspended.
@@ -30,7 +30,7 @@ pub(crate) enum Unsold {
     Suspended,
 }
 
-impl Unsold {
+impl UnavailableReason {
     pub(crate) fn error(self) -> ApiError {
         match self {
             Self::Free => ApiError::conflict("free_item", "the item costs nothing; read it without paying"),
@@ -44,7 +44,7 @@ impl Unsold {
 
 /// A thing on sale.
 #[derive(Clone, Debug)]
-pub(crate) struct Goods {
+pub(crate) struct SaleItem {
     /// Purpose that a payment is bound to.
     pub(crate) bound: Bound,
     /// True if the request names the version.
@@ -56,7 +56,7 @@ pub(crate) struct Goods {
     /// Prices that are taken.
     pub(crate) prices: Vec<u64>,
     /// Reason for which it is not sold.
-    pub(crate) unsold: Option<Unsold>,
+    pub(crate) unsold: Option<UnavailableReason>,
     /// Terms of the payment.
     pub(crate) offer: wire::Offer,
     /// Sentence with the price.
@@ -65,7 +65,7 @@ pub(crate) struct Goods {
     pub(crate) buy: Option<String>,
 }
 
-impl Goods {
+impl SaleItem {
     /// Returns the kind of item; `None` for a pack.
     pub(crate) const fn item(&self) -> Option<ItemKind> {
         match self.bound.kind {
@@ -77,13 +77,13 @@ impl Goods {
 }
 
 /// Returns the pack of credits for an operator.
-pub(crate) async fn pack(cx: &Cx, operator: OperatorId) -> Result<Goods, ApiError> {
+pub(crate) async fn pack(cx: &Cx, operator: OperatorId) -> Result<SaleItem, ApiError> {
     let found = cx.app.store.operator(operator).await?;
     // A sign-up that was never verified is no account yet.
     let found = found.filter(|found| found.verified_at.is_some());
     let found = found.ok_or_else(|| ApiError::not_found(format!("there is no operator `{operator}`")))?;
     let pack = cx.app.payments.tariff.pack;
-    Ok(Goods {
+    Ok(SaleItem {
         bound: Bound {
             kind: PaidFor::Pack,
             id: operator.to_string(),
@@ -94,7 +94,7 @@ pub(crate) async fn pack(cx: &Cx, operator: OperatorId) -> Result<Goods, ApiErro
         seller: None,
         price: pack,
         prices: vec![super::natural(pack.0)],
-        unsold: found.suspended.is_some().then_some(Unsold::Suspended),
+        unsold: found.suspended.is_some().then_some(UnavailableReason::Suspended),
         offer: wire::Offer {
             url: cx.app.config.top_up(operator),
             description: format!("{pack} test USDC of prepaid credits"),
@@ -107,7 +107,7 @@ pub(crate) async fn pack(cx: &Cx, operator: OperatorId) -> Result<Goods, ApiErro
 }
 
 /// Returns a version of a dataset, the latest if none is named, and its project.
-pub(crate) async fn dataset(cx: &Cx, slug: &str, version: Option<Version>) -> Result<(Goods, Project), ApiError> {
+pub(crate) async fn dataset(cx: &Cx, slug: &str, version: Option<Version>) -> Result<(SaleItem, Project), ApiError> {
     // Without a viewer, although the caller may have a key: what is for sale at a public address
     // must not depend on who asks.
     let project = cx.app.store.project_by_slug(slug, None).await?;
@@ -121,7 +121,7 @@ pub(crate) async fn dataset(cx: &Cx, slug: &str, version: Option<Version>) -> Re
     let asked = version.unwrap_or(Version(offer.version));
     if asked.0 == 0 || asked.0 > offer.version {
         if is_free(&offer, cx.app.payments.terms(kind).default_price) {
-            return Err(Unsold::Free.error());
+            return Err(UnavailableReason::Free.error());
         }
         let message = match version {
             Some(version) => format!("the dataset `{slug}` has no version {version}"),
@@ -131,7 +131,7 @@ pub(crate) async fn dataset(cx: &Cx, slug: &str, version: Option<Version>) -> Re
     }
     let base = &cx.app.config.public_url;
     let named = version.map_or_else(String::new, |version| format!("&version={version}"));
-    let sold = Sold {
+    let sold = ItemFacts {
         kind,
         number: i64::try_from(asked.0).map_err(ApiError::internal)?,
         unit_version: None,
@@ -146,11 +146,11 @@ pub(crate) async fn dataset(cx: &Cx, slug: &str, version: Option<Version>) -> Re
 }
 
 /// Returns a unit. Its buyer has every version, and is served the one that the request names.
-pub(crate) async fn unit(cx: &Cx, id: &str) -> Result<Goods, ApiError> {
+pub(crate) async fn unit(cx: &Cx, id: &str) -> Result<SaleItem, ApiError> {
     let unit = units::find(&cx.app, id).await?;
     if matches!(
-        Shown::of(&unit),
-        Shown::Queued | Shown::Waiting | Shown::Rejected | Shown::TakenDown
+        ShownStatus::of(&unit),
+        ShownStatus::Queued | ShownStatus::Waiting | ShownStatus::Rejected | ShownStatus::TakenDown
     ) {
         return Err(ApiError::no_unit());
     }
@@ -162,7 +162,7 @@ pub(crate) async fn unit(cx: &Cx, id: &str) -> Result<Goods, ApiError> {
         .await?;
     let offer = offer.filter(|offer| offer.visible).ok_or_else(ApiError::no_unit)?;
     let (base, chain) = (&cx.app.config.public_url, unit.chain.id);
-    let sold = Sold {
+    let sold = ItemFacts {
         kind: ItemKind::Unit,
         number: unit.number.unwrap_or(1).into(),
         unit_version: Some(unit.id.to_string()),
@@ -177,7 +177,7 @@ pub(crate) async fn unit(cx: &Cx, id: &str) -> Result<Goods, ApiError> {
 }
 
 /// Facts about an item that its offer lacks.
-pub(super) struct Sold {
+pub(super) struct ItemFacts {
     pub(super) kind: ItemKind,
     pub(super) number: i64,
     pub(super) unit_version: Option<String>,
@@ -190,7 +190,7 @@ pub(super) struct Sold {
 }
 
 /// Returns an item with its prices.
-pub(super) async fn on_sale(cx: &Cx, offer: &Offer, sold: Sold) -> Result<Goods, ApiError> {
+pub(super) async fn on_sale(cx: &Cx, offer: &Offer, sold: ItemFacts) -> Result<SaleItem, ApiError> {
     let terms = cx.app.payments.terms(sold.kind);
     // Prices of the last minutes are taken too, because a wallet needs time between the challenge and
     // the payment.
@@ -202,15 +202,15 @@ pub(super) async fn on_sale(cx: &Cx, offer: &Offer, sold: Sold) -> Result<Goods,
         .prices_in_force(sold.kind, &offer.item, default.0, window, cx.now)
         .await?;
     let unsold = match (is_free(offer, default), offer.on_sale) {
-        (true, _) => Some(Unsold::Free),
-        (false, false) => Some(Unsold::NotForSale),
+        (true, _) => Some(UnavailableReason::Free),
+        (false, false) => Some(UnavailableReason::NotForSale),
         (false, true) => None,
     };
     let kind = match sold.kind {
         ItemKind::Unit => PaidFor::Unit,
         ItemKind::Dataset => PaidFor::Dataset,
     };
-    Ok(Goods {
+    Ok(SaleItem {
         bound: Bound {
             kind,
             id: offer.item.clone(),
@@ -241,7 +241,7 @@ fn is_free(offer: &Offer, default: MicroUsdc) -> bool {
 /// Returns the first characters of a title.
 pub(super) fn shortened(title: &str) -> String {
     // The description is part of a header, which clients and proxies bound.
-    title.chars().take(TITLE).collect()
+    title.chars().take(MAX_TITLE_CHARS).collect()
 }
 
 /// Returns the answer to a payment of the seller for its own item.

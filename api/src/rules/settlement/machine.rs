@@ -12,13 +12,13 @@ use serde_json::{Value, json};
 use store::{Doubtful, Payment, PaymentState, Settled, Settlement as Grant, Store, WalletRefund};
 use types::vocabulary::ItemKind;
 use types::{Clock, LedgerEventId, PaymentId, SaleId, Timestamp, fault, mutate};
-use x402::facilitator::{Doubt, Expected, Order};
+use x402::facilitator::{ExpectedTransfer, SettlementDoubt, SettlementOrder};
 use x402::wire::Protocol;
-use x402::{Settlement, Verdict, Word};
+use x402::{Bytes32, PaymentVerdict, Settlement};
 
 use super::{natural, payout_nonce};
 use crate::error::{ApiError, chain};
-use crate::state::payment_services::PaymentPlane;
+use crate::state::payment_services::PaymentServices;
 
 /// Time for which a payment that is being settled has an owner, and the interval at which its owner extends it. After a
 /// kill nobody looks at the payment for that time, so it is shorter than a caller's patience.
@@ -33,7 +33,7 @@ const SECOND_LOOK: Duration = Duration::from_secs(30);
 
 /// Outcome of driving a payment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Driven {
+pub(crate) enum DriveResult {
     /// The row says what became of it.
     Stored,
     /// The facilitator does not answer; nothing was sent.
@@ -42,26 +42,26 @@ pub(crate) enum Driven {
 
 /// Driver of payments through their states.
 #[derive(Clone, Debug)]
-pub(crate) struct Machine {
+pub(crate) struct PaymentMachine {
     pub(crate) store: Store,
-    pub(crate) plane: Arc<PaymentPlane>,
+    pub(crate) plane: Arc<PaymentServices>,
     pub(crate) clock: Arc<dyn Clock>,
 }
 
-impl Machine {
+impl PaymentMachine {
     /// Goes on with a bound payment until it is final or not known. Callers may drive the same one at once.
-    pub(crate) async fn drive(&self, payment: &Payment) -> Result<Driven, ApiError> {
+    pub(crate) async fn drive(&self, payment: &Payment) -> Result<DriveResult, ApiError> {
         if payment.state != PaymentState::Bound {
-            return Ok(Driven::Stored);
+            return Ok(DriveResult::Stored);
         }
         let order = order(payment)?;
         // Asked before the row says `settling`: a payment that is refused here was surely never sent,
         // and its payer may send another.
         match self.plane.facilitator.verify(&order).await {
-            Ok(Verdict::Valid) => {}
-            Ok(Verdict::Invalid(reason)) => {
+            Ok(PaymentVerdict::Valid) => {}
+            Ok(PaymentVerdict::Invalid(reason)) => {
                 self.store.payments().refuse(&payment.id, &reason).await?;
-                return Ok(Driven::Stored);
+                return Ok(DriveResult::Stored);
             }
             Err(unanswered) => {
                 tracing::warn!(
@@ -69,7 +69,7 @@ impl Machine {
                     error = unanswered.reason,
                     "the facilitator does not answer if a payment is good; its payer may send it again"
                 );
-                return Ok(Driven::Unanswered);
+                return Ok(DriveResult::Unanswered);
             }
         }
         fault::point("pay.verified");
@@ -78,15 +78,15 @@ impl Machine {
         // Another call or replica took the step. Two settlements of one authorization move money once,
         // but only the answer of a first attempt proves anything, so there is one first attempt.
         if !self.store.payments().begin(&payment.id, lease).await? {
-            return Ok(Driven::Stored);
+            return Ok(DriveResult::Stored);
         }
         self.settle(payment, &order).await
     }
 
     /// Asks the facilitator for the first time to settle a payment whose row says `settling`.
-    async fn settle(&self, payment: &Payment, order: &Order) -> Result<Driven, ApiError> {
+    async fn settle(&self, payment: &Payment, order: &SettlementOrder) -> Result<DriveResult, ApiError> {
         fault::point("pay.settling");
-        mutate!(Bug::GrantsFirst => self.grant(payment, Word([0; 32])).await?);
+        mutate!(Bug::GrantsFirst => self.grant(payment, Bytes32([0; 32])).await?);
         let settlement = self.held(payment, self.plane.facilitator.settle(order)).await;
         mutate!(Bug::LostIsRefused => let settlement = crate::faults::refused(settlement));
         fault::point("pay.answered");
@@ -103,11 +103,11 @@ impl Machine {
                 // Back to bound: the request did not leave, so nobody has to read a chain to find out.
                 let lease = self.clock.now().plus(LEASE);
                 self.store.payments().not_sent(&payment.id, lease).await?;
-                return Ok(Driven::Unanswered);
+                return Ok(DriveResult::Unanswered);
             }
             Settlement::Unknown(doubt) => self.doubt(payment, doubt, FIRST_LOOK).await?,
         }
-        Ok(Driven::Stored)
+        Ok(DriveResult::Stored)
     }
 
     /// Waits for a settlement and keeps the payment meanwhile.
@@ -128,14 +128,19 @@ impl Machine {
     }
 
     /// Grants what a payment bought, once the chain confirms the transaction.
-    pub(crate) async fn done(&self, payment: &Payment, transaction: Word, expected: &Expected) -> Result<(), ApiError> {
+    pub(crate) async fn done(
+        &self,
+        payment: &Payment,
+        transaction: Bytes32,
+        expected: &ExpectedTransfer,
+    ) -> Result<(), ApiError> {
         // The built-in ledger is the chain.
         if let Some(reader) = self.plane.chain.as_ref().filter(|_| !self.plane.is_built_in) {
             let confirmed = reader.confirms(transaction, expected).await;
             // A node that does not answer proves nothing either, so the payment is in doubt and not
             // refused.
             if confirmed != Ok(true) {
-                let doubt = Doubt {
+                let doubt = SettlementDoubt {
                     reason: "transaction_not_confirmed".to_owned(),
                     transaction: Some(transaction),
                     is_alarming: confirmed == Ok(false),
@@ -147,7 +152,7 @@ impl Machine {
     }
 
     /// Grants what a settled payment bought.
-    pub(crate) async fn grant(&self, payment: &Payment, transaction: Word) -> Result<(), ApiError> {
+    pub(crate) async fn grant(&self, payment: &Payment, transaction: Bytes32) -> Result<(), ApiError> {
         let now = self.clock.now();
         let refund = PaymentId::new(now).to_string();
         let kind = match payment.bound.kind {
@@ -194,7 +199,12 @@ impl Machine {
     }
 
     /// Notes that a payment may have moved the money.
-    pub(crate) async fn doubt(&self, payment: &Payment, doubt: Doubt, pause: Duration) -> Result<(), ApiError> {
+    pub(crate) async fn doubt(
+        &self,
+        payment: &Payment,
+        doubt: SettlementDoubt,
+        pause: Duration,
+    ) -> Result<(), ApiError> {
         if doubt.is_alarming {
             tracing::error!(
                 payment = payment.id,
@@ -212,7 +222,7 @@ impl Machine {
     }
 
     /// Drives a payment in a task of its own, which a caller that leaves does not end.
-    pub(crate) fn spawn(&self, payment: Payment) -> tokio::task::JoinHandle<Result<Driven, ApiError>> {
+    pub(crate) fn spawn(&self, payment: Payment) -> tokio::task::JoinHandle<Result<DriveResult, ApiError>> {
         let machine = self.clone();
         // A task of its own: the client may hang up, and a payment must not stop between two of its
         // steps.
@@ -231,14 +241,14 @@ impl Machine {
 }
 
 /// Returns the text that a payment keeps of what a facilitator is sent.
-pub(crate) fn kept(message: &Value, requirements: &Value) -> String {
+pub(crate) fn settlement_payload(message: &Value, requirements: &Value) -> String {
     json!({"payment": message, "requirements": requirements}).to_string()
 }
 
 /// Returns the transfer that a payment must have made.
-pub(crate) fn expected(payment: &Payment) -> Result<Expected, ApiError> {
+pub(crate) fn expected(payment: &Payment) -> Result<ExpectedTransfer, ApiError> {
     let malformed = |column: &str| ApiError::internal(format!("the column `{column}` of payment {}", payment.id));
-    Ok(Expected {
+    Ok(ExpectedTransfer {
         payer: payment.payer.parse().map_err(|_error| malformed("payer"))?,
         pay_to: payment.pay_to.parse().map_err(|_error| malformed("pay_to"))?,
         amount: natural(payment.amount),
@@ -248,11 +258,11 @@ pub(crate) fn expected(payment: &Payment) -> Result<Expected, ApiError> {
 }
 
 /// Returns what a facilitator is sent for a payment, the same each time.
-pub(crate) fn order(payment: &Payment) -> Result<Order, ApiError> {
+pub(crate) fn order(payment: &Payment) -> Result<SettlementOrder, ApiError> {
     let text = payment.payload.as_deref();
     let text = text.ok_or_else(|| ApiError::internal(format!("the payment {} has no payload", payment.id)))?;
     let mut kept: Value = serde_json::from_str(text).map_err(|error| ApiError::internal(chain(&error)))?;
-    Ok(Order {
+    Ok(SettlementOrder {
         protocol: Protocol::of(payment.protocol).ok_or_else(|| ApiError::internal("the version of a payment"))?,
         payment: kept["payment"].take(),
         requirements: kept["requirements"].take(),

@@ -14,9 +14,9 @@ use types::money::MicroUsdc;
 use types::{Clock, OperatorId};
 use x402::builtin::{BuiltIn, Wallets as _};
 use x402::conformance::{Buyer, asset, key};
-use x402::facilitator::{Doubt, Order};
+use x402::facilitator::{SettlementDoubt, SettlementOrder};
 use x402::wire::{self, Protocol};
-use x402::{Facilitator, Ruling, Settlement, Unanswered, Verdict, Word};
+use x402::{Bytes32, Facilitator, PaymentVerdict, SettledKind, Settlement, UnusableAnswer};
 
 use super::*;
 use crate::flow::Reconciler;
@@ -30,9 +30,9 @@ mod payouts;
 mod planted;
 
 /// Returns the plane of a service in tests: the built-in ledger.
-pub(crate) fn plane(store: &Store, clock: &Arc<dyn Clock>) -> PaymentPlane {
+pub(crate) fn plane(store: &Store, clock: &Arc<dyn Clock>) -> PaymentServices {
     let ledger = Arc::new(ledger(store, clock));
-    PaymentPlane {
+    PaymentServices {
         asset: asset(),
         facilitator: Arc::clone(&ledger) as _,
         chain: Some(ledger),
@@ -77,13 +77,13 @@ struct Scripted {
 
 #[async_trait]
 impl Facilitator for Scripted {
-    async fn supported(&self) -> Result<Vec<Ruling>, Unanswered> {
+    async fn supported(&self) -> Result<Vec<SettledKind>, UnusableAnswer> {
         self.ledger.supported().await
     }
 
-    async fn verify(&self, order: &Order) -> Result<Verdict, Unanswered> {
+    async fn verify(&self, order: &SettlementOrder) -> Result<PaymentVerdict, UnusableAnswer> {
         if *self.is_silent.lock() {
-            return Err(Unanswered {
+            return Err(UnusableAnswer {
                 reason: "silent".to_owned(),
                 is_unsent: true,
             });
@@ -91,11 +91,11 @@ impl Facilitator for Scripted {
         self.ledger.verify(order).await
     }
 
-    async fn settle(&self, order: &Order) -> Settlement {
+    async fn settle(&self, order: &SettlementOrder) -> Settlement {
         let act = self.acts.lock().pop_front().unwrap_or(Act::Right);
         *self.settles.lock() += 1;
         let unknown = || {
-            Settlement::Unknown(Doubt {
+            Settlement::Unknown(SettlementDoubt {
                 reason: "lost".to_owned(),
                 transaction: None,
                 is_alarming: false,
@@ -137,7 +137,7 @@ impl Stage {
             is_silent: Mutex::new(false),
             settles: Mutex::new(0),
         });
-        let mut plane = PaymentPlane::clone(&service.app.payments);
+        let mut plane = PaymentServices::clone(&service.app.payments);
         plane.facilitator = Arc::clone(&facilitator) as _;
         plane.patience = patience;
         service.app.payments = Arc::new(plane);
@@ -204,7 +204,7 @@ impl Stage {
 
     async fn reconcile(&self) -> usize {
         let app = &self.service.app;
-        let reconciler = Reconciler::new(app.store.clone(), Arc::clone(&app.payments), Arc::clone(&app.clock));
+        let reconciler = PaymentReconciler::new(app.store.clone(), Arc::clone(&app.payments), Arc::clone(&app.clock));
         reconciler.round().await.unwrap()
     }
 }

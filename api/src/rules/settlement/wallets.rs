@@ -5,8 +5,8 @@
 use async_trait::async_trait;
 use store::{Store, WalletMoved, WalletSpent, WalletTransfer};
 use types::Timestamp;
-use x402::builtin::{Moved, Spent, Wallets, WalletsError};
-use x402::{Address, Authorization, Word};
+use x402::builtin::{Spent, TransferOutcome, Wallets, WalletsError};
+use x402::{Address, Authorization, Bytes32};
 
 /// Wallets of the built-in ledger.
 #[derive(Clone, Debug)]
@@ -25,12 +25,12 @@ impl Wallets for StoredWallets {
         Ok(u64::try_from(self.0.wallets().balance(&wallet.to_string()).await?)?)
     }
 
-    async fn spent(&self, wallet: Address, nonce: Word) -> Result<Option<Spent>, WalletsError> {
+    async fn spent(&self, wallet: Address, nonce: Bytes32) -> Result<Option<Spent>, WalletsError> {
         let found = self.0.wallets().spent(&wallet.to_string(), &nonce.to_string()).await?;
         found.as_ref().map(spent).transpose()
     }
 
-    async fn transfer(&self, transfer: &Authorization, at: Timestamp) -> Result<Moved, WalletsError> {
+    async fn transfer(&self, transfer: &Authorization, at: Timestamp) -> Result<TransferOutcome, WalletsError> {
         let new = WalletTransfer {
             from: transfer.from.to_string(),
             to: transfer.to.to_string(),
@@ -40,13 +40,13 @@ impl Wallets for StoredWallets {
             now: at,
         };
         Ok(match self.0.wallets().transfer(new).await? {
-            WalletMoved::Done => Moved::Done,
-            WalletMoved::Short => Moved::Short,
-            WalletMoved::Spent(found) => Moved::Spent(spent(&found)?),
+            WalletMoved::Done => TransferOutcome::Done,
+            WalletMoved::Short => TransferOutcome::Short,
+            WalletMoved::Spent(found) => TransferOutcome::Spent(spent(&found)?),
         })
     }
 
-    async fn cancel(&self, wallet: Address, nonce: Word, at: Timestamp) -> Result<bool, WalletsError> {
+    async fn cancel(&self, wallet: Address, nonce: Bytes32, at: Timestamp) -> Result<bool, WalletsError> {
         let wallets = self.0.wallets();
         Ok(wallets.cancel(&wallet.to_string(), &nonce.to_string(), at).await?)
     }

@@ -8,19 +8,19 @@ use std::hash::Hash;
 /// A map in two halves. What is used moves to the young half. When that is full, it becomes the old one, and what was
 /// in the old one is forgotten. So keeping order costs nothing per use.
 #[derive(Debug)]
-pub(super) struct Bounded<K, V> {
+pub(super) struct BoundedMap<K, V> {
     half: usize,
-    young: Half<K, V>,
-    old: Half<K, V>,
+    young: MapHalf<K, V>,
+    old: MapHalf<K, V>,
 }
 
 #[derive(Debug)]
-struct Half<K, V> {
+struct MapHalf<K, V> {
     entries: HashMap<K, (V, usize)>,
     weight: usize,
 }
 
-impl<K, V> Default for Half<K, V> {
+impl<K, V> Default for MapHalf<K, V> {
     fn default() -> Self {
         Self {
             entries: HashMap::new(),
@@ -29,13 +29,13 @@ impl<K, V> Default for Half<K, V> {
     }
 }
 
-impl<K: Eq + Hash + Clone, V: Clone> Bounded<K, V> {
+impl<K: Eq + Hash + Clone, V: Clone> BoundedMap<K, V> {
     /// Creates an empty map whose values may weigh `most` together. With 0 it keeps nothing.
     pub(super) fn new(most: usize) -> Self {
         Self {
             half: most / 2,
-            young: Half::default(),
-            old: Half::default(),
+            young: MapHalf::default(),
+            old: MapHalf::default(),
         }
     }
 
@@ -79,7 +79,7 @@ impl<K: Eq + Hash + Clone, V: Clone> Bounded<K, V> {
     }
 }
 
-impl<K: Eq + Hash, V> Half<K, V> {
+impl<K: Eq + Hash, V> MapHalf<K, V> {
     fn take(&mut self, key: &K) -> Option<(V, usize)> {
         let (value, weight) = self.entries.remove(key)?;
         self.weight -= weight;
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn many_values_never_weigh_more_than_the_bound() {
-        let mut map = Bounded::new(100);
+        let mut map = BoundedMap::new(100);
         for key in 0..10_000_usize {
             map.insert(key, key, key % 40);
             assert!(map.weight() <= 100, "{key}");
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn a_value_that_is_used_outlives_those_that_are_not() {
-        let mut map = Bounded::new(10);
+        let mut map = BoundedMap::new(10);
         map.insert(0, "used", 1);
         map.insert(1, "idle", 1);
         for key in 2..1_000 {
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_value_that_is_replaced_too_heavy_or_removed_is_gone() {
-        let mut map = Bounded::new(10);
+        let mut map = BoundedMap::new(10);
         map.insert("a", 1, 3);
         map.insert("a", 2, 4);
         assert_eq!((map.get(&"a"), map.weight()), (Some(2), 4));
@@ -126,7 +126,7 @@ mod tests {
         map.insert("b", 1, 5);
         map.remove(&"b");
         assert_eq!((map.get(&"b"), map.weight()), (None, 0));
-        let mut none = Bounded::new(0);
+        let mut none = BoundedMap::new(0);
         none.insert("a", 1, 1);
         assert_eq!(none.get(&"a"), None);
     }

@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use store::{Error, Stamp, Store};
 use types::{DatasetId, Timestamp};
 
-use super::bounded::Bounded;
+use super::bounded::BoundedMap;
 
 /// The greatest age of a value. Half of the second within which a change must reach every replica.
 pub(super) const MAX_AGE: Duration = Duration::from_millis(500);
@@ -37,7 +37,7 @@ type Flight<V> = Shared<BoxFuture<'static, Result<Option<V>, Error>>>;
 type WeakFlight<V> = WeakShared<BoxFuture<'static, Result<Option<V>, Error>>>;
 
 #[derive(Clone)]
-enum Slot<V> {
+enum CacheSlot<V> {
     /// The query runs. `changes` is the count of changes before it began.
     Flying {
         begun: Timestamp,
@@ -52,12 +52,12 @@ enum Slot<V> {
 }
 
 /// Values by key, bounded in bytes.
-pub(super) struct Fresh<K, V>(Mutex<Bounded<K, Slot<V>>>);
+pub(super) struct FreshCache<K, V>(Mutex<BoundedMap<K, CacheSlot<V>>>);
 
-impl<K: Eq + Hash + Clone, V: Remembered> Fresh<K, V> {
+impl<K: Eq + Hash + Clone, V: Remembered> FreshCache<K, V> {
     /// Creates a memory for `most` bytes. With 0 every call is a query.
     pub(super) fn new(most: usize) -> Self {
-        Self(Mutex::new(Bounded::new(most)))
+        Self(Mutex::new(BoundedMap::new(most)))
     }
 
     /// Returns the value of a key if it is known and up to date.
@@ -65,10 +65,12 @@ impl<K: Eq + Hash + Clone, V: Remembered> Fresh<K, V> {
         match self.0.lock().get(key)? {
             // The age bounds what other processes changed; the stamp shows what this one changed, at
             // once.
-            Slot::Known { begun, stamp, value } if is_young(begun, now) && stamp == store.stamp(value.project()) => {
+            CacheSlot::Known { begun, stamp, value }
+                if is_young(begun, now) && stamp == store.stamp(value.project()) =>
+            {
                 Some(value)
             }
-            Slot::Known { .. } | Slot::Flying { .. } => None,
+            CacheSlot::Known { .. } | CacheSlot::Flying { .. } => None,
         }
     }
 
@@ -102,7 +104,7 @@ impl<K: Eq + Hash + Clone, V: Remembered> Fresh<K, V> {
         let now_changes = store.changes();
         let mut slots = self.0.lock();
         // A query that began before a change may miss it, so it is not joined by a caller that may know of the change.
-        if let Some(Slot::Flying { begun, changes, flight }) = slots.get(key)
+        if let Some(CacheSlot::Flying { begun, changes, flight }) = slots.get(key)
             && is_young(begun, now)
             && changes == now_changes
             && let Some(flight) = flight.upgrade()
@@ -113,7 +115,7 @@ impl<K: Eq + Hash + Clone, V: Remembered> Fresh<K, V> {
         let flight = query().boxed().shared();
         // It was made in this function, so it cannot have ended.
         if let Some(weak) = flight.downgrade() {
-            let slot = Slot::Flying {
+            let slot = CacheSlot::Flying {
                 begun: now,
                 changes: now_changes,
                 flight: weak,
@@ -126,7 +128,7 @@ impl<K: Eq + Hash + Clone, V: Remembered> Fresh<K, V> {
     /// Remembers the result of a query, unless another query has taken its place.
     fn land(&self, store: &Store, key: &K, landed: &Flight<V>, value: Option<&V>) {
         let mut slots = self.0.lock();
-        let Some(Slot::Flying { begun, changes, flight }) = slots.get(key) else {
+        let Some(CacheSlot::Flying { begun, changes, flight }) = slots.get(key) else {
             return;
         };
         if !flight.upgrade().is_some_and(|flight| flight.ptr_eq(landed)) {
@@ -136,9 +138,9 @@ impl<K: Eq + Hash + Clone, V: Remembered> Fresh<K, V> {
         let stamped = value.map(|value| (value, store.stamp(value.project())));
         match stamped {
             Some((value, stamp)) if store.changes() == changes => {
-                let bytes = value.bytes() + size_of::<(K, Slot<V>)>();
+                let bytes = value.bytes() + size_of::<(K, CacheSlot<V>)>();
                 let value = value.clone();
-                slots.insert(key.clone(), Slot::Known { begun, stamp, value }, bytes);
+                slots.insert(key.clone(), CacheSlot::Known { begun, stamp, value }, bytes);
             }
             _ => slots.remove(key),
         }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use store::{Contribution, Error, Principal, Project, Store};
 use types::{OperatorId, Timestamp};
 
-use super::fresh::{Fresh, Remembered};
+use super::fresh::{FreshCache, Remembered};
 use super::{Name, ProjectView};
 use crate::state::app::App;
 
@@ -71,7 +71,7 @@ impl App {
 /// Returns what a viewer sees under a slug: their own if it is remembered, otherwise the public one, otherwise their
 /// own.
 async fn seen<V, F>(
-    values: &Fresh<Name, V>,
+    values: &FreshCache<Name, V>,
     store: &Store,
     slug: &str,
     viewer: Option<OperatorId>,

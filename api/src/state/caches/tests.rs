@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 use store::{Agent, NewOperator, OperatorCreated, ProjectChanges, ProjectStatus};
 
 use super::*;
-use crate::call::room::Room;
+use crate::call::room::PageRoom;
 use crate::secrets::{Secret, SecretKind};
 use crate::testing::{Got, Service};
 
@@ -317,7 +317,7 @@ async fn a_page_is_of_one_version_and_place_only() {
         PageKey { offset: 1, ..key },
         PageKey { limit: 11, ..key },
         PageKey {
-            size: Room::of_tools().page_size(),
+            size: PageRoom::of_tools().page_size(),
             ..key
         },
         PageKey {

@@ -16,7 +16,7 @@ const IDLE: Duration = Duration::from_mins(1);
 
 /// Reader of an answer: the operator that it counts for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Reader {
+pub(crate) struct EgressReader {
     /// Operator of the credential.
     pub(crate) operator: OperatorId,
     /// Agent that reads; `None` for a credential without one.
@@ -27,18 +27,18 @@ pub(crate) struct Reader {
 
 /// Bytes that remain of a lease, with the time of their latest use.
 #[derive(Clone, Copy, Debug)]
-struct Left {
+struct LeaseRest {
     bytes: u64,
     used_at: Timestamp,
 }
 
 /// Leases by operator and month.
 #[derive(Debug, Default)]
-pub(crate) struct Leases {
-    left: Mutex<HashMap<(OperatorId, i64), Left>>,
+pub(crate) struct EgressLeases {
+    left: Mutex<HashMap<(OperatorId, i64), LeaseRest>>,
 }
 
-impl Leases {
+impl EgressLeases {
     /// Takes up to `bytes` of what is left, and returns what was taken.
     pub(crate) fn take(&self, operator: OperatorId, bytes: u64, now: Timestamp) -> u64 {
         let mut left = self.left.lock();
@@ -56,7 +56,7 @@ impl Leases {
         let mut left = self.left.lock();
         let lease = left
             .entry((operator, now.month()))
-            .or_insert(Left { bytes: 0, used_at: now });
+            .or_insert(LeaseRest { bytes: 0, used_at: now });
         lease.bytes = lease.bytes.saturating_add(bytes);
         lease.used_at = now;
     }
@@ -67,7 +67,7 @@ impl Leases {
         // none and takes a new one.
         let idle: Vec<_> = {
             let mut left = self.left.lock();
-            let is_over = |lease: &Left| all || now.since(lease.used_at) >= IDLE;
+            let is_over = |lease: &LeaseRest| all || now.since(lease.used_at) >= IDLE;
             let keys: Vec<_> = left
                 .iter()
                 .filter(|(_, lease)| is_over(lease))
@@ -90,15 +90,15 @@ impl Leases {
 
 /// Bytes that were admitted for a body of known size. What was not sent when it is dropped goes back to the lease.
 #[derive(Debug)]
-pub(crate) struct Admitted {
-    leases: Arc<Leases>,
+pub(crate) struct AdmittedBytes {
+    leases: Arc<EgressLeases>,
     operator: OperatorId,
     at: Timestamp,
     bytes: u64,
 }
 
-impl Admitted {
-    pub(crate) const fn new(leases: Arc<Leases>, operator: OperatorId, at: Timestamp, bytes: u64) -> Self {
+impl AdmittedBytes {
+    pub(crate) const fn new(leases: Arc<EgressLeases>, operator: OperatorId, at: Timestamp, bytes: u64) -> Self {
         Self {
             leases,
             operator,
@@ -113,7 +113,7 @@ impl Admitted {
     }
 }
 
-impl Drop for Admitted {
+impl Drop for AdmittedBytes {
     fn drop(&mut self) {
         if self.bytes > 0 {
             self.leases.put(self.operator, self.bytes, self.at);

@@ -8,30 +8,35 @@ use async_trait::async_trait;
 use store::{Event, Store};
 use types::Timestamp;
 
-use super::window::Window;
-use super::{Counters, Decision, Rule, Source, Unavailable};
+use super::window::LimitWindow;
+use super::{CountersUnavailable, LimitCounters, LimitDecision, LimitSource, RateRule};
 
 /// Counters in the database of the marketplace.
 #[derive(Clone)]
-pub struct Durable(Store);
+pub struct DurableCounters(Store);
 
-impl Durable {
+impl DurableCounters {
     /// Creates the counters of a database.
     pub const fn new(store: Store) -> Self {
         Self(store)
     }
 }
 
-impl fmt::Debug for Durable {
+impl fmt::Debug for DurableCounters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Durable")
     }
 }
 
 #[async_trait]
-impl Counters for Durable {
-    async fn take(&self, rule: Rule, source: Source, now: Timestamp) -> Result<Decision, Unavailable> {
-        let window = Window::at(rule, now);
+impl LimitCounters for DurableCounters {
+    async fn take(
+        &self,
+        rule: RateRule,
+        source: LimitSource,
+        now: Timestamp,
+    ) -> Result<LimitDecision, CountersUnavailable> {
+        let window = LimitWindow::at(rule, now);
         let event = Event {
             rule: rule.name,
             subject: source.to_string(),
@@ -45,9 +50,9 @@ impl Counters for Durable {
         // last place.
         let counted = self
             .0
-            .counter_take(event, move |counted| admit(counted) == Decision::Allow)
+            .counter_take(event, move |counted| admit(counted) == LimitDecision::Allow)
             .await;
-        counted.map(admit).map_err(|error| Unavailable(error.into()))
+        counted.map(admit).map_err(|error| CountersUnavailable(error.into()))
     }
 }
 
@@ -63,13 +68,18 @@ mod tests {
     /// Counters whose folder lives as long as they do.
     #[derive(Debug)]
     struct Fresh(
-        Durable,
+        DurableCounters,
         #[expect(dead_code, reason = "deletes the folder when it is dropped")] Arc<TempDir>,
     );
 
     #[async_trait]
-    impl Counters for Fresh {
-        async fn take(&self, rule: Rule, source: Source, now: Timestamp) -> Result<Decision, Unavailable> {
+    impl LimitCounters for Fresh {
+        async fn take(
+            &self,
+            rule: RateRule,
+            source: LimitSource,
+            now: Timestamp,
+        ) -> Result<LimitDecision, CountersUnavailable> {
             self.0.take(rule, source, now).await
         }
     }
@@ -80,7 +90,7 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             let url = format!("sqlite://{}", folder.path().join("sluice.db").display());
             let store = Store::connect(&url, store::Options::default()).await.unwrap();
-            Fresh(Durable::new(store), Arc::new(folder))
+            Fresh(DurableCounters::new(store), Arc::new(folder))
         })
         .await;
     }

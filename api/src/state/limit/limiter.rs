@@ -10,14 +10,14 @@ use std::time::Duration;
 use tracing::Instrument as _;
 use types::Timestamp;
 
-use super::{Counters, Decision, Memory, Rule, Source, Unavailable};
+use super::{CountersUnavailable, LimitCounters, LimitDecision, LimitSource, MemoryCounters, RateRule};
 
 /// Length of a window from which its counts must outlive the process.
 const DURABLE_WINDOW: Duration = Duration::from_hours(1);
 /// Time for which shared counters are not used after they failed.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 /// Rule under which health checks of the counters are counted. It limits no call.
-const HEALTH_CHECK: Rule = Rule {
+const HEALTH_CHECK: RateRule = RateRule {
     name: "look",
     limit: u32::MAX,
     window: Duration::from_secs(1),
@@ -27,7 +27,7 @@ const HEALTHY: i64 = i64::MIN;
 
 /// State of the shared counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Health {
+pub enum CountersHealth {
     /// None are configured: this replica counts for itself.
     Off,
     /// The shared counters answer, and all replicas count together.
@@ -39,14 +39,14 @@ pub enum Health {
 /// Enforces rate limits.
 #[derive(Debug, Default)]
 pub struct Limiter {
-    own: Memory,
-    shared: Option<Shared>,
-    durable: Option<Arc<dyn Counters>>,
+    own: MemoryCounters,
+    shared: Option<LimiterState>,
+    durable: Option<Arc<dyn LimitCounters>>,
 }
 
 #[derive(Debug)]
-struct Shared {
-    counters: Arc<dyn Counters>,
+struct LimiterState {
+    counters: Arc<dyn LimitCounters>,
     patience: Duration,
     /// Time in microseconds at which the counters are tried again, or [`HEALTHY`].
     again: AtomicI64,
@@ -54,11 +54,11 @@ struct Shared {
 
 impl Limiter {
     /// Creates a limiter that uses `counters`, shared with other replicas, while they answer within `patience`.
-    pub fn shared(counters: Arc<dyn Counters>, patience: Duration) -> Self {
+    pub fn shared(counters: Arc<dyn LimitCounters>, patience: Duration) -> Self {
         Self {
-            own: Memory::default(),
+            own: MemoryCounters::default(),
             durable: None,
-            shared: Some(Shared {
+            shared: Some(LimiterState {
                 counters,
                 patience,
                 again: AtomicI64::new(HEALTHY),
@@ -68,13 +68,13 @@ impl Limiter {
 
     /// Uses `counters` for the rules whose window is an hour or longer, so that a restart forgets none of them.
     #[must_use]
-    pub fn with_durable(mut self, counters: Arc<dyn Counters>) -> Self {
+    pub fn with_durable(mut self, counters: Arc<dyn LimitCounters>) -> Self {
         self.durable = Some(counters);
         self
     }
 
     /// Counts one event unless the limit is reached.
-    pub async fn take(&self, rule: Rule, source: Source, now: Timestamp) -> Decision {
+    pub async fn take(&self, rule: RateRule, source: LimitSource, now: Timestamp) -> LimitDecision {
         if let Some(durable) = self.durable.as_ref().filter(|_| rule.window >= DURABLE_WINDOW) {
             // Without the database the call fails anyway, so the count of this process is enough.
             match durable.take(rule, source, now).await {
@@ -98,22 +98,22 @@ impl Limiter {
     }
 
     /// Checks the shared counters by counting in them.
-    pub async fn health(&self, now: Timestamp) -> Health {
+    pub async fn health(&self, now: Timestamp) -> CountersHealth {
         let Some(shared) = &self.shared else {
-            return Health::Off;
+            return CountersHealth::Off;
         };
         match shared
             // A server that is read-only or out of memory still answers a ping, but takes no count.
-            .ask(now, shared.counters.take(HEALTH_CHECK, Source(0, 0), now))
+            .ask(now, shared.counters.take(HEALTH_CHECK, LimitSource(0, 0), now))
             .await
         {
-            Some(_) => Health::Ok,
-            None => Health::Down,
+            Some(_) => CountersHealth::Ok,
+            None => CountersHealth::Down,
         }
     }
 }
 
-impl Shared {
+impl LimiterState {
     /// Returns true if the counters answer, or if this call is the one that tries them again.
     fn should_ask(&self, now: Timestamp) -> bool {
         let again = self.again.load(Ordering::Relaxed);
@@ -132,7 +132,11 @@ impl Shared {
     }
 
     /// Returns the counters' answer if it arrives in time. Records the change between answering and failing.
-    async fn ask<T>(&self, now: Timestamp, question: impl Future<Output = Result<T, Unavailable>>) -> Option<T> {
+    async fn ask<T>(
+        &self,
+        now: Timestamp,
+        question: impl Future<Output = Result<T, CountersUnavailable>>,
+    ) -> Option<T> {
         let question = tokio::time::timeout(self.patience, question);
         let reason = match question.instrument(tracing::debug_span!("cache")).await {
             Ok(Ok(answer)) => {

@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use types::Timestamp;
 
-use super::window::Window;
-use super::{Counters, Decision, Rule, Source, Unavailable};
+use super::window::LimitWindow;
+use super::{CountersUnavailable, LimitCounters, LimitDecision, LimitSource, RateRule};
 
 /// Addresses that are counted in one window.
 ///
@@ -19,41 +19,41 @@ const MAX_SOURCES: usize = 1 << 18;
 
 /// Counters in memory. They begin at zero with the process.
 #[derive(Debug, Default)]
-pub struct Memory {
-    tables: Mutex<HashMap<&'static str, Table>>,
+pub struct MemoryCounters {
+    tables: Mutex<HashMap<&'static str, RuleCounts>>,
 }
 
 /// Counts of one rule.
 #[derive(Debug, Default)]
-struct Table {
+struct RuleCounts {
     number: i64,
-    counts: HashMap<Source, u32>,
-    before: HashMap<Source, u32>,
+    counts: HashMap<LimitSource, u32>,
+    before: HashMap<LimitSource, u32>,
 }
 
-impl Memory {
+impl MemoryCounters {
     /// Counts one event unless the limit is reached.
-    pub fn count(&self, rule: Rule, source: Source, now: Timestamp) -> Decision {
-        let window = Window::at(rule, now);
+    pub fn count(&self, rule: RateRule, source: LimitSource, now: Timestamp) -> LimitDecision {
+        let window = LimitWindow::at(rule, now);
         // A panic elsewhere leaves valid counts, so a lock without poisoning is enough.
         let mut tables = self.tables.lock();
         let table = tables.entry(rule.name).or_default();
         table.turn(window.number);
         // A full table admits new addresses, see [`MAX_SOURCES`].
         if table.counts.len() >= MAX_SOURCES && !table.counts.contains_key(&source) {
-            return Decision::Allow;
+            return LimitDecision::Allow;
         }
         let before = table.before.get(&source).copied().unwrap_or(0);
         let count = table.counts.entry(source).or_insert(0);
         let decision = window.admit(rule.limit, *count, before);
-        if decision == Decision::Allow {
+        if decision == LimitDecision::Allow {
             *count += 1;
         }
         decision
     }
 }
 
-impl Table {
+impl RuleCounts {
     /// Moves on to the window of this number. The counts of the window before it are kept, older ones are dropped.
     ///
     /// A call that read the clock just before the turn and arrives after it counts in the window that has begun. A
@@ -74,8 +74,13 @@ impl Table {
 }
 
 #[async_trait]
-impl Counters for Memory {
-    async fn take(&self, rule: Rule, source: Source, now: Timestamp) -> Result<Decision, Unavailable> {
+impl LimitCounters for MemoryCounters {
+    async fn take(
+        &self,
+        rule: RateRule,
+        source: LimitSource,
+        now: Timestamp,
+    ) -> Result<LimitDecision, CountersUnavailable> {
         Ok(self.count(rule, source, now))
     }
 }
@@ -87,6 +92,6 @@ mod tests {
 
     #[tokio::test]
     async fn counters_in_memory_keep_the_rules() {
-        conformance::all(|| async { Memory::default() }).await;
+        conformance::all(|| async { MemoryCounters::default() }).await;
     }
 }

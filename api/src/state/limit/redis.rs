@@ -17,10 +17,10 @@ use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 use types::Timestamp;
 
-use super::window::Window;
-use super::{Counters, Decision, Rule, Source, Unavailable};
+use super::window::LimitWindow;
+use super::{CountersUnavailable, LimitCounters, LimitDecision, LimitSource, RateRule};
 
-/// Lua script that counts one event unless the limit is reached. Its arithmetic is that of `Window::admit`, in doubles,
+/// Lua script that counts one event unless the limit is reached. Its arithmetic is that of `LimitWindow::admit`, in doubles,
 /// which are exact for every limit up to a million per hour.
 const TAKE_SCRIPT: &str = r"
 local count = tonumber(redis.call('GET', KEYS[1]) or '0')
@@ -45,25 +45,25 @@ pub struct RedisError(#[source] Failure);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Counters in a Redis server.
-pub struct Redis {
-    server: Arc<Server>,
+pub struct RedisCounters {
+    server: Arc<RedisServer>,
     connection: Mutex<Arc<OnceCell<MultiplexedConnection>>>,
 }
 
 /// Shows no fields, since the client contains the password.
-impl fmt::Debug for Redis {
+impl fmt::Debug for RedisCounters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Redis").finish_non_exhaustive()
     }
 }
 
 /// Server, and the script to run on it.
-struct Server {
+struct RedisServer {
     client: Client,
     take: Script,
 }
 
-impl Server {
+impl RedisServer {
     /// Opens a connection and loads the script.
     async fn connect(&self) -> Result<MultiplexedConnection, Failure> {
         // The caller limits connecting as a whole, so the single steps need no time limit.
@@ -81,7 +81,7 @@ impl Server {
 
 /// Guard of a connection in use. Unless an answer arrived, the connection is not used again.
 struct InUse<'a> {
-    redis: &'a Redis,
+    redis: &'a RedisCounters,
     cell: Arc<OnceCell<MultiplexedConnection>>,
     answered: bool,
 }
@@ -96,13 +96,13 @@ impl Drop for InUse<'_> {
     }
 }
 
-impl Redis {
+impl RedisCounters {
     /// Creates counters at `url`, without connecting.
     ///
     /// # Errors
     /// The address is invalid. The message does not contain it, because it may contain a password.
     pub fn new(url: &str) -> Result<Self, RedisError> {
-        let server = Server {
+        let server = RedisServer {
             client: Client::open(url).map_err(RedisError)?,
             take: Script::new(TAKE_SCRIPT),
         };
@@ -116,7 +116,7 @@ impl Redis {
     async fn ask<T>(
         &self,
         question: impl AsyncFnOnce(&mut MultiplexedConnection) -> Result<T, Failure>,
-    ) -> Result<T, Unavailable> {
+    ) -> Result<T, CountersUnavailable> {
         // The lock is held to copy the cell, never while connecting.
         let cell = Arc::clone(&self.connection.lock());
         let mut connection = self.connected(&cell).await?;
@@ -134,7 +134,7 @@ impl Redis {
     async fn connected(
         &self,
         cell: &Arc<OnceCell<MultiplexedConnection>>,
-    ) -> Result<MultiplexedConnection, Unavailable> {
+    ) -> Result<MultiplexedConnection, CountersUnavailable> {
         if let Some(connection) = cell.get() {
             return Ok(connection.clone());
         }
@@ -152,18 +152,23 @@ impl Redis {
 }
 
 /// Returns the key of a window. The braces keep the windows of one address on the same node of a Redis cluster.
-fn key(rule: Rule, source: Source, number: i64) -> String {
+fn key(rule: RateRule, source: LimitSource, number: i64) -> String {
     format!("sluice:{{{}:{source}}}:{number}", rule.name)
 }
 
-fn unavailable(failure: impl std::error::Error + Send + Sync + 'static) -> Unavailable {
-    Unavailable(Box::new(failure))
+fn unavailable(failure: impl std::error::Error + Send + Sync + 'static) -> CountersUnavailable {
+    CountersUnavailable(Box::new(failure))
 }
 
 #[async_trait]
-impl Counters for Redis {
-    async fn take(&self, rule: Rule, source: Source, now: Timestamp) -> Result<Decision, Unavailable> {
-        let window = Window::at(rule, now);
+impl LimitCounters for RedisCounters {
+    async fn take(
+        &self,
+        rule: RateRule,
+        source: LimitSource,
+        now: Timestamp,
+    ) -> Result<LimitDecision, CountersUnavailable> {
+        let window = LimitWindow::at(rule, now);
         let mut call = self.server.take.key(key(rule, source, window.number));
         // A count is used in its own window and in the next, so the key lives until the end of the next.
         let millis = (window.left + window.length) / 1_000 + 1;
@@ -175,12 +180,12 @@ impl Counters for Redis {
         let (admitted, count, before): (u8, u32, u32) =
             self.ask(async |connection| call.invoke_async(connection).await).await?;
         if admitted == 1 {
-            return Ok(Decision::Allow);
+            return Ok(LimitDecision::Allow);
         }
         // The script decided. If the arithmetic here differs by rounding, the wait is a second.
         Ok(match window.admit(rule.limit, count, before) {
-            Decision::Allow => Decision::Deny { retry_after: 1 },
-            refused @ Decision::Deny { .. } => refused,
+            LimitDecision::Allow => LimitDecision::Deny { retry_after: 1 },
+            refused @ LimitDecision::Deny { .. } => refused,
         })
     }
 }

@@ -4,11 +4,11 @@
 
 use types::Timestamp;
 
-use super::{Decision, Rule};
+use super::{LimitDecision, RateRule};
 
 /// Window that contains an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Window {
+pub(super) struct LimitWindow {
     /// Number of the window, counted from the epoch.
     pub(super) number: i64,
     /// Length in microseconds.
@@ -17,8 +17,8 @@ pub(super) struct Window {
     pub(super) left: i64,
 }
 
-impl Window {
-    pub(super) fn at(rule: Rule, now: Timestamp) -> Self {
+impl LimitWindow {
+    pub(super) fn at(rule: RateRule, now: Timestamp) -> Self {
         let length = i64::try_from(rule.window.as_micros()).unwrap_or(i64::MAX).max(1);
         Self {
             number: now.micros().div_euclid(length),
@@ -29,11 +29,11 @@ impl Window {
 
     /// Decides if one more event fits, with `count` events in this window and `before` in the previous one. If not,
     /// returns the time to wait.
-    pub(super) fn admit(self, limit: u32, count: u32, before: u32) -> Decision {
+    pub(super) fn admit(self, limit: u32, count: u32, before: u32) -> LimitDecision {
         let (limit, count, before) = (i64::from(limit), i64::from(count), i64::from(before));
         let free = limit - count;
         if self.weighed(before) < free {
-            return Decision::Allow;
+            return LimitDecision::Allow;
         }
         // The event fits once `left` is no greater than `at_most`. If this window has a free slot, that happens within
         // it; otherwise in the next, where `count` is the count of the previous window.
@@ -42,7 +42,7 @@ impl Window {
         } else {
             self.left + self.length - self.at_most(limit - 1, count)
         };
-        Decision::Deny {
+        LimitDecision::Deny {
             retry_after: u64::try_from(wait).unwrap_or(0).div_ceil(1_000_000).max(1),
         }
     }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use operators::knowledge::{EmbeddedText, Embedder, QuantisedVector};
 use operators::screen::Cause;
 use parking_lot::Mutex;
-use search::{Index, Key, Missing};
+use search::{DocumentKey, Index, MissingVector};
 use store::{Store, StoredVector};
 use types::UnitId;
 use types::unit::Judge;
@@ -31,7 +31,7 @@ const SCALE: usize = 4;
 
 /// Embedder of the search, with the vectors of queries.
 #[derive(Debug)]
-pub(super) struct Model {
+pub(super) struct SearchModel {
     embedder: Arc<dyn Embedder>,
     /// True once nearly every document has a vector.
     is_ready: AtomicBool,
@@ -40,8 +40,8 @@ pub(super) struct Model {
 }
 
 /// A text whose vector is missing.
-struct Text {
-    missing: Missing,
+struct MissingText {
+    missing: MissingVector,
     /// Version of a unit, or id of a dataset.
     item: String,
     chain: Option<UnitId>,
@@ -50,7 +50,7 @@ struct Text {
     hash: Vec<u8>,
 }
 
-impl Model {
+impl SearchModel {
     pub(super) fn new(embedder: Arc<dyn Embedder>) -> Self {
         Self {
             embedder,
@@ -172,7 +172,7 @@ impl Model {
 }
 
 /// Reads the texts of documents. What is not shown any more leaves the index.
-async fn read(store: &Store, index: &Index, missing: Vec<Missing>) -> Result<Vec<Text>, Error> {
+async fn read(store: &Store, index: &Index, missing: Vec<MissingVector>) -> Result<Vec<MissingText>, Error> {
     let ids = |kind: ItemKind| -> Vec<String> {
         let of_kind = missing.iter().filter(|missing| missing.key.kind == kind);
         of_kind.map(|missing| missing.key.id.clone()).collect()
@@ -181,7 +181,7 @@ async fn read(store: &Store, index: &Index, missing: Vec<Missing>) -> Result<Vec
     let searching = store.searching();
     let (units, datasets) = tokio::try_join!(searching.units(&units), searching.datasets(&datasets))?;
     let of_unit = |unit: store::Unit| {
-        let key = Key {
+        let key = DocumentKey {
             kind: ItemKind::Unit,
             id: unit.chain.id.to_string(),
         };
@@ -189,13 +189,13 @@ async fn read(store: &Store, index: &Index, missing: Vec<Missing>) -> Result<Vec
     };
     let of_dataset = |project: store::Project| {
         let id = project.id.to_string();
-        let key = Key {
+        let key = DocumentKey {
             kind: ItemKind::Dataset,
             id: id.clone(),
         };
         (key, (id, None, project.title, project.readme))
     };
-    let mut shown: HashMap<Key, _> = units
+    let mut shown: HashMap<DocumentKey, _> = units
         .into_iter()
         .map(of_unit)
         .chain(datasets.into_iter().map(of_dataset))
@@ -208,7 +208,7 @@ async fn read(store: &Store, index: &Index, missing: Vec<Missing>) -> Result<Vec
             continue;
         };
         let hash = blake3::hash([&title, "\n", &body].concat().as_bytes());
-        texts.push(Text {
+        texts.push(MissingText {
             missing,
             item,
             chain,

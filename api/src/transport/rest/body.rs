@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout_at};
 use types::Kind;
 
 use crate::error::ApiError;
-use crate::state::bodies::Reservation;
+use crate::state::bodies::BodyReservation;
 
 /// The number of bytes that extend the time-out of a body by a second.
 const BYTES_PER_SECOND: u64 = 16 << 10;
@@ -27,12 +27,12 @@ const DISCARD_TIMEOUT: Duration = Duration::from_secs(5);
 /// The time-outs of a body: a fixed time for each pause, and for the whole body that time and a second for each
 /// [`BYTES_PER_SECOND`] bytes that arrived.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pace {
+pub(super) struct ReadDeadline {
     begun: Instant,
     patience: Duration,
 }
 
-impl Pace {
+impl ReadDeadline {
     /// Starts the time-out.
     pub(super) fn new(patience: Duration) -> Self {
         Self {
@@ -50,7 +50,7 @@ impl Pace {
 }
 
 /// Failure to receive a body.
-pub(super) enum Broken {
+pub(super) enum BrokenBody {
     /// The body arrived too slowly.
     TooSlow,
     /// The connection was closed early, or the data is no valid body.
@@ -58,12 +58,12 @@ pub(super) enum Broken {
 }
 
 /// Returns the next bytes of a body of which `taken` bytes have arrived; `None` at its end. Skips trailers.
-pub(super) async fn next(body: &mut Body, pace: Pace, taken: u64) -> Result<Option<Bytes>, Broken> {
+pub(super) async fn next(body: &mut Body, pace: ReadDeadline, taken: u64) -> Result<Option<Bytes>, BrokenBody> {
     loop {
         let frame = match timeout_at(pace.until(taken, Instant::now()), body.frame()).await {
-            Ok(Some(frame)) => frame.map_err(|error| Broken::Off(error.to_string()))?,
+            Ok(Some(frame)) => frame.map_err(|error| BrokenBody::Off(error.to_string()))?,
             Ok(None) => return Ok(None),
-            Err(_elapsed) => return Err(Broken::TooSlow),
+            Err(_elapsed) => return Err(BrokenBody::TooSlow),
         };
         // Frames without data are trailers, which no operation uses.
         if let Ok(data) = frame.into_data() {
@@ -82,7 +82,7 @@ pub(super) async fn read(
     headers: &HeaderMap,
     body: &mut Body,
     limit: usize,
-    mut reservation: Reservation,
+    mut reservation: BodyReservation,
     patience: Duration,
 ) -> Result<Bytes, ApiError> {
     // A body that announces its length is refused before any of it is read.
@@ -90,7 +90,7 @@ pub(super) async fn read(
         let length = usize::try_from(length).ok().filter(|length| *length <= limit);
         reservation.extend_to(length.ok_or_else(|| too_large(limit))?)?;
     }
-    let pace = Pace::new(patience);
+    let pace = ReadDeadline::new(patience);
     // Most bodies arrive in one piece, which is then not copied.
     let (mut first, mut whole) = (Bytes::new(), BytesMut::new());
     loop {
@@ -143,10 +143,10 @@ pub(super) async fn discard(body: &mut Body) {
     }
 }
 
-fn refused(broken: Broken, patience: Duration) -> ApiError {
+fn refused(broken: BrokenBody, patience: Duration) -> ApiError {
     match broken {
-        Broken::Off(error) => ApiError::invalid("", format!("has a body that ended early: {error}")),
-        Broken::TooSlow => {
+        BrokenBody::Off(error) => ApiError::invalid("", format!("has a body that ended early: {error}")),
+        BrokenBody::TooSlow => {
             let message = format!(
                 "the body arrives too slowly: it has {} seconds, and one more for each {BYTES_PER_SECOND} bytes that arrived",
                 patience.as_secs()
@@ -171,7 +171,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_body_may_pause_up_to_the_time_out_and_be_slow_but_not_for_ever() {
-        let pace = Pace::new(Duration::from_mins(1));
+        let pace = ReadDeadline::new(Duration::from_mins(1));
         let minutes_of_credit = 600 * BYTES_PER_SECOND;
         for (now, taken, end) in [
             (0, 0, 60),
@@ -185,10 +185,10 @@ mod tests {
             let waited = pace.until(taken, now).duration_since(pace.begun);
             assert_eq!(waited, Duration::from_secs(end), "{taken} bytes");
         }
-        let pace = Pace::new(Duration::from_millis(5));
+        let pace = ReadDeadline::new(Duration::from_millis(5));
         let silent = futures_util::stream::pending::<Result<Bytes, std::io::Error>>();
         let silent = next(&mut Body::from_stream(silent), pace, 0).await;
-        assert!(matches!(silent, Err(Broken::TooSlow)));
+        assert!(matches!(silent, Err(BrokenBody::TooSlow)));
         let ready = next(&mut Body::from("late"), pace, 0).await;
         assert!(matches!(ready, Ok(Some(_))), "what has come is taken");
     }

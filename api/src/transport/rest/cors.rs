@@ -11,7 +11,7 @@ use http::request::Parts;
 use http::{Method, StatusCode};
 
 use crate::call::operation::Operations;
-use crate::call::spec::Surface;
+use crate::call::spec::ApiKind;
 
 /// Any header, of which `*` stands for all but credentials; the names are for browsers that do not know it.
 const ALLOWED: &str = "*, Authorization, Content-Type, Idempotency-Key, Last-Event-ID, MCP-Protocol-Version, \
@@ -50,7 +50,7 @@ pub(super) fn preflight(methods: &HeaderValue) -> Response {
 /// Returns the methods of each path of programs, as the value of a header.
 pub(super) fn methods(operations: &Operations) -> BTreeMap<&'static str, HeaderValue> {
     let mut methods: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for operation in operations.iter().filter(|one| one.spec.surface == Surface::Rest) {
+    for operation in operations.iter().filter(|one| one.spec.surface == ApiKind::Rest) {
         let of_the_path = methods.entry(operation.spec.path).or_default();
         if operation.spec.method == Method::GET {
             of_the_path.push("HEAD");

@@ -4,7 +4,6 @@
 //! path.
 
 use std::collections::HashSet;
-use std::time::Duration;
 
 use axum::RequestPartsExt as _;
 use axum::body::{Body, HttpBody as _};
@@ -17,12 +16,12 @@ use types::json::LostDigits;
 
 use super::{body, takes_body};
 use crate::call::answer::FORM;
-use crate::call::operation::{Input, Operation};
+use crate::call::operation::{CallInput, Operation};
 use crate::call::schema::{coerce, takes, whole};
-use crate::call::spec::{ParamLocation, Surface};
+use crate::call::spec::{ApiKind, ParamLocation};
 use crate::config::Limits;
-use crate::error::{ApiError, Detail};
-use crate::state::bodies::Reservation;
+use crate::error::{ApiError, ErrorDetail};
+use crate::state::bodies::BodyReservation;
 
 /// Field of every form that carries the token of the session.
 const FORM_TOKEN: &str = "form_token";
@@ -34,9 +33,9 @@ pub(super) async fn read(
     parts: &mut Parts,
     body: &mut Body,
     limits: &Limits,
-    reservation: Reservation,
-) -> Result<Input, ApiError> {
-    let mut reader = Reader {
+    reservation: BodyReservation,
+) -> Result<CallInput, ApiError> {
+    let mut reader = InputReader {
         operation,
         input: Map::new(),
         raw_body: None,
@@ -51,7 +50,7 @@ pub(super) async fn read(
         Ok(()) if reader.details.is_empty() => None,
         Ok(()) => Some(ApiError::invalid_all(reader.details)),
     };
-    Ok(Input {
+    Ok(CallInput {
         members: reader.input,
         body: reader.raw_body,
         refused,
@@ -59,17 +58,17 @@ pub(super) async fn read(
     })
 }
 
-struct Reader<'a> {
+struct InputReader<'a> {
     operation: &'a Operation,
     input: Map<String, Value>,
     /// The body, if the input contains an outline of it.
     raw_body: Option<Bytes>,
     /// Token of the session, if a form carries one.
     form_token: Option<String>,
-    details: Vec<Detail>,
+    details: Vec<ErrorDetail>,
 }
 
-impl Reader<'_> {
+impl InputReader<'_> {
     async fn path(&mut self, parts: &mut Parts) -> Result<(), ApiError> {
         if !self.operation.spec.path.contains('{') {
             return Ok(());
@@ -91,7 +90,7 @@ impl Reader<'_> {
         parts: &Parts,
         body: &mut Body,
         limits: &Limits,
-        reservation: Reservation,
+        reservation: BodyReservation,
     ) -> Result<(), ApiError> {
         if !self.operation.spec.opaque {
             self.query(parts)?;
@@ -108,7 +107,7 @@ impl Reader<'_> {
             media_type(&parts.headers, spec.takes)?;
         }
         let limit = spec.body.limit(limits);
-        let patience = Duration::from_secs(limits.body_patience_seconds.into());
+        let patience = limits.body_patience.0;
         let bytes = body::read(&parts.headers, body, limit, reservation, patience).await?;
         self.body(&parts.headers, &bytes)
     }
@@ -121,7 +120,7 @@ impl Reader<'_> {
         for (name, text) in &pairs {
             let is_known = self.operation.input.property(name).is_some();
             // Links to pages and documents grow parameters on the way that mean nothing to this service.
-            if !is_known && (spec.lenient || spec.surface == Surface::Page) {
+            if !is_known && (spec.lenient || spec.surface == ApiKind::Page) {
                 continue;
             }
             // Repeated parameters are refused, since readers disagree on which of them counts.
@@ -249,7 +248,7 @@ impl Reader<'_> {
     fn refuse(&mut self, name: &str, problem: impl Into<String>) {
         let mut path = String::new();
         types::json::push_pointer(&mut path, name);
-        self.details.push(Detail {
+        self.details.push(ErrorDetail {
             path,
             problem: problem.into(),
         });
@@ -265,7 +264,7 @@ pub(super) fn check_digits(operation: &Operation, body: &[u8]) -> Result<(), Api
     if lost.is_empty() {
         return Ok(());
     }
-    let details = lost.into_iter().map(|lost| Detail {
+    let details = lost.into_iter().map(|lost| ErrorDetail {
         problem: format!("must be {}, found {}", LostDigits::EXPECTED, lost.found()),
         path: lost.path,
     });

@@ -17,7 +17,6 @@ mod protocol;
 mod toolbox;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -32,23 +31,23 @@ use http::{Method, StatusCode};
 use oauth::Resource;
 use types::Kind;
 
-use self::envelope::{Broken, Message};
+use self::envelope::{BrokenMessage, McpMessage};
 use self::protocol::RpcError;
 use self::toolbox::Tools;
-use super::{RequestId, Served, body, client, cors, input, method_not_allowed, presented, refusal};
+use super::{RequestId, RouteState, body, client, cors, input, method_not_allowed, presented, refusal};
 use crate::call::answer::JSON;
-use crate::call::caller::{Door, Incoming};
+use crate::call::caller::{CallOrigin, Transport};
 use crate::error::ApiError;
 use crate::rules::auth::apps;
-use crate::state::bodies::Holder;
+use crate::state::bodies::MemoryHolder;
 
 /// Bytes of a message beside the arguments of its tool.
 const ENVELOPE_BYTES: usize = 64 << 10;
 
 /// Returns the routes of both endpoints.
-pub(super) fn routes(surface: &Served) -> Router {
+pub(super) fn routes(surface: &RouteState) -> Router {
     Resource::ALL.into_iter().fold(Router::new(), |router, resource| {
-        let endpoint = Arc::new(Endpoint {
+        let endpoint = Arc::new(McpEndpoint {
             tools: Tools::of(&surface.operations, resource),
             surface: surface.clone(),
             resource,
@@ -66,20 +65,20 @@ pub(super) fn routes(surface: &Served) -> Router {
 }
 
 /// One of the two servers.
-struct Endpoint {
-    surface: Served,
+struct McpEndpoint {
+    surface: RouteState,
     resource: Resource,
     tools: Tools,
 }
 
 /// Refusal of a request by HTTP.
-struct Refused {
+struct HttpRefusal {
     error: ApiError,
     /// Scope that the request needs.
     needed: oauth::Scope,
 }
 
-impl From<ApiError> for Refused {
+impl From<ApiError> for HttpRefusal {
     fn from(error: ApiError) -> Self {
         Self {
             error,
@@ -88,7 +87,7 @@ impl From<ApiError> for Refused {
     }
 }
 
-impl Endpoint {
+impl McpEndpoint {
     async fn answer(&self, request: Request) -> Response {
         let (parts, body) = request.into_parts();
         if cors::is_preflight(&parts) {
@@ -102,12 +101,12 @@ impl Endpoint {
     async fn answered(&self, parts: &Parts, mut body: Body) -> Response {
         let id = parts.extensions.get::<RequestId>();
         let id = id.map_or_else(String::new, |id| id.0.clone());
-        let incoming = Incoming {
+        let incoming = CallOrigin {
             client: client(&self.surface.app, parts),
             presented: presented(&parts.headers),
             takes_no_body: false,
             visit: None,
-            door: Door::Mcp(self.resource),
+            door: Transport::Mcp(self.resource),
         };
         let has_credential = incoming.has_credential();
         match self.pass(parts, &mut body, incoming, &id).await {
@@ -121,7 +120,13 @@ impl Endpoint {
     }
 
     /// Answers a request, or returns the error that HTTP itself has to say.
-    async fn pass(&self, parts: &Parts, body: &mut Body, incoming: Incoming, id: &str) -> Result<Response, Refused> {
+    async fn pass(
+        &self,
+        parts: &Parts,
+        body: &mut Body,
+        incoming: CallOrigin,
+        id: &str,
+    ) -> Result<Response, HttpRefusal> {
         let app = &self.surface.app;
         // First of all, so that the rate limit bounds guessed keys and broken messages as well.
         app.admit(incoming.client).await?;
@@ -133,7 +138,7 @@ impl Endpoint {
         self.check_origin(parts)?;
         input::media_type(&parts.headers, &[JSON])?;
         let bytes = self.read(parts, body, &incoming).await?;
-        let message = match Message::read(&bytes) {
+        let message = match McpMessage::read(&bytes) {
             Ok(message) => message,
             Err(broken) => return Ok(failed(&no_message(broken), None)),
         };
@@ -144,13 +149,13 @@ impl Endpoint {
         let is_call = message.method == "tools/call" && message.id.is_some();
         let named = message.text("name").filter(|_| is_call);
         if let Some(tool) = named.and_then(|name| self.tools.get(name)) {
-            let arguments = call::Arguments {
+            let arguments = call::ToolArguments {
                 text: message.arguments.clone(),
                 payment: message.meta(call::PAYMENT_META).cloned(),
             };
             return match call::call(&self.surface, tool, era, incoming, id, arguments).await {
                 Ok(result) => Ok(result_of(&message, &result)),
-                Err(error) => Err(Refused {
+                Err(error) => Err(HttpRefusal {
                     error,
                     needed: apps::of(tool.operation.spec.scope),
                 }),
@@ -188,19 +193,22 @@ impl Endpoint {
     }
 
     /// Reads the body. The caller is not known yet, so that its address has to have room for it.
-    async fn read(&self, parts: &Parts, body: &mut Body, incoming: &Incoming) -> Result<Bytes, ApiError> {
+    async fn read(&self, parts: &Parts, body: &mut Body, incoming: &CallOrigin) -> Result<Bytes, ApiError> {
         let app = &self.surface.app;
-        let reservation = app.process.bodies.reservation(Holder::Address(incoming.client.into()));
+        let reservation = app
+            .process
+            .bodies
+            .reservation(MemoryHolder::Address(incoming.client.into()));
         // Bounds a message whose tool is not known yet. The bound of the tool follows with its
         // arguments.
-        let limit = app.limits.contribution_bytes.max(app.limits.body_bytes) + ENVELOPE_BYTES;
-        let patience = Duration::from_secs(app.limits.body_patience_seconds.into());
+        let limit = app.limits.contribution_body.bytes().max(app.limits.body.bytes()) + ENVELOPE_BYTES;
+        let patience = app.limits.body_patience.0;
         body::read(&parts.headers, body, limit, reservation, patience).await
     }
 
     /// Returns the answer to a refused call. One that lacks a credential or a scope learns where to get it.
-    fn refuse(&self, refused: &Refused, has_credential: bool, id: &str) -> Response {
-        let Refused { error, needed } = refused;
+    fn refuse(&self, refused: &HttpRefusal, has_credential: bool, id: &str) -> Response {
+        let HttpRefusal { error, needed } = refused;
         let mut response = refusal(error, id);
         if let Some(denied) = apps::denied(error, has_credential) {
             let issuer = self.surface.app.apps.server().issuer();
@@ -225,11 +233,11 @@ fn is_for(parts: &Parts, issuer: &str) -> bool {
     host == service || is_local(&host) && is_local(&service) && host.port_u16() == service.port_u16()
 }
 
-fn no_message(broken: Broken) -> RpcError {
+fn no_message(broken: BrokenMessage) -> RpcError {
     match broken {
-        Broken::NotJson => RpcError::parse("the body is not JSON"),
-        Broken::Batch => RpcError::request("a body has one message; batches are not part of this protocol"),
-        Broken::NotAMessage => RpcError::request("the body is not a request of JSON-RPC 2.0"),
+        BrokenMessage::NotJson => RpcError::parse("the body is not JSON"),
+        BrokenMessage::Batch => RpcError::request("a body has one message; batches are not part of this protocol"),
+        BrokenMessage::NotAMessage => RpcError::request("the body is not a request of JSON-RPC 2.0"),
     }
 }
 
@@ -241,13 +249,13 @@ fn accepted() -> Response {
 }
 
 /// Returns the answer to a request with this result, which is JSON text.
-fn result_of(message: &Message, result: &str) -> Response {
+fn result_of(message: &McpMessage, result: &str) -> Response {
     let id = message.id.clone().unwrap_or_default();
     let body = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}");
     json(StatusCode::OK, body)
 }
 
-fn failed(error: &RpcError, message: Option<&Message>) -> Response {
+fn failed(error: &RpcError, message: Option<&McpMessage>) -> Response {
     let id = message.and_then(|message| message.id.as_ref());
     json(error.status, error.body(id).to_string())
 }

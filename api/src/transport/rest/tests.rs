@@ -5,7 +5,7 @@ use types::OperatorId;
 
 use super::*;
 use crate::call::spec::{Credential, OPTIONAL, Spec};
-use crate::testing::{Service, config, limits};
+use crate::testing::{Service, config, count, limits};
 
 mod arriving;
 mod browsers;
@@ -31,7 +31,7 @@ async fn every_operation_that_needs_a_credential_answers_401_before_anything_els
             assert_ne!(got.status, 401, "{path}");
             continue;
         }
-        if spec.surface == Surface::Page {
+        if spec.surface == ApiKind::Page {
             // A browser is led to the sign-in page; what sends a form without saying where it comes from is no browser.
             let expected = if spec.method == Method::GET { 303 } else { 403 };
             assert_eq!(got.status, expected, "{path}");
@@ -110,12 +110,12 @@ async fn a_suspension_holds_from_the_next_call_on_for_the_operator_and_its_agent
 }
 
 async fn auth_of(service: &Service, credential: &str) -> OperatorId {
-    let presented = Presented::Authorization(format!("Bearer {credential}"));
+    let presented = PresentedCredential::Authorization(format!("Bearer {credential}"));
     let spec = Spec {
         accepts: OPTIONAL,
         ..Spec::BASE
     };
-    let caller = crate::rules::auth::authenticate(&service.app, &spec, presented, Door::Rest).await;
+    let caller = crate::rules::auth::authenticate(&service.app, &spec, presented, Transport::Rest).await;
     caller.unwrap().unwrap().operator
 }
 
@@ -317,7 +317,7 @@ async fn a_body_over_its_limit_is_413_whether_or_not_its_length_is_announced() {
 #[tokio::test]
 async fn calls_of_an_address_are_limited_before_anything_else_and_probes_are_not() {
     let mut few = limits();
-    few.calls_per_ip_per_minute = 2;
+    few.calls_per_ip_per_minute = count(2);
     let service = Service::with(config(), few).await;
     assert_eq!(service.get("/licenses", None).await.status, 200);
     assert_eq!(service.get("/nothing", None).await.status, 404);
@@ -339,7 +339,7 @@ async fn calls_of_an_address_are_limited_before_anything_else_and_probes_are_not
 #[tokio::test]
 async fn a_forwarded_address_counts_only_as_far_as_proxies_are_trusted() {
     let mut few = limits();
-    few.calls_per_ip_per_minute = 1;
+    few.calls_per_ip_per_minute = count(1);
     let ask = |forwarded: &str| {
         Request::get("/licenses")
             .header("x-forwarded-for", forwarded)
@@ -443,7 +443,7 @@ async fn a_change_is_in_the_audit_trail_and_a_refused_one_is_not() {
 #[tokio::test]
 async fn a_limit_of_an_hour_outlives_the_process() {
     let mut few = limits();
-    few.agents_per_ip_per_hour = 2;
+    few.agent_registrations_per_ip_per_hour = 2;
     let mut service = Service::with(config(), few).await;
     let token = service.operator().await;
     let register = async |name: &str| {
@@ -460,10 +460,9 @@ async fn a_limit_of_an_hour_outlives_the_process() {
     assert_eq!(register("two").await, 429);
     // A process that starts now has counted nothing in its memory.
     let app = App {
-        limiter: Arc::new(
-            crate::state::limit::Limiter::default()
-                .with_durable(Arc::new(crate::state::limit::Durable::new(service.app.store.clone()))),
-        ),
+        limiter: Arc::new(crate::state::limit::Limiter::default().with_durable(Arc::new(
+            crate::state::limit::DurableCounters::new(service.app.store.clone()),
+        ))),
         ..service.app.clone()
     };
     service.router = crate::router(app);

@@ -19,23 +19,23 @@ use tokio::task::spawn_blocking;
 use types::{ContributionId, Kind};
 use uploads::{LocalUploads, PartWriter, UploadStore as _};
 
-use super::body::{self, Broken, Pace};
+use super::body::{self, BrokenBody, ReadDeadline};
 use super::{RequestId, refusal};
 use crate::call::answer::JSON;
 use crate::error::ApiError;
 use crate::ops::uploads::{closed, layout, place_failed, seconds};
-use crate::rules::standing::Standing;
+use crate::rules::standing::TransferAccount;
 use crate::state::app::App;
-use crate::state::bodies::Holder;
+use crate::state::bodies::MemoryHolder;
 
 /// Bytes written to disk at a time.
 const WRITE_BYTES: usize = 1 << 20;
-/// Time limit of a part; see [`Pace`].
+/// Time limit of a part; see [`ReadDeadline`].
 const PART_TIMEOUT: Duration = Duration::from_mins(1);
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Address {
+struct UploadPartPath {
     expires: u64,
     signature: String,
 }
@@ -44,7 +44,7 @@ struct Address {
 pub(super) async fn put(app: App, id: String, n: String, request: Request) -> Response {
     let (parts, mut body) = request.into_parts();
     let request_id = parts.extensions.get::<RequestId>().map_or("", |id| id.0.as_str());
-    let address = Query::<Address>::try_from_uri(&parts.uri)
+    let address = Query::<UploadPartPath>::try_from_uri(&parts.uri)
         .ok()
         .map(|Query(address)| address);
     let taken = match admit(&app, &id, &n, address, &parts.headers).await {
@@ -82,12 +82,12 @@ fn answer(n: u32, etag: &str) -> Response {
 }
 
 /// Part whose request was checked.
-struct Admitted {
+struct AdmittedPart {
     local: LocalUploads,
     upload: Upload,
     n: u32,
     size: u64,
-    standing: Standing,
+    standing: TransferAccount,
 }
 
 /// Checks the request: signature and expiry of the address, suspension of the operator, state of the upload, length.
@@ -95,9 +95,9 @@ async fn admit(
     app: &App,
     id: &str,
     n: &str,
-    address: Option<Address>,
+    address: Option<UploadPartPath>,
     headers: &HeaderMap,
-) -> Result<Admitted, ApiError> {
+) -> Result<AdmittedPart, ApiError> {
     let invalid = || {
         let message = "the address differs from the one that the upload returned";
         ApiError::new(Kind::Forbidden, "link_invalid", message)
@@ -119,14 +119,14 @@ async fn admit(
     }
     let upload = app.store.upload(id).await?;
     let upload = upload.ok_or_else(|| ApiError::not_found("there is no such upload"))?;
-    let mut standing = Standing::of(&app.store, upload.operator);
+    let mut standing = TransferAccount::of(&app.store, upload.operator);
     standing.check(now).await?;
     if !upload.is_open(now) {
         return Err(closed());
     }
     let size = layout(&upload).size_of(n).ok_or_else(invalid)?;
     match body::announced(headers) {
-        Some(length) if length == size => Ok(Admitted {
+        Some(length) if length == size => Ok(AdmittedPart {
             local,
             upload,
             n,
@@ -152,8 +152,8 @@ fn only<T: FromStr + ToString>(segment: &str) -> Option<T> {
 }
 
 /// Receives the body and writes it to disk. Returns the part's number and entity tag.
-async fn take(app: &App, part: Admitted, body: &mut Body) -> Result<(u32, String), ApiError> {
-    let Admitted {
+async fn take(app: &App, part: AdmittedPart, body: &mut Body) -> Result<(u32, String), ApiError> {
+    let AdmittedPart {
         local,
         upload,
         n,
@@ -162,9 +162,9 @@ async fn take(app: &App, part: Admitted, body: &mut Body) -> Result<(u32, String
     } = part;
     // The permit is taken before the memory, so that waiting parts reserve none.
     let _operator_permit = app.process.parts.acquire(upload.operator).await;
-    let mut reservation = app.process.bodies.reservation(Holder::Operator(upload.operator));
+    let mut reservation = app.process.bodies.reservation(MemoryHolder::Operator(upload.operator));
     reservation.extend_to(WRITE_BYTES)?;
-    let pace = Pace::new(PART_TIMEOUT);
+    let pace = ReadDeadline::new(PART_TIMEOUT);
     let place = local.clone();
     let opened = on_disk(app, move || place.writer()).await?;
     let mut writer = opened.map_err(|error| place_failed(&error))?;
@@ -243,11 +243,11 @@ async fn on_disk<T: Send + 'static>(app: &App, work: impl FnOnce() -> T + Send +
     spawn_blocking(work).await.map_err(ApiError::internal)
 }
 
-impl From<Broken> for ApiError {
-    fn from(how: Broken) -> Self {
+impl From<BrokenBody> for ApiError {
+    fn from(how: BrokenBody) -> Self {
         match how {
-            Broken::TooSlow => broken("the body arrives too slowly").with_status(StatusCode::REQUEST_TIMEOUT),
-            Broken::Off(error) => broken(&error),
+            BrokenBody::TooSlow => broken("the body arrives too slowly").with_status(StatusCode::REQUEST_TIMEOUT),
+            BrokenBody::Off(error) => broken(&error),
         }
     }
 }

@@ -7,14 +7,14 @@ use data_encoding::HEXLOWER;
 use http::StatusCode;
 use http::header::{self, HeaderMap, HeaderValue};
 
-use crate::call::answer::Output;
+use crate::call::answer::OperationOutput;
 
 /// Bytes of the hash in a tag.
 const TAG_BYTES: usize = 16;
 
 /// Gives a document that is whole its tag; it becomes a 304 without a body for a client that names the tag.
-pub(super) fn tagged(output: Output, request: &HeaderMap) -> Output {
-    let Output::Whole {
+pub(super) fn tagged(output: OperationOutput, request: &HeaderMap) -> OperationOutput {
+    let OperationOutput::Whole {
         status: StatusCode::OK,
         mut headers,
         content_type,
@@ -36,7 +36,7 @@ pub(super) fn tagged(output: Output, request: &HeaderMap) -> Output {
     } else {
         (StatusCode::OK, body)
     };
-    Output::Whole {
+    OperationOutput::Whole {
         status,
         headers,
         content_type,

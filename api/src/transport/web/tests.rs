@@ -1,5 +1,5 @@
 use http::Request;
-use oauth::client::{Auth, Client};
+use oauth::client::{ClientAuth, OAuthClient};
 use oauth::redirect::Application;
 use oauth::{Scope, Scopes, Storage as _};
 
@@ -37,7 +37,7 @@ async fn a_form_of_another_site_changes_nothing() {
         session: Some(format!("{SESSION}=wts_other")),
     };
     assert_ne!(
-        Visit::of(&other.request("GET", "/", "").into_parts().0, "").form_token(),
+        BrowserRequest::of(&other.request("GET", "/", "").into_parts().0, "").form_token(),
         token
     );
     let operator = service.app.store.operator_by_email(EMAIL).await.unwrap().unwrap();
@@ -266,7 +266,7 @@ async fn a_consent_offers_agents_that_can_act_and_places_that_are_left() {
 #[tokio::test]
 async fn an_agent_that_is_made_with_a_consent_is_a_registration() {
     let mut few = limits();
-    few.agents_per_ip_per_hour = 1;
+    few.agent_registrations_per_ip_per_hour = 1;
     let service = Service::with(config(), few).await;
     let browser = Browser::signed_in(&service).await;
     let request = registered_request(&service).await;
@@ -336,7 +336,7 @@ async fn an_app_that_is_called_like_the_service_is_refused() {
         ("app_a", "Sluice", "app.example"),
         ("app_b", "Tide desk", "a;b.example"),
     ] {
-        let client = Client {
+        let client = OAuthClient {
             id: id.to_owned(),
             name: Some(name.to_owned()),
             uri: None,
@@ -344,7 +344,7 @@ async fn an_app_that_is_called_like_the_service_is_refused() {
             application: Application::Native,
             scopes: Scopes::of(&[Scope::Read]),
             may_refresh: true,
-            auth: Auth::None,
+            auth: ClientAuth::None,
             registered_at: service.app.clock.now(),
         };
         service.app.store.add_client(&client).await.unwrap();

@@ -4,8 +4,8 @@
 //! default.
 
 use async_trait::async_trait;
-use oauth::client::{Auth, Client};
-use oauth::family::{Family, Rotated};
+use oauth::client::{ClientAuth, OAuthClient};
+use oauth::family::{Family, RotatedFamily};
 use oauth::redirect::Application;
 use oauth::{
     Access, Challenge, Code, Connection, ConnectionId, Grant, Hash, Redeemed, Resource, Scopes, Storage, StorageError,
@@ -44,7 +44,7 @@ struct ClientMetadata {
 
 #[async_trait]
 impl Storage for Store {
-    async fn add_client(&self, client: &Client) -> Result<(), StorageError> {
+    async fn add_client(&self, client: &OAuthClient) -> Result<(), StorageError> {
         let metadata = json_text(
             "metadata",
             &ClientMetadata {
@@ -73,7 +73,7 @@ impl Storage for Store {
         Ok(())
     }
 
-    async fn client(&self, id: &str) -> Result<Option<Client>, StorageError> {
+    async fn client(&self, id: &str) -> Result<Option<OAuthClient>, StorageError> {
         // An id that no database can store is the id of no client.
         if texts(&[("id", id)]).is_err() {
             return Ok(None);
@@ -90,7 +90,7 @@ impl Storage for Store {
         let Some((metadata, registered_at)): Option<(ClientMetadata, Timestamp)> = found else {
             return Ok(None);
         };
-        Ok(Some(Client {
+        Ok(Some(OAuthClient {
             id: id.to_owned(),
             name: metadata.name,
             uri: metadata.uri,
@@ -103,7 +103,7 @@ impl Storage for Store {
             scopes: Scopes::parse(&metadata.scopes)?,
             may_refresh: metadata.may_refresh,
             // Clients with keys have a document and are not registered.
-            auth: Auth::None,
+            auth: ClientAuth::None,
             registered_at,
         }))
     }
@@ -431,7 +431,7 @@ fn connection(row: &AnyRow) -> Result<Connection, Error> {
         family: Family {
             began_at: row.get("began_at")?,
             current: row.get("current_number")?,
-            rotated: rotated.map(|(at, salt)| Rotated { at, salt }),
+            rotated: rotated.map(|(at, salt)| RotatedFamily { at, salt }),
             ended_at: row.get("ended_at")?,
         },
     })

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use oauth::client::{Auth, Client};
+use oauth::client::{ClientAuth, OAuthClient};
 use oauth::conformance;
 use oauth::family::Family;
 use oauth::redirect::Application;
@@ -69,7 +69,7 @@ fn connection(grant: Grant, now: i64) -> (Connection, Access) {
 
 /// Adds a registered client.
 async fn register(store: &Store, id: &str, now: i64) {
-    let client = Client {
+    let client = OAuthClient {
         id: id.to_owned(),
         name: None,
         uri: None,
@@ -77,7 +77,7 @@ async fn register(store: &Store, id: &str, now: i64) {
         application: Application::Web,
         scopes: Scopes::ALL,
         may_refresh: true,
-        auth: Auth::None,
+        auth: ClientAuth::None,
         registered_at: at(now),
     };
     store.add_client(&client).await.unwrap();

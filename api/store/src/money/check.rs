@@ -7,7 +7,7 @@ mod statements;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use pay::{AccountKind, BLOCK_BYTES, Brackets, DATASET_DEFAULT, EventKind, Side, UNIT_DEFAULT};
+use pay::{AccountKind, AccountSide, BLOCK_BYTES, Brackets, DEFAULT_DATASET_PRICE, EventKind, UNIT_DEFAULT};
 use types::Timestamp;
 use types::money::MicroUsdc;
 
@@ -61,7 +61,7 @@ impl CheckTerms {
             (":quoted", micros(self.quote_window)),
             (":skew", micros(SKEW)),
             (":unit", UNIT_DEFAULT.0),
-            (":dataset", DATASET_DEFAULT.0),
+            (":dataset", DEFAULT_DATASET_PRICE.0),
         ]
         .into_iter()
         .fold(text.to_owned(), |text, (name, value)| {
@@ -254,9 +254,9 @@ impl Money<'_> {
             match AccountKind::parse(&word) {
                 // Given credits have a circle of their own. Counted together, an error in them could
                 // hide one of money.
-                Some(AccountKind::Promo) => *given += i128::from(balance),
+                Some(AccountKind::GivenSource) => *given += i128::from(balance),
                 Some(AccountKind::Given) => *given -= i128::from(balance),
-                Some(kind) if kind.side() == Side::Debit => *money += i128::from(balance),
+                Some(kind) if kind.side() == AccountSide::Debit => *money += i128::from(balance),
                 _ => *money -= i128::from(balance),
             }
         }

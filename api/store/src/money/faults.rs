@@ -1,6 +1,6 @@
 //! Injected bugs of money that take more than a line, which the tests must detect.
 
-use pay::{Account, AccountKind, Event, Line, Split};
+use pay::{Account, AccountKind, Event, MovementLine, Split};
 use sqlx::AnyConnection;
 use types::LedgerEventId;
 use types::money::MicroUsdc;
@@ -34,7 +34,11 @@ pub(super) fn pay_trial(movement: Event, sale: &Sale) -> Event {
         return movement;
     }
     let credit = Account::of(AccountKind::Held, sale.seller);
-    let lines = movement.lines.iter().map(|line| Line { credit, ..*line }).collect();
+    let lines = movement
+        .lines
+        .iter()
+        .map(|line| MovementLine { credit, ..*line })
+        .collect();
     Event { lines, ..movement }
 }
 

@@ -153,7 +153,7 @@ impl Money<'_> {
                     .await?;
                     for row in rows {
                         let amount = row.get::<i64>("amount")?;
-                        let raises = (text == DEBITS) == (account.kind().side() == pay::Side::Debit);
+                        let raises = (text == DEBITS) == (account.kind().side() == pay::AccountSide::Debit);
                         let word: String = row.get("kind")?;
                         entries.push(Entry {
                             at: row.get("at")?,

@@ -2,7 +2,7 @@ use ::growth::{consume, is_linear};
 
 use super::*;
 use crate::sign_in::signer;
-use crate::signature::Signature;
+use crate::signature::WalletSignature;
 
 #[test]
 fn what_a_payer_sends_takes_time_that_is_linear_in_its_text() {
@@ -14,7 +14,7 @@ fn what_a_payer_sends_takes_time_that_is_linear_in_its_text() {
             consume(read_header(protocol, &header, &asset));
         });
     }
-    is_linear("a signature", 4_000, |text| consume(Signature::read(text)));
+    is_linear("a signature", 4_000, |text| consume(WalletSignature::read(text)));
     is_linear("a text to sign in with", 4_000, |text| {
         signer(text, "0x");
     });

@@ -6,8 +6,8 @@ use super::*;
 fn outcome(protocol: Protocol, message: &Value) -> Result<(), String> {
     let payment = match read_header(protocol, &header(message), &asset()) {
         Ok(payment) => payment,
-        Err(Unfit::Malformed(Malformed { field, .. })) => return Err(format!("malformed {field}")),
-        Err(Unfit::Refused(reason)) => return Err(reason.word().to_owned()),
+        Err(PaymentMismatch::Malformed(MalformedField { field, .. })) => return Err(format!("malformed {field}")),
+        Err(PaymentMismatch::Refused(reason)) => return Err(reason.word().to_owned()),
     };
     let checked = check::signed(&payment, &asset())
         .and_then(|()| check::priced(&payment, &[500_000, 400_000]))
@@ -48,7 +48,10 @@ fn good_payments_pass_in_both_versions() {
         Ok(())
     );
     assert_eq!(
-        outcome(Protocol::V2, &signed(|buyer| buyer.authorization.nonce = Word([0; 32]))),
+        outcome(
+            Protocol::V2,
+            &signed(|buyer| buyer.authorization.nonce = Bytes32([0; 32]))
+        ),
         Ok(())
     );
 }
@@ -76,7 +79,7 @@ fn a_header_that_is_no_payment_is_malformed() {
         "A".repeat(17 << 10),
     ] {
         let read = read_header(Protocol::V2, &text, &asset());
-        assert!(matches!(read, Err(Unfit::Malformed(_))), "{text:.40}");
+        assert!(matches!(read, Err(PaymentMismatch::Malformed(_))), "{text:.40}");
     }
 }
 
@@ -246,7 +249,7 @@ fn a_signature_is_good_for_what_was_signed() {
         ("value", json!("400000")),
         ("validAfter", json!((NOW - 2).to_string())),
         ("validBefore", json!((NOW + 301).to_string())),
-        ("nonce", json!(Word([2; 32]).to_string())),
+        ("nonce", json!(Bytes32([2; 32]).to_string())),
     ] {
         refused(v2, &changed(v2, &format!("{authorization}/{field}"), value), word);
     }
@@ -259,7 +262,7 @@ fn a_signature_is_good_for_what_was_signed() {
         );
     }
     let nonce = format!("0x{}", "AB".repeat(32));
-    let buyer = |buyer: &mut Buyer| buyer.authorization.nonce = Word([0xab; 32]);
+    let buyer = |buyer: &mut Buyer| buyer.authorization.nonce = Bytes32([0xab; 32]);
     let mut upper = signed(buyer);
     *upper.pointer_mut(&format!("{authorization}/nonce")).unwrap() = json!(nonce);
     assert_eq!(outcome(v2, &upper), Ok(()));

@@ -2,12 +2,12 @@
 
 use std::net::SocketAddr;
 
-use outbound::{Client, Options, Ports};
+use outbound::{ClientOptions, OutboundClient, Ports};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::remote::Remote;
+use crate::remote::RemoteFacilitator;
 
 /// Way in which a server answers.
 #[derive(Clone)]
@@ -43,7 +43,7 @@ async fn server(manner: Manner) -> SocketAddr {
                     Manner::Bytes(bytes) => bytes,
                     Manner::Right(ledger) => {
                         let path = head.split(' ').nth(1).unwrap();
-                        let (status, body) = desk::answer(&ledger, path, &request[length - body..]).await;
+                        let (status, body) = facilitator_http::answer(&ledger, path, &request[length - body..]).await;
                         let body = body.to_string();
                         format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\n\r\n{body}", body.len())
                     }
@@ -56,12 +56,12 @@ async fn server(manner: Manner) -> SocketAddr {
     address
 }
 
-fn remote(address: SocketAddr) -> Remote {
-    let mut options = Options::new("ops@example.org");
+fn remote(address: SocketAddr) -> RemoteFacilitator {
+    let mut options = ClientOptions::new("ops@example.org");
     options.allow_private = true;
     options.ports = Ports::Any;
-    Remote::new(
-        Arc::new(Client::new(options).unwrap()),
+    RemoteFacilitator::new(
+        Arc::new(OutboundClient::new(options).unwrap()),
         &format!("http://{address}/"),
         asset(),
     )

@@ -13,11 +13,11 @@ use sha2::{Digest as _, Sha256};
 use types::Contract;
 
 use crate::pace::rows_at_once;
-use crate::row::{self, Rows};
+use crate::row::{self, PartRows};
 use crate::{Error, Extension, FileHash, Part, Root};
 
 /// The bytes that are hashed at a time.
-const CHUNK: usize = 256 << 10;
+const HASHED_BYTES: usize = 256 << 10;
 
 /// Verifies a run of parts and calls `verified` with the number of rows of each.
 pub(super) fn verify(
@@ -28,7 +28,7 @@ pub(super) fn verify(
     verified: &(dyn Fn(u64) + Sync),
 ) -> Result<(), Error> {
     let Some(first) = parts.first() else { return Ok(()) };
-    let mut chain = Chain {
+    let mut chain = RootChain {
         parts,
         version: first.first_version.0,
         rows: 0,
@@ -43,12 +43,12 @@ pub(super) fn verify(
 }
 
 /// An error of a part, before its name is added.
-enum Problem {
+enum PartProblem {
     Rows(String),
     Proof(Error),
 }
 
-impl Problem {
+impl PartProblem {
     fn of(self, part: &Part) -> Error {
         match self {
             Self::Proof(error) => error,
@@ -66,7 +66,7 @@ fn open(folder: &Path, part: &Part) -> Result<File, Error> {
     let hashed = || -> io::Result<(File, u64, FileHash)> {
         let mut file = File::open(&path)?;
         let (mut hasher, mut bytes) = (Sha256::new(), 0);
-        let mut chunk = vec![0; CHUNK];
+        let mut chunk = vec![0; HASHED_BYTES];
         loop {
             let read = file.read(&mut chunk)?;
             if read == 0 {
@@ -102,17 +102,17 @@ fn open(folder: &Path, part: &Part) -> Result<File, Error> {
 }
 
 /// The state of reading: the current version, its rows so far, and its root.
-struct Chain<'a> {
+struct RootChain<'a> {
     parts: &'a [Part],
     version: u64,
     rows: u64,
     root: Extension,
 }
 
-impl Chain<'_> {
+impl RootChain<'_> {
     /// Reads a part and extends the root by its rows.
-    fn part(&mut self, contract: &Contract, part: &Part, file: File) -> Result<(), Problem> {
-        let unreadable = |error: &dyn ToString| Problem::Rows(error.to_string());
+    fn part(&mut self, contract: &Contract, part: &Part, file: File) -> Result<(), PartProblem> {
+        let unreadable = |error: &dyn ToString| PartProblem::Rows(error.to_string());
         // The page index gives a better estimate of decoded sizes; files without it are read
         // too.
         let options = ArrowReaderOptions::new().with_offset_index_policy(PageIndexPolicy::Optional);
@@ -120,7 +120,7 @@ impl Chain<'_> {
         let builder = builder.map_err(|error| unreadable(&error))?;
         let rows = builder.metadata().file_metadata().num_rows();
         if u64::try_from(rows) != Ok(part.rows) {
-            return Err(Problem::Rows(format!(
+            return Err(PartProblem::Rows(format!(
                 "it has {rows} rows, and {} are named",
                 part.rows
             )));
@@ -139,10 +139,11 @@ impl Chain<'_> {
         let mut last = None;
         for batch in reader.map_err(|error| unreadable(&error))? {
             let batch = batch.map_err(|error| unreadable(&error))?;
-            let rows = Rows::new(contract, &batch).map_err(Problem::Rows)?;
+            let rows = PartRows::new(contract, &batch).map_err(PartProblem::Rows)?;
             for row in 0..batch.num_rows() {
                 let version = rows.version(row);
-                let wrong = || Problem::Rows(format!("row {row} of a page is of version {version:?}, out of order"));
+                let wrong =
+                    || PartProblem::Rows(format!("row {row} of a page is of version {version:?}, out of order"));
                 let version = version.ok_or_else(wrong)?;
                 if last.is_none() && version != part.first_version.0 {
                     return Err(wrong());
@@ -157,14 +158,14 @@ impl Chain<'_> {
                 }
                 let mut written = Ok(());
                 self.root.push(|out| written = rows.write(out, row));
-                written.map_err(Problem::Rows)?;
+                written.map_err(PartProblem::Rows)?;
                 self.rows += 1;
             }
         }
         if last == Some(part.last_version.0) {
             Ok(())
         } else {
-            Err(Problem::Rows(format!(
+            Err(PartProblem::Rows(format!(
                 "its last row is not of version {}",
                 part.last_version
             )))
@@ -172,7 +173,7 @@ impl Chain<'_> {
     }
 
     /// Completes the current version and starts the next.
-    fn step(&mut self) -> Result<(), Problem> {
+    fn step(&mut self) -> Result<(), PartProblem> {
         let root = self.checked()?;
         self.root = root.extension();
         self.version += 1;
@@ -181,17 +182,17 @@ impl Chain<'_> {
     }
 
     /// Completes the last version.
-    fn end(self) -> Result<(), Problem> {
+    fn end(self) -> Result<(), PartProblem> {
         self.checked().map(|_| ())
     }
 
     /// Returns the root of the current version, after comparing it with every part that ends with this version.
-    fn checked(&self) -> Result<Root, Problem> {
+    fn checked(&self) -> Result<Root, PartProblem> {
         let root = self.root.clone().finish();
         let mut ending = self.parts.iter().filter(|part| part.last_version.0 == self.version);
         match ending.find(|part| part.root != root) {
             None => Ok(root),
-            Some(part) => Err(Problem::Proof(Error::ContentRoot {
+            Some(part) => Err(PartProblem::Proof(Error::ContentRoot {
                 part: part.path.clone(),
                 expected: part.root,
                 found: root,

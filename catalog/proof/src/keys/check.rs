@@ -4,22 +4,22 @@
 
 use types::Timestamp;
 
-use super::{Key, Keys, KeysDocument, Status, WHAT};
+use super::{DOCUMENT_NAME, Key, Keys, KeysDocument, Status};
 use crate::json::{object, signed_bytes, typed};
 use crate::{Error, KeyId, PublicKey};
 
 impl Keys {
     /// Parses a keys document and verifies its rules and its signature.
     pub fn parse(text: &[u8]) -> Result<Self, Error> {
-        let received = object(WHAT, text)?;
-        let document: KeysDocument = typed(WHAT, "", received.clone().into())?;
+        let received = object(DOCUMENT_NAME, text)?;
+        let document: KeysDocument = typed(DOCUMENT_NAME, "", received.clone().into())?;
         self::document(&document)?;
         // The signature covers every received member except itself.
         let mut signed = received.clone();
         signed.remove("signature");
         let (signature, bytes) = (&document.signature, signed_bytes(document.format.name(), signed));
         if !signature.public_key.verifies(&bytes, &signature.value) {
-            return Err(Error::Signature { what: WHAT });
+            return Err(Error::Signature { what: DOCUMENT_NAME });
         }
         Ok(Self { received, document })
     }
@@ -149,7 +149,7 @@ fn endorsed(before: Option<&Key>, key: &Key) -> Result<(), Error> {
 
 fn malformed(path: &str, problem: &str) -> Error {
     Error::Malformed {
-        what: WHAT,
+        what: DOCUMENT_NAME,
         path: path.to_owned(),
         problem: problem.to_owned(),
     }

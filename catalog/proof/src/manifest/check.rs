@@ -7,21 +7,21 @@ use std::collections::HashSet;
 use serde_json::Value;
 use types::Version;
 
-use super::{KeyEndorsement, Manifest, Part, Signature, VerifiedManifest, WHAT, unaddressed};
+use super::{DOCUMENT_NAME, KeyEndorsement, Manifest, Part, Signature, VerifiedManifest, unaddressed};
 use crate::json::{object, signed_bytes, typed};
 use crate::{Error, Keys, Root, Status};
 
 /// The longest name of a part, in bytes.
-const LONGEST: usize = 200;
+const MAX_PART_NAME_BYTES: usize = 200;
 
 impl VerifiedManifest {
     /// Parses a manifest and verifies that a key in `keys` signed it and may do so.
     pub fn parse(text: &[u8], keys: &Keys) -> Result<Self, Error> {
-        let received = object(WHAT, text)?;
+        let received = object(DOCUMENT_NAME, text)?;
         let mut addressed = received.clone();
         let signature = addressed.remove("signature").unwrap_or(Value::Null);
-        let signature: Signature = typed(WHAT, "/signature", signature)?;
-        let manifest: Manifest = typed(WHAT, "", addressed.clone().into())?;
+        let signature: Signature = typed(DOCUMENT_NAME, "/signature", signature)?;
+        let manifest: Manifest = typed(DOCUMENT_NAME, "", addressed.clone().into())?;
         let bytes = signed_bytes(manifest.format.name(), unaddressed(addressed));
         may_sign(&manifest, &signature, keys, &bytes)?;
         shape(&manifest)?;
@@ -58,7 +58,7 @@ fn may_sign(manifest: &Manifest, signature: &Signature, keys: &Keys, bytes: &[u8
         });
     }
     if !key.public_key.verifies(bytes, &signature.value) {
-        return Err(Error::Signature { what: WHAT });
+        return Err(Error::Signature { what: DOCUMENT_NAME });
     }
     // A retired key still counts for manifests that were issued before its retirement.
     match key.retired_at {
@@ -75,7 +75,7 @@ fn may_sign(manifest: &Manifest, signature: &Signature, keys: &Keys, bytes: &[u8
 pub(super) fn shape(manifest: &Manifest) -> Result<(), Error> {
     let fail = |path: String, problem: &str| {
         Err(Error::Malformed {
-            what: WHAT,
+            what: DOCUMENT_NAME,
             path,
             problem: problem.to_owned(),
         })
@@ -140,7 +140,7 @@ fn lower(part: &Part) -> impl Iterator<Item = u8> {
 /// Returns true if a name is that of a Parquet file directly in the folder, on every file system.
 fn is_file_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
-    name.len() <= LONGEST
+    name.len() <= MAX_PART_NAME_BYTES
         && name.strip_suffix(".parquet").is_some_and(|stem| !stem.is_empty())
         && !name.starts_with(['.', '-'])
         && name.bytes().all(plain)

@@ -54,7 +54,7 @@ fn the_text_of_a_manifest_is_its_canonical_form() {
         "\u{8}\t\n\u{c}\r\u{1}\u{7f}\"\\/ \u{2028}\u{c11c} \u{1f600}",
     ] {
         manifest.slug = slug.to_owned();
-        let members = crate::json::members(WHAT, &manifest).unwrap();
+        let members = crate::json::members(DOCUMENT_NAME, &manifest).unwrap();
         let canonical = crate::json::signed_bytes(manifest.format.name(), members);
         assert_eq!(text(&manifest), String::from_utf8(canonical).unwrap());
     }

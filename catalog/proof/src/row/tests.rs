@@ -32,7 +32,7 @@ fn stored(batch: &Batch) -> RecordBatch {
 
 fn canonical(contract: &Contract, rows: &RecordBatch, row: usize) -> Result<String, String> {
     let mut out = Vec::from(*b"before");
-    Rows::new(contract, rows)?.write(&mut out, row)?;
+    PartRows::new(contract, rows)?.write(&mut out, row)?;
     Ok(String::from_utf8(out).unwrap()["before".len()..].to_owned())
 }
 

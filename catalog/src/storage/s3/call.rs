@@ -60,9 +60,9 @@ impl Response {
 
 /// Body of the response to `ListParts`.
 #[derive(Deserialize)]
-struct Listing {
+struct PartListing {
     #[serde(rename = "Part", default)]
-    parts: Vec<Listed>,
+    parts: Vec<ListedParts>,
     #[serde(rename = "IsTruncated", default)]
     is_truncated: bool,
     #[serde(rename = "NextPartNumberMarker")]
@@ -70,7 +70,7 @@ struct Listing {
 }
 
 #[derive(Deserialize)]
-struct Listed {
+struct ListedParts {
     #[serde(rename = "PartNumber")]
     number: u16,
     #[serde(rename = "ETag")]
@@ -81,13 +81,13 @@ struct Listed {
 
 /// Body of the request `CompleteMultipartUpload`.
 #[derive(Serialize)]
-struct Parts {
+struct CompletedParts {
     #[serde(rename = "Part")]
-    parts: Vec<Part>,
+    parts: Vec<CompletedPart>,
 }
 
 #[derive(Serialize)]
-struct Part {
+struct CompletedPart {
     #[serde(rename = "ETag")]
     e_tag: String,
     #[serde(rename = "PartNumber")]
@@ -96,7 +96,7 @@ struct Part {
 
 /// Result of completing an upload.
 #[derive(Debug)]
-pub(super) enum Completion {
+pub(super) enum UploadCompletion {
     /// The object exists now.
     Done,
     /// The store has other parts than the request names.
@@ -123,7 +123,7 @@ impl S3 {
                 _ if !response.is_done() => return Err(response.into_error("listing the parts of an upload")),
                 _ => {}
             }
-            let page: Listing = quick_xml::de::from_str(&response.text).map_err(failed)?;
+            let page: PartListing = quick_xml::de::from_str(&response.text).map_err(failed)?;
             parts.extend(page.parts.into_iter().map(|part| ListedPart {
                 number: part.number,
                 bytes: part.size,
@@ -150,13 +150,13 @@ impl S3 {
         tags: &[String],
         create: bool,
         bytes: u64,
-    ) -> Result<Completion> {
-        let part = |(number, tag): (u16, &String)| Part {
+    ) -> Result<UploadCompletion> {
+        let part = |(number, tag): (u16, &String)| CompletedPart {
             // Clients pass a tag with or without quotes; the protocol requires them (RFC 9110 section 8.8.3).
             e_tag: format!("\"{}\"", tag.trim_matches('"')),
             number,
         };
-        let parts = Parts {
+        let parts = CompletedParts {
             parts: (1..).zip(tags).map(part).collect(),
         };
         let body = quick_xml::se::to_string_with_root("CompleteMultipartUpload", &parts).map_err(failed)?;
@@ -175,11 +175,11 @@ impl S3 {
         let what = "completing an upload";
         let response = self.send_with_retries(what, attempt, complete).await?;
         Ok(match (response.status, response.code()) {
-            _ if response.is_done() => Completion::Done,
-            (412, _) => Completion::Taken,
-            (404, _) | (_, "NoSuchUpload") => Completion::Gone(response.into_error(what)),
+            _ if response.is_done() => UploadCompletion::Done,
+            (412, _) => UploadCompletion::Taken,
+            (404, _) | (_, "NoSuchUpload") => UploadCompletion::Gone(response.into_error(what)),
             (_, "InvalidPart" | "InvalidPartOrder" | "EntityTooSmall") => {
-                Completion::Mismatch(response.into_error(what))
+                UploadCompletion::Mismatch(response.into_error(what))
             }
             _ => return Err(response.into_error(what)),
         })

@@ -11,7 +11,7 @@ use object_store::path::Path;
 use object_store::{Error, ObjectStoreExt as _};
 use types::{Classify, Kind, Retry};
 
-use super::call::Completion;
+use super::call::UploadCompletion;
 use super::{S3, failed};
 
 /// Maximum number of parts of an upload (*Amazon S3 multipart upload limits*).
@@ -41,7 +41,7 @@ pub struct ListedPart {
 
 /// An upload that has become an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Completed {
+pub struct CompletedUpload {
     /// Size of the object in bytes.
     pub bytes: u64,
     /// Entity tag of the object, which changes with its content. `None` if the store sends none.
@@ -139,18 +139,18 @@ impl S3 {
         upload: &str,
         tags: &[String],
         announced: u64,
-    ) -> Result<Completed, UploadError> {
+    ) -> Result<CompletedUpload, UploadError> {
         let completed = self.complete_parts(object, upload, tags, false, announced).await;
         match completed {
-            Ok(Completion::Done) => self.completed(object, announced).await,
-            Ok(Completion::Mismatch(source)) => Err(UploadError::Mismatch { source }),
+            Ok(UploadCompletion::Done) => self.completed(object, announced).await,
+            Ok(UploadCompletion::Mismatch(source)) => Err(UploadError::Mismatch { source }),
             // A caller without an answer asks again, and the upload ends when it becomes an object.
-            Ok(Completion::Gone(source)) => match self.head(object).await {
+            Ok(UploadCompletion::Gone(source)) => match self.head(object).await {
                 Ok(_) => self.completed(object, announced).await,
                 Err(Error::NotFound { .. }) => Err(UploadError::Gone { source }),
                 Err(error) => Err(UploadError::Storage(error)),
             },
-            Ok(Completion::Taken) => Err(UploadError::Storage(failed(
+            Ok(UploadCompletion::Taken) => Err(UploadError::Storage(failed(
                 "the store rejected a condition that the request does not have",
             ))),
             Err(error) => Err(UploadError::Storage(error)),
@@ -162,14 +162,14 @@ impl S3 {
         self.list_parts(object, upload).await.map_err(UploadError::Storage)
     }
 
-    async fn completed(&self, object: &Path, announced: u64) -> Result<Completed, UploadError> {
+    async fn completed(&self, object: &Path, announced: u64) -> Result<CompletedUpload, UploadError> {
         let found = self.head(object).await.map_err(UploadError::Storage)?;
         // Addresses bound the length of every part, so this finds a store that does not check them.
         if found.size != announced {
             let found = found.size;
             return Err(UploadError::Size { announced, found });
         }
-        Ok(Completed {
+        Ok(CompletedUpload {
             bytes: found.size,
             e_tag: found.e_tag,
         })

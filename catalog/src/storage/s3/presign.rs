@@ -18,10 +18,10 @@ use types::clock::SystemClock;
 /// Signer of addresses for objects below a prefix of a bucket. A clone shares the credentials.
 #[derive(Clone)]
 pub struct Presigner {
-    inner: Arc<Inner>,
+    inner: Arc<SignerState>,
 }
 
-struct Inner {
+struct SignerState {
     bucket: Bucket,
     credentials: Credentials,
     prefix: Path,
@@ -39,7 +39,7 @@ impl fmt::Debug for Presigner {
 impl Presigner {
     pub(super) fn new(bucket: Bucket, credentials: Credentials, prefix: Path, store: String) -> Self {
         Self {
-            inner: Arc::new(Inner {
+            inner: Arc::new(SignerState {
                 bucket,
                 credentials,
                 prefix,
@@ -55,7 +55,7 @@ impl Presigner {
 
     /// Returns an address that reads an object. It is valid for `lasting`, at most 7 days.
     pub fn read(&self, object: &Path, lasting: Duration) -> String {
-        let Inner {
+        let SignerState {
             bucket, credentials, ..
         } = &*self.inner;
         let key = self.key(object);
@@ -64,7 +64,7 @@ impl Presigner {
 
     /// Returns an address that accepts one part of an upload, of exactly `bytes` bytes.
     pub(super) fn part(&self, object: &Path, upload: &str, number: u16, bytes: u64, lasting: Duration) -> String {
-        let Inner {
+        let SignerState {
             bucket, credentials, ..
         } = &*self.inner;
         let (key, length) = (self.key(object), bytes.to_string());
@@ -96,7 +96,7 @@ impl Presigner {
         headers: &[(&str, &str)],
         lasting: Duration,
     ) -> String {
-        let Inner {
+        let SignerState {
             bucket, credentials, ..
         } = &*self.inner;
         // `sign` adds the header `host` itself.

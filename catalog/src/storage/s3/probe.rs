@@ -8,18 +8,18 @@ use object_store::path::Path;
 use object_store::{Error, ObjectStore as _, ObjectStoreExt as _, PutMode, PutPayload};
 use types::{Clock as _, ContributionId};
 
-use super::call::Completion;
+use super::call::UploadCompletion;
 use super::{OpenError, S3};
 
 /// Prefix of the test objects.
-const PROBES: &str = "_sluice-probe";
+const PROBES_PREFIX: &str = "_sluice-probe";
 
 impl S3 {
     /// Tests the store. Returns true if it also supports the conditional completion of multipart uploads.
     pub(super) async fn probe(&self) -> Result<bool, OpenError> {
         // An id has enough randomness for a name.
         let id = ContributionId::new(types::clock::SystemClock::default().now());
-        let path = Path::from(format!("{PROBES}/{id}"));
+        let path = Path::from(format!("{PROBES_PREFIX}/{id}"));
         let put =
             |text: &'static str| self.put_opts(&path, PutPayload::from_static(text.as_bytes()), PutMode::Create.into());
         put("first").await.map_err(|source| self.unusable(source))?;
@@ -58,7 +58,7 @@ impl S3 {
                 self.complete_parts(taken, &upload, &[tag], true, 5).await
             };
             let completed = completed.await;
-            if !matches!(completed, Ok(Completion::Done))
+            if !matches!(completed, Ok(UploadCompletion::Done))
                 // An upload that was not completed keeps its part, so it is aborted.
                 && let Err(error) = self.reading.abort_multipart(taken, &upload).await
             {
@@ -67,7 +67,7 @@ impl S3 {
             completed
         };
         match tried.await {
-            Ok(Completion::Taken) => true,
+            Ok(UploadCompletion::Taken) => true,
             other => {
                 tracing::info!(
                     ?other,

@@ -19,7 +19,7 @@ use object_store::{Error, ObjectStore as _, ObjectStoreExt as _, PutMode, PutPay
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::call::Completion;
+use super::call::UploadCompletion;
 use super::{BACKOFF, S3, failed};
 
 /// Size in bytes of a part. Every part but the last must have at least 5 MiB (*Amazon S3 multipart upload limits*).
@@ -72,11 +72,11 @@ impl S3 {
             source: Box::new(source),
         };
         match self.complete_parts(location, upload, &tags, true, bytes).await? {
-            Completion::Done => Ok(()),
-            Completion::Taken => Err(exists(failed("an object is there"))),
-            Completion::Mismatch(error) => Err(error),
+            UploadCompletion::Done => Ok(()),
+            UploadCompletion::Taken => Err(exists(failed("an object is there"))),
+            UploadCompletion::Mismatch(error) => Err(error),
             // The upload was completed and the answer lost, or it was aborted by others.
-            Completion::Gone(error) => match self.head(location).await {
+            UploadCompletion::Gone(error) => match self.head(location).await {
                 Ok(_) => Err(exists(error)),
                 Err(Error::NotFound { .. }) => Err(error),
                 Err(unknown) => Err(unknown),

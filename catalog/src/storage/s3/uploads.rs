@@ -28,8 +28,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use types::{ContributionId, UploadLayout};
 
-use self::layout::{Begun, Layout, Sealed, begun_path, object, sealed_path};
-use super::{Completed, S3, UploadError, failed};
+use self::layout::{BegunMarker, ObjectUploadLayout, SealedMarker, begun_path, object, sealed_path};
+use super::{CompletedUpload, S3, UploadError, failed};
 
 /// Maximum number of concurrent requests for the objects of an upload.
 const OBJECTS_AT_ONCE: usize = 16;
@@ -38,7 +38,7 @@ const MAX_ADDRESS_LIFETIME: Duration = Duration::from_hours(7 * 24);
 
 /// Failure to begin, seal, read or delete an upload.
 #[derive(Debug, thiserror::Error)]
-pub enum Refused {
+pub enum UploadFailure {
     /// Parts that the request lists do not exist; the list has their numbers.
     #[error("parts {0:?} were not sent")]
     Missing(Vec<u16>),
@@ -59,7 +59,7 @@ pub enum Refused {
     Storage(#[source] Error),
 }
 
-impl From<UploadError> for Refused {
+impl From<UploadError> for UploadFailure {
     fn from(error: UploadError) -> Self {
         match error {
             UploadError::Storage(source) => Self::Storage(source),
@@ -68,31 +68,31 @@ impl From<UploadError> for Refused {
     }
 }
 
-impl Sealed {
+impl SealedMarker {
     /// Checks that the upload was sealed with these tags.
-    fn compare(&self, tags: &[String]) -> Result<(), Refused> {
+    fn compare(&self, tags: &[String]) -> Result<(), UploadFailure> {
         let pairs = (1..).zip(self.tags.iter().zip(tags));
         let differing: Vec<u16> = pairs.filter(|(_, (is, named))| is != named).map(|(n, _)| n).collect();
         if differing.is_empty() {
             Ok(())
         } else {
-            Err(Refused::Differing(differing))
+            Err(UploadFailure::Differing(differing))
         }
     }
 }
 
 /// Id and content of a sealed upload.
-type Read = (ContributionId, Arc<Sealed>);
+type Read = (ContributionId, Arc<SealedMarker>);
 
 /// The uploads of a bucket. A clone shares the connections.
 #[derive(Clone, Debug)]
-pub struct Uploads {
+pub struct S3Uploads {
     store: S3,
     /// Cache of the upload that was read last. A worker reads many ranges of one upload in a row.
     reading: Arc<Mutex<Option<Read>>>,
 }
 
-impl Uploads {
+impl S3Uploads {
     /// Creates a handle on the uploads below the prefix of the store.
     pub fn new(store: S3) -> Self {
         Self {
@@ -105,8 +105,8 @@ impl Uploads {
     ///
     /// # Errors
     /// After an error the multipart uploads that were begun are aborted.
-    pub async fn begin(&self, layout: &UploadLayout, lasting: Duration) -> Result<Vec<String>, Refused> {
-        let layout = &Layout::of(layout)?;
+    pub async fn begin(&self, layout: &UploadLayout, lasting: Duration) -> Result<Vec<String>, UploadFailure> {
+        let layout = &ObjectUploadLayout::of(layout)?;
         let begin = |parts: Range<u16>| async move {
             let path = object(layout.upload, parts.start);
             let begun = self.store.upload_begin(&path).await;
@@ -123,7 +123,7 @@ impl Uploads {
                 Err(error) => failure = Some(error),
             }
         }
-        let begun = Begun { objects };
+        let begun = BegunMarker { objects };
         let kept = match failure {
             None => self.put(&begun_path(layout.upload), &begun).await,
             Some(error) => Err(error.into()),
@@ -140,7 +140,12 @@ impl Uploads {
         self.addresses(layout, &begun, lasting.min(MAX_ADDRESS_LIFETIME))
     }
 
-    fn addresses(&self, layout: &Layout, begun: &Begun, lasting: Duration) -> Result<Vec<String>, Refused> {
+    fn addresses(
+        &self,
+        layout: &ObjectUploadLayout,
+        begun: &BegunMarker,
+        lasting: Duration,
+    ) -> Result<Vec<String>, UploadFailure> {
         let mut addresses = Vec::with_capacity(layout.parts.into());
         for (parts, (first, id)) in layout.objects().into_iter().zip(&begun.objects) {
             let path = object(layout.upload, *first);
@@ -157,15 +162,15 @@ impl Uploads {
     /// already, only compares the tags.
     ///
     /// # Errors
-    /// [`Refused::Missing`], [`Refused::Differing`] and [`Refused::Closed`].
-    pub async fn complete(&self, layout: &UploadLayout, tags: &[String]) -> Result<(), Refused> {
-        let layout = &Layout::of(layout)?;
+    /// [`UploadFailure::Missing`], [`UploadFailure::Differing`] and [`UploadFailure::Closed`].
+    pub async fn complete(&self, layout: &UploadLayout, tags: &[String]) -> Result<(), UploadFailure> {
+        let layout = &ObjectUploadLayout::of(layout)?;
         // A repeated request succeeds if it has the same tags.
-        if let Some(sealed) = self.get::<Sealed>(&sealed_path(layout.upload)).await? {
+        if let Some(sealed) = self.get::<SealedMarker>(&sealed_path(layout.upload)).await? {
             return sealed.compare(tags);
         }
-        let begun = self.get::<Begun>(&begun_path(layout.upload)).await?;
-        let begun = begun.ok_or(Refused::Closed)?;
+        let begun = self.get::<BegunMarker>(&begun_path(layout.upload)).await?;
+        let begun = begun.ok_or(UploadFailure::Closed)?;
         self.check(layout, &begun, tags).await?;
         let complete = |(first, id): &(u16, String), parts: Range<u16>| {
             let (first, id) = (*first, id.clone());
@@ -189,31 +194,39 @@ impl Uploads {
                 // A client replaced a part after the check above. The second check names the part, or finds it correct
                 // again.
                 self.check(layout, &begun, tags).await?;
-                return Err(Refused::Storage(source));
+                return Err(UploadFailure::Storage(source));
             }
-            Err(UploadError::Gone { .. } | UploadError::Size { .. }) => return Err(Refused::Closed),
+            Err(UploadError::Gone { .. } | UploadError::Size { .. }) => return Err(UploadFailure::Closed),
             Err(error) => return Err(error.into()),
         };
-        let tagged = |(first, Completed { e_tag, .. })| {
-            let e_tag = e_tag.ok_or_else(|| Refused::Storage(failed("an object has no entity tag")))?;
+        let tagged = |(first, CompletedUpload { e_tag, .. })| {
+            let e_tag = e_tag.ok_or_else(|| UploadFailure::Storage(failed("an object has no entity tag")))?;
             Ok((first, e_tag))
         };
         // The entity tags are kept, so that a read can recognise a replaced object.
-        let sealed = Sealed {
+        let sealed = SealedMarker {
             tags: tags.to_vec(),
-            objects: completed.into_iter().map(tagged).collect::<Result<_, Refused>>()?,
+            objects: completed
+                .into_iter()
+                .map(tagged)
+                .collect::<Result<_, UploadFailure>>()?,
         };
         match self.put(&sealed_path(layout.upload), &sealed).await {
-            Err(Refused::Storage(Error::AlreadyExists { .. })) => {
-                let other = self.get::<Sealed>(&sealed_path(layout.upload)).await?;
-                other.ok_or(Refused::Closed)?.compare(tags)
+            Err(UploadFailure::Storage(Error::AlreadyExists { .. })) => {
+                let other = self.get::<SealedMarker>(&sealed_path(layout.upload)).await?;
+                other.ok_or(UploadFailure::Closed)?.compare(tags)
             }
             put => put,
         }
     }
 
     /// Checks that every part exists with its size and tag. Skips the objects that are complete.
-    async fn check(&self, layout: &Layout, begun: &Begun, tags: &[String]) -> Result<(), Refused> {
+    async fn check(
+        &self,
+        layout: &ObjectUploadLayout,
+        begun: &BegunMarker,
+        tags: &[String],
+    ) -> Result<(), UploadFailure> {
         let list = |(first, id): &(u16, String), parts: Range<u16>| {
             let (path, first, id) = (object(layout.upload, *first), *first, id.clone());
             async move {
@@ -222,7 +235,7 @@ impl Uploads {
                     let numbered = listed.into_iter().map(|part| (part.number + first - 1, part));
                     numbered.collect::<HashMap<_, _>>()
                 });
-                Ok::<_, Refused>((parts, listed))
+                Ok::<_, UploadFailure>((parts, listed))
             }
         };
         let listing = begun.objects.iter().zip(layout.objects());
@@ -241,10 +254,10 @@ impl Uploads {
             }
         }
         if !missing.is_empty() {
-            return Err(Refused::Missing(missing));
+            return Err(UploadFailure::Missing(missing));
         }
         if !differing.is_empty() {
-            return Err(Refused::Differing(differing));
+            return Err(UploadFailure::Differing(differing));
         }
         Ok(())
     }
@@ -252,13 +265,13 @@ impl Uploads {
     /// Reads bytes of part `n` of a sealed upload. `range` is relative to the part.
     ///
     /// # Errors
-    /// [`Refused::Gone`] if the object does not exist, [`Refused::Changed`] if it has other bytes.
-    pub async fn read(&self, layout: &UploadLayout, n: u32, range: Range<u64>) -> Result<Bytes, Refused> {
-        let (layout, n) = (&Layout::of(layout)?, layout::numbered(n)?);
+    /// [`UploadFailure::Gone`] if the object does not exist, [`UploadFailure::Changed`] if it has other bytes.
+    pub async fn read(&self, layout: &UploadLayout, n: u32, range: Range<u64>) -> Result<Bytes, UploadFailure> {
+        let (layout, n) = (&ObjectUploadLayout::of(layout)?, layout::numbered(n)?);
         let sealed = self.sealed(layout.upload).await?;
         // The object of a part is the last one that begins at the part or before it.
         let holding = sealed.objects.iter().rev().find(|(first, _)| *first <= n);
-        let (first, e_tag) = holding.ok_or(Refused::Gone)?;
+        let (first, e_tag) = holding.ok_or(UploadFailure::Gone)?;
         let from = layout.before(n) - layout.before(*first);
         // The range is relative to the part, and the object begins with an earlier part.
         let wanted = from + range.start..from + range.end;
@@ -275,32 +288,32 @@ impl Uploads {
         };
         match read.await {
             Ok(Some(bytes)) => Ok(bytes),
-            Ok(None) | Err(Error::Precondition { .. }) => Err(Refused::Changed),
-            Err(Error::NotFound { .. }) => Err(Refused::Gone),
-            Err(error) => Err(Refused::Storage(error)),
+            Ok(None) | Err(Error::Precondition { .. }) => Err(UploadFailure::Changed),
+            Err(Error::NotFound { .. }) => Err(UploadFailure::Gone),
+            Err(error) => Err(UploadFailure::Storage(error)),
         }
     }
 
-    async fn sealed(&self, upload: ContributionId) -> Result<Arc<Sealed>, Refused> {
+    async fn sealed(&self, upload: ContributionId) -> Result<Arc<SealedMarker>, UploadFailure> {
         let reading = || self.reading.lock();
         if let Some((is, sealed)) = &*reading()
             && *is == upload
         {
             return Ok(Arc::clone(sealed));
         }
-        let sealed = self.get::<Sealed>(&sealed_path(upload)).await?;
-        let sealed = Arc::new(sealed.ok_or(Refused::Gone)?);
+        let sealed = self.get::<SealedMarker>(&sealed_path(upload)).await?;
+        let sealed = Arc::new(sealed.ok_or(UploadFailure::Gone)?);
         *reading() = Some((upload, Arc::clone(&sealed)));
         Ok(sealed)
     }
 
     /// Deletes everything of an upload, sealed or not. The upload then accepts no parts.
-    pub async fn delete(&self, upload: ContributionId) -> Result<(), Refused> {
-        let Some(begun) = self.get::<Begun>(&begun_path(upload)).await? else {
+    pub async fn delete(&self, upload: ContributionId) -> Result<(), UploadFailure> {
+        let Some(begun) = self.get::<BegunMarker>(&begun_path(upload)).await? else {
             return Ok(());
         };
         // The objects of a sealed upload are complete, so nothing is left to abort.
-        if self.get::<Sealed>(&sealed_path(upload)).await?.is_none() {
+        if self.get::<SealedMarker>(&sealed_path(upload)).await?.is_none() {
             self.give_up(upload, &begun).await?;
         }
         let objects = begun.objects.iter().map(|(first, _)| Ok(object(upload, *first)));
@@ -311,18 +324,18 @@ impl Uploads {
                 Ok(None) => break,
                 // An interrupted deletion may have deleted some objects already.
                 Ok(Some(_)) | Err(Error::NotFound { .. }) => {}
-                Err(error) => return Err(Refused::Storage(error)),
+                Err(error) => return Err(UploadFailure::Storage(error)),
             }
         }
         // `begun` goes last, so an interrupted deletion can be repeated.
         match self.store.delete(&begun_path(upload)).await {
             Ok(()) | Err(Error::NotFound { .. }) => Ok(()),
-            Err(error) => Err(Refused::Storage(error)),
+            Err(error) => Err(UploadFailure::Storage(error)),
         }
     }
 
     /// Aborts the multipart uploads that are not objects yet.
-    async fn give_up(&self, upload: ContributionId, begun: &Begun) -> Result<(), Refused> {
+    async fn give_up(&self, upload: ContributionId, begun: &BegunMarker) -> Result<(), UploadFailure> {
         let aborting = begun.objects.iter().map(|(first, id)| {
             let (path, id) = (object(upload, *first), id.clone());
             async move { self.store.upload_abort(&path, &id).await }
@@ -332,21 +345,21 @@ impl Uploads {
         Ok(aborted.try_collect::<()>().await?)
     }
 
-    async fn put(&self, path: &Path, document: &impl Serialize) -> Result<(), Refused> {
-        let text = serde_json::to_vec(document).map_err(|error| Refused::Storage(failed(error)))?;
+    async fn put(&self, path: &Path, document: &impl Serialize) -> Result<(), UploadFailure> {
+        let text = serde_json::to_vec(document).map_err(|error| UploadFailure::Storage(failed(error)))?;
         let put = self.store.put_opts(path, text.into(), PutMode::Create.into()).await;
-        put.map(|_| ()).map_err(Refused::Storage)
+        put.map(|_| ()).map_err(UploadFailure::Storage)
     }
 
-    async fn get<T: DeserializeOwned>(&self, path: &Path) -> Result<Option<T>, Refused> {
+    async fn get<T: DeserializeOwned>(&self, path: &Path) -> Result<Option<T>, UploadFailure> {
         let read = async { self.store.get(path).await?.bytes().await };
         match read.await {
             Ok(bytes) => match serde_json::from_slice(&bytes) {
                 Ok(document) => Ok(Some(document)),
-                Err(error) => Err(Refused::Storage(failed(error))),
+                Err(error) => Err(UploadFailure::Storage(failed(error))),
             },
             Err(Error::NotFound { .. }) => Ok(None),
-            Err(error) => Err(Refused::Storage(error)),
+            Err(error) => Err(UploadFailure::Storage(error)),
         }
     }
 }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 
 /// A record as a test sees it: its line, its cells, its problem.
-type Seen = (u64, Vec<String>, Option<Problem>);
+type Seen = (u64, Vec<String>, Option<RecordProblem>);
 
 /// Reads all records, some bytes at a time.
 fn read(text: &[u8], delimiter: u8, at_once: usize) -> Result<Vec<Seen>, Error> {
@@ -16,8 +16,8 @@ fn read(text: &[u8], delimiter: u8, at_once: usize) -> Result<Vec<Seen>, Error> 
             self.0.read(&mut to[..most])
         }
     }
-    let mut reader = Reader::new(Slowly(text, at_once), delimiter);
-    let (mut record, mut records) = (Record::default(), Vec::new());
+    let mut reader = CsvReader::new(Slowly(text, at_once), delimiter);
+    let (mut record, mut records) = (CsvRecord::default(), Vec::new());
     while reader.read(&mut record)? {
         let cells = record.cells().map(|cell| String::from_utf8_lossy(cell).into_owned());
         records.push((record.line(), cells.collect(), record.problem()));
@@ -64,7 +64,7 @@ fn text_behind_a_closing_quote_is_a_problem_of_its_record_alone() {
     ] {
         let records = records(text);
         assert_eq!(records.len(), 3, "{text:?}: {records:?}");
-        assert_eq!((records[1].0, records[1].2), (2, Some(Problem::AfterQuote(cell))));
+        assert_eq!((records[1].0, records[1].2), (2, Some(RecordProblem::AfterQuote(cell))));
         assert_eq!(records[2], seen(3, &["2", "d"]));
     }
 }
@@ -107,7 +107,7 @@ fn quotes_blanks_and_line_ends_are_as_the_rules_say() {
 #[test]
 fn a_record_of_delimiters_is_blank_and_one_with_a_quote_is_not() {
     let blank = |text: &str| {
-        let (mut reader, mut record) = (Reader::new(Cursor::new(text.to_owned()), b','), Record::default());
+        let (mut reader, mut record) = (CsvReader::new(Cursor::new(text.to_owned()), b','), CsvRecord::default());
         assert!(reader.read(&mut record).unwrap());
         record.is_blank()
     };
@@ -125,10 +125,10 @@ fn a_record_that_is_too_long_takes_bounded_memory_and_the_next_one_is_read() {
             "\"\"" => format!("\"{long}\"\nnext\n"),
             _ => format!("{long}\nnext\n"),
         };
-        let mut reader = Reader::new(Cursor::new(text), b',');
-        let mut record = Record::default();
+        let mut reader = CsvReader::new(Cursor::new(text), b',');
+        let mut record = CsvRecord::default();
         assert!(reader.read(&mut record).unwrap());
-        assert_eq!(record.problem(), Some(Problem::TooLong), "{piece:?}");
+        assert_eq!(record.problem(), Some(RecordProblem::TooLong), "{piece:?}");
         assert!(record.bytes.capacity() <= 4 * MAX_RECORD_BYTES && record.ends.len() <= MAX_RECORD_BYTES + 1);
         assert!(reader.read(&mut record).unwrap());
         assert_eq!(record.cells().collect::<Vec<_>>(), [b"next"], "{piece:?}");

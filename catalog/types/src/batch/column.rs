@@ -1,6 +1,6 @@
 //! Column builders of a batch, and the conversion of JSON values to column types.
 //!
-//! Invariant: every call of [`Column::append`] or [`Column::append_null`] adds one entry.
+//! Invariant: every call of [`ColumnBuilder::append`] or [`ColumnBuilder::append_null`] adds one entry.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub(super) type Span = (usize, usize);
 
 /// A value on the fast path: it needs no unescaping, and mostly no formatting.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Plain {
+pub(super) enum PlainValue {
     Null,
     /// Text without characters that the canonical form escapes.
     Text(Span),
@@ -35,7 +35,7 @@ pub(super) enum Plain {
 
 /// The builder of one column.
 #[derive(Debug)]
-pub(super) enum Column {
+pub(super) enum ColumnBuilder {
     /// Text as bytes, checked for UTF-8 elsewhere.
     Text(BinaryBuilder),
     Json(StringBuilder),
@@ -45,7 +45,7 @@ pub(super) enum Column {
     Timestamp(TimestampMicrosecondBuilder),
 }
 
-impl Column {
+impl ColumnBuilder {
     /// Creates a builder with space for `rows` values and, in text columns, `text` bytes in all.
     pub(super) fn new(kind: FieldType, rows: usize, text: usize) -> Self {
         match kind {
@@ -132,21 +132,21 @@ impl Column {
     }
 
     /// Appends a fast-path value of `line` that is not null and has the column's type, and its canonical form to `out`.
-    pub(super) fn append_plain(&mut self, value: Plain, line: &[u8], out: &mut Vec<u8>) {
+    pub(super) fn append_plain(&mut self, value: PlainValue, line: &[u8], out: &mut Vec<u8>) {
         let spelled = |(start, end): Span| line.get(start..end).unwrap_or_default();
         match (&mut *self, value) {
-            (Self::Text(builder), Plain::Text(span)) => {
+            (Self::Text(builder), PlainValue::Text(span)) => {
                 let text = spelled(span);
                 builder.append_value(text);
                 out.push(b'"');
                 out.extend_from_slice(text);
                 out.push(b'"');
             }
-            (Self::Integer(builder), Plain::Integer(integer, span)) => {
+            (Self::Integer(builder), PlainValue::Integer(integer, span)) => {
                 builder.append_value(integer);
                 out.extend_from_slice(spelled(span));
             }
-            (Self::Number(builder), Plain::Number(double, span)) => {
+            (Self::Number(builder), PlainValue::Number(double, span)) => {
                 // Turns -0.0 into 0.0, as in [`Self::append`].
                 builder.append_value(double + 0.0);
                 match span {
@@ -154,11 +154,11 @@ impl Column {
                     None => canonical::write_double(out, double),
                 }
             }
-            (Self::Boolean(builder), Plain::Boolean(flag)) => {
+            (Self::Boolean(builder), PlainValue::Boolean(flag)) => {
                 builder.append_value(flag);
                 out.extend_from_slice(if flag { b"true" } else { b"false" });
             }
-            (Self::Timestamp(builder), Plain::Instant(micros, span)) => {
+            (Self::Timestamp(builder), PlainValue::Instant(micros, span)) => {
                 builder.append_value(micros);
                 out.push(b'"');
                 out.extend_from_slice(spelled(span));

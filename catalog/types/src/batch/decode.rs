@@ -10,7 +10,7 @@ use arrow::array::{ArrayRef, StringBuilder};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use serde_json::{Map, Value};
 
-use super::column::{Column, Plain};
+use super::column::{ColumnBuilder, PlainValue};
 use super::{Batch, Canonical, Defect, MAX_DEFECTS};
 use crate::{Contract, FieldType, canonical, json};
 
@@ -21,9 +21,9 @@ const MAX_SHOWN_CHARS: usize = 40;
 type FieldValues<'r> = (Vec<Option<&'r Value>>, Vec<(&'r str, &'r Value)>);
 
 #[derive(Debug)]
-pub(super) struct Decoder<'a> {
+pub(super) struct RecordDecoder<'a> {
     contract: &'a Arc<Contract>,
-    columns: Vec<Column>,
+    columns: Vec<ColumnBuilder>,
     /// The beginning of each field's member, `"name":`, in the order of the canonical form.
     members: Vec<Vec<u8>>,
     extra: StringBuilder,
@@ -33,11 +33,11 @@ pub(super) struct Decoder<'a> {
     defects: Defects,
 }
 
-impl<'a> Decoder<'a> {
+impl<'a> RecordDecoder<'a> {
     /// Creates a decoder with space for `rows` records of `bytes` bytes in all.
     pub(super) fn new(contract: &'a Arc<Contract>, rows: usize, bytes: usize) -> Self {
         let text = bytes / contract.fields().len().max(1);
-        let column = |field: &crate::Field| Column::new(field.kind, rows, text);
+        let column = |field: &crate::Field| ColumnBuilder::new(field.kind, rows, text);
         let member = |(_, field): (usize, &crate::Field)| {
             let mut member = Vec::with_capacity(field.name.len() + 3);
             canonical::write_string(&mut member, &field.name);
@@ -112,7 +112,7 @@ impl<'a> Decoder<'a> {
 
     /// Decodes a record without defects from fast-path values, one per field in the order of the canonical form. Their
     /// text is in `line`.
-    pub(super) fn push_plain(&mut self, line: &[u8], values: &[Option<Plain>]) {
+    pub(super) fn push_plain(&mut self, line: &[u8], values: &[Option<PlainValue>]) {
         let out = &mut self.canonical;
         let start = out.len();
         // The separator before the next member: a brace first, commas after it.
@@ -120,7 +120,7 @@ impl<'a> Decoder<'a> {
         let contract = self.contract;
         for ((place, (index, _)), value) in contract.canonical_fields().enumerate().zip(values) {
             match value {
-                None | Some(Plain::Null) => self.columns[index].append_null(),
+                None | Some(PlainValue::Null) => self.columns[index].append_null(),
                 Some(value) => {
                     out.push(mark);
                     mark = b',';
@@ -220,7 +220,7 @@ impl<'a> Decoder<'a> {
 
     pub(super) fn finish(mut self) -> Batch {
         let rows = self.len();
-        let mut arrays: Vec<ArrayRef> = self.columns.into_iter().map(Column::finish).collect();
+        let mut arrays: Vec<ArrayRef> = self.columns.into_iter().map(ColumnBuilder::finish).collect();
         if self.contract.allow_extra() {
             arrays.push(Arc::new(self.extra.finish()));
         }

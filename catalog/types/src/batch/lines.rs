@@ -8,10 +8,10 @@ mod scan;
 
 use std::sync::Arc;
 
-use self::scan::Scan;
+use self::scan::TextScan;
 use super::Batch;
-use super::column::{Plain, Span, plain_instant};
-use super::decode::Decoder;
+use super::column::{PlainValue, Span, plain_instant};
+use super::decode::RecordDecoder;
 use crate::json::{self, JsonError};
 use crate::{Contract, FieldType};
 
@@ -20,21 +20,21 @@ const EXACT_DOUBLE: u64 = 1 << 53;
 
 /// Records decoded from lines.
 #[derive(Debug)]
-pub struct Lines<'a> {
-    decoder: Decoder<'a>,
+pub struct LineDecoder<'a> {
+    decoder: RecordDecoder<'a>,
     /// The fields in the order of the canonical form.
-    fields: Vec<Field<'a>>,
+    fields: Vec<LineField<'a>>,
     required: usize,
     /// The separator that followed each field in earlier records; the last entry is the one before the first value.
-    separators: Vec<Separator>,
+    separators: Vec<FieldSeparator>,
     /// The values of the current record, one per field.
-    values: Vec<Option<Plain>>,
+    values: Vec<Option<PlainValue>>,
     #[cfg(test)]
     plain: usize,
 }
 
 #[derive(Debug)]
-struct Field<'a> {
+struct LineField<'a> {
     name: &'a [u8],
     kind: FieldType,
     required: bool,
@@ -43,7 +43,7 @@ struct Field<'a> {
 /// The text between two values in earlier records, and the index of the field that it names: a template for the next
 /// record.
 #[derive(Clone, Debug, Default)]
-struct Separator {
+struct FieldSeparator {
     text: Vec<u8>,
     place: usize,
     /// The first bytes of the text as a number, and a mask of the bytes in use.
@@ -51,7 +51,7 @@ struct Separator {
     mask: u128,
 }
 
-impl Separator {
+impl FieldSeparator {
     /// The number of bytes that are compared at a time.
     const HEAD: usize = 16;
 
@@ -82,28 +82,28 @@ impl Separator {
 }
 
 /// The next item of a record.
-enum Next {
+enum NextItem {
     /// A value of the field with this index.
     Value(usize),
     /// The end of the record.
     End,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> LineDecoder<'a> {
     /// Creates an empty reader of records of this contract, with space for `rows` records of `bytes` bytes in all.
     pub fn new(contract: &'a Arc<Contract>, rows: usize, bytes: usize) -> Self {
         let fields: Vec<_> = contract
             .canonical_fields()
-            .map(|(_, field)| Field {
+            .map(|(_, field)| LineField {
                 name: field.name.as_bytes(),
                 kind: field.kind,
                 required: field.required,
             })
             .collect();
         Self {
-            decoder: Decoder::new(contract, rows, bytes),
+            decoder: RecordDecoder::new(contract, rows, bytes),
             required: fields.iter().filter(|field| field.required).count(),
-            separators: vec![Separator::default(); fields.len() + 1],
+            separators: vec![FieldSeparator::default(); fields.len() + 1],
             values: vec![None; fields.len()],
             fields,
             #[cfg(test)]
@@ -146,11 +146,11 @@ impl<'a> Lines<'a> {
         self.values.fill(None);
         // Counts required fields with a value; any missing one is reported by the slow path.
         let mut required = 0;
-        let mut scan = Scan::new(line);
+        let mut scan = TextScan::new(line);
         let mut last = self.fields.len();
-        while let Next::Value(place) = self.next(&mut scan, last)? {
+        while let NextItem::Value(place) = self.next(&mut scan, last)? {
             let value = scan.value()?;
-            let Field {
+            let LineField {
                 kind,
                 required: is_required,
                 ..
@@ -160,7 +160,7 @@ impl<'a> Lines<'a> {
             if slot.is_some() {
                 return None;
             }
-            required += usize::from(is_required && !matches!(value, Plain::Null));
+            required += usize::from(is_required && !matches!(value, PlainValue::Null));
             *slot = Some(fit(line, value, kind)?);
             last = place;
         }
@@ -169,13 +169,13 @@ impl<'a> Lines<'a> {
     }
 
     /// Moves to the next value, after a value of the field at `last`.
-    fn next(&mut self, scan: &mut Scan<'_>, last: usize) -> Option<Next> {
+    fn next(&mut self, scan: &mut TextScan<'_>, last: usize) -> Option<NextItem> {
         let before = &self.separators[last];
         // Most records of a file are spelled alike. If the text up to the next value is the
         // same as in an earlier record, it is the same JSON and needs no parsing.
         if before.is_next(scan.rest()) {
             scan.skip(before.text.len());
-            return Some(Next::Value(before.place));
+            return Some(NextItem::Value(before.place));
         }
         let start = scan.at();
         // The index past the last field stands for the beginning of the record.
@@ -183,10 +183,10 @@ impl<'a> Lines<'a> {
         match (is_first, scan.next()?) {
             (true, b'{') if scan.peek()? == b'}' => {
                 scan.next()?;
-                return Some(Next::End);
+                return Some(NextItem::End);
             }
             (true, b'{') | (false, b',') => {}
-            (false, b'}') => return Some(Next::End),
+            (false, b'}') => return Some(NextItem::End),
             _ => return None,
         }
         scan.expect(b'"')?;
@@ -196,31 +196,31 @@ impl<'a> Lines<'a> {
         let name = scan.bytes(from, to);
         let place = self.fields.iter().position(|field| field.name == name)?;
         let separator = &mut self.separators[last];
-        *separator = Separator::new(scan.bytes(start, scan.at()), place);
-        Some(Next::Value(place))
+        *separator = FieldSeparator::new(scan.bytes(start, scan.at()), place);
+        Some(NextItem::Value(place))
     }
 }
 
 /// Converts a value to its field's type, or returns `None` if that needs the slow path.
-fn fit(line: &[u8], value: Plain, kind: FieldType) -> Option<Plain> {
+fn fit(line: &[u8], value: PlainValue, kind: FieldType) -> Option<PlainValue> {
     match (kind, value) {
-        (_, Plain::Null)
-        | (FieldType::String, Plain::Text(_))
-        | (FieldType::Integer, Plain::Integer(..))
-        | (FieldType::Number, Plain::Number(..))
-        | (FieldType::Boolean, Plain::Boolean(_)) => Some(value),
+        (_, PlainValue::Null)
+        | (FieldType::String, PlainValue::Text(_))
+        | (FieldType::Integer, PlainValue::Integer(..))
+        | (FieldType::Number, PlainValue::Number(..))
+        | (FieldType::Boolean, PlainValue::Boolean(_)) => Some(value),
         #[expect(clippy::cast_precision_loss, reason = "2^53 and below are exact")]
-        (FieldType::Number, Plain::Integer(integer, span)) if integer.unsigned_abs() <= EXACT_DOUBLE => {
-            Some(Plain::Number(integer as f64, Some(span)))
+        (FieldType::Number, PlainValue::Integer(integer, span)) if integer.unsigned_abs() <= EXACT_DOUBLE => {
+            Some(PlainValue::Number(integer as f64, Some(span)))
         }
-        (FieldType::Timestamp, Plain::Text(span)) => instant(line, span),
+        (FieldType::Timestamp, PlainValue::Text(span)) => instant(line, span),
         _ => None,
     }
 }
 
-fn instant(line: &[u8], (start, end): Span) -> Option<Plain> {
+fn instant(line: &[u8], (start, end): Span) -> Option<PlainValue> {
     let micros = plain_instant(line.get(start..end)?)?;
-    Some(Plain::Instant(micros, (start, end)))
+    Some(PlainValue::Instant(micros, (start, end)))
 }
 
 #[cfg(test)]

@@ -73,7 +73,7 @@ const GOLDEN_KEYS: [&str; 7] = [
 #[test]
 fn there_is_one_zero_however_it_is_written() {
     let contract = contract(true);
-    let mut lines = Lines::new(&contract, 3, 100);
+    let mut lines = LineDecoder::new(&contract, 3, 100);
     let texts = [
         &br#"{"name":"a","ratio":-0.0}"#[..],
         br#"{"name":"a","ratio":-0e0}"#,

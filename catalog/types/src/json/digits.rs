@@ -3,16 +3,16 @@
 //! Invariants:
 //! - A double holds a decimal if, printed with as many significant digits as were written (trailing zeros left out), it
 //!   is the same decimal. So everything that a program printed of a double passes, and no other value takes its place.
-//! - A text is scanned in time linear in its length, and most texts at one byte in [`LONG`], and for [`TINY`] exponents.
+//! - A text is scanned in time linear in its length, and most texts at one byte in [`MIN_LOSSY_CHARACTERS`], and for [`MIN_TINY_EXPONENT_DIGITS`] exponents.
 
 use std::ops::Range;
 
 use super::push_pointer;
 
 /// The least characters of a number that can lose digits, unless it is next to zero: fifteen digits always fit a double.
-const LONG: usize = 16;
+const MIN_LOSSY_CHARACTERS: usize = 16;
 /// The least digits of the exponent of a shorter number that is rounded next to zero, such as `1e-400` and `3e-324`.
-const TINY: usize = 3;
+const MIN_TINY_EXPONENT_DIGITS: usize = 3;
 /// The most significant digits that every double in the usual range holds.
 const ALWAYS_HELD: usize = 15;
 /// The most significant digits of any double.
@@ -20,7 +20,7 @@ const MOST_DIGITS: usize = 767;
 /// The most digits that fit 64 bits.
 const WORD_DIGITS: usize = 19;
 /// Decimal exponents at which fifteen digits are held.
-const USUAL: std::ops::RangeInclusive<i64> = -290..=300;
+const EXACT_EXPONENTS: std::ops::RangeInclusive<i64> = -290..=300;
 /// The most numbers of a text that are named.
 const MOST_NAMED: usize = 20;
 /// The deepest nesting of strict JSON.
@@ -102,7 +102,7 @@ pub fn whole_double(number: &str) -> Option<f64> {
 
 /// Returns true if a double holds the number, which is spelled as in JSON, or if it is an integer of 64 bits.
 fn keeps_digits(number: &str) -> bool {
-    if number.len() < LONG && !is_tiny(number.as_bytes()) {
+    if number.len() < MIN_LOSSY_CHARACTERS && !is_tiny(number.as_bytes()) {
         return true;
     }
     let Some(decimal) = Decimal::of(number.as_bytes()) else {
@@ -113,7 +113,7 @@ fn keeps_digits(number: &str) -> bool {
     }
     let Decimal { digits, exponent, .. } = decimal;
     let leading = exponent.saturating_add(signed(digits));
-    if digits == 0 || (digits <= ALWAYS_HELD && USUAL.contains(&leading)) {
+    if digits == 0 || (digits <= ALWAYS_HELD && EXACT_EXPONENTS.contains(&leading)) {
         return true;
     }
     let Ok(double) = number.parse::<f64>() else {
@@ -182,7 +182,7 @@ impl Decimal {
 }
 
 /// Powers of ten: as many as fit 128 bits beside the 53 of a double.
-const TENS: [u128; 23] = {
+const POWERS_OF_TEN: [u128; 23] = {
     let mut tens = [1; 23];
     let mut at = 1;
     while at < tens.len() {
@@ -198,7 +198,7 @@ fn is_nearest(decimal: &Decimal, double: f64) -> Option<bool> {
     const FRACTION_BITS: u32 = 52;
     let places = usize::try_from(-decimal.exponent)
         .ok()
-        .filter(|places| *places < TENS.len())?;
+        .filter(|places| *places < POWERS_OF_TEN.len())?;
     let bits = double.to_bits();
     let power = i64::try_from(bits >> FRACTION_BITS).ok().filter(|power| *power > 0)?;
     let significand = u128::from((bits & ((1 << FRACTION_BITS) - 1)) | (1 << FRACTION_BITS));
@@ -209,7 +209,7 @@ fn is_nearest(decimal: &Decimal, double: f64) -> Option<bool> {
         return None;
     }
     // Both sides times ten to the power of `places`, and two to that of `shift`: whole numbers below 2^127.
-    let difference = (significand * TENS[places]).abs_diff(value << shift);
+    let difference = (significand * POWERS_OF_TEN[places]).abs_diff(value << shift);
     let half = 1 << (shift - 1);
     (difference != half).then_some(difference < half)
 }
@@ -242,18 +242,18 @@ const fn is_of_number(byte: u8) -> bool {
 const OF_NUMBERS: [bool; 256] = {
     let mut of_numbers = [false; 256];
     let mut at = 0;
-    while at < CHARACTERS.len() {
-        of_numbers[CHARACTERS[at] as usize] = true;
+    while at < NUMBER_CHARACTERS.len() {
+        of_numbers[NUMBER_CHARACTERS[at] as usize] = true;
         at += 1;
     }
     of_numbers
 };
-const CHARACTERS: &[u8] = b"0123456789.-+eE";
+const NUMBER_CHARACTERS: &[u8] = b"0123456789.-+eE";
 
-/// Returns true if a number has a negative exponent of [`TINY`] digits or more.
+/// Returns true if a number has a negative exponent of [`MIN_TINY_EXPONENT_DIGITS`] digits or more.
 fn is_tiny(number: &[u8]) -> bool {
     let sign = number.windows(2).position(|pair| is_sign(pair[0], pair[1]));
-    sign.is_some_and(|sign| number.len() >= sign + 2 + TINY)
+    sign.is_some_and(|sign| number.len() >= sign + 2 + MIN_TINY_EXPONENT_DIGITS)
 }
 
 /// Returns true for the beginning of a negative exponent.
@@ -267,11 +267,11 @@ fn is_suspect(text: &[u8]) -> bool {
     has_long(text) || has_tiny(text)
 }
 
-/// Looks for numbers of less than [`LONG`] characters.
+/// Looks for numbers of less than [`MIN_LOSSY_CHARACTERS`] characters.
 fn has_tiny(text: &[u8]) -> bool {
     const AT_ONCE: usize = 64;
     /// Place of the last digit that the exponent needs, from its letter.
-    const LAST: usize = 1 + TINY;
+    const LAST: usize = 1 + MIN_TINY_EXPONENT_DIGITS;
     let from = |at: usize| text.get(at..).unwrap_or_default().chunks(AT_ONCE);
     let mut chunks = from(0).zip(from(1)).zip(from(LAST)).enumerate();
     chunks.any(|(chunk, ((letters, signs), digits))| {
@@ -289,32 +289,32 @@ fn has_tiny(text: &[u8]) -> bool {
     })
 }
 
-/// Returns true if the exponent that begins at `at` is that of a number of less than [`LONG`] characters of which a double
+/// Returns true if the exponent that begins at `at` is that of a number of less than [`MIN_LOSSY_CHARACTERS`] characters of which a double
 /// drops digits.
 fn is_lost_tiny(text: &[u8], at: usize) -> bool {
-    let before = text[..at].iter().rev().take(LONG);
+    let before = text[..at].iter().rev().take(MIN_LOSSY_CHARACTERS);
     let begin = at - before.take_while(|byte| is_of_number(**byte)).count();
-    let digits = text[at + 2..].iter().take(LONG);
+    let digits = text[at + 2..].iter().take(MIN_LOSSY_CHARACTERS);
     let end = at + 2 + digits.take_while(|byte| byte.is_ascii_digit()).count();
-    end - begin < LONG && stands_alone(text, begin, end) && is_lost(&text[begin..end])
+    end - begin < MIN_LOSSY_CHARACTERS && stands_alone(text, begin, end) && is_lost(&text[begin..end])
 }
 
-/// Looks for numbers of [`LONG`] characters and more.
+/// Looks for numbers of [`MIN_LOSSY_CHARACTERS`] characters and more.
 fn has_long(text: &[u8]) -> bool {
-    let mut at = LONG - 1;
-    // A run of `LONG` characters or more has one of them at every `LONG`th place.
+    let mut at = MIN_LOSSY_CHARACTERS - 1;
+    // A run of `MIN_LOSSY_CHARACTERS` characters or more has one of them at every `MIN_LOSSY_CHARACTERS`th place.
     while let Some(byte) = text.get(at) {
         if !is_of_number(*byte) {
-            at += LONG;
+            at += MIN_LOSSY_CHARACTERS;
             continue;
         }
         let begin = text[..at].iter().rposition(|byte| !is_of_number(*byte));
         let begin = begin.map_or(0, |before| before + 1);
         let end = end_of_number(text, at);
-        if end - begin >= LONG && stands_alone(text, begin, end) && is_lost(&text[begin..end]) {
+        if end - begin >= MIN_LOSSY_CHARACTERS && stands_alone(text, begin, end) && is_lost(&text[begin..end]) {
             return true;
         }
-        at = end + LONG;
+        at = end + MIN_LOSSY_CHARACTERS;
     }
     false
 }
@@ -338,7 +338,7 @@ fn is_lost(number: &[u8]) -> bool {
 }
 
 /// The place within one object or array.
-enum Level<'a> {
+enum NestingLevel<'a> {
     /// The member by its name with quotes; empty where the name is to come.
     Member(&'a [u8]),
     Item(usize),
@@ -346,14 +346,14 @@ enum Level<'a> {
 
 /// Calls `take` with the levels around every number of which a double drops digits, and with its place, until it returns
 /// false.
-fn each_lost<'a>(text: &'a [u8], mut take: impl FnMut(&[Level<'a>], Range<usize>) -> bool) {
+fn each_lost<'a>(text: &'a [u8], mut take: impl FnMut(&[NestingLevel<'a>], Range<usize>) -> bool) {
     let mut levels = Vec::new();
     let mut at = 0;
     while let Some(byte) = text.get(at) {
         match byte {
             b'"' => {
                 let end = end_of_string(text, at + 1);
-                if let Some(Level::Member(name @ [])) = levels.last_mut() {
+                if let Some(NestingLevel::Member(name @ [])) = levels.last_mut() {
                     *name = &text[at..end];
                 }
                 at = end;
@@ -361,14 +361,14 @@ fn each_lost<'a>(text: &'a [u8], mut take: impl FnMut(&[Level<'a>], Range<usize>
             }
             // The parser refuses deeper texts.
             b'{' | b'[' if levels.len() >= MOST_DEPTH => return,
-            b'{' => levels.push(Level::Member(&[])),
-            b'[' => levels.push(Level::Item(0)),
+            b'{' => levels.push(NestingLevel::Member(&[])),
+            b'[' => levels.push(NestingLevel::Item(0)),
             b'}' | b']' => {
                 levels.pop();
             }
             b',' => match levels.last_mut() {
-                Some(Level::Member(name)) => *name = &[],
-                Some(Level::Item(index)) => *index += 1,
+                Some(NestingLevel::Member(name)) => *name = &[],
+                Some(NestingLevel::Item(index)) => *index += 1,
                 None => {}
             },
             b'-' | b'0'..=b'9' => {
@@ -398,17 +398,17 @@ fn end_of_string(text: &[u8], mut at: usize) -> usize {
     text.len()
 }
 
-fn path(levels: &[Level<'_>]) -> String {
+fn path(levels: &[NestingLevel<'_>]) -> String {
     let mut path = String::new();
     for level in levels {
         let whole = path.len();
         match level {
-            Level::Member(name) if name.len() > MOST_PATH * MOST_ESCAPED => break,
-            Level::Member(name) => {
+            NestingLevel::Member(name) if name.len() > MOST_PATH * MOST_ESCAPED => break,
+            NestingLevel::Member(name) => {
                 let name: String = serde_json::from_slice(name).unwrap_or_default();
                 push_pointer(&mut path, &name);
             }
-            Level::Item(index) => push_pointer(&mut path, &index.to_string()),
+            NestingLevel::Item(index) => push_pointer(&mut path, &index.to_string()),
         }
         if path.len() > MOST_PATH {
             path.truncate(whole);

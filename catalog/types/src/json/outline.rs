@@ -39,14 +39,17 @@ impl<'de> Visitor<'de> for Outline<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
         let trail = RefCell::default();
         let mut object = Map::new();
-        while let Some(Text(name)) = members.next_key_seed(Check)? {
+        while let Some(TextValue(name)) = members.next_key_seed(ValueCheck)? {
             // The rules are those of `parse`, so both accept the same texts.
             if object.contains_key(&*name) {
                 return Err(de::Error::custom("duplicate member name"));
             }
             let value = if name == self.member {
                 // The array keeps its length and nothing else of its content.
-                Value::Array(vec![Value::Object(Map::new()); members.next_value_seed(Objects)?])
+                Value::Array(vec![
+                    Value::Object(Map::new());
+                    members.next_value_seed(ObjectsVisitor)?
+                ])
             } else {
                 members.next_value_seed(Strict { trail: &trail })?
             };
@@ -57,9 +60,9 @@ impl<'de> Visitor<'de> for Outline<'_> {
 }
 
 /// A visitor that checks an array of objects and counts them.
-struct Objects;
+struct ObjectsVisitor;
 
-impl<'de> DeserializeSeed<'de> for Objects {
+impl<'de> DeserializeSeed<'de> for ObjectsVisitor {
     type Value = usize;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<usize, D::Error> {
@@ -67,7 +70,7 @@ impl<'de> DeserializeSeed<'de> for Objects {
     }
 }
 
-impl<'de> Visitor<'de> for Objects {
+impl<'de> Visitor<'de> for ObjectsVisitor {
     type Value = usize;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -90,95 +93,95 @@ impl<'de> DeserializeSeed<'de> for Object {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_map(Check).map(drop)
+        deserializer.deserialize_map(ValueCheck).map(drop)
     }
 }
 
 /// The text of a checked value; empty if the value is not a string.
-struct Text<'de>(Cow<'de, str>);
+struct TextValue<'de>(Cow<'de, str>);
 
-impl Text<'_> {
+impl TextValue<'_> {
     const NONE: Self = Self(Cow::Borrowed(""));
 }
 
 /// A visitor that checks any value without keeping it.
 #[derive(Clone, Copy)]
-struct Check;
+struct ValueCheck;
 
-impl<'de> DeserializeSeed<'de> for Check {
-    type Value = Text<'de>;
+impl<'de> DeserializeSeed<'de> for ValueCheck {
+    type Value = TextValue<'de>;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Text<'de>, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<TextValue<'de>, D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for Check {
-    type Value = Text<'de>;
+impl<'de> Visitor<'de> for ValueCheck {
+    type Value = TextValue<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a JSON value")
     }
 
-    fn visit_unit<E>(self) -> Result<Text<'de>, E> {
-        Ok(Text::NONE)
+    fn visit_unit<E>(self) -> Result<TextValue<'de>, E> {
+        Ok(TextValue::NONE)
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<Text<'de>, E> {
-        Ok(Text::NONE)
+    fn visit_bool<E>(self, _: bool) -> Result<TextValue<'de>, E> {
+        Ok(TextValue::NONE)
     }
 
-    fn visit_i64<E>(self, _: i64) -> Result<Text<'de>, E> {
-        Ok(Text::NONE)
+    fn visit_i64<E>(self, _: i64) -> Result<TextValue<'de>, E> {
+        Ok(TextValue::NONE)
     }
 
-    fn visit_u64<E>(self, _: u64) -> Result<Text<'de>, E> {
-        Ok(Text::NONE)
+    fn visit_u64<E>(self, _: u64) -> Result<TextValue<'de>, E> {
+        Ok(TextValue::NONE)
     }
 
-    fn visit_f64<E: de::Error>(self, value: f64) -> Result<Text<'de>, E> {
+    fn visit_f64<E: de::Error>(self, value: f64) -> Result<TextValue<'de>, E> {
         if value.is_finite() {
-            Ok(Text::NONE)
+            Ok(TextValue::NONE)
         } else {
             Err(E::custom("number out of range"))
         }
     }
 
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Text<'de>, E> {
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<TextValue<'de>, E> {
         // U+0000 can only arrive escaped, and escaped text is never borrowed, so borrowed text
         // needs no check.
-        super::clean_text(text.to_owned()).map(|text| Text(Cow::Owned(text)))
+        super::clean_text(text.to_owned()).map(|text| TextValue(Cow::Owned(text)))
     }
 
-    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Text<'de>, E> {
-        Ok(Text(Cow::Borrowed(text)))
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<TextValue<'de>, E> {
+        Ok(TextValue(Cow::Borrowed(text)))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Text<'de>, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<TextValue<'de>, A::Error> {
         while items.next_element_seed(self)?.is_some() {}
-        Ok(Text::NONE)
+        Ok(TextValue::NONE)
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Text<'de>, A::Error> {
-        let mut names = Names::default();
-        while let Some(Text(name)) = members.next_key_seed(self)? {
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<TextValue<'de>, A::Error> {
+        let mut names = MemberNames::default();
+        while let Some(TextValue(name)) = members.next_key_seed(self)? {
             if !names.insert(name) {
                 return Err(de::Error::custom("duplicate member name"));
             }
             members.next_value_seed(self)?;
         }
-        Ok(Text::NONE)
+        Ok(TextValue::NONE)
     }
 }
 
 /// The member names seen in one object.
 #[derive(Default)]
-struct Names<'de> {
+struct MemberNames<'de> {
     first: Vec<Cow<'de, str>>,
     others: HashSet<Cow<'de, str>>,
 }
 
-impl<'de> Names<'de> {
+impl<'de> MemberNames<'de> {
     /// Adds a name. Returns false if it was there already.
     fn insert(&mut self, name: Cow<'de, str>) -> bool {
         if self.first.contains(&name) {

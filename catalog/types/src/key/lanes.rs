@@ -97,7 +97,7 @@ impl Lanes {
             for (text, row) in texts.iter_mut().zip(rows) {
                 *text = canonical[*row];
             }
-            let found = self.simd.vectorize(Group { lanes: self, texts });
+            let found = self.simd.vectorize(LaneGroup { lanes: self, texts });
             for (row, key) in rows.iter().zip(found) {
                 keys[*row] = key;
             }
@@ -112,12 +112,12 @@ fn blocks_of(text: &[u8]) -> usize {
 }
 
 /// One text per lane, none longer than a chunk.
-struct Group<'a> {
+struct LaneGroup<'a> {
     lanes: Lanes,
     texts: [&'a [u8]; LANES],
 }
 
-impl NullaryFnOnce for Group<'_> {
+impl NullaryFnOnce for LaneGroup<'_> {
     type Output = [RecordKey; LANES];
 
     #[expect(clippy::inline_always, reason = "only what is inlined is compiled for AVX2")]

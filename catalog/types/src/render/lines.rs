@@ -18,21 +18,21 @@ use crate::contract::{Contract, EXTRA_COLUMN, FieldType, RESERVED_PREFIX};
 
 /// The rows of a batch, ready to be written.
 #[derive(Debug)]
-pub struct Lines {
-    columns: Vec<Column>,
+pub struct RenderedLines {
+    columns: Vec<RenderedColumn>,
     extra: Option<StringArray>,
     rows: usize,
 }
 
 #[derive(Debug)]
-struct Column {
+struct RenderedColumn {
     /// The bytes before the value: a brace or comma, the name, a colon.
     head: Vec<u8>,
-    values: Values,
+    values: RenderedValues,
 }
 
 #[derive(Debug)]
-enum Values {
+enum RenderedValues {
     Text(StringArray),
     Json(StringArray),
     Integer(Int64Array),
@@ -41,7 +41,7 @@ enum Values {
     Timestamp(TimestampMicrosecondArray),
 }
 
-impl Lines {
+impl RenderedLines {
     /// Prepares the rows of `rows`, a batch with the columns of `contract`. Hidden columns are omitted.
     pub fn new(contract: &Contract, rows: &RecordBatch) -> Result<Self, ArrowError> {
         let mut columns = Vec::with_capacity(contract.fields().len());
@@ -57,7 +57,7 @@ impl Lines {
             text(&mut head, &field.name);
             head.push(b':');
             let values = values(column.as_ref(), field.kind == FieldType::Json)?;
-            columns.push(Column { head, values });
+            columns.push(RenderedColumn { head, values });
         }
         let extra = match rows.column_by_name(EXTRA_COLUMN) {
             Some(column) if *column.data_type() == DataType::Utf8 => Some(column.as_string::<i32>().clone()),
@@ -111,15 +111,17 @@ impl Lines {
     }
 }
 
-fn values(column: &dyn Array, json: bool) -> Result<Values, ArrowError> {
+fn values(column: &dyn Array, json: bool) -> Result<RenderedValues, ArrowError> {
     // A clone of an array shares its buffers.
     Ok(match column.data_type() {
-        DataType::Utf8 if json => Values::Json(column.as_string::<i32>().clone()),
-        DataType::Utf8 => Values::Text(column.as_string::<i32>().clone()),
-        DataType::Int64 => Values::Integer(column.as_primitive::<Int64Type>().clone()),
-        DataType::Float64 => Values::Number(column.as_primitive::<Float64Type>().clone()),
-        DataType::Boolean => Values::Boolean(column.as_boolean().clone()),
-        DataType::Timestamp(_, _) => Values::Timestamp(column.as_primitive::<TimestampMicrosecondType>().clone()),
+        DataType::Utf8 if json => RenderedValues::Json(column.as_string::<i32>().clone()),
+        DataType::Utf8 => RenderedValues::Text(column.as_string::<i32>().clone()),
+        DataType::Int64 => RenderedValues::Integer(column.as_primitive::<Int64Type>().clone()),
+        DataType::Float64 => RenderedValues::Number(column.as_primitive::<Float64Type>().clone()),
+        DataType::Boolean => RenderedValues::Boolean(column.as_boolean().clone()),
+        DataType::Timestamp(_, _) => {
+            RenderedValues::Timestamp(column.as_primitive::<TimestampMicrosecondType>().clone())
+        }
         other => {
             return Err(ArrowError::NotYetImplemented(format!(
                 "rendering a column of type {other}"
@@ -128,7 +130,7 @@ fn values(column: &dyn Array, json: bool) -> Result<Values, ArrowError> {
     })
 }
 
-impl Values {
+impl RenderedValues {
     fn write(&self, row: usize, out: &mut Vec<u8>) {
         match self {
             Self::Text(values) if values.is_valid(row) => text(out, values.value(row)),

@@ -4,7 +4,7 @@ use types::{Classify as _, Retry};
 
 use super::*;
 use crate::testing::{Authority, Names, Reply, Server, Toward};
-use crate::{Ports, Refusal, Roots};
+use crate::{Ports, Roots, UrlRefusal};
 
 const REFUSED: &str = include_str!("../../corpus/refused.tsv");
 const ALLOWED: &str = include_str!("../../corpus/allowed.tsv");
@@ -19,16 +19,16 @@ fn names() -> Names {
     rows(NAMES).fold(Names::default(), |names, (name, addresses)| names.with(name, addresses))
 }
 
-fn limits() -> Limits {
-    Limits {
+fn limits() -> RequestLimits {
+    RequestLimits {
         whole: Duration::from_secs(20),
         connect: Duration::from_secs(20),
-        ..Limits::of_body(1_000)
+        ..RequestLimits::of_body(1_000)
     }
 }
 
-fn short() -> Limits {
-    Limits {
+fn short() -> RequestLimits {
+    RequestLimits {
         whole: Duration::from_millis(300),
         ..limits()
     }
@@ -39,14 +39,14 @@ struct Stage {
     server: Server,
     toward: Arc<Toward>,
     names: Arc<Names>,
-    client: Client,
+    client: OutboundClient,
 }
 
 impl Stage {
-    fn new(server: Server, options: Options, names: Names) -> Self {
+    fn new(server: Server, options: ClientOptions, names: Names) -> Self {
         let toward = Arc::new(Toward::new(server.address()));
         let names = Arc::new(names);
-        let client = Client::new(options).unwrap();
+        let client = OutboundClient::new(options).unwrap();
         let client = client
             .with_resolver(Arc::clone(&names) as _)
             .with_dialer(Arc::clone(&toward) as _);
@@ -66,30 +66,30 @@ impl Stage {
     async fn tls_with(names: Names, answer: impl Fn(&str) -> Reply + Send + Sync + 'static) -> Self {
         let authority = Authority::default();
         let server = Server::with_tls(&authority, &["good.example", "other.example"], answer).await;
-        let mut options = Options::new("ops@example.org");
+        let mut options = ClientOptions::new("ops@example.org");
         options.roots = Roots::Pem(authority.pem());
         Self::new(server, options, names)
     }
 
-    async fn canary(options: Options) -> Self {
+    async fn canary(options: ClientOptions) -> Self {
         let server = Server::plain("127.0.0.1:0", |_| Reply::new("200 OK", "secret")).await;
         Self::new(server, options, names())
     }
 
-    async fn get(&self, url: &str, limits: Limits) -> Result<Bytes, Error> {
-        self.client.get(&Request::new(url, limits)).await?.bytes().await
+    async fn get(&self, url: &str, limits: RequestLimits) -> Result<Bytes, Error> {
+        self.client.get(&GetRequest::new(url, limits)).await?.bytes().await
     }
 }
 
 fn rule(error: &Error) -> &'static str {
     match error {
-        Error::Url(Refusal::Syntax) => "syntax",
-        Error::Url(Refusal::Scheme) => "scheme",
-        Error::Url(Refusal::UserInfo) => "userinfo",
-        Error::Url(Refusal::Spelling) => "spelling",
-        Error::Url(Refusal::PrivateName) => "name",
-        Error::Url(Refusal::PrivateAddress) => "address",
-        Error::Url(Refusal::Port) => "port",
+        Error::Url(UrlRefusal::Syntax) => "syntax",
+        Error::Url(UrlRefusal::Scheme) => "scheme",
+        Error::Url(UrlRefusal::UserInfo) => "userinfo",
+        Error::Url(UrlRefusal::Spelling) => "spelling",
+        Error::Url(UrlRefusal::PrivateName) => "name",
+        Error::Url(UrlRefusal::PrivateAddress) => "address",
+        Error::Url(UrlRefusal::Port) => "port",
         Error::NotPublic { .. } => "resolved",
         Error::Unresolved { .. } => "unresolved",
         _ => "another",
@@ -98,7 +98,7 @@ fn rule(error: &Error) -> &'static str {
 
 #[tokio::test]
 async fn no_url_of_the_corpus_reaches_the_canary_and_each_is_refused_by_its_rule() {
-    let stage = Stage::canary(Options::new("ops@example.org")).await;
+    let stage = Stage::canary(ClientOptions::new("ops@example.org")).await;
     let mut wrong = Vec::new();
     for (expected, url) in rows(REFUSED) {
         match stage.get(url, limits()).await {
@@ -114,7 +114,7 @@ async fn no_url_of_the_corpus_reaches_the_canary_and_each_is_refused_by_its_rule
 
 #[tokio::test]
 async fn the_canary_sees_the_corpus_if_the_checks_are_off() {
-    let mut options = Options::new("ops@example.org");
+    let mut options = ClientOptions::new("ops@example.org");
     options.allow_private = true;
     options.ports = Ports::Any;
     let stage = Stage::canary(options).await;
@@ -132,16 +132,16 @@ async fn the_canary_sees_the_corpus_if_the_checks_are_off() {
 async fn servers_of_this_machine_are_not_reached_by_real_connections() {
     let four = Server::plain("127.0.0.1:0", |_| Reply::new("200 OK", "secret")).await;
     let port = four.address().port();
-    let mut options = Options::new("ops@example.org");
+    let mut options = ClientOptions::new("ops@example.org");
     options.ports = Ports::Only(vec![443, port]);
     let resolver = Arc::new(names());
-    let client = Client::new(options).unwrap().with_resolver(resolver);
+    let client = OutboundClient::new(options).unwrap().with_resolver(resolver);
     let hosts = "127.0.0.1 127.1 127.0.0.2 0 0.0.0.0 0x7f.1 2130706433 [::1] [::] [::ffff:127.0.0.1] localhost localhost. \
                  a.localhost loopback.example loopback6.example unspecified.example mapped.example mixed.example";
     for host in hosts.split(' ').filter(|host| !host.is_empty()) {
         for scheme in ["http", "https"] {
             let url = format!("{scheme}://{host}:{port}/");
-            assert!(client.get(&Request::new(&url, limits())).await.is_err(), "{url}");
+            assert!(client.get(&GetRequest::new(&url, limits())).await.is_err(), "{url}");
         }
     }
     // A connection of the test itself is the first that the server sees.
@@ -157,7 +157,7 @@ async fn public_urls_are_fetched_through_tls_with_a_plain_request() {
     let authority = Authority::default();
     let certified: Vec<&str> = rows(ALLOWED).map(|(host, _)| host.trim_matches(['[', ']'])).collect();
     let server = Server::with_tls(&authority, &certified, |_| Reply::new("200 OK", "fine")).await;
-    let mut options = Options::new("https://sluice.example/contact");
+    let mut options = ClientOptions::new("https://sluice.example/contact");
     options.roots = Roots::Pem(authority.pem());
     let stage = Stage::new(server, options, names());
     for (host, url) in rows(ALLOWED) {
@@ -184,7 +184,7 @@ async fn a_redirect_into_the_corpus_reaches_only_the_server_that_redirects() {
         }
     })
     .await;
-    let follow = Limits {
+    let follow = RequestLimits {
         redirects: 3,
         ..limits()
     };
@@ -208,13 +208,13 @@ async fn redirects_are_refused_or_followed_up_to_their_limit() {
         _ => Reply::new("302 Found\r\nLocation: /again", "x"),
     })
     .await;
-    let follow = |redirects| Limits { redirects, ..limits() };
+    let follow = |redirects| RequestLimits { redirects, ..limits() };
     let url = "https://good.example/one";
     for refused in [0, 1] {
         let error = stage.get(url, follow(refused)).await.unwrap_err();
         assert!(matches!(error, Error::Redirects { limit, .. } if limit == refused));
     }
-    let mut request = Request::new(url, follow(2));
+    let mut request = GetRequest::new(url, follow(2));
     request.if_none_match = Some("\"a\"");
     let answer = stage.client.get(&request).await.unwrap();
     assert_eq!(answer.url.as_str(), "https://other.example/three");
@@ -248,7 +248,7 @@ async fn a_name_that_is_rebound_after_its_check_changes_nothing() {
 
     // The second look-up of a redirect is checked like the first.
     let stage = Stage::tls_with(rebound(), |_| Reply::new("302 Found\r\nLocation: /next", "")).await;
-    let follow = Limits {
+    let follow = RequestLimits {
         redirects: 2,
         ..limits()
     };
@@ -330,7 +330,7 @@ async fn a_server_that_stalls_costs_the_whole_time_and_no_more() {
         .with_dialer(Arc::new(Toward::new(silent.local_addr().unwrap())));
     let mut limits = limits();
     limits.connect = Duration::from_millis(300);
-    let error = client.get(&Request::new(GOOD, limits)).await.unwrap_err();
+    let error = client.get(&GetRequest::new(GOOD, limits)).await.unwrap_err();
     assert!(matches!(error, Error::Timeout { .. }), "{error:?}");
 }
 
@@ -339,7 +339,7 @@ async fn only_trusted_certificates_of_the_host_are_accepted() {
     let stage = Stage::tls(|_| Reply::new("200 OK", "fine")).await;
     let error = stage.get("https://two.good.example/", limits()).await.unwrap_err();
     assert!(matches!(error, Error::Tls { .. }), "{error:?}");
-    let mut options = Options::new("ops@example.org");
+    let mut options = ClientOptions::new("ops@example.org");
     options.roots = Roots::Pem(Authority::default().pem());
     let stranger = Stage::new(stage.server, options, names());
     let error = stranger.get(GOOD, limits()).await.unwrap_err();
@@ -349,7 +349,7 @@ async fn only_trusted_certificates_of_the_host_are_accepted() {
 
 #[tokio::test]
 async fn the_text_of_an_error_tells_nothing_of_the_network() {
-    let stage = Stage::canary(Options::new("ops@example.org")).await;
+    let stage = Stage::canary(ClientOptions::new("ops@example.org")).await;
     let private = stage.get("https://private10.example/", limits()).await.unwrap_err();
     let missing = stage.get("https://nowhere.example/", limits()).await.unwrap_err();
     assert_eq!(private.to_string(), "`private10.example` has no public address");
@@ -378,7 +378,7 @@ async fn validators_are_sent_and_an_unchanged_copy_is_an_answer() {
         }
     })
     .await;
-    let mut request = Request::new(GOOD, limits());
+    let mut request = GetRequest::new(GOOD, limits());
     request.accept = Some("application/json");
     let first = stage.client.get(&request).await.unwrap();
     assert_eq!(
@@ -401,14 +401,14 @@ async fn validators_are_sent_and_an_unchanged_copy_is_an_answer() {
 async fn plain_http_of_this_machine_needs_the_explicit_option() {
     let server = Server::plain("127.0.0.1:0", |_| Reply::new("200 OK", "mine")).await;
     let url = format!("http://127.0.0.1:{}/", server.address().port());
-    let mut options = Options::new("ops@example.org");
+    let mut options = ClientOptions::new("ops@example.org");
     options.ports = Ports::Any;
-    let strict = Client::new(options.clone()).unwrap();
-    let error = strict.get(&Request::new(&url, limits())).await.unwrap_err();
-    assert!(matches!(error, Error::Url(Refusal::Scheme)));
+    let strict = OutboundClient::new(options.clone()).unwrap();
+    let error = strict.get(&GetRequest::new(&url, limits())).await.unwrap_err();
+    assert!(matches!(error, Error::Url(UrlRefusal::Scheme)));
     options.allow_private = true;
-    let open = Client::new(options).unwrap();
-    let answer = open.get(&Request::new(&url, limits())).await.unwrap();
+    let open = OutboundClient::new(options).unwrap();
+    let answer = open.get(&GetRequest::new(&url, limits())).await.unwrap();
     assert_eq!(answer.bytes().await.unwrap(), "mine");
     assert_eq!(server.accepted(), 1);
 }
@@ -433,7 +433,7 @@ async fn the_next_address_is_tried_if_one_refuses_the_connection() {
     let first = SocketAddr::from(([93, 184, 215, 14], 443));
     let dialer = Arc::new(FirstRefuses(Toward::new(stage.server.address()), first));
     let client = stage.client.clone().with_dialer(Arc::clone(&dialer) as _);
-    let answer = client.get(&Request::new(GOOD, limits())).await.unwrap();
+    let answer = client.get(&GetRequest::new(GOOD, limits())).await.unwrap();
     assert_eq!(answer.bytes().await.unwrap(), "fine");
     assert_eq!(dialer.0.dialed(), [SocketAddr::from(([93, 184, 215, 15], 443))]);
 }
@@ -481,7 +481,7 @@ async fn a_post_that_did_not_leave_says_so() {
         .await
         .unwrap_err();
     assert!(private.is_unsent, "{private:?}");
-    let plain = Stage::canary(Options::new("ops@example.org")).await;
+    let plain = Stage::canary(ClientOptions::new("ops@example.org")).await;
     let untrusted = plain.client.post_json(GOOD, "{}".into(), limits()).await.unwrap_err();
     assert!(untrusted.is_unsent, "{untrusted:?}");
 }

@@ -7,8 +7,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use api::flow::Payouts;
-use api::flow::Reconciler;
+use api::flow::PaymentReconciler;
+use api::flow::PayoutTask;
 use api::rules::settlement::faucet;
 use axum::Router;
 use axum::body::Bytes;
@@ -21,9 +21,9 @@ use types::money::MicroUsdc;
 use types::vocabulary::ActorKind;
 use types::{Clock, LedgerEventId, PaymentId, Timestamp};
 use x402::builtin::BuiltIn;
-use x402::{Address, Word, desk};
+use x402::{Address, Bytes32, facilitator_http};
 
-use crate::cli::{PaymentDecision, Payments, PayoutCommands, PayoutDecision};
+use crate::cli::{PaymentDecision, PaymentsCommand, PayoutCommands, PayoutDecision};
 use crate::config::Config;
 use crate::layout::Layout;
 use crate::means_of_payment;
@@ -31,9 +31,9 @@ use crate::signals::Signals;
 use crate::terminal;
 
 /// Rows that are listed at most.
-const LISTED: u32 = 1_000;
+const MAX_LISTED_PAYMENTS: u32 = 1_000;
 /// Micro-USDC of a cent.
-const CENT: i64 = 10_000;
+const CENT_MICRO_USDC: i64 = 10_000;
 /// Most bytes of a request to the facilitator.
 const MAX_BODY: usize = 64 << 10;
 
@@ -82,7 +82,7 @@ pub(super) async fn facilitator(
     terminal::json(&json!({ "facilitator": format!("http://{}", listener.local_addr()?) }))?;
     let answer = move |request: Request| {
         let ledger = Arc::clone(&ledger);
-        async move { desk_answer(&ledger, request).await }
+        async move { facilitator_answer(&ledger, request).await }
     };
     let router = Router::new().fallback(answer);
     axum::serve(listener, router)
@@ -91,11 +91,11 @@ pub(super) async fn facilitator(
     Ok(())
 }
 
-async fn desk_answer(ledger: &BuiltIn, request: Request) -> Response {
+async fn facilitator_answer(ledger: &BuiltIn, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let read = axum::body::to_bytes(body, MAX_BODY).await;
     let (status, body) = match read {
-        Ok(body) => desk::answer(ledger, parts.uri.path(), &body).await,
+        Ok(body) => facilitator_http::answer(ledger, parts.uri.path(), &body).await,
         Err(_error) => (413, json!({ "error": "the body is too large" })),
     };
     let status = http::StatusCode::from_u16(status).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
@@ -108,16 +108,16 @@ pub(super) async fn payments(
     store: &Store,
     clock: &Arc<dyn Clock>,
     config: &Config,
-    command: Payments,
+    command: PaymentsCommand,
 ) -> anyhow::Result<()> {
     match command {
-        Payments::List { unknown } => {
+        PaymentsCommand::List { unknown } => {
             let state = unknown.then_some(PaymentState::Unknown);
-            let found = store.payments().listed(state, LISTED).await?;
+            let found = store.payments().listed(state, MAX_LISTED_PAYMENTS).await?;
             let items: Vec<_> = found.iter().map(shown).collect();
             terminal::json(&json!({ "total": items.len(), "items": items }))?;
         }
-        Payments::Resolve { id, decision } => resolve(store, clock, config, &id, decision).await?,
+        PaymentsCommand::Resolve { id, decision } => resolve(store, clock, config, &id, decision).await?,
     }
     Ok(())
 }
@@ -142,12 +142,12 @@ async fn resolve(
     }
     let audited = audited(store, clock.now(), "payment_resolve", id);
     if let Some(transaction) = &decision.settled {
-        let transaction: Word = transaction
+        let transaction: Bytes32 = transaction
             .parse()
             .with_context(|| format!("--settled: `{transaction}`"))?;
-        let layout = Layout::new(&config.data.dir);
+        let layout = DataLayout::new(&config.data.dir);
         let plane = means_of_payment::plane(config, &layout, store, clock).await?;
-        let reconciler = Reconciler::new(audited, Arc::new(plane), Arc::clone(clock));
+        let reconciler = PaymentReconciler::new(audited, Arc::new(plane), Arc::clone(clock));
         reconciler
             .settled(&payment, transaction)
             .await
@@ -206,7 +206,7 @@ pub(super) async fn payouts(
 ) -> anyhow::Result<()> {
     match command {
         PayoutCommands::List { open } => {
-            let mut found = store.money().payouts_listed(None, LISTED).await?;
+            let mut found = store.money().payouts_listed(None, MAX_LISTED_PAYMENTS).await?;
             found.retain(|payout| match payout.state {
                 PayoutState::Done => !open,
                 // A refund that was given up is still owed.
@@ -223,9 +223,9 @@ pub(super) async fn payouts(
             terminal::json(&json!({ "id": id, "due": true }))?;
         }
         PayoutCommands::Run => {
-            let layout = Layout::new(&config.data.dir);
+            let layout = DataLayout::new(&config.data.dir);
             let plane = means_of_payment::plane(config, &layout, store, clock).await?;
-            let payouts = Payouts::new(store.clone(), Arc::new(plane), Arc::clone(clock));
+            let payouts = PayoutTask::new(store.clone(), Arc::new(plane), Arc::clone(clock));
             let failed = |error: api::ApiError| anyhow::anyhow!("{}", error.message());
             let picked = payouts.pick().await.map_err(failed)?;
             let sent = payouts.send_due().await.map_err(failed)?;
@@ -244,7 +244,7 @@ async fn decide(store: &Store, clock: &Arc<dyn Clock>, id: &str, decision: Payou
     let now = clock.now();
     let audited = audited(store, now, "payout_resolve", id);
     let is_over = if let Some(transaction) = &decision.paid {
-        let transaction: Word = transaction
+        let transaction: Bytes32 = transaction
             .parse()
             .with_context(|| format!("--paid: `{transaction}`"))?;
         audited.money().payout_done(id, &transaction.to_string(), now).await?
@@ -271,14 +271,14 @@ async fn deposit(
     transaction: &str,
     cents: u32,
 ) -> anyhow::Result<()> {
-    let hash: Word = transaction
+    let hash: Bytes32 = transaction
         .parse()
         .with_context(|| format!("`{transaction}` is not the hash of a transaction"))?;
-    let (now, amount) = (clock.now(), i64::from(cents) * CENT);
+    let (now, amount) = (clock.now(), i64::from(cents) * CENT_MICRO_USDC);
     let asset = config.tariff().asset;
     let before = store.money().treasury(&asset).await?;
     if let Some((chain, wallet)) =
-        means_of_payment::treasury_on_chain(config, &Layout::new(&config.data.dir), store, clock).await?
+        means_of_payment::treasury_on_chain(config, &DataLayout::new(&config.data.dir), store, clock).await?
     {
         let found = chain.balance(wallet).await?;
         let books = before

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use api::rules::letters::{self, Payload};
+use api::rules::letters::{self, LetterPayload};
 use serde_json::{Value, json};
 use store::{Decided, Report, ReportStatus, Store, Takedown, Uphold};
 use types::{Clock, ReportId, TakedownId};
@@ -43,7 +43,7 @@ pub(super) async fn run(store: &Store, clock: &Arc<dyn Clock>, command: Reports)
             let takedown: TakedownId = id
                 .parse()
                 .with_context(|| format!("`{id}` is not the id of a takedown"))?;
-            let payload = letters::input(&Payload::ItemRestored { takedown });
+            let payload = letters::input(&LetterPayload::ItemRestored { takedown });
             let letter = (letters::KIND.to_owned(), payload);
             let restored = moderation.restore(takedown, None, letter, now).await?;
             print(restored, &format!("takedown `{id}`"))

@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use api::App;
-use api::flow::Payouts;
-use api::flow::Reconciler;
+use api::flow::PaymentReconciler;
+use api::flow::PayoutTask;
 use api::flow::jobs::JobRunner;
 use api::flow::jobs::mail::MailHandler;
 use api::flow::jobs::points::BatchPoints;
-use api::flow::jobs::prints::ForgetPrints;
-use api::flow::jobs::requests::{Ends, Matches};
+use api::flow::jobs::prints::ForgetFingerprints;
+use api::flow::jobs::requests::{MatchJob, RequestEndJob};
 use api::flow::{MoneyKeeper, Summaries, UnitSweeper};
-use api::state::validation::Validation;
+use api::state::validation::ReviewState;
 use catalog::Catalog;
 use eventlog::EventLog;
 use futures_util::FutureExt;
@@ -34,8 +34,8 @@ pub(super) async fn keep_units(
     clock: &Arc<dyn Clock>,
     sweeping: &api::state::sweeper_config::SweeperConfig,
     tasks: &mut Tasks,
-) -> anyhow::Result<Validation> {
-    let validation = Validation::default();
+) -> anyhow::Result<ReviewState> {
+    let validation = ReviewState::default();
     validation.refresh(store).await?;
     let (reading, state) = (store.clone(), validation.clone());
     tasks.spawn("validation", |stop| state.run(reading, stop).map(anyhow::Ok));
@@ -54,14 +54,14 @@ pub(super) async fn serve_market(app: &App, is_alone: bool, tasks: &mut Tasks) -
     let (searching, read) = (app.process.searching.clone(), app.store.clone());
     tasks.spawn("search", |stop| searching.run(read, stop).map(anyhow::Ok));
     let (store, clock) = (app.store.clone(), Arc::clone(&app.clock));
-    let reconciler = Reconciler::new(store, Arc::clone(&app.payments), clock);
+    let reconciler = PaymentReconciler::new(store, Arc::clone(&app.payments), clock);
     if is_alone {
         let taken = reconciler.take_over().await;
         taken.map_err(|error| anyhow!("the payments of an earlier process: {}", error.reason()))?;
     }
     tasks.spawn("payments", |stop| reconciler.run(stop).map(anyhow::Ok));
     let (store, clock) = (app.store.clone(), Arc::clone(&app.clock));
-    let payouts = Payouts::new(store, Arc::clone(&app.payments), clock);
+    let payouts = PayoutTask::new(store, Arc::clone(&app.payments), clock);
     tasks.spawn("payouts", |stop| payouts.run(stop).map(anyhow::Ok));
     Ok(())
 }
@@ -99,12 +99,12 @@ pub(super) fn keep_money(
 /// Starts the runner of the jobs.
 pub(super) fn run_jobs(app: &App, letters: MailHandler, tasks: &mut Tasks) {
     let (store, clock) = (app.store.clone(), Arc::clone(&app.clock));
-    let forget_prints = ForgetPrints::new(store.clone(), app.catalog.clone(), Arc::clone(&clock));
+    let forget_prints = ForgetFingerprints::new(store.clone(), app.catalog.clone(), Arc::clone(&clock));
     let jobs = JobRunner::new(store.clone(), Arc::clone(&clock))
         .with(api::rules::letters::KIND, Arc::new(letters))
         .with(BatchPoints::KIND, Arc::new(BatchPoints::new(store.clone())))
-        .with(ForgetPrints::KIND, Arc::new(forget_prints))
-        .with(Ends::KIND, Arc::new(Ends::new(store, clock)))
-        .with(Matches::KIND, Arc::new(Matches::new(app.clone())));
+        .with(ForgetFingerprints::KIND, Arc::new(forget_prints))
+        .with(RequestEndJob::KIND, Arc::new(RequestEndJob::new(store, clock)))
+        .with(MatchJob::KIND, Arc::new(MatchJob::new(app.clone())));
     tasks.spawn("jobs", |stop| jobs.run(stop).map(anyhow::Ok));
 }

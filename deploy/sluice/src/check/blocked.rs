@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use eventlog::{Embedded, EventLog};
-use messages::{CONTRIBUTIONS, OUTCOMES, Outcome, Submission};
+use messages::{CONTRIBUTIONS_TOPIC, OUTCOMES_TOPIC, Outcome, Submission};
 use types::DatasetId;
 
-use super::compare::Violation;
+use super::compare::CheckViolation;
 use crate::config::{Backend, Config, LogBackend};
 use crate::layout::Layout;
 use crate::terminal;
@@ -21,9 +21,9 @@ use crate::terminal;
 const RECORDS_PER_READ: usize = 256;
 
 /// A temporary folder that is removed on drop.
-struct Scratch(PathBuf);
+struct ScratchFolder(PathBuf);
 
-impl Drop for Scratch {
+impl Drop for ScratchFolder {
     fn drop(&mut self) {
         // A failure is ignored, since the system cleans the folder of temporary files.
         fs::remove_dir_all(&self.0).unwrap_or_default();
@@ -32,7 +32,7 @@ impl Drop for Scratch {
 
 /// Decodes every submission and outcome in the embedded log and returns the violations. Returns none if the log is not
 /// embedded or does not exist, or if a service has it open.
-pub(super) async fn log(config: &Config, layout: &Layout) -> anyhow::Result<Vec<Violation>> {
+pub(super) async fn log(config: &Config, layout: &DataLayout) -> anyhow::Result<Vec<CheckViolation>> {
     let path = layout.log();
     if config.log.backend != LogBackend::Embedded || !path.exists() {
         return Ok(Vec::new());
@@ -53,7 +53,7 @@ pub(super) async fn log(config: &Config, layout: &Layout) -> anyhow::Result<Vec<
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(error).context("the lock of the log cannot be taken"),
     };
-    let scratch = Scratch(std::env::temp_dir().join(format!("sluice-check-{}", std::process::id())));
+    let scratch = ScratchFolder(std::env::temp_dir().join(format!("sluice-check-{}", std::process::id())));
     let copied = copy(&path, &scratch.0);
     // A service may start from here on.
     drop(lock);
@@ -61,7 +61,7 @@ pub(super) async fn log(config: &Config, layout: &Layout) -> anyhow::Result<Vec<
     let (copy, options) = (scratch.0.clone(), config.log.options());
     let opened = tokio::task::spawn_blocking(move || Embedded::open(copy, options)).await?;
     let damaged = |error: &eventlog::Error| {
-        vec![Violation::new(
+        vec![CheckViolation::new(
             "log_damaged",
             format!("the log `{}` cannot be read: {error}", path.display()),
         )]
@@ -72,7 +72,7 @@ pub(super) async fn log(config: &Config, layout: &Layout) -> anyhow::Result<Vec<
     };
     let mut violations = Vec::new();
     let mut count = 0;
-    for topic in [CONTRIBUTIONS, OUTCOMES] {
+    for topic in [CONTRIBUTIONS_TOPIC, OUTCOMES_TOPIC] {
         match records(&*log, topic, &mut violations).await {
             Ok(read) => count += read,
             Err(error) => violations.extend(damaged(&error)),
@@ -83,7 +83,11 @@ pub(super) async fn log(config: &Config, layout: &Layout) -> anyhow::Result<Vec<
 }
 
 /// Decodes every record of a topic and returns their number.
-async fn records(log: &dyn EventLog, topic: &str, violations: &mut Vec<Violation>) -> Result<u64, eventlog::Error> {
+async fn records(
+    log: &dyn EventLog,
+    topic: &str,
+    violations: &mut Vec<CheckViolation>,
+) -> Result<u64, eventlog::Error> {
     let bounds = log.bounds(topic).await?;
     let mut left: u64 = bounds.iter().map(|bounds| bounds.next - bounds.first).sum();
     let count = left;
@@ -93,7 +97,7 @@ async fn records(log: &dyn EventLog, topic: &str, violations: &mut Vec<Violation
         left = left.saturating_sub(records.len() as u64);
         for delivered in records {
             let value = &delivered.record.value;
-            let (rule, problem) = if topic == OUTCOMES {
+            let (rule, problem) = if topic == OUTCOMES_TOPIC {
                 ("log_outcome", Outcome::decode(value).err())
             } else {
                 ("log_submission", Submission::decode(value).err())
@@ -101,7 +105,10 @@ async fn records(log: &dyn EventLog, topic: &str, violations: &mut Vec<Violation
             if let Some(problem) = problem {
                 let position = delivered.position;
                 let place = format!("partition {}, offset {}", position.partition, position.offset);
-                violations.push(Violation::new(rule, format!("topic `{topic}`, {place}: {problem}")));
+                violations.push(CheckViolation::new(
+                    rule,
+                    format!("topic `{topic}`, {place}: {problem}"),
+                ));
             }
         }
     }
@@ -125,7 +132,7 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 /// Returns a violation for each name in a local table's folder that a commit needs and that is not a regular file.
-pub(super) fn commits(config: &Config, layout: &Layout, dataset: DatasetId) -> Vec<Violation> {
+pub(super) fn commits(config: &Config, layout: &DataLayout, dataset: DatasetId) -> Vec<CheckViolation> {
     if config.objects.backend != Backend::Local {
         return Vec::new();
     }
@@ -134,7 +141,7 @@ pub(super) fn commits(config: &Config, layout: &Layout, dataset: DatasetId) -> V
     for folder in [&table, &log] {
         if folder.symlink_metadata().is_ok() && !folder.is_dir() {
             let detail = format!("`{}` is no folder", folder.display());
-            return vec![Violation::new("commit_blocked", detail)];
+            return vec![CheckViolation::new("commit_blocked", detail)];
         }
     }
     let Ok(entries) = fs::read_dir(&log) else {
@@ -151,7 +158,7 @@ pub(super) fn commits(config: &Config, layout: &Layout, dataset: DatasetId) -> V
         .map(|entry| {
             let path = entry.path();
             let detail = format!("`{}` has the name of a commit and is no file", path.display());
-            Violation::new("commit_blocked", detail)
+            CheckViolation::new("commit_blocked", detail)
         })
         .collect()
 }

@@ -9,18 +9,18 @@ use types::Timestamp;
 
 /// A broken rule, with the place and the values.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Violation {
+pub(super) struct CheckViolation {
     rule: &'static str,
     detail: String,
 }
 
-impl Violation {
+impl CheckViolation {
     pub(super) const fn new(rule: &'static str, detail: String) -> Self {
         Self { rule, detail }
     }
 }
 
-impl fmt::Display for Violation {
+impl fmt::Display for CheckViolation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.rule, self.detail)
     }
@@ -28,7 +28,7 @@ impl fmt::Display for Violation {
 
 /// Counts of the checked versions, records and contributions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Counts {
+pub(super) struct CheckedCounts {
     versions: u64,
     records: u64,
     merged: u64,
@@ -37,7 +37,7 @@ pub(super) struct Counts {
     orphans: u64,
 }
 
-impl Counts {
+impl CheckedCounts {
     pub(super) fn add(&mut self, other: &Self) {
         self.versions += other.versions;
         self.records += other.records;
@@ -48,7 +48,7 @@ impl Counts {
     }
 }
 
-impl fmt::Display for Counts {
+impl fmt::Display for CheckedCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let contributions = self.merged + self.rejected + self.open;
         write!(
@@ -72,8 +72,8 @@ pub(super) fn compare(
     report: &Report,
     after: &ProjectEntries,
     open_since: Timestamp,
-) -> (Counts, Vec<Violation>) {
-    let mut rules = Rules {
+) -> (CheckedCounts, Vec<CheckViolation>) {
+    let mut rules = ComparedRules {
         commits: HashMap::new(),
         violations: Vec::new(),
     };
@@ -87,7 +87,7 @@ pub(super) fn compare(
             .commits
             .entry(&version.contribution)
             .or_default()
-            .push(Commit { version, record_count });
+            .push(ComparedVersion { version, record_count });
     }
     // A row that was read after the table may name a version that the report lacks. So a merged contribution must be in
     // the table if it was merged before.
@@ -107,7 +107,7 @@ pub(super) fn compare(
             .filter(|entry| status.contains(&entry.status));
         counted.count() as u64
     };
-    let counts = Counts {
+    let counts = CheckedCounts {
         versions: report.versions.len() as u64,
         records: report.records,
         merged: count(&[ContributionStatus::Merged]),
@@ -119,20 +119,20 @@ pub(super) fn compare(
 }
 
 /// A version of the table, with the number of records up to it.
-struct Commit<'a> {
+struct ComparedVersion<'a> {
     version: &'a CheckedVersion,
     record_count: u64,
 }
 
-struct Rules<'a> {
+struct ComparedRules<'a> {
     /// The commits by the id of their contribution.
-    commits: HashMap<&'a str, Vec<Commit<'a>>>,
-    violations: Vec<Violation>,
+    commits: HashMap<&'a str, Vec<ComparedVersion<'a>>>,
+    violations: Vec<CheckViolation>,
 }
 
-impl Rules<'_> {
+impl ComparedRules<'_> {
     fn break_rule(&mut self, rule: &'static str, detail: String) {
-        self.violations.push(Violation { rule, detail });
+        self.violations.push(CheckViolation { rule, detail });
     }
 
     /// Checks that a contribution is in the outbox exactly while it is open, and that it is not open for too long.
@@ -280,8 +280,8 @@ impl Rules<'_> {
 }
 
 /// Returns a violation if the loss of versions is accepted in the database but not recorded beside the table.
-pub(super) fn untold(versions: usize) -> Option<Violation> {
-    (versions > 0).then(|| Violation {
+pub(super) fn untold(versions: usize) -> Option<CheckViolation> {
+    (versions > 0).then(|| CheckViolation {
         rule: "loss_untold",
         detail: format!(
             "the loss of {versions} versions is accepted and the workers were not told; run `sluice admin table \
@@ -291,7 +291,7 @@ pub(super) fn untold(versions: usize) -> Option<Violation> {
 }
 
 /// Returns the disagreement of a merged contribution and its commit, if there is one.
-fn differences(entry: &ContributionEntry, commit: &Commit<'_>) -> Option<String> {
+fn differences(entry: &ContributionEntry, commit: &ComparedVersion<'_>) -> Option<String> {
     let recorded = (
         entry.version.map(|version| version.0),
         entry.accepted,

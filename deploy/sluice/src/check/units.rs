@@ -7,19 +7,19 @@ use catalog::check::Report;
 use catalog::platform::KNOWLEDGE;
 use store::Store;
 
-use super::compare::Violation;
+use super::compare::CheckViolation;
 use crate::config::Config;
 use crate::layout::Layout;
 use crate::objects;
 
 /// Versions read at a time.
-const PAGE: u32 = 1_000;
+const VERSIONS_PER_PAGE: u32 = 1_000;
 
 /// Returns the rules that the table breaks.
-pub(super) async fn table(config: &Config, layout: &Layout, store: &Store) -> anyhow::Result<Vec<Violation>> {
+pub(super) async fn table(config: &Config, layout: &DataLayout, store: &Store) -> anyhow::Result<Vec<CheckViolation>> {
     let (mut published, mut after) = (0, None);
     loop {
-        let page = store.knowledge().ever_published(after, PAGE).await?;
+        let page = store.knowledge().ever_published(after, VERSIONS_PER_PAGE).await?;
         let Some(last) = page.last() else { break };
         after = Some(last.id);
         published += page.len() as u64;
@@ -30,11 +30,11 @@ pub(super) async fn table(config: &Config, layout: &Layout, store: &Store) -> an
     };
     let broken = report.violations.iter();
     let mut violations: Vec<_> = broken
-        .map(|violation| Violation::new(violation.rule, format!("{}: {}", violation.at, violation.found)))
+        .map(|violation| CheckViolation::new(violation.rule, format!("{}: {}", violation.at, violation.found)))
         .collect();
     if report.records < published {
         let detail = format!("{published} published versions, {} rows in the table", report.records);
-        violations.push(Violation::new("unit_without_row", detail));
+        violations.push(CheckViolation::new("unit_without_row", detail));
     }
     Ok(violations)
 }

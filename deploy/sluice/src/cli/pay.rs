@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 
 /// Commands that list payments and decide about them.
 #[derive(Debug, Subcommand)]
-pub enum Payments {
+pub enum PaymentsCommand {
     /// List payments, newest first
     List {
         /// Only those whose settlement is not known

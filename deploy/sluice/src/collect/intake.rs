@@ -5,7 +5,7 @@
 use async_trait::async_trait;
 use client::model::{Contribution, NewProject, Project};
 use client::{Client, Error};
-use collectors::{Failure, Intake, Judged, Source, Submitted};
+use collectors::{CollectorSource, Intake, JudgedRecord, RunFailure, SubmitOutcome};
 use serde_json::Value;
 use store::Store;
 use types::OperatorId;
@@ -17,13 +17,13 @@ const MAX_OUTCOME_REQUESTS: usize = 15;
 
 /// The service that collectors submit to, with the key of an agent.
 #[derive(Debug)]
-pub(super) struct Service {
+pub(super) struct IntakeService {
     client: Client,
     /// Database, if the agent is that of the platform.
     store: Option<Store>,
 }
 
-impl Service {
+impl IntakeService {
     pub(super) const fn new(client: Client) -> Self {
         Self { client, store: None }
     }
@@ -37,7 +37,7 @@ impl Service {
     }
 
     /// Checks that a dataset takes the records of a source for everybody to read.
-    async fn check(&self, source: &Source, project: &Project) -> Result<(), Failure> {
+    async fn check(&self, source: &CollectorSource, project: &Project) -> Result<(), RunFailure> {
         let word = |member: &str| project.more.get(member).and_then(Value::as_str).unwrap_or_default();
         if let Some(store) = &self.store {
             let found = store
@@ -45,18 +45,18 @@ impl Service {
                 .await
                 .map_err(|_error| database())?;
             if found.is_none_or(|project| project.operator != OperatorId::PLATFORM) {
-                return Err(Failure::new("dataset", "the dataset belongs to another operator"));
+                return Err(RunFailure::new("dataset", "the dataset belongs to another operator"));
             }
         }
         if word("access") != "public" || word("visibility") != "public" {
-            return Err(Failure::new("dataset", "the dataset is not public and free"));
+            return Err(RunFailure::new("dataset", "the dataset is not public and free"));
         }
         if project.status != "open" {
-            return Err(Failure::new("dataset", "the dataset takes no contributions"));
+            return Err(RunFailure::new("dataset", "the dataset takes no contributions"));
         }
         // A contract never changes, so a definition with another one needs another dataset.
         if project.more.get("schemaDef") != Some(&source.schema_def()) {
-            return Err(Failure::new(
+            return Err(RunFailure::new(
                 "dataset",
                 "the dataset has another contract than the definition of the source",
             ));
@@ -66,8 +66,8 @@ impl Service {
 }
 
 #[async_trait]
-impl Intake for Service {
-    async fn prepare(&self, source: &Source) -> Result<(), Failure> {
+impl Intake for IntakeService {
+    async fn prepare(&self, source: &CollectorSource) -> Result<(), RunFailure> {
         match self.client.project(source.dataset()).await {
             Ok(project) => return self.check(source, &project).await,
             Err(error) if status(&error) == Some(404) => {}
@@ -98,28 +98,33 @@ impl Intake for Service {
         }
     }
 
-    async fn judge(&self, dataset: &str, records: &[Value]) -> Result<Vec<Judged>, Failure> {
+    async fn judge(&self, dataset: &str, records: &[Value]) -> Result<Vec<JudgedRecord>, RunFailure> {
         let judged = self
             .client
             .validate(dataset, records)
             .await
             .map_err(|error| refused(&error))?;
-        let mut verdicts = vec![Judged::New; records.len()];
+        let mut verdicts = vec![JudgedRecord::New; records.len()];
         for verdict in judged.verdicts {
             let place = usize::try_from(verdict.row).ok().and_then(|row| verdicts.get_mut(row));
             let Some(place) = place else { continue };
             *place = match verdict.verdict.as_str() {
-                "pass" => Judged::New,
-                "drop" => Judged::Known,
-                "hold" => Judged::Held,
+                "pass" => JudgedRecord::New,
+                "drop" => JudgedRecord::Known,
+                "hold" => JudgedRecord::Held,
                 // A word of a newer service is no permission.
-                _ => Judged::Refused,
+                _ => JudgedRecord::Refused,
             };
         }
         Ok(verdicts)
     }
 
-    async fn submit(&self, source: &Source, records: &[Value], key: &str) -> Result<Submitted, Failure> {
+    async fn submit(
+        &self,
+        source: &CollectorSource,
+        records: &[Value],
+        key: &str,
+    ) -> Result<SubmitOutcome, RunFailure> {
         let (dataset, declaration) = (source.dataset(), source.declaration());
         let sent = self
             .client
@@ -137,17 +142,17 @@ impl Intake for Service {
     }
 }
 
-fn outcome(contribution: &Contribution) -> Submitted {
+fn outcome(contribution: &Contribution) -> SubmitOutcome {
     let reason = contribution.reason.as_ref().map(|reason| reason.code.as_str());
     match (contribution.status.as_str(), contribution.merged_version, reason) {
-        ("merged", Some(version), _) => Submitted::Merged {
+        ("merged", Some(version), _) => SubmitOutcome::Merged {
             version,
             accepted: contribution.accepted_count.unwrap_or_default(),
         },
-        ("rejected", _, Some("duplicates")) => Submitted::Duplicates,
-        ("rejected", ..) => Submitted::Refused,
+        ("rejected", _, Some("duplicates")) => SubmitOutcome::Duplicates,
+        ("rejected", ..) => SubmitOutcome::Refused,
         // A word of a newer service counts as not decided, so that the place in the source stays.
-        _ => Submitted::Held,
+        _ => SubmitOutcome::Held,
     }
 }
 
@@ -155,14 +160,14 @@ fn status(error: &Error) -> Option<u16> {
     error.problem().map(|problem| problem.status)
 }
 
-fn refused(error: &Error) -> Failure {
+fn refused(error: &Error) -> RunFailure {
     tracing::debug!(%error, "the service refused a call of a collector");
     match status(error) {
-        Some(status) => Failure::new("service", format!("the service answered {status} to the collector")),
-        None => Failure::new("service", "the service did not answer the collector"),
+        Some(status) => RunFailure::new("service", format!("the service answered {status} to the collector")),
+        None => RunFailure::new("service", "the service did not answer the collector"),
     }
 }
 
-fn database() -> Failure {
-    Failure::new("service", "the database did not answer the collector")
+fn database() -> RunFailure {
+    RunFailure::new("service", "the database did not answer the collector")
 }

@@ -13,11 +13,11 @@ use store::{AgentCreated, NewAgent, NewOperator, OperatorCreated, Store};
 use types::{AgentId, Clock, OperatorId};
 
 /// Name of the secret.
-const SECRET: &str = "collectors";
+const COLLECTORS_SECRET: &str = "collectors";
 /// Name of the agent; people cannot take it, since it consists of words of the platform.
-const AGENT: &str = "sluice.platform";
+const COLLECTORS_AGENT: &str = "sluice.platform";
 /// Address of the operator. No mail arrives there (RFC 6761), so nobody can sign up with it.
-const EMAIL: &str = "collectors@sluice.invalid";
+const COLLECTORS_EMAIL: &str = "collectors@sluice.invalid";
 
 /// Returns the key of the agent that collectors submit with. Adds the operator and the agent if they are missing.
 ///
@@ -27,7 +27,7 @@ pub(super) async fn key(store: &Store, clock: &Arc<dyn Clock>, terms: &str) -> a
     let now = clock.now();
     // The hash of a fresh secret of the service's own kind is 32 random bytes.
     let fresh = Secret::generate(SecretKind::AgentKey)?.hash();
-    let secret = store.secret(SECRET, fresh, now).await?;
+    let secret = store.secret(COLLECTORS_SECRET, fresh, now).await?;
     let token = Sha256::new()
         // The text separates this use of the secret from any other, and its number lets the key change
         // once.
@@ -45,7 +45,7 @@ pub(super) async fn key(store: &Store, clock: &Arc<dyn Clock>, terms: &str) -> a
     }
     let operator = NewOperator {
         id: OperatorId::PLATFORM,
-        email: EMAIL.to_owned(),
+        email: COLLECTORS_EMAIL.to_owned(),
         display_name: "Sluice".to_owned(),
         terms_version: terms.to_owned(),
         // A token that nobody has.
@@ -56,13 +56,13 @@ pub(super) async fn key(store: &Store, clock: &Arc<dyn Clock>, terms: &str) -> a
     if store.operator_create(operator).await? == OperatorCreated::EmailTaken
         && store.operator(OperatorId::PLATFORM).await?.is_none()
     {
-        bail!("the address `{EMAIL}` of the platform's operator belongs to another operator");
+        bail!("the address `{COLLECTORS_EMAIL}` of the platform's operator belongs to another operator");
     }
     let agent = NewAgent {
         id: AgentId::new(now),
         operator: OperatorId::PLATFORM,
-        name: AGENT.to_owned(),
-        skeleton: api::names::skeleton(AGENT),
+        name: COLLECTORS_AGENT.to_owned(),
+        skeleton: api::names::skeleton(COLLECTORS_AGENT),
         wallet_address: None,
         description: Some("Collects public facts on a schedule.".to_owned()),
         key_hash,
@@ -76,7 +76,7 @@ pub(super) async fn key(store: &Store, clock: &Arc<dyn Clock>, terms: &str) -> a
             if known.is_some_and(|owner| owner.operator() == OperatorId::PLATFORM) {
                 return Ok(key);
             }
-            bail!("the name `{AGENT}` of the platform's agent belongs to another agent");
+            bail!("the name `{COLLECTORS_AGENT}` of the platform's agent belongs to another agent");
         }
     }
 }

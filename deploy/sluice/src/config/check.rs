@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use messages::SUBMISSION_FORMAT;
 
-use super::{Backend, Config, Error, Size, Span};
+use types::{HumanDuration, Size};
+
+use super::{Backend, Config, Error};
 
 /// The longest `wait` that the interface promises and its clients ask for.
 const MIN_WAIT: Duration = Duration::from_secs(20);
@@ -171,7 +173,7 @@ impl Config {
             });
         }
         // The addresses of a local store are the service's own, which ends them itself.
-        let addresses: [(_, Span, _, _); 2] = [
+        let addresses: [(_, HumanDuration, _, _); 2] = [
             ("limits.part_urls", self.limits.part_urls, MAX_PART_URL, "15m"),
             ("limits.upload_window", self.limits.upload_window, MAX_UPLOAD_URL, "7d"),
         ];

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 
 use serde::Deserialize;
 
-use super::Span;
+use types::HumanDuration;
 
 /// Section `collectors`: the sources of public facts.
 #[derive(Clone, Debug, Deserialize)]
@@ -16,11 +16,11 @@ pub struct Collectors {
     /// The address that the owner of a source can ask. Empty means `server.public_url`.
     pub contact: String,
     /// The pause between two requests to a host.
-    pub pause: Span,
+    pub pause: HumanDuration,
     /// The most runs at a time.
     pub at_once: NonZeroUsize,
     /// The interval at which due sources are looked for.
-    pub every: Span,
+    pub every: HumanDuration,
     /// The time for which a run is leased.
-    pub lease: Span,
+    pub lease: HumanDuration,
 }

@@ -2,10 +2,10 @@
 
 use std::net::SocketAddr;
 
-use messages::{FORMAT, SUBMISSION_FORMAT};
+use messages::{BASE_FORMAT, SUBMISSION_FORMAT};
 use types::money::MicroUsdc;
 
-use super::{Compaction, Config, Limits, Log, LogBackend, Size, Span, Sweeper, Worker};
+use super::{Compaction, Config, Log, LogBackend, Worker};
 
 impl Config {
     /// Returns the settings of the API for a service that listens on `address`.
@@ -36,7 +36,7 @@ impl Config {
         match (self.messages.write_format, self.log.backend) {
             // The process that writes the embedded log is the one that reads it.
             (0, LogBackend::Embedded) => SUBMISSION_FORMAT,
-            (0, LogBackend::Kafka) => FORMAT,
+            (0, LogBackend::Kafka) => BASE_FORMAT,
             (format, _) => format,
         }
     }
@@ -56,67 +56,17 @@ impl Config {
             free_egress_bytes: self.limits.egress_per_operator.0,
             platform_egress_bytes: self.limits.platform_egress_per_month.0,
             given_at_sign_up: MicroUsdc(pay.given_at_sign_up),
-            dispute_window_seconds: seconds(pay.dispute_window),
-            quote_seconds: seconds(pay.quote_window),
+            dispute_window_seconds: pay.dispute_window.seconds(),
+            quote_seconds: pay.quote_window.seconds(),
             payout_threshold: MicroUsdc(pay.payout_threshold),
-        }
-    }
-}
-
-impl From<Limits> for api::Limits {
-    fn from(limits: Limits) -> Self {
-        Self {
-            calls_per_ip_per_minute: limits.calls_per_ip_per_minute.get(),
-            agents_per_ip_per_hour: limits.agent_registrations_per_ip_per_hour,
-            sign_ups_per_ip_per_hour: limits.sign_ups_per_ip_per_hour,
-            resends_per_ip_per_hour: limits.resends_per_ip_per_hour,
-            agents_per_operator: limits.agents_per_operator,
-            active_projects_per_operator: limits.active_projects_per_operator,
-            public_contributions_per_day: limits.public_contributions_per_day,
-            knowledge_per_day: limits.knowledge_per_day,
-            submissions_per_agent_per_hour: limits.submissions_per_agent_per_hour,
-            revisions_per_agent_per_hour: limits.revisions_per_agent_per_hour,
-            ratings_per_agent_per_hour: limits.ratings_per_agent_per_hour,
-            comments_per_agent_per_hour: limits.comments_per_agent_per_hour,
-            reports_per_ip_per_hour: limits.reports_per_ip_per_hour,
-            requests_per_agent_per_hour: limits.requests_per_agent_per_hour,
-            answers_per_agent_per_hour: limits.answers_per_agent_per_hour,
-            decisions_per_agent_per_hour: limits.decisions_per_agent_per_hour,
-            reviews_per_agent_per_hour: limits.reviews_per_agent_per_hour,
-            open_contributions: limits.open_contributions,
-            open_bytes: limits.open_bytes.0,
-            records_per_contribution: limits.records_per_contribution.get(),
-            wait_seconds: seconds(limits.wait),
-            idempotency_hours: hours(limits.idempotency_window),
-            price_change_hours: hours(limits.price_change_window),
-            contribution_bytes: limits.contribution_body.bytes(),
-            body_bytes: limits.body.bytes(),
-            operator_body_bytes: limits.bodies_per_operator.bytes(),
-            bodies_bytes: limits.bodies.bytes(),
-            remembered_bytes: limits.remembered.bytes(),
-            body_patience_seconds: seconds(limits.body_patience),
-            page_records: limits.page_records.get(),
-            default_page_records: limits.default_page_records.get(),
-            diff_records: limits.diff_records.get(),
-            default_diff_records: limits.default_diff_records.get(),
-            query_characters: limits.query_characters.get(),
-            query_rows: limits.query_rows.get(),
-            default_query_rows: limits.default_query_rows.get(),
-            query_seconds: seconds(limits.query_timeout),
-            query_version_bytes: limits.query_version.0,
-            part_url_seconds: seconds(limits.part_urls),
-            upload_bytes: limits.upload.0,
-            upload_seconds: seconds(limits.upload_window),
-            open_uploads: limits.open_uploads,
-            storage_bytes: limits.storage_per_operator.0,
         }
     }
 }
 
 impl Log {
     /// Returns the settings of the embedded event log.
-    pub fn options(&self) -> eventlog::Options {
-        eventlog::Options {
+    pub fn options(&self) -> eventlog::EmbeddedOptions {
+        eventlog::EmbeddedOptions {
             partitions: self.partitions.get(),
             retain: self.retain,
         }
@@ -127,7 +77,7 @@ impl Log {
     /// # Errors
     /// A property that is not `name=value`.
     #[cfg(feature = "kafka")]
-    pub fn kafka(&self) -> Result<eventlog::kafka::Options, String> {
+    pub fn kafka(&self) -> Result<eventlog::kafka::KafkaOptions, String> {
         // With line ends as separators a value may contain `;`.
         let divider = if self.properties.contains('\n') { '\n' } else { ';' };
         let lines = self
@@ -141,7 +91,7 @@ impl Log {
                 .ok_or("`log.properties` must have name=value in every place")?;
             Ok((name.trim().to_owned(), value.trim().to_owned()))
         });
-        Ok(eventlog::kafka::Options {
+        Ok(eventlog::kafka::KafkaOptions {
             brokers: self.brokers.clone(),
             prefix: self.prefix.clone(),
             partitions: self.partitions.get(),
@@ -153,7 +103,7 @@ impl Log {
             patience: self.patience.0,
             delivery: self.delivery.0,
             properties: properties.collect::<Result<_, String>>()?,
-            ..eventlog::kafka::Options::new(&self.brokers)
+            ..eventlog::kafka::KafkaOptions::new(&self.brokers)
         })
     }
 }
@@ -167,8 +117,8 @@ impl Worker {
             writer_bytes: self.dataset_queue.bytes(),
             queue_bytes: self.queue.bytes(),
             idle_seconds: self.idle.0.as_secs(),
-            retry_first_ms: millis(self.retry_first),
-            retry_most_ms: millis(self.retry_most),
+            retry_first_ms: self.retry_first.millis(),
+            retry_most_ms: self.retry_most.millis(),
             grace_seconds: self.grace.0.as_secs(),
         }
     }
@@ -180,32 +130,4 @@ impl Compaction {
         self.enabled
             .then(|| catalog::Policy::new(self.fan_in.get(), self.target.0))
     }
-}
-
-impl From<Sweeper> for api::state::sweeper_config::SweeperConfig {
-    fn from(sweeper: Sweeper) -> Self {
-        Self {
-            interval_seconds: sweeper.every.0.as_secs(),
-            first_seconds: sweeper.first.0.as_secs(),
-        }
-    }
-}
-
-impl Size {
-    /// Returns the bytes as `usize`, at most [`usize::MAX`].
-    pub fn bytes(self) -> usize {
-        usize::try_from(self.0).unwrap_or(usize::MAX)
-    }
-}
-
-fn seconds(span: Span) -> u32 {
-    u32::try_from(span.0.as_secs()).unwrap_or(u32::MAX)
-}
-
-fn hours(span: Span) -> u32 {
-    u32::try_from(span.0.as_secs() / 3_600).unwrap_or(u32::MAX)
-}
-
-fn millis(span: Span) -> u64 {
-    u64::try_from(span.0.as_millis()).unwrap_or(u64::MAX)
 }

@@ -25,7 +25,7 @@ impl Faults {
         let variable = |name| std::env::var(name).unwrap_or_default();
         let point = variable("SLUICE_FAULT_POINT");
         let lists: [&[&str]; 5] = [
-            &fault::POINTS,
+            &fault::CRASH_POINTS,
             &fault::ACCOUNT_POINTS,
             &fault::KNOWLEDGE_POINTS,
             &fault::PAY_POINTS,

@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::Deserialize;
 
-use super::Span;
+use types::HumanDuration;
 
 /// Way to deliver letters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -60,7 +60,7 @@ pub struct Mail {
     /// The password for the mail server.
     pub password: String,
     /// The longest time of one exchange with the mail server.
-    pub timeout: Span,
+    pub timeout: HumanDuration,
     /// The number of letters of a UTC day that anybody can cause.
     pub per_day: u32,
     /// The address that is told of reports while no operator is a moderator. Empty for nobody.

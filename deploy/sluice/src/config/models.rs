@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::Deserialize;
 
-use super::Span;
+use types::HumanDuration;
 
 /// Section `models`: the provider of models.
 #[derive(Clone, Deserialize)]
@@ -28,13 +28,13 @@ pub struct Models {
     /// The most groups of records of one contribution or upload about which the chat model is asked.
     pub questions_per_contribution: u32,
     /// The time-out of the beginning of an answer, and of half of the whole.
-    pub timeout: Span,
+    pub timeout: HumanDuration,
     /// The wait before the second try of a request. It doubles.
-    pub retry_first: Span,
+    pub retry_first: HumanDuration,
     /// The wait after failures in a row. It doubles up to `hold_most`.
-    pub hold_first: Span,
+    pub hold_first: HumanDuration,
     /// The longest wait after failures, and that of a text whose answers cannot be used.
-    pub hold_most: Span,
+    pub hold_most: HumanDuration,
 }
 
 /// Shows everything but the key.

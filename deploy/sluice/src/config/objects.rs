@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::Deserialize;
 
-use super::{Size, Span};
+use types::{HumanDuration, Size};
 
 /// Backend of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -38,9 +38,9 @@ pub struct Objects {
     /// True if the bucket is named in the path of an address, false if in the host.
     pub path_style: bool,
     /// The time-out of one attempt of a request. A put has a second more per MiB.
-    pub attempt: Span,
+    pub attempt: HumanDuration,
     /// The time for which a request is retried.
-    pub patience: Span,
+    pub patience: HumanDuration,
     /// The most disk space for the copies of parts that queries read.
     pub cache: Size,
 }

@@ -7,12 +7,14 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::{Error, Span};
+use types::HumanDuration;
+
+use super::Error;
 
 /// The most micro-USDC of an amount: 1,000 USDC.
-const MOST_AMOUNT: i64 = 1_000_000_000;
+const MAX_AMOUNT_MICRO_USDC: i64 = 1_000_000_000;
 /// Micro-USDC of a cent, below which nothing is sold or paid out.
-const CENT: i64 = 10_000;
+const CENT_MICRO_USDC: i64 = 10_000;
 
 /// Section `pay`: prices, the platform's fee and the money that they are in. Amounts are in micro-USDC.
 #[derive(Clone, Deserialize)]
@@ -33,7 +35,7 @@ pub struct Pay {
     /// The URL of a node of the network. Empty means none.
     pub rpc_url: String,
     /// The interval at which payouts are picked.
-    pub payout_every: Span,
+    pub payout_every: HumanDuration,
     /// The brackets of the fee.
     pub fee: ::pay::Brackets,
     /// The price and the content of a pack of credits.
@@ -45,9 +47,9 @@ pub struct Pay {
     /// The credits that an operator is given at sign-up, for trial sales only.
     pub given_at_sign_up: i64,
     /// The time after a sale in which it can be disputed.
-    pub dispute_window: Span,
+    pub dispute_window: HumanDuration,
     /// The time for which a price that has changed is still taken.
-    pub quote_window: Span,
+    pub quote_window: HumanDuration,
     /// The balance at which a seller is paid out.
     pub payout_threshold: i64,
 }
@@ -58,17 +60,17 @@ impl Pay {
         // Nothing is charged at 0, except where the interface has a word for it: no gift, and storage
         // without a price. A block of egress without a price would be an event without a movement.
         for (key, amount, least, shown) in [
-            ("pay.pack", self.pack, CENT, "10000"),
+            ("pay.pack", self.pack, CENT_MICRO_USDC, "10000"),
             ("pay.egress_block", self.egress_block, 1, "1"),
             ("pay.storage_block_day", self.storage_block_day, 0, "0"),
             ("pay.given_at_sign_up", self.given_at_sign_up, 0, "0"),
-            ("pay.payout_threshold", self.payout_threshold, CENT, "10000"),
+            ("pay.payout_threshold", self.payout_threshold, CENT_MICRO_USDC, "10000"),
         ] {
             if amount < least {
                 return Err(Error::TooSmall { key, least: shown });
             }
-            if amount > MOST_AMOUNT {
-                let most = MOST_AMOUNT.to_string();
+            if amount > MAX_AMOUNT_MICRO_USDC {
+                let most = MAX_AMOUNT_MICRO_USDC.to_string();
                 return Err(Error::TooLarge { key, most });
             }
         }

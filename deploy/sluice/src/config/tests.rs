@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::*;
 
 /// Loads with this file text, these environment variables and these flags.
-fn load(file: Option<&str>, variables: &[(&str, &str)], flags: &[(&str, &str)]) -> Result<Loaded, Error> {
+fn load(file: Option<&str>, variables: &[(&str, &str)], flags: &[(&str, &str)]) -> Result<LoadedConfig, Error> {
     let folder = tempfile::tempdir().unwrap();
     let path = file.map(|text| {
         let path = folder.path().join("sluice.conf");
@@ -19,11 +19,11 @@ fn load(file: Option<&str>, variables: &[(&str, &str)], flags: &[(&str, &str)]) 
         .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
         .collect();
     let flags: Vec<_> = flags.iter().map(|(key, value)| (*key, (*value).to_owned())).collect();
-    Loaded::merge(path.as_deref(), environment().source(Some(variables)), &flags)
+    LoadedConfig::merge(path.as_deref(), environment().source(Some(variables)), &flags)
 }
 
 /// The error with its causes.
-fn message_of(refused: Result<Loaded, Error>) -> String {
+fn message_of(refused: Result<LoadedConfig, Error>) -> String {
     format!("{:#}", anyhow::Error::from(refused.unwrap_err()))
 }
 
@@ -190,7 +190,7 @@ fn the_password_of_the_cache_is_not_shown() {
 
 #[test]
 fn a_missing_file_is_an_error() {
-    let missing = Loaded::merge(Some(Path::new("/nonexistent/sluice.toml")), environment(), &[]);
+    let missing = LoadedConfig::merge(Some(Path::new("/nonexistent/sluice.toml")), environment(), &[]);
     assert!(message_of(missing).contains("/nonexistent/sluice.toml"));
 }
 
@@ -204,7 +204,7 @@ fn what_is_shown_can_be_loaded_again() {
     let again = load(Some(&shown), &[], &[]).unwrap();
     assert_eq!(again.config.limits.agents_per_operator, 7);
     assert_eq!(again.config.terms.url, "https://a/\"b\"");
-    assert_eq!(again.show().lines().count(), DEFAULTS.lines().count());
+    assert_eq!(again.show().lines().count(), DEFAULT_CONFIG.lines().count());
 }
 
 #[test]

@@ -10,21 +10,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use metrics::{Counter, Gauge, Histogram, HistogramFn, Key, KeyName, Metadata, Recorder, SharedString, Unit};
 use parking_lot::RwLock;
-use types::metric::{ALL, Kind};
+use types::metric::{ALL, MetricKind};
 
 /// Upper bounds of a histogram's buckets, in seconds: from a commit on a local disk to the longest request.
-const BOUNDS: [f64; 14] = [
+const BUCKET_BOUNDS: [f64; 14] = [
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
 ];
 
 /// The metrics of a process. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Registry {
-    cells: Arc<RwLock<HashMap<Key, Cell>>>,
+    cells: Arc<RwLock<HashMap<Key, MetricCell>>>,
 }
 
 #[derive(Clone, Debug)]
-enum Cell {
+enum MetricCell {
     Counter(Arc<AtomicU64>),
     /// Holds the bits of an `f64`.
     Gauge(Arc<AtomicU64>),
@@ -35,7 +35,7 @@ enum Cell {
 #[derive(Debug, Default)]
 struct Distribution {
     /// Values above the previous bound up to this one. The last cell counts values above every bound.
-    counts: [AtomicU64; BOUNDS.len() + 1],
+    counts: [AtomicU64; BUCKET_BOUNDS.len() + 1],
     /// Holds the bits of an `f64`.
     sum: AtomicU64,
 }
@@ -43,7 +43,7 @@ struct Distribution {
 impl HistogramFn for Distribution {
     fn record(&self, value: f64) {
         // A bucket includes its upper bound (`le`), so a value equal to a bound belongs to that bucket.
-        let place = BOUNDS.partition_point(|bound| *bound < value);
+        let place = BUCKET_BOUNDS.partition_point(|bound| *bound < value);
         self.counts[place].fetch_add(1, Ordering::Relaxed);
         let add = |sum| Some(f64::to_bits(f64::from_bits(sum) + value));
         // The closure never returns `None`, so the update cannot fail.
@@ -53,7 +53,7 @@ impl HistogramFn for Distribution {
 
 impl Registry {
     /// Returns the cell of a key and creates it if needed. `None` if `types::metric` has no such metric of this kind.
-    fn cell(&self, key: &Key, kind: Kind) -> Option<Cell> {
+    fn cell(&self, key: &Key, kind: MetricKind) -> Option<MetricCell> {
         if let Some(cell) = self.cells.read().get(key) {
             return Some(cell.clone());
         }
@@ -61,9 +61,9 @@ impl Registry {
             .iter()
             .any(|metric| metric.name == key.name() && metric.kind == kind);
         let make = || match kind {
-            Kind::Counter => Cell::Counter(Arc::default()),
-            Kind::Gauge => Cell::Gauge(Arc::default()),
-            Kind::Histogram => Cell::Histogram(Arc::default()),
+            MetricKind::Counter => MetricCell::Counter(Arc::default()),
+            MetricKind::Gauge => MetricCell::Gauge(Arc::default()),
+            MetricKind::Histogram => MetricCell::Histogram(Arc::default()),
         };
         known.then(|| {
             let mut cells = self.cells.write();
@@ -75,7 +75,7 @@ impl Registry {
     /// Returns all metrics as text, in the order of `types::metric`.
     pub fn render(&self) -> String {
         // The cells are collected first, so that the lock is not held while the text is built.
-        let mut by_name: BTreeMap<String, Vec<(String, Cell)>> = BTreeMap::new();
+        let mut by_name: BTreeMap<String, Vec<(String, MetricCell)>> = BTreeMap::new();
         for (key, cell) in &*self.cells.read() {
             let labels = key
                 .labels()
@@ -93,9 +93,9 @@ impl Registry {
             };
             cells.sort_by(|one, other| one.0.cmp(&other.0));
             let kind = match metric.kind {
-                Kind::Counter => "counter",
-                Kind::Gauge => "gauge",
-                Kind::Histogram => "histogram",
+                MetricKind::Counter => "counter",
+                MetricKind::Gauge => "gauge",
+                MetricKind::Histogram => "histogram",
             };
             // Writes to a string cannot fail. The same holds below.
             writeln!(text, "# HELP {} {}\n# TYPE {0} {kind}", metric.name, metric.help).ok();
@@ -107,19 +107,19 @@ impl Registry {
     }
 }
 
-fn show(text: &mut String, name: &str, labels: &str, cell: &Cell) {
+fn show(text: &mut String, name: &str, labels: &str, cell: &MetricCell) {
     let set = if labels.is_empty() {
         String::new()
     } else {
         format!("{{{labels}}}")
     };
     match cell {
-        Cell::Counter(count) => writeln!(text, "{name}{set} {}", count.load(Ordering::Relaxed)).ok(),
-        Cell::Gauge(bits) => writeln!(text, "{name}{set} {}", f64::from_bits(bits.load(Ordering::Relaxed))).ok(),
-        Cell::Histogram(distribution) => {
+        MetricCell::Counter(count) => writeln!(text, "{name}{set} {}", count.load(Ordering::Relaxed)).ok(),
+        MetricCell::Gauge(bits) => writeln!(text, "{name}{set} {}", f64::from_bits(bits.load(Ordering::Relaxed))).ok(),
+        MetricCell::Histogram(distribution) => {
             let comma = if labels.is_empty() { "" } else { "," };
             let mut count = 0;
-            let bounds = BOUNDS.iter().map(ToString::to_string).chain(["+Inf".to_owned()]);
+            let bounds = BUCKET_BOUNDS.iter().map(ToString::to_string).chain(["+Inf".to_owned()]);
             for (bound, cell) in bounds.zip(&distribution.counts) {
                 // Prometheus wants cumulative counts.
                 count += cell.load(Ordering::Relaxed);
@@ -144,24 +144,24 @@ impl Recorder for Registry {
     fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
 
     fn register_counter(&self, key: &Key, _: &Metadata<'_>) -> Counter {
-        match self.cell(key, Kind::Counter) {
+        match self.cell(key, MetricKind::Counter) {
             // The caller keeps the cell, so later increments need no lookup.
-            Some(Cell::Counter(count)) => Counter::from_arc(count),
+            Some(MetricCell::Counter(count)) => Counter::from_arc(count),
             // A metric without a name in `types::metric` is dropped here.
             _ => Counter::noop(),
         }
     }
 
     fn register_gauge(&self, key: &Key, _: &Metadata<'_>) -> Gauge {
-        match self.cell(key, Kind::Gauge) {
-            Some(Cell::Gauge(bits)) => Gauge::from_arc(bits),
+        match self.cell(key, MetricKind::Gauge) {
+            Some(MetricCell::Gauge(bits)) => Gauge::from_arc(bits),
             _ => Gauge::noop(),
         }
     }
 
     fn register_histogram(&self, key: &Key, _: &Metadata<'_>) -> Histogram {
-        match self.cell(key, Kind::Histogram) {
-            Some(Cell::Histogram(distribution)) => Histogram::from_arc(distribution),
+        match self.cell(key, MetricKind::Histogram) {
+            Some(MetricCell::Histogram(distribution)) => Histogram::from_arc(distribution),
             _ => Histogram::noop(),
         }
     }

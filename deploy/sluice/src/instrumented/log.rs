@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::periodic::Rounds;
+use api::periodic::PeriodicTimer;
 use async_trait::async_trait;
 use eventlog::{Bounds, Delivered, Error, Event, EventLog, Position, Record, Subscription};
 use parking_lot::{Mutex, MutexGuard};
@@ -25,12 +25,12 @@ type Marks = HashMap<(String, String), HashMap<u32, u64>>;
 
 /// An event log that records metrics. Clones share the marks.
 #[derive(Clone, Debug)]
-pub struct Log {
+pub struct MeteredLog {
     inner: Arc<dyn EventLog>,
     marks: Arc<Mutex<Marks>>,
 }
 
-impl Log {
+impl MeteredLog {
     /// Wraps `inner`; its lags are recorded only while [`watch`](Self::watch) runs.
     pub fn new(inner: Arc<dyn EventLog>) -> Self {
         Self {
@@ -42,7 +42,7 @@ impl Log {
     /// Records the lags every five seconds until `stop`.
     pub async fn watch(self, stop: CancellationToken) {
         let watching = async {
-            let mut rounds = Rounds::every(LAG_INTERVAL, &stop);
+            let mut rounds = PeriodicTimer::every(LAG_INTERVAL, &stop);
             while rounds.next().await {
                 self.look().await;
             }
@@ -101,18 +101,18 @@ fn counted<T>(call: &'static str, result: Result<T, Error>) -> Result<T, Error> 
 }
 
 #[async_trait]
-impl EventLog for Log {
+impl EventLog for MeteredLog {
     async fn append(&self, topic: &str, records: Vec<Record>) -> Result<Vec<Position>, Error> {
         timed(topic, self.inner.append(topic, records)).await
     }
 
-    async fn append_kept(&self, topic: &str, records: Vec<Record>) -> Result<Vec<Position>, Error> {
-        timed(topic, self.inner.append_kept(topic, records)).await
+    async fn append_recoverable(&self, topic: &str, records: Vec<Record>) -> Result<Vec<Position>, Error> {
+        timed(topic, self.inner.append_recoverable(topic, records)).await
     }
 
     async fn subscribe(&self, topic: &str, group: &str) -> Result<Box<dyn Subscription>, Error> {
         let inner = counted("read", self.inner.subscribe(topic, group).await)?;
-        Ok(Box::new(Reader {
+        Ok(Box::new(MeteredReader {
             inner,
             group: Some((topic.to_owned(), group.to_owned())),
             marks: Arc::clone(&self.marks),
@@ -121,7 +121,7 @@ impl EventLog for Log {
 
     async fn recent(&self, topic: &str, count: u64) -> Result<Box<dyn Subscription>, Error> {
         let inner = counted("read", self.inner.recent(topic, count).await)?;
-        Ok(Box::new(Reader {
+        Ok(Box::new(MeteredReader {
             inner,
             group: None,
             marks: Arc::clone(&self.marks),
@@ -139,14 +139,14 @@ impl EventLog for Log {
 
 /// A subscription that records failures and keeps the marks of its group.
 #[derive(Debug)]
-struct Reader {
+struct MeteredReader {
     inner: Box<dyn Subscription>,
     /// The topic and group. `None` for a tail, which has no lag.
     group: Option<(String, String)>,
     marks: Arc<Mutex<Marks>>,
 }
 
-impl Drop for Reader {
+impl Drop for MeteredReader {
     fn drop(&mut self) {
         // Another process reads the partitions from now on, so this one must not report their lag any more.
         if let Some(group) = &self.group {
@@ -155,7 +155,7 @@ impl Drop for Reader {
     }
 }
 
-impl Reader {
+impl MeteredReader {
     fn mark(&self, mark: impl FnOnce(&mut HashMap<u32, u64>)) {
         if let Some(group) = &self.group {
             mark(lock(&self.marks).entry(group.clone()).or_default());
@@ -164,7 +164,7 @@ impl Reader {
 }
 
 #[async_trait]
-impl Subscription for Reader {
+impl Subscription for MeteredReader {
     async fn event(&mut self, max: usize) -> Result<Event, Error> {
         let event = counted("read", self.inner.event(max).await)?;
         self.mark(|marks| match &event {
@@ -194,7 +194,7 @@ impl Subscription for Reader {
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
-    use eventlog::{Embedded, Options};
+    use eventlog::{Embedded, EmbeddedOptions};
 
     use super::*;
 
@@ -208,7 +208,7 @@ mod tests {
     #[tokio::test]
     async fn the_lag_is_what_is_appended_and_not_done() {
         let folder = tempfile::tempdir().unwrap();
-        let log = Log::new(Embedded::open(folder.path().join("log"), Options::default()).unwrap());
+        let log = MeteredLog::new(Embedded::open(folder.path().join("log"), EmbeddedOptions::default()).unwrap());
         let group = ("numbers".to_owned(), "readers".to_owned());
         let lag_now = async || {
             let done = lock(&log.marks).get(&group).cloned().unwrap_or_default();

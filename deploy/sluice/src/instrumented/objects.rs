@@ -19,18 +19,18 @@ use types::metric;
 
 /// A store of tables that records metrics.
 #[derive(Debug)]
-pub struct Objects {
+pub struct MeteredObjects {
     inner: Arc<dyn DurableStore>,
 }
 
-impl Objects {
+impl MeteredObjects {
     /// Wraps `inner`, whose requests are counted from now on.
     pub fn new(inner: Arc<dyn DurableStore>) -> Self {
         Self { inner }
     }
 }
 
-impl fmt::Display for Objects {
+impl fmt::Display for MeteredObjects {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.inner.fmt(f)
     }
@@ -58,7 +58,7 @@ async fn counted<T>(call: &'static str, request: impl Future<Output = Result<T>>
 }
 
 #[async_trait]
-impl DurableStore for Objects {
+impl DurableStore for MeteredObjects {
     // Syncing a folder is no request to a store, so it is not counted.
     async fn sync_dir(&self, directory: &Path) -> Result<()> {
         self.inner.sync_dir(directory).await
@@ -69,7 +69,7 @@ impl DurableStore for Objects {
     }
 
     fn prepare(&self, location: &Path, payload: PutPayload) -> Box<dyn PendingObject + '_> {
-        Box::new(Measured(self.inner.prepare(location, payload)))
+        Box::new(MeasuredObject(self.inner.prepare(location, payload)))
     }
 
     async fn link_file(&self, file: &std::path::Path, location: &Path) -> Result<()> {
@@ -78,17 +78,17 @@ impl DurableStore for Objects {
 }
 
 /// A prepared object whose creation is counted as a put.
-struct Measured<'a>(Box<dyn PendingObject + 'a>);
+struct MeasuredObject<'a>(Box<dyn PendingObject + 'a>);
 
 #[async_trait]
-impl PendingObject for Measured<'_> {
+impl PendingObject for MeasuredObject<'_> {
     async fn create(self: Box<Self>) -> Result<()> {
         counted("put", self.0.create()).await
     }
 }
 
 #[async_trait]
-impl ObjectStore for Objects {
+impl ObjectStore for MeteredObjects {
     async fn put_opts(&self, location: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
         counted("put", self.inner.put_opts(location, payload, options)).await
     }
@@ -155,7 +155,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let registry = Registry::default();
         let asking = async {
-            let objects = Objects::new(Arc::new(DurableLocal::open(folder.path()).unwrap()));
+            let objects = MeteredObjects::new(Arc::new(DurableLocal::open(folder.path()).unwrap()));
             let path = Path::from("a/b");
             assert!(objects.get(&path).await.is_err());
             for fits in [true, false] {

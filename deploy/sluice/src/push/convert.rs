@@ -23,11 +23,11 @@ use parquet::file::metadata::ParquetMetaData;
 use std::fs::File;
 use std::ops::Range;
 use std::sync::Arc;
-use types::render::lines::Lines;
+use types::render::lines::RenderedLines;
 use types::{Contract, FieldType, Timestamp};
 
 use super::cell::{boolean, compact, double, integer};
-use super::nested::{self, Node};
+use super::nested::{self, NestedColumn};
 use crate::terminal::shown;
 
 /// The most rows that are read at once.
@@ -92,7 +92,7 @@ pub(super) fn parquet(file: &File, contract: &Contract, out: &mut impl Write) ->
             let piece = shaped(contract, &uuids, &piece, read)?;
             rest.start += piece.num_rows();
             read += piece.num_rows() as u64;
-            let lines = Lines::new(contract, &piece)?;
+            let lines = RenderedLines::new(contract, &piece)?;
             // The buffer is reused for every piece.
             text.clear();
             lines.write(0..lines.len(), &mut text);
@@ -271,7 +271,7 @@ fn shaped(contract: &Contract, uuids: &Uuids, batch: &RecordBatch, before: u64) 
 
 /// Returns the first of `rows` nested values as JSON texts: about [`BYTES_PER_BATCH`], at least one.
 fn nested_texts(column: &ArrayRef, uuids: &[bool], rows: usize, before: u64) -> anyhow::Result<StringArray> {
-    let node = Node::new(column, uuids)?;
+    let node = NestedColumn::new(column, uuids)?;
     let mut texts = StringBuilder::new();
     let (mut text, mut bytes) = (Vec::new(), 0);
     for row in 0..rows {

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::io::{Read, Write};
 
 use anyhow::{Context, anyhow, bail};
-use tabular::csv::{Error, Problem, Reader, Record};
+use tabular::csv::{CsvReader, CsvRecord, Error, RecordProblem};
 use types::{Contract, FieldType};
 
 use super::cell::{boolean, compact, integer, number};
@@ -24,9 +24,9 @@ const UTF_16: [[u8; 2]; 2] = [[0xff, 0xfe], [0xfe, 0xff]];
 
 /// Converts a CSV file whose first line names the fields.
 pub(super) fn convert(input: impl Read, contract: &Contract, out: &mut impl Write) -> anyhow::Result<()> {
-    let mut reader = Reader::new(without_mark(input)?, b',');
-    let mut record = Record::default();
-    let columns = Columns::read(&mut reader, &mut record, contract)?;
+    let mut reader = CsvReader::new(without_mark(input)?, b',');
+    let mut record = CsvRecord::default();
+    let columns = CsvColumns::read(&mut reader, &mut record, contract)?;
     let mut line = Vec::new();
     while next(&mut reader, &mut record, &columns.names)? {
         // One buffer serves all lines, since a file can have millions.
@@ -41,8 +41,8 @@ pub(super) fn convert(input: impl Read, contract: &Contract, out: &mut impl Writ
 
 /// Returns the line on which each of `records` begins. Records are counted from 0 and in order.
 pub(super) fn lines_of(input: impl Read, records: &[u64]) -> anyhow::Result<Vec<u64>> {
-    let mut reader = Reader::new(without_mark(input)?, b',');
-    let mut record = Record::default();
+    let mut reader = CsvReader::new(without_mark(input)?, b',');
+    let mut record = CsvRecord::default();
     let mut lines = Vec::new();
     // The first record is the header.
     next(&mut reader, &mut record, &[])?;
@@ -61,7 +61,7 @@ pub(super) fn lines_of(input: impl Read, records: &[u64]) -> anyhow::Result<Vec<
 }
 
 /// Reads the next record with a value, and returns false at the end.
-fn next(reader: &mut Reader<impl Read>, record: &mut Record, names: &[String]) -> anyhow::Result<bool> {
+fn next(reader: &mut CsvReader<impl Read>, record: &mut CsvRecord, names: &[String]) -> anyhow::Result<bool> {
     loop {
         match reader.read(record) {
             // A line of delimiters only has no value, like an empty line.
@@ -86,7 +86,7 @@ fn column(names: &[String], cell: usize) -> String {
 }
 
 /// The columns of a file, as its header and the contract say.
-struct Columns {
+struct CsvColumns {
     names: Vec<String>,
     /// Type of each column, `None` for an extra member.
     kinds: Vec<Option<FieldType>>,
@@ -96,9 +96,9 @@ struct Columns {
     has_nameless: bool,
 }
 
-impl Columns {
+impl CsvColumns {
     /// Reads the header. Each name may occur once.
-    fn read(reader: &mut Reader<impl Read>, record: &mut Record, contract: &Contract) -> anyhow::Result<Self> {
+    fn read(reader: &mut CsvReader<impl Read>, record: &mut CsvRecord, contract: &Contract) -> anyhow::Result<Self> {
         // Without a header the file has no column.
         next(reader, record, &[])?;
         if record.len() > MAX_COLUMNS {
@@ -142,7 +142,7 @@ impl Columns {
     }
 
     /// Writes a record as one line of JSON.
-    fn convert(&self, record: &Record, line: &mut Vec<u8>) -> anyhow::Result<()> {
+    fn convert(&self, record: &CsvRecord, line: &mut Vec<u8>) -> anyhow::Result<()> {
         let (len, wanted) = (record.len(), self.names.len() + usize::from(self.has_nameless));
         sound(record, &self.names)?;
         if len != wanted {
@@ -177,14 +177,14 @@ impl Columns {
 }
 
 /// Fails if a record has a problem.
-fn sound(record: &Record, names: &[String]) -> anyhow::Result<()> {
+fn sound(record: &CsvRecord, names: &[String]) -> anyhow::Result<()> {
     match record.problem() {
         None => Ok(()),
-        Some(Problem::AfterQuote(cell)) => bail!(
+        Some(RecordProblem::AfterQuote(cell)) => bail!(
             "{}: text follows the closing quote; write a quote within a cell twice",
             column(names, cell)
         ),
-        Some(Problem::TooLong) => bail!(
+        Some(RecordProblem::TooLong) => bail!(
             "the record has more than {} bytes, the most of one",
             tabular::csv::MAX_RECORD_BYTES
         ),
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_value_is_no_record_and_a_last_column_without_a_name_is_left_out() {
+    fn empty_rows_and_an_unnamed_last_column_are_left_out() {
         let expected = [json!({"name": "a", "count": 1}), json!({"name": "b, c"})];
         assert_eq!(
             converted("name,count,\r\n,,\r\na,1,\r\n\r\n\"b, c\" ,,\r\n", false).unwrap(),

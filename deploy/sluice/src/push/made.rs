@@ -13,13 +13,13 @@ use rustix::io::Errno;
 
 /// A file that is still being written.
 #[derive(Debug)]
-pub(super) struct Made {
+pub(super) struct UnfinishedFile {
     file: File,
     /// The temporary name, on file systems without unnamed files.
     named: Option<PathBuf>,
 }
 
-impl Made {
+impl UnfinishedFile {
     /// Creates an empty file in the folder of `target`.
     pub(super) fn begin(target: &Path) -> io::Result<Self> {
         let folder = target.parent().unwrap_or_else(|| Path::new("."));
@@ -68,7 +68,7 @@ impl Made {
     }
 }
 
-impl Drop for Made {
+impl Drop for UnfinishedFile {
     fn drop(&mut self) {
         if let Some(named) = &self.named {
             // A failure leaves a file that the next push of the same file overwrites.

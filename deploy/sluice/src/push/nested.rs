@@ -185,14 +185,14 @@ fn uuid(bytes: &[u8]) -> String {
 
 /// A column of nested values, ready to be written as JSON.
 #[derive(Debug)]
-pub(super) struct Node {
-    values: Values,
+pub(super) struct NestedColumn {
+    values: NestedValues,
     /// The array itself, for its nulls.
     array: ArrayRef,
 }
 
 #[derive(Debug)]
-enum Values {
+enum NestedValues {
     Null,
     Boolean(BooleanArray),
     Integer(Int64Array),
@@ -202,31 +202,31 @@ enum Values {
     Text(StringViewArray),
     Bytes,
     List {
-        ends: Ends,
-        values: Box<Node>,
+        ends: ElementEnds,
+        values: Box<NestedColumn>,
     },
-    Struct(Vec<(Vec<u8>, Node)>),
+    Struct(Vec<(Vec<u8>, NestedColumn)>),
     /// A map whose keys are texts.
     Object {
-        ends: Ends,
+        ends: ElementEnds,
         keys: StringViewArray,
-        values: Box<Node>,
+        values: Box<NestedColumn>,
     },
     /// Another map, whose entries are structs of a key and a value.
     Entries {
-        ends: Ends,
-        entries: Box<Node>,
+        ends: ElementEnds,
+        entries: Box<NestedColumn>,
     },
 }
 
 /// Places of the elements of each row.
 #[derive(Debug)]
-enum Ends {
+enum ElementEnds {
     Offsets(Vec<usize>),
     Fixed(usize),
 }
 
-impl Ends {
+impl ElementEnds {
     fn of(offsets: &[i32]) -> Self {
         Self::Offsets(
             offsets
@@ -244,38 +244,40 @@ impl Ends {
     }
 }
 
-impl Node {
+impl NestedColumn {
     /// Prepares a column. `uuids` says of each of its leaves, in order, whether it is a UUID.
     pub(super) fn new(column: &ArrayRef, uuids: &[bool]) -> anyhow::Result<Self> {
         let array = ArrayRef::clone(column);
         let cast = |wanted: &DataType| cast_with_options(column, wanted, &STRICT);
         let first = |kind: &DataType| uuids.split_at_checked(leaves(kind)).unwrap_or((uuids, &[]));
         let values = match column.data_type() {
-            DataType::Null => Values::Null,
+            DataType::Null => NestedValues::Null,
             DataType::Dictionary(_, values) => return Self::new(&cast(values)?, uuids),
-            DataType::Boolean => Values::Boolean(column.as_boolean().clone()),
-            DataType::UInt64 => Values::Unsigned(column.as_primitive::<UInt64Type>().clone()),
-            kind if kind.is_integer() => Values::Integer(cast(&DataType::Int64)?.as_primitive::<Int64Type>().clone()),
-            DataType::Float16 | DataType::Float32 => {
-                Values::Single(cast(&DataType::Float32)?.as_primitive::<Float32Type>().clone())
+            DataType::Boolean => NestedValues::Boolean(column.as_boolean().clone()),
+            DataType::UInt64 => NestedValues::Unsigned(column.as_primitive::<UInt64Type>().clone()),
+            kind if kind.is_integer() => {
+                NestedValues::Integer(cast(&DataType::Int64)?.as_primitive::<Int64Type>().clone())
             }
-            DataType::Float64 => Values::Double(column.as_primitive::<Float64Type>().clone()),
+            DataType::Float16 | DataType::Float32 => {
+                NestedValues::Single(cast(&DataType::Float32)?.as_primitive::<Float32Type>().clone())
+            }
+            DataType::Float64 => NestedValues::Double(column.as_primitive::<Float64Type>().clone()),
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
-                Values::Text(cast(&DataType::Utf8View)?.as_string_view().clone())
+                NestedValues::Text(cast(&DataType::Utf8View)?.as_string_view().clone())
             }
             DataType::FixedSizeBinary(16) if uuids.first() == Some(&true) => {
                 let texts = texts(column, true)?.context("16 bytes are a UUID")?;
-                Values::Text(texts.iter().collect())
+                NestedValues::Text(texts.iter().collect())
             }
             DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
                 let array = cast(&DataType::BinaryView)?;
-                let values = Values::Bytes;
+                let values = NestedValues::Bytes;
                 return Ok(Self { values, array });
             }
             DataType::List(_) => {
                 let list = column.as_list::<i32>();
-                Values::List {
-                    ends: Ends::of(list.value_offsets()),
+                NestedValues::List {
+                    ends: ElementEnds::of(list.value_offsets()),
                     values: Box::new(Self::new(list.values(), uuids)?),
                 }
             }
@@ -285,8 +287,8 @@ impl Node {
             }
             DataType::FixedSizeList(..) => {
                 let list: &FixedSizeListArray = column.as_fixed_size_list();
-                Values::List {
-                    ends: Ends::Fixed(usize::try_from(list.value_length()).unwrap_or(0)),
+                NestedValues::List {
+                    ends: ElementEnds::Fixed(usize::try_from(list.value_length()).unwrap_or(0)),
                     values: Box::new(Self::new(list.values(), uuids)?),
                 }
             }
@@ -304,32 +306,32 @@ impl Node {
                     members.push((head, Self::new(column, own)?));
                     uuids = rest;
                 }
-                Values::Struct(members)
+                NestedValues::Struct(members)
             }
             DataType::Map(..) => {
                 let map = column.as_map();
-                let ends = Ends::of(map.value_offsets());
+                let ends = ElementEnds::of(map.value_offsets());
                 let (of_keys, of_values) = first(map.key_type());
                 let keys = Self::new(map.keys(), of_keys)?;
                 let values = Box::new(Self::new(map.values(), of_values)?);
-                if let Values::Text(keys) = keys.values {
-                    Values::Object { ends, keys, values }
+                if let NestedValues::Text(keys) = keys.values {
+                    NestedValues::Object { ends, keys, values }
                 } else {
-                    let entries = Values::Struct(vec![(head("key")?, keys), (head("value")?, *values)]);
+                    let entries = NestedValues::Struct(vec![(head("key")?, keys), (head("value")?, *values)]);
                     let array: ArrayRef = Arc::new(map.entries().clone());
                     let entries = Box::new(Self { values: entries, array });
-                    Values::Entries { ends, entries }
+                    NestedValues::Entries { ends, entries }
                 }
             }
             // The same instant, whatever the zone of the file; without one it is taken as UTC.
             DataType::Timestamp(unit, _) => {
                 let zoned = cast(&DataType::Timestamp(*unit, Some("UTC".into())))?;
                 let shown = cast_with_options(&zoned, &DataType::Utf8, &STRICT)?;
-                Values::Text(shown.as_string::<i32>().iter().collect())
+                NestedValues::Text(shown.as_string::<i32>().iter().collect())
             }
             _ => match texts(column, false)? {
-                Some(texts) => Values::Text(texts.iter().collect()),
-                None => Values::Text(cast(&DataType::Utf8)?.as_string::<i32>().iter().collect()),
+                Some(texts) => NestedValues::Text(texts.iter().collect()),
+                None => NestedValues::Text(cast(&DataType::Utf8)?.as_string::<i32>().iter().collect()),
             },
         };
         Ok(Self { values, array })
@@ -337,7 +339,7 @@ impl Node {
 
     /// Returns true if a row is null.
     pub(super) fn is_null(&self, row: usize) -> bool {
-        matches!(self.values, Values::Null) || self.array.is_null(row)
+        matches!(self.values, NestedValues::Null) || self.array.is_null(row)
     }
 
     /// Appends a row as JSON in one line. A value that takes `out` beyond `most` bytes is an error.
@@ -351,21 +353,21 @@ impl Node {
             return Ok(());
         }
         match &self.values {
-            Values::Null => {}
-            Values::Boolean(values) => write!(out, "{}", values.value(row))?,
-            Values::Integer(values) => write!(out, "{}", values.value(row))?,
-            Values::Unsigned(values) => write!(out, "{}", values.value(row))?,
+            NestedValues::Null => {}
+            NestedValues::Boolean(values) => write!(out, "{}", values.value(row))?,
+            NestedValues::Integer(values) => write!(out, "{}", values.value(row))?,
+            NestedValues::Unsigned(values) => write!(out, "{}", values.value(row))?,
             // The shortest digits that are the same 32 bits, since more of them would be the conversion's own.
-            Values::Single(values) => number(values.value(row).is_finite(), values.value(row), out)?,
-            Values::Double(values) => number(values.value(row).is_finite(), values.value(row), out)?,
-            Values::Text(values) => serde_json::to_writer(out, values.value(row))?,
-            Values::Bytes => {
+            NestedValues::Single(values) => number(values.value(row).is_finite(), values.value(row), out)?,
+            NestedValues::Double(values) => number(values.value(row).is_finite(), values.value(row), out)?,
+            NestedValues::Text(values) => serde_json::to_writer(out, values.value(row))?,
+            NestedValues::Bytes => {
                 let text = BASE64.encode(self.array.as_binary_view().value(row));
                 serde_json::to_writer(out, &text)?;
             }
-            Values::List { ends, values } => list(ends.range(row), values, most, out)?,
-            Values::Entries { ends, entries } => list(ends.range(row), entries, most, out)?,
-            Values::Struct(members) => {
+            NestedValues::List { ends, values } => list(ends.range(row), values, most, out)?,
+            NestedValues::Entries { ends, entries } => list(ends.range(row), entries, most, out)?,
+            NestedValues::Struct(members) => {
                 let mut before = b'{';
                 for (head, values) in members {
                     out.push(before);
@@ -378,7 +380,7 @@ impl Node {
                 }
                 out.push(b'}');
             }
-            Values::Object { ends, keys, values } => {
+            NestedValues::Object { ends, keys, values } => {
                 let range = ends.range(row);
                 let mut seen = std::collections::HashSet::new();
                 if let Some(key) = range.clone().find(|at| !seen.insert(keys.value(*at))) {
@@ -403,7 +405,7 @@ impl Node {
     }
 }
 
-fn list(range: std::ops::Range<usize>, values: &Node, most: usize, out: &mut Vec<u8>) -> anyhow::Result<()> {
+fn list(range: std::ops::Range<usize>, values: &NestedColumn, most: usize, out: &mut Vec<u8>) -> anyhow::Result<()> {
     out.push(b'[');
     for at in range.clone() {
         if at > range.start {

@@ -8,12 +8,12 @@ use flate2::read::GzDecoder;
 use serde_json::{Value, json};
 
 /// JSON Lines, compressed with gzip.
-const RECORDS: &[u8] = include_bytes!("../../data/unicode-characters.ndjson.gz");
+const PACKED_RECORDS: &[u8] = include_bytes!("../../data/unicode-characters.ndjson.gz");
 
 /// Title of the project.
-pub(super) const TITLE: &str = "The named characters of Unicode 15.0";
+pub(super) const DATASET_TITLE: &str = "The named characters of Unicode 15.0";
 /// Readme of the project.
-pub(super) const README: &str = "Every named code point of Unicode 15.0 with its properties, one record a character, \
+pub(super) const DATASET_README: &str = "Every named code point of Unicode 15.0 with its properties, one record a character, \
     from UnicodeData.txt as Debian's package unicode-data 15.0.0-1 carries it; reformatted, and without the markers of \
     ranges. Copyright Unicode, Inc.; distributed under the terms of use in https://www.unicode.org/copyright.html, which \
     allow anyone to use, change and pass on the data files with this notice.";
@@ -40,7 +40,7 @@ pub(super) fn schema_def() -> Value {
 
 /// Returns the first `count` records, or all if there are fewer.
 pub(super) fn records(count: usize) -> anyhow::Result<Vec<Value>> {
-    BufReader::new(GzDecoder::new(RECORDS))
+    BufReader::new(GzDecoder::new(PACKED_RECORDS))
         .lines()
         // The reader decompresses only the lines that are taken.
         .take(count)

@@ -10,22 +10,25 @@ use anyhow::{Context, bail};
 use client::{KnownKeys, Pull, Verify};
 use indicatif::HumanBytes;
 
-use super::Stage;
+use super::QuickstartStage;
 use super::report::{grouped, head, item};
 use crate::query;
 use crate::terminal::line;
 
 /// The query that is shown.
-const QUESTION: &str = "SELECT category, count(*) AS characters, min(name) AS \"for example\" FROM records \
+const SAMPLE_STATEMENT: &str = "SELECT category, count(*) AS characters, min(name) AS \"for example\" FROM records \
                         GROUP BY category ORDER BY characters DESC, category LIMIT 4";
 /// Folder in the data directory that versions are pulled to.
-const PULLED: &str = "pulled";
+const PULLED_FOLDER: &str = "pulled";
 
 /// Runs the steps for the version `latest` and prints their results.
-pub(super) async fn show(stage: &Stage, data: &Path, latest: u64) -> anyhow::Result<()> {
+pub(super) async fn show(stage: &QuickstartStage, data: &Path, latest: u64) -> anyhow::Result<()> {
     head(&format!("Version {latest} queried in SQL, in a sandboxed process:"))?;
-    line(&format!("  {QUESTION}\n"))?;
-    let answer = stage.client.query(&stage.slug, QUESTION, Some(latest), None).await?;
+    line(&format!("  {SAMPLE_STATEMENT}\n"))?;
+    let answer = stage
+        .client
+        .query(&stage.slug, SAMPLE_STATEMENT, Some(latest), None)
+        .await?;
     for row in query::table(&answer).lines() {
         line(&format!("  {row}"))?;
     }
@@ -33,7 +36,7 @@ pub(super) async fn show(stage: &Stage, data: &Path, latest: u64) -> anyhow::Res
     taken_along(stage, data, latest).await
 }
 
-async fn difference(stage: &Stage, latest: u64) -> anyhow::Result<()> {
+async fn difference(stage: &QuickstartStage, latest: u64) -> anyhow::Result<()> {
     // Two versions back, so that the diff has more than one contribution.
     let from = latest.saturating_sub(2);
     let diff = stage.client.diff(&stage.slug, from, latest, 0, 1).await?;
@@ -57,10 +60,10 @@ async fn difference(stage: &Stage, latest: u64) -> anyhow::Result<()> {
 }
 
 /// Pulls the version, verifies it offline, changes one bit of a part, and restores the part.
-async fn taken_along(stage: &Stage, data: &Path, latest: u64) -> anyhow::Result<()> {
+async fn taken_along(stage: &QuickstartStage, data: &Path, latest: u64) -> anyhow::Result<()> {
     let (folder, known) = (
-        data.join(PULLED).join(&stage.slug),
-        data.join(PULLED).join("known-keys.json"),
+        data.join(PULLED_FOLDER).join(&stage.slug),
+        data.join(PULLED_FOLDER).join("known-keys.json"),
     );
     let known = KnownKeys::at(known);
     let pull = Pull {

@@ -9,11 +9,11 @@ use catalog::storage::create_directory;
 use collectors::SAMPLE;
 
 use super::report::{head, item};
-use crate::assemble::Running;
+use crate::assemble::RunningService;
 
 /// Time for the first run, and the interval at which it is looked for.
-const FIRST_RUN: Duration = Duration::from_secs(30);
-const POLL: Duration = Duration::from_millis(100);
+const FIRST_RUN_TIMEOUT: Duration = Duration::from_secs(30);
+const RUN_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Writes the source and its definition into the folder `sources` of the data, unless they are there, and returns the
 /// path of the definition.
@@ -31,7 +31,7 @@ pub(super) fn write(data: &Path) -> anyhow::Result<String> {
 }
 
 /// Waits for the first run, and prints what it did.
-pub(super) async fn show(running: &Running, base: &str) -> anyhow::Result<()> {
+pub(super) async fn show(running: &RunningService, base: &str) -> anyhow::Result<()> {
     let store = running.store().context("the service has no database")?;
     let collectors = store.collectors();
     let first = async {
@@ -43,11 +43,11 @@ pub(super) async fn show(running: &Running, base: &str) -> anyhow::Result<()> {
                     return anyhow::Ok((collector, last.clone()));
                 }
             }
-            tokio::time::sleep(POLL).await;
+            tokio::time::sleep(RUN_POLL_INTERVAL).await;
         }
     };
     head("A collector adds public facts on a schedule, through the same gates:")?;
-    let Ok(ran) = tokio::time::timeout(FIRST_RUN, first).await else {
+    let Ok(ran) = tokio::time::timeout(FIRST_RUN_TIMEOUT, first).await else {
         return Ok(item("collector", "its first run is still under way")?);
     };
     let (collector, run) = ran?;

@@ -12,36 +12,36 @@ use types::money::MicroUsdc;
 use types::{Classify as _, Kind, LedgerEventId};
 
 use super::report::{head, item};
-use super::{MAX_OUTCOME_REQUESTS, Stage, WAIT_SECONDS};
+use super::{MAX_OUTCOME_REQUESTS, QuickstartStage, WAIT_SECONDS};
 use crate::admin;
-use crate::assemble::Running;
+use crate::assemble::RunningService;
 use crate::config::Config;
 use crate::money;
 
 /// Counts of the characters that do not come back from a change of case, which the review publishes.
-const MEASURED: &str = include_str!("../../data/unit.md");
+const MEASURED_UNIT: &str = include_str!("../../data/unit.md");
 /// Sentences that it does not.
-const VAGUE: &str =
+const VAGUE_UNIT: &str =
     "Unicode is very important. Always handle text well, and remember that good software respects every language.";
 /// Most searches for the unit.
 const MAX_SEARCHES: usize = 100;
 /// Wait between two of them.
-const PAUSE: Duration = Duration::from_millis(200);
+const SEARCH_INTERVAL: Duration = Duration::from_millis(200);
 /// Dollars that the unit costs.
-const PRICE: &str = "0.25";
+const UNIT_PRICE_USD: &str = "0.25";
 /// Credits that the buyer is granted, in micro-USDC.
-const GRANTED: i64 = 250_000;
+const GRANTED_MICRO_USDC: i64 = 250_000;
 /// Words of the search. The unit has other forms of them.
-const WORDS: &str = "fold identifier";
+const SEARCH_WORDS: &str = "fold identifier";
 
 /// Runs the steps and prints their results.
-pub(super) async fn show(running: &Running, config: &Config, stage: &Stage) -> anyhow::Result<()> {
+pub(super) async fn show(running: &RunningService, config: &Config, stage: &QuickstartStage) -> anyhow::Result<()> {
     head("A knowledge unit is submitted, reviewed, found by other words, bought with credits and read:")?;
     // A quickstart in the same folder before this one published the text, which is a copy now.
     let title = "Simple case mappings of Unicode 15.0 that do not come back: 37 characters";
-    let good = reviewed(&stage.client, &unit(title, MEASURED)).await?;
+    let good = reviewed(&stage.client, &unit(title, MEASURED_UNIT)).await?;
     item("a measured text", &told(&good))?;
-    let bad = reviewed(&stage.client, &unit("Thoughts on Unicode", VAGUE)).await?;
+    let bad = reviewed(&stage.client, &unit("Thoughts on Unicode", VAGUE_UNIT)).await?;
     item("a vague text", &told(&bad))?;
     if bad.status != "rejected" {
         bail!("the review published a vague text");
@@ -52,7 +52,7 @@ pub(super) async fn show(running: &Running, config: &Config, stage: &Stage) -> a
     let (found, place) = found(&stage.client, &good.id).await?;
     item(
         "searched",
-        &format!("`{WORDS}`: {} found, the unit is number {place}", found.total),
+        &format!("`{SEARCH_WORDS}`: {} found, the unit is number {place}", found.total),
     )?;
 
     let buyer = buyer(running, config, stage).await?;
@@ -67,7 +67,7 @@ pub(super) async fn show(running: &Running, config: &Config, stage: &Stage) -> a
     item(
         "bought",
         &format!(
-            "for ${PRICE} of credits in test USDC, sale {}",
+            "for ${UNIT_PRICE_USD} of credits in test USDC, sale {}",
             bought.sale_id.unwrap_or_default()
         ),
     )?;
@@ -76,7 +76,7 @@ pub(super) async fn show(running: &Running, config: &Config, stage: &Stage) -> a
         "read",
         &format!("{} bytes, the text that was submitted", full.body.len()),
     )?;
-    if full.body != MEASURED {
+    if full.body != MEASURED_UNIT {
         bail!("the text that was bought is another than the one submitted");
     }
     let (base, id) = (&stage.base, &good.id);
@@ -90,12 +90,12 @@ pub(super) async fn show(running: &Running, config: &Config, stage: &Stage) -> a
 async fn found(client: &Client, id: &str) -> anyhow::Result<(Hits, usize)> {
     for _ in 0..MAX_SEARCHES {
         // The index may not be built yet.
-        if let Some(found) = client.search(WORDS).await.ok()
+        if let Some(found) = client.search(SEARCH_WORDS).await.ok()
             && let Some(place) = found.items.iter().position(|hit| hit.id.as_deref() == Some(id))
         {
             return Ok((found, place + 1));
         }
-        tokio::time::sleep(PAUSE).await;
+        tokio::time::sleep(SEARCH_INTERVAL).await;
     }
     bail!("the search does not find the unit")
 }
@@ -107,7 +107,7 @@ fn unit(title: &str, body: &str) -> NewUnit {
         category: "text-processing".to_owned(),
         source_declaration:
             "Counted on 2026-11-24 in UnicodeData.txt of Unicode 15.0, from Debian's unicode-data 15.0.0-1.".to_owned(),
-        price: Some(PRICE.to_owned()),
+        price: Some(UNIT_PRICE_USD.to_owned()),
     }
 }
 
@@ -136,7 +136,7 @@ fn told(unit: &Unit) -> String {
 }
 
 /// Returns a client of an agent of another operator, which has credits for the unit.
-async fn buyer(running: &Running, config: &Config, stage: &Stage) -> anyhow::Result<Client> {
+async fn buyer(running: &RunningService, config: &Config, stage: &QuickstartStage) -> anyhow::Result<Client> {
     let store = running.store().context("the service has no database")?;
     let (clock, name) = (running.clock(), format!("reader-of-{}", stage.agent.name));
     let added = admin::operator_add(store, clock, config, &format!("{name}@example.org"), "Reader").await?;
@@ -152,7 +152,7 @@ async fn buyer(running: &Running, config: &Config, stage: &Stage) -> anyhow::Res
         event,
         asset: config.tariff().asset,
         operator: operator.operator_id.parse()?,
-        amount: MicroUsdc(GRANTED),
+        amount: MicroUsdc(GRANTED_MICRO_USDC),
         given: false,
         reference: event.to_string(),
         now,

@@ -10,7 +10,7 @@ use axum::body::Body;
 use axum::response::Response;
 use hyper::body::{Body as _, Bytes, Frame, Incoming, SizeHint};
 
-use super::connections::{ActiveRequest, PeerState, Share};
+use super::connections::{ActiveRequest, ClientShare, PeerState};
 
 /// Body of a request.
 #[derive(Debug)]
@@ -59,11 +59,11 @@ impl Drop for RequestBody {
 struct AnswerBody {
     body: Body,
     _active: ActiveRequest,
-    _share: Option<Share>,
+    _share: Option<ClientShare>,
 }
 
 /// Returns an answer that ends its request when it was sent.
-pub(super) fn answer(answer: Response, active: ActiveRequest, share: Option<Share>) -> Response {
+pub(super) fn answer(answer: Response, active: ActiveRequest, share: Option<ClientShare>) -> Response {
     answer.map(|body| {
         Body::new(AnswerBody {
             body,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use api::state::limit::Source;
+use api::state::limit::LimitSource;
 use hyper::HeaderMap;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -21,23 +21,23 @@ use types::metric;
 use crate::config;
 
 /// Time for which a connection may be without a request, or stand still within one, and keeps its place.
-const IDLE: Duration = Duration::from_secs(1);
-const STALLED: Duration = Duration::from_secs(5);
+const IDLE_BEFORE_GIVING_WAY: Duration = Duration::from_secs(1);
+const STALLED_BEFORE_GIVING_WAY: Duration = Duration::from_secs(5);
 /// Interval at which a connection without a place looks for one that can give way. Nothing else is accepted meanwhile, so
 /// it bounds how fast the queue of the operating system empties.
-const LOOK_EVERY: Duration = Duration::from_millis(5);
+const GIVE_WAY_INTERVAL: Duration = Duration::from_millis(5);
 /// Places that an address must have more than another to give way to it sooner.
 const RICHER_BY: usize = 2;
 /// Value of a time that did not begin.
-const NEVER: u64 = 0;
+const NOT_BEGUN: u64 = 0;
 
 /// State of the peer of a connection. Times are milliseconds since the start of the server.
 #[derive(Debug)]
 pub(super) struct PeerState {
     epoch: Instant,
-    /// Start of the wait for the head of a request; [`NEVER`] while a request is under way.
+    /// Start of the wait for the head of a request; [`NOT_BEGUN`] while a request is under way.
     idle_since: AtomicU64,
-    /// Start of the wait for more of a body, or until more of an answer is taken; [`NEVER`] while there is no such wait.
+    /// Start of the wait for more of a body, or until more of an answer is taken; [`NOT_BEGUN`] while there is no such wait.
     stalled_since: AtomicU64,
     has_requested: AtomicBool,
     eviction: Notify,
@@ -47,8 +47,8 @@ impl PeerState {
     pub(super) fn new(epoch: Instant) -> Self {
         let peer = Self {
             epoch,
-            idle_since: AtomicU64::new(NEVER),
-            stalled_since: AtomicU64::new(NEVER),
+            idle_since: AtomicU64::new(NOT_BEGUN),
+            stalled_since: AtomicU64::new(NOT_BEGUN),
             has_requested: AtomicBool::new(false),
             eviction: Notify::new(),
         };
@@ -64,7 +64,7 @@ impl PeerState {
     /// Notes that the head of a request is here. The request ends with the value.
     pub(super) fn begin_request(self: &Arc<Self>) -> ActiveRequest {
         self.has_requested.store(true, Ordering::Relaxed);
-        self.idle_since.store(NEVER, Ordering::Relaxed);
+        self.idle_since.store(NOT_BEGUN, Ordering::Relaxed);
         ActiveRequest(Arc::clone(self))
     }
 
@@ -76,9 +76,9 @@ impl PeerState {
     /// Notes if the peer stands still within a request.
     pub(super) fn stalls(&self, does: bool) {
         // Most calls change nothing. The clock is read only for the first of a wait.
-        let is_known = self.stalled_since.load(Ordering::Relaxed) != NEVER;
+        let is_known = self.stalled_since.load(Ordering::Relaxed) != NOT_BEGUN;
         if does != is_known {
-            let since = if does { self.now() } else { NEVER };
+            let since = if does { self.now() } else { NOT_BEGUN };
             self.stalled_since.store(since, Ordering::Relaxed);
         }
     }
@@ -93,16 +93,16 @@ impl PeerState {
     fn wasted_time(&self, now: u64, sooner: bool) -> Option<(bool, u64)> {
         let (stalled, idle) = (&self.stalled_since, &self.idle_since);
         let over = |since: &AtomicU64, grace: Duration| {
-            let since = Some(since.load(Ordering::Relaxed)).filter(|since| *since != NEVER)?;
+            let since = Some(since.load(Ordering::Relaxed)).filter(|since| *since != NOT_BEGUN)?;
             let waited = now.saturating_sub(since);
             (u128::from(waited) >= grace.as_millis()).then_some(waited)
         };
         // An answer can stand still after its request has ended: the rest of it is in the buffer of the connection.
-        let stands_still = stalled.load(Ordering::Relaxed) != NEVER;
+        let stands_still = stalled.load(Ordering::Relaxed) != NOT_BEGUN;
         let waited = match (stands_still, sooner) {
-            (true, false) => over(stalled, STALLED),
-            (true, true) => over(stalled, IDLE),
-            (false, false) => over(idle, IDLE),
+            (true, false) => over(stalled, STALLED_BEFORE_GIVING_WAY),
+            (true, true) => over(stalled, IDLE_BEFORE_GIVING_WAY),
+            (false, false) => over(idle, IDLE_BEFORE_GIVING_WAY),
             (false, true) => over(idle, Duration::ZERO),
         }?;
         Some((!self.has_requested(), waited))
@@ -121,25 +121,25 @@ impl Drop for ActiveRequest {
 
 /// Registry of all connections.
 #[derive(Debug)]
-pub(super) struct Connections {
+pub(super) struct OpenConnections {
     most: usize,
     /// Most connections of an address, or requests of one behind proxies; `None` for any number.
     share: Option<usize>,
     is_behind_proxy: bool,
     epoch: Instant,
-    held: Mutex<Held>,
+    held: Mutex<HeldPlace>,
     freed: Notify,
 }
 
 #[derive(Debug, Default)]
-struct Held {
+struct HeldPlace {
     next: u64,
     /// Connections by number, with the address whose share they take.
-    all: HashMap<u64, (Option<Source>, Arc<PeerState>)>,
-    by_address: HashMap<Source, usize>,
+    all: HashMap<u64, (Option<LimitSource>, Arc<PeerState>)>,
+    by_address: HashMap<LimitSource, usize>,
 }
 
-impl Held {
+impl HeldPlace {
     /// Takes a connection out. False if it was out before.
     fn remove(&mut self, number: u64) -> bool {
         let Some((source, _)) = self.all.remove(&number) else {
@@ -152,7 +152,7 @@ impl Held {
         true
     }
 
-    fn less(&mut self, source: Source) {
+    fn less(&mut self, source: LimitSource) {
         if let Some(count) = self.by_address.get_mut(&source) {
             *count -= 1;
             if *count == 0 {
@@ -163,16 +163,16 @@ impl Held {
     }
 
     /// Returns true if an address has as many of `most` places as each would have if all addresses had the same.
-    fn has_part(&self, source: Source, most: usize) -> bool {
+    fn has_part(&self, source: LimitSource, most: usize) -> bool {
         self.count(source) * self.by_address.len() >= most
     }
 
-    fn count(&self, source: Source) -> usize {
+    fn count(&self, source: LimitSource) -> usize {
         self.by_address.get(&source).copied().unwrap_or(0)
     }
 
     /// Ends the connection that has kept the service waiting longest, of one address or of all.
-    fn evict(&mut self, of: Option<Source>, now: u64) -> bool {
+    fn evict(&mut self, of: Option<LimitSource>, now: u64) -> bool {
         let candidates = self.all.iter();
         let candidates = candidates.filter(|(_, (source, _))| of.is_none() || of == *source);
         let wasted = candidates.filter_map(|(number, (_, peer))| Some((peer.wasted_time(now, false)?, *number)));
@@ -182,7 +182,7 @@ impl Held {
 
     /// Ends a connection of the address with the most places, if it has clearly more than `source` and one of them keeps
     /// the service waiting.
-    fn evict_richer(&mut self, source: Source, now: u64) -> bool {
+    fn evict_richer(&mut self, source: LimitSource, now: u64) -> bool {
         let least = self.count(source) + RICHER_BY;
         let wasted = self.all.iter().filter_map(|(number, (of, peer))| {
             let count = self.count((*of)?);
@@ -203,7 +203,7 @@ impl Held {
     }
 }
 
-impl Connections {
+impl OpenConnections {
     pub(super) fn new(most: usize, config: &config::Server) -> Self {
         let share = config.connections_per_address;
         Self {
@@ -218,22 +218,22 @@ impl Connections {
     }
 
     /// Waits for a place. `None` if the address has its whole share, and none of its connections can give way.
-    pub(super) async fn enter(self: &Arc<Self>, address: SocketAddr) -> Option<Place> {
+    pub(super) async fn enter(self: &Arc<Self>, address: SocketAddr) -> Option<ConnectionSlot> {
         // All connections of a proxy have its address.
-        let source = (!self.is_behind_proxy).then(|| Source::from(address.ip()));
+        let source = (!self.is_behind_proxy).then(|| LimitSource::from(address.ip()));
         loop {
             let freed = self.freed.notified();
             if let Some(entered) = self.try_enter(source, address) {
                 return entered;
             }
             // Every place belongs to a connection that waits for the service. The operating system queues the others.
-            tokio::time::timeout(LOOK_EVERY, freed).await.ok();
+            tokio::time::timeout(GIVE_WAY_INTERVAL, freed).await.ok();
         }
     }
 
     /// Takes a place. The outer `None` is for no place now, the inner for an address with its whole share.
     #[expect(clippy::option_option, reason = "both are no place, and one of them passes")]
-    fn try_enter(self: &Arc<Self>, source: Option<Source>, address: SocketAddr) -> Option<Option<Place>> {
+    fn try_enter(self: &Arc<Self>, source: Option<LimitSource>, address: SocketAddr) -> Option<Option<ConnectionSlot>> {
         let peer = Arc::new(PeerState::new(self.epoch));
         let now = peer.now();
         let mut held = self.held.lock();
@@ -244,7 +244,7 @@ impl Connections {
         }
         let shared = source.filter(|_| self.share.is_some());
         let gives_way =
-            |held: &mut Held| held.evict(None, now) || shared.is_some_and(|source| held.evict_richer(source, now));
+            |held: &mut HeldPlace| held.evict(None, now) || shared.is_some_and(|source| held.evict_richer(source, now));
         if held.all.len() >= self.most && !gives_way(&mut held) {
             // An address with its part of the places is refused and not waited for: whoever comes behind it in the queue
             // of the operating system would wait as well.
@@ -262,7 +262,7 @@ impl Connections {
         }
         metrics::gauge!(metric::CONNECTIONS).increment(1.0);
         let connections = Arc::clone(self);
-        Some(Some(Place {
+        Some(Some(ConnectionSlot {
             connections,
             number,
             address,
@@ -272,11 +272,11 @@ impl Connections {
 
     /// Returns the share of a request. Behind proxies the requests of a client count in place of its connections, and
     /// `None` is for a client with its whole share under way.
-    pub(super) fn share_of(self: &Arc<Self>, peer: IpAddr, headers: &HeaderMap, proxies: u8) -> Option<Share> {
+    pub(super) fn share_of(self: &Arc<Self>, peer: IpAddr, headers: &HeaderMap, proxies: u8) -> Option<ClientShare> {
         let Some(most) = self.share.filter(|_| self.is_behind_proxy) else {
-            return Some(Share(None));
+            return Some(ClientShare(None));
         };
-        let client = Source::from(api::client_address(peer, headers, proxies));
+        let client = LimitSource::from(api::client_address(peer, headers, proxies));
         let mut held = self.held.lock();
         let count = held.by_address.entry(client).or_default();
         if *count >= most {
@@ -284,15 +284,15 @@ impl Connections {
             return None;
         }
         *count += 1;
-        Some(Share(Some((Arc::clone(self), client))))
+        Some(ClientShare(Some((Arc::clone(self), client))))
     }
 }
 
 /// Part of a client's share that a request takes until this is dropped. Only requests behind proxies take any.
 #[derive(Debug)]
-pub(super) struct Share(Option<(Arc<Connections>, Source)>);
+pub(super) struct ClientShare(Option<(Arc<OpenConnections>, LimitSource)>);
 
-impl Drop for Share {
+impl Drop for ClientShare {
     fn drop(&mut self) {
         if let Some((connections, client)) = &self.0 {
             connections.held.lock().less(*client);
@@ -307,14 +307,14 @@ pub(super) fn count_silent() {
 
 /// Place of a connection, which is free again when this is dropped.
 #[derive(Debug)]
-pub(super) struct Place {
-    connections: Arc<Connections>,
+pub(super) struct ConnectionSlot {
+    connections: Arc<OpenConnections>,
     number: u64,
     address: SocketAddr,
     peer: Arc<PeerState>,
 }
 
-impl Place {
+impl ConnectionSlot {
     pub(super) const fn peer(&self) -> &Arc<PeerState> {
         &self.peer
     }
@@ -324,7 +324,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         if self.connections.held.lock().remove(self.number) {
             self.connections.freed.notify_one();
@@ -358,7 +358,7 @@ mod tests {
     async fn an_address_with_many_places_gives_way_at_once_to_one_with_few_unless_its_requests_are_under_way() {
         let [rich, poor] = [1, 2].map(|host| SocketAddr::from(([127, 0, 0, host], 1)));
         for is_under_way in [false, true] {
-            let connections = Arc::new(Connections {
+            let connections = Arc::new(OpenConnections {
                 most: 3,
                 share: Some(3),
                 is_behind_proxy: false,
@@ -367,10 +367,10 @@ mod tests {
                 freed: Notify::new(),
             });
             let enter = |address: SocketAddr| {
-                let source = Some(Source::from(address.ip()));
+                let source = Some(LimitSource::from(address.ip()));
                 connections.try_enter(source, address).flatten()
             };
-            let places: Vec<Place> = (0..3).map(|_| enter(rich).unwrap()).collect();
+            let places: Vec<ConnectionSlot> = (0..3).map(|_| enter(rich).unwrap()).collect();
             let requests = places.iter().filter(|_| is_under_way);
             let _requests: Vec<ActiveRequest> = requests.map(|place| place.peer().begin_request()).collect();
             assert!(enter(rich).is_none(), "it has its whole share");

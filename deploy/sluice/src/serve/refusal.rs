@@ -9,11 +9,11 @@ use tokio::net::TcpStream;
 
 /// Seconds after which another connection may have a place.
 const RETRY_SECONDS: u64 = 1;
-const MESSAGE: &str =
+const REFUSAL_MESSAGE: &str =
     "this address has as many connections or requests under way as it may; close some, or wait for answers";
 
 fn body() -> String {
-    ApiError::limited("rate_limited", MESSAGE, RETRY_SECONDS)
+    ApiError::limited("rate_limited", REFUSAL_MESSAGE, RETRY_SECONDS)
         .body("")
         .to_string()
 }

@@ -9,7 +9,8 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 use super::*;
-use crate::config::{Server, Span};
+use crate::config::Server;
+use types::HumanDuration;
 
 const REQUEST: &[u8] = b"GET /slow HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n";
 
@@ -27,12 +28,12 @@ async fn start(change: impl FnOnce(&mut Server)) -> Fixture {
         listen: "127.0.0.1:0".parse().unwrap(),
         public_url: String::new(),
         trusted_proxies: 0,
-        header_timeout: Span(Duration::from_mins(1)),
-        idle_timeout: Span(Duration::from_mins(1)),
+        header_timeout: HumanDuration(Duration::from_mins(1)),
+        idle_timeout: HumanDuration(Duration::from_mins(1)),
         connections: NonZeroUsize::new(16).unwrap(),
         connections_per_address: 0,
-        drain_timeout: Span(Duration::from_mins(1)),
-        drain_notice: Span(Duration::ZERO),
+        drain_timeout: HumanDuration(Duration::from_mins(1)),
+        drain_notice: HumanDuration(Duration::ZERO),
     };
     change(&mut config);
     let (entered, released) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
@@ -105,7 +106,7 @@ async fn a_request_under_way_ends_and_no_new_one_begins_when_stopping() {
 
 #[tokio::test]
 async fn a_request_that_does_not_end_is_not_waited_for_beyond_the_time_out() {
-    let server = start(|config| config.drain_timeout = Span(Duration::from_millis(10))).await;
+    let server = start(|config| config.drain_timeout = HumanDuration(Duration::from_millis(10))).await;
     let _stream = server.send(REQUEST).await;
     server.entered.notified().await;
     server.stop.cancel();
@@ -114,7 +115,7 @@ async fn a_request_that_does_not_end_is_not_waited_for_beyond_the_time_out() {
 
 #[tokio::test]
 async fn a_head_that_does_not_come_ends_the_connection() {
-    let server = start(|config| config.header_timeout = Span(Duration::from_millis(10))).await;
+    let server = start(|config| config.header_timeout = HumanDuration(Duration::from_millis(10))).await;
     for head in [&b""[..], b"GET /slow HTTP/1.1\r\nhost: "] {
         let text = answer(server.send(head).await).await;
         assert!(!text.starts_with("HTTP/1.1 200"), "{text}");

@@ -3,7 +3,7 @@
 //! Invariant: the list is sorted.
 
 /// The words and their stems.
-const COMMON: [&str; 260] = [
+const COMMON_WORDS: [&str; 260] = [
     "a",
     "about",
     "above",
@@ -268,7 +268,7 @@ const COMMON: [&str; 260] = [
 
 /// Returns true if a word says little of what a text is about.
 pub fn is_common(word: &str) -> bool {
-    COMMON.binary_search(&word).is_ok()
+    COMMON_WORDS.binary_search(&word).is_ok()
 }
 
 #[cfg(test)]
@@ -277,7 +277,7 @@ mod tests {
 
     #[test]
     fn the_list_is_sorted_and_found_in() {
-        assert!(COMMON.is_sorted());
+        assert!(COMMON_WORDS.is_sorted());
         assert!(is_common("the") && is_common("그리고") && !is_common("latency"));
     }
 }

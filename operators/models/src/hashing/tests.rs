@@ -63,7 +63,7 @@ proptest! {
     #[test]
     fn every_vector_has_length_one(title in "\\PC{0,20}", body in "\\PC{0,60}|[a-z가-힣0-9 ]{0,60}") {
         let vector = HashingEmbedder::document(&title, &body);
-        prop_assert_eq!(vector.len(), DIMENSIONS);
+        prop_assert_eq!(vector.len(), HASHED_DIMENSIONS);
         prop_assert!((cosine(&vector, &vector) - 1.0).abs() < 1e-4);
     }
 }

@@ -16,7 +16,7 @@ const MOST_CHARACTERS: usize = 300;
 const MOST_SCORE: f64 = 10.0;
 
 /// An answer that repeats the number it was given.
-pub(super) trait Echoed: DeserializeOwned {
+pub(super) trait EchoedNumber: DeserializeOwned {
     /// Returns the number that the answer repeats.
     fn echo(&self) -> &str;
 
@@ -25,8 +25,8 @@ pub(super) trait Echoed: DeserializeOwned {
 }
 
 /// Returns the object of a completion, or `None` if it is not exactly what was asked for.
-pub(super) fn read<T: Echoed>(body: &[u8], echo: &str) -> Option<T> {
-    let completion: Completion = serde_json::from_slice(body).ok()?;
+pub(super) fn read<T: EchoedNumber>(body: &[u8], echo: &str) -> Option<T> {
+    let completion: ChatCompletion = serde_json::from_slice(body).ok()?;
     // Two answers are none: nothing says which of them is meant.
     let [choice] = completion.choices.as_slice() else {
         return None;
@@ -49,18 +49,18 @@ pub(super) fn read<T: Echoed>(body: &[u8], echo: &str) -> Option<T> {
 }
 
 #[derive(Debug, Deserialize)]
-struct Completion {
-    choices: Vec<Choice>,
+struct ChatCompletion {
+    choices: Vec<AnswerChoice>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Choice {
+struct AnswerChoice {
     finish_reason: Option<String>,
-    message: Message,
+    message: ChatMessage,
 }
 
 #[derive(Debug, Deserialize)]
-struct Message {
+struct ChatMessage {
     content: Option<String>,
 }
 
@@ -102,7 +102,7 @@ impl Score {
     }
 }
 
-impl Echoed for Score {
+impl EchoedNumber for Score {
     fn echo(&self) -> &str {
         &self.echo
     }
@@ -143,14 +143,14 @@ pub(super) enum ScreenCode {
 /// Answer of a model in the format `screen-1`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Screened {
+pub(super) struct ScreenAnswer {
     echo: String,
     pub(super) verdict: ScreenVerdict,
     pub(super) code: ScreenCode,
     pub(super) detail: String,
 }
 
-impl Screened {
+impl ScreenAnswer {
     pub(super) fn schema() -> Value {
         let codes = [
             "spam",
@@ -174,7 +174,7 @@ impl Screened {
     }
 }
 
-impl Echoed for Screened {
+impl EchoedNumber for ScreenAnswer {
     fn echo(&self) -> &str {
         &self.echo
     }
@@ -205,7 +205,7 @@ impl Distinct {
     }
 }
 
-impl Echoed for Distinct {
+impl EchoedNumber for Distinct {
     fn echo(&self) -> &str {
         &self.echo
     }
@@ -218,12 +218,12 @@ impl Echoed for Distinct {
 /// Answer of a model in the format `summary-1`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Summary {
+pub(super) struct SummaryAnswer {
     echo: String,
     pub(super) summary: String,
 }
 
-impl Summary {
+impl SummaryAnswer {
     pub(super) fn schema() -> Value {
         object(&[
             ("echo", string()),
@@ -232,7 +232,7 @@ impl Summary {
     }
 }
 
-impl Echoed for Summary {
+impl EchoedNumber for SummaryAnswer {
     fn echo(&self) -> &str {
         &self.echo
     }

@@ -12,7 +12,7 @@ use tokio::sync::Mutex;
 use types::Timestamp;
 
 /// Leases of a day. Each is of a hundredth of its tokens.
-const LEASES: u64 = 100;
+const LEASES_PER_DAY: u64 = 100;
 
 /// The leases could not be reached.
 #[derive(Debug, thiserror::Error)]
@@ -21,21 +21,21 @@ pub struct LeaseError(pub String);
 
 /// The leases of all processes. Object safe.
 #[async_trait]
-pub trait Leases: Debug + Send + Sync {
+pub trait TokenLeases: Debug + Send + Sync {
     /// Takes a lease of a UTC day, counted since 1970-01-01. Returns false if somebody has it already.
     async fn take(&self, day: i64, number: u64) -> Result<bool, LeaseError>;
 }
 
 /// The budget of this process.
 #[derive(Debug)]
-pub struct Budget {
-    leases: Arc<dyn Leases>,
+pub struct TokenBudget {
+    leases: Arc<dyn TokenLeases>,
     per_day: u64,
-    state: Mutex<State>,
+    state: Mutex<BudgetState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct BudgetState {
     day: i64,
     /// Number of the next lease to try.
     next: u64,
@@ -45,14 +45,14 @@ struct State {
 
 /// Tokens that are set aside for a call.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Reserved {
+pub(super) struct ReservedTokens {
     day: i64,
     tokens: u64,
 }
 
-impl Budget {
+impl TokenBudget {
     /// Creates a budget of tokens a day.
-    pub fn new(leases: Arc<dyn Leases>, per_day: u64) -> Self {
+    pub fn new(leases: Arc<dyn TokenLeases>, per_day: u64) -> Self {
         Self {
             leases,
             per_day,
@@ -61,7 +61,7 @@ impl Budget {
     }
 
     /// Sets tokens of the day aside, with new leases where needed.
-    pub(super) async fn reserve(&self, now: Timestamp, tokens: u64) -> Result<Reserved, Unavailable> {
+    pub(super) async fn reserve(&self, now: Timestamp, tokens: u64) -> Result<ReservedTokens, Unavailable> {
         // Held across the database: calls of one process would otherwise lease in parallel, each more
         // than it needs.
         let mut state = self.state.lock().await;
@@ -69,13 +69,13 @@ impl Budget {
         // Rests of the day before are dropped: other processes count only leases, and those of a day
         // end with it.
         if state.day != day {
-            *state = State { day, next: 0, left: 0 };
+            *state = BudgetState { day, next: 0, left: 0 };
         }
         while state.left < tokens {
             // Numbers are tried in order and each is asked for once, so a spent day costs at most as
             // many calls as it has leases, for all requests of the process together.
             let number = state.next;
-            if number == LEASES {
+            if number == LEASES_PER_DAY {
                 return Err(Unavailable {
                     reason: Cause::Budget,
                     resumes_after: Some(now.next_day()),
@@ -96,11 +96,11 @@ impl Budget {
             state.next = number + 1;
         }
         state.left -= tokens;
-        Ok(Reserved { day, tokens })
+        Ok(ReservedTokens { day, tokens })
     }
 
     /// Replaces what was set aside by what was spent.
-    pub(super) async fn settle(&self, reserved: Reserved, spent: u64) {
+    pub(super) async fn settle(&self, reserved: ReservedTokens, spent: u64) {
         let mut state = self.state.lock().await;
         // Another day has leases of its own.
         if state.day == reserved.day {
@@ -112,9 +112,9 @@ impl Budget {
     const fn size(&self, number: u64) -> u64 {
         // Each size is the difference of two rounded sums, so the sizes add up to the budget for every
         // remainder. Quotient and remainder apart keep the products from overflowing.
-        (number + 1) * (self.per_day / LEASES) + (number + 1) * (self.per_day % LEASES) / LEASES
-            - number * (self.per_day / LEASES)
-            - number * (self.per_day % LEASES) / LEASES
+        (number + 1) * (self.per_day / LEASES_PER_DAY) + (number + 1) * (self.per_day % LEASES_PER_DAY) / LEASES_PER_DAY
+            - number * (self.per_day / LEASES_PER_DAY)
+            - number * (self.per_day % LEASES_PER_DAY) / LEASES_PER_DAY
     }
 }
 
@@ -128,7 +128,7 @@ mod tests {
     struct Shared(Mutex<HashSet<(i64, u64)>>);
 
     #[async_trait]
-    impl Leases for Shared {
+    impl TokenLeases for Shared {
         async fn take(&self, day: i64, number: u64) -> Result<bool, LeaseError> {
             Ok(self.0.lock().await.insert((day, number)))
         }
@@ -136,8 +136,8 @@ mod tests {
 
     #[tokio::test]
     async fn two_processes_spend_no_more_than_the_budget_of_the_day() {
-        let shared: Arc<dyn Leases> = Arc::new(Shared::default());
-        let processes = [1, 2].map(|_| Budget::new(Arc::clone(&shared), 1_050));
+        let shared: Arc<dyn TokenLeases> = Arc::new(Shared::default());
+        let processes = [1, 2].map(|_| TokenBudget::new(Arc::clone(&shared), 1_050));
         let now = Timestamp::from_micros(1);
         let mut spent = 0;
         let mut held = None;
@@ -157,7 +157,7 @@ mod tests {
         assert_eq!(held, Some(expected));
         // Tokens that a call did not need serve the next one, and the next day has its own.
         let tomorrow = now.next_day();
-        let budget = Budget::new(shared, 100);
+        let budget = TokenBudget::new(shared, 100);
         let reserved = budget.reserve(tomorrow, 100).await.unwrap();
         assert!(budget.reserve(tomorrow, 1).await.is_err());
         budget.settle(reserved, 40).await;

@@ -17,11 +17,11 @@ use serde_json::{Value, json};
 use types::knowledge::{Axes, UnitText, tenths};
 use types::unit::Judge;
 
-use self::rubric::{COMPARE, FIXES, SCORE, SCREEN, objection, undecided};
-use super::answer::{AxisScore, Distinct, Echoed, Score, ScreenVerdict, Screened, read};
-use super::prompt::{Question, cut};
-use super::provider::{Failure, Provider, Request};
-use super::sample::Sample;
+use self::rubric::{COMPARE_PROMPT, FIXES, SCORE_PROMPT, SCREEN_PROMPT, objection, undecided};
+use super::answer::{AxisScore, Distinct, EchoedNumber, Score, ScreenAnswer, ScreenVerdict, read};
+use super::prompt::{TextQuestion, cut};
+use super::provider::{Provider, ProviderFailure, ProviderRequest};
+use super::sample::QuestionSample;
 use crate::screen::UnitScreener;
 
 /// The most bytes of a completion, which has our object of at most 64 KiB as a string.
@@ -30,15 +30,15 @@ const ANSWER_BYTES: u64 = 256 << 10;
 const SCORE_TOKENS: u64 = 1_500;
 const SHORT_TOKENS: u64 = 400;
 /// Asks for one answer, because the first may be rubbish.
-const ASKED: u32 = 2;
+const MAX_ANSWERS_ASKED: u32 = 2;
 /// The least code points of evidence.
-const EVIDENCE: usize = 12;
+const MIN_EVIDENCE_CHARACTERS: usize = 12;
 /// The most tenths of an axis without evidence.
-const WITHOUT_EVIDENCE: u8 = 50;
+const MAX_AXIS_WITHOUT_EVIDENCE: u8 = 50;
 /// Totals that are asked for again.
-const CLOSE: std::ops::RangeInclusive<u8> = 50..=59;
+const CLOSE_TOTALS: std::ops::RangeInclusive<u8> = 50..=59;
 /// The difference of two totals beyond which the lower counts.
-const APART: u8 = 15;
+const MAX_TOTAL_DIFFERENCE: u8 = 15;
 
 /// A chat model of a provider.
 #[derive(Debug)]
@@ -72,14 +72,14 @@ impl ChatModel {
 
     /// Asks until an answer counts. Without one, the same question about a text of our own tells a text that spoils its
     /// answers from a model that is of no use now.
-    async fn ask<T: Echoed>(&self, question: &Question<'_>) -> Result<T, Unavailable> {
+    async fn ask<T: EchoedNumber>(&self, question: &TextQuestion<'_>) -> Result<T, Unavailable> {
         if let Some(answer) = self.answer(question).await? {
             return Ok(answer);
         }
         // The control has the same instructions and schema, so only the text differs between the two
         // questions.
         let (text, nearest) = own();
-        let control = Question {
+        let control = TextQuestion {
             text: &text,
             nearest: question.nearest.map(|_| &nearest),
             ..question.clone()
@@ -96,25 +96,25 @@ impl ChatModel {
     }
 
     /// Asks until an answer counts, at most twice. Returns `None` if none does.
-    async fn answer<T: Echoed>(&self, question: &Question<'_>) -> Result<Option<T>, Unavailable> {
-        for _ in 0..ASKED {
+    async fn answer<T: EchoedNumber>(&self, question: &TextQuestion<'_>) -> Result<Option<T>, Unavailable> {
+        for _ in 0..MAX_ANSWERS_ASKED {
             let is_strict = !self.is_loose.load(Ordering::Relaxed);
             match self.ask_once(question, is_strict).await {
                 Ok(Some(answer)) => return Ok(Some(answer)),
                 // Only these are asked again: a request without an answer was tried again by the
                 // provider already.
                 Ok(None) => {}
-                Err(Failure::Unavailable(unavailable)) => return Err(unavailable),
+                Err(ProviderFailure::Unavailable(unavailable)) => return Err(unavailable),
                 // Some servers know no schemas.
-                Err(Failure::Refused) if is_strict => return self.ask_loosely(question).await,
-                Err(Failure::Refused) => break,
+                Err(ProviderFailure::Refused) if is_strict => return self.ask_loosely(question).await,
+                Err(ProviderFailure::Refused) => break,
             }
         }
         Ok(None)
     }
 
     /// Asks with the schema among the instructions, and remembers that the server takes that.
-    async fn ask_loosely<T: Echoed>(&self, question: &Question<'_>) -> Result<Option<T>, Unavailable> {
+    async fn ask_loosely<T: EchoedNumber>(&self, question: &TextQuestion<'_>) -> Result<Option<T>, Unavailable> {
         match self.ask_once(question, false).await {
             Ok(answer) => {
                 // Only after it worked: a refusal may be about this text, for one that is too long for
@@ -122,16 +122,22 @@ impl ChatModel {
                 self.is_loose.store(true, Ordering::Relaxed);
                 Ok(answer)
             }
-            Err(Failure::Unavailable(unavailable)) => Err(unavailable),
-            Err(Failure::Refused) => Ok(None),
+            Err(ProviderFailure::Unavailable(unavailable)) => Err(unavailable),
+            Err(ProviderFailure::Refused) => Ok(None),
         }
     }
 
     /// Asks once. Returns `None` if the answer does not count.
-    async fn ask_once<T: Echoed>(&self, question: &Question<'_>, is_strict: bool) -> Result<Option<T>, Failure> {
+    async fn ask_once<T: EchoedNumber>(
+        &self,
+        question: &TextQuestion<'_>,
+        is_strict: bool,
+    ) -> Result<Option<T>, ProviderFailure> {
         // Without randomness nothing can be asked, which ends like a refusal.
-        let (body, numbers) = question.request(&self.model, is_strict).ok_or(Failure::Refused)?;
-        let request = Request {
+        let (body, numbers) = question
+            .request(&self.model, is_strict)
+            .ok_or(ProviderFailure::Refused)?;
+        let request = ProviderRequest {
             path: "chat/completions",
             body: &body,
             answer_tokens: question.tokens,
@@ -168,8 +174,8 @@ impl ChatModel {
     async fn score_once(&self, text: &Value, nearest: Option<&Value>, order: [&str; 4]) -> Result<Score, Unavailable> {
         let schema = Score::schema(&order);
         let order = format!("Grade it on {}.", order.join(", "));
-        let question = Question {
-            instructions: SCORE,
+        let question = TextQuestion {
+            instructions: SCORE_PROMPT,
             text,
             nearest,
             order: &order,
@@ -191,16 +197,16 @@ impl ChatModel {
         // A record that is too long is cut as text.
         let plain = text.to_string();
         let text = cut(&plain, self.most).map_or(text, Value::from);
-        let schema = Screened::schema();
-        let question = Question {
-            instructions: SCREEN,
+        let schema = ScreenAnswer::schema();
+        let question = TextQuestion {
+            instructions: SCREEN_PROMPT,
             text: &text,
             nearest: None,
             order: "Screen it.",
             schema: ("screen_1", &schema),
             tokens: SHORT_TOKENS,
         };
-        let answer: Screened = self.ask(&question).await?;
+        let answer: ScreenAnswer = self.ask(&question).await?;
         if answer.verdict == ScreenVerdict::Acceptable {
             return Ok(None);
         }
@@ -223,7 +229,7 @@ impl Scorer for ChatModel {
         let read = normalised(&[&unit.title, "\n", &unit.body, "\n", &unit.source_declaration].concat());
         let mut axes = first.axes().map(|axis| counted(axis, &read));
         let total = Axes::of_tenths(axes).total();
-        if CLOSE.contains(&total) {
+        if CLOSE_TOTALS.contains(&total) {
             let [first, second, third, fourth] = order;
             // In the other order, so that no axis is graded twice under the impression of the same one
             // before it.
@@ -233,7 +239,7 @@ impl Scorer for ChatModel {
             let other = Axes::of_tenths(second).total();
             // Near the threshold one answer decides about publication, so a second is asked for. Two
             // that differ much show doubt, and doubt counts against the text.
-            axes = if total.abs_diff(other) <= APART {
+            axes = if total.abs_diff(other) <= MAX_TOTAL_DIFFERENCE {
                 let mut means = axes;
                 for (mean, other) in means.iter_mut().zip(second) {
                     *mean = mean.midpoint(other);
@@ -277,8 +283,8 @@ impl Comparer for ChatModel {
         };
         let (text, _) = self.shown(unit);
         let schema = Distinct::schema();
-        let question = Question {
-            instructions: COMPARE,
+        let question = TextQuestion {
+            instructions: COMPARE_PROMPT,
             text: &text,
             nearest: Some(&nearest),
             order: "Compare it with the nearest published unit.",
@@ -324,7 +330,7 @@ impl Screener for ChatModel {
 impl ChatModel {
     /// Asks about a sample of the groups of a contribution. A record that spoils the answers about it is refused: a
     /// contribution has no count of its tries, and would ask for ever.
-    async fn screen_sample(&self, records: &[&str], sample: &Sample) -> Result<Vec<Opinion>, Unavailable> {
+    async fn screen_sample(&self, records: &[&str], sample: &QuestionSample) -> Result<Vec<Opinion>, Unavailable> {
         let mut opinions = vec![Opinion::Acceptable; records.len()];
         for group in self.groups(records) {
             if !sample.takes_group() {
@@ -378,7 +384,7 @@ pub struct CompleteScreener {
     /// The most groups of a contribution that the model is asked about.
     most: u32,
     /// The sample of one contribution. Without it, every call is a contribution.
-    sample: Option<Arc<Sample>>,
+    sample: Option<Arc<QuestionSample>>,
 }
 
 impl CompleteScreener {
@@ -400,7 +406,7 @@ impl Screener for CompleteScreener {
     }
 
     fn for_contribution(&self) -> Option<Arc<dyn Screener>> {
-        let sample = Some(Arc::new(Sample::new(self.most)));
+        let sample = Some(Arc::new(QuestionSample::new(self.most)));
         Some(Arc::new(Self { sample, ..self.clone() }))
     }
 
@@ -409,7 +415,7 @@ impl Screener for CompleteScreener {
         // One objection rejects a batch, so the model has nothing to add.
         if opinions.iter().all(|opinion| *opinion == Opinion::Acceptable) {
             let sample = self.sample.clone();
-            let sample = sample.unwrap_or_else(|| Arc::new(Sample::new(self.most)));
+            let sample = sample.unwrap_or_else(|| Arc::new(QuestionSample::new(self.most)));
             opinions = self.model.screen_sample(records, &sample).await?;
         }
         Ok(opinions)
@@ -438,9 +444,13 @@ fn halves(range: &std::ops::Range<usize>) -> [std::ops::Range<usize>; 2] {
 fn counted(axis: &AxisScore, text: &str) -> u8 {
     let evidence = normalised(&axis.evidence);
     // A few letters are in every text, so short evidence proves nothing.
-    let is_read = evidence.chars().count() >= EVIDENCE && text.contains(&evidence);
+    let is_read = evidence.chars().count() >= MIN_EVIDENCE_CHARACTERS && text.contains(&evidence);
     let score = tenths(axis.score);
-    if is_read { score } else { score.min(WITHOUT_EVIDENCE) }
+    if is_read {
+        score
+    } else {
+        score.min(MAX_AXIS_WITHOUT_EVIDENCE)
+    }
 }
 
 /// Returns a sentence of the model on one line without its stop, or nothing if it may not be shown.

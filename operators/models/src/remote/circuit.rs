@@ -7,7 +7,7 @@ use std::time::Duration;
 use types::{Backoff, Timestamp};
 
 /// Failures in a row that open the circuit.
-const FAILURES: u32 = 5;
+const OPENING_FAILURES: u32 = 5;
 
 /// The failures in a row, and the end of the wait.
 #[derive(Debug, Default)]
@@ -31,9 +31,9 @@ impl Circuit {
     pub(super) fn failed(&mut self, now: Timestamp, holds: Backoff, asked: Option<Duration>) -> Timestamp {
         self.failures = self.failures.saturating_add(1);
         // The first failures do not double the wait: up to the limit they may be of single requests.
-        let doublings = self.failures.saturating_sub(FAILURES);
+        let doublings = self.failures.saturating_sub(OPENING_FAILURES);
         let until = now.plus(asked.unwrap_or_else(|| holds.longest(doublings)));
-        if self.failures >= FAILURES || asked.is_some() {
+        if self.failures >= OPENING_FAILURES || asked.is_some() {
             // Calls that were under way fail later than the one that opened the circuit, and must not
             // shorten its wait.
             self.open_until = self.open_until.max(Some(until));

@@ -12,19 +12,19 @@ use serde::Deserialize;
 use serde_json::json;
 use types::unit::Judge;
 
-use super::provider::{Failure, Provider, Request};
+use super::provider::{Provider, ProviderFailure, ProviderRequest};
 
 /// Texts in one request.
-const TEXTS: usize = 32;
+const MAX_TEXTS_PER_REQUEST: usize = 32;
 /// Code points of a body that are embedded.
-const CHARACTERS: usize = 20_000;
+const MAX_EMBEDDED_CHARACTERS: usize = 20_000;
 /// Bytes of a number in an answer.
 const BYTES_PER_NUMBER: u64 = 40;
 /// Version of the way in which texts are put together.
-const VERSION: u32 = 1;
+const TEXT_FORM_VERSION: u32 = 1;
 
 /// A text of our own, for which every model has a vector.
-const OWN: EmbeddedText<'static> = EmbeddedText {
+const PROBE_TEXT: EmbeddedText<'static> = EmbeddedText {
     title: "An index on the date",
     body: "The median of 40 runs fell from 812 ms to 90 ms with an index on the date.",
 };
@@ -45,7 +45,7 @@ impl RemoteEmbedder {
         Self {
             // Vectors are compared only under one id. A change of how texts are put together needs a
             // new version, or old and new vectors would be taken for each other's neighbours.
-            id: format!("{model}-{dimensions}-{VERSION}"),
+            id: format!("{model}-{dimensions}-{TEXT_FORM_VERSION}"),
             provider,
             model,
             dimensions,
@@ -57,7 +57,7 @@ impl RemoteEmbedder {
             return Ok(vectors);
         }
         // A text of our own tells texts that have no vectors from a model that gives none.
-        let answers_others = self.vectors(&[OWN]).await?.is_some();
+        let answers_others = self.vectors(&[PROBE_TEXT]).await?.is_some();
         tracing::warn!(
             model = self.model,
             answers_others,
@@ -70,7 +70,7 @@ impl RemoteEmbedder {
     async fn vectors(&self, texts: &[EmbeddedText<'_>]) -> Result<Option<Vec<Vector>>, Unavailable> {
         let inputs: Vec<String> = texts.iter().map(input).collect();
         let body = json!({"model": self.model, "input": inputs, "encoding_format": "float"});
-        let request = Request {
+        let request = ProviderRequest {
             path: "embeddings",
             body: &body,
             answer_tokens: 0,
@@ -83,8 +83,8 @@ impl RemoteEmbedder {
                         return Ok(Some(vectors));
                     }
                 }
-                Err(Failure::Unavailable(unavailable)) => return Err(unavailable),
-                Err(Failure::Refused) => break,
+                Err(ProviderFailure::Unavailable(unavailable)) => return Err(unavailable),
+                Err(ProviderFailure::Refused) => break,
             }
         }
         Ok(None)
@@ -92,7 +92,7 @@ impl RemoteEmbedder {
 
     /// Returns the vectors of an answer in the order of the texts, or `None` if it is not one for each.
     fn read(&self, body: &[u8], count: usize) -> Option<Vec<Vector>> {
-        let answer: Answer = serde_json::from_slice(body).ok()?;
+        let answer: EmbeddingsAnswer = serde_json::from_slice(body).ok()?;
         if answer.data.len() != count {
             return None;
         }
@@ -125,7 +125,7 @@ impl Embedder for RemoteEmbedder {
 
     async fn embed(&self, texts: &[EmbeddedText<'_>]) -> Result<Vec<Vector>, Unavailable> {
         let mut vectors = Vec::with_capacity(texts.len());
-        for texts in texts.chunks(TEXTS) {
+        for texts in texts.chunks(MAX_TEXTS_PER_REQUEST) {
             vectors.append(&mut self.some(texts).await?);
         }
         Ok(vectors)
@@ -133,12 +133,12 @@ impl Embedder for RemoteEmbedder {
 }
 
 #[derive(Debug, Deserialize)]
-struct Answer {
-    data: Vec<Item>,
+struct EmbeddingsAnswer {
+    data: Vec<EmbeddingItem>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Item {
+struct EmbeddingItem {
     index: usize,
     embedding: Vec<f32>,
 }
@@ -146,7 +146,7 @@ struct Item {
 /// Returns the text that is embedded.
 fn input(text: &EmbeddedText<'_>) -> String {
     // Cut here, because a provider may refuse a text that is too long instead of cutting it.
-    let body: String = text.body.chars().take(CHARACTERS).collect();
+    let body: String = text.body.chars().take(MAX_EMBEDDED_CHARACTERS).collect();
     format!("{}\n{body}", text.title).trim().to_owned()
 }
 

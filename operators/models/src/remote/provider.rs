@@ -13,11 +13,11 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use types::{Backoff, Clock, Timestamp, jittered};
 
-use super::budget::{Budget, Reserved};
+use super::budget::{ReservedTokens, TokenBudget};
 use super::circuit::Circuit;
 
 /// Tries of a request.
-const TRIES: u32 = 3;
+const MAX_REQUEST_TRIES: u32 = 3;
 /// The longest `Retry-After` that is waited for. A longer one holds.
 const LONGEST_ASKED: Duration = Duration::from_secs(20);
 /// The longest wait that a provider can ask for.
@@ -27,7 +27,7 @@ const BYTES_PER_TOKEN: u64 = 3;
 
 /// The answer of a provider.
 #[derive(Clone, Debug)]
-pub struct Reply {
+pub struct ProviderReply {
     /// Status code of the HTTP answer.
     pub status: u16,
     /// Wait that the provider asks for.
@@ -45,7 +45,7 @@ pub struct NoReply(pub String);
 #[async_trait]
 pub trait Transport: Debug + Send + Sync {
     /// Posts JSON to a path below the provider's address once, and returns the whole answer of at most `most` bytes.
-    async fn post(&self, path: &str, body: Bytes, most: u64) -> Result<Reply, NoReply>;
+    async fn post(&self, path: &str, body: Bytes, most: u64) -> Result<ProviderReply, NoReply>;
 }
 
 /// Waits of a [`Provider`].
@@ -62,14 +62,14 @@ pub struct Waits {
 pub struct Provider {
     transport: Arc<dyn Transport>,
     clock: Arc<dyn Clock>,
-    budget: Option<Budget>,
+    budget: Option<TokenBudget>,
     waits: Waits,
     circuit: Mutex<Circuit>,
 }
 
 /// The reason for which a request has no answer that can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Failure {
+pub(super) enum ProviderFailure {
     /// The provider cannot be asked now.
     Unavailable(Unavailable),
     /// The provider refuses this request (400, 413, 422).
@@ -78,7 +78,7 @@ pub(super) enum Failure {
 
 /// Request to a path of the provider, with limits on the answer.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Request<'a> {
+pub(super) struct ProviderRequest<'a> {
     pub(super) path: &'static str,
     pub(super) body: &'a Value,
     /// The most tokens of the answer.
@@ -99,7 +99,12 @@ enum Sort {
 
 impl Provider {
     /// Creates a provider. Without a budget nothing limits what is spent.
-    pub fn new(transport: Arc<dyn Transport>, clock: Arc<dyn Clock>, budget: Option<Budget>, waits: Waits) -> Self {
+    pub fn new(
+        transport: Arc<dyn Transport>,
+        clock: Arc<dyn Clock>,
+        budget: Option<TokenBudget>,
+        waits: Waits,
+    ) -> Self {
         Self {
             transport,
             clock,
@@ -119,14 +124,14 @@ impl Provider {
     }
 
     /// Sends a request, again where that can help, and returns the bytes of the answer.
-    pub(super) async fn ask(&self, request: Request<'_>) -> Result<Bytes, Failure> {
+    pub(super) async fn ask(&self, request: ProviderRequest<'_>) -> Result<Bytes, ProviderFailure> {
         // Only before the first try: all tries of a request count as one failure, or as one answer.
         if let Some(until) = self.circuit.lock().waits(self.clock.now()) {
             return Err(held(until));
         }
         let body = Bytes::from(request.body.to_string());
         let mut asked = None;
-        for attempt in 0..TRIES {
+        for attempt in 0..MAX_REQUEST_TRIES {
             if attempt > 0 {
                 let wait = asked.take().unwrap_or_else(|| {
                     // Half to one and a half of the wait.
@@ -159,7 +164,7 @@ impl Provider {
                 }
                 Sort::Refused => {
                     self.settle(reserved, Some(0)).await;
-                    return Err(Failure::Refused);
+                    return Err(ProviderFailure::Refused);
                 }
                 Sort::Passing => {
                     self.settle(reserved, Some(0)).await;
@@ -193,22 +198,22 @@ impl Provider {
         Err(held(until))
     }
 
-    async fn reserve(&self, body: &Bytes, answer: u64) -> Result<Option<Reserved>, Failure> {
+    async fn reserve(&self, body: &Bytes, answer: u64) -> Result<Option<ReservedTokens>, ProviderFailure> {
         let Some(budget) = &self.budget else { return Ok(None) };
         let tokens = (body.len() as u64).div_ceil(BYTES_PER_TOKEN) + answer;
         let reserved = budget.reserve(self.clock.now(), tokens).await;
-        reserved.map(Some).map_err(Failure::Unavailable)
+        reserved.map(Some).map_err(ProviderFailure::Unavailable)
     }
 
-    async fn settle(&self, reserved: Option<Reserved>, spent: Option<u64>) {
+    async fn settle(&self, reserved: Option<ReservedTokens>, spent: Option<u64>) {
         if let (Some(budget), Some(reserved), Some(spent)) = (&self.budget, reserved, spent) {
             budget.settle(reserved, spent).await;
         }
     }
 }
 
-fn held(until: Timestamp) -> Failure {
-    Failure::Unavailable(Unavailable {
+fn held(until: Timestamp) -> ProviderFailure {
+    ProviderFailure::Unavailable(Unavailable {
         reason: Cause::Provider,
         resumes_after: Some(until),
     })

@@ -1,23 +1,23 @@
 //! The bound on what one contribution asks the chat model.
 //!
 //! Invariant: however large a contribution is, it asks about at most so many groups as the bound says, and at most
-//! [`LOCATING`] times more for the place of an objection. Groups far into it are asked about too, by chance, so that
+//! [`MAX_LOCATING_QUESTIONS`] times more for the place of an objection. Groups far into it are asked about too, by chance, so that
 //! nobody knows which part is not read.
 
 use parking_lot::Mutex;
 
 /// Questions that find the record of an objection within its group.
-const LOCATING: u32 = 32;
+const MAX_LOCATING_QUESTIONS: u32 = 32;
 
 /// Questions that a contribution has asked so far.
 #[derive(Debug)]
-pub(super) struct Sample {
+pub(super) struct QuestionSample {
     most: u32,
-    state: Mutex<State>,
+    state: Mutex<SampleState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct SampleState {
     /// Groups so far, asked about or not.
     groups: u64,
     asked: u32,
@@ -26,7 +26,7 @@ struct State {
     is_over: bool,
 }
 
-impl Sample {
+impl QuestionSample {
     /// Creates the bound of a contribution that asks about at most `most` groups.
     pub(super) fn new(most: u32) -> Self {
         Self {
@@ -62,7 +62,7 @@ impl Sample {
         let mut state = self.state.lock();
         // Both halves are asked about, or none: an answer about one of them says nothing about the
         // other.
-        if state.located + 2 > LOCATING {
+        if state.located + 2 > MAX_LOCATING_QUESTIONS {
             return false;
         }
         state.located += 2;
@@ -84,15 +84,15 @@ mod tests {
 
     #[test]
     fn a_large_contribution_is_sampled_to_its_end_and_a_small_one_read_whole() {
-        let small = Sample::new(16);
+        let small = QuestionSample::new(16);
         assert!((0..8).all(|_| small.takes_group()));
-        let large = Sample::new(16);
+        let large = QuestionSample::new(16);
         let taken: Vec<usize> = (0..100_000).filter(|_| large.takes_group()).collect();
         assert!((9..=16).contains(&taken.len()), "{taken:?}");
         assert_eq!(taken[..9], [0, 1, 2, 3, 4, 5, 6, 7, 8]);
         // Of a thousand contributions of 100 groups, more than one in twenty is asked about its last ten.
         let is_late = |_: &u32| {
-            let sample = Sample::new(16);
+            let sample = QuestionSample::new(16);
             (0..100).filter(|_| sample.takes_group()).any(|group| group >= 90)
         };
         let late = (0..1_000).filter(is_late).count();
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn an_objection_ends_the_asking_and_its_place_is_not_looked_for_without_end() {
-        let sample = Sample::new(16);
+        let sample = QuestionSample::new(16);
         assert!(sample.takes_group());
         sample.objects();
         assert!(!sample.takes_group());

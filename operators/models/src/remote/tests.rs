@@ -63,11 +63,11 @@ fn completion(content: &str) -> String {
 
 #[async_trait]
 impl Transport for Scripted {
-    async fn post(&self, _path: &str, body: Bytes, _most: u64) -> Result<Reply, NoReply> {
+    async fn post(&self, _path: &str, body: Bytes, _most: u64) -> Result<ProviderReply, NoReply> {
         let request: Value = serde_json::from_slice(&body).unwrap();
         let echo = echo_of(&request);
         self.requests.lock().push(request);
-        let reply = |status, retry_after: Option<u64>, body: String| Reply {
+        let reply = |status, retry_after: Option<u64>, body: String| ProviderReply {
             status,
             retry_after: retry_after.map(Duration::from_secs),
             body: body.into(),

@@ -4,21 +4,21 @@
 //! - A text without numbers has none. A rule counts only what cannot be read in another way.
 //! - Linear in the text: what is held against everything else, and the columns of a table, have bounds.
 
-use super::parse::{Parsed, Quantity, Sentence, quantities, words};
+use super::parse::{ParsedText, Quantity, Sentence, quantities, words};
 
 /// The statements of a text that are held against all of it; a text makes few, and the first ones count.
-const COMPARED: usize = 16;
+const MAX_COMPARED_STATEMENTS: usize = 16;
 /// The columns of a table that are looked at, and those of them that are percentiles; a table to read has fewer.
-const COLUMNS: usize = 32;
-const RANKED: usize = 12;
+const MAX_COLUMNS: usize = 32;
+const MAX_RANKED_COLUMNS: usize = 12;
 /// The most bytes of a sentence that makes a claim about a row.
 const CLAIM_BYTES: usize = 1_000;
 
 /// The units of time, the shortest first.
-const TIME: [&str; 7] = ["ns", "µs", "ms", "s", "min", "h", "days"];
+const TIME_MEASURES: [&str; 7] = ["ns", "µs", "ms", "s", "min", "h", "days"];
 
 /// Returns the number of contradictions.
-pub(super) fn contradictions(parsed: &Parsed) -> usize {
+pub(super) fn contradictions(parsed: &ParsedText) -> usize {
     let prose = || parsed.sentences.iter().filter(|sentence| !sentence.is_row);
     let in_sentences: usize = parsed.sentences.iter().map(ratio).sum();
     let in_prose: usize = prose()
@@ -208,7 +208,7 @@ fn clock(text: &str) -> Option<u32> {
 }
 
 /// Counts the first statements `No X was Y` where another place tells of a number of Y.
-fn denied(parsed: &Parsed) -> usize {
+fn denied(parsed: &ParsedText) -> usize {
     let denials = parsed
         .sentences
         .iter()
@@ -216,7 +216,7 @@ fn denied(parsed: &Parsed) -> usize {
         .filter(|(_, sentence)| !sentence.is_row);
     let denials: Vec<(usize, String)> = denials
         .filter_map(|(at, sentence)| Some((at, denial(sentence)?)))
-        .take(COMPARED)
+        .take(MAX_COMPARED_STATEMENTS)
         .collect();
     if denials.is_empty() {
         return 0;
@@ -273,14 +273,14 @@ fn percentiles(sentence: &Sentence) -> usize {
 }
 
 /// The cells of a column as numbers with a unit.
-struct Column {
+struct QuantityColumn {
     /// Head in lower case.
     head: String,
     /// Value of each row.
     values: Vec<Option<Quantity>>,
 }
 
-impl Column {
+impl QuantityColumn {
     /// Returns true if the value of a row is the least, or the most.
     fn is_extreme(&self, row: usize, most: bool) -> Option<bool> {
         let of_row = self.values.get(row)?.as_ref()?.value;
@@ -303,42 +303,47 @@ impl Column {
 }
 
 /// Counts rows and columns that contradict each other, or a statement about them.
-fn tables(parsed: &Parsed) -> usize {
+fn tables(parsed: &ParsedText) -> usize {
     let mut count = 0;
     if parsed.tables.is_empty() {
         return 0;
     }
-    let claims: Vec<Claimed> = parsed.sentences.iter().filter_map(Claimed::of).take(COMPARED).collect();
+    let claims: Vec<ClaimingSentence> = parsed
+        .sentences
+        .iter()
+        .filter_map(ClaimingSentence::of)
+        .take(MAX_COMPARED_STATEMENTS)
+        .collect();
     for table in &parsed.tables {
         let Some((head, rows)) = table.split_first() else {
             continue;
         };
-        let column = |index: usize| Column {
+        let column = |index: usize| QuantityColumn {
             head: head[index].to_lowercase(),
             values: rows
                 .iter()
                 .map(|row| row.get(index).and_then(|cell| first(&cell.to_lowercase())))
                 .collect(),
         };
-        let columns: Vec<Column> = (0..head.len().min(COLUMNS)).map(column).collect();
+        let columns: Vec<QuantityColumn> = (0..head.len().min(MAX_COLUMNS)).map(column).collect();
         count += usize::from(percentile_columns(&columns)) + shares(&columns) + sums(&columns, rows);
         if claims.is_empty() {
             continue;
         }
-        let names: Vec<Option<Name>> = rows.iter().map(|row| Name::of(head, row)).collect();
-        let is_false = |claimed: &&Claimed| claimed.is_false(&names, &columns);
+        let names: Vec<Option<RowName>> = rows.iter().map(|row| RowName::of(head, row)).collect();
+        let is_false = |claimed: &&ClaimingSentence| claimed.is_false(&names, &columns);
         count += claims.iter().filter(is_false).count();
     }
     count
 }
 
 /// Returns true if a row has a lower percentile above a higher one.
-fn percentile_columns(columns: &[Column]) -> bool {
-    let rank = |column: &Column| PERCENTILES.iter().rposition(|name| column.head.contains(name));
-    let ranked: Vec<(usize, &Column)> = columns
+fn percentile_columns(columns: &[QuantityColumn]) -> bool {
+    let rank = |column: &QuantityColumn| PERCENTILES.iter().rposition(|name| column.head.contains(name));
+    let ranked: Vec<(usize, &QuantityColumn)> = columns
         .iter()
         .filter_map(|column| Some((rank(column)?, column)))
-        .take(RANKED)
+        .take(MAX_RANKED_COLUMNS)
         .collect();
     ranked.iter().any(|(low, one)| {
         ranked.iter().filter(|(high, _)| low < high).any(|(_, other)| {
@@ -351,7 +356,7 @@ fn percentile_columns(columns: &[Column]) -> bool {
 }
 
 /// Counts columns of shares whose sum is above the whole.
-fn shares(columns: &[Column]) -> usize {
+fn shares(columns: &[QuantityColumn]) -> usize {
     let of_shares = columns.iter().filter(|column| {
         ["share", "비율", "비중", "점유", "구성"]
             .iter()
@@ -369,7 +374,7 @@ fn shares(columns: &[Column]) -> usize {
 }
 
 /// Counts totals in a last row that are not the sum of their column.
-fn sums(columns: &[Column], rows: &[Vec<String>]) -> usize {
+fn sums(columns: &[QuantityColumn], rows: &[Vec<String>]) -> usize {
     let Some(last) = rows.last().and_then(|row| row.first()) else {
         return 0;
     };
@@ -397,7 +402,7 @@ fn sums(columns: &[Column], rows: &[Vec<String>]) -> usize {
 }
 
 /// Statement that a row is the first or the last in something.
-struct Claim {
+struct ExtremeClaim {
     /// Words that make the claim.
     marks: &'static [&'static str],
     /// Units and heads of the columns that decide it; every column does if both are empty.
@@ -407,28 +412,28 @@ struct Claim {
     most: bool,
 }
 
-const MONEY: [&str; 5] = ["usd", "eur", "원", "엔", "만"];
+const MONEY_WORDS: [&str; 5] = ["usd", "eur", "원", "엔", "만"];
 const OF_TIME: [&str; 5] = ["time", "latency", "duration", "시간", "지연"];
-const CLAIMS: [Claim; 4] = [
-    Claim {
+const EXTREME_CLAIMS: [ExtremeClaim; 4] = [
+    ExtremeClaim {
         marks: &["fastest", "quickest", "가장 빠", "제일 빠"],
-        units: &TIME,
+        units: &TIME_MEASURES,
         heads: &OF_TIME,
         most: false,
     },
-    Claim {
+    ExtremeClaim {
         marks: &["slowest", "가장 느"],
-        units: &TIME,
+        units: &TIME_MEASURES,
         heads: &OF_TIME,
         most: true,
     },
-    Claim {
+    ExtremeClaim {
         marks: &["cheapest", "가장 저렴", "가장 싸", "가장 싼"],
-        units: &MONEY,
+        units: &MONEY_WORDS,
         heads: &["cost", "price", "비용", "가격", "요금"],
         most: false,
     },
-    Claim {
+    ExtremeClaim {
         marks: &["fewest", "the lowest", "the least", "가장 적", "가장 낮"],
         units: &[],
         heads: &[],
@@ -437,26 +442,26 @@ const CLAIMS: [Claim; 4] = [
 ];
 
 /// Sentence that makes claims.
-struct Claimed {
+struct ClaimingSentence {
     /// Its words, parted by one space, with a space at both ends.
     text: String,
-    claims: Vec<&'static Claim>,
+    claims: Vec<&'static ExtremeClaim>,
 }
 
-impl Claimed {
+impl ClaimingSentence {
     fn of(sentence: &Sentence) -> Option<Self> {
         // A longer one says more than one thing, and would be searched for every row.
         if sentence.is_row || sentence.lower.len() > CLAIM_BYTES {
             return None;
         }
         let text = format!(" {} ", words(&sentence.lower).join(" "));
-        let is_made = |claim: &&Claim| claim.marks.iter().any(|mark| text.contains(mark));
-        let claims: Vec<_> = CLAIMS.iter().filter(is_made).collect();
+        let is_made = |claim: &&ExtremeClaim| claim.marks.iter().any(|mark| text.contains(mark));
+        let claims: Vec<_> = EXTREME_CLAIMS.iter().filter(is_made).collect();
         (!claims.is_empty()).then_some(Self { text, claims })
     }
 
     /// Returns true if the sentence names one row, and the columns of a claim tell otherwise.
-    fn is_false(&self, names: &[Option<Name>], columns: &[Column]) -> bool {
+    fn is_false(&self, names: &[Option<RowName>], columns: &[QuantityColumn]) -> bool {
         let mut named = names
             .iter()
             .enumerate()
@@ -465,8 +470,8 @@ impl Claimed {
             return false;
         };
         self.claims.iter().any(|claim| {
-            let Claim { units, heads, most, .. } = claim;
-            let decides = |column: &&Column| {
+            let ExtremeClaim { units, heads, most, .. } = claim;
+            let decides = |column: &&QuantityColumn| {
                 column.is_numeric() && (units.is_empty() && heads.is_empty() || column.is_of(units, heads))
             };
             let deciding: Vec<bool> = columns
@@ -481,14 +486,14 @@ impl Claimed {
 }
 
 /// Spellings by which a sentence names a row.
-struct Name {
+struct RowName {
     /// The beginning of the first cell, alone: as any part of the text.
     short: Option<String>,
     /// As whole words: with the head of the column before it, and a number after `at`.
     whole: [Option<String>; 2],
 }
 
-impl Name {
+impl RowName {
     fn of(head: &[String], row: &[String]) -> Option<Self> {
         let name = row.first()?.to_lowercase().replace(['`', '*'], "");
         let short = name.split(',').next()?.trim();

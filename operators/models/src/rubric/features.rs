@@ -5,12 +5,12 @@
 use std::collections::HashSet;
 
 use super::contradictions::contradictions;
-use super::lexicon::{Class, ENVIRONMENT, find};
-use super::parse::{Parsed, Sentence, parse, quantities, words};
+use super::lexicon::{ENVIRONMENT, WordClass, find};
+use super::parse::{ParsedText, Sentence, parse, quantities, words};
 
 /// The features of a text. Each is from 0 to 1.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Features {
+pub struct RubricFeatures {
     /// Different quantities with units; 1 from six of them.
     pub qty: f64,
     /// Share of the quantities that have a condition.
@@ -74,30 +74,30 @@ fn share(part: usize, whole: usize) -> f64 {
 /// Classes of words, identifiers and quantities of one sentence.
 #[derive(Debug, Default)]
 struct Marks {
-    classes: HashSet<Class>,
+    classes: HashSet<WordClass>,
     identifiers: usize,
     quantities: usize,
 }
 
 impl Marks {
-    fn has(&self, class: Class) -> bool {
+    fn has(&self, class: WordClass) -> bool {
         self.classes.contains(&class)
     }
 
     /// Returns true if the sentence supports what it or a neighbour advises.
     fn is_evidence(&self) -> bool {
-        self.quantities > 0 || self.identifiers > 0 || self.has(Class::Cause)
+        self.quantities > 0 || self.identifiers > 0 || self.has(WordClass::Cause)
     }
 }
 
 /// Everything that is counted in one pass over the sentences.
 #[derive(Debug, Default)]
-struct Counts {
+struct SentenceCounts {
     quantities: HashSet<(u64, &'static str)>,
     with_condition: HashSet<(u64, &'static str)>,
     identifiers: HashSet<String>,
     versions: HashSet<String>,
-    forms: HashSet<(Class, &'static str)>,
+    forms: HashSet<(WordClass, &'static str)>,
     vague: usize,
     pairs: bool,
     compares: bool,
@@ -110,21 +110,21 @@ struct Counts {
     shell_lines: usize,
 }
 
-impl Counts {
-    fn count(&self, class: Class) -> usize {
+impl SentenceCounts {
+    fn count(&self, class: WordClass) -> usize {
         self.forms.iter().filter(|(of, _)| *of == class).count()
     }
 }
 
 /// Returns the features of a text and its source.
-pub(super) fn features(title: &str, body: &str, source: &str) -> Features {
+pub(super) fn features(title: &str, body: &str, source: &str) -> RubricFeatures {
     let parsed = parse(body);
-    let mut counts = Counts::default();
+    let mut counts = SentenceCounts::default();
     let marks: Vec<Marks> = parsed.sentences.iter().map(|sentence| counts.add(sentence)).collect();
     counts.add_code(&parsed);
     counts.add_tables(&parsed);
     // The title names versions and identifiers too, and says what the text is about.
-    let mut head = Counts::default();
+    let mut head = SentenceCounts::default();
     let title_sentence = of_line(title);
     head.add(&title_sentence);
     counts.versions.extend(head.versions);
@@ -132,33 +132,33 @@ pub(super) fn features(title: &str, body: &str, source: &str) -> Features {
     // Two syllables stand for one word, so that lengths and densities agree between the two languages.
     let weight = share(counts.latin_words * 2 + counts.east_asian, 2);
     let prose = prose(&parsed);
-    let mut features = Features {
+    let mut features = RubricFeatures {
         qty: sat(counts.quantities.len(), 6.0),
         ctx: share(counts.with_condition.len(), counts.quantities.len()),
         ver: sat(counts.versions.len(), 3.0),
         cmd: cmd(&parsed, &counts),
         steps: sat(counts.steps, 4.0),
-        spread: sat(counts.count(Class::Spread), 3.0),
+        spread: sat(counts.count(WordClass::Spread), 3.0),
         compare: compare(&parsed, &counts),
         fail: fail(&marks, &parsed),
         terms: sat(counts.identifiers.len(), 6.0) * 100.0 / weight.max(100.0),
-        limit: sat(counts.count(Class::Limit), 2.0),
+        limit: sat(counts.count(WordClass::Limit), 2.0),
         vague: (sat(counts.vague, 5.0) * 5.0 * 100.0 / weight.max(60.0) / 5.0).min(1.0),
-        market: sat(counts.count(Class::Market), 2.0),
+        market: sat(counts.count(WordClass::Market), 2.0),
         advice: advice(&marks),
         pad: pad(&counts, &prose),
         repeat: repeat(&prose),
         links: links(body, weight),
         stuff: ((share(counts.number_tokens, counts.tokens) - 0.45) / 0.25).clamp(0.0, 1.0),
         len: ((weight - 15.0) / 65.0).clamp(0.0, 1.0),
-        ..Features::default()
+        ..RubricFeatures::default()
     };
     let sourced = of_line(source);
-    let mut of_source = Counts::default();
+    let mut of_source = SentenceCounts::default();
     let source_marks = of_source.add(&sourced);
     let all = format!("{} {}", body.to_lowercase(), source.to_lowercase());
     features.date = date(&all);
-    let kinds = |counts: &Counts| -> HashSet<Class> {
+    let kinds = |counts: &SentenceCounts| -> HashSet<WordClass> {
         ENVIRONMENT
             .into_iter()
             .filter(|class| counts.count(*class) > 0)
@@ -181,7 +181,7 @@ fn of_line(text: &str) -> Sentence {
     }
 }
 
-impl Counts {
+impl SentenceCounts {
     /// Counts a sentence, and returns its marks.
     fn add(&mut self, sentence: &Sentence) -> Marks {
         let mut marks = Marks::default();
@@ -190,7 +190,7 @@ impl Counts {
         find(&lower, |at, class, form| {
             marks.classes.insert(class);
             forms.push((at, class, form));
-            vague += usize::from(class == Class::Vague);
+            vague += usize::from(class == WordClass::Vague);
         });
         self.vague += vague;
         self.forms.extend(forms.iter().map(|(_, class, form)| (*class, *form)));
@@ -202,9 +202,9 @@ impl Counts {
             self.number_tokens += usize::from(word.chars().next().is_some_and(|c| c.is_ascii_digit()));
         }
         self.add_names(sentence, &mut marks);
-        let conditioned = marks.has(Class::Condition) || marks.identifiers > 0 || sentence.is_row;
+        let conditioned = marks.has(WordClass::Condition) || marks.identifiers > 0 || sentence.is_row;
         // Numbers without a sentence around them are no evidence.
-        let is_stated = sentence.is_row || sentence.is_item || lower.len() >= 4 || marks.has(Class::Condition);
+        let is_stated = sentence.is_row || sentence.is_item || lower.len() >= 4 || marks.has(WordClass::Condition);
         let mut units = HashSet::new();
         for quantity in quantities(&sentence.lower).filter(|quantity| !quantity.unit.is_empty()) {
             marks.quantities += 1;
@@ -217,12 +217,12 @@ impl Counts {
             }
             self.pairs |= !units.insert(quantity.unit);
         }
-        self.compares |= (marks.has(Class::Before) && marks.has(Class::After)) || marks.has(Class::Compare);
+        self.compares |= (marks.has(WordClass::Before) && marks.has(WordClass::After)) || marks.has(WordClass::Compare);
         let imperative = forms
             .iter()
-            .any(|(at, class, _)| *class == Class::Imperative && *at < 3)
-            || (sentence.is_item && marks.has(Class::Imperative) && !sentence.lower.is_ascii());
-        let ordered = forms.iter().any(|(at, class, _)| *class == Class::Order && *at < 2);
+            .any(|(at, class, _)| *class == WordClass::Imperative && *at < 3)
+            || (sentence.is_item && marks.has(WordClass::Imperative) && !sentence.lower.is_ascii());
+        let ordered = forms.iter().any(|(at, class, _)| *class == WordClass::Order && *at < 2);
         // A step says what to do with what: an item without a name, a number or a reason is a heading.
         let is_step = (sentence.is_item && imperative) || ordered;
         self.steps += usize::from(is_step && (marks.is_evidence() || lower.len() >= 8));
@@ -270,7 +270,7 @@ impl Counts {
             .count();
     }
 
-    fn add_code(&mut self, parsed: &Parsed) {
+    fn add_code(&mut self, parsed: &ParsedText) {
         const SQL: [&str; 10] = [
             "select", "insert", "update", "delete", "alter", "create", "explain", "vacuum", "join", "where",
         ];
@@ -305,7 +305,7 @@ impl Counts {
     }
 
     /// Counts the bare numbers of a column whose head has a unit.
-    fn add_tables(&mut self, parsed: &Parsed) {
+    fn add_tables(&mut self, parsed: &ParsedText) {
         for table in &parsed.tables {
             let Some((head, rows)) = table.split_first() else {
                 continue;
@@ -383,12 +383,12 @@ fn is_identifier(word: &str) -> bool {
     letters && (inner('_') || camel || dotted || code || path || word.starts_with("--"))
 }
 
-fn cmd(parsed: &Parsed, counts: &Counts) -> f64 {
+fn cmd(parsed: &ParsedText, counts: &SentenceCounts) -> f64 {
     let block = parsed.has_block || counts.shell_lines >= 2;
     0.6 * f64::from(u8::from(block)) + 0.4 * sat(counts.flags.len(), 5.0)
 }
 
-fn compare(parsed: &Parsed, counts: &Counts) -> f64 {
+fn compare(parsed: &ParsedText, counts: &SentenceCounts) -> f64 {
     let numeric = |row: &Vec<String>| {
         row.iter()
             .filter(|cell| cell.chars().any(|c| c.is_ascii_digit()))
@@ -419,8 +419,8 @@ fn compare(parsed: &Parsed, counts: &Counts) -> f64 {
     }
 }
 
-fn fail(marks: &[Marks], parsed: &Parsed) -> f64 {
-    let symptom = marks.iter().position(|marks| marks.has(Class::Symptom));
+fn fail(marks: &[Marks], parsed: &ParsedText) -> f64 {
+    let symptom = marks.iter().position(|marks| marks.has(WordClass::Symptom));
     let Some(symptom) = symptom else { return 0.0 };
     // A failure that no number, name or date tells of is a general remark.
     let told = marks.iter().filter(|marks| marks.is_evidence()).count() >= 2;
@@ -430,13 +430,13 @@ fn fail(marks: &[Marks], parsed: &Parsed) -> f64 {
     let mut apart = 0;
     let mut cause = false;
     for (index, sentence) in parsed.sentences.iter().enumerate().skip(symptom.saturating_sub(2)) {
-        cause |= marks[index].has(Class::Cause);
+        cause |= marks[index].has(WordClass::Cause);
         apart += sentence.text.chars().count();
         if cause || apart > 800 {
             break;
         }
     }
-    let fixed = marks.iter().any(|marks| marks.has(Class::Fix));
+    let fixed = marks.iter().any(|marks| marks.has(WordClass::Fix));
     0.4 + 0.4 * f64::from(u8::from(cause)) + 0.2 * f64::from(u8::from(fixed))
 }
 
@@ -444,21 +444,21 @@ fn fail(marks: &[Marks], parsed: &Parsed) -> f64 {
 fn advice(marks: &[Marks]) -> f64 {
     let bare = marks.iter().enumerate().filter(|(index, of)| {
         let around = index.saturating_sub(1)..(index + 2).min(marks.len());
-        of.has(Class::Advice) && !marks[around].iter().any(Marks::is_evidence)
+        of.has(WordClass::Advice) && !marks[around].iter().any(Marks::is_evidence)
     });
     ((share(bare.count(), marks.len()) - 0.1) / 0.4).clamp(0.0, 1.0)
 }
 
 /// Returns the words of the text outside of tables.
-fn prose(parsed: &Parsed) -> Vec<&str> {
+fn prose(parsed: &ParsedText) -> Vec<&str> {
     let sentences = parsed.sentences.iter().filter(|sentence| !sentence.is_row);
     sentences.flat_map(|sentence| words(&sentence.lower)).collect()
 }
 
-fn pad(counts: &Counts, all: &[&str]) -> f64 {
+fn pad(counts: &SentenceCounts, all: &[&str]) -> f64 {
     let types: HashSet<&&str> = all.iter().collect();
     let poor = all.len() > 200 && share(types.len(), all.len()) < 0.35;
-    sat(counts.count(Class::Pad), 3.0).max(f64::from(u8::from(poor)))
+    sat(counts.count(WordClass::Pad), 3.0).max(f64::from(u8::from(poor)))
 }
 
 /// Returns how much of the prose is in runs of eight words that came before.
@@ -553,16 +553,16 @@ fn date(lower: &str) -> f64 {
 /// Returns the strength of the source: of work of one's own, or of another's.
 fn source_strength(
     marks: &Marks,
-    of_source: &Counts,
+    of_source: &SentenceCounts,
     source: &str,
-    body: &Counts,
-    environment: &HashSet<Class>,
+    body: &SentenceCounts,
+    environment: &HashSet<WordClass>,
 ) -> f64 {
     let lower = source.to_lowercase();
     let dated = date(&lower);
-    let first_hand = marks.has(Class::FirstHand) || body.count(Class::FirstHand) >= 2;
+    let first_hand = marks.has(WordClass::FirstHand) || body.count(WordClass::FirstHand) >= 2;
     let one = |yes: bool| f64::from(u8::from(yes));
-    let place = environment.iter().any(|class| !matches!(class, Class::Load));
+    let place = environment.iter().any(|class| !matches!(class, WordClass::Load));
     let size =
         marks.quantities > 0 || source.chars().any(|c| c.is_ascii_digit()) && dated < 1.0 || body.quantities.len() >= 3;
     let own = one(first_hand)
@@ -571,7 +571,7 @@ fn source_strength(
             + 0.2 * one(place)
             + 0.15 * one(size)
             + 0.1 * one(!of_source.versions.is_empty() || !body.versions.is_empty()));
-    let other = 0.3 * one(marks.has(Class::Organisation))
+    let other = 0.3 * one(marks.has(WordClass::Organisation))
         + 0.3 * one(source.contains("://") || marks.identifiers > 0)
         + 0.2 * dated;
     own.max(other)

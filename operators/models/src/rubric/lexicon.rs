@@ -6,14 +6,14 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 /// The files of words: a class, a tab, and forms parted by `|` on each line.
-const FILES: [&str; 2] = [
+const LEXICON_FILES: [&str; 2] = [
     include_str!("../../lexicon/en.txt"),
     include_str!("../../lexicon/ko.txt"),
 ];
 /// The most words of a form.
 const FORM_WORDS: usize = 4;
 /// Endings that may follow a Korean form, such as particles.
-const ENDINGS: [&str; 71] = [
+const WORD_ENDINGS: [&str; 71] = [
     "",
     "은",
     "는",
@@ -89,7 +89,7 @@ const ENDINGS: [&str; 71] = [
 
 /// A class of words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Class {
+pub(super) enum WordClass {
     Vague,
     Market,
     Advice,
@@ -116,16 +116,16 @@ pub(super) enum Class {
 }
 
 /// The classes of an environment.
-pub(super) const ENVIRONMENT: [Class; 6] = [
-    Class::System,
-    Class::Processor,
-    Class::Memory,
-    Class::Runtime,
-    Class::Cloud,
-    Class::Load,
+pub(super) const ENVIRONMENT: [WordClass; 6] = [
+    WordClass::System,
+    WordClass::Processor,
+    WordClass::Memory,
+    WordClass::Runtime,
+    WordClass::Cloud,
+    WordClass::Load,
 ];
 
-impl Class {
+impl WordClass {
     fn of(name: &str) -> Option<Self> {
         Some(match name {
             "vague" => Self::Vague,
@@ -157,13 +157,13 @@ impl Class {
 }
 
 /// The classes of each form.
-static FORMS: LazyLock<HashMap<&'static str, Vec<Class>>> = LazyLock::new(|| {
-    let mut forms: HashMap<&str, Vec<Class>> = HashMap::new();
-    for line in FILES.iter().flat_map(|file| file.lines()) {
+static FORMS: LazyLock<HashMap<&'static str, Vec<WordClass>>> = LazyLock::new(|| {
+    let mut forms: HashMap<&str, Vec<WordClass>> = HashMap::new();
+    for line in LEXICON_FILES.iter().flat_map(|file| file.lines()) {
         let Some((name, listed)) = line.split_once('\t') else {
             continue;
         };
-        let Some(class) = Class::of(name) else { continue };
+        let Some(class) = WordClass::of(name) else { continue };
         for form in listed.split('|') {
             forms.entry(form).or_default().push(class);
         }
@@ -172,7 +172,7 @@ static FORMS: LazyLock<HashMap<&'static str, Vec<Class>>> = LazyLock::new(|| {
 });
 
 /// Calls `found` with the place, the class and the form of every match in a list of lower-case words.
-pub(super) fn find(words: &[&str], mut found: impl FnMut(usize, Class, &'static str)) {
+pub(super) fn find(words: &[&str], mut found: impl FnMut(usize, WordClass, &'static str)) {
     let mut phrase = String::new();
     for start in 0..words.len() {
         phrase.clear();
@@ -197,7 +197,7 @@ pub(super) fn find(words: &[&str], mut found: impl FnMut(usize, Class, &'static 
 }
 
 /// Looks a phrase up without each ending that its last word may have.
-fn with_ending(phrase: &str, last: &str, mut found: impl FnMut(Class, &'static str)) {
+fn with_ending(phrase: &str, last: &str, mut found: impl FnMut(WordClass, &'static str)) {
     let ends = last
         .char_indices()
         .rev()
@@ -206,7 +206,7 @@ fn with_ending(phrase: &str, last: &str, mut found: impl FnMut(Class, &'static s
         .take(3);
     for at in ends {
         let ending = &last[at..];
-        if !ENDINGS.contains(&ending) {
+        if !WORD_ENDINGS.contains(&ending) {
             continue;
         }
         let stem = &phrase[..phrase.len() - ending.len()];
@@ -223,7 +223,7 @@ fn with_ending(phrase: &str, last: &str, mut found: impl FnMut(Class, &'static s
 mod tests {
     use super::*;
 
-    fn classes(text: &str) -> Vec<(usize, Class)> {
+    fn classes(text: &str) -> Vec<(usize, WordClass)> {
         let words: Vec<_> = text.split(' ').collect();
         let mut all = Vec::new();
         find(&words, |at, class, _| all.push((at, class)));
@@ -232,9 +232,9 @@ mod tests {
 
     #[test]
     fn every_class_of_the_files_is_known() {
-        for line in FILES.iter().flat_map(|file| file.lines()) {
+        for line in LEXICON_FILES.iter().flat_map(|file| file.lines()) {
             let (name, forms) = line.split_once('\t').unwrap();
-            assert!(Class::of(name).is_some(), "{name}");
+            assert!(WordClass::of(name).is_some(), "{name}");
             assert!(
                 forms
                     .split('|')
@@ -246,10 +246,13 @@ mod tests {
 
     #[test]
     fn forms_are_whole_words_and_korean_ones_take_endings() {
-        assert_eq!(classes("a very robust thing"), [(1, Class::Vague), (2, Class::Vague)]);
+        assert_eq!(
+            classes("a very robust thing"),
+            [(1, WordClass::Vague), (2, WordClass::Vague)]
+        );
         assert!(classes("everyday robustness").is_empty());
-        assert!(classes("due to load").contains(&(0, Class::Cause)));
-        assert!(classes("원인은 설정").contains(&(0, Class::Cause)));
+        assert!(classes("due to load").contains(&(0, WordClass::Cause)));
+        assert!(classes("원인은 설정").contains(&(0, WordClass::Cause)));
         assert!(classes("원인불명기차").is_empty());
     }
 }

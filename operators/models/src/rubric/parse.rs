@@ -20,7 +20,7 @@ pub(super) struct Sentence {
 
 /// A text in its parts.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Parsed {
+pub(super) struct ParsedText {
     /// Sentences, items and rows in order.
     pub(super) sentences: Vec<Sentence>,
     /// Lines of fenced code.
@@ -32,8 +32,8 @@ pub(super) struct Parsed {
 }
 
 /// Splits Markdown into sentences, lines of code and tables.
-pub(super) fn parse(body: &str) -> Parsed {
-    let mut parsed = Parsed::default();
+pub(super) fn parse(body: &str) -> ParsedText {
+    let mut parsed = ParsedText::default();
     let (mut fenced, mut lines_of_block) = (false, 0);
     let mut table: Vec<Vec<String>> = Vec::new();
     for line in body.lines() {
@@ -151,7 +151,7 @@ pub(super) struct Quantity {
 }
 
 /// The spellings of each unit, the name first.
-const UNITS: [&[&str]; 40] = [
+const MEASURE_WORDS: [&[&str]; 40] = [
     &["ms", "msec", "millisecond", "milliseconds", "밀리초"],
     &["µs", "us", "μs", "microseconds", "마이크로초"],
     &["ns", "nanoseconds"],
@@ -249,7 +249,7 @@ const LONGEST_UNIT: usize = 24;
 /// The name of each unit, by each of its spellings.
 static NAMES: LazyLock<HashMap<&'static str, &'static str>> = LazyLock::new(|| {
     let mut names = HashMap::new();
-    for spellings in UNITS {
+    for spellings in MEASURE_WORDS {
         for spelling in spellings {
             names.entry(*spelling).or_insert(spellings[0]);
         }

@@ -2,10 +2,10 @@
 //!
 //! Invariant: the positive weights of an axis sum to 1, and each axis is from 0 to 1.
 
-use super::Features;
+use super::RubricFeatures;
 
 /// The name of the rubric with these weights, as answers give it.
-pub const NAME: &str = "rubric-1";
+pub const RUBRIC_NAME: &str = "rubric-1";
 
 /// The weights of each axis: positive parts, then penalties.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,7 +23,7 @@ pub struct Weights {
 }
 
 impl Weights {
-    /// The weights of [`NAME`], found on the training half.
+    /// The weights of [`RUBRIC_NAME`], found on the training half.
     pub const COMMITTED: Self = Self {
         specificity: ([0.35, 0.25, 0.15, 0.15, 0.10], [0.35, 0.25, 0.15]),
         reproducibility: ([0.25, 0.20, 0.15, 0.20, 0.10, 0.10], [0.25, 0.20]),
@@ -34,7 +34,7 @@ impl Weights {
 }
 
 /// Returns the best kind of evidence and a part of the second best: measurement, procedure, failure or reference.
-fn evidence(features: &Features) -> f64 {
+fn evidence(features: &RubricFeatures) -> f64 {
     let mut kinds = [
         0.4 * features.qty + 0.3 * features.spread + 0.3 * features.compare,
         0.5 * features.steps + 0.5 * features.cmd,
@@ -48,7 +48,7 @@ fn evidence(features: &Features) -> f64 {
 }
 
 /// Returns accuracy, novelty, reproducibility and specificity, each from 0 to 1.
-pub fn axes(features: &Features, far: f64, weights: &Weights) -> [f64; 4] {
+pub fn axes(features: &RubricFeatures, far: f64, weights: &Weights) -> [f64; 4] {
     let f = features;
     let k = evidence(f);
     let sum = |weights: &[f64], values: &[f64]| -> f64 { weights.iter().zip(values).map(|(w, v)| w * v).sum() };

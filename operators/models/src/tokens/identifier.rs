@@ -3,7 +3,7 @@
 //! Invariant: an identifier and its parts are in lower case, so a query finds them in any spelling.
 
 /// The most bytes of an identifier.
-const LONGEST: usize = 80;
+const MAX_IDENTIFIER_BYTES: usize = 80;
 
 /// Calls `sink` with every identifier of a text and with its parts, in lower case. The flag is true for a whole one.
 /// An identifier is a run of ASCII letters and digits that is joined by `_`, `.`, `-`, `/` or `::`, or that changes
@@ -17,7 +17,7 @@ pub fn identifiers(text: &str, sink: &mut dyn FnMut(&str, bool)) {
         let from = run.iter().position(|byte| !joins(byte)).unwrap_or(run.len());
         let to = run.iter().rposition(|byte| !joins(byte)).map_or(from, |last| last + 1);
         let run = &run[from..to];
-        if run.len() < 2 || run.len() > LONGEST || !is_identifier(run) {
+        if run.len() < 2 || run.len() > MAX_IDENTIFIER_BYTES || !is_identifier(run) {
             continue;
         }
         let mut whole = |bytes: &[u8], is_whole: bool| {

@@ -134,7 +134,7 @@ proptest! {
         let mut is_sound = true;
         tokens(&text, &mut |token| {
             is_sound &= token.position >= last && token.position <= last + 1;
-            is_sound &= !token.text.is_empty() && token.text.chars().count() <= LONGEST;
+            is_sound &= !token.text.is_empty() && token.text.chars().count() <= MAX_TOKEN_CHARACTERS;
             last = token.position;
         });
         prop_assert!(is_sound);

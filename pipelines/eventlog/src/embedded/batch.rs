@@ -1,8 +1,8 @@
 //! The next write of the committer, while it is put together.
 //!
-//! Invariant: no record of a batch can be read before [`Batch::commit`] made it durable, with two exceptions. A new
+//! Invariant: no record of a batch can be read before [`PendingBatch::commit`] made it durable, with two exceptions. A new
 //! topic or group is visible, empty, a moment earlier. And a batch that holds only records from
-//! [`append_kept`](crate::EventLog::append_kept), and answers no subscription, is published before the
+//! [`append_recoverable`](crate::EventLog::append_kept), and answers no subscription, is published before the
 //! sync.
 
 use std::collections::BTreeMap;
@@ -13,15 +13,15 @@ use fjall::{OwnedWriteBatch, PersistMode};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use types::fault;
 
-use super::committer::{Append, Joined, answer};
-use super::layout::{Store, cursor_key, first_key, record_key, topic_key, topic_value};
-use super::state::{Group, Partition, Shared, Topic};
+use super::committer::{Append, JoinedGroup, answer};
+use super::layout::{LogDatabase, cursor_key, first_key, record_key, topic_key, topic_value};
+use super::state::{EmbeddedState, GroupPositions, PartitionRange, Topic};
 use crate::{Bounds, Error, Position, partition_of};
 
 /// A batch under construction, and the callers that wait for it.
-pub(super) struct Batch<'a> {
-    store: &'a Store,
-    shared: &'a Shared,
+pub(super) struct PendingBatch<'a> {
+    store: &'a LogDatabase,
+    shared: &'a EmbeddedState,
     writes: OwnedWriteBatch,
     /// True if a caller waits until the batch is durable.
     durable: bool,
@@ -29,10 +29,10 @@ pub(super) struct Batch<'a> {
     trimmed: u64,
     /// The new end of each topic, by topic id.
     appended: BTreeMap<u32, NewOffsets>,
-    /// True if every append came by `append_kept`.
+    /// True if every append came by `append_recoverable`.
     kept: bool,
     replies: Vec<AppendReply>,
-    joins: Vec<(Joined, oneshot::Sender<Result<Joined, Error>>)>,
+    joins: Vec<(JoinedGroup, oneshot::Sender<Result<JoinedGroup, Error>>)>,
 }
 
 /// The new end of a topic.
@@ -58,8 +58,8 @@ struct AppendReply {
     permits: OwnedSemaphorePermit,
 }
 
-impl<'a> Batch<'a> {
-    pub(super) fn new(store: &'a Store, shared: &'a Shared) -> Self {
+impl<'a> PendingBatch<'a> {
+    pub(super) fn new(store: &'a LogDatabase, shared: &'a EmbeddedState) -> Self {
         Self {
             store,
             shared,
@@ -89,7 +89,7 @@ impl<'a> Batch<'a> {
         let topic = Arc::new(Topic::new(
             name.to_owned(),
             *next_id,
-            (0..partitions).map(|_| Partition::new(empty)).collect(),
+            (0..partitions).map(|_| PartitionRange::new(empty)).collect(),
         ));
         // The id is used up even if the write fails; the log takes no further writes then, and
         // a reopened log counts again from the stored topics.
@@ -102,20 +102,20 @@ impl<'a> Batch<'a> {
     }
 
     /// Returns the group called `name`, and creates it at the first readable offsets if it does not exist.
-    pub(super) fn group(&mut self, topic: &Arc<Topic>, name: &str) -> Arc<Group> {
+    pub(super) fn group(&mut self, topic: &Arc<Topic>, name: &str) -> Arc<GroupPositions> {
         let mut groups = topic.groups.write();
         if let Some(group) = groups.get(name) {
             return Arc::clone(group);
         }
         // A new group begins at the oldest records that are left. Writing its positions at once
         // makes retention wait for it.
-        let positions: Vec<u64> = topic.partitions.iter().map(Partition::first).collect();
+        let positions: Vec<u64> = topic.partitions.iter().map(PartitionRange::first).collect();
         for (partition, position) in (0..).zip(&positions) {
             let key = cursor_key(name, topic.id, partition);
             self.writes.insert(&self.store.cursors, key, position.to_be_bytes());
         }
         self.durable = true;
-        let group = Arc::new(Group::new(name.to_owned(), &positions));
+        let group = Arc::new(GroupPositions::new(name.to_owned(), &positions));
         groups.insert(name.to_owned(), Arc::clone(&group));
         group
     }
@@ -160,12 +160,12 @@ impl<'a> Batch<'a> {
     }
 
     /// Answers `reply` once the topic and the group are durable.
-    pub(super) fn join(&mut self, joined: Joined, reply: oneshot::Sender<Result<Joined, Error>>) {
+    pub(super) fn join(&mut self, joined: JoinedGroup, reply: oneshot::Sender<Result<JoinedGroup, Error>>) {
         self.joins.push((joined, reply));
     }
 
     /// Writes the positions of `group` that changed. No caller waits for them, so they do not make the batch durable.
-    pub(super) fn write_positions(&mut self, topic: &Topic, group: &Group) {
+    pub(super) fn write_positions(&mut self, topic: &Topic, group: &GroupPositions) {
         for (partition, (committed, written)) in (0..).zip(group.committed.iter().zip(&group.written)) {
             let position = committed.load(Ordering::SeqCst);
             // Positions only grow, and an unchanged one needs no write.
@@ -249,7 +249,7 @@ fn write(writes: OwnedWriteBatch, durable: bool) -> fjall::Result<()> {
 ///
 /// Only for records that their senders can append again: between the two steps a thread of the database may hit a disk
 /// error that concerns this batch, and swallow it.
-fn write_published(store: &Store, writes: OwnedWriteBatch, publish: impl FnOnce()) -> fjall::Result<()> {
+fn write_published(store: &LogDatabase, writes: OwnedWriteBatch, publish: impl FnOnce()) -> fjall::Result<()> {
     // The write reaches the operating system before it is published, so a record that a reader
     // has seen outlives this process.
     writes.durability(Some(PersistMode::Buffer)).commit()?;

@@ -8,10 +8,10 @@ use bytes::Bytes;
 use fjall::{PersistMode, UserValue};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
-use super::batch::Batch;
-use super::layout::Store;
+use super::batch::PendingBatch;
+use super::layout::LogDatabase;
 use super::retention::Trims;
-use super::state::{Group, Shared, Topic};
+use super::state::{EmbeddedState, GroupPositions, Topic};
 use crate::{Error, Position};
 
 /// The most bytes of one batch, unless a single append is larger.
@@ -24,7 +24,7 @@ const BATCH_TRIMS: u64 = 512;
 
 /// A message to the committer.
 #[derive(Debug)]
-pub(super) enum Request {
+pub(super) enum CommitterRequest {
     /// Appends records to partitions of a topic.
     Append(Append),
     /// Creates the topic and the group if they do not exist.
@@ -33,7 +33,7 @@ pub(super) enum Request {
         group: Option<String>,
         /// The number of latest records that the topic keeps from now on, if set.
         keep: Option<u64>,
-        reply: oneshot::Sender<Result<Joined, Error>>,
+        reply: oneshot::Sender<Result<JoinedGroup, Error>>,
     },
     /// Wakes the committer after a commit of positions, or to close the log.
     Wake,
@@ -43,7 +43,7 @@ pub(super) enum Request {
 #[derive(Debug)]
 pub(super) struct Append {
     pub(super) topic: String,
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<EncodedRecord>,
     /// True if the sender can append the records again, so they may be read before they are durable.
     pub(super) kept: bool,
     /// The size of keys and values in bytes.
@@ -55,7 +55,7 @@ pub(super) struct Append {
 
 /// An encoded record.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct EncodedRecord {
     pub(super) key: Bytes,
     /// The bytes made by [`encode`](super::layout::encode).
     pub(super) value: UserValue,
@@ -63,22 +63,26 @@ pub(super) struct Entry {
 
 /// The topic and the group of a new subscription.
 #[derive(Debug)]
-pub(super) struct Joined {
+pub(super) struct JoinedGroup {
     pub(super) topic: Arc<Topic>,
-    pub(super) group: Option<Arc<Group>>,
+    pub(super) group: Option<Arc<GroupPositions>>,
 }
 
 /// The state of the committer thread.
 pub(super) struct Committer {
-    shared: Arc<Shared>,
-    store: Store,
-    requests: mpsc::Receiver<Request>,
+    shared: Arc<EmbeddedState>,
+    store: LogDatabase,
+    requests: mpsc::Receiver<CommitterRequest>,
     trims: Trims,
     next_topic: u32,
 }
 
 impl Committer {
-    pub(super) fn new(shared: Arc<Shared>, store: Store, requests: mpsc::Receiver<Request>) -> Self {
+    pub(super) fn new(
+        shared: Arc<EmbeddedState>,
+        store: LogDatabase,
+        requests: mpsc::Receiver<CommitterRequest>,
+    ) -> Self {
         let topics = shared.topics();
         // A log that was closed with records to trim, or is opened with a smaller `retain`,
         // trims them now.
@@ -108,7 +112,7 @@ impl Committer {
         // With trims left, an empty queue is no reason to sleep: the next batch removes some
         // more.
         let request = if self.trims.are_due() {
-            self.requests.try_recv().unwrap_or(Request::Wake)
+            self.requests.try_recv().unwrap_or(CommitterRequest::Wake)
         } else {
             match self.requests.blocking_recv() {
                 Some(request) => request,
@@ -121,7 +125,7 @@ impl Committer {
     }
 
     /// Takes the requests that are queued now, up to the limits of a batch.
-    fn take_queued(&mut self, first: Request) -> Vec<Request> {
+    fn take_queued(&mut self, first: CommitterRequest) -> Vec<CommitterRequest> {
         let mut bytes = first.bytes();
         let mut requests = vec![first];
         // A larger batch would make the first caller wait longer for the sync than it saves the
@@ -135,7 +139,7 @@ impl Committer {
     }
 
     /// Writes one batch: requests, changed positions, trims.
-    fn write(&mut self, requests: Vec<Request>) {
+    fn write(&mut self, requests: Vec<CommitterRequest>) {
         // After a failed sync it is unknown what is on disk, so nothing is written on top of
         // it.
         if let Some(error) = self.shared.failure() {
@@ -145,10 +149,10 @@ impl Committer {
             }
             return;
         }
-        let mut batch = Batch::new(&self.store, &self.shared);
+        let mut batch = PendingBatch::new(&self.store, &self.shared);
         for request in requests {
             match request {
-                Request::Append(append) => {
+                CommitterRequest::Append(append) => {
                     let topic = batch.topic(&append.topic, &mut self.next_topic);
                     if topic.keeps().is_some() {
                         // Trims are planned before the records of this batch become readable,
@@ -157,7 +161,7 @@ impl Committer {
                     }
                     batch.append(&topic, append);
                 }
-                Request::Join {
+                CommitterRequest::Join {
                     topic,
                     group,
                     keep,
@@ -169,9 +173,9 @@ impl Committer {
                     }
                     let group = group.map(|group| batch.group(&topic, &group));
                     self.trims.review(&topic);
-                    batch.join(Joined { topic, group }, reply);
+                    batch.join(JoinedGroup { topic, group }, reply);
                 }
-                Request::Wake => {}
+                CommitterRequest::Wake => {}
             }
         }
         for (topic, group) in self.shared.take_dirty() {
@@ -208,7 +212,7 @@ impl Committer {
     }
 }
 
-impl Request {
+impl CommitterRequest {
     fn bytes(&self) -> usize {
         match self {
             Self::Append(append) => append.bytes,

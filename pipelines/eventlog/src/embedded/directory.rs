@@ -18,7 +18,7 @@ use std::sync::Arc;
 use fjall::compaction::Leveled;
 use fjall::{CompressionType, Database, KeyspaceCreateOptions, LsmError, PersistMode};
 
-use super::layout::{FORMAT, FORMAT_KEY, Store};
+use super::layout::{FORMAT_KEY, LAYOUT_FORMAT, LogDatabase};
 use crate::Error;
 
 /// Bytes of the block cache. Most reads are of records just written, which are in memory anyway.
@@ -64,7 +64,7 @@ impl Drop for Lock {
 }
 
 /// Opens or creates the database of the log in `path`.
-pub(super) fn open(path: &Path) -> Result<Store, Error> {
+pub(super) fn open(path: &Path) -> Result<LogDatabase, Error> {
     let failed = |cause: io::Error| error(path, cause.into());
     create_directory(path).map_err(failed)?;
     let lock = Lock::take(path)?;
@@ -97,11 +97,11 @@ fn create(path: &Path, creating: &Path) -> Result<(), Error> {
     keyspace(path, &database, "log", MEMTABLE_BYTES)?;
     keyspace(path, &database, "cursors", SMALL_MEMTABLE_BYTES)?;
     let meta = keyspace(path, &database, "meta", SMALL_MEMTABLE_BYTES)?;
-    meta.insert(FORMAT_KEY, FORMAT.to_be_bytes()).map_err(failed)?;
+    meta.insert(FORMAT_KEY, LAYOUT_FORMAT.to_be_bytes()).map_err(failed)?;
     database.persist(PersistMode::SyncAll).map_err(failed)
 }
 
-fn open_keyspaces(path: &Path, database: Database, lock: Lock) -> Result<Store, Error> {
+fn open_keyspaces(path: &Path, database: Database, lock: Lock) -> Result<LogDatabase, Error> {
     for name in ["log", "cursors", "meta"] {
         if !database.keyspace_exists(name) {
             return Err(Error::Damaged {
@@ -110,7 +110,7 @@ fn open_keyspaces(path: &Path, database: Database, lock: Lock) -> Result<Store, 
             });
         }
     }
-    Ok(Store {
+    Ok(LogDatabase {
         path: path.to_path_buf(),
         log: keyspace(path, &database, "log", MEMTABLE_BYTES)?,
         cursors: keyspace(path, &database, "cursors", SMALL_MEMTABLE_BYTES)?,

@@ -8,7 +8,7 @@
 //! | `meta`    | `topic/`, name                               | topic id u32, partitions u32     |
 //! | `meta`    | `first/`, topic id u32, partition u32        | first readable offset u64        |
 //!
-//! Invariant: this is format 1. A change of any row needs a new [`FORMAT`] and a reader for the old one.
+//! Invariant: this is format 1. A change of any row needs a new [`LAYOUT_FORMAT`] and a reader for the old one.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ use super::directory::Lock;
 use crate::Record;
 
 /// The format this program reads and writes.
-pub(super) const FORMAT: u32 = 1;
+pub(super) const LAYOUT_FORMAT: u32 = 1;
 /// The key of the format.
 pub(super) const FORMAT_KEY: &[u8] = b"format";
 /// The prefix of topic keys.
@@ -29,7 +29,7 @@ pub(super) const TOPIC_PREFIX: &[u8] = b"topic/";
 pub(super) const FIRST_PREFIX: &[u8] = b"first/";
 
 /// The open database and its keyspaces.
-pub(super) struct Store {
+pub(super) struct LogDatabase {
     pub(super) path: PathBuf,
     pub(super) database: Database,
     pub(super) log: Keyspace,

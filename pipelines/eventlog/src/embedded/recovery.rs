@@ -11,19 +11,19 @@ use std::sync::atomic::Ordering;
 
 use fjall::PersistMode;
 
-use super::Options;
+use super::EmbeddedOptions;
 use super::directory::error;
 use super::layout::{
-    FORMAT, FORMAT_KEY, Store, TOPIC_PREFIX, first_key, offset_of, parse_cursor_key, parse_topic_value, parse_u32,
-    parse_u64, record_key,
+    FORMAT_KEY, LAYOUT_FORMAT, LogDatabase, TOPIC_PREFIX, first_key, offset_of, parse_cursor_key, parse_topic_value,
+    parse_u32, parse_u64, record_key,
 };
-use super::state::{Group, Partition, Topic};
+use super::state::{GroupPositions, PartitionRange, Topic};
 use crate::{Bounds, Error};
 
 type Topics = BTreeMap<String, Arc<Topic>>;
 
 /// Opens or creates the log in `path`.
-pub(super) fn open(path: &Path, options: Options) -> Result<(Store, Topics), Error> {
+pub(super) fn open(path: &Path, options: EmbeddedOptions) -> Result<(LogDatabase, Topics), Error> {
     let store = super::directory::open(path)?;
     check_format(&store)?;
     // The previous process may have been killed before it synced the records that are about to
@@ -43,20 +43,20 @@ pub(super) fn open(path: &Path, options: Options) -> Result<(Store, Topics), Err
 }
 
 /// Refuses a log of another format version.
-fn check_format(store: &Store) -> Result<(), Error> {
+fn check_format(store: &LogDatabase) -> Result<(), Error> {
     let found = store.meta.get(FORMAT_KEY).map_err(|cause| error(&store.path, cause))?;
     match found.as_deref().and_then(parse_u32) {
-        Some(FORMAT) => Ok(()),
+        Some(LAYOUT_FORMAT) => Ok(()),
         Some(other) => Err(Error::Format {
             path: store.path.clone(),
             found: other,
-            supported: FORMAT,
+            supported: LAYOUT_FORMAT,
         }),
         None => Err(damaged(store, format!("its format is {found:?}"))),
     }
 }
 
-fn read_topics(store: &Store, options: Options) -> Result<Topics, Error> {
+fn read_topics(store: &LogDatabase, options: EmbeddedOptions) -> Result<Topics, Error> {
     let failed = |cause| error(&store.path, cause);
     let mut topics = BTreeMap::new();
     for entry in store.meta.prefix(TOPIC_PREFIX) {
@@ -75,7 +75,7 @@ fn read_topics(store: &Store, options: Options) -> Result<Topics, Error> {
                 "the topic keeps the number of partitions it was created with; `partitions` applies to new topics only"
             );
         }
-        let bounds = (0..partitions).map(|partition| read_bounds(store, &name, id, partition).map(Partition::new));
+        let bounds = (0..partitions).map(|partition| read_bounds(store, &name, id, partition).map(PartitionRange::new));
         let topic = Topic::new(name.clone(), id, bounds.collect::<Result<_, _>>()?);
         topics.insert(name, Arc::new(topic));
     }
@@ -84,7 +84,7 @@ fn read_topics(store: &Store, options: Options) -> Result<Topics, Error> {
 
 /// Reads the bounds of a partition: from its stored first offset to its last record. If every record was trimmed, the
 /// first offset is the end too.
-fn read_bounds(store: &Store, topic: &str, id: u32, partition: u32) -> Result<Bounds, Error> {
+fn read_bounds(store: &LogDatabase, topic: &str, id: u32, partition: u32) -> Result<Bounds, Error> {
     let failed = |cause| error(&store.path, cause);
     let unreadable = |what: &str| damaged(store, format!("topic `{topic}`, partition {partition}: {what}"));
     let first = match store.meta.get(first_key(id, partition)).map_err(failed)? {
@@ -109,7 +109,7 @@ fn read_bounds(store: &Store, topic: &str, id: u32, partition: u32) -> Result<Bo
     }
 }
 
-fn read_groups(store: &Store, topics: &Topics) -> Result<(), Error> {
+fn read_groups(store: &LogDatabase, topics: &Topics) -> Result<(), Error> {
     let failed = |cause| error(&store.path, cause);
     let by_id: BTreeMap<u32, &Arc<Topic>> = topics.values().map(|topic| (topic.id, topic)).collect();
     for entry in store.cursors.iter() {
@@ -139,8 +139,8 @@ fn read_groups(store: &Store, topics: &Topics) -> Result<(), Error> {
         let position = position.max(bounds.first);
         let mut groups = topic.groups.write();
         let group = groups.entry(group).or_insert_with_key(|name| {
-            let firsts: Vec<u64> = topic.partitions.iter().map(Partition::first).collect();
-            Arc::new(Group::new(name.clone(), &firsts))
+            let firsts: Vec<u64> = topic.partitions.iter().map(PartitionRange::first).collect();
+            Arc::new(GroupPositions::new(name.clone(), &firsts))
         });
         group.committed[partition as usize].store(position, Ordering::SeqCst);
         group.written[partition as usize].store(position, Ordering::SeqCst);
@@ -148,7 +148,7 @@ fn read_groups(store: &Store, topics: &Topics) -> Result<(), Error> {
     Ok(())
 }
 
-fn damaged(store: &Store, what: String) -> Error {
+fn damaged(store: &LogDatabase, what: String) -> Error {
     Error::Damaged {
         path: store.path.clone(),
         what,

@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::batch::Batch;
+use super::batch::PendingBatch;
 use super::state::Topic;
 
 /// The least number of records that is removed at a time. Fewer are not worth a batch of their own.
@@ -59,7 +59,7 @@ impl Trims {
     }
 
     /// Adds the removal of at most `limit` records to `batch`.
-    pub(super) fn add_to(&mut self, batch: &mut Batch<'_>, limit: u64) {
+    pub(super) fn add_to(&mut self, batch: &mut PendingBatch<'_>, limit: u64) {
         let mut left = limit;
         while left > 0
             && let Some(entry) = self.due.first_entry()

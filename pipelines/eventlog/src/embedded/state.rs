@@ -14,9 +14,9 @@ use fjall::Keyspace;
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 
-use super::committer::Request;
-use super::layout::Store;
-use super::{Options, Stats};
+use super::committer::CommitterRequest;
+use super::layout::LogDatabase;
+use super::{EmbeddedOptions, EmbeddedStats};
 use crate::{Bounds, Error};
 
 /// The most requests in the queue of the committer.
@@ -27,11 +27,11 @@ const QUEUE_PERMITS: u32 = 64 * 1024;
 const PERMIT_BYTES: usize = 1024;
 
 /// The state of an open log.
-pub(super) struct Shared {
+pub(super) struct EmbeddedState {
     pub(super) path: PathBuf,
-    pub(super) options: Options,
-    pub(super) requests: mpsc::Sender<Request>,
-    pub(super) counters: Counters,
+    pub(super) options: EmbeddedOptions,
+    pub(super) requests: mpsc::Sender<CommitterRequest>,
+    pub(super) counters: EmbeddedCounters,
     topics: RwLock<BTreeMap<String, Arc<Topic>>>,
     /// The records; `None` once the log is closed, so that a forgotten subscription does not keep the directory locked.
     log: RwLock<Option<Keyspace>>,
@@ -40,12 +40,12 @@ pub(super) struct Shared {
     closing: AtomicBool,
     queue: Arc<Semaphore>,
     /// Groups whose positions changed since they were written.
-    dirty: Mutex<Vec<(Arc<Topic>, Arc<Group>)>>,
+    dirty: Mutex<Vec<(Arc<Topic>, Arc<GroupPositions>)>>,
 }
 
-/// The live form of [`Stats`].
+/// The live form of [`EmbeddedStats`].
 #[derive(Debug, Default)]
-pub(super) struct Counters {
+pub(super) struct EmbeddedCounters {
     pub(super) appends: AtomicU64,
     pub(super) records: AtomicU64,
     pub(super) fsyncs: AtomicU64,
@@ -57,36 +57,36 @@ pub(super) struct Counters {
 pub(super) struct Topic {
     pub(super) name: String,
     pub(super) id: u32,
-    pub(super) partitions: Vec<Partition>,
+    pub(super) partitions: Vec<PartitionRange>,
     /// Notified when a partition has more to read, and when the log ends.
     pub(super) wake: Notify,
     /// The groups that ever subscribed, by name.
-    pub(super) groups: RwLock<BTreeMap<String, Arc<Group>>>,
+    pub(super) groups: RwLock<BTreeMap<String, Arc<GroupPositions>>>,
     /// The number of latest records to keep, once [`Topic::keep`] was called.
     keeps: OnceLock<AtomicU64>,
 }
 
 /// The readable range of a partition.
 #[derive(Debug)]
-pub(super) struct Partition {
+pub(super) struct PartitionRange {
     first: AtomicU64,
     next: AtomicU64,
 }
 
 /// A group's positions in a topic, by partition.
 #[derive(Debug)]
-pub(super) struct Group {
+pub(super) struct GroupPositions {
     pub(super) name: String,
     pub(super) committed: Vec<AtomicU64>,
     /// The part of `committed` that the committer has written.
     pub(super) written: Vec<AtomicU64>,
     /// True while a subscription is alive.
     pub(super) subscribed: AtomicBool,
-    /// True while the group is listed in [`Shared::dirty`].
+    /// True while the group is listed in [`EmbeddedState::dirty`].
     dirty: AtomicBool,
 }
 
-impl Partition {
+impl PartitionRange {
     pub(super) fn new(bounds: Bounds) -> Self {
         Self {
             first: AtomicU64::new(bounds.first),
@@ -120,7 +120,7 @@ impl Partition {
     }
 }
 
-impl Group {
+impl GroupPositions {
     /// Creates a group that has committed everything before `positions`.
     pub(super) fn new(name: String, positions: &[u64]) -> Self {
         Self {
@@ -134,7 +134,7 @@ impl Group {
 }
 
 impl Topic {
-    pub(super) fn new(name: String, id: u32, partitions: Vec<Partition>) -> Self {
+    pub(super) fn new(name: String, id: u32, partitions: Vec<PartitionRange>) -> Self {
         Self {
             name,
             id,
@@ -164,18 +164,18 @@ impl Topic {
     }
 }
 
-impl Shared {
+impl EmbeddedState {
     pub(super) fn new(
-        store: &Store,
-        options: Options,
+        store: &LogDatabase,
+        options: EmbeddedOptions,
         topics: BTreeMap<String, Arc<Topic>>,
-    ) -> (Self, mpsc::Receiver<Request>) {
+    ) -> (Self, mpsc::Receiver<CommitterRequest>) {
         let (requests, receiver) = mpsc::channel(QUEUED_REQUESTS);
         let shared = Self {
             path: store.path.clone(),
             options,
             requests,
-            counters: Counters::default(),
+            counters: EmbeddedCounters::default(),
             topics: RwLock::new(topics),
             log: RwLock::new(Some(store.log.clone())),
             failed: OnceLock::new(),
@@ -272,7 +272,7 @@ impl Shared {
     }
 
     /// Marks `group` as changed, and wakes the committer unless the group was marked already.
-    pub(super) fn mark_dirty(&self, topic: &Arc<Topic>, group: &Arc<Group>) {
+    pub(super) fn mark_dirty(&self, topic: &Arc<Topic>, group: &Arc<GroupPositions>) {
         if !group.dirty.swap(true, Ordering::SeqCst) {
             self.dirty.lock().push((Arc::clone(topic), Arc::clone(group)));
             self.wake_committer();
@@ -280,7 +280,7 @@ impl Shared {
     }
 
     /// Takes the changed groups. A position committed after this call marks its group again.
-    pub(super) fn take_dirty(&self) -> Vec<(Arc<Topic>, Arc<Group>)> {
+    pub(super) fn take_dirty(&self) -> Vec<(Arc<Topic>, Arc<GroupPositions>)> {
         // A commit between these two steps does not list its group again. Its position is read
         // afterwards, so the current batch writes it.
         let dirty = std::mem::take(&mut *self.dirty.lock());
@@ -292,13 +292,13 @@ impl Shared {
 
     /// Wakes the committer. A full queue needs no wake-up: the committer looks at the groups after each batch.
     fn wake_committer(&self) {
-        match self.requests.try_send(Request::Wake) {
+        match self.requests.try_send(CommitterRequest::Wake) {
             Ok(()) | Err(mpsc::error::TrySendError::Full(_) | mpsc::error::TrySendError::Closed(_)) => {}
         }
     }
 }
 
-impl fmt::Debug for Shared {
+impl fmt::Debug for EmbeddedState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Shared")
             .field("path", &self.path)
@@ -308,10 +308,10 @@ impl fmt::Debug for Shared {
     }
 }
 
-impl Counters {
+impl EmbeddedCounters {
     /// Returns a snapshot of the counters.
-    pub(super) fn stats(&self) -> Stats {
-        Stats {
+    pub(super) fn stats(&self) -> EmbeddedStats {
+        EmbeddedStats {
             appends: self.appends.load(Ordering::Relaxed),
             records: self.records.load(Ordering::Relaxed),
             fsyncs: self.fsyncs.load(Ordering::Relaxed),

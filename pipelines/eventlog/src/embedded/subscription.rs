@@ -8,9 +8,9 @@ use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
 
-use super::committer::Joined;
+use super::committer::JoinedGroup;
 use super::layout::{decode, offset_of, record_key};
-use super::state::{Group, Shared, Topic};
+use super::state::{EmbeddedState, GroupPositions, Topic};
 use crate::{Delivered, Error, Event, Position, Subscription};
 
 /// A delivery ends with the record that brings it to this many bytes.
@@ -21,11 +21,11 @@ const MAX_INLINE_READ: u64 = 4;
 
 /// A subscription of a group, or a tail.
 #[derive(Debug)]
-pub(super) struct Reader {
-    shared: Arc<Shared>,
+pub(super) struct EmbeddedReader {
+    shared: Arc<EmbeddedState>,
     topic: Arc<Topic>,
     /// The lease of the group; `None` for a tail.
-    lease: Option<Lease>,
+    lease: Option<EmbeddedLease>,
     /// The next offset to deliver, by partition.
     positions: Vec<u64>,
     /// The partition that comes first in the next delivery, so that each gets its turn.
@@ -36,18 +36,18 @@ pub(super) struct Reader {
 
 /// The exclusive right to read a topic for a group within this process.
 #[derive(Debug)]
-struct Lease(Arc<Group>);
+struct EmbeddedLease(Arc<GroupPositions>);
 
 /// A range of consecutive records to read.
 #[derive(Clone, Copy, Debug)]
-struct Span {
+struct OffsetRange {
     partition: u32,
     from: u64,
     to: u64,
 }
 
-impl Lease {
-    fn take(topic: &Topic, group: Arc<Group>) -> Result<Self, Error> {
+impl EmbeddedLease {
+    fn take(topic: &Topic, group: Arc<GroupPositions>) -> Result<Self, Error> {
         // Two readers of one group in a process would both deliver every record.
         if group.subscribed.swap(true, Ordering::AcqRel) {
             return Err(Error::Busy {
@@ -59,19 +59,19 @@ impl Lease {
     }
 }
 
-impl Drop for Lease {
+impl Drop for EmbeddedLease {
     fn drop(&mut self) {
         self.0.subscribed.store(false, Ordering::Release);
     }
 }
 
-impl Reader {
+impl EmbeddedReader {
     /// Starts at the positions of the group or, without a group, `recent` records before the end.
-    pub(super) fn start(shared: Arc<Shared>, joined: Joined, recent: u64) -> Result<Self, Error> {
-        let Joined { topic, group } = joined;
-        let lease = group.map(|group| Lease::take(&topic, group)).transpose()?;
+    pub(super) fn start(shared: Arc<EmbeddedState>, joined: JoinedGroup, recent: u64) -> Result<Self, Error> {
+        let JoinedGroup { topic, group } = joined;
+        let lease = group.map(|group| EmbeddedLease::take(&topic, group)).transpose()?;
         let positions = match &lease {
-            Some(Lease(group)) => group
+            Some(EmbeddedLease(group)) => group
                 .committed
                 .iter()
                 .map(|position| position.load(Ordering::SeqCst))
@@ -93,9 +93,9 @@ impl Reader {
     }
 
     /// Divides at most `max` records among the partitions that have some, beginning with [`Self::next_partition`].
-    fn plan(&self, max: usize) -> Vec<Span> {
+    fn plan(&self, max: usize) -> Vec<OffsetRange> {
         let count = self.positions.len();
-        let mut spans: Vec<Span> = (self.next_partition..self.next_partition + count)
+        let mut spans: Vec<OffsetRange> = (self.next_partition..self.next_partition + count)
             .map(|index| index % count)
             .filter_map(|index| {
                 let bounds = self.topic.partitions[index].bounds();
@@ -103,7 +103,7 @@ impl Reader {
                 // left.
                 let from = self.positions[index].max(bounds.first);
                 let partition = u32::try_from(index).ok()?;
-                (from < bounds.next).then_some(Span {
+                (from < bounds.next).then_some(OffsetRange {
                     partition,
                     from,
                     to: bounds.next,
@@ -124,8 +124,8 @@ impl Reader {
 
     /// Reads `spans`. All but the latest records are read on a blocking thread: records outside the cache wait for the
     /// disk, and even from memory 256 records of 1 KiB take 0.5 ms.
-    async fn read(&self, spans: Vec<Span>) -> Result<Vec<Delivered>, Error> {
-        if let [Span { partition, from, .. }] = spans[..]
+    async fn read(&self, spans: Vec<OffsetRange>) -> Result<Vec<Delivered>, Error> {
+        if let [OffsetRange { partition, from, .. }] = spans[..]
             && self.topic.partitions[partition as usize].next().saturating_sub(from) <= MAX_INLINE_READ
         {
             return read(&self.shared, &self.topic, &spans);
@@ -154,7 +154,7 @@ impl Reader {
 }
 
 #[async_trait]
-impl Subscription for Reader {
+impl Subscription for EmbeddedReader {
     async fn event(&mut self, max: usize) -> Result<Event, Error> {
         if max == 0 {
             return Err(Error::Invalid {
@@ -195,7 +195,7 @@ impl Subscription for Reader {
     }
 
     async fn commit(&mut self, positions: &[Position]) -> Result<(), Error> {
-        let Some(Lease(group)) = &self.lease else {
+        let Some(EmbeddedLease(group)) = &self.lease else {
             return Err(Error::Ungrouped {
                 topic: self.topic.name.clone(),
             });
@@ -210,7 +210,7 @@ impl Subscription for Reader {
                 .topic
                 .partitions
                 .get(position.partition as usize)
-                .map(super::state::Partition::next);
+                .map(super::state::PartitionRange::next);
             if next.is_none_or(|next| position.offset > next) {
                 return Err(Error::Invalid {
                     field: "positions",
@@ -234,7 +234,7 @@ impl Subscription for Reader {
 }
 
 /// Reads the spans up to [`DELIVERY_BYTES`], each partition up to its share.
-fn read(shared: &Shared, topic: &Topic, spans: &[Span]) -> Result<Vec<Delivered>, Error> {
+fn read(shared: &EmbeddedState, topic: &Topic, spans: &[OffsetRange]) -> Result<Vec<Delivered>, Error> {
     let log = shared.log()?;
     let mut delivered = Vec::new();
     let mut left = DELIVERY_BYTES;
@@ -277,7 +277,7 @@ fn read(shared: &Shared, topic: &Topic, spans: &[Span]) -> Result<Vec<Delivered>
     Ok(delivered)
 }
 
-fn damaged(shared: &Shared, topic: &Topic, partition: u32, offset: u64) -> Error {
+fn damaged(shared: &EmbeddedState, topic: &Topic, partition: u32, offset: u64) -> Error {
     Error::Damaged {
         path: shared.path.clone(),
         what: format!(

@@ -12,7 +12,7 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::{Offset, TopicPartitionList};
 
 use super::assignment::GroupAssignment;
-use super::options::Options;
+use super::options::KafkaOptions;
 use super::recreation::RecreationDetector;
 use super::shutdown::BackgroundDrop;
 use crate::{Bounds, Error};
@@ -139,21 +139,21 @@ pub(super) struct Probe {
 }
 
 /// A client for requests; it neither consumes nor produces.
-pub(super) struct Client {
+pub(super) struct KafkaClient {
     consumer: Arc<BackgroundDrop<BaseConsumer<LogContext>>>,
     log_context: LogContext,
     limit: Duration,
     partitions: u32,
 }
 
-impl fmt::Debug for Client {
+impl fmt::Debug for KafkaClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client").finish_non_exhaustive()
     }
 }
 
-impl Client {
-    pub(super) fn new(options: &Options) -> Result<Self, Error> {
+impl KafkaClient {
+    pub(super) fn new(options: &KafkaOptions) -> Result<Self, Error> {
         let log_context = LogContext::default();
         let consumer = options
             .client()

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::time::Duration;
 
 use super::assignment::GroupAssignment;
-use super::client::{Client, Probe};
+use super::client::{KafkaClient, Probe};
 use crate::Bounds;
 
 /// The number of checks in a row that a partition may be behind without receiving a record.
@@ -34,7 +34,7 @@ pub(super) enum Anomaly {
 
 /// A probe in progress: its time, the positions at that time, and the answer to come.
 #[derive(Debug)]
-struct Pending {
+struct PendingProbe {
     at: Duration,
     positions: Positions,
     answer: Receiver<Option<Probe>>,
@@ -43,7 +43,7 @@ struct Pending {
 /// Compares a consumer with the brokers at an interval.
 #[derive(Debug)]
 pub(super) struct HealthCheck {
-    client: Arc<Client>,
+    client: Arc<KafkaClient>,
     name: String,
     /// `None` for a tail.
     group: Option<String>,
@@ -52,7 +52,7 @@ pub(super) struct HealthCheck {
     /// The total time that the reader has waited.
     waited: Duration,
     last_check: Duration,
-    pending: Option<Pending>,
+    pending: Option<PendingProbe>,
     stalls: StallDetector,
     unassigned: UnassignedDetector,
 }
@@ -60,7 +60,7 @@ pub(super) struct HealthCheck {
 impl HealthCheck {
     /// Creates the check of a consumer of the topic `name` in `group`; both are names in the cluster.
     pub(super) fn new(
-        client: Arc<Client>,
+        client: Arc<KafkaClient>,
         name: String,
         group: Option<String>,
         partitions: u32,
@@ -105,7 +105,7 @@ impl HealthCheck {
             Err(TryRecvError::Empty) => return None,
             Err(TryRecvError::Disconnected) => None,
         };
-        let Pending { at, positions, .. } = self.pending.take()?;
+        let PendingProbe { at, positions, .. } = self.pending.take()?;
         // Without an answer nothing is known, so stalls are measured anew.
         let Some(Probe { bounds, assignment }) = answer else {
             self.stalls.behind.clear();
@@ -122,12 +122,14 @@ impl HealthCheck {
             return Some(Anomaly::Unassigned);
         }
         let (partitions, what) = match self.stalls.check(at, &positions, &now(), &bounds) {
-            Progress::Healthy => return None,
-            Progress::BeyondEnd(partitions) => (
+            ReadProgress::Healthy => return None,
+            ReadProgress::BeyondEnd(partitions) => (
                 partitions,
                 "positions are past the end of the log, which was truncated or recreated; restarting the consumer",
             ),
-            Progress::Stalled(partitions) => (partitions, "records in the log do not arrive; restarting the consumer"),
+            ReadProgress::Stalled(partitions) => {
+                (partitions, "records in the log do not arrive; restarting the consumer")
+            }
         };
         tracing::error!(topic = self.name, ?partitions, ?positions, ?bounds, "{what}");
         Some(Anomaly::Stalled { bounds })
@@ -153,7 +155,7 @@ impl HealthCheck {
         let thread = std::thread::Builder::new().name("eventlog-watch".to_owned());
         match thread.spawn(probing) {
             Ok(_thread) => {
-                self.pending = Some(Pending {
+                self.pending = Some(PendingProbe {
                     at: self.waited,
                     positions,
                     answer,
@@ -166,7 +168,7 @@ impl HealthCheck {
 
 /// The result of a comparison of positions with bounds.
 #[derive(Debug, PartialEq, Eq)]
-enum Progress {
+enum ReadProgress {
     Healthy,
     /// The positions of these partitions are past their end.
     BeyondEnd(Vec<u32>),
@@ -186,7 +188,7 @@ struct StallDetector {
 impl StallDetector {
     /// Compares positions with bounds. `before` are the positions when the probe was sent at `at`, `now` those when its
     /// answer came.
-    fn check(&mut self, at: Duration, before: &Positions, now: &Positions, bounds: &[Bounds]) -> Progress {
+    fn check(&mut self, at: Duration, before: &Positions, now: &Positions, bounds: &[Bounds]) -> ReadProgress {
         let same = |partition: &u32, position: &Option<u64>| now.get(partition) == Some(position);
         let mut beyond = Vec::new();
         let mut behind = BTreeMap::new();
@@ -205,7 +207,7 @@ impl StallDetector {
         }
         self.behind = behind;
         if !beyond.is_empty() {
-            return Progress::BeyondEnd(beyond);
+            return ReadProgress::BeyondEnd(beyond);
         }
         // A consumer without partitions proves nothing: the partitions it had may stall again
         // when it gets them back.
@@ -221,10 +223,10 @@ impl StallDetector {
             .map(|(partition, _)| *partition)
             .collect();
         if stalled.is_empty() {
-            return Progress::Healthy;
+            return ReadProgress::Healthy;
         }
         self.backoff = (2 * self.backoff).min(MAX_BACKOFF);
-        Progress::Stalled(stalled)
+        ReadProgress::Stalled(stalled)
     }
 }
 
@@ -278,7 +280,7 @@ mod tests {
     }
 
     /// One look at one partition that ends at 10, `number` looks after the first.
-    fn check(stalls: &mut StallDetector, number: u32, position: Option<u64>) -> Progress {
+    fn check(stalls: &mut StallDetector, number: u32, position: Option<u64>) -> ReadProgress {
         let positions = Positions::from([(0, position)]);
         let bounds = [Bounds { first: 4, next: 10 }];
         stalls.check(number * EVERY, &positions, &positions, &bounds)
@@ -287,8 +289,8 @@ mod tests {
     #[test]
     fn a_position_beyond_the_end_is_found_at_once() {
         let mut stalls = stalls();
-        assert_eq!(check(&mut stalls, 0, Some(10)), Progress::Healthy);
-        assert_eq!(check(&mut stalls, 1, Some(11)), Progress::BeyondEnd(vec![0]));
+        assert_eq!(check(&mut stalls, 0, Some(10)), ReadProgress::Healthy);
+        assert_eq!(check(&mut stalls, 1, Some(11)), ReadProgress::BeyondEnd(vec![0]));
     }
 
     #[test]
@@ -296,7 +298,7 @@ mod tests {
         for position in [Some(9), Some(2), None] {
             let mut stalls = stalls();
             let found: Vec<bool> = (0..4)
-                .map(|at| check(&mut stalls, at, position) == Progress::Stalled(vec![0]))
+                .map(|at| check(&mut stalls, at, position) == ReadProgress::Stalled(vec![0]))
                 .collect();
             assert_eq!(found, [false, false, false, true], "{position:?}");
         }
@@ -306,24 +308,24 @@ mod tests {
     fn one_that_moves_or_has_everything_is_not_still() {
         let mut stalls = stalls();
         for at in 0..6 {
-            assert_eq!(check(&mut stalls, at, Some(u64::from(at))), Progress::Healthy);
+            assert_eq!(check(&mut stalls, at, Some(u64::from(at))), ReadProgress::Healthy);
         }
         let (before, now) = (Positions::from([(0, Some(5))]), Positions::from([(0, Some(6))]));
         let bounds = [Bounds { first: 0, next: 10 }];
         for at in 6..12 {
             assert_eq!(
                 stalls.check(at * EVERY, &before, &now, &bounds),
-                Progress::Healthy,
+                ReadProgress::Healthy,
                 "it moved meanwhile"
             );
             assert_eq!(
                 stalls.check(at * EVERY, &before, &Positions::new(), &bounds),
-                Progress::Healthy,
+                ReadProgress::Healthy,
                 "it is another's"
             );
         }
         for at in 12..18 {
-            assert_eq!(check(&mut stalls, at, Some(10)), Progress::Healthy);
+            assert_eq!(check(&mut stalls, at, Some(10)), ReadProgress::Healthy);
         }
     }
 
@@ -331,7 +333,7 @@ mod tests {
     fn where_a_new_consumer_does_not_help_the_next_comes_later() {
         let stalled = |stalls: &mut StallDetector, looks: Range<u32>| -> Vec<u32> {
             looks
-                .filter(|at| check(stalls, *at, Some(9)) != Progress::Healthy)
+                .filter(|at| check(stalls, *at, Some(9)) != ReadProgress::Healthy)
                 .collect()
         };
         let mut stalls = stalls();
@@ -346,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn partitions_are_nobodys_when_two_looks_say_so_and_ever_later_where_that_does_not_end() {
+    fn partitions_are_revoked_after_two_failed_checks() {
         let mut unassigned = UnassignedDetector {
             limit: EVERY,
             backoff: 1,

@@ -14,28 +14,33 @@ use crate::Error;
 
 /// The leases of a log.
 #[derive(Debug, Default)]
-pub(super) struct Leases {
-    taken: Mutex<HashMap<(String, String), Use>>,
+pub(super) struct KafkaLeases {
+    taken: Mutex<HashMap<(String, String), LeaseUse>>,
     ended: Notify,
     all_ended: Condvar,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Use {
+enum LeaseUse {
     Alive,
     Leaving,
 }
 
 /// The right to read a topic for a group. Dropping it ends the lease.
 #[derive(Debug)]
-pub(super) struct Lease {
-    leases: Arc<Leases>,
+pub(super) struct KafkaLease {
+    leases: Arc<KafkaLeases>,
     key: (String, String),
 }
 
-impl Leases {
+impl KafkaLeases {
     /// Takes the lease. If the previous holder is leaving the group, waits for it, at most for `limit`.
-    pub(super) async fn take(leases: &Arc<Self>, topic: &str, group: &str, limit: Duration) -> Result<Lease, Error> {
+    pub(super) async fn take(
+        leases: &Arc<Self>,
+        topic: &str,
+        group: &str,
+        limit: Duration,
+    ) -> Result<KafkaLease, Error> {
         let key = (topic.to_owned(), group.to_owned());
         let waiting = async {
             loop {
@@ -45,13 +50,13 @@ impl Leases {
                 ended.as_mut().enable();
                 match leases.try_take(&key) {
                     None => return Ok(()),
-                    Some(Use::Alive) => {
+                    Some(LeaseUse::Alive) => {
                         return Err(Error::Busy {
                             topic: key.0.clone(),
                             group: key.1.clone(),
                         });
                     }
-                    Some(Use::Leaving) => ended.await,
+                    Some(LeaseUse::Leaving) => ended.await,
                 }
             }
         };
@@ -64,17 +69,17 @@ impl Leases {
                 });
             }
         }
-        Ok(Lease {
+        Ok(KafkaLease {
             leases: Arc::clone(leases),
             key,
         })
     }
 
-    fn try_take(&self, key: &(String, String)) -> Option<Use> {
+    fn try_take(&self, key: &(String, String)) -> Option<LeaseUse> {
         let mut taken = self.locked();
         let used = taken.get(key).copied();
         if used.is_none() {
-            taken.insert(key.clone(), Use::Alive);
+            taken.insert(key.clone(), LeaseUse::Alive);
         }
         used
     }
@@ -88,12 +93,12 @@ impl Leases {
         !waited.timed_out()
     }
 
-    fn locked(&self) -> MutexGuard<'_, HashMap<(String, String), Use>> {
+    fn locked(&self) -> MutexGuard<'_, HashMap<(String, String), LeaseUse>> {
         self.taken.lock()
     }
 }
 
-impl Lease {
+impl KafkaLease {
     pub(super) fn topic(&self) -> &str {
         &self.key.0
     }
@@ -104,11 +109,11 @@ impl Lease {
 
     /// Marks the lease as leaving: the reader is gone and its consumer leaves the group.
     pub(super) fn leave(&self) {
-        self.leases.locked().insert(self.key.clone(), Use::Leaving);
+        self.leases.locked().insert(self.key.clone(), LeaseUse::Leaving);
     }
 }
 
-impl Drop for Lease {
+impl Drop for KafkaLease {
     fn drop(&mut self) {
         self.leases.locked().remove(&self.key);
         // One notification for callers that subscribe again, one for the thread that closes the

@@ -22,7 +22,7 @@ pub(super) const QUEUE_BYTES: usize = 64 << 20;
 const PREFETCH_BYTES: usize = 16 << 20;
 
 /// Properties that the guarantees of the log depend on, and those that options set.
-const RESERVED: [&str; 33] = [
+const RESERVED_PROPERTIES: [&str; 33] = [
     "acks",
     "allow.auto.create.topics",
     "auto.commit.enable",
@@ -60,7 +60,7 @@ const RESERVED: [&str; 33] = [
 
 /// Options of the log on a Kafka cluster.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Options {
+pub struct KafkaOptions {
     /// The brokers as `host:port`, separated by commas.
     pub brokers: String,
     /// The prefix of topic and group names, so that several services can share a cluster; may be empty.
@@ -96,7 +96,7 @@ pub struct Options {
 }
 
 /// Shows the names of the properties, never their values, because some are secret.
-impl fmt::Debug for Options {
+impl fmt::Debug for KafkaOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Options")
             .field("brokers", &self.brokers)
@@ -115,7 +115,7 @@ impl fmt::Debug for Options {
     }
 }
 
-impl Options {
+impl KafkaOptions {
     /// Returns the defaults for the brokers at `brokers`: 8 partitions, 3 replicas of which 2 must be in sync, a week
     /// of retention.
     pub fn new(brokers: &str) -> Self {
@@ -202,7 +202,11 @@ impl Options {
         if let Some((field, _, rule)) = rules.into_iter().find(|(_, kept, _)| !kept) {
             return Err(Error::Invalid { field, rule });
         }
-        if let Some(name) = self.properties.keys().find(|name| RESERVED.contains(&name.as_str())) {
+        if let Some(name) = self
+            .properties
+            .keys()
+            .find(|name| RESERVED_PROPERTIES.contains(&name.as_str()))
+        {
             return Err(Error::Invalid {
                 field: "properties",
                 rule: format!(
@@ -324,8 +328,8 @@ fn millis(span: Duration) -> String {
 mod tests {
     use super::*;
 
-    fn refused(change: impl FnOnce(&mut Options)) -> String {
-        let mut options = Options::new("127.0.0.1:9092");
+    fn refused(change: impl FnOnce(&mut KafkaOptions)) -> String {
+        let mut options = KafkaOptions::new("127.0.0.1:9092");
         options.check().expect("the defaults are good");
         change(&mut options);
         options.check().expect_err("it must be refused").to_string()
@@ -355,7 +359,7 @@ mod tests {
 
     #[test]
     fn values_of_properties_are_never_shown() {
-        let mut options = Options::new("127.0.0.1:9092");
+        let mut options = KafkaOptions::new("127.0.0.1:9092");
         options
             .properties
             .insert("sasl.password".to_owned(), "swordfish".to_owned());

@@ -24,8 +24,8 @@ use rdkafka::{Offset, TopicPartitionList};
 use super::client::{LogContext, bounds, failure, is_refusal, native};
 use super::health::{Anomaly, HealthCheck};
 use super::start::{FirstRecord, Reset, StartOffset, list, numbers, reset_offsets};
-use super::state::Shared;
-use super::stats::{Counters, count};
+use super::state::BufferShared;
+use super::stats::{KafkaCounters, count};
 use crate::{Error, Position};
 
 /// The longest time of one poll, and so the delay with which a closed subscription is noticed.
@@ -33,8 +33,8 @@ pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The consumer context of a subscription.
 pub(super) struct Poller {
-    pub(super) shared: Arc<Shared>,
-    pub(super) counters: Arc<Counters>,
+    pub(super) shared: Arc<BufferShared>,
+    pub(super) counters: Arc<KafkaCounters>,
     pub(super) log_context: LogContext,
     /// The topic, under its name in the cluster.
     pub(super) name: String,

@@ -14,9 +14,9 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::client::{LogContext, failure, native};
-use super::options::{BATCH_BYTES, Options, QUEUE_BYTES};
+use super::options::{BATCH_BYTES, KafkaOptions, QUEUE_BYTES};
 use super::shutdown::BackgroundDrop;
-use super::stats::{Counters, count};
+use super::stats::{KafkaCounters, count};
 use crate::{Error, MAX_RECORD_BYTES, Position, Record, partition_of};
 
 /// Bytes per permit of the queue. A record takes at least one permit, so the number of records is bounded too.
@@ -28,8 +28,8 @@ type Producer = FutureProducer<LogContext>;
 
 /// Appends records; holds the current producer and its generation.
 pub(super) struct Appender {
-    options: Arc<Options>,
-    counters: Arc<Counters>,
+    options: Arc<KafkaOptions>,
+    counters: Arc<KafkaCounters>,
     log_context: LogContext,
     queue: Semaphore,
     current: Mutex<(u64, Arc<BackgroundDrop<Producer>>)>,
@@ -49,7 +49,7 @@ fn units(record: &Record) -> usize {
 }
 
 impl Appender {
-    pub(super) fn new(options: Arc<Options>, counters: Arc<Counters>) -> Result<Self, Error> {
+    pub(super) fn new(options: Arc<KafkaOptions>, counters: Arc<KafkaCounters>) -> Result<Self, Error> {
         let log_context = LogContext::default();
         let producer = create(&options, &log_context)?;
         Ok(Self {
@@ -185,7 +185,7 @@ impl Appender {
     }
 }
 
-fn create(options: &Options, log_context: &LogContext) -> Result<Arc<BackgroundDrop<Producer>>, Error> {
+fn create(options: &KafkaOptions, log_context: &LogContext) -> Result<Arc<BackgroundDrop<Producer>>, Error> {
     let created = options.producer().create_with_context(log_context.clone());
     let producer = created.map_err(|error| failure("connecting", log_context, &error))?;
     Ok(Arc::new(BackgroundDrop::new(producer)))

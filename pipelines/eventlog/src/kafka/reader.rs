@@ -11,32 +11,32 @@ use async_trait::async_trait;
 use rdkafka::consumer::{CommitMode, Consumer};
 use rdkafka::{Offset, TopicPartitionList};
 
-use super::client::{Client, failure, native};
-use super::lease::Lease;
-use super::options::Options;
+use super::client::{KafkaClient, failure, native};
+use super::lease::KafkaLease;
+use super::options::KafkaOptions;
 use super::restart::{Consumers, StartAt};
-use super::state::Shared;
-use super::stats::{Counters, count};
+use super::state::BufferShared;
+use super::stats::{KafkaCounters, count};
 use crate::{Delivered, Error, Event, Position, Subscription};
 
 /// The start of a subscription.
 pub(super) enum ReadFrom {
     /// The committed positions of a group.
-    Group { lease: Lease },
+    Group { lease: KafkaLease },
     /// A position in every partition of the topic, without a group.
     Recent { topic: String, positions: Vec<u64> },
 }
 
 /// A subscription of a group, or a tail.
-pub(super) struct Reader {
+pub(super) struct KafkaReader {
     consumers: Arc<Consumers>,
     /// The lease; `None` for a tail. The thread owns it and ends it.
-    lease: Option<Weak<Lease>>,
+    lease: Option<Weak<KafkaLease>>,
     /// The offset after the last record that was ever delivered, by partition; kept when a partition is lost.
     delivered: BTreeMap<u32, u64>,
 }
 
-impl fmt::Debug for Reader {
+impl fmt::Debug for KafkaReader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Reader")
             .field("topic", &self.consumers.name)
@@ -45,11 +45,11 @@ impl fmt::Debug for Reader {
     }
 }
 
-impl Reader {
+impl KafkaReader {
     pub(super) fn start(
-        options: &Arc<Options>,
-        client: &Arc<Client>,
-        counters: &Arc<Counters>,
+        options: &Arc<KafkaOptions>,
+        client: &Arc<KafkaClient>,
+        counters: &Arc<KafkaCounters>,
         start: ReadFrom,
     ) -> Result<Self, Error> {
         let (topic, lease, from) = match start {
@@ -74,7 +74,7 @@ impl Reader {
         })
     }
 
-    pub(super) fn shared(&self) -> &Arc<Shared> {
+    pub(super) fn shared(&self) -> &Arc<BufferShared> {
         &self.consumers.shared
     }
 
@@ -106,7 +106,7 @@ impl Reader {
 }
 
 #[async_trait]
-impl Subscription for Reader {
+impl Subscription for KafkaReader {
     async fn event(&mut self, max: usize) -> Result<Event, Error> {
         if max == 0 {
             return Err(Error::Invalid {
@@ -185,7 +185,7 @@ impl Subscription for Reader {
     }
 }
 
-impl Drop for Reader {
+impl Drop for KafkaReader {
     fn drop(&mut self) {
         if let Some(lease) = self.lease.as_ref().and_then(Weak::upgrade) {
             lease.leave();

@@ -19,15 +19,15 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use rdkafka::consumer::{BaseConsumer, Consumer};
 
-use super::client::{Client, LogContext, failure};
+use super::client::{KafkaClient, LogContext, failure};
 use super::health::{Anomaly, HealthCheck};
-use super::lease::Lease;
-use super::options::Options;
+use super::lease::KafkaLease;
+use super::options::KafkaOptions;
 use super::poller::{POLL_INTERVAL, Poller};
 use super::shutdown::drop_within;
 use super::start::{FirstRecord, StartOffset, list, reset_offsets};
-use super::state::Shared;
-use super::stats::{Counters, count};
+use super::state::BufferShared;
+use super::stats::{KafkaCounters, count};
 use crate::Error;
 use crate::unwind::OnPanic;
 
@@ -38,10 +38,10 @@ const END_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The consumers of a subscription, one after another.
 pub(super) struct Consumers {
-    pub(super) options: Arc<Options>,
-    pub(super) client: Arc<Client>,
-    pub(super) counters: Arc<Counters>,
-    pub(super) shared: Arc<Shared>,
+    pub(super) options: Arc<KafkaOptions>,
+    pub(super) client: Arc<KafkaClient>,
+    pub(super) counters: Arc<KafkaCounters>,
+    pub(super) shared: Arc<BufferShared>,
     pub(super) log_context: LogContext,
     /// The topic, under its name in the log.
     pub(super) topic: String,
@@ -65,9 +65,9 @@ pub(super) enum StartAt {
 
 impl Consumers {
     pub(super) fn new(
-        options: &Arc<Options>,
-        client: &Arc<Client>,
-        counters: &Arc<Counters>,
+        options: &Arc<KafkaOptions>,
+        client: &Arc<KafkaClient>,
+        counters: &Arc<KafkaCounters>,
         topic: &str,
         group: Option<String>,
     ) -> Self {
@@ -92,7 +92,7 @@ impl Consumers {
 
     /// Returns the name of the group in the cluster.
     fn group(&self) -> Option<String> {
-        self.group.as_ref().map(|group| Options::group(&self.name, group))
+        self.group.as_ref().map(|group| KafkaOptions::group(&self.name, group))
     }
 
     fn set(&self, current: Weak<BaseConsumer<Poller>>) {
@@ -142,7 +142,7 @@ impl Consumers {
     pub(super) fn spawn(
         self: &Arc<Self>,
         consumer: Arc<BaseConsumer<Poller>>,
-        lease: Option<Arc<Lease>>,
+        lease: Option<Arc<KafkaLease>>,
     ) -> io::Result<()> {
         let consumers = Arc::clone(self);
         let thread = std::thread::Builder::new().name("eventlog-kafka".to_owned());

@@ -21,8 +21,8 @@ const BUFFER_RECORDS: usize = 4096;
 
 /// State behind a lock, with a wake-up for each side.
 #[derive(Debug, Default)]
-pub(super) struct Shared {
-    state: Mutex<State>,
+pub(super) struct BufferShared {
+    state: Mutex<BufferState>,
     /// Wakes the thread.
     thread_wake: Condvar,
     /// Wakes the reader.
@@ -30,12 +30,12 @@ pub(super) struct Shared {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct BufferState {
     waiting: bool,
     closed: bool,
     failure: Option<Error>,
     changes: VecDeque<Event>,
-    pub(super) owned: BTreeMap<u32, Owned>,
+    pub(super) owned: BTreeMap<u32, OwnedPartition>,
     bytes: usize,
     records: usize,
     /// The partition that comes first in the next delivery.
@@ -44,7 +44,7 @@ pub(super) struct State {
 
 /// A partition that the reader has.
 #[derive(Debug, Default)]
-pub(super) struct Owned {
+pub(super) struct OwnedPartition {
     /// The next offset expected from the brokers, if known.
     pub(super) next: Option<u64>,
     /// The highest committed position.
@@ -52,7 +52,7 @@ pub(super) struct Owned {
     buffer: VecDeque<Delivered>,
 }
 
-impl State {
+impl BufferState {
     /// Assigns partitions to the reader. A partition that it has already starts again.
     pub(super) fn assign(&mut self, partitions: impl IntoIterator<Item = (u32, Option<u64>)>) {
         let mut assigned = Vec::new();
@@ -60,7 +60,7 @@ impl State {
             // A partition that is assigned again starts over; buffered records of the old
             // assignment are dropped.
             self.lose(partition);
-            let owned = Owned {
+            let owned = OwnedPartition {
                 next,
                 committed: next,
                 buffer: VecDeque::new(),
@@ -202,16 +202,16 @@ fn size(record: &Record) -> usize {
 
 /// A guard: while it lives, the reader waits.
 #[derive(Debug)]
-struct Waiting<'a>(&'a Shared);
+struct WaitingReader<'a>(&'a BufferShared);
 
-impl Drop for Waiting<'_> {
+impl Drop for WaitingReader<'_> {
     fn drop(&mut self) {
         self.0.lock().waiting = false;
     }
 }
 
-impl Shared {
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+impl BufferShared {
+    pub(super) fn lock(&self) -> MutexGuard<'_, BufferState> {
         self.state.lock()
     }
 
@@ -220,7 +220,7 @@ impl Shared {
         let _waiting = {
             self.lock().waiting = true;
             self.thread_wake.notify_one();
-            Waiting(self)
+            WaitingReader(self)
         };
         loop {
             // Subscribes to the wake-up before looking, so that an event in between is not
@@ -278,7 +278,7 @@ impl Shared {
 mod tests {
     use super::*;
 
-    fn push(state: &mut State, partition: u32, offset: u64, bytes: usize) {
+    fn push(state: &mut BufferState, partition: u32, offset: u64, bytes: usize) {
         state.push(Position { partition, offset }, b"", &vec![0; bytes]);
     }
 
@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn partitions_take_turns_and_share_a_delivery() {
-        let mut state = State::default();
+        let mut state = BufferState::default();
         state.assign([(0, None), (1, None), (2, None)]);
         for offset in 0..10 {
             push(&mut state, 1, offset, 1);
@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn a_delivery_is_bounded_by_bytes_and_passes_at_least_one_record() {
-        let mut state = State::default();
+        let mut state = BufferState::default();
         state.assign([(0, None)]);
         for offset in 0..3 {
             push(&mut state, 0, offset, BUFFER_BYTES / 2 + 1);
@@ -318,7 +318,7 @@ mod tests {
 
     #[test]
     fn nothing_of_a_lost_partition_is_delivered() {
-        let mut state = State::default();
+        let mut state = BufferState::default();
         state.assign([(0, Some(5)), (1, None)]);
         push(&mut state, 0, 5, 1);
         push(&mut state, 1, 0, 1);

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Counters of a log since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stats {
+pub struct KafkaStats {
     /// Calls of [`EventLog::append`](crate::EventLog::append) that were answered with positions.
     pub appends: u64,
     /// Records acknowledged by these calls.
@@ -26,9 +26,9 @@ pub struct Stats {
     pub failed_commits: u64,
 }
 
-/// The live form of [`Stats`].
+/// The live form of [`KafkaStats`].
 #[derive(Debug, Default)]
-pub(super) struct Counters {
+pub(super) struct KafkaCounters {
     pub(super) appends: AtomicU64,
     pub(super) records: AtomicU64,
     pub(super) failed_appends: AtomicU64,
@@ -40,10 +40,10 @@ pub(super) struct Counters {
     pub(super) failed_commits: AtomicU64,
 }
 
-impl Counters {
-    pub(super) fn stats(&self) -> Stats {
+impl KafkaCounters {
+    pub(super) fn stats(&self) -> KafkaStats {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        Stats {
+        KafkaStats {
             appends: read(&self.appends),
             records: read(&self.records),
             failed_appends: read(&self.failed_appends),

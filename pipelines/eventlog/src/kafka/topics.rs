@@ -13,30 +13,30 @@ use rdkafka::error::RDKafkaErrorCode;
 use tokio::sync::Mutex as Turn;
 use tokio::time::{sleep, timeout};
 
-use super::client::{Client, LogContext, failure};
-use super::options::{BATCH_BYTES, Options};
+use super::client::{KafkaClient, LogContext, failure};
+use super::options::{BATCH_BYTES, KafkaOptions};
 use super::shutdown::BackgroundDrop;
 use crate::Error;
 
 /// The topics that this process has checked.
 #[derive(Debug)]
 pub(super) struct Topics {
-    options: Arc<Options>,
-    client: Arc<Client>,
-    known: Mutex<Known>,
+    options: Arc<KafkaOptions>,
+    client: Arc<KafkaClient>,
+    known: Mutex<KnownTopics>,
     /// Serialises checks, so that a missing topic is created once.
     looking: Turn<()>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct KnownTopics {
     topics: HashSet<String>,
     /// The number of times that each topic was forgotten.
     forgotten: HashMap<String, u64>,
 }
 
 impl Topics {
-    pub(super) fn new(options: Arc<Options>, client: Arc<Client>) -> Self {
+    pub(super) fn new(options: Arc<KafkaOptions>, client: Arc<KafkaClient>) -> Self {
         Self {
             options,
             client,
@@ -98,7 +98,7 @@ impl Topics {
         }
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, KnownTopics> {
         self.known.lock()
     }
 

@@ -16,7 +16,7 @@ use rdkafka::ClientConfig;
 use rdkafka::consumer::{BaseConsumer, Consumer};
 
 use super::Proxy;
-use crate::kafka::Options;
+use crate::kafka::KafkaOptions;
 
 /// The longest that a start may take, on a machine that does much else.
 const START: Duration = Duration::from_mins(2);
@@ -138,15 +138,15 @@ impl Broker {
     }
 
     /// Options for a test: this broker, names that begin with `prefix`, one copy, limits of seconds.
-    pub fn options(&self, prefix: &str) -> Options {
-        Options {
+    pub fn options(&self, prefix: &str) -> KafkaOptions {
+        KafkaOptions {
             prefix: format!("{prefix}."),
             partitions: 4,
             replication: 1,
             min_in_sync: 1,
             session: Duration::from_secs(2),
             patience: Duration::from_mins(1),
-            ..Options::new(&self.address())
+            ..KafkaOptions::new(&self.address())
         }
     }
 

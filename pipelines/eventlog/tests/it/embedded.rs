@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use eventlog::conformance::{Fixture, after, assert_gapless, numbered, record, take, within};
-use eventlog::{Bounds, Embedded, Error, EventLog, Lasting, Options, Position, Record};
+use eventlog::{Bounds, Embedded, EmbeddedOptions, Error, EventLog, Position, Record, ReopeningLog};
 use types::{Classify, Kind, Retry};
 
 mod conformance {
@@ -15,7 +15,7 @@ mod conformance {
     eventlog::conformance!(Directory::new());
 }
 
-mod lasting {
+mod reopening {
     use super::Lasted;
 
     eventlog::conformance!(Lasted::new());
@@ -33,7 +33,10 @@ impl Lasted {
 #[async_trait]
 impl Fixture for Lasted {
     async fn open(&mut self) -> Result<Arc<dyn EventLog>, Error> {
-        Ok(Arc::new(Lasting::open(self.0.path().to_owned(), Options::default())?))
+        Ok(Arc::new(ReopeningLog::open(
+            self.0.path().to_owned(),
+            EmbeddedOptions::default(),
+        )?))
     }
 
     fn ahead(&self) -> usize {
@@ -53,7 +56,7 @@ impl Directory {
 #[async_trait]
 impl Fixture for Directory {
     async fn open(&mut self) -> Result<Arc<dyn EventLog>, Error> {
-        Ok(open(self.0.path(), Options::default())?)
+        Ok(open(self.0.path(), EmbeddedOptions::default())?)
     }
 
     fn ahead(&self) -> usize {
@@ -67,18 +70,18 @@ fn directory() -> tempfile::TempDir {
     tempfile::tempdir().expect("a temporary directory")
 }
 
-fn open(path: &Path, options: Options) -> Result<Arc<Embedded>, Error> {
+fn open(path: &Path, options: EmbeddedOptions) -> Result<Arc<Embedded>, Error> {
     Embedded::open(path, options)
 }
 
-fn one_partition(retain: u64) -> Options {
-    Options { partitions: 1, retain }
+fn one_partition(retain: u64) -> EmbeddedOptions {
+    EmbeddedOptions { partitions: 1, retain }
 }
 
 #[tokio::test]
 async fn an_append_of_many_records_is_one_fsync() -> Outcome {
     let directory = directory();
-    let log = open(directory.path(), Options::default())?;
+    let log = open(directory.path(), EmbeddedOptions::default())?;
     log.append("topic", numbered(0..5000)).await?;
     assert_eq!(log.stats().fsyncs, 1, "creating the topic rides along");
     log.append("topic", numbered(0..5000)).await?;
@@ -90,7 +93,7 @@ async fn an_append_of_many_records_is_one_fsync() -> Outcome {
 #[tokio::test]
 async fn concurrent_appends_share_their_fsyncs() -> Outcome {
     let directory = directory();
-    let log = open(directory.path(), Options::default())?;
+    let log = open(directory.path(), EmbeddedOptions::default())?;
     let large = || {
         vec![Record {
             key: Bytes::new(),
@@ -149,7 +152,7 @@ async fn positions_cost_no_fsync_and_survive_a_close() -> Outcome {
 #[tokio::test]
 async fn closing_the_log_wakes_a_subscriber_that_waits() -> Outcome {
     let directory = directory();
-    let log = open(directory.path(), Options::default())?;
+    let log = open(directory.path(), EmbeddedOptions::default())?;
     let mut reader = log.subscribe("topic", "group").await?;
     let waiting = tokio::spawn(async move { reader.next(1).await });
     tokio::task::yield_now().await;
@@ -162,7 +165,7 @@ async fn closing_the_log_wakes_a_subscriber_that_waits() -> Outcome {
 #[tokio::test]
 async fn a_group_has_one_subscription_at_a_time() -> Outcome {
     let directory = directory();
-    let log = open(directory.path(), Options::default())?;
+    let log = open(directory.path(), EmbeddedOptions::default())?;
     let reader = log.subscribe("topic", "group").await?;
     let refused = log.subscribe("topic", "group").await.map(drop);
     assert!(matches!(refused, Err(Error::Busy { .. })), "{refused:?}");
@@ -325,7 +328,7 @@ async fn a_tail_that_was_overtaken_by_trimming_goes_on_at_the_first_record() -> 
 #[tokio::test]
 async fn a_topic_keeps_its_number_of_partitions() -> Outcome {
     let directory = directory();
-    let options = |partitions| Options { partitions, retain: 10 };
+    let options = |partitions| EmbeddedOptions { partitions, retain: 10 };
     let log = open(directory.path(), options(4))?;
     let before = log.append("topic", numbered(0..50)).await?;
     drop(log);
@@ -346,7 +349,7 @@ async fn a_topic_keeps_its_number_of_partitions() -> Outcome {
 async fn numbers_of_partitions_out_of_range_are_refused() {
     let directory = directory();
     for partitions in [0, 1025] {
-        let refused = open(directory.path(), Options { partitions, retain: 0 });
+        let refused = open(directory.path(), EmbeddedOptions { partitions, retain: 0 });
         assert!(
             matches!(
                 refused,
@@ -363,8 +366,8 @@ async fn numbers_of_partitions_out_of_range_are_refused() {
 #[tokio::test]
 async fn a_directory_is_open_once() -> Outcome {
     let directory = directory();
-    let log = open(directory.path(), Options::default())?;
-    let refused = open(directory.path(), Options::default());
+    let log = open(directory.path(), EmbeddedOptions::default())?;
+    let refused = open(directory.path(), EmbeddedOptions::default());
     let Err(error @ Error::Locked { .. }) = refused else {
         panic!("it must be locked: {refused:?}");
     };
@@ -374,18 +377,18 @@ async fn a_directory_is_open_once() -> Outcome {
         "{error}"
     );
     drop(log);
-    open(directory.path(), Options::default())?;
+    open(directory.path(), EmbeddedOptions::default())?;
     Ok(())
 }
 
 #[tokio::test]
 async fn a_forgotten_subscription_does_not_keep_the_directory() -> Outcome {
     let directory = directory();
-    let log = open(directory.path(), Options::default())?;
+    let log = open(directory.path(), EmbeddedOptions::default())?;
     log.append("topic", vec![record("key", "value")]).await?;
     let mut forgotten = log.subscribe("topic", "group").await?;
     drop(log);
-    let log = open(directory.path(), Options::default())?;
+    let log = open(directory.path(), EmbeddedOptions::default())?;
     assert!(matches!(forgotten.commit(&[]).await, Err(Error::Closed)));
     let mut reader = log.subscribe("topic", "group").await?;
     assert_eq!(take(&mut *reader, 1, 1).await?.len(), 1);
@@ -399,7 +402,7 @@ async fn a_creation_that_was_cut_off_is_begun_again() -> Outcome {
     let creating = directory.path().join("creating");
     std::fs::create_dir_all(creating.join("keyspaces")).expect("a directory");
     std::fs::write(creating.join("0.jnl"), []).expect("a file");
-    let log = open(directory.path(), Options::default())?;
+    let log = open(directory.path(), EmbeddedOptions::default())?;
     log.append("topic", numbered(0..1)).await?;
     assert!(!creating.exists());
     Ok(())
@@ -408,11 +411,11 @@ async fn a_creation_that_was_cut_off_is_begun_again() -> Outcome {
 #[tokio::test]
 async fn a_directory_that_lost_a_file_is_not_taken_for_a_new_one() -> Outcome {
     let directory = directory();
-    let log = open(directory.path(), Options::default())?;
+    let log = open(directory.path(), EmbeddedOptions::default())?;
     log.append("topic", numbered(0..1)).await?;
     drop(log);
     std::fs::remove_file(directory.path().join("data/version")).expect("the file was there");
-    let refused = open(directory.path(), Options::default());
+    let refused = open(directory.path(), EmbeddedOptions::default());
     assert!(matches!(refused, Err(Error::Damaged { .. })), "{refused:?}");
     Ok(())
 }
@@ -420,7 +423,7 @@ async fn a_directory_that_lost_a_file_is_not_taken_for_a_new_one() -> Outcome {
 #[tokio::test]
 async fn a_directory_of_a_later_format_is_refused() -> Outcome {
     let directory = directory();
-    drop(open(directory.path(), Options::default())?);
+    drop(open(directory.path(), EmbeddedOptions::default())?);
     {
         let database = fjall::Database::builder(directory.path().join("data"))
             .open()
@@ -430,7 +433,7 @@ async fn a_directory_of_a_later_format_is_refused() -> Outcome {
             .expect("a keyspace");
         meta.insert("format", 2_u32.to_be_bytes()).expect("a write");
     }
-    let refused = open(directory.path(), Options::default());
+    let refused = open(directory.path(), EmbeddedOptions::default());
     assert!(matches!(&refused, Err(Error::Format { found: 2, .. })), "{refused:?}");
     Ok(())
 }

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use eventlog::conformance::Fixture;
-use eventlog::kafka::Options;
+use eventlog::kafka::KafkaOptions;
 use eventlog::testing::Broker;
 use eventlog::{Error, EventLog, Kafka};
 use tokio::runtime::Runtime;
@@ -61,7 +61,7 @@ fn fresh() -> String {
     format!("test-{}", NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-async fn open(options: &Options) -> Result<Arc<Kafka>, Error> {
+async fn open(options: &KafkaOptions) -> Result<Arc<Kafka>, Error> {
     Kafka::open(options.clone(), &[]).await
 }
 
@@ -77,11 +77,11 @@ macro_rules! broker {
 use broker;
 
 /// A log with names of its own, as a member that keeps its name.
-struct Names(Options);
+struct Names(KafkaOptions);
 
 impl Names {
     fn new(broker: &Broker) -> Self {
-        Self(Options {
+        Self(KafkaOptions {
             instance: Some("member".to_owned()),
             // A broker that has just started on a busy machine may take seconds to store megabytes.
             delivery: Duration::from_mins(1),

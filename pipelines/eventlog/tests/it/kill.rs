@@ -11,12 +11,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use eventlog::conformance::{after, within};
-use eventlog::{Delivered, Embedded, Error, EventLog, Options, Position, Record};
+use eventlog::{Delivered, Embedded, EmbeddedOptions, Error, EventLog, Position, Record};
 
 const DIRECTORY: &str = "EVENTLOG_KILL_DIRECTORY";
 const ROUND: &str = "EVENTLOG_KILL_ROUND";
 const TOPIC: &str = "topic";
-const OPTIONS: Options = Options {
+const OPTIONS: EmbeddedOptions = EmbeddedOptions {
     partitions: 4,
     retain: 20,
 };

@@ -7,10 +7,10 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use eventlog::conformance::{assert_gapless, record, take};
-use eventlog::{Delivered, Embedded, Error, EventLog, Options, Record};
+use eventlog::{Delivered, Embedded, EmbeddedOptions, Error, EventLog, Record};
 
 const TOPIC: &str = "topic";
-const OPTIONS: Options = Options {
+const OPTIONS: EmbeddedOptions = EmbeddedOptions {
     partitions: 1,
     retain: 1000,
 };

@@ -38,7 +38,7 @@ fn contribution() -> ContributionOutcome {
         actual: "the same".to_owned(),
     };
     ContributionOutcome {
-        format: FORMAT,
+        format: BASE_FORMAT,
         contribution: ContributionId::from_bytes([1; 16]),
         generation: 2,
         dataset: DatasetId::from_bytes([2; 16]),
@@ -114,7 +114,7 @@ fn outcomes_are_written_byte_for_byte_as_before_and_come_back() {
 #[test]
 fn an_outcome_has_the_key_of_its_dataset_or_that_of_all_units() {
     assert_eq!(contribution().record().unwrap().key[..], [2; 16]);
-    assert_eq!(unit().record().unwrap().key, KNOWLEDGE);
+    assert_eq!(unit().record().unwrap().key, KNOWLEDGE_TOPIC);
 }
 
 #[test]

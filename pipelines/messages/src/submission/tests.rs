@@ -2,12 +2,12 @@ use serde_json::{Value, json};
 use types::Version;
 
 use super::*;
-use crate::FORMAT;
+use crate::BASE_FORMAT;
 
 fn submission(records: &[Value]) -> Submission {
     let at = Timestamp::from_micros(1_790_000_000_000_000);
     Submission {
-        format: FORMAT,
+        format: BASE_FORMAT,
         contribution: ContributionId::new(at),
         generation: 3,
         dataset: DatasetId::new(at),

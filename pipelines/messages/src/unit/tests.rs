@@ -1,5 +1,5 @@
 use super::*;
-use crate::{FORMAT, weight};
+use crate::{BASE_FORMAT, weight};
 
 /// The first line of the submission below.
 const LINE: &str = concat!(
@@ -13,7 +13,7 @@ const TEXT: &str = r#"{"title":"T","body":"line\none","category":"c/d","sourceDe
 
 fn submission() -> UnitSubmission {
     UnitSubmission {
-        format: FORMAT,
+        format: BASE_FORMAT,
         unit: UnitId::from_bytes([3; 16]),
         chain: UnitId::from_bytes([4; 16]),
         predecessor: Some(UnitId::from_bytes([4; 16])),
@@ -38,7 +38,7 @@ fn submission() -> UnitSubmission {
 fn a_submission_is_its_line_and_its_compressed_text() {
     let submission = submission();
     let record = submission.record().unwrap();
-    assert_eq!(record.key, KNOWLEDGE);
+    assert_eq!(record.key, KNOWLEDGE_TOPIC);
     let (line, block) = split(&record.value);
     assert_eq!(str::from_utf8(line).unwrap(), LINE);
     assert_eq!(decompress(block, TEXT.len()).unwrap(), TEXT.as_bytes());

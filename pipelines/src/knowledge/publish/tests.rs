@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use catalog::storage::DurableLocal;
-use messages::{FORMAT, UnitText};
+use messages::{BASE_FORMAT, UnitText};
 use operators::knowledge::Print;
 use serde_json::json;
 use tempfile::TempDir;
@@ -56,7 +56,7 @@ fn passed() -> Reviewed {
     };
     Reviewed {
         submission: UnitSubmission {
-            format: FORMAT,
+            format: BASE_FORMAT,
             unit: id,
             chain: id,
             predecessor: None,
@@ -83,7 +83,7 @@ async fn put_unreadable_row(catalog: &Catalog, reviewed: &Reviewed) {
     let mut table = catalog.table(platform::KNOWLEDGE, &contract).await.unwrap();
     let guard = ContributionId::from_bytes(*reviewed.submission.unit.as_bytes());
     let batch = Arc::new(Batch::decode(&contract, &[row]));
-    let mut prepared = Prepared::of_batch(guard, reviewed.submission.agent, batch);
+    let mut prepared = PreparedVersion::of_batch(guard, reviewed.submission.agent, batch);
     let committed = table.commit(&mut prepared, NOW, |_| Value::Null).await.unwrap();
     assert!(matches!(committed, CommitOutcome::Committed(_)));
 }

@@ -17,20 +17,20 @@ pub(crate) const LITERAL: &str = "numeric_literal";
 /// Digits that a double keeps.
 const DOUBLE_DIGITS: usize = 15;
 /// Digits before the point, and behind it, that a numeric has room for.
-const ROOM: (usize, usize) = (38, 36);
+const NUMERIC_DIGITS: (usize, usize) = (38, 36);
 
 /// Makes numerics of the numbers whose digits a double drops, and refuses those beyond a double.
 pub(super) fn exact(statement: &mut Statement) -> Result<(), Refusal> {
-    let mut long = Long { refusal: None };
+    let mut long = LongLiteral { refusal: None };
     let ControlFlow::Continue(()) = statement.visit(&mut long);
     long.refusal.map_or(Ok(()), Err)
 }
 
-struct Long {
+struct LongLiteral {
     refusal: Option<Refusal>,
 }
 
-impl VisitorMut for Long {
+impl VisitorMut for LongLiteral {
     type Break = Infallible;
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {
@@ -122,7 +122,7 @@ fn replace(expr: &mut Expr) {
 fn has_room(text: &str) -> bool {
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     let plain = |text: &str| text.bytes().all(|digit| digit.is_ascii_digit());
-    plain(whole) && plain(part) && whole.len() <= ROOM.0 && part.len() <= ROOM.1
+    plain(whole) && plain(part) && whole.len() <= NUMERIC_DIGITS.0 && part.len() <= NUMERIC_DIGITS.1
 }
 
 /// Returns true if a number has no digit but zero before its exponent.

@@ -11,20 +11,25 @@ use datafusion::sql::sqlparser::ast::{
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 
-use super::{Refusal, Scope, Sources, Use, chooses, is_wildcard, named};
+use super::{Refusal, RowsConsumer, ScopeSources, SelectScope, chooses, is_wildcard, named};
 use crate::check::names::normal;
 
 /// A query around another one, whose parts are replaced.
 const AROUND: &str = "SELECT a FROM (SELECT a) AS ordered";
 
-impl Scope {
+impl SelectScope {
     /// Gives the columns whose names stand for another column in ORDER BY a name of their own.
-    pub(super) fn order_by(&mut self, query: &mut Query, sources: &Sources, of: Use) -> Result<(), Refusal> {
+    pub(super) fn order_by(
+        &mut self,
+        query: &mut Query,
+        sources: &ScopeSources,
+        of: RowsConsumer,
+    ) -> Result<(), Refusal> {
         let SetExpr::Select(select) = &*query.body else {
             return Ok(());
         };
         // Of other queries nobody sees the order.
-        let ordered = of == Use::Answer || chooses(query, select);
+        let ordered = of == RowsConsumer::Answer || chooses(query, select);
         let SetExpr::Select(select) = &mut *query.body else {
             return Ok(());
         };
@@ -46,7 +51,7 @@ impl Scope {
         }
         // The names that queries around this one use.
         let names: Vec<Option<String>> = select.projection.iter().map(named).collect();
-        if of == Use::Table && select.projection.iter().any(is_wildcard) {
+        if of == RowsConsumer::Table && select.projection.iter().any(is_wildcard) {
             let rule =
                 "a name of this SELECT is also that of a column of its tables: write the columns in place of `*`";
             return Err(Refusal::new("ORDER BY of an expression", rule));
@@ -67,7 +72,7 @@ impl Scope {
                 *expr = Expr::Identifier(marked.clone());
             }
         }
-        if of == Use::Table {
+        if of == RowsConsumer::Table {
             self.around(query, &names);
         }
         Ok(())
@@ -124,8 +129,8 @@ fn alone(expr: &Expr) -> Option<&Ident> {
 }
 
 /// Returns the names of columns of the SELECT list that mean a column of the tables in an expression of ORDER BY.
-fn taken(by: &[OrderByExpr], select: &Select, sources: &Sources) -> HashSet<String> {
-    let mut used = Used::default();
+fn taken(by: &[OrderByExpr], select: &Select, sources: &ScopeSources) -> HashSet<String> {
+    let mut used = UsedNames::default();
     for OrderByExpr { expr, .. } in by.iter().filter(|by| alone(&by.expr).is_none()) {
         let ControlFlow::Continue(()) = expr.visit(&mut used);
     }
@@ -154,13 +159,13 @@ fn taken(by: &[OrderByExpr], select: &Select, sources: &Sources) -> HashSet<Stri
 
 /// Names in expressions, without those in subqueries.
 #[derive(Default)]
-struct Used {
+struct UsedNames {
     plain: HashSet<String>,
     qualified: HashSet<String>,
     depth: usize,
 }
 
-impl Visitor for Used {
+impl Visitor for UsedNames {
     type Break = Infallible;
 
     fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<Infallible> {

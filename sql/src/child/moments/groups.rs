@@ -6,17 +6,17 @@ use datafusion::arrow::array::{Array as _, ArrayRef, BooleanArray, Float64Array,
 use datafusion::error::Result;
 use datafusion::logical_expr::{EmitTo, GroupsAccumulator};
 
-use super::{Function, Moments, STATE, pairs, states};
+use super::{Moments, MomentsFunction, STATE_FIELDS, pairs, states};
 
 /// A function of the pairs of each group.
 #[derive(Debug)]
 pub(super) struct GroupMoments {
-    function: Function,
+    function: MomentsFunction,
     groups: Vec<Moments>,
 }
 
 impl GroupMoments {
-    pub(super) const fn new(function: Function) -> Self {
+    pub(super) const fn new(function: MomentsFunction) -> Self {
         Self {
             function,
             groups: Vec::new(),
@@ -24,13 +24,13 @@ impl GroupMoments {
     }
 }
 
-/// Returns the columns that [`STATE`] names.
+/// Returns the columns that [`STATE_FIELDS`] names.
 fn columns(groups: &[Moments]) -> Vec<ArrayRef> {
     let column = |index: usize| -> ArrayRef {
         let values = groups.iter().map(|moments| moments.state()[index]);
         Arc::new(Float64Array::from_iter_values(values))
     };
-    (0..STATE.len()).map(column).collect()
+    (0..STATE_FIELDS.len()).map(column).collect()
 }
 
 fn passes(filter: Option<&BooleanArray>, row: usize) -> bool {
@@ -66,7 +66,7 @@ impl GroupsAccumulator for GroupMoments {
 
     fn evaluate(&mut self, emit: EmitTo) -> Result<ArrayRef> {
         let groups = emit.take_needed(&mut self.groups);
-        if self.function == Function::Count {
+        if self.function == MomentsFunction::Count {
             #[expect(clippy::cast_possible_truncation, reason = "they are numbers of rows")]
             let counts = groups.iter().map(|moments| moments.count as i64);
             return Ok(Arc::new(Int64Array::from_iter_values(counts)));

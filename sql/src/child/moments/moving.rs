@@ -5,18 +5,18 @@ use datafusion::common::ScalarValue;
 use datafusion::error::Result;
 use datafusion::logical_expr::Accumulator;
 
-use super::{Function, Moments, pairs};
+use super::{Moments, MomentsFunction, pairs};
 use crate::child::total::moving::{Queue, not_combined};
 
 /// A function of the pairs of a frame.
 #[derive(Debug)]
 pub(super) struct MovingMoments {
-    function: Function,
+    function: MomentsFunction,
     frame: Queue<Moments>,
 }
 
 impl MovingMoments {
-    pub(super) const fn new(function: Function) -> Self {
+    pub(super) const fn new(function: MomentsFunction) -> Self {
         Self {
             function,
             frame: Queue::new(),

@@ -23,7 +23,7 @@ use crate::check::scope::is_zero;
 
 /// An operation on numbers of which one is a decimal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Operation {
+pub(super) enum DecimalOperation {
     Add,
     Subtract,
     Multiply,
@@ -43,7 +43,7 @@ pub(super) enum Operation {
 }
 
 /// Returns the call of an operation.
-pub(super) fn call(operation: Operation, operands: Vec<Expr>) -> Expr {
+pub(super) fn call(operation: DecimalOperation, operands: Vec<Expr>) -> Expr {
     let function = ScalarUDF::new_from_impl(Numeric {
         operation,
         signature: Signature::any(operands.len(), Volatility::Immutable),
@@ -53,25 +53,25 @@ pub(super) fn call(operation: Operation, operands: Vec<Expr>) -> Expr {
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Numeric {
-    operation: Operation,
+    operation: DecimalOperation,
     signature: Signature,
 }
 
 /// Returns the type of a result: as wide as its operands, and [`EXACT`] if one is a decimal of the statement.
-fn kind_of(operation: Operation, operands: &[DataType]) -> DataType {
+fn kind_of(operation: DecimalOperation, operands: &[DataType]) -> DataType {
     let whole = |kind: &DataType| *kind == WHOLE || !is_decimal(kind);
     let given = |kind: &DataType| is_decimal(kind) && *kind != WHOLE && *kind != NUMERIC;
     let numbers = match operation {
         // The number of digits says nothing about the type.
-        Operation::Cut(_) => &operands[..operands.len().min(1)],
+        DecimalOperation::Cut(_) => &operands[..operands.len().min(1)],
         _ => operands,
     };
     match operation {
-        Operation::Double => DataType::Float64,
-        Operation::Text => DataType::Utf8,
-        Operation::Exact => EXACT,
+        DecimalOperation::Double => DataType::Float64,
+        DecimalOperation::Text => DataType::Utf8,
+        DecimalOperation::Exact => EXACT,
         _ if numbers.iter().any(given) => EXACT,
-        Operation::Divide => NUMERIC,
+        DecimalOperation::Divide => NUMERIC,
         _ if numbers.iter().all(whole) => WHOLE,
         _ => NUMERIC,
     }
@@ -80,20 +80,20 @@ fn kind_of(operation: Operation, operands: &[DataType]) -> DataType {
 impl ScalarUDFImpl for Numeric {
     fn name(&self) -> &'static str {
         match self.operation {
-            Operation::Add => "numeric_add",
-            Operation::Subtract => "numeric_subtract",
-            Operation::Multiply => "numeric_multiply",
-            Operation::Divide => "numeric_divide",
-            Operation::Rest => "numeric_rest",
-            Operation::Cut(Cut::Round) => "numeric_round",
-            Operation::Cut(Cut::Truncate) => "numeric_truncate",
-            Operation::Cut(Cut::Floor) => "numeric_floor",
-            Operation::Cut(Cut::Ceil) => "numeric_ceil",
-            Operation::Absolute => "numeric_absolute",
-            Operation::Sign => "numeric_sign",
-            Operation::Exact => "numeric_exact",
-            Operation::Double => "numeric_double",
-            Operation::Text => "numeric_text",
+            DecimalOperation::Add => "numeric_add",
+            DecimalOperation::Subtract => "numeric_subtract",
+            DecimalOperation::Multiply => "numeric_multiply",
+            DecimalOperation::Divide => "numeric_divide",
+            DecimalOperation::Rest => "numeric_rest",
+            DecimalOperation::Cut(Cut::Round) => "numeric_round",
+            DecimalOperation::Cut(Cut::Truncate) => "numeric_truncate",
+            DecimalOperation::Cut(Cut::Floor) => "numeric_floor",
+            DecimalOperation::Cut(Cut::Ceil) => "numeric_ceil",
+            DecimalOperation::Absolute => "numeric_absolute",
+            DecimalOperation::Sign => "numeric_sign",
+            DecimalOperation::Exact => "numeric_exact",
+            DecimalOperation::Double => "numeric_double",
+            DecimalOperation::Text => "numeric_text",
         }
     }
 
@@ -130,25 +130,25 @@ impl Numeric {
         let Some(first) = args.first() else {
             return Err(DataFusionError::Plan("an operation on numbers has operands".to_owned()));
         };
-        if self.operation == Operation::Exact {
+        if self.operation == DecimalOperation::Exact {
             return exact(first, rows);
         }
-        let one = Operand::of(first)?;
+        let one = DecimalOperand::of(first)?;
         match self.operation {
-            Operation::Double => {
+            DecimalOperation::Double => {
                 let double = |row| one.get(row).map(|value| digits::double(value, one.scale));
                 return Ok(Arc::new((0..rows).map(double).collect::<Float64Array>()));
             }
-            Operation::Text => {
-                let fixed = args.get(1).map(|fixed| Kept::of(fixed, rows)).transpose()?;
+            DecimalOperation::Text => {
+                let fixed = args.get(1).map(|fixed| KeptDigits::of(fixed, rows)).transpose()?;
                 let text = |row| {
                     let fixed = fixed.as_ref().and_then(|fixed| fixed.get(row));
                     one.get(row).map(|value| digits::text(value, one.scale, fixed))
                 };
                 return Ok(Arc::new((0..rows).map(text).collect::<StringArray>()));
             }
-            Operation::Cut(how) => {
-                let kept = args.get(1).map(|kept| Kept::of(kept, rows)).transpose()?;
+            DecimalOperation::Cut(how) => {
+                let kept = args.get(1).map(|kept| KeptDigits::of(kept, rows)).transpose()?;
                 return decimals(rows, &result, |row| {
                     let kept = kept.as_ref().map_or(Some(0), |kept| kept.get(row));
                     Ok(one.get(row).zip(kept).map(|(value, kept)| {
@@ -158,11 +158,11 @@ impl Numeric {
                     }))
                 });
             }
-            Operation::Absolute => {
+            DecimalOperation::Absolute => {
                 let absolute = |value: i256| value.checked_abs().and_then(|value| one.scaled(value, &result));
                 return decimals(rows, &result, |row| Ok(one.get(row).map(absolute)));
             }
-            Operation::Sign => {
+            DecimalOperation::Sign => {
                 let sign = |value: i256| digits::rescaled(value.signum(), 0, scale_of(&result));
                 return decimals(rows, &result, |row| Ok(one.get(row).map(sign)));
             }
@@ -173,14 +173,14 @@ impl Numeric {
                 "an operation on numbers has two operands".to_owned(),
             ));
         };
-        let other = Operand::of(second)?;
+        let other = DecimalOperand::of(second)?;
         let to = scale_of(&result);
         decimals(rows, &result, |row| {
             let Some((left, right)) = one.get(row).zip(other.get(row)) else {
                 return Ok(None);
             };
             let zero = right == i256::ZERO;
-            if zero && matches!(self.operation, Operation::Divide | Operation::Rest) {
+            if zero && matches!(self.operation, DecimalOperation::Divide | DecimalOperation::Rest) {
                 return Err(ArrowError::DivideByZero);
             }
             Ok(Some(binary(
@@ -193,13 +193,13 @@ impl Numeric {
     }
 }
 
-fn binary(operation: Operation, one: (i256, u8), other: (i256, u8), to: u8) -> Option<i256> {
+fn binary(operation: DecimalOperation, one: (i256, u8), other: (i256, u8), to: u8) -> Option<i256> {
     let both = || digits::rescaled(one.0, one.1, to).zip(digits::rescaled(other.0, other.1, to));
     match operation {
-        Operation::Add => both().and_then(|(one, other)| one.checked_add(other)),
-        Operation::Subtract => both().and_then(|(one, other)| one.checked_sub(other)),
-        Operation::Rest => both().and_then(|(one, other)| one.checked_rem(other)),
-        Operation::Multiply => digits::product(one, other, to),
+        DecimalOperation::Add => both().and_then(|(one, other)| one.checked_add(other)),
+        DecimalOperation::Subtract => both().and_then(|(one, other)| one.checked_sub(other)),
+        DecimalOperation::Rest => both().and_then(|(one, other)| one.checked_rem(other)),
+        DecimalOperation::Multiply => digits::product(one, other, to),
         _ => digits::quotient(one, other),
     }
 }
@@ -236,7 +236,7 @@ pub(in crate::child) fn beyond() -> ArrowError {
 }
 
 /// A column of decimals or integers.
-struct Operand {
+struct DecimalOperand {
     values: Decimal256Array,
     /// Tells that `value` is the one of all rows.
     constant: bool,
@@ -244,7 +244,7 @@ struct Operand {
     scale: u8,
 }
 
-impl Operand {
+impl DecimalOperand {
     fn of(value: &ColumnarValue) -> Result<Self> {
         let (array, constant) = match value {
             ColumnarValue::Array(array) => (Arc::clone(array), false),
@@ -299,15 +299,15 @@ impl Operand {
 
 /// Returns the texts of decimals, as `Utf8`.
 pub(in crate::child) fn texts(decimals: &ArrayRef) -> Result<ArrayRef> {
-    let operand = Operand::of(&ColumnarValue::Array(Arc::clone(decimals)))?;
+    let operand = DecimalOperand::of(&ColumnarValue::Array(Arc::clone(decimals)))?;
     let text = |row| operand.get(row).map(|value| digits::text(value, operand.scale, None));
     Ok(Arc::new((0..decimals.len()).map(text).collect::<StringArray>()))
 }
 
 /// Number of digits behind the point that are kept, for each row.
-struct Kept(ArrayRef);
+struct KeptDigits(ArrayRef);
 
-impl Kept {
+impl KeptDigits {
     fn of(value: &ColumnarValue, rows: usize) -> Result<Self> {
         Ok(Self(cast(&value.to_array(rows)?, &DataType::Int64)?))
     }
@@ -359,7 +359,7 @@ fn exact(of: &ColumnarValue, rows: usize) -> Result<ArrayRef> {
         }
         DataType::Null => (0..array.len()).map(|_| None::<i256>).collect(),
         kind if kind.is_integer() || is_decimal(kind) => {
-            let operand = Operand::of(&ColumnarValue::Array(Arc::clone(&array)))?;
+            let operand = DecimalOperand::of(&ColumnarValue::Array(Arc::clone(&array)))?;
             return decimals(array.len(), &EXACT, |row| {
                 Ok(operand.get(row).map(|value| operand.scaled(value, &EXACT)))
             });

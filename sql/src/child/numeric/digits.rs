@@ -8,17 +8,17 @@ use std::sync::LazyLock;
 use datafusion::arrow::datatypes::i256;
 
 /// Digits behind the point of numbers that may have some.
-pub(in crate::child) const SCALE: u8 = 36;
-/// [`SCALE`] as types have it.
+pub(in crate::child) const MAX_SCALE_DIGITS: u8 = 36;
+/// [`MAX_SCALE_DIGITS`] as types have it.
 pub(in crate::child) const SIGNED_SCALE: i8 = 36;
 /// Greatest power of ten that 256 bits hold.
 const MAX_POWER: u32 = 76;
-/// Digits behind the point that a text shows, if they are enough for [`SIGNIFICANT`] ones.
-const SHOWN: usize = 20;
+/// Digits behind the point that a text shows, if they are enough for [`MIN_SIGNIFICANT_DIGITS`] ones.
+const MAX_SHOWN_DIGITS: usize = 20;
 /// Digits behind the point of seconds, and of most other numbers that are converted to doubles.
-const MICROS: u8 = 6;
+const MICROS_DIGITS: u8 = 6;
 /// Significant digits that a text shows of a number that is far less than one.
-const SIGNIFICANT: usize = 16;
+const MIN_SIGNIFICANT_DIGITS: usize = 16;
 
 const TEN: i256 = i256::from_i128(10);
 
@@ -75,10 +75,10 @@ pub(in crate::child) fn product(one: (i256, u8), other: (i256, u8), to: u8) -> O
     })
 }
 
-/// Divides two values of these scales, with [`SCALE`] digits behind the point. The divisor is not zero.
+/// Divides two values of these scales, with [`MAX_SCALE_DIGITS`] digits behind the point. The divisor is not zero.
 pub(in crate::child) fn quotient(one: (i256, u8), other: (i256, u8)) -> Option<i256> {
     // Digits of the result behind those of the quotient of the two integers.
-    let more = i32::from(SCALE) + i32::from(other.1) - i32::from(one.1);
+    let more = i32::from(MAX_SCALE_DIGITS) + i32::from(other.1) - i32::from(one.1);
     let (above, below, left) = match u32::try_from(more) {
         Ok(left) => (one.0, other.0, left),
         Err(_) => (one.0, other.0.checked_mul(power(more.unsigned_abs())?)?, 0),
@@ -86,7 +86,7 @@ pub(in crate::child) fn quotient(one: (i256, u8), other: (i256, u8)) -> Option<i
     let negative = above.is_negative() != below.is_negative();
     let (above, below) = (above.checked_abs()?, below.checked_abs()?);
     let quotient = match (above.to_i128(), below.to_i128()) {
-        (Some(above), Some(below)) if below.unsigned_abs() <= NARROW => {
+        (Some(above), Some(below)) if below.unsigned_abs() <= MAX_NARROW_DIVISOR => {
             narrow_quotient(above.unsigned_abs(), below.unsigned_abs(), left)?
         }
         _ => wide_quotient(above, below, left)?,
@@ -94,10 +94,10 @@ pub(in crate::child) fn quotient(one: (i256, u8), other: (i256, u8)) -> Option<i
     Some(if negative { quotient.wrapping_neg() } else { quotient })
 }
 
-/// Digits that a rest below [`NARROW`] has room for in 128 bits.
-const STEP: u32 = 18;
+/// Digits that a rest below [`MAX_NARROW_DIVISOR`] has room for in 128 bits.
+const STEP_DIGITS: u32 = 18;
 /// Greatest divisor of [`narrow_quotient`].
-const NARROW: u128 = 10_u128.pow(20);
+const MAX_NARROW_DIVISOR: u128 = 10_u128.pow(20);
 
 /// Divides numbers of 128 bits, which takes a small part of the time of 256 bits, with `left` digits more.
 fn narrow_quotient(above: u128, below: u128, mut left: u32) -> Option<i256> {
@@ -107,7 +107,7 @@ fn narrow_quotient(above: u128, below: u128, mut left: u32) -> Option<i256> {
         if rest == 0 {
             return quotient.checked_mul(power(left)?);
         }
-        let digits = left.min(STEP);
+        let digits = left.min(STEP_DIGITS);
         rest *= 10_u128.pow(digits);
         quotient = quotient
             .checked_mul(power(digits)?)?
@@ -182,7 +182,7 @@ pub(in crate::child) fn cut(value: i256, scale: u8, digits: i64, how: Cut) -> Op
     }
 }
 
-/// Reads a number such as `-12.5` or `1e3`, with [`SCALE`] digits behind the point.
+/// Reads a number such as `-12.5` or `1e3`, with [`MAX_SCALE_DIGITS`] digits behind the point.
 pub(in crate::child) fn read(text: &str) -> Option<i256> {
     let text = text.trim();
     let (text, exponent) = match text.split_once(['e', 'E']) {
@@ -204,7 +204,7 @@ pub(in crate::child) fn read(text: &str) -> Option<i256> {
     let mut places = i32::try_from(whole.len())
         .ok()?
         .checked_add(exponent)?
-        .checked_add(i32::from(SCALE))?;
+        .checked_add(i32::from(MAX_SCALE_DIGITS))?;
     let mut rounds_up = false;
     let mut is_next = true;
     for digit in digits {
@@ -255,19 +255,21 @@ pub(in crate::child) fn exact_text(value: i256, scale: u8) -> String {
     written(value, scale, usize::from(scale))
 }
 
-/// Writes a value with at most [`SHOWN`] digits behind the point, or as many as [`SIGNIFICANT`] ones take. `fixed` is a
+/// Writes a value with at most [`MAX_SHOWN_DIGITS`] digits behind the point, or as many as [`MIN_SIGNIFICANT_DIGITS`] ones take. `fixed` is a
 /// number of digits that it has, zeros included.
 pub(in crate::child) fn text(value: i256, scale: u8, fixed: Option<i64>) -> String {
     let digits = value.wrapping_abs().to_string().len();
     let zeros = usize::from(scale).saturating_sub(digits);
-    let shown = SHOWN.max(zeros + SIGNIFICANT).min(usize::from(scale));
+    let shown = MAX_SHOWN_DIGITS
+        .max(zeros + MIN_SIGNIFICANT_DIGITS)
+        .min(usize::from(scale));
     let rounded = i64::try_from(shown)
         .ok()
         .and_then(|shown| cut(value, scale, shown, Cut::Round))
         .unwrap_or(value);
     let mut text = written(rounded, scale, shown);
     let fixed = fixed.map_or(0, |fixed| {
-        usize::try_from(fixed.clamp(0, i64::from(SCALE))).unwrap_or_default()
+        usize::try_from(fixed.clamp(0, i64::from(MAX_SCALE_DIGITS))).unwrap_or_default()
     });
     if fixed > 0 {
         let part = text.split_once('.').map_or(0, |(_, part)| part.len());
@@ -295,14 +297,14 @@ fn written(value: i256, scale: u8, shown: usize) -> String {
 /// Returns the double that is nearest to a value.
 pub(in crate::child) fn double(value: i256, scale: u8) -> f64 {
     // A quotient of two integers that doubles hold exactly is the nearest double.
-    let unit = power(u32::from(scale.saturating_sub(MICROS)));
+    let unit = power(u32::from(scale.saturating_sub(MICROS_DIGITS)));
     if let Some(unit) = unit
         && value.wrapping_rem(unit) == i256::ZERO
         && let Some(few) = value.wrapping_div(unit).to_i128()
         && few.unsigned_abs() < 1 << f64::MANTISSA_DIGITS
     {
         #[expect(clippy::cast_precision_loss, reason = "the bound is checked before")]
-        return few as f64 / 10_f64.powi(scale.min(MICROS).into());
+        return few as f64 / 10_f64.powi(scale.min(MICROS_DIGITS).into());
     }
     // The standard library reads decimals exactly.
     exact_text(value, scale).parse().unwrap_or(f64::NAN)
@@ -342,7 +344,7 @@ mod tests {
                 // quotient / 10^36 * other, against one: both as integers, where they have room.
                 let (left, right) = (
                     quotient.checked_mul(other.0),
-                    power(u32::from(SCALE) + u32::from(other.1) - u32::from(one.1))
+                    power(u32::from(MAX_SCALE_DIGITS) + u32::from(other.1) - u32::from(one.1))
                         .and_then(|unit| one.0.checked_mul(unit)),
                 );
                 if let Some((left, right)) = left.zip(right) {
@@ -358,7 +360,7 @@ mod tests {
     #[test]
     fn both_ways_to_divide_agree() {
         for (above, _) in numbers().into_iter().filter(|(above, _)| !above.is_negative()) {
-            for below in [1_u128, 2, 3, 7, 3_600, NARROW] {
+            for below in [1_u128, 2, 3, 7, 3_600, MAX_NARROW_DIVISOR] {
                 for left in [0, 17, 18, 36] {
                     let narrow = narrow_quotient(above.to_i128().unwrap().unsigned_abs(), below, left);
                     let wide = wide_quotient(above, i256::from_parts(below, 0), left);

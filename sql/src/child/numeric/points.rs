@@ -8,20 +8,22 @@ use datafusion::logical_expr::{Expr, LogicalPlan, cast};
 use super::{Class, alike, class, digits, results, with_point};
 
 /// The least double above which there is not one for each integer.
-const LARGE: f64 = 9_007_199_254_740_992.0;
+const MAX_EXACT_DOUBLE: f64 = 9_007_199_254_740_992.0;
 /// A double that is beyond all integers.
-const BEYOND: f64 = 1e19;
+const BEYOND_INTEGERS: f64 = 1e19;
 
 /// Returns true for a number with a point that is equal, as a double, to several integers.
 pub(super) fn is_large(expr: &Expr) -> bool {
-    with_point(expr).is_some_and(|value| (LARGE..BEYOND).contains(&value.abs()))
+    with_point(expr).is_some_and(|value| (MAX_EXACT_DOUBLE..BEYOND_INTEGERS).contains(&value.abs()))
 }
 
 /// Returns true unless the expression is a number with a point that has more digits than a decimal.
 pub(super) fn has_room(expr: &Expr) -> bool {
     with_point(expr).is_none_or(|value| {
         let read = digits::read(&value.to_string());
-        read.is_some_and(|read| value == 0.0 || digits::double(read, digits::SCALE).to_bits() == value.to_bits())
+        read.is_some_and(|read| {
+            value == 0.0 || digits::double(read, digits::MAX_SCALE_DIGITS).to_bits() == value.to_bits()
+        })
     })
 }
 

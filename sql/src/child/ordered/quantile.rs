@@ -14,14 +14,14 @@ use super::Fractions;
 
 /// Parameters of a percentile.
 #[derive(Clone, Debug)]
-pub(super) struct Quantile {
+pub(super) struct QuantileParameters {
     pub(super) fractions: Fractions,
     pub(super) descending: bool,
     pub(super) distinct: bool,
     pub(super) result: DataType,
 }
 
-impl Quantile {
+impl QuantileParameters {
     /// Returns the percentiles, or nothing of a group without values.
     fn of(&self, values: &mut Vec<f64>) -> Vec<Option<f64>> {
         if self.distinct {
@@ -120,11 +120,11 @@ fn lists(groups: impl Iterator<Item = Vec<f64>>) -> Result<ArrayRef> {
 #[derive(Debug)]
 pub(super) struct Quantiles {
     values: Vec<f64>,
-    asked: Quantile,
+    asked: QuantileParameters,
 }
 
 impl Quantiles {
-    pub(super) const fn new(asked: Quantile) -> Self {
+    pub(super) const fn new(asked: QuantileParameters) -> Self {
         Self {
             values: Vec::new(),
             asked,
@@ -166,11 +166,11 @@ impl Accumulator for Quantiles {
 #[derive(Debug)]
 pub(super) struct GroupQuantiles {
     groups: Vec<Vec<f64>>,
-    asked: Quantile,
+    asked: QuantileParameters,
 }
 
 impl GroupQuantiles {
-    pub(super) const fn new(asked: Quantile) -> Self {
+    pub(super) const fn new(asked: QuantileParameters) -> Self {
         Self {
             groups: Vec::new(),
             asked,

@@ -12,7 +12,7 @@ use super::Fractions;
 
 /// The values of a group, without nulls.
 #[derive(Debug)]
-pub(super) struct Sorted {
+pub(super) struct SortedValues {
     values: Vec<ArrayRef>,
     kind: DataType,
     descending: bool,
@@ -20,7 +20,7 @@ pub(super) struct Sorted {
     fractions: Option<Fractions>,
 }
 
-impl Sorted {
+impl SortedValues {
     pub(super) const fn new(kind: DataType, descending: bool, fractions: Option<Fractions>) -> Self {
         Self {
             values: Vec::new(),
@@ -58,7 +58,7 @@ fn most_frequent(sorted: &ArrayRef) -> Result<ScalarValue> {
     ScalarValue::try_from_array(sorted, best.start)
 }
 
-impl Accumulator for Sorted {
+impl Accumulator for SortedValues {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
         self.add(&values[0])
     }

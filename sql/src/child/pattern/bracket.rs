@@ -89,23 +89,23 @@ fn class(name: &str) -> Result<&'static str, String> {
 }
 
 /// One item of a bracket expression.
-enum Item<'a> {
+enum BracketItem<'a> {
     One(char),
     Set(&'a str, bool),
 }
 
-fn item(text: &str) -> Result<(Item<'static>, &str), String> {
+fn item(text: &str) -> Result<(BracketItem<'static>, &str), String> {
     let open = || "the brackets [ ] are not balanced".to_owned();
     if let Some(named) = text.strip_prefix("[:") {
         let (name, rest) = named.split_once(":]").ok_or_else(open)?;
-        return Ok((Item::Set(class(name)?, false), rest));
+        return Ok((BracketItem::Set(class(name)?, false), rest));
     }
     for (begin, end) in [("[.", ".]"), ("[=", "=]")] {
         if let Some(named) = text.strip_prefix(begin) {
             let (name, rest) = named.split_once(end).ok_or_else(open)?;
             let mut letters = name.chars();
             return match (letters.next(), letters.next()) {
-                (Some(letter), None) => Ok((Item::One(letter), rest)),
+                (Some(letter), None) => Ok((BracketItem::One(letter), rest)),
                 _ => Err(format!("`{begin}{name}{end}` is no character")),
             };
         }
@@ -113,7 +113,7 @@ fn item(text: &str) -> Result<(Item<'static>, &str), String> {
     let letter = text.chars().next().ok_or_else(open)?;
     let rest = &text[letter.len_utf8()..];
     if letter != '\\' {
-        return Ok((Item::One(letter), rest));
+        return Ok((BracketItem::One(letter), rest));
     }
     let set = match rest.chars().next() {
         Some(letter @ ('d' | 'D')) => Some((DIGIT, letter == 'D')),
@@ -122,10 +122,10 @@ fn item(text: &str) -> Result<(Item<'static>, &str), String> {
         _ => None,
     };
     if let Some((set, negated)) = set {
-        return Ok((Item::Set(set, negated), &rest[1..]));
+        return Ok((BracketItem::Set(set, negated), &rest[1..]));
     }
     let (letter, rest) = escaped(rest)?;
-    Ok((Item::One(letter), rest))
+    Ok((BracketItem::One(letter), rest))
 }
 
 /// Translates a bracket expression behind its `[`. Returns the rest behind its `]`.
@@ -148,17 +148,17 @@ pub(super) fn translate<'a>(text: &'a str, lines_apart: bool, out: &mut String) 
         let (one, after) = item(rest)?;
         rest = after;
         match one {
-            Item::Set(set, false) => out.push_str(set),
-            Item::Set(set, true) => {
+            BracketItem::Set(set, false) => out.push_str(set),
+            BracketItem::Set(set, true) => {
                 out.push_str("[^");
                 out.push_str(set);
                 out.push(']');
             }
-            Item::One(from) => {
+            BracketItem::One(from) => {
                 literal(out, from);
                 let to = rest.strip_prefix('-').filter(|to| !to.starts_with(']'));
                 if let Some(to) = to {
-                    let (Item::One(to), after) = item(to)? else {
+                    let (BracketItem::One(to), after) = item(to)? else {
                         return Err("a class of characters is no end of a range".to_owned());
                     };
                     if to < from {

@@ -13,10 +13,10 @@ use datafusion::arrow::datatypes::{
 };
 use datafusion::error::{DataFusionError, Result};
 
-use super::{INTERVAL, Kind, LOCAL, out_of_range, read};
-use crate::time::DAY;
+use super::{INTERVAL, LOCAL, TextKind, out_of_range, read};
+use crate::time::DAY_MICROS;
 use crate::time::interval::{Interval, OutOfRange};
-use crate::time::zone::Zone;
+use crate::time::zone::TimeZone;
 
 pub(in super::super) const OUT_OF_RANGE: &str = "an interval is out of range";
 
@@ -26,8 +26,8 @@ pub(in super::super) fn to_engine(interval: Interval) -> Option<IntervalMonthDay
     if let Some(nanos) = micros.checked_mul(1_000) {
         return Some(IntervalMonthDayNano::new(months, days, nanos));
     }
-    let days = i32::try_from(i64::from(days) + micros / DAY).ok()?;
-    Some(IntervalMonthDayNano::new(months, days, micros % DAY * 1_000))
+    let days = i32::try_from(i64::from(days) + micros / DAY_MICROS).ok()?;
+    Some(IntervalMonthDayNano::new(months, days, micros % DAY_MICROS * 1_000))
 }
 
 /// Returns an interval of the engine, without what is below a microsecond.
@@ -60,7 +60,7 @@ pub(super) fn to_times(found: Vec<Option<i64>>, kind: &DataType) -> ArrayRef {
 /// Returns intervals, read from texts if necessary.
 pub(super) fn intervals(array: &ArrayRef) -> Result<Vec<Option<Interval>>> {
     let array = match array.data_type() {
-        kind if kind.is_string() => &read(&texts(array)?, Kind::Interval, false, &INTERVAL)?,
+        kind if kind.is_string() => &read(&texts(array)?, TextKind::Interval, false, &INTERVAL)?,
         DataType::Duration(_) => {
             let micros = cast(array, &DataType::Duration(TimeUnit::Microsecond))?;
             let micros = micros.as_primitive::<DurationMicrosecondType>();
@@ -78,15 +78,15 @@ pub(super) fn intervals(array: &ArrayRef) -> Result<Vec<Option<Interval>>> {
 
 /// Returns timestamps and dates in microseconds. A text is a local time.
 pub(super) fn times(array: &ArrayRef) -> Result<Vec<Option<i64>>> {
-    as_times(array, Kind::Local)
+    as_times(array, TextKind::Local)
 }
 
 /// Returns timestamps and dates in microseconds. A text is an instant.
 pub(super) fn instants(array: &ArrayRef) -> Result<Vec<Option<i64>>> {
-    as_times(array, Kind::Instant)
+    as_times(array, TextKind::Instant)
 }
 
-fn as_times(array: &ArrayRef, kind: Kind) -> Result<Vec<Option<i64>>> {
+fn as_times(array: &ArrayRef, kind: TextKind) -> Result<Vec<Option<i64>>> {
     Ok(to_micros(array, kind)?
         .as_primitive::<TimestampMicrosecondType>()
         .iter()
@@ -94,7 +94,7 @@ fn as_times(array: &ArrayRef, kind: Kind) -> Result<Vec<Option<i64>>> {
 }
 
 /// Returns timestamps and dates as timestamps with microseconds. A text is a time of this kind.
-pub(super) fn to_micros(array: &ArrayRef, kind: Kind) -> Result<ArrayRef> {
+pub(super) fn to_micros(array: &ArrayRef, kind: TextKind) -> Result<ArrayRef> {
     Ok(match array.data_type() {
         text if text.is_string() => read(&texts(array)?, kind, false, &LOCAL)?,
         DataType::Timestamp(_, zone) => cast(array, &DataType::Timestamp(TimeUnit::Microsecond, zone.clone()))?,
@@ -130,7 +130,7 @@ pub(super) fn texts(array: &ArrayRef) -> Result<StringArray> {
 pub(super) enum Zones {
     Names {
         names: StringArray,
-        known: HashMap<String, Zone>,
+        known: HashMap<String, TimeZone>,
     },
     Offsets(Vec<Option<Interval>>),
 }
@@ -147,7 +147,7 @@ impl Zones {
     }
 
     /// Returns the zone of a row, or `None` if it is null.
-    pub(super) fn at(&mut self, row: usize) -> Result<Option<Zone>> {
+    pub(super) fn at(&mut self, row: usize) -> Result<Option<TimeZone>> {
         match self {
             Self::Names { names, .. } if names.is_null(row) => Ok(None),
             Self::Names { names, known } => {
@@ -155,7 +155,7 @@ impl Zones {
                 if let Some(zone) = known.get(name) {
                     return Ok(Some(*zone));
                 }
-                let zone = Zone::parse(name).ok_or_else(|| {
+                let zone = TimeZone::parse(name).ok_or_else(|| {
                     let shown: String = name.chars().take(60).collect();
                     let problem = format!("there is no time zone `{shown}`: write a name such as 'Europe/Berlin'");
                     DataFusionError::Execution(problem)
@@ -170,7 +170,7 @@ impl Zones {
                 let seconds = i32::try_from(micros / 1_000_000)
                     .ok()
                     .filter(|_| months == 0 && days == 0);
-                seconds.map(|seconds| Some(Zone::Fixed(seconds))).ok_or_else(|| {
+                seconds.map(|seconds| Some(TimeZone::Fixed(seconds))).ok_or_else(|| {
                     let problem = "an interval that is a time zone has hours and minutes only";
                     DataFusionError::Execution(problem.to_owned())
                 })

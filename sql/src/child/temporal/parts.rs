@@ -12,19 +12,19 @@ use datafusion::error::Result;
 use super::operands::{Zones, instants, intervals, times, to_intervals, to_times};
 use super::{each, no_time};
 use crate::child::numeric::{NUMERIC, digits};
-use crate::time::DAY;
+use crate::time::DAY_MICROS;
 use crate::time::interval::Interval;
 use crate::time::moment::{calendar, micros_of};
 
-const SECOND: i64 = 1_000_000;
-const MINUTE: i64 = 60 * SECOND;
-const HOUR: i64 = 60 * MINUTE;
+const SECOND_MICROS: i64 = 1_000_000;
+const MINUTE_MICROS: i64 = 60 * SECOND_MICROS;
+const HOUR_MICROS: i64 = 60 * MINUTE_MICROS;
 /// Days between the beginning of the Julian day count and 1970.
-const JULIAN: i64 = 2_440_588;
+const JULIAN_DAYS_BEFORE_1970: i64 = 2_440_588;
 
 /// A part of a date, time or interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum TimePart {
     Microseconds,
     Milliseconds,
     Second,
@@ -49,7 +49,7 @@ pub(super) enum Part {
     TimezoneMinute,
 }
 
-impl fmt::Display for Part {
+impl fmt::Display for TimePart {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = format!("{self:?}").to_lowercase();
         write!(out, "the {text}")
@@ -70,10 +70,10 @@ fn interval_micros(interval: Interval) -> i128 {
     // A year has 365.25 days here.
     let days = i64::from(months % 12) * 30 + i64::from(days);
     let seconds = i64::from(months / 12) * 31_557_600 + days * 86_400;
-    i128::from(seconds) * i128::from(SECOND) + i128::from(micros)
+    i128::from(seconds) * i128::from(SECOND_MICROS) + i128::from(micros)
 }
 
-impl Part {
+impl TimePart {
     pub(super) fn parse(text: &str) -> Option<Self> {
         Some(match &*text.trim_matches('\'').to_ascii_lowercase() {
             "microsecond" | "microseconds" | "us" | "usec" | "usecs" => Self::Microseconds,
@@ -207,7 +207,7 @@ impl Part {
                 let of_clock = if self == Self::Epoch || self == Self::Julian {
                     time
                 } else {
-                    time.rem_euclid(DAY)
+                    time.rem_euclid(DAY_MICROS)
                 };
                 self.digits(of_clock.into()).ok_or_else(no_time)
             })?,
@@ -218,26 +218,26 @@ impl Part {
 
     /// Returns the part of a time in microseconds as the digits of a numeric.
     fn digits(self, micros: i128) -> Option<i256> {
-        let minute = i128::from(MINUTE);
+        let minute = i128::from(MINUTE_MICROS);
         let (micros, scale) = match self {
             Self::Milliseconds => (micros % minute, 3),
             Self::Second => (micros % minute, 6),
             Self::Julian => {
-                let since = micros + i128::from(JULIAN) * i128::from(DAY);
-                return digits::quotient((i256::from_i128(since), 0), (i256::from_i128(DAY.into()), 0));
+                let since = micros + i128::from(JULIAN_DAYS_BEFORE_1970) * i128::from(DAY_MICROS);
+                return digits::quotient((i256::from_i128(since), 0), (i256::from_i128(DAY_MICROS.into()), 0));
             }
             _ => (micros, 6),
         };
-        digits::rescaled(i256::from_i128(micros), scale, digits::SCALE)
+        digits::rescaled(i256::from_i128(micros), scale, digits::MAX_SCALE_DIGITS)
     }
 
     fn of_clock(self, micros: i64) -> f64 {
         match self {
-            Self::Microseconds => double(micros % MINUTE),
-            Self::Milliseconds => double(micros % MINUTE) / 1e3,
-            Self::Second => double(micros % MINUTE) / 1e6,
-            Self::Minute => double(micros / MINUTE % 60),
-            Self::Hour => double(micros / HOUR),
+            Self::Microseconds => double(micros % MINUTE_MICROS),
+            Self::Milliseconds => double(micros % MINUTE_MICROS) / 1e3,
+            Self::Second => double(micros % MINUTE_MICROS) / 1e6,
+            Self::Minute => double(micros / MINUTE_MICROS % 60),
+            Self::Hour => double(micros / HOUR_MICROS),
             _ => double(micros) / 1e6,
         }
     }
@@ -263,7 +263,7 @@ impl Part {
         if self == Self::Epoch {
             return Some(double(micros) / 1e6);
         }
-        let clock = micros.rem_euclid(DAY);
+        let clock = micros.rem_euclid(DAY_MICROS);
         if self.is_of_clock() {
             return Some(self.of_clock(clock));
         }
@@ -291,7 +291,9 @@ impl Part {
             Self::IsoDayOfWeek => date.weekday().number_from_monday().into(),
             Self::DayOfYear => date.ordinal().into(),
             Self::IsoYear => said(date.iso_week().year()).into(),
-            Self::Julian => double(micros.div_euclid(DAY) + JULIAN) + double(clock) / double(DAY),
+            Self::Julian => {
+                double(micros.div_euclid(DAY_MICROS) + JULIAN_DAYS_BEFORE_1970) + double(clock) / double(DAY_MICROS)
+            }
             // An instant is shown in UTC.
             _ => 0.0,
         })
@@ -361,9 +363,9 @@ impl Part {
                 ..interval
             },
             Self::Day => Interval { micros: 0, ..interval },
-            Self::Hour => of_time(HOUR),
-            Self::Minute => of_time(MINUTE),
-            Self::Second => of_time(SECOND),
+            Self::Hour => of_time(HOUR_MICROS),
+            Self::Minute => of_time(MINUTE_MICROS),
+            Self::Second => of_time(SECOND_MICROS),
             Self::Milliseconds => of_time(1_000),
             _ => interval,
         }
@@ -387,12 +389,12 @@ impl Part {
         };
         match self {
             Self::Milliseconds => below(1_000),
-            Self::Second => below(SECOND),
-            Self::Minute => below(MINUTE),
-            Self::Hour => below(HOUR),
-            Self::Day => below(DAY),
+            Self::Second => below(SECOND_MICROS),
+            Self::Minute => below(MINUTE_MICROS),
+            Self::Hour => below(HOUR_MICROS),
+            Self::Day => below(DAY_MICROS),
             // The first day of 1970 was a Thursday.
-            Self::Week => Some(micros - (micros - 4 * DAY).rem_euclid(7 * DAY)),
+            Self::Week => Some(micros - (micros - 4 * DAY_MICROS).rem_euclid(7 * DAY_MICROS)),
             Self::Month => first(year, date.month()),
             Self::Quarter => first(year, date.month0() / 3 * 3 + 1),
             Self::Year => first(year, 1),

@@ -8,11 +8,11 @@ use datafusion::common::ScalarValue;
 use datafusion::error::{DataFusionError, Result};
 
 use super::operands::{to_intervals, to_times};
-use super::{INTERVAL, Kind, LOCAL, instant};
+use super::{INTERVAL, LOCAL, TextKind, instant};
 use crate::time::interval::Interval;
 use crate::time::moment::Moment;
 
-impl Kind {
+impl TextKind {
     /// Returns the type of a text that was read.
     pub(super) fn result(self) -> DataType {
         match self {
@@ -26,7 +26,7 @@ impl Kind {
 }
 
 /// Reads a text of the statement. If it is lenient, a text that cannot be read is null.
-pub(in super::super) fn literal(text: &str, kind: Kind, lenient: bool) -> Result<ScalarValue> {
+pub(in super::super) fn literal(text: &str, kind: TextKind, lenient: bool) -> Result<ScalarValue> {
     let text = StringArray::from(vec![text]);
     let value = read(&text, kind, lenient, &kind.result()).map_err(|error| match error {
         DataFusionError::Execution(problem) => DataFusionError::Plan(problem),
@@ -36,18 +36,18 @@ pub(in super::super) fn literal(text: &str, kind: Kind, lenient: bool) -> Result
 }
 
 /// Reads each text.
-pub(super) fn read(texts: &StringArray, kind: Kind, lenient: bool, result: &DataType) -> Result<ArrayRef> {
+pub(super) fn read(texts: &StringArray, kind: TextKind, lenient: bool, result: &DataType) -> Result<ArrayRef> {
     let unread = |text: &str, problem: &str| {
         let what = match kind {
-            Kind::Instant | Kind::Local => "timestamp",
-            Kind::Date => "date",
-            Kind::Time => "time",
-            Kind::Interval => "interval",
+            TextKind::Instant | TextKind::Local => "timestamp",
+            TextKind::Date => "date",
+            TextKind::Time => "time",
+            TextKind::Interval => "interval",
         };
         let shown: String = text.chars().take(60).collect();
         DataFusionError::Execution(format!("`{shown}` cannot be read as a {what}: {problem}"))
     };
-    if kind == Kind::Interval {
+    if kind == TextKind::Interval {
         let found = texts.iter().map(|text| {
             let Some(text) = text else { return Ok(None) };
             match Interval::parse(text) {
@@ -61,10 +61,10 @@ pub(super) fn read(texts: &StringArray, kind: Kind, lenient: bool, result: &Data
         let Some(text) = text else { return Ok(None) };
         let moment = Moment::parse(text).and_then(|moment| {
             let value = match kind {
-                Kind::Instant => moment.instant(),
-                Kind::Local => moment.local(),
-                Kind::Date => moment.date().map(i64::from),
-                Kind::Time | Kind::Interval => Some(moment.time() * 1_000),
+                TextKind::Instant => moment.instant(),
+                TextKind::Local => moment.local(),
+                TextKind::Date => moment.date().map(i64::from),
+                TextKind::Time | TextKind::Interval => Some(moment.time() * 1_000),
             };
             value.ok_or("it has no date")
         });
@@ -75,11 +75,11 @@ pub(super) fn read(texts: &StringArray, kind: Kind, lenient: bool, result: &Data
     });
     let found: Vec<Option<i64>> = found.collect::<Result<_>>()?;
     match kind {
-        Kind::Date => {
+        TextKind::Date => {
             let days = found.into_iter().map(|day| day.and_then(|day| i32::try_from(day).ok()));
             Ok(Arc::new(days.collect::<Date32Array>()))
         }
-        Kind::Time => Ok(Arc::new(Time64NanosecondArray::from(found))),
+        TextKind::Time => Ok(Arc::new(Time64NanosecondArray::from(found))),
         _ => Ok(to_times(found, result)),
     }
 }

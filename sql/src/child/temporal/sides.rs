@@ -9,19 +9,19 @@ use datafusion::arrow::error::ArrowError;
 use datafusion::error::Result;
 use datafusion::logical_expr::ColumnarValue;
 
-use super::Kind;
+use super::TextKind;
 use super::operands::to_micros;
 
 /// Timestamps in microseconds.
 #[derive(Debug)]
-pub(super) enum Side {
+pub(super) enum ComparedTimes {
     Rows(Int64Array),
     One(Option<i64>),
 }
 
-impl Side {
+impl ComparedTimes {
     /// Reads an operand. A text is a time of this kind.
-    pub(super) fn of(operand: &ColumnarValue, kind: Kind) -> Result<Self> {
+    pub(super) fn of(operand: &ColumnarValue, kind: TextKind) -> Result<Self> {
         let (array, one) = match operand {
             ColumnarValue::Array(array) => (to_micros(array, kind)?, false),
             ColumnarValue::Scalar(value) => (to_micros(&value.to_array()?, kind)?, true),

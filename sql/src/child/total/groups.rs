@@ -11,7 +11,7 @@ use datafusion::logical_expr::{EmitTo, GroupsAccumulator};
 use super::{Finish, beyond, scale, state_of, widened};
 
 /// An integer in which values are added.
-pub(super) trait Sum: Copy + Default + Debug + Send + Sync + 'static {
+pub(super) trait SumInteger: Copy + Default + Debug + Send + Sync + 'static {
     fn plus(self, other: Self) -> Option<Self>;
     fn wide(self) -> i256;
     fn of_wide(wide: i256) -> Option<Self>;
@@ -24,7 +24,7 @@ pub(super) trait Sum: Copy + Default + Debug + Send + Sync + 'static {
     ) -> Result<()>;
 }
 
-impl Sum for i128 {
+impl SumInteger for i128 {
     fn plus(self, other: Self) -> Option<Self> {
         self.checked_add(other)
     }
@@ -55,7 +55,7 @@ impl Sum for i128 {
     }
 }
 
-impl Sum for i256 {
+impl SumInteger for i256 {
     fn plus(self, other: Self) -> Option<Self> {
         self.checked_add(other)
     }
@@ -98,7 +98,7 @@ pub(super) struct GroupTotals<S> {
     finish: Finish,
 }
 
-impl<S: Sum> GroupTotals<S> {
+impl<S: SumInteger> GroupTotals<S> {
     pub(super) const fn new(finish: Finish) -> Self {
         Self {
             sums: Vec::new(),
@@ -119,7 +119,7 @@ impl<S: Sum> GroupTotals<S> {
     }
 }
 
-impl<S: Sum> GroupsAccumulator for GroupTotals<S> {
+impl<S: SumInteger> GroupsAccumulator for GroupTotals<S> {
     fn update_batch(
         &mut self,
         values: &[ArrayRef],

@@ -27,13 +27,13 @@ fn wide_of(finish: &Finish) -> DataType {
 
 /// The sum and the count of values.
 #[derive(Debug)]
-pub(super) struct Total {
+pub(super) struct SingleTotal {
     sum: i256,
     count: i64,
     finish: Finish,
 }
 
-impl Total {
+impl SingleTotal {
     pub(super) const fn new(finish: Finish) -> Self {
         Self {
             sum: i256::ZERO,
@@ -69,7 +69,7 @@ impl Total {
     }
 }
 
-impl Accumulator for Total {
+impl Accumulator for SingleTotal {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
         self.add(&values[0], 1)
     }

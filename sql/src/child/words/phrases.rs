@@ -2,7 +2,7 @@
 //!
 //! Invariant: a sentence names the rule that is broken and what to do.
 
-use crate::check::functions::ALLOWED;
+use crate::check::functions::ALLOWED_FUNCTIONS;
 
 /// Operators of the engine's sentences. Longer ones come first.
 const OPERATORS: [&str; 24] = [
@@ -49,7 +49,7 @@ pub(super) fn said(text: &str) -> Option<String> {
 /// Returns the rule of a sentence that names a function, if it names one that statements can call.
 pub(super) fn of_any_function(text: &str) -> Option<String> {
     let mut names = text.split('\'').skip(1).step_by(2);
-    let name = names.find(|name| ALLOWED.binary_search(name).is_ok())?;
+    let name = names.find(|name| ALLOWED_FUNCTIONS.binary_search(name).is_ok())?;
     Some(unlike(name))
 }
 

@@ -4,7 +4,7 @@
 //! they come.
 
 use serde_json::value::RawValue;
-use sql::Answer;
+use sql::QueryAnswer;
 
 /// Rows of cells.
 pub(super) type Rows = Vec<Vec<Cell>>;
@@ -195,7 +195,7 @@ fn alike(one: &[Cell], other: &[Cell]) -> bool {
 }
 
 /// The rows of an answer of the sandbox.
-pub(super) fn of_sandbox(answer: &Answer) -> Rows {
+pub(super) fn of_sandbox(answer: &QueryAnswer) -> Rows {
     let kinds: Vec<&str> = answer.columns.iter().map(|column| &*column.kind).collect();
     let row = |row: &RawValue| {
         let cells: Vec<&RawValue> = serde_json::from_str(row.get()).unwrap();

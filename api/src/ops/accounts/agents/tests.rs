@@ -84,7 +84,7 @@ async fn an_operator_has_at_most_five_agents() {
 #[tokio::test]
 async fn every_attempt_to_register_counts_toward_the_limit_of_an_address() {
     let mut few = limits();
-    few.agents_per_ip_per_hour = 4;
+    few.agent_registrations_per_ip_per_hour = 4;
     let service = Service::with(config(), few).await;
     let token = service.operator().await;
     assert_eq!(create(&service, &token, "one").await.0, 201);

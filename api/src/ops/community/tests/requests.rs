@@ -226,9 +226,9 @@ async fn a_request_ends_at_its_deadline_and_its_job_writes_that_down() {
     let deadline = now.plus(Duration::from_hours(2)).to_string();
     let path = board.request("knowledge", &json!({"deadline": deadline})).await;
     let store = service.app.store.clone();
-    let ends = Ends::new(store.clone(), std::sync::Arc::clone(&service.app.clock));
-    let runner =
-        JobRunner::new(store, std::sync::Arc::clone(&service.app.clock)).with(Ends::KIND, std::sync::Arc::new(ends));
+    let ends = RequestEndJob::new(store.clone(), std::sync::Arc::clone(&service.app.clock));
+    let runner = JobRunner::new(store, std::sync::Arc::clone(&service.app.clock))
+        .with(RequestEndJob::KIND, std::sync::Arc::new(ends));
     service.clock.advance(Duration::from_hours(2));
     let late = board.sells(&format!("{path}/answers"), &json!({"note": "Late."})).await;
     assert_eq!(code(&late), refused(409, "request_over"));
@@ -270,8 +270,8 @@ async fn sellers_whose_items_match_are_told_once() {
     let seller = seller["topUp"].as_str().unwrap().split("operator=").nth(1).unwrap();
     let seller: OperatorId = seller.parse().unwrap();
     let clock = std::sync::Arc::clone(&service.app.clock);
-    let matches = Matches::new(service.app.clone());
-    let runner = JobRunner::new(store.clone(), clock).with(Matches::KIND, std::sync::Arc::new(matches));
+    let matches = MatchJob::new(service.app.clone());
+    let runner = JobRunner::new(store.clone(), clock).with(MatchJob::KIND, std::sync::Arc::new(matches));
     let path = board
         .request("knowledge", &json!({"title": "SQLite checkpoints of WAL"}))
         .await;

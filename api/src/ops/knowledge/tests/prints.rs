@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::flow::jobs::JobRunner;
-use crate::flow::jobs::prints::ForgetPrints;
+use crate::flow::jobs::prints::ForgetFingerprints;
 
 struct Prints {
     world: World,
@@ -15,10 +15,10 @@ impl Prints {
     async fn start() -> Self {
         let world = World::start().await;
         let app = &world.service.app;
-        let handler = ForgetPrints::new(app.store.clone(), app.catalog.clone(), Arc::clone(&app.clock));
+        let handler = ForgetFingerprints::new(app.store.clone(), app.catalog.clone(), Arc::clone(&app.clock));
         let runner = JobRunner::new(app.store.clone(), Arc::clone(&app.clock));
         Self {
-            runner: runner.with(ForgetPrints::KIND, Arc::new(handler)),
+            runner: runner.with(ForgetFingerprints::KIND, Arc::new(handler)),
             world,
         }
     }

@@ -1,5 +1,9 @@
 //! Every status × price × caller × endpoint: what each answers.
 
+use std::time::Duration;
+
+use types::HumanDuration;
+
 use super::*;
 
 /// Status of a version as callers see it.
@@ -172,7 +176,7 @@ async fn make(world: &World, number: usize, status: Status, price: Option<i64>) 
 async fn every_cell_answers_as_the_table_says() {
     let world = World::with(Limits {
         // The price was changed for the item just now.
-        price_change_hours: 0,
+        price_change_window: HumanDuration(Duration::ZERO),
         ..wide()
     })
     .await;

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use store::{OutcomeRow, Resolution};
 use types::unit::UnitResolution;
 use types::vocabulary::{ReportKind, ReportReason};
-use types::{Clock as _, OperatorId, UnitId};
+use types::{Clock as _, HumanDuration, OperatorId, UnitId};
 
 use super::calls::{By, Call};
 use crate::config::Limits;
 use crate::ops::knowledge::tests::World;
-use crate::testing::{Got, limits};
+use crate::testing::{Got, count, limits};
 
 /// Id of nothing.
 const ABSENT: &str = "01890000-0000-7000-8000-000000000000";
@@ -112,8 +112,8 @@ impl Scene {
     pub(super) async fn set() -> Self {
         const MANY: u32 = 1_000_000;
         let world = World::with(Limits {
-            calls_per_ip_per_minute: MANY,
-            agents_per_ip_per_hour: MANY,
+            calls_per_ip_per_minute: count(MANY),
+            agent_registrations_per_ip_per_hour: MANY,
             active_projects_per_operator: MANY,
             public_contributions_per_day: MANY,
             knowledge_per_day: MANY,
@@ -127,7 +127,7 @@ impl Scene {
             decisions_per_agent_per_hour: MANY,
             reviews_per_agent_per_hour: MANY,
             open_uploads: MANY,
-            price_change_hours: 0,
+            price_change_window: HumanDuration(Duration::ZERO),
             ..limits()
         })
         .await;

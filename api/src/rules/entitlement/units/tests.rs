@@ -52,21 +52,21 @@ fn unit(status: UnitStatus, price_micro: Option<i64>) -> Unit {
 }
 
 /// Callers: nobody, a stranger, a reader, a buyer, the owner.
-fn callers() -> [Relation; 5] {
-    let stranger = Relation {
+fn callers() -> [UnitRelation; 5] {
+    let stranger = UnitRelation {
         has_key: true,
-        ..Relation::default()
+        ..UnitRelation::default()
     };
-    let reader = Relation {
+    let reader = UnitRelation {
         has_read: true,
         ..stranger
     };
-    let buyer = Relation {
+    let buyer = UnitRelation {
         has_bought: true,
         ..stranger
     };
-    let owner = Relation { owns: true, ..stranger };
-    [Relation::default(), stranger, reader, buyer, owner]
+    let owner = UnitRelation { owns: true, ..stranger };
+    [UnitRelation::default(), stranger, reader, buyer, owner]
 }
 
 const fn priced(micro: i64, key_reads: bool) -> FullRead {
@@ -129,7 +129,7 @@ fn a_full_read_has_the_terms_of_its_status_price_and_caller() {
 fn a_takedown_outranks_a_retirement() {
     let mut unit = unit(UnitStatus::Published, None);
     unit.chain.retired_at = Some(Timestamp::from_micros(1));
-    assert_eq!(Shown::of(&unit), Shown::Retired);
+    assert_eq!(ShownStatus::of(&unit), ShownStatus::Retired);
     unit.chain.taken_down = Some((Timestamp::from_micros(2), TakedownReason::Checking));
-    assert_eq!(Shown::of(&unit), Shown::TakenDown);
+    assert_eq!(ShownStatus::of(&unit), ShownStatus::TakenDown);
 }

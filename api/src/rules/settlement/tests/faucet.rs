@@ -1,7 +1,7 @@
 //! The faucet, the pages of what x402 sells, and the proof of a wallet, for people without a real network.
 
 use super::*;
-use crate::state::payment_services::PaymentPlane;
+use crate::state::payment_services::PaymentServices;
 use crate::testing::browser::{Browser, form};
 
 /// Returns the address of a wallet with this number.
@@ -100,7 +100,7 @@ async fn the_faucet_gives_to_wallets_of_others_only_and_on_the_built_in_ledger_o
             "invalid_request",
         );
     }
-    let mut plane = PaymentPlane::clone(&service.app.payments);
+    let mut plane = PaymentServices::clone(&service.app.payments);
     plane.is_built_in = false;
     service.app.payments = Arc::new(plane);
     service.router = crate::router(service.app.clone());

@@ -1,7 +1,7 @@
 //! Purchases from a header to a grant, with facilitators that answer right, wrong and not at all.
 
 use super::*;
-use crate::flow::Reconciler;
+use crate::flow::PaymentReconciler;
 
 #[tokio::test]
 async fn a_challenge_serves_both_versions_and_reads_no_credential() {
@@ -310,7 +310,7 @@ async fn a_restart_looks_at_once_at_what_the_last_process_left() {
     let pay = |nonce: u8| Buyer::new(500_000, nonce, stage.now()).message(Protocol::V2);
     refused(&stage.pay(path, &pay(1)).await, 503, "settlement_pending");
     let app = &stage.service.app;
-    let reconciler = Reconciler::new(app.store.clone(), Arc::clone(&app.payments), Arc::clone(&app.clock));
+    let reconciler = PaymentReconciler::new(app.store.clone(), Arc::clone(&app.payments), Arc::clone(&app.clock));
     assert_eq!(reconciler.round().await.unwrap(), 0);
     reconciler.take_over().await.unwrap();
     assert_eq!(reconciler.round().await.unwrap(), 1);
@@ -394,7 +394,7 @@ async fn a_cancelled_authorization_failed() {
     refused(&got, 503, "settlement_pending");
     let wallets = StoredWallets(stage.service.app.store.clone());
     let now = stage.service.app.clock.now();
-    let cancelled = wallets.cancel(buyer.authorization.from, Word([1; 32]), now).await;
+    let cancelled = wallets.cancel(buyer.authorization.from, Bytes32([1; 32]), now).await;
     assert!(cancelled.unwrap());
     stage.service.clock.advance(Duration::from_secs(3));
     stage.reconcile().await;

@@ -1,7 +1,7 @@
 //! Payouts: one nonce for each, booked once.
 
 use super::*;
-use crate::flow::Payouts;
+use crate::flow::PayoutTask;
 
 #[test]
 fn a_nonce_is_of_its_id_alone() {
@@ -35,9 +35,9 @@ pub(super) async fn address(stage: &Stage, operator: OperatorId, number: u8, wai
     stage.service.paid_out_at(operator, &address, wait).await;
 }
 
-fn payouts(stage: &Stage) -> Payouts {
+fn payouts(stage: &Stage) -> PayoutTask {
     let app = &stage.service.app;
-    Payouts::new(app.store.clone(), Arc::clone(&app.payments), Arc::clone(&app.clock))
+    PayoutTask::new(app.store.clone(), Arc::clone(&app.payments), Arc::clone(&app.clock))
 }
 
 #[tokio::test]

@@ -46,7 +46,7 @@ impl Asked {
 async fn a_value_is_asked_for_again_when_it_is_old() {
     let service = Service::start().await;
     let (store, asked) = (&service.app.store, Asked::default());
-    let values = Fresh::new(1 << 20);
+    let values = FreshCache::new(1 << 20);
     let get = async || {
         let now = service.clock.now();
         let found = values.get(store, "key", now, || asked.now()).await;
@@ -67,7 +67,7 @@ async fn a_value_is_asked_for_again_when_it_is_old() {
 async fn callers_at_the_same_time_share_a_query_and_none_that_knows_of_a_change_joins_an_older_one() {
     let service = Service::start().await;
     let (store, now, asked) = (&service.app.store, service.clock.now(), Asked::default());
-    let values = Fresh::new(1 << 20);
+    let values = FreshCache::new(1 << 20);
     let mut first = Box::pin(values.get(store, "key", now, || asked.clone().later()));
     let mut second = Box::pin(values.get(store, "key", now, || asked.clone().later()));
     assert!(first.as_mut().now_or_never().is_none() && second.as_mut().now_or_never().is_none());
@@ -91,7 +91,7 @@ async fn callers_at_the_same_time_share_a_query_and_none_that_knows_of_a_change_
 async fn a_query_that_a_change_overtook_is_not_remembered() {
     let service = Service::start().await;
     let (store, now, asked) = (&service.app.store, service.clock.now(), Asked::default());
-    let values = Fresh::new(1 << 20);
+    let values = FreshCache::new(1 << 20);
     let mut getting = Box::pin(values.get(store, "key", now, || asked.clone().later()));
     assert!(getting.as_mut().now_or_never().is_none());
     service.operator().await;
@@ -104,7 +104,7 @@ async fn a_query_that_a_change_overtook_is_not_remembered() {
 async fn callers_that_leave_end_their_query() {
     let service = Service::start().await;
     let (store, now, asked) = (&service.app.store, service.clock.now(), Asked::default());
-    let values = Fresh::new(1 << 20);
+    let values = FreshCache::new(1 << 20);
     let mut left = Box::pin(values.get(store, "key", now, || asked.clone().later()));
     assert!(left.as_mut().now_or_never().is_none());
     drop(left);
@@ -117,7 +117,7 @@ async fn callers_that_leave_end_their_query() {
 async fn what_is_missing_or_failed_is_asked_for_each_time_and_takes_no_room() {
     let service = Service::start().await;
     let (store, now) = (&service.app.store, service.clock.now());
-    let values = Fresh::<u64, Sized>::new(1 << 20);
+    let values = FreshCache::<u64, Sized>::new(1 << 20);
     for key in 0..1_000 {
         assert_eq!(values.get(store, key, now, async || Ok(None)).await.unwrap(), None);
         let failed = values.get(store, key, now, async || Err(Error::Closed)).await;
@@ -131,7 +131,7 @@ async fn values_take_no_more_room_than_they_may() {
     const MOST: usize = 64 << 10;
     let service = Service::start().await;
     let (store, now) = (&service.app.store, service.clock.now());
-    let values = Fresh::new(MOST);
+    let values = FreshCache::new(MOST);
     for key in 0..10_000_u64 {
         let bytes = usize::try_from(key % 3_000).unwrap();
         let found = values
@@ -141,7 +141,7 @@ async fn values_take_no_more_room_than_they_may() {
         assert!(values.weight() <= MOST, "{}", values.weight());
         assert!(values.peek(store, &key, now).is_some(), "the newest is remembered");
     }
-    let nothing = Fresh::new(0);
+    let nothing = FreshCache::new(0);
     let found = nothing.get(store, 1, now, async || Ok(Some(Sized(1, 1)))).await;
     assert_eq!(
         (found.unwrap(), nothing.peek(store, &1, now)),

@@ -5,7 +5,7 @@ use async_trait::async_trait;
 
 use super::*;
 
-const RULE: Rule = Rule {
+const RULE: RateRule = RateRule {
     name: "calls",
     limit: 2,
     window: Duration::from_mins(1),
@@ -15,28 +15,33 @@ const PATIENCE: Duration = Duration::from_millis(75);
 /// Counters that fail, or never answer, on demand.
 #[derive(Debug, Default)]
 struct Moody {
-    memory: Memory,
+    memory: MemoryCounters,
     failing: AtomicBool,
     silent: AtomicBool,
     asked: AtomicU32,
 }
 
 impl Moody {
-    async fn mood(&self) -> Result<(), Unavailable> {
+    async fn mood(&self) -> Result<(), CountersUnavailable> {
         self.asked.fetch_add(1, Ordering::Relaxed);
         if self.silent.load(Ordering::Relaxed) {
             std::future::pending::<()>().await;
         }
         if self.failing.load(Ordering::Relaxed) {
-            return Err(Unavailable("connection refused".into()));
+            return Err(CountersUnavailable("connection refused".into()));
         }
         Ok(())
     }
 }
 
 #[async_trait]
-impl Counters for Moody {
-    async fn take(&self, rule: Rule, source: Source, now: Timestamp) -> Result<Decision, Unavailable> {
+impl LimitCounters for Moody {
+    async fn take(
+        &self,
+        rule: RateRule,
+        source: LimitSource,
+        now: Timestamp,
+    ) -> Result<LimitDecision, CountersUnavailable> {
         self.mood().await?;
         Ok(self.memory.count(rule, source, now))
     }
@@ -44,12 +49,12 @@ impl Counters for Moody {
 
 fn two_replicas() -> (Arc<Moody>, Limiter, Limiter) {
     let counters = Arc::new(Moody::default());
-    let replica = || Limiter::shared(Arc::clone(&counters) as Arc<dyn Counters>, PATIENCE);
+    let replica = || Limiter::shared(Arc::clone(&counters) as Arc<dyn LimitCounters>, PATIENCE);
     let (one, two) = (replica(), replica());
     (counters, one, two)
 }
 
-fn source() -> Source {
+fn source() -> LimitSource {
     IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)).into()
 }
 
@@ -60,11 +65,14 @@ fn at(millis: i64) -> Timestamp {
 #[tokio::test]
 async fn replicas_share_one_limit() {
     let (_, one, two) = two_replicas();
-    assert_eq!(one.take(RULE, source(), at(0)).await, Decision::Allow);
-    assert_eq!(two.take(RULE, source(), at(0)).await, Decision::Allow);
-    assert!(matches!(one.take(RULE, source(), at(0)).await, Decision::Deny { .. }));
-    assert_eq!(one.health(at(1)).await, Health::Ok);
-    assert_eq!(Limiter::default().health(at(1)).await, Health::Off);
+    assert_eq!(one.take(RULE, source(), at(0)).await, LimitDecision::Allow);
+    assert_eq!(two.take(RULE, source(), at(0)).await, LimitDecision::Allow);
+    assert!(matches!(
+        one.take(RULE, source(), at(0)).await,
+        LimitDecision::Deny { .. }
+    ));
+    assert_eq!(one.health(at(1)).await, CountersHealth::Ok);
+    assert_eq!(Limiter::default().health(at(1)).await, CountersHealth::Off);
 }
 
 #[tokio::test]
@@ -72,11 +80,11 @@ async fn while_the_counters_fail_each_replica_counts_for_itself_and_few_calls_as
     let (counters, one, two) = two_replicas();
     counters.failing.store(true, Ordering::Relaxed);
     for limiter in [&one, &two] {
-        assert_eq!(limiter.take(RULE, source(), at(0)).await, Decision::Allow);
-        assert_eq!(limiter.take(RULE, source(), at(1)).await, Decision::Allow);
+        assert_eq!(limiter.take(RULE, source(), at(0)).await, LimitDecision::Allow);
+        assert_eq!(limiter.take(RULE, source(), at(1)).await, LimitDecision::Allow);
         assert!(matches!(
             limiter.take(RULE, source(), at(2)).await,
-            Decision::Deny { .. }
+            LimitDecision::Deny { .. }
         ));
     }
     assert_eq!(counters.asked.load(Ordering::Relaxed), 2, "each replica asked once");
@@ -90,10 +98,10 @@ async fn while_the_counters_fail_each_replica_counts_for_itself_and_few_calls_as
     );
     counters.failing.store(false, Ordering::Relaxed);
     let other = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2)).into();
-    assert_eq!(one.take(RULE, other, at(2_100)).await, Decision::Allow);
-    assert_eq!(two.take(RULE, other, at(2_100)).await, Decision::Allow);
+    assert_eq!(one.take(RULE, other, at(2_100)).await, LimitDecision::Allow);
+    assert_eq!(two.take(RULE, other, at(2_100)).await, LimitDecision::Allow);
     assert!(
-        matches!(two.take(RULE, other, at(2_100)).await, Decision::Deny { .. }),
+        matches!(two.take(RULE, other, at(2_100)).await, LimitDecision::Deny { .. }),
         "the limit is one again"
     );
 }
@@ -106,16 +114,16 @@ async fn counters_that_never_answer_delay_one_call_by_the_time_out() {
         one.take(RULE, source(), at(millis)).await;
     }
     assert_eq!(counters.asked.load(Ordering::Relaxed), 1);
-    assert_eq!(one.health(at(500)).await, Health::Down);
+    assert_eq!(one.health(at(500)).await, CountersHealth::Down);
 }
 
 #[tokio::test]
 async fn a_look_at_the_health_finds_counters_that_came_back() {
     let (counters, one, _) = two_replicas();
     counters.failing.store(true, Ordering::Relaxed);
-    assert_eq!(one.health(at(0)).await, Health::Down);
+    assert_eq!(one.health(at(0)).await, CountersHealth::Down);
     counters.failing.store(false, Ordering::Relaxed);
-    assert_eq!(one.health(at(10)).await, Health::Ok);
+    assert_eq!(one.health(at(10)).await, CountersHealth::Ok);
     one.take(RULE, source(), at(11)).await;
     assert_eq!(counters.asked.load(Ordering::Relaxed), 3, "calls ask again at once");
 }

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::*;
 use crate::state::limit::testing::RedisServer;
-use crate::state::limit::{Health, Limiter, conformance};
+use crate::state::limit::{CountersHealth, Limiter, conformance};
 
-const RULE: Rule = Rule {
+const RULE: RateRule = RateRule {
     name: "calls",
     limit: 2,
     window: Duration::from_mins(1),
@@ -14,7 +14,7 @@ const RULE: Rule = Rule {
 /// Longer than a busy machine needs to answer, so that only a Redis that is gone is late.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-fn source(last: u8) -> Source {
+fn source(last: u8) -> LimitSource {
     IpAddr::V4(Ipv4Addr::new(192, 0, 2, last)).into()
 }
 
@@ -22,11 +22,11 @@ fn at(seconds: i64) -> Timestamp {
     Timestamp::from_micros((1_795_000_020 + seconds) * 1_000_000)
 }
 
-async fn flushed(server: &RedisServer) -> Redis {
+async fn flushed(server: &RedisServer) -> RedisCounters {
     let client = Client::open(server.url()).unwrap();
     let mut connection = client.get_multiplexed_async_connection().await.unwrap();
     let () = ::redis::cmd("FLUSHALL").query_async(&mut connection).await.unwrap();
-    Redis::new(&server.url()).unwrap()
+    RedisCounters::new(&server.url()).unwrap()
 }
 
 #[tokio::test]
@@ -68,29 +68,35 @@ async fn two_replicas_share_a_limit_until_redis_is_killed_and_again_once_it_is_b
     let Some(mut server) = RedisServer::start().await else {
         return;
     };
-    let replica = || Limiter::shared(Arc::new(Redis::new(&server.url()).unwrap()), PATIENCE);
+    let replica = || Limiter::shared(Arc::new(RedisCounters::new(&server.url()).unwrap()), PATIENCE);
     let (one, two) = (replica(), replica());
-    assert_eq!(one.take(RULE, source(1), at(0)).await, Decision::Allow);
-    assert_eq!(two.take(RULE, source(1), at(0)).await, Decision::Allow);
-    assert!(matches!(one.take(RULE, source(1), at(0)).await, Decision::Deny { .. }));
-    assert_eq!(one.health(at(0)).await, Health::Ok);
+    assert_eq!(one.take(RULE, source(1), at(0)).await, LimitDecision::Allow);
+    assert_eq!(two.take(RULE, source(1), at(0)).await, LimitDecision::Allow);
+    assert!(matches!(
+        one.take(RULE, source(1), at(0)).await,
+        LimitDecision::Deny { .. }
+    ));
+    assert_eq!(one.health(at(0)).await, CountersHealth::Ok);
 
     server.kill();
     for replica in [&one, &two] {
-        assert_eq!(replica.take(RULE, source(1), at(1)).await, Decision::Allow);
-        assert_eq!(replica.take(RULE, source(1), at(1)).await, Decision::Allow);
+        assert_eq!(replica.take(RULE, source(1), at(1)).await, LimitDecision::Allow);
+        assert_eq!(replica.take(RULE, source(1), at(1)).await, LimitDecision::Allow);
         assert!(matches!(
             replica.take(RULE, source(1), at(1)).await,
-            Decision::Deny { .. }
+            LimitDecision::Deny { .. }
         ));
-        assert_eq!(replica.health(at(1)).await, Health::Down);
+        assert_eq!(replica.health(at(1)).await, CountersHealth::Down);
     }
 
     server.restart().await;
-    assert_eq!(one.take(RULE, source(2), at(5)).await, Decision::Allow);
-    assert_eq!(two.take(RULE, source(2), at(5)).await, Decision::Allow);
-    assert!(matches!(two.take(RULE, source(2), at(5)).await, Decision::Deny { .. }));
-    assert_eq!(two.health(at(5)).await, Health::Ok);
+    assert_eq!(one.take(RULE, source(2), at(5)).await, LimitDecision::Allow);
+    assert_eq!(two.take(RULE, source(2), at(5)).await, LimitDecision::Allow);
+    assert!(matches!(
+        two.take(RULE, source(2), at(5)).await,
+        LimitDecision::Deny { .. }
+    ));
+    assert_eq!(two.health(at(5)).await, CountersHealth::Ok);
 }
 
 #[tokio::test]
@@ -99,7 +105,7 @@ async fn a_redis_that_hangs_delays_few_calls_by_the_time_out_and_loses_its_conne
         return;
     };
     let patience = Duration::from_millis(75);
-    let limiter = Limiter::shared(Arc::new(Redis::new(&server.url()).unwrap()), patience);
+    let limiter = Limiter::shared(Arc::new(RedisCounters::new(&server.url()).unwrap()), patience);
     limiter.take(RULE, source(1), at(0)).await;
     server.hang();
     let slow = AtomicU32::new(0);
@@ -116,10 +122,10 @@ async fn a_redis_that_hangs_delays_few_calls_by_the_time_out_and_loses_its_conne
         1,
         "one of 200 calls within a second waits"
     );
-    assert_eq!(limiter.health(at(2)).await, Health::Down);
+    assert_eq!(limiter.health(at(2)).await, CountersHealth::Down);
     server.go_on();
     let mut now = 10;
-    while limiter.health(at(now)).await != Health::Ok {
+    while limiter.health(at(now)).await != CountersHealth::Ok {
         now += 1;
         assert!(now < 1_000, "the cache is not found again");
     }
@@ -145,9 +151,9 @@ async fn a_redis_that_is_slow_to_be_reached_is_reached() {
             });
         }
     });
-    let limiter = Limiter::shared(Arc::new(Redis::new(&url).unwrap()), Duration::from_millis(150));
+    let limiter = Limiter::shared(Arc::new(RedisCounters::new(&url).unwrap()), Duration::from_millis(150));
     let mut looks = 0;
-    while limiter.health(at(looks)).await != Health::Ok {
+    while limiter.health(at(looks)).await != CountersHealth::Ok {
         looks += 1;
         assert!(looks < 100, "connecting begins anew with every look");
     }
@@ -158,9 +164,9 @@ async fn a_redis_that_is_slow_to_be_reached_is_reached() {
 #[test]
 fn an_address_that_is_none_is_refused_without_repeating_it() {
     for url in ["", "localhost:6379", "http://:hush@localhost", "redis://:hush@/x/y"] {
-        let error = Redis::new(url).map(|_| ()).unwrap_err();
+        let error = RedisCounters::new(url).map(|_| ()).unwrap_err();
         assert!(!format!("{error} {error:?}").contains("hush"), "{url}: {error:?}");
     }
-    let known = Redis::new("redis://:hush@localhost").unwrap();
+    let known = RedisCounters::new("redis://:hush@localhost").unwrap();
     assert!(!format!("{known:?}").contains("hush"));
 }

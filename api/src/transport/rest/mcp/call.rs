@@ -12,12 +12,12 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde_json::{Map, Value, json};
 
-use super::protocol::{self, Era};
-use super::toolbox::Entry;
-use super::{Served, arguments, body, input};
-use crate::call::answer::Output;
-use crate::call::caller::Incoming;
-use crate::call::operation::{Input, Operation};
+use super::protocol::{self, RequestEra};
+use super::toolbox::ToolEntry;
+use super::{RouteState, arguments, body, input};
+use crate::call::answer::OperationOutput;
+use crate::call::caller::CallOrigin;
+use crate::call::operation::{CallInput, Operation};
 use crate::config::Limits;
 use crate::error::ApiError;
 use crate::rules::auth::apps;
@@ -40,7 +40,7 @@ const RECEIPT_META: &str = "x402/payment-response";
 
 /// Arguments of a tool, with the payment beside them.
 #[derive(Debug)]
-pub(super) struct Arguments {
+pub(super) struct ToolArguments {
     /// Arguments as the text that arrived; empty if there are none.
     pub(super) text: Bytes,
     /// Message of a payment.
@@ -49,14 +49,14 @@ pub(super) struct Arguments {
 
 /// Calls a tool and returns the JSON text of its result, or the error that HTTP has to say.
 pub(super) async fn call(
-    surface: &Served,
-    tool: &Entry,
-    era: Era,
-    incoming: Incoming,
+    surface: &RouteState,
+    tool: &ToolEntry,
+    era: RequestEra,
+    incoming: CallOrigin,
     request_id: &str,
-    arguments: Arguments,
+    arguments: ToolArguments,
 ) -> Result<String, ApiError> {
-    let Served { app, operations } = surface;
+    let RouteState { app, operations } = surface;
     let (operation, limits) = (Arc::clone(&tool.operation), Arc::clone(&app.limits));
     let has_credential = incoming.has_credential();
     let reading = |_operator| async move { read(&operation, arguments, &limits) };
@@ -71,8 +71,8 @@ pub(super) async fn call(
 }
 
 /// Reads the arguments of a tool as the input of its operation.
-fn read(operation: &Operation, given: Arguments, limits: &Limits) -> Result<Input, ApiError> {
-    let Arguments { text, payment } = given;
+fn read(operation: &Operation, given: ToolArguments, limits: &Limits) -> Result<CallInput, ApiError> {
+    let ToolArguments { text, payment } = given;
     let limit = operation.spec.body.limit(limits);
     if text.len() > limit {
         return Err(body::too_large(limit));
@@ -103,16 +103,16 @@ fn read(operation: &Operation, given: Arguments, limits: &Limits) -> Result<Inpu
         }
         members.extend(payment.map(|payment| settlement::answers::sent(&payment)));
     }
-    Ok(Input {
+    Ok(CallInput {
         body: is_outline.then_some(text),
         ..members.into()
     })
 }
 
 /// Returns the result of a call that was answered.
-fn answered(output: Output, tool: &Entry, era: Era) -> Result<String, ApiError> {
+fn answered(output: OperationOutput, tool: &ToolEntry, era: RequestEra) -> Result<String, ApiError> {
     let is_marked = tool.might_quote_others;
-    let Output::Whole { body, headers, .. } = output else {
+    let OperationOutput::Whole { body, headers, .. } = output else {
         return Err(ApiError::internal("a tool answers a stream"));
     };
     let text = str::from_utf8(&body).map_err(ApiError::internal)?;
@@ -135,7 +135,7 @@ fn answered(output: Output, tool: &Entry, era: Era) -> Result<String, ApiError> 
 }
 
 /// Returns the result of a call that was refused: an error that the model can read.
-fn refused(error: &ApiError, is_marked: bool, request_id: &str, era: Era) -> String {
+fn refused(error: &ApiError, is_marked: bool, request_id: &str, era: RequestEra) -> String {
     // A client that pays reads the terms of the protocol, and no other body.
     let terms = settlement::answers::terms_of(error.headers());
     let has_terms = terms.is_some();
@@ -161,10 +161,10 @@ fn block(text: &str) -> Value {
 }
 
 /// Returns the members of a result beside its content.
-fn members(era: Era, is_error: bool, is_marked: bool, receipt: Option<Value>) -> Map<String, Value> {
+fn members(era: RequestEra, is_error: bool, is_marked: bool, receipt: Option<Value>) -> Map<String, Value> {
     let mut members = match era {
-        Era::Handshake => Map::new(),
-        Era::Stateless => protocol::stateless(),
+        RequestEra::Handshake => Map::new(),
+        RequestEra::Stateless => protocol::stateless(),
     };
     members.insert("isError".to_owned(), is_error.into());
     let marks = [

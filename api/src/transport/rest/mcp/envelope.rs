@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 /// A request or a notification.
 #[derive(Debug)]
-pub(super) struct Message {
+pub(super) struct McpMessage {
     /// Id of a request: a string or an integer. A notification has none.
     pub(super) id: Option<Value>,
     /// Name of the method.
@@ -23,7 +23,7 @@ pub(super) struct Message {
 
 /// Reason for which a body is no message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Broken {
+pub(super) enum BrokenMessage {
     NotJson,
     Batch,
     NotAMessage,
@@ -31,14 +31,14 @@ pub(super) enum Broken {
 
 type Members<'a> = BTreeMap<String, &'a RawValue>;
 
-impl Message {
+impl McpMessage {
     /// Reads the message of a body.
-    pub(super) fn read(body: &Bytes) -> Result<Self, Broken> {
-        let whole: &RawValue = serde_json::from_slice(body).map_err(|_error| Broken::NotJson)?;
+    pub(super) fn read(body: &Bytes) -> Result<Self, BrokenMessage> {
+        let whole: &RawValue = serde_json::from_slice(body).map_err(|_error| BrokenMessage::NotJson)?;
         if whole.get().starts_with('[') {
-            return Err(Broken::Batch);
+            return Err(BrokenMessage::Batch);
         }
-        Self::of(whole, body).ok_or(Broken::NotAMessage)
+        Self::of(whole, body).ok_or(BrokenMessage::NotAMessage)
     }
 
     fn of(whole: &RawValue, body: &Bytes) -> Option<Self> {
@@ -85,8 +85,8 @@ mod tests {
 
     use super::*;
 
-    fn read(body: &str) -> Result<Message, Broken> {
-        Message::read(&Bytes::from(body.to_owned()))
+    fn read(body: &str) -> Result<McpMessage, BrokenMessage> {
+        McpMessage::read(&Bytes::from(body.to_owned()))
     }
 
     #[test]
@@ -105,19 +105,28 @@ mod tests {
     #[test]
     fn what_is_no_message_is_named() {
         for (body, broken) in [
-            ("{", Broken::NotJson),
-            ("", Broken::NotJson),
-            ("[]", Broken::Batch),
-            (r#" [{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, Broken::Batch),
-            ("5", Broken::NotAMessage),
-            ("{}", Broken::NotAMessage),
-            (r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#, Broken::NotAMessage),
-            (r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#, Broken::NotAMessage),
-            (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, Broken::NotAMessage),
-            (r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, Broken::NotAMessage),
+            ("{", BrokenMessage::NotJson),
+            ("", BrokenMessage::NotJson),
+            ("[]", BrokenMessage::Batch),
+            (r#" [{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, BrokenMessage::Batch),
+            ("5", BrokenMessage::NotAMessage),
+            ("{}", BrokenMessage::NotAMessage),
+            (
+                r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#,
+                BrokenMessage::NotAMessage,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#,
+                BrokenMessage::NotAMessage,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#,
+                BrokenMessage::NotAMessage,
+            ),
+            (r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, BrokenMessage::NotAMessage),
             (
                 r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}"#,
-                Broken::NotAMessage,
+                BrokenMessage::NotAMessage,
             ),
         ] {
             assert_eq!(read(body).err(), Some(broken), "{body:?}");

@@ -10,7 +10,7 @@ use data_encoding::BASE64;
 use http::{HeaderMap, StatusCode};
 use serde_json::{Map, Value, json};
 
-use super::envelope::Message;
+use super::envelope::McpMessage;
 
 /// Revisions that are spoken, oldest first.
 const REVISIONS: [&str; 5] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", MODERN];
@@ -38,7 +38,7 @@ const INSTRUCTIONS: &str = "Sluice is a marketplace of datasets and knowledge fo
 
 /// Lifecycle of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Era {
+pub(super) enum RequestEra {
     /// After a handshake.
     Handshake,
     /// Each request for itself.
@@ -88,11 +88,11 @@ impl RpcError {
         Self::new(StatusCode::BAD_REQUEST, -32_020, message)
     }
 
-    fn no_method(era: Era) -> Self {
+    fn no_method(era: RequestEra) -> Self {
         // Clients of earlier revisions take 404 for the end of a session.
         let status = match era {
-            Era::Handshake => StatusCode::OK,
-            Era::Stateless => StatusCode::NOT_FOUND,
+            RequestEra::Handshake => StatusCode::OK,
+            RequestEra::Stateless => StatusCode::NOT_FOUND,
         };
         Self::new(status, -32_601, "there is no method of this name")
     }
@@ -115,7 +115,7 @@ impl RpcError {
 }
 
 /// Checks the headers and the `_meta` of a message.
-pub(super) fn check(headers: &HeaderMap, message: &Message) -> Result<Era, RpcError> {
+pub(super) fn check(headers: &HeaderMap, message: &McpMessage) -> Result<RequestEra, RpcError> {
     let revision = header(headers, REVISION_HEADER)?;
     // A request that states its revision needs no handshake, and its revision has no such method.
     if message.method == "initialize" && message.meta(REVISION_META).is_none() {
@@ -135,7 +135,7 @@ pub(super) fn check(headers: &HeaderMap, message: &Message) -> Result<Era, RpcEr
         }
         return match revision {
             Some(unknown) if !REVISIONS.contains(&unknown) => Err(RpcError::revision(unknown)),
-            _ => Ok(Era::Handshake),
+            _ => Ok(RequestEra::Handshake),
         };
     };
     if revision != Some(stated) {
@@ -151,11 +151,11 @@ pub(super) fn check(headers: &HeaderMap, message: &Message) -> Result<Era, RpcEr
             "`_meta` of the request needs `{CAPABILITIES_META}`"
         )));
     }
-    Ok(Era::Stateless)
+    Ok(RequestEra::Stateless)
 }
 
 /// Checks the headers of `initialize`, which may be missing.
-fn check_handshake(headers: &HeaderMap, revision: Option<&str>, message: &Message) -> Result<Era, RpcError> {
+fn check_handshake(headers: &HeaderMap, revision: Option<&str>, message: &McpMessage) -> Result<RequestEra, RpcError> {
     if revision.is_some() && revision != message.text("protocolVersion") {
         return Err(RpcError::request(
             "the header MCP-Protocol-Version is not params.protocolVersion",
@@ -163,12 +163,12 @@ fn check_handshake(headers: &HeaderMap, revision: Option<&str>, message: &Messag
     }
     match header(headers, METHOD_HEADER)? {
         Some(method) if method != message.method => Err(RpcError::mismatch("the header Mcp-Method is not the method")),
-        _ => Ok(Era::Handshake),
+        _ => Ok(RequestEra::Handshake),
     }
 }
 
 /// Checks the headers that repeat the method and the name (revision 2026-07-28).
-fn check_standard_headers(headers: &HeaderMap, message: &Message) -> Result<(), RpcError> {
+fn check_standard_headers(headers: &HeaderMap, message: &McpMessage) -> Result<(), RpcError> {
     if header(headers, METHOD_HEADER)? != Some(message.method.as_str()) {
         return Err(RpcError::mismatch("the header Mcp-Method is not the method"));
     }
@@ -201,9 +201,9 @@ fn header<'h>(headers: &'h HeaderMap, name: &'static str) -> Result<Option<&'h s
 }
 
 /// Answers a request that calls no tool. `list` is the JSON text of the list of tools.
-pub(super) fn answer(era: Era, message: &Message, list: &str) -> Result<String, RpcError> {
+pub(super) fn answer(era: RequestEra, message: &McpMessage, list: &str) -> Result<String, RpcError> {
     let result = match (era, message.method.as_str()) {
-        (Era::Handshake, "initialize") => {
+        (RequestEra::Handshake, "initialize") => {
             let stated = message.text("protocolVersion");
             let stated = stated.ok_or_else(|| RpcError::params("`protocolVersion` is missing"))?;
             let known = REVISIONS.into_iter().find(|known| *known == stated && *known < MODERN);
@@ -217,14 +217,14 @@ pub(super) fn answer(era: Era, message: &Message, list: &str) -> Result<String, 
             })
             .to_string()
         }
-        (Era::Handshake, "ping") => "{}".to_owned(),
-        (Era::Handshake, "tools/list") => format!("{{\"tools\":{list}}}"),
-        (Era::Stateless, "tools/list") => {
+        (RequestEra::Handshake, "ping") => "{}".to_owned(),
+        (RequestEra::Handshake, "tools/list") => format!("{{\"tools\":{list}}}"),
+        (RequestEra::Stateless, "tools/list") => {
             // The list is text already, and the other members are few.
             let members = Value::Object(cached()).to_string();
             format!("{{\"tools\":{list},{}", &members[1..])
         }
-        (Era::Stateless, "server/discover") => {
+        (RequestEra::Stateless, "server/discover") => {
             let mut result = cached();
             result.insert("supportedVersions".to_owned(), json!(REVISIONS));
             result.insert("capabilities".to_owned(), json!({"tools": {}}));

@@ -6,10 +6,10 @@ use oauth::Resource;
 use serde_json::{Value, json};
 
 use super::toolbox::Tools;
-use crate::call::answer::Reply;
+use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::call::spec::{Effect, KEY, Scope, Spec};
-use crate::call::wire::Nothing;
+use crate::call::wire::NoInput;
 use crate::error::ApiError;
 use crate::testing::{Got, Service, limits};
 
@@ -208,8 +208,8 @@ async fn the_revision_without_a_handshake_is_spoken() {
     }
 }
 
-async fn nothing(_: Cx, _: Nothing) -> Result<Reply<Value>, ApiError> {
-    Ok(Reply::ok(json!({})))
+async fn nothing(_: Cx, _: NoInput) -> Result<JsonReply<Value>, ApiError> {
+    Ok(JsonReply::ok(json!({})))
 }
 
 #[test]
@@ -427,7 +427,7 @@ async fn only_messages_by_post_to_the_services_own_address_are_read() {
 #[tokio::test]
 async fn calls_count_toward_the_limit_of_their_address_once() {
     let mut few = limits();
-    few.calls_per_ip_per_minute = 2;
+    few.calls_per_ip_per_minute = count(2);
     let service = Service::with(crate::testing::config(), few).await;
     for status in [200, 200, 429] {
         let got = call(&service, None, "list_datasets", &json!({})).await;

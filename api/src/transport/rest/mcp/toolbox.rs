@@ -19,14 +19,14 @@ use crate::transport::rest::paid;
 /// The tools of an endpoint.
 #[derive(Debug)]
 pub(super) struct Tools {
-    entries: Vec<Entry>,
+    entries: Vec<ToolEntry>,
     /// The list as JSON text.
     pub(super) list: String,
 }
 
 /// A tool with its operation.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct ToolEntry {
     pub(super) operation: Arc<Operation>,
     /// True if an answer or an error may quote texts of other operators.
     pub(super) might_quote_others: bool,
@@ -42,7 +42,7 @@ impl Tools {
             let may_be_here = resource == Resource::Mcp || !spends(&operation);
             // A stream has no end that a message could wait for.
             let is_whole = operation.content_type == JSON;
-            (may_be_here && is_whole).then(|| Entry {
+            (may_be_here && is_whole).then(|| ToolEntry {
                 might_quote_others: might_quote_others(name),
                 // Clients hold every structured answer against the schema, a refusal for payment too.
                 has_schema: is_small(name)
@@ -60,7 +60,7 @@ impl Tools {
     }
 
     /// Returns the tool of this name.
-    pub(super) fn get(&self, name: &str) -> Option<&Entry> {
+    pub(super) fn get(&self, name: &str) -> Option<&ToolEntry> {
         self.entries.iter().find(|entry| entry.operation.spec.name == name)
     }
 }
@@ -69,7 +69,7 @@ fn spends(operation: &Operation) -> bool {
     operation.spec.effect == Effect::Spend || operation.spec.scope == Scope::Spend
 }
 
-fn listed(entry: &Entry) -> Value {
+fn listed(entry: &ToolEntry) -> Value {
     let (operation, spec) = (&entry.operation, &entry.operation.spec);
     let mut description = format!("{}.", spec.summary);
     if !spec.description.is_empty() {

@@ -5,6 +5,7 @@ use futures_util::stream::{self, StreamExt as _};
 use std::io;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
+use types::{HumanDuration, Size};
 
 use super::*;
 use crate::testing::Got;
@@ -12,7 +13,7 @@ use crate::testing::Got;
 /// A service with room for 512 KiB of bodies of each operator, and for 768 KiB in all.
 async fn small() -> Arc<Service> {
     let mut limits = limits();
-    (limits.operator_body_bytes, limits.bodies_bytes) = (512 << 10, 768 << 10);
+    (limits.bodies_per_operator, limits.bodies) = (Size(512 << 10), Size(768 << 10));
     Arc::new(Service::with(config(), limits).await)
 }
 
@@ -133,7 +134,7 @@ async fn a_body_of_unknown_length_takes_memory_as_it_arrives() {
 #[tokio::test]
 async fn a_body_that_does_not_come_is_not_waited_for_without_end() {
     let mut limits = limits();
-    limits.body_patience_seconds = 1;
+    limits.body_patience = HumanDuration(Duration::from_secs(1));
     let service = Arc::new(Service::with(config(), limits).await);
     let token = service.operator().await;
     let got = begin(&service, &token, 100).await.await.unwrap();

@@ -24,7 +24,7 @@ async fn pages_of_other_sites_read_what_no_cookie_opens_and_nothing_else() {
     for operation in crate::operations(&limits()).iter() {
         let spec = &operation.spec;
         let path = filled(spec.path);
-        let is_program = spec.surface == Surface::Rest;
+        let is_program = spec.surface == ApiKind::Rest;
         let accept = if is_program { ("accept", "*/*") } else { page };
         let got = sent(
             &service,
@@ -74,7 +74,7 @@ async fn documents_and_pages_ignore_what_links_grow_and_calls_do_not() {
         .filter(|one| one.spec.method == Method::GET)
     {
         let spec = &operation.spec;
-        let is_page = spec.surface == Surface::Page;
+        let is_page = spec.surface == ApiKind::Page;
         if spec.opaque || !(spec.accepts.is_empty() || is_page || spec.accepts == OPTIONAL) {
             continue;
         }

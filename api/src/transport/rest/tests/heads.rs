@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::*;
-use crate::call::answer::Reply;
+use crate::call::answer::JsonReply;
 use crate::call::spec::Spec;
 
 /// Asserts that the request is refused as invalid with a message that contains `words`.
@@ -132,7 +132,7 @@ async fn an_operation_says_which_types_it_takes() {
         takes: &["application/merge-patch+json", JSON],
         ..Spec::BASE
     };
-    table.add(spec, &[], async |_, body: Said| Ok(Reply::ok(body)));
+    table.add(spec, &[], async |_, body: Said| Ok(JsonReply::ok(body)));
     let described = crate::ops::openapi::document(&table, "");
     let types = &described["paths"]["/echo"]["post"]["requestBody"]["content"];
     assert_eq!(types.as_object().unwrap().len(), 2);

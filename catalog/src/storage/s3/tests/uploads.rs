@@ -36,7 +36,7 @@ impl Upload {
         address.unwrap().url
     }
 
-    async fn complete(&self, tags: &[&str], bytes: usize) -> Result<Completed, UploadError> {
+    async fn complete(&self, tags: &[&str], bytes: usize) -> Result<CompletedUpload, UploadError> {
         let tags: Vec<_> = tags.iter().map(|&tag| tag.to_owned()).collect();
         self.store
             .upload_complete(&self.path, &self.id, &tags, bytes as u64)

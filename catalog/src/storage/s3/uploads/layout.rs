@@ -9,16 +9,16 @@ use object_store::path::Path;
 use serde::{Deserialize, Serialize};
 use types::{ContributionId, UploadLayout};
 
-use super::{Refused, failed};
+use super::{UploadFailure, failed};
 
 /// Prefix of all uploads.
-const UPLOADS: &str = "_uploads";
+const UPLOADS_PREFIX: &str = "_uploads";
 /// Minimum size in bytes of a part that is not the last of its object (*Amazon S3 multipart upload limits*).
 const MIN_PART_BYTES: u64 = 5 << 20;
 
 /// An upload and its division into parts, which are numbered as in a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Layout {
+pub(super) struct ObjectUploadLayout {
     pub(super) upload: ContributionId,
     bytes: u64,
     /// Number of parts, at most 10,000.
@@ -27,12 +27,12 @@ pub(super) struct Layout {
 }
 
 /// Returns the number of a part as a bucket counts parts.
-pub(super) fn numbered(n: u32) -> Result<u16, Refused> {
-    u16::try_from(n).map_err(|error| Refused::Storage(failed(error)))
+pub(super) fn numbered(n: u32) -> Result<u16, UploadFailure> {
+    u16::try_from(n).map_err(|error| UploadFailure::Storage(failed(error)))
 }
 
-impl Layout {
-    pub(super) fn of(layout: &UploadLayout) -> Result<Self, Refused> {
+impl ObjectUploadLayout {
+    pub(super) fn of(layout: &UploadLayout) -> Result<Self, UploadFailure> {
         Ok(Self {
             upload: layout.upload,
             bytes: layout.bytes,
@@ -67,14 +67,14 @@ impl Layout {
 
 /// Content of the object `begun`.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Begun {
+pub(super) struct BegunMarker {
     /// First part of each object, and the id of its multipart upload.
     pub(super) objects: Vec<(u16, String)>,
 }
 
 /// Content of the object `sealed`.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Sealed {
+pub(super) struct SealedMarker {
     /// Entity tags of the parts, in order.
     pub(super) tags: Vec<String>,
     /// First part of each object, and the entity tag of the object.
@@ -82,23 +82,23 @@ pub(super) struct Sealed {
 }
 
 pub(super) fn object(upload: ContributionId, first: u16) -> Path {
-    Path::from(format!("{UPLOADS}/{upload}/parts-{first}"))
+    Path::from(format!("{UPLOADS_PREFIX}/{upload}/parts-{first}"))
 }
 
 pub(super) fn begun_path(upload: ContributionId) -> Path {
-    Path::from(format!("{UPLOADS}/{upload}/begun"))
+    Path::from(format!("{UPLOADS_PREFIX}/{upload}/begun"))
 }
 
 pub(super) fn sealed_path(upload: ContributionId) -> Path {
-    Path::from(format!("{UPLOADS}/{upload}/sealed"))
+    Path::from(format!("{UPLOADS_PREFIX}/{upload}/sealed"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn layout(bytes: u64, parts: u16, part_size: u64) -> Layout {
-        Layout {
+    fn layout(bytes: u64, parts: u16, part_size: u64) -> ObjectUploadLayout {
+        ObjectUploadLayout {
             upload: ContributionId::from_bytes([1; 16]),
             bytes,
             parts,

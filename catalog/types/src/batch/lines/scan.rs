@@ -2,29 +2,29 @@
 //!
 //! Invariant: accepted text is JSON (RFC 8259), and a number equals the one that [`serde_json`] makes of its text.
 
-use super::super::column::{Plain, Span};
+use super::super::column::{PlainValue, Span};
 use super::EXACT_DOUBLE;
 
 /// The most digits of an integer that always fits 64 bits.
 const SURE_DIGITS: usize = 18;
 /// Powers of ten up to the number of fractional digits. Each is exact as a double.
-const TENS: [f64; SURE_DIGITS + 1] = [
+const POWERS_OF_TEN: [f64; SURE_DIGITS + 1] = [
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18,
 ];
 /// The most significant digits with which a decimal is always the shortest one of its double.
 const SHORTEST_DIGITS: usize = 15;
 /// The most zeros after the point with which ECMAScript spells a number below 1 without an exponent.
-const ZEROS: usize = 5;
+const MAX_LEADING_ZEROS: usize = 5;
 
 /// A text with a read position.
-pub(super) struct Scan<'a> {
+pub(super) struct TextScan<'a> {
     text: &'a [u8],
     at: usize,
     /// True if a string with a byte beyond ASCII was read.
     beyond_ascii: bool,
 }
 
-impl<'a> Scan<'a> {
+impl<'a> TextScan<'a> {
     pub(super) const fn new(text: &'a [u8]) -> Self {
         Self {
             text,
@@ -98,21 +98,21 @@ impl<'a> Scan<'a> {
         Some((start, start + length))
     }
 
-    pub(super) fn value(&mut self) -> Option<Plain> {
+    pub(super) fn value(&mut self) -> Option<PlainValue> {
         match self.peek()? {
             b'"' => {
                 self.at += 1;
-                self.text().map(Plain::Text)
+                self.text().map(PlainValue::Text)
             }
-            b't' => self.word("true", Plain::Boolean(true)),
-            b'f' => self.word("false", Plain::Boolean(false)),
-            b'n' => self.word("null", Plain::Null),
+            b't' => self.word("true", PlainValue::Boolean(true)),
+            b'f' => self.word("false", PlainValue::Boolean(false)),
+            b'n' => self.word("null", PlainValue::Null),
             b'-' | b'0'..=b'9' => self.number(),
             _ => None,
         }
     }
 
-    fn word(&mut self, word: &str, value: Plain) -> Option<Plain> {
+    fn word(&mut self, word: &str, value: PlainValue) -> Option<PlainValue> {
         if !self.rest().starts_with(word.as_bytes()) {
             return None;
         }
@@ -121,7 +121,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Reads a number (RFC 8259 section 6).
-    fn number(&mut self) -> Option<Plain> {
+    fn number(&mut self) -> Option<PlainValue> {
         let start = self.at;
         let negative = self.byte()? == b'-';
         self.at += usize::from(negative);
@@ -160,20 +160,20 @@ impl<'a> Scan<'a> {
             let integer = i64::try_from(digits)
                 .ok()
                 .filter(|_| sure && !(negative && digits == 0))?;
-            return Some(Plain::Integer(if negative { -integer } else { integer }, span));
+            return Some(PlainValue::Integer(if negative { -integer } else { integer }, span));
         }
         let double = if decimal && sure && digits <= EXACT_DOUBLE {
             // Both operands are exact, so the quotient is rounded once and is the nearest
             // double.
             #[expect(clippy::cast_precision_loss, reason = "2^53 and below are exact")]
-            let double = digits as f64 / TENS[after];
+            let double = digits as f64 / POWERS_OF_TEN[after];
             if negative { -double } else { double }
         } else {
             std::str::from_utf8(self.bytes(start, self.at)).ok()?.parse().ok()?
         };
         double
             .is_finite()
-            .then_some(Plain::Number(double, is_canonical.then_some(span)))
+            .then_some(PlainValue::Number(double, is_canonical.then_some(span)))
     }
 
     /// Reads one or more digits, appends them to `value`, and returns their number. `value` is meaningful for at most
@@ -201,34 +201,34 @@ fn is_shortest(before: usize, after: &[u8]) -> bool {
     } else {
         0
     };
-    before + after.len() - zeros <= SHORTEST_DIGITS && zeros <= ZEROS && after.last() != Some(&b'0')
+    before + after.len() - zeros <= SHORTEST_DIGITS && zeros <= MAX_LEADING_ZEROS && after.last() != Some(&b'0')
 }
 
 /// The number of bytes that are checked at a time.
-const BLOCK: usize = 16;
+const SCAN_BYTES: usize = 16;
 
 /// Returns the number of bytes before the first quote, backslash or control character, and whether a byte beyond ASCII
 /// was seen. The second value may concern bytes a little behind the end.
 fn plain_length(bytes: &[u8]) -> (usize, bool) {
     let mut beyond_ascii = false;
-    let (blocks, rest) = bytes.as_chunks::<BLOCK>();
+    let (blocks, rest) = bytes.as_chunks::<SCAN_BYTES>();
     for (index, block) in blocks.iter().enumerate() {
         let (before, beyond) = scan_block(*block);
         beyond_ascii |= beyond;
-        if before < BLOCK {
-            return (index * BLOCK + before, beyond_ascii);
+        if before < SCAN_BYTES {
+            return (index * SCAN_BYTES + before, beyond_ascii);
         }
     }
     // Padding with quotes makes the scan stop at the end of the text.
-    let mut block = [b'"'; BLOCK];
+    let mut block = [b'"'; SCAN_BYTES];
     block[..rest.len()].copy_from_slice(rest);
     let (before, beyond) = scan_block(block);
-    (blocks.len() * BLOCK + before, beyond_ascii | beyond)
+    (blocks.len() * SCAN_BYTES + before, beyond_ascii | beyond)
 }
 
 /// Returns the number of bytes of a block before the first that ends plain text, and whether any byte is beyond ASCII.
 #[cfg(target_arch = "x86_64")]
-fn scan_block(block: [u8; BLOCK]) -> (usize, bool) {
+fn scan_block(block: [u8; SCAN_BYTES]) -> (usize, bool) {
     use pulp::core_arch::x86::Sse2;
     // Costs nothing: every processor of this architecture has SSE2, and the compiler knows.
     let Some(sse2) = Sse2::try_new() else {
@@ -241,14 +241,14 @@ fn scan_block(block: [u8; BLOCK]) -> (usize, bool) {
     let controls = sse2._mm_cmpeq_epi8(sse2._mm_min_epu8(bytes, all(0x1F)), bytes);
     let ends = sse2._mm_movemask_epi8(sse2._mm_or_si128(sse2._mm_or_si128(quotes, escapes), controls));
     let before = ends.trailing_zeros() as usize;
-    (before.min(BLOCK), sse2._mm_movemask_epi8(bytes) != 0)
+    (before.min(SCAN_BYTES), sse2._mm_movemask_epi8(bytes) != 0)
 }
 
 #[cfg(not(target_arch = "x86_64"))]
 use scan_block_portably as scan_block;
 
 /// Does the same without vector instructions.
-fn scan_block_portably(block: [u8; BLOCK]) -> (usize, bool) {
+fn scan_block_portably(block: [u8; SCAN_BYTES]) -> (usize, bool) {
     const ONES: u64 = u64::MAX / 255;
     const HIGH: u64 = ONES << 7;
     // Marks the high bit of each zero byte. Higher bytes may be marked wrongly, but the lowest
@@ -282,7 +282,7 @@ mod tests {
 
         #[test]
         fn a_decimal_that_is_said_to_be_canonical_is(text in "-?(0|[1-9][0-9]{0,15})\\.[0-9]{1,17}") {
-            if let Some(Plain::Number(double, Some((start, end)))) = Scan::new(text.as_bytes()).value() {
+            if let Some(PlainValue::Number(double, Some((start, end)))) = TextScan::new(text.as_bytes()).value() {
                 let mut canonical = Vec::new();
                 canonical::write_double(&mut canonical, double);
                 prop_assert_eq!(canonical, text.as_bytes()[start..end].to_vec());
@@ -295,19 +295,19 @@ mod tests {
             block[..plain].fill(b'a');
             prop_assert_eq!(scan_block(block), scan_block_portably(block));
             let is_end = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\');
-            prop_assert_eq!(scan_block(block).0, block.iter().position(is_end).unwrap_or(BLOCK));
+            prop_assert_eq!(scan_block(block).0, block.iter().position(is_end).unwrap_or(SCAN_BYTES));
         }
 
         #[test]
         fn a_decimal_is_the_nearest_double(text in "-?(0|[1-9][0-9]{0,17})\\.[0-9]{1,19}([eE]-?[0-9]{1,2})?") {
-            let Some(Plain::Number(double, _)) = Scan::new(text.as_bytes()).value() else { panic!("{text}") };
+            let Some(PlainValue::Number(double, _)) = TextScan::new(text.as_bytes()).value() else { panic!("{text}") };
             prop_assert_eq!(double.to_bits(), text.parse::<f64>().unwrap().to_bits(), "{}", text);
         }
 
         #[test]
         fn short_decimals_are_canonical(double in -1e6_f64..1e6) {
             let text = format!("{}.5", (double * 1e3).trunc());
-            prop_assert!(matches!(Scan::new(text.as_bytes()).value(), Some(Plain::Number(_, Some(_)))), "{}", text);
+            prop_assert!(matches!(TextScan::new(text.as_bytes()).value(), Some(PlainValue::Number(_, Some(_)))), "{}", text);
         }
 
         #[test]

@@ -19,7 +19,7 @@ fn contract(extra: bool) -> Arc<Contract> {
 /// Reads the lines both ways and compares everything; how many were plain.
 fn agree(lines: &[&[u8]], extra: bool) -> usize {
     let contract = contract(extra);
-    let mut quick = Lines::new(&contract, 1, 64);
+    let mut quick = LineDecoder::new(&contract, 1, 64);
     let mut records = Vec::new();
     for line in lines {
         match json::parse(line) {
@@ -65,7 +65,7 @@ fn usual_records_are_plain() {
 }
 
 #[test]
-fn what_is_unusual_goes_the_other_way_and_comes_to_the_same() {
+fn unusual_records_take_the_slow_path_with_equal_results() {
     for line in [
         "{}",
         r#"{"name":null}"#,

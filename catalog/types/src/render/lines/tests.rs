@@ -13,7 +13,7 @@ fn lines(contract: &Value, records: &[Value]) -> (Records, Records) {
     let batch = Batch::decode(&contract, records);
     let rows = batch.columns();
     let mut written = Vec::new();
-    let lines = Lines::new(&contract, rows).unwrap();
+    let lines = RenderedLines::new(&contract, rows).unwrap();
     lines.write(0..lines.len() + 9, &mut written);
     let read = written.split_inclusive(|byte| *byte == b'\n');
     let read = read.map(|line| serde_json::from_slice(line).unwrap()).collect();

@@ -86,7 +86,7 @@ fn a_parquet_file_whose_values_would_be_others_is_refused() {
     ];
     let batch = RecordBatch::try_from_iter(right).unwrap();
     let batch = shaped(&contract, &Uuids::new(), &batch, 0).unwrap();
-    let lines = Lines::new(&contract, &batch).unwrap();
+    let lines = RenderedLines::new(&contract, &batch).unwrap();
     let mut line = Vec::new();
     lines.write(0..1, &mut line);
     let expected = json!({

@@ -11,7 +11,7 @@ use arrow::datatypes::{Fields, Int32Type, IntervalDayTime};
 use super::*;
 
 fn written(column: &ArrayRef, uuids: &[bool]) -> anyhow::Result<Vec<String>> {
-    let node = Node::new(column, uuids)?;
+    let node = NestedColumn::new(column, uuids)?;
     let rows = (0..column.len()).map(|row| {
         let mut out = Vec::new();
         node.write(row, 1_000, &mut out)?;

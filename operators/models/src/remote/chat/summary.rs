@@ -8,9 +8,9 @@ use operators::summary::{DatasetText, Summariser};
 use serde_json::{Value, json};
 use types::unit::Judge;
 
-use super::super::answer::Summary;
-use super::super::prompt::{Question, cut};
-use super::rubric::SUMMARISE;
+use super::super::answer::SummaryAnswer;
+use super::super::prompt::{TextQuestion, cut};
+use super::rubric::SUMMARY_PROMPT;
 use super::{ChatModel, shown};
 
 /// The most tokens of an answer. A summary in Korean takes about two for each character.
@@ -32,16 +32,16 @@ impl Summariser for ChatModel {
         // A dataset that is too long is cut as text.
         let plain = text.to_string();
         let text = cut(&plain, self.most).map_or(text, Value::from);
-        let schema = Summary::schema();
-        let question = Question {
-            instructions: SUMMARISE,
+        let schema = SummaryAnswer::schema();
+        let question = TextQuestion {
+            instructions: SUMMARY_PROMPT,
             text: &text,
             nearest: None,
             order: "Summarise it.",
             schema: ("summary_1", &schema),
             tokens: SUMMARY_TOKENS,
         };
-        let answer: Summary = self.ask(&question).await?;
+        let answer: SummaryAnswer = self.ask(&question).await?;
         let summary = shown(&answer.summary).await;
         if summary.is_empty() {
             return Err(self.provider.unusable(true));

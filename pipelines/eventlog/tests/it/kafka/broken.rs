@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use eventlog::conformance::{record, take, within};
-use eventlog::kafka::Options;
+use eventlog::kafka::KafkaOptions;
 use eventlog::testing::{Broker, Fault};
 use eventlog::{Delivered, Error, Event, EventLog, Kafka, Record};
 use tokio::sync::{MutexGuard, watch};
@@ -22,8 +22,8 @@ const DELIVERY: Duration = Duration::from_secs(3);
 /// Within twice the delivery limit an append answers; the machine may be busy.
 const BOUND: Duration = Duration::from_secs(3 * 2 + 4);
 
-fn quick(broker: &Broker) -> Options {
-    Options {
+fn quick(broker: &Broker) -> KafkaOptions {
+    KafkaOptions {
         delivery: DELIVERY,
         ..broker.options(&fresh())
     }
@@ -32,7 +32,7 @@ fn quick(broker: &Broker) -> Options {
 /// A log that goes through the proxy of the shared broker, for whoever has that.
 async fn proxied(broker: &Broker) -> Result<(MutexGuard<'static, ()>, Arc<Kafka>), Error> {
     let mine = PROXY.lock().await;
-    let options = Options {
+    let options = KafkaOptions {
         brokers: broker.proxied(),
         ..quick(broker)
     };
@@ -285,9 +285,9 @@ fn resident() -> usize {
 
 #[tokio::test]
 async fn nobody_listening_is_an_error_that_says_so() {
-    let options = Options {
+    let options = KafkaOptions {
         delivery: Duration::from_secs(1),
-        ..Options::new("127.0.0.1:1")
+        ..KafkaOptions::new("127.0.0.1:1")
     };
     let refused = within(open(&options)).await.map(drop);
     assert!(

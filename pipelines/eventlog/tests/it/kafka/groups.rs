@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use eventlog::conformance::{after, numbered, record, take, within};
-use eventlog::kafka::Options;
+use eventlog::kafka::KafkaOptions;
 use eventlog::{Delivered, Error, Event, EventLog, Position, Subscription};
 
 use super::{Outcome, broker, fresh, open};
@@ -138,7 +138,7 @@ async fn members_share_the_partitions_and_every_partition_stays_in_order() -> Ou
 async fn a_member_that_comes_back_under_its_name_moves_no_partition() -> Outcome {
     let broker = broker!();
     let prefix = fresh();
-    let options = |name: &str| Options {
+    let options = |name: &str| KafkaOptions {
         instance: Some(name.to_owned()),
         session: Duration::from_mins(1),
         ..broker.options(&prefix)
@@ -173,7 +173,7 @@ async fn a_member_that_comes_back_under_its_name_moves_no_partition() -> Outcome
 async fn a_member_that_stopped_reading_cannot_commit_over_its_successor() -> Outcome {
     let broker = broker!();
     let prefix = fresh();
-    let slow = Options {
+    let slow = KafkaOptions {
         session: Duration::from_secs(2),
         patience: Duration::from_secs(2),
         ..broker.options(&prefix)
@@ -212,7 +212,7 @@ async fn a_member_that_stopped_reading_cannot_commit_over_its_successor() -> Out
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_processes_of_one_name_are_told() -> Outcome {
     let broker = broker!();
-    let options = Options {
+    let options = KafkaOptions {
         instance: Some("same".to_owned()),
         ..broker.options(&fresh())
     };

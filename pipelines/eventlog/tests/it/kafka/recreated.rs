@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use eventlog::conformance::{after, record, take, within};
-use eventlog::kafka::Options;
+use eventlog::kafka::KafkaOptions;
 use eventlog::testing::Broker;
 use eventlog::{Delivered, Error, Event, EventLog, Kafka, Record, Subscription};
 use types::{Classify, Retry};
@@ -20,8 +20,8 @@ const GROUP: &str = "workers";
 const BEFORE: u32 = 20;
 
 /// A member that keeps its name.
-fn options(broker: &Broker) -> Options {
-    Options {
+fn options(broker: &Broker) -> KafkaOptions {
+    KafkaOptions {
         instance: Some("member".to_owned()),
         watch: Duration::from_secs(1),
         ..broker.options(&fresh())
@@ -40,7 +40,7 @@ async fn begin(log: &Kafka, reader: &mut dyn Subscription) -> Outcome {
 }
 
 /// Deletes the topic; another process recreates it with `count` records.
-async fn recreate(broker: &Broker, options: &Options, count: u32) -> Outcome {
+async fn recreate(broker: &Broker, options: &KafkaOptions, count: u32) -> Outcome {
     let deleted = broker.delete_topic(&format!("{}{TOPIC}", options.prefix)).await;
     deleted.expect("the topic is deleted");
     let other = open(options).await?;
@@ -109,7 +109,7 @@ async fn a_tail_reads_a_topic_recreated_from_its_first_record() -> Outcome {
 async fn members_of_a_group_read_all_of_a_topic_recreated() -> Outcome {
     let broker = broker!();
     let first = options(broker);
-    let second = Options {
+    let second = KafkaOptions {
         instance: Some("another".to_owned()),
         ..first.clone()
     };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use eventlog::conformance::{numbered, within};
-use eventlog::kafka::Options;
+use eventlog::kafka::KafkaOptions;
 use eventlog::testing::Broker;
 use eventlog::{Error, EventLog as _, Kafka};
 use rdkafka::config::ClientConfig;
@@ -60,8 +60,8 @@ async fn between_the_steps(broker: &Broker, prefix: &str) -> Result<[(Arc<Kafka>
     Ok([(first, one), (second, two)])
 }
 
-fn options(broker: &Broker, prefix: &str, name: &str) -> Options {
-    Options {
+fn options(broker: &Broker, prefix: &str, name: &str) -> KafkaOptions {
+    KafkaOptions {
         instance: Some(name.to_owned()),
         session: Duration::from_mins(1),
         watch: WATCH,
@@ -70,7 +70,7 @@ fn options(broker: &Broker, prefix: &str, name: &str) -> Options {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_member_gave_up_as_it_ended_is_given_to_another_although_it_comes_back() -> Outcome {
+async fn partitions_of_a_member_that_ended_go_to_another() -> Outcome {
     let broker = broker!();
     let prefix = fresh();
     let [(first, one), (_second, mut two)] = between_the_steps(broker, &prefix).await?;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use eventlog::conformance::{after, record, take, within};
-use eventlog::kafka::Options;
+use eventlog::kafka::KafkaOptions;
 use eventlog::{Delivered, Error, Event, EventLog, Position, Record};
 use rdkafka::ClientConfig;
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
@@ -123,7 +123,7 @@ async fn a_topic_of_another_shape_is_refused() -> Outcome {
     let broker = broker!();
     let options = broker.options(&fresh());
     open(&options).await?.append(TOPIC, of_one_key(0..1)).await?;
-    let other = Options {
+    let other = KafkaOptions {
         partitions: options.partitions + 1,
         ..options.clone()
     };

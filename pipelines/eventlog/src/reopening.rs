@@ -17,33 +17,33 @@ use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 use types::{Classify as _, Retry};
 
-use crate::{Bounds, Embedded, Error, Event, EventLog, Options, Position, Record, Subscription};
+use crate::{Bounds, Embedded, EmbeddedOptions, Error, Event, EventLog, Position, Record, Subscription};
 
 /// The wait before the next attempt to open the log.
-const PAUSE: Duration = Duration::from_millis(500);
+const REOPEN_INTERVAL: Duration = Duration::from_millis(500);
 
 /// An embedded log that outlasts failed writes.
 #[derive(Debug)]
-pub struct Lasting {
-    shared: Arc<Shared>,
+pub struct ReopeningLog {
+    shared: Arc<ReopeningState>,
 }
 
-struct Shared {
+struct ReopeningState {
     path: PathBuf,
-    options: Options,
-    current: RwLock<Current>,
+    options: EmbeddedOptions,
+    current: RwLock<CurrentLog>,
     /// Counts the logs that were opened.
     generation: watch::Sender<u64>,
 }
 
 /// The log that is open, or why there is none.
-enum Current {
+enum CurrentLog {
     Open(u64, Arc<Embedded>),
     Failed(Error),
     Closed,
 }
 
-impl fmt::Debug for Shared {
+impl fmt::Debug for ReopeningState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Shared")
             .field("path", &self.path)
@@ -51,19 +51,19 @@ impl fmt::Debug for Shared {
     }
 }
 
-impl Lasting {
+impl ReopeningLog {
     /// Opens the log in the directory `path` as [`Embedded::open`] does.
     ///
     /// # Errors
     /// Those of [`Embedded::open`]: a log that cannot be opened at first is no log.
-    pub fn open(path: PathBuf, options: Options) -> Result<Self, Error> {
+    pub fn open(path: PathBuf, options: EmbeddedOptions) -> Result<Self, Error> {
         let log = Embedded::open(&path, options)?;
         let (generation, _) = watch::channel(1);
         Ok(Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(ReopeningState {
                 path,
                 options,
-                current: RwLock::new(Current::Open(1, log)),
+                current: RwLock::new(CurrentLog::Open(1, log)),
                 generation,
             }),
         })
@@ -80,26 +80,26 @@ impl Lasting {
     }
 }
 
-impl Drop for Lasting {
+impl Drop for ReopeningLog {
     /// Closes the log as dropping an [`Embedded`] does, also while subscriptions are alive.
     fn drop(&mut self) {
         let mut current = self.shared.current.write();
-        let before = std::mem::replace(&mut *current, Current::Closed);
+        let before = std::mem::replace(&mut *current, CurrentLog::Closed);
         drop(current);
-        if let Current::Open(_, log) = before {
+        if let CurrentLog::Open(_, log) = before {
             log.end();
         }
         self.shared.generation.send_replace(u64::MAX);
     }
 }
 
-impl Shared {
+impl ReopeningState {
     /// The log that is open, with its number.
     fn log(&self) -> Result<(u64, Arc<Embedded>), Error> {
         match &*self.current.read() {
-            Current::Open(generation, log) => Ok((*generation, Arc::clone(log))),
-            Current::Failed(error) => Err(error.clone()),
-            Current::Closed => Err(Error::Closed),
+            CurrentLog::Open(generation, log) => Ok((*generation, Arc::clone(log))),
+            CurrentLog::Failed(error) => Err(error.clone()),
+            CurrentLog::Closed => Err(Error::Closed),
         }
     }
 
@@ -116,22 +116,22 @@ impl Shared {
             other => return other,
         };
         let mut current = self.current.write();
-        if matches!(&*current, Current::Closed) {
+        if matches!(&*current, CurrentLog::Closed) {
             return Error::Closed;
         }
-        if !matches!(&*current, Current::Open(open, _) if *open == generation) {
+        if !matches!(&*current, CurrentLog::Open(open, _) if *open == generation) {
             return error;
         }
-        let before = std::mem::replace(&mut *current, Current::Failed(error.clone()));
+        let before = std::mem::replace(&mut *current, CurrentLog::Failed(error.clone()));
         drop(current);
         tracing::error!(%error, "the log is closed and opened again once that can be done");
-        if let Current::Open(_, log) = before {
+        if let CurrentLog::Open(_, log) = before {
             let shared = Arc::downgrade(self);
             tokio::spawn(async move {
                 // Calls in progress end with an error.
                 drop(spawn_blocking(move || log.end()).await);
                 loop {
-                    tokio::time::sleep(PAUSE).await;
+                    tokio::time::sleep(REOPEN_INTERVAL).await;
                     let Some(shared) = shared.upgrade() else { return };
                     if shared.reopen(generation + 1).await {
                         return;
@@ -149,10 +149,10 @@ impl Shared {
         let error = match opened {
             Ok(Ok(log)) => {
                 let mut current = self.current.write();
-                if matches!(&*current, Current::Closed) {
+                if matches!(&*current, CurrentLog::Closed) {
                     return true;
                 }
-                *current = Current::Open(generation, log);
+                *current = CurrentLog::Open(generation, log);
                 drop(current);
                 self.generation.send_replace(generation);
                 tracing::info!(path = %self.path.display(), "the log is open again");
@@ -167,13 +167,13 @@ impl Shared {
 }
 
 #[async_trait]
-impl EventLog for Lasting {
+impl EventLog for ReopeningLog {
     async fn append(&self, topic: &str, records: Vec<Record>) -> Result<Vec<Position>, Error> {
         self.ask(|log| async move { log.append(topic, records).await }).await
     }
 
-    async fn append_kept(&self, topic: &str, records: Vec<Record>) -> Result<Vec<Position>, Error> {
-        self.ask(|log| async move { log.append_kept(topic, records).await })
+    async fn append_recoverable(&self, topic: &str, records: Vec<Record>) -> Result<Vec<Position>, Error> {
+        self.ask(|log| async move { log.append_recoverable(topic, records).await })
             .await
     }
 
@@ -181,7 +181,7 @@ impl EventLog for Lasting {
         let (generation, log) = self.shared.log()?;
         let reader = log.subscribe(topic, group).await;
         let reader = reader.map_err(|error| self.shared.after(generation, error))?;
-        Ok(Box::new(Reader {
+        Ok(Box::new(ReopeningReader {
             shared: Arc::clone(&self.shared),
             topic: topic.to_owned(),
             group: Some(group.to_owned()),
@@ -195,7 +195,7 @@ impl EventLog for Lasting {
         let (generation, log) = self.shared.log()?;
         let reader = log.recent(topic, count).await;
         let reader = reader.map_err(|error| self.shared.after(generation, error))?;
-        Ok(Box::new(Reader {
+        Ok(Box::new(ReopeningReader {
             shared: Arc::clone(&self.shared),
             topic: topic.to_owned(),
             group: None,
@@ -216,8 +216,8 @@ impl EventLog for Lasting {
 
 /// A subscription that is made again with the log; a tail ends with its log.
 #[derive(Debug)]
-struct Reader {
-    shared: Arc<Shared>,
+struct ReopeningReader {
+    shared: Arc<ReopeningState>,
     topic: String,
     /// None for a tail.
     group: Option<String>,
@@ -227,7 +227,7 @@ struct Reader {
     partitions: Vec<u32>,
 }
 
-impl Shared {
+impl ReopeningState {
     /// Subscribes again once there is another log than that of this number.
     async fn join(
         self: &Arc<Self>,
@@ -255,13 +255,13 @@ impl Shared {
                     }
                 }
             }
-            tokio::time::sleep(PAUSE).await;
+            tokio::time::sleep(REOPEN_INTERVAL).await;
         }
     }
 }
 
 #[async_trait]
-impl Subscription for Reader {
+impl Subscription for ReopeningReader {
     async fn event(&mut self, max: usize) -> Result<Event, Error> {
         loop {
             let Some(reader) = &mut self.inner else {

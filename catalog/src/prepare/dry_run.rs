@@ -6,25 +6,25 @@ use std::path::PathBuf;
 use proof::Suffix;
 use types::{AgentId, Batch, Contract, ContributionId, Version, fault};
 
-use super::file::{Common, Writer};
+use super::file::{CommonValues, PartWriter};
 use super::writing::failure;
 use crate::{Error, Root, part};
 
 /// Encodes the rows of an upload as [`Stager`](crate::Stager) does, and keeps nothing.
 #[derive(Debug)]
-pub struct TrialStager {
-    common: Common,
+pub struct DryRunStager {
+    common: CommonValues,
     /// The file so far. It begins with the first rows.
-    writer: Option<Writer<Sink>>,
+    writer: Option<PartWriter<Sink>>,
     suffix: Suffix,
     rows: u64,
 }
 
-impl TrialStager {
+impl DryRunStager {
     /// Begins an upload without rows.
     pub fn new(contract: &Contract, contribution: ContributionId, agent: AgentId) -> Self {
         Self {
-            common: Common {
+            common: CommonValues {
                 schema: part::schema(contract),
                 contribution,
                 agent,
@@ -49,7 +49,7 @@ impl TrialStager {
         self.rows += batch.len() as u64;
         let mut writer = match self.writer.take() {
             Some(writer) => writer,
-            None => Writer::over(io::sink(), PathBuf::new(), self.common.clone(), &columns).map_err(failure)?,
+            None => PartWriter::over(io::sink(), PathBuf::new(), self.common.clone(), &columns).map_err(failure)?,
         };
         writer.write(&columns).map_err(failure)?;
         self.writer = Some(writer);

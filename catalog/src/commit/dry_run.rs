@@ -5,14 +5,14 @@ use types::{DatasetId, Timestamp};
 
 use super::{Merge, encode, merge_of};
 use crate::Error;
-use crate::prepare::Prepared;
-use crate::state::Base;
+use crate::prepare::PreparedVersion;
+use crate::state::CommitBase;
 
-impl Prepared {
+impl PreparedVersion {
     /// Encodes the rows and their commit as the first version of a table, and keeps neither. Blocks.
-    pub fn try_out(&self, dataset: DatasetId, at: Timestamp, notes: Value) -> Result<Merge, Error> {
+    pub fn dry_run(&self, dataset: DatasetId, at: Timestamp, notes: Value) -> Result<Merge, Error> {
         let new = self.as_first_version()?;
-        let merge = merge_of(self, Base::CREATED, &new, at, notes);
+        let merge = merge_of(self, CommitBase::CREATED, &new, at, notes);
         encode(dataset, &merge, &new.parts)?;
         Ok(merge)
     }

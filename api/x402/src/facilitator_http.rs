@@ -6,9 +6,9 @@
 use serde_json::{Value, json};
 
 use super::builtin::BuiltIn;
-use super::facilitator::{Expected, Order};
+use super::facilitator::{ExpectedTransfer, SettlementOrder};
 use super::wire::Protocol;
-use super::{Facilitator as _, Verdict};
+use super::{Facilitator as _, PaymentVerdict};
 
 /// Returns status and body of the answer to a request; `body` is empty for GET.
 pub async fn answer(ledger: &BuiltIn, path: &str, body: &[u8]) -> (u16, Value) {
@@ -28,8 +28,8 @@ pub async fn answer(ledger: &BuiltIn, path: &str, body: &[u8]) -> (u16, Value) {
     match (path, order) {
         ("/verify" | "/settle", None) => (400, json!({"error": "the body is no order"})),
         ("/verify", Some(order)) => match ledger.verify(&order).await {
-            Ok(Verdict::Valid) => (200, json!({"isValid": true, "payer": order.expected.payer.checksum()})),
-            Ok(Verdict::Invalid(reason)) => (200, json!({"isValid": false, "invalidReason": reason})),
+            Ok(PaymentVerdict::Valid) => (200, json!({"isValid": true, "payer": order.expected.payer.checksum()})),
+            Ok(PaymentVerdict::Invalid(reason)) => (200, json!({"isValid": false, "invalidReason": reason})),
             Err(_unanswered) => (503, json!({"error": "the ledger does not answer"})),
         },
         ("/settle", Some(order)) => match ledger.settle_and_say(&order).await {
@@ -51,7 +51,7 @@ pub async fn answer(ledger: &BuiltIn, path: &str, body: &[u8]) -> (u16, Value) {
 }
 
 /// Reads an order as clients of facilitators send it.
-fn order(mut message: Value) -> Option<Order> {
+fn order(mut message: Value) -> Option<SettlementOrder> {
     let protocol = Protocol::of(message["x402Version"].as_i64()?)?;
     let requirements = message["paymentRequirements"].take();
     let payment = message["paymentPayload"].take();
@@ -60,14 +60,14 @@ fn order(mut message: Value) -> Option<Order> {
         Protocol::V2 => "amount",
     };
     let authorization = &payment["payload"]["authorization"];
-    let expected = Expected {
+    let expected = ExpectedTransfer {
         payer: authorization["from"].as_str()?.parse().ok()?,
         pay_to: requirements["payTo"].as_str()?.parse().ok()?,
         amount: requirements[amount].as_str()?.parse().ok()?,
         nonce: authorization["nonce"].as_str()?.parse().ok()?,
         valid_before: authorization["validBefore"].as_str()?.parse().ok()?,
     };
-    Some(Order {
+    Some(SettlementOrder {
         protocol,
         payment,
         requirements,

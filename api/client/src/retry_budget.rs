@@ -6,7 +6,7 @@ use types::Backoff;
 
 /// Bounds on repeating a call after 408, 429, 502 to 504 or a broken connection.
 #[derive(Clone, Copy, Debug)]
-pub struct Patience {
+pub struct RetryBudget {
     /// The most times that a call is sent. 1 means no retry.
     pub tries: u32,
     /// The pause before the second try. It doubles with each try. A `Retry-After` of the service replaces it.
@@ -15,7 +15,7 @@ pub struct Patience {
     pub total: Duration,
 }
 
-impl Patience {
+impl RetryBudget {
     /// One try without a retry.
     pub const NONE: Self = Self {
         tries: 1,
@@ -24,7 +24,7 @@ impl Patience {
     };
 }
 
-impl Default for Patience {
+impl Default for RetryBudget {
     /// Returns eight tries from 100 ms on within 90 s of pauses, which outlasts one window of a per-minute limit.
     fn default() -> Self {
         Self {
@@ -35,18 +35,18 @@ impl Default for Patience {
     }
 }
 
-/// The rest of a [`Patience`] within one call.
+/// The rest of a [`RetryBudget`] within one call.
 #[derive(Debug)]
 pub(crate) struct Pauses {
-    patience: Patience,
+    budget: RetryBudget,
     taken: u32,
     spent: Duration,
 }
 
 impl Pauses {
-    pub(crate) const fn new(patience: Patience) -> Self {
+    pub(crate) const fn new(budget: RetryBudget) -> Self {
         Self {
-            patience,
+            budget,
             taken: 0,
             spent: Duration::ZERO,
         }
@@ -56,16 +56,16 @@ impl Pauses {
     /// answer.
     pub(crate) fn next(&mut self, asked: Option<Duration>) -> Option<Duration> {
         self.taken += 1;
-        if self.taken >= self.patience.tries {
+        if self.taken >= self.budget.tries {
             return None;
         }
         let backoff = Backoff {
-            first: self.patience.first_pause,
-            most: self.patience.total,
+            first: self.budget.first_pause,
+            most: self.budget.total,
         };
         let pause = asked.unwrap_or_else(|| backoff.pause(self.taken - 1));
         self.spent += pause;
-        (self.spent <= self.patience.total).then_some(pause)
+        (self.spent <= self.budget.total).then_some(pause)
     }
 }
 
@@ -73,8 +73,8 @@ impl Pauses {
 mod tests {
     use super::*;
 
-    fn patience(tries: u32, total: u64) -> Patience {
-        Patience {
+    fn budget(tries: u32, total: u64) -> RetryBudget {
+        RetryBudget {
             tries,
             first_pause: Duration::from_secs(1),
             total: Duration::from_secs(total),
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn pauses_double_and_end_with_the_tries() {
-        let mut pauses = Pauses::new(patience(4, 100));
+        let mut pauses = Pauses::new(budget(4, 100));
         for longest in [1, 2, 4] {
             let pause = pauses.next(None).unwrap();
             assert!(pause <= Duration::from_secs(longest) && pause >= Duration::from_secs(longest) / 2);
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_pause_beyond_the_total_ends_the_call() {
-        let mut pauses = Pauses::new(patience(9, 60));
+        let mut pauses = Pauses::new(budget(9, 60));
         assert_eq!(
             pauses.next(Some(Duration::from_secs(45))),
             Some(Duration::from_secs(45))
@@ -103,6 +103,6 @@ mod tests {
 
     #[test]
     fn no_retry_budget_means_one_try() {
-        assert_eq!(Pauses::new(Patience::NONE).next(Some(Duration::ZERO)), None);
+        assert_eq!(Pauses::new(RetryBudget::NONE).next(Some(Duration::ZERO)), None);
     }
 }
