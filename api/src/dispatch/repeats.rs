@@ -3,8 +3,6 @@
 //! Invariant: a key has one effect. Whoever repeats a call with it gets the answer for what the first one made, as that is
 //! now, and a call with another input gets a 422.
 
-use std::time::Duration;
-
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use store::{CallKey, KeyUsed};
