@@ -99,6 +99,8 @@ pub(crate) fn limits() -> Limits {
         upload_window: HumanDuration(Duration::from_secs(6 * 3_600)),
         open_uploads: 3,
         storage_per_operator: Size(20 << 30),
+        egress_per_operator: Size(20 << 30),
+        platform_egress_per_month: Size(10 << 40),
     }
 }
 

@@ -496,7 +496,7 @@ mod tests {
                 operator,
                 agent,
                 resource: Resource::Mcp,
-                scopes: Scopes::of(&[Scope::Read]),
+                scopes: Scopes::of(&[oauth::Scope::Read]),
             },
             redirect_uri: "https://app.invalid/callback".to_owned(),
             challenge: Challenge::from_bytes([0; 32]),

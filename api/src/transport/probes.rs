@@ -106,7 +106,7 @@ mod tests {
     use crate::state::limit::{
         CountersUnavailable, LimitCounters, LimitDecision, LimitSource, Limiter, MemoryCounters, RateRule,
     };
-    use crate::testing::{Service, config, limits};
+    use crate::testing::{Service, config, count, limits};
 
     #[tokio::test]
     async fn a_replica_that_drains_says_so_closes_connections_and_still_serves() {

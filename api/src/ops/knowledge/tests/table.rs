@@ -147,7 +147,7 @@ async fn make(world: &World, number: usize, status: Status, price: Option<i64>) 
     }
     let (store, now) = (&world.service.app.store, world.service.clock.now());
     if status != Status::Rejected && price.is_some() {
-        let window = std::time::Duration::ZERO;
+        let window = Duration::ZERO;
         let priced = store
             .knowledge()
             .price(id.parse().unwrap(), price, now, window)

@@ -11,7 +11,7 @@ use crate::call::cx::Cx;
 use crate::call::spec::{Effect, KEY, Scope, Spec};
 use crate::call::wire::NoInput;
 use crate::error::ApiError;
-use crate::testing::{Got, Service, limits};
+use crate::testing::{Got, Service, count, limits};
 
 /// Sends a message to an endpoint with further headers.
 async fn send(service: &Service, path: &str, headers: &[(&str, &str)], body: impl Into<String>) -> Got {

@@ -1,8 +1,10 @@
 //! Tests of the limits on bodies that are being received: bytes in memory, and time.
 
+use std::io;
+use std::time::Duration;
+
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt as _};
-use std::io;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use types::{HumanDuration, Size};

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{call, message, send, tools};
 use crate::call::room::ANSWER_BYTES;
-use crate::testing::{Service, limits};
+use crate::testing::{Service, count, limits};
 
 /// Asserts that a schema has one type and nothing that clients refuse.
 fn check(schema: &Value, place: &str) {
@@ -66,7 +66,7 @@ async fn each_member_of_a_tool_has_one_type() {
 /// A service with a dataset, and the key of its maintainer.
 async fn scene() -> (Service, String) {
     let mut many = limits();
-    (many.calls_per_ip_per_minute, many.active_projects_per_operator) = (100_000, 1_000);
+    (many.calls_per_ip_per_minute, many.active_projects_per_operator) = (count(100_000), 1_000);
     many.requests_per_agent_per_hour = 100;
     let service = Service::with(crate::testing::config(), many).await;
     let token = service.operator().await;
