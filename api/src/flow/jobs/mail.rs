@@ -64,7 +64,6 @@ mod tests {
     use types::Timestamp;
 
     use super::*;
-    use crate::rules::jobs::Compose;
 
     #[derive(Debug)]
     struct Refusing;

@@ -19,8 +19,8 @@ use x402::wire::{self, Protocol};
 use x402::{Bytes32, Facilitator, PaymentVerdict, SettledKind, Settlement, UnusableAnswer};
 
 use super::*;
-use crate::flow::Reconciler;
-use crate::state::payment_services::PaymentPlane;
+use crate::flow::PaymentReconciler;
+use crate::state::payment_services::PaymentServices;
 use crate::testing::{Got, Service, tariff};
 
 mod faucet;
