@@ -18,12 +18,11 @@ mod lookups;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use catalog::Root;
 use parking_lot::{Mutex, RwLock};
-use store::{Principal, Project, Store};
+use store::{Principal, Project};
 use types::{DatasetId, OperatorId, Version};
 
 use self::bounded::BoundedMap;

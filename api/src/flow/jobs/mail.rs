@@ -8,7 +8,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use mail::{Letter, Mailer};
+use mail::Mailer;
 use store::Job;
 use types::{Classify as _, Retry};
 
@@ -61,6 +61,7 @@ fn without(said: &str, address: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use mail::Letter;
     use types::Timestamp;
 
     use super::*;

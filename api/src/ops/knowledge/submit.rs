@@ -189,7 +189,7 @@ async fn acknowledge(cx: Cx, draft: UnitDraft) -> Result<JsonReply<UnitView>, Ap
 }
 
 /// Returns the row of a version, and the message of which that row is the outbox entry.
-fn version(cx: &Cx, draft: UnitDraft) -> Result<(NewUnit, eventlog::Record), ApiError> {
+fn version(cx: &Cx, draft: UnitDraft) -> Result<(NewUnit, Record), ApiError> {
     let id = UnitId::new(cx.now);
     let held = cx.app.validation.held(cx.now);
     let new = NewUnit {

@@ -1,5 +1,7 @@
+use std::time::Duration;
+
 use serde_json::{Value, json};
-use store::{Agent, NewOperator, OperatorCreated, ProjectChanges, ProjectStatus};
+use store::{Agent, NewOperator, OperatorCreated, ProjectChanges, ProjectStatus, Store};
 
 use super::*;
 use crate::call::room::PageRoom;

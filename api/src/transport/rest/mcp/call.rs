@@ -22,7 +22,6 @@ use crate::config::Limits;
 use crate::error::ApiError;
 use crate::rules::auth::apps;
 use crate::rules::settlement;
-use crate::rules::settlement::answers;
 use crate::transport::rest::paid;
 
 /// Block that marks an answer or an error in which texts of others can be.
