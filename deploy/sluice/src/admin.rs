@@ -19,7 +19,7 @@ use crate::cli::{
 };
 use crate::config::Config;
 use crate::database;
-use crate::layout::Layout;
+use crate::layout::DataLayout;
 use crate::losses;
 use crate::money;
 use crate::terminal;

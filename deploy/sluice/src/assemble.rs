@@ -58,7 +58,7 @@ use crate::database::connect;
 use crate::instrumented;
 use crate::isolation;
 use crate::judges;
-use crate::layout::Layout;
+use crate::layout::DataLayout;
 use crate::lock::DirectoryLock;
 use crate::mailer::{mailer, note_if_nobody_is_told};
 use crate::means_of_payment;

@@ -22,7 +22,7 @@ use crate::assemble;
 use crate::cli;
 use crate::config::Config;
 use crate::database;
-use crate::layout::Layout;
+use crate::layout::DataLayout;
 use crate::losses;
 use crate::means_of_payment;
 use crate::objects;

@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use store::{Schema, Store};
 
 use crate::config::Config;
-use crate::layout::Layout;
+use crate::layout::DataLayout;
 use crate::objects;
 
 /// Connects to the configured database, or to the one in the data directory, and brings its schema to the state

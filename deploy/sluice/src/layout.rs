@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 /// Paths in a data directory.
 #[derive(Clone, Debug)]
-pub struct Layout {
+pub struct DataLayout {
     root: PathBuf,
 }
 
-impl Layout {
+impl DataLayout {
     /// Returns the layout of the directory at `root`. Creates nothing.
     pub fn new(root: &Path) -> Self {
         Self { root: root.to_owned() }

@@ -14,7 +14,7 @@ use store::{LossAccepted, NewLoss, Store};
 use types::{Clock, DatasetId};
 
 use crate::config::Config;
-use crate::layout::Layout;
+use crate::layout::DataLayout;
 use crate::{keys, objects, terminal};
 
 /// Accepts the loss of versions by a project's table and prints the lost versions.

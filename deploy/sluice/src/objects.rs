@@ -15,7 +15,7 @@ use types::DatasetId;
 use uploads::UploadStore;
 
 use crate::config::{Backend, Config};
-use crate::layout::Layout;
+use crate::layout::DataLayout;
 
 /// The store of the tables, with the services that only a bucket has.
 #[derive(Clone, Debug)]

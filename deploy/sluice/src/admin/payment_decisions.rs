@@ -25,7 +25,7 @@ use x402::{Address, Bytes32, facilitator_http};
 
 use crate::cli::{PaymentDecision, PaymentsCommand, PayoutCommands, PayoutDecision};
 use crate::config::Config;
-use crate::layout::Layout;
+use crate::layout::DataLayout;
 use crate::means_of_payment;
 use crate::signals::Signals;
 use crate::terminal;

@@ -14,7 +14,7 @@ use types::DatasetId;
 
 use super::compare::CheckViolation;
 use crate::config::{Backend, Config, LogBackend};
-use crate::layout::Layout;
+use crate::layout::DataLayout;
 use crate::terminal;
 
 /// Records in one read of the log.

@@ -9,7 +9,7 @@ use store::Store;
 
 use super::compare::CheckViolation;
 use crate::config::Config;
-use crate::layout::Layout;
+use crate::layout::DataLayout;
 use crate::objects;
 
 /// Versions read at a time.
