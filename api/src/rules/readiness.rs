@@ -1,6 +1,6 @@
 //! Readiness of the service: the state of what it depends on.
 //!
-//! Invariant: an answer comes within [`PROBE_TIMEOUT`] and that of the cache, whatever hangs.
+//! Invariant: an answer comes within `PROBE_TIMEOUT` and that of the cache, whatever hangs.
 
 use std::time::Duration;
 

@@ -24,8 +24,8 @@
 //! | A | an administrator, by `sluice admin payments resolve` | `deploy/sluice/src/admin/payment_decisions.rs` |
 //!
 //! A step is one statement of [`store::Payments`], whose condition is the state before it. The step to `settled` is one
-//! transaction of [`store::Money`] with the sale, the entitlement and the movements. [`goods`] says what is sold,
-//! [`answers`] what a state answers. Payouts go the other way (`api/src/flow/payouts.rs`): picked, sending, done; while it
+//! transaction of [`store::Money`] with the sale, the entitlement and the movements. `goods` says what is sold,
+//! `answers` what a state answers. Payouts go the other way (`api/src/flow/payouts.rs`): picked, sending, done; while it
 //! is not known, unknown; given up, failed.
 //!
 //! Invariants:

@@ -1,6 +1,6 @@
 //! State of the reviews, as this process knows it.
 //!
-//! Invariant: a change in the database is known here within [`INTERVAL`] and the time of a query. Without an answer of
+//! Invariant: a change in the database is known here within `INTERVAL` and the time of a query. Without an answer of
 //! the database the last state stays in use.
 
 use std::sync::Arc;

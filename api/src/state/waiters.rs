@@ -6,7 +6,7 @@
 //!
 //! A request that is woken ([`Waiters::wake`]) reads the row once. After a hint ([`Waiters::notify_logged`]) that
 //! another process is writing the row, it reads at growing intervals until the row is there. Without any notice it
-//! reads every [`MAX_RECHECK`], so that nobody waits in vain while the log is down.
+//! reads every `MAX_RECHECK`, so that nobody waits in vain while the log is down.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
