@@ -11,6 +11,7 @@ use api::sandbox::{Answered, Asked, Column, Failure};
 use async_trait::async_trait;
 use catalog::{Held, PartCache, Snapshot};
 use tokio::time::{Instant, timeout_at};
+use types::error::with_causes;
 use types::{Classify, Clock, Contract, Kind, Proof, metric};
 
 use crate::config::Config;
@@ -142,17 +143,11 @@ fn unavailable(context: &str) -> Failure {
 
 /// Converts an error of preparing the parts of a version.
 fn not_ready(error: &(impl Classify + std::error::Error)) -> Failure {
-    let context = chain(error);
+    let context = with_causes(error);
     match error.kind() {
         Kind::Damaged => Failure::Damaged { context },
         _ => Failure::Unavailable { context },
     }
-}
-
-/// Formats an error with its causes.
-fn chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 /// A running query, counted until it is dropped, so also when its caller goes away.
