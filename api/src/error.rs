@@ -8,6 +8,7 @@ use std::time::Duration;
 use http::StatusCode;
 use http::header::{self, HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
+pub(crate) use types::error::with_causes as chain;
 use types::{Classify, Kind};
 
 /// Message of every error that is a defect of the service.
@@ -339,18 +340,6 @@ fn shorten(text: &mut String) {
 /// Returns a wait in whole seconds, rounded up, so that a caller that waits as long is not refused again.
 pub(crate) fn whole_seconds(wait: Duration) -> u64 {
     wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
-}
-
-/// Returns an error with its causes, outermost first, for the log.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }
 
 /// Converts an error of a dependency. The caller learns only if a retry can help.

@@ -16,7 +16,7 @@ use crate::decision::{Decision, Numbering, Totals};
 use crate::gates::{Contract, Dedup, PersonalData};
 use crate::screen::{Screen, Screener};
 use crate::verdict::fit;
-use crate::{Gate, Reason, RowVerdict, Stage, Verdict, Verdicts};
+use crate::{Gate, GateName, Reason, RowVerdict, Stage, Verdict, Verdicts};
 
 /// The most bytes of the verdicts on a batch or an upload as JSON. They travel in messages, commits and answers.
 pub const MAX_VERDICT_BYTES: usize = 256 << 10;
@@ -41,7 +41,7 @@ enum ChainStep {
 #[serde(rename_all = "camelCase")]
 pub struct Tally {
     /// Name of the operator.
-    pub gate: String,
+    pub gate: GateName,
     /// Number of rows it received.
     pub rows: u32,
     /// Number of rows that passed.
@@ -112,12 +112,12 @@ impl Chain {
             let said = if passing.is_empty() {
                 Verdicts::pass(0)
             } else {
-                let span = tracing::debug_span!("gate", gate = name, rows = passing.len());
+                let span = tracing::debug_span!("gate", gate = name.as_str(), rows = passing.len());
                 operator.judge(&passing).instrument(span).await
             };
             // An operator judges only the rows that all before it passed.
             let tally;
-            (passing, tally) = split(name, passing, said, &mut verdicts);
+            (passing, tally) = split(&name, passing, said, &mut verdicts);
             tallies.push(tally);
         }
         // Each gate adds its verdicts in row order; sorting merges them.
@@ -136,7 +136,7 @@ impl Chain {
 }
 
 impl ChainStep {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> GateName {
         match self {
             Self::Gate(gate) => gate.name(),
             Self::Stage(stage) => stage.name(),
@@ -154,7 +154,7 @@ impl ChainStep {
 /// Moves every row of `batch` to one place: the batch of passing rows, or `verdicts` under its original position.
 ///
 /// The batch is not copied if every row passes. If the number of verdicts is wrong, all rows are held.
-fn split(name: &str, batch: Batch, said: Verdicts, verdicts: &mut Vec<RowVerdict>) -> (Batch, Tally) {
+fn split(name: &GateName, batch: Batch, said: Verdicts, verdicts: &mut Vec<RowVerdict>) -> (Batch, Tally) {
     let rows = batch.len();
     let exceptions = if said.rows() == rows {
         said.into_exceptions()
@@ -162,7 +162,7 @@ fn split(name: &str, batch: Batch, said: Verdicts, verdicts: &mut Vec<RowVerdict
         hold_all(name, rows, &format!("answers for {} of {rows} records", said.rows()))
     };
     let mut tally = Tally {
-        gate: name.to_owned(),
+        gate: name.clone(),
         rows: count(rows),
         passed: 0,
         dropped: 0,
@@ -204,9 +204,9 @@ fn split(name: &str, batch: Batch, said: Verdicts, verdicts: &mut Vec<RowVerdict
 }
 
 /// Returns a hold for every row, for an operator that gave no usable answer.
-fn hold_all(name: &str, rows: usize, actual: &str) -> Vec<(usize, Verdict)> {
+fn hold_all(name: &GateName, rows: usize, actual: &str) -> Vec<(usize, Verdict)> {
     let reason = Reason {
-        gate: name.to_owned(),
+        gate: name.clone(),
         code: "provider".to_owned(),
         path: String::new(),
         expected: "one verdict per record".to_owned(),

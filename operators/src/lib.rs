@@ -33,6 +33,6 @@ mod visitor;
 
 pub use chain::{Chain, Judged, MAX_VERDICT_BYTES, Tally, standard_chain};
 pub use decision::{Decision, Numbering, Totals, nothing_new, summary_of};
-pub use gate::{Gate, Stage};
+pub use gate::{Gate, GateName, Stage};
 pub use text::is_invisible;
 pub use verdict::{MAX_REASONS, Reason, RowVerdict, Verdict, Verdicts};

@@ -15,9 +15,8 @@ use types::{Batch, Timestamp};
 
 pub use local::LocalScreener;
 
-use crate::{Reason, Stage, Verdict, Verdicts};
+use crate::{GateName, Reason, Stage, Verdict, Verdicts};
 
-const NAME: &str = "screen";
 /// The name of the fixed rules.
 const LOCAL: &str = "screen-1";
 
@@ -138,8 +137,8 @@ impl Screen {
 
 #[async_trait]
 impl Stage for Screen {
-    fn name(&self) -> &'static str {
-        NAME
+    fn name(&self) -> GateName {
+        GateName::SCREEN
     }
 
     async fn judge(&self, rows: &Batch) -> Verdicts {
@@ -176,7 +175,7 @@ fn refusal((row, opinion): (usize, Opinion)) -> Option<(usize, Verdict)> {
         Opinion::Acceptable => None,
         Opinion::Objectionable { code, expected, actual } => {
             let reason = Reason {
-                gate: NAME.to_owned(),
+                gate: GateName::SCREEN,
                 code,
                 path: String::new(),
                 expected,
@@ -190,7 +189,7 @@ fn refusal((row, opinion): (usize, Opinion)) -> Option<(usize, Verdict)> {
 /// Holds every row, with the reason that the screener gave.
 fn hold(rows: usize, Unavailable { reason, resumes_after }: Unavailable, actual: &str) -> Verdicts {
     let reason = Reason {
-        gate: NAME.to_owned(),
+        gate: GateName::SCREEN,
         code: reason.code().to_owned(),
         path: String::new(),
         expected: "one opinion per record".to_owned(),
@@ -265,7 +264,7 @@ mod tests {
     fn opinions_meet_their_records() {
         let verdicts = judge(Says(Ok(vec![Opinion::Acceptable, objection("x")])));
         let reason = Reason {
-            gate: "screen".to_owned(),
+            gate: GateName::SCREEN,
             code: "spam".to_owned(),
             path: String::new(),
             expected: "no spam".to_owned(),

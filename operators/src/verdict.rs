@@ -14,12 +14,14 @@ use types::Timestamp;
 use bounds::Reasons;
 pub use bounds::{MAX_REASONS, fit};
 
+use crate::GateName;
+
 /// The reason that a row did not pass. It never contains personal data, and text of a record only if the rule is about
 /// its form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Reason {
     /// The gate: `contract`, `dedup`, `personal-data` or `screen`.
-    pub gate: String,
+    pub gate: GateName,
     /// The machine-readable rule, such as `missing` or `email`.
     pub code: String,
     /// JSON pointer within the record; empty for the whole record.

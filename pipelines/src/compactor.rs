@@ -7,8 +7,7 @@ use std::future;
 
 use catalog::{BuiltPart, Error, Table};
 use tokio::task::JoinHandle;
-
-use crate::step::described;
+use types::error::with_causes;
 
 /// After how many merges a compaction is tried again that failed for the first time; doubles with every failure.
 const PATIENCE: u64 = 16;
@@ -68,7 +67,7 @@ impl Compactor {
         match installed {
             Ok(_) => self.failures = 0,
             Err(error) => {
-                tracing::warn!(error = described(&error), "a table could not be compacted now");
+                tracing::warn!(error = with_causes(&error), "a table could not be compacted now");
                 self.waits = PATIENCE << self.failures.min(DOUBLINGS);
                 self.failures += 1;
             }

@@ -10,6 +10,7 @@ use eventlog::EventLog;
 use operators::screen::Screener;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
+use types::error::with_causes;
 use types::trace::Propagator;
 use types::{Backoff, Classify, Clock, DatasetId, Kind, Retry};
 use uploads::{Stagings, UploadStore};
@@ -17,7 +18,7 @@ use uploads::{Stagings, UploadStore};
 use crate::cpu_slots::CpuSlots;
 use crate::isolation::Isolation;
 use crate::outcome_cache::OutcomeCache;
-use crate::step::{Stopped, described, pause};
+use crate::step::{Stopped, pause};
 
 /// Maximum number of records of an upload, which bounds the memory of their keys.
 pub(crate) const MOST_ROWS: u64 = 100_000_000;
@@ -97,7 +98,7 @@ impl Context {
                     return Err(Stopped);
                 }
                 Err(error) => {
-                    tracing::error!(%dataset, error = described(&error), "the table cannot be asked, trying again");
+                    tracing::error!(%dataset, error = with_causes(&error), "the table cannot be asked, trying again");
                     self.wait(&mut failures, &error).await?;
                 }
             }
@@ -111,7 +112,7 @@ impl Context {
         let most = if lasts { DAMAGED } else { AWAY };
         if *failures >= most {
             tracing::error!(
-                error = described(error),
+                error = with_causes(error),
                 "a table is given up for now; its submissions come again"
             );
             return Err(Stopped);

@@ -35,13 +35,13 @@ use rustix::process::Signal;
 use tokio::process::{Child as Process, Command};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout};
+use types::error::with_causes;
 use types::{UploadLayout, fault};
 use uploads::UploadStore;
 
 pub use self::wire::MessageKind;
 use self::wire::{AHEAD, Head, Reply, ServiceEnd};
 use crate::pieces::pieces;
-use crate::step::described;
 
 /// The hidden argument of a program that is to be a child.
 pub const ARGUMENT: &str = "__trial";
@@ -241,7 +241,7 @@ impl Children {
         let tried = async {
             match child.try_out(trial).await {
                 Ok(()) => End::Survived,
-                Err(Failed::Upload(error)) => End::Unknown(described(&error)),
+                Err(Failed::Upload(error)) => End::Unknown(with_causes(&error)),
                 Err(Failed::Child(error)) => child.end(&error).await,
             }
         };
@@ -400,7 +400,7 @@ impl Child {
     async fn end(&mut self, error: &io::Error) -> End {
         match self.process.wait().await {
             Ok(status) => meaning(status),
-            Err(_) => End::Unknown(described(error)),
+            Err(_) => End::Unknown(with_causes(error)),
         }
     }
 }

@@ -18,6 +18,7 @@ use operators::screen::Screener;
 use operators::{Decision, MAX_VERDICT_BYTES, Numbering, Totals, verdict};
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument as _;
+use types::error::with_causes;
 use types::key::KeyLookup;
 use types::vocabulary::OnRefused;
 use types::{AgentId, Contract, fault};
@@ -29,7 +30,7 @@ use crate::isolation::{Isolation, MessageKind, Trial, condemned};
 use crate::message::{Address, Source, Submission};
 use crate::outcome_cache::OutcomeCache;
 use crate::report::Report;
-use crate::step::{Step, Unfinished, described};
+use crate::step::{Step, Unfinished};
 
 /// Number of rows of whose verdicts the chain keeps no more than [`MAX_VERDICT_BYTES`].
 const USUAL_ROWS: u32 = 1_024;
@@ -185,7 +186,7 @@ pub(crate) async fn judge_records(
     };
     fault::crash_on(records.text());
     let decoded = tracing::debug_span!("decode").in_scope(|| records.decode(contract));
-    let batch = decoded.map_err(|error| described(&error))?;
+    let batch = decoded.map_err(|error| with_causes(&error))?;
     let (agent, private, head) = (submission.agent, submission.private, submission.head);
     let on_refused = submission.on_refused;
     // The batch has all of its rows, and a screener may take its time: the text would double the
@@ -202,7 +203,7 @@ pub(crate) async fn judge_records(
 
 /// Returns the submission of a record whose key is its dataset's; else why it is none.
 pub(crate) fn decode(record: &Record) -> Result<Submission, String> {
-    let submission = Submission::decode(&record.value).map_err(|error| described(&error))?;
+    let submission = Submission::decode(&record.value).map_err(|error| with_causes(&error))?;
     if submission.dataset.as_bytes()[..] != record.key[..] {
         return Err("its key is not its dataset's".to_owned());
     }

@@ -25,6 +25,7 @@ use messages::{BASE_FORMAT, DEAD_LETTERS, DeadLetter, KNOWLEDGE_TOPIC, OUTCOMES_
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use types::clock::SystemClock;
+use types::error::with_causes;
 use types::{Classify as _, Clock, Kind, Retry, UnitId, fault, metric};
 
 use self::in_review::{End, Finished, UnitsInReview};
@@ -35,7 +36,6 @@ use self::review::Verdict;
 use crate::cpu_slots::CpuSlots;
 use crate::isolation::Isolation;
 use crate::offsets::{AckHandle, OffsetTracker};
-use crate::step::described;
 
 /// The most versions that are reviewed and published at once.
 const AT_ONCE: usize = 64;
@@ -393,11 +393,11 @@ impl KnowledgeWorker {
 /// Does everything with a version that a worker would, and keeps nothing: for a process that tries the version out. There
 /// is no other version to compare with.
 pub(crate) async fn try_out(value: &[u8], judges: Judges) -> Result<(), String> {
-    let submission = UnitSubmission::decode(value).map_err(|error| described(&error))?;
+    let submission = UnitSubmission::decode(value).map_err(|error| with_causes(&error))?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::ahead(Duration::ZERO));
     let at = clock.now();
     let reviewed = review::review(submission, Arc::default(), Arc::default(), judges, clock).await;
-    publish::try_out(reviewed, at).map_err(|error| described(&error))
+    publish::try_out(reviewed, at).map_err(|error| with_causes(&error))
 }
 
 /// End of an append.

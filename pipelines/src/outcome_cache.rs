@@ -220,7 +220,7 @@ fn weight(outcome: &Outcome) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use operators::{Reason, RowVerdict, Verdict};
+    use operators::{GateName, Reason, RowVerdict, Verdict};
     use types::{DatasetId, Timestamp, Version};
 
     use super::*;
@@ -229,7 +229,7 @@ mod tests {
     fn rejected(words: usize) -> Outcome {
         let at = Timestamp::from_micros(1);
         let reason = Reason {
-            gate: "contract".to_owned(),
+            gate: GateName::CONTRACT,
             code: "type".to_owned(),
             path: "/a".to_owned(),
             expected: "a number".to_owned(),

@@ -14,12 +14,13 @@ use catalog::{Merge, Table};
 use eventlog::Record;
 use operators::verdict;
 use tracing::{Instrument as _, Span};
+use types::error::with_causes;
 use types::{Classify as _, DatasetId, Kind, Retry, Version, fault, mutate};
 
 use crate::context::Context;
 use crate::message::{Address, OUTCOMES_TOPIC, Outcome, Resolution};
 use crate::report::adopted;
-use crate::step::{Stopped, described, pause};
+use crate::step::{Stopped, pause};
 use crate::trace;
 
 /// The most bytes of verdicts in an outcome that was too large.
@@ -78,7 +79,7 @@ async fn merge_of(context: &Context, dataset: DatasetId, version: Version) -> Re
     match snapshot.merge().await {
         // Not waited for: it was published long ago, or its submission comes again and waits.
         Err(error) if matches!(error.kind(), Kind::Internal | Kind::Damaged) => {
-            tracing::error!(%dataset, %version, error = described(&error), "a version is damaged, and is not told");
+            tracing::error!(%dataset, %version, error = with_causes(&error), "a version is damaged, and is not told");
             Ok(None)
         }
         merge => merge,
@@ -143,7 +144,7 @@ pub(crate) async fn append(context: &Context, topic: &str, record: Record, kept:
         let Err(error) = appended else {
             return Ok(Appended::Durable);
         };
-        let shown = described(&error);
+        let shown = with_causes(&error);
         match (error.retry(), error.kind()) {
             (Retry::Backoff, _) => {
                 tracing::warn!(topic, error = shown, "appending failed, trying again");

@@ -12,11 +12,12 @@ use eventlog::{Bounds, Delivered, EventLog};
 use messages::Outcome;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
+use types::error::with_causes;
 use types::{Backoff, Classify as _, Clock, Retry};
 
 use crate::message::{CONTRIBUTIONS_TOPIC, OUTCOMES_TOPIC};
 use crate::outcome_cache::OutcomeCache;
-use crate::step::{Stopped, described, pause};
+use crate::step::{Stopped, pause};
 
 /// Number of outcomes of a partition that are read again.
 const REMEMBERED: u64 = 1_024;
@@ -59,7 +60,7 @@ impl Recovery {
                 Err(error) if error.retry() == Retry::Never => return Err(Ended::Log(error)),
                 Err(error) => {
                     tracing::warn!(
-                        error = described(&error),
+                        error = with_causes(&error),
                         "what came before cannot be read, trying again"
                     );
                 }
@@ -77,7 +78,7 @@ impl Recovery {
         self.latest(OUTCOMES_TOPIC, REMEMBERED, |value| match Outcome::decode(value) {
             Ok(Outcome::Contribution(outcome)) => self.outcomes.insert(outcome, now),
             Ok(Outcome::Unit(_)) => {}
-            Err(error) => tracing::warn!(error = described(&error), "an outcome cannot be read"),
+            Err(error) => tracing::warn!(error = with_causes(&error), "an outcome cannot be read"),
         })
         .await?;
         let bounds = self.log.bounds(CONTRIBUTIONS_TOPIC).await?;

@@ -50,7 +50,7 @@ impl Report {
             LateDuplicates::Count(count) => *count,
             LateDuplicates::Rows(rows) => rows.len() as u64,
         };
-        if let Some(tally) = self.tallies.iter_mut().find(|tally| tally.gate == "dedup") {
+        if let Some(tally) = self.tallies.iter_mut().find(|tally| tally.gate == GateName::DEDUP) {
             let count = u32::try_from(count).unwrap_or(u32::MAX);
             tally.dropped += count;
             tally.passed = tally.passed.saturating_sub(count);
@@ -66,7 +66,7 @@ impl Report {
             row,
             verdict: Verdict::Drop {
                 reason: Reason {
-                    gate: "dedup".to_owned(),
+                    gate: GateName::DEDUP,
                     code: "duplicate_in_dataset".to_owned(),
                     path: String::new(),
                     expected: "a record the dataset does not have".to_owned(),

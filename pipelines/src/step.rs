@@ -55,15 +55,3 @@ pub(crate) async fn pause(backoff: Backoff, failures: u32, stop: &CancellationTo
     let paused = stop.run_until_cancelled(tokio::time::sleep(backoff.pause(failures)));
     paused.await.ok_or(Stopped)
 }
-
-/// Returns an error with its causes, in one line.
-pub(crate) fn described(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
-}

@@ -15,6 +15,7 @@ use futures_util::future;
 use futures_util::stream::{self, StreamExt as _};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tracing::Instrument as _;
+use types::error::with_causes;
 use types::{Version, metric};
 
 use self::commit::commit;
@@ -26,7 +27,7 @@ use crate::isolation::{MessageKind, Trial, condemned};
 use crate::judge::{Found, JudgeContext, decided, decode, judge};
 use crate::message::Submission;
 use crate::republish::{end_poison, republish, republish_decided};
-use crate::step::{Step, Stopped, Unfinished, described};
+use crate::step::{Step, Stopped, Unfinished};
 use crate::suspects::Suspects;
 
 /// Runs a writer until its queue is closed and empty, or it is stopped.
@@ -93,9 +94,9 @@ async fn open(context: &Context, submission: &Submission) -> Step<Table> {
                 }
                 return Ok(table);
             }
-            Err(error) if !is_transient(&error) => return Err(Unfinished::poison(described(&error))),
+            Err(error) if !is_transient(&error) => return Err(Unfinished::poison(with_causes(&error))),
             Err(error) => {
-                tracing::error!(dataset = %submission.dataset, error = described(&error), "the table cannot be opened");
+                tracing::error!(dataset = %submission.dataset, error = with_causes(&error), "the table cannot be opened");
                 context.wait(&mut failures, &error).await?;
             }
         }

@@ -9,6 +9,7 @@ pub mod canonical;
 pub mod class;
 pub mod clock;
 pub mod contract;
+pub mod error;
 pub mod fault;
 pub mod host;
 pub mod id;

@@ -11,6 +11,7 @@ use api::state::sandbox::{AnswerColumn, SandboxAnswer, SandboxFailure, SandboxQu
 use async_trait::async_trait;
 use catalog::{HeldParts, PartCache, Snapshot};
 use tokio::time::{Instant, timeout_at};
+use types::error::with_causes;
 use types::{Classify, Clock, Contract, Kind, Proof, metric};
 
 use crate::config::Config;
@@ -144,17 +145,11 @@ fn unavailable(context: &str) -> SandboxFailure {
 
 /// Converts an error of preparing the parts of a version.
 fn not_ready(error: &(impl Classify + std::error::Error)) -> SandboxFailure {
-    let context = chain(error);
+    let context = with_causes(error);
     match error.kind() {
         Kind::Damaged => SandboxFailure::Damaged { context },
         _ => SandboxFailure::Unavailable { context },
     }
-}
-
-/// Formats an error with its causes.
-fn chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 /// A running query, counted until it is dropped, so also when its caller goes away.

@@ -27,8 +27,8 @@ impl Says {
 }
 
 impl Gate for Says {
-    fn name(&self) -> &'static str {
-        self.name
+    fn name(&self) -> GateName {
+        GateName::new(self.name)
     }
 
     fn judge(&mut self, rows: &Batch) -> Verdicts {
@@ -38,8 +38,8 @@ impl Gate for Says {
 
 #[async_trait]
 impl Stage for Says {
-    fn name(&self) -> &'static str {
-        self.name
+    fn name(&self) -> GateName {
+        GateName::new(self.name)
     }
 
     async fn judge(&self, rows: &Batch) -> Verdicts {
@@ -49,7 +49,7 @@ impl Stage for Says {
 
 fn reason(code: &str) -> Reason {
     Reason {
-        gate: "says".to_owned(),
+        gate: GateName::new("says"),
         code: code.to_owned(),
         path: String::new(),
         expected: "x".to_owned(),
@@ -250,7 +250,7 @@ fn verdicts_count_positions_as_submitted() {
 fn a_refusal_rejects_the_batch_and_says_where_it_begins() {
     let mut wrong = reason("email");
     wrong.path = "/contact".to_owned();
-    wrong.gate = "personal-data".to_owned();
+    wrong.gate = GateName::PERSONAL_DATA;
     wrong.expected = "no personal data".to_owned();
     wrong.actual = "an e-mail address".to_owned();
     let first = Verdict::Refuse {
@@ -333,8 +333,8 @@ fn what_is_said_of_a_batch_is_bounded_and_names_every_row() {
 struct Short;
 
 impl Gate for Short {
-    fn name(&self) -> &'static str {
-        "short"
+    fn name(&self) -> GateName {
+        GateName::new("short")
     }
 
     fn judge(&mut self, _: &Batch) -> Verdicts {
@@ -378,7 +378,7 @@ fn the_standard_chain_asks_a_model_last_and_only_where_there_is_one() {
         judged
             .tallies
             .iter()
-            .map(|tally| tally.gate.clone())
+            .map(|tally| tally.gate.to_string())
             .collect::<Vec<_>>()
     };
     let private = ready(standard_chain(Arc::new(NoKeys), None).run(batch(&twins)));

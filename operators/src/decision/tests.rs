@@ -1,8 +1,9 @@
 use super::*;
+use crate::GateName;
 
 fn refused(row: u32) -> RowVerdict {
     let reason = Reason {
-        gate: "contract".to_owned(),
+        gate: GateName::CONTRACT,
         code: "type".to_owned(),
         path: "/a".to_owned(),
         expected: "a number".to_owned(),
@@ -17,7 +18,7 @@ fn refused(row: u32) -> RowVerdict {
 fn held(until: i64) -> RowVerdict {
     let verdict = Verdict::Hold {
         reason: Reason {
-            gate: "screen".to_owned(),
+            gate: GateName::SCREEN,
             code: "budget".to_owned(),
             path: String::new(),
             expected: String::new(),
@@ -70,9 +71,9 @@ fn nothing_new_is_rejected_and_anything_new_is_merged() {
     );
 }
 
-fn tally(gate: &str, rows: u32, dropped: u32, refused: u32) -> Tally {
+fn tally(gate: &'static str, rows: u32, dropped: u32, refused: u32) -> Tally {
     Tally {
-        gate: gate.to_owned(),
+        gate: GateName::new(gate),
         rows,
         passed: rows - dropped - refused,
         dropped,

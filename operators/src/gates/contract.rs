@@ -8,11 +8,7 @@ use types::{Batch, Defect};
 
 use super::personal;
 use crate::verdict::Refusals;
-use crate::{Gate, Reason, Verdict, Verdicts};
-
-const NAME: &str = "contract";
-/// Name of the gate that asks if a line is a record at all.
-const DECODE: &str = "decode";
+use crate::{Gate, GateName, Reason, Verdict, Verdicts};
 
 /// Refuses the rows that violate the contract, with one reason per defect: `not_object`, `missing`, `type`, `range`,
 /// `extra`, or `more` for defects that are only counted.
@@ -20,8 +16,8 @@ const DECODE: &str = "decode";
 pub struct Contract;
 
 impl Gate for Contract {
-    fn name(&self) -> &'static str {
-        NAME
+    fn name(&self) -> GateName {
+        GateName::CONTRACT
     }
 
     fn judge(&mut self, rows: &Batch) -> Verdicts {
@@ -42,7 +38,7 @@ fn reason(defect: &Defect) -> Reason {
     let named = personal::is_personal(&defect.path, "");
     let shown = personal::is_personal(&defect.actual, &defect.path);
     Reason {
-        gate: NAME.to_owned(),
+        gate: GateName::CONTRACT,
         code: defect.code.to_owned(),
         path: if named { String::new() } else { defect.path.clone() },
         expected: defect.expected.clone(),
@@ -59,7 +55,7 @@ pub fn lost_digits(numbers: &[LostDigits]) -> Verdict {
         let is_shown = !personal::is_personal(&lost.number, &lost.path);
         let is_named = !personal::is_personal(&lost.path, "");
         Reason {
-            gate: DECODE.to_owned(),
+            gate: GateName::DECODE,
             code: "digits".to_owned(),
             path: if is_named { lost.path.clone() } else { String::new() },
             expected: LostDigits::EXPECTED.to_owned(),
@@ -125,7 +121,7 @@ mod tests {
         codes.sort_unstable();
         assert_eq!(codes, [("/count", "type"), ("/name", "type"), ("/wrong", "extra")]);
         let missing = Reason {
-            gate: "contract".to_owned(),
+            gate: GateName::CONTRACT,
             code: "missing".to_owned(),
             path: "/name".to_owned(),
             expected: "string".to_owned(),

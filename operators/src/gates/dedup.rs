@@ -9,9 +9,7 @@ use std::sync::Arc;
 use types::Batch;
 use types::key::{BuildMapHasher, KeyLookup, KeyMap};
 
-use crate::{Gate, Reason, Verdict, Verdicts};
-
-const NAME: &str = "dedup";
+use crate::{Gate, GateName, Reason, Verdict, Verdicts};
 
 /// Drops the rows whose key the dataset has (`duplicate_in_dataset`), and all but the first row of each key in the
 /// batch (`duplicate_in_batch`).
@@ -28,8 +26,8 @@ impl Dedup {
 }
 
 impl Gate for Dedup {
-    fn name(&self) -> &'static str {
-        NAME
+    fn name(&self) -> GateName {
+        GateName::DEDUP
     }
 
     fn judge(&mut self, rows: &Batch) -> Verdicts {
@@ -68,7 +66,7 @@ impl Gate for Dedup {
 /// Builds a reason of this gate about a whole record.
 fn reason(code: &str, expected: &str, actual: &str) -> Reason {
     Reason {
-        gate: NAME.to_owned(),
+        gate: GateName::DEDUP,
         code: code.to_owned(),
         // A duplicate concerns the whole record.
         path: String::new(),

@@ -40,7 +40,7 @@ use self::kind::Kinds;
 use self::scan::Scanner;
 use crate::verdict::Refusals;
 use crate::visitor::{JsonVisitor, walk};
-use crate::{Gate, Reason, Verdicts};
+use crate::{Gate, GateName, Reason, Verdicts};
 
 mod alphanumeric;
 mod card;
@@ -56,8 +56,6 @@ mod phone;
 mod prefilter;
 mod scan;
 mod travel_documents;
-
-const NAME: &str = "personal-data";
 
 /// The path of the rules of this gate in the service.
 pub const GUIDE: &str = "/guide/personal-data.md";
@@ -77,8 +75,8 @@ impl PersonalData {
 }
 
 impl Gate for PersonalData {
-    fn name(&self) -> &'static str {
-        NAME
+    fn name(&self) -> GateName {
+        GateName::PERSONAL_DATA
     }
 
     fn judge(&mut self, rows: &Batch) -> Verdicts {
@@ -201,7 +199,7 @@ impl Refusals {
         }
         for kind in kinds.iter() {
             self.add(row, || Reason {
-                gate: NAME.to_owned(),
+                gate: GateName::PERSONAL_DATA,
                 code: kind.code().to_owned(),
                 path: path.to_owned(),
                 expected: format!("no personal data (rule `{}` of {GUIDE})", kind.rule()),

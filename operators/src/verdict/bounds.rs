@@ -57,9 +57,9 @@ impl Reasons {
 
 /// Adds a reason that counts the reasons left out; `most` is the limit in force.
 fn name_rest(named: &mut Vec<Reason>, left_out: usize, most: usize) {
-    let gate = named.first().map(|reason| reason.gate.clone()).unwrap_or_default();
+    let Some(first) = named.first() else { return };
     named.push(Reason {
-        gate,
+        gate: first.gate.clone(),
         code: MORE.to_owned(),
         path: String::new(),
         expected: format!("at most {most} reasons to name"),
@@ -97,12 +97,7 @@ fn cut(mut reason: Reason) -> Reason {
         let end = reason.path[..kept].rfind('/').unwrap_or(0);
         reason.path.truncate(end);
     }
-    for text in [
-        &mut reason.gate,
-        &mut reason.code,
-        &mut reason.expected,
-        &mut reason.actual,
-    ] {
+    for text in [&mut reason.code, &mut reason.expected, &mut reason.actual] {
         if text.len() > MAX_TEXT {
             text.truncate(text.floor_char_boundary(MAX_TEXT));
             text.push('…');
@@ -213,11 +208,11 @@ fn without_path(said: &mut Verdict) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Verdicts;
+    use crate::{GateName, Verdicts};
 
     fn reason(path: &str) -> Reason {
         Reason {
-            gate: "contract".to_owned(),
+            gate: GateName::CONTRACT,
             code: "missing".to_owned(),
             path: path.to_owned(),
             expected: "string".to_owned(),

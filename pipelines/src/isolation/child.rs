@@ -17,6 +17,7 @@ use eventlog::Record;
 use operators::screen::{LocalScreener, Screener};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use tokio::runtime::{Builder, Runtime};
+use types::error::with_causes;
 use types::key::NoKeys;
 use types::{Timestamp, fault};
 
@@ -25,7 +26,6 @@ use crate::judge::chunk::JudgedChunk;
 use crate::judge::{JudgedBatch, decode, judge_records, trial};
 use crate::knowledge::{self, Judges};
 use crate::report::{adopted, nothing_new, outcome};
-use crate::step::described;
 
 /// A message to try out.
 struct Job {
@@ -141,7 +141,7 @@ fn encode(batch: JudgedBatch, at: Timestamp) -> Result<(), String> {
     } else {
         let prepared = PreparedVersion::of_batch(address.contribution, agent, Arc::new(passed));
         let merge = prepared.dry_run(address.dataset, at, report.written());
-        adopted(address, merge.map_err(|error| described(&error))?)
+        adopted(address, merge.map_err(|error| with_causes(&error))?)
     };
     outcome.record().map(drop).map_err(|error| error.to_string())
 }

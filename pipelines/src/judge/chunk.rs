@@ -15,8 +15,6 @@ use types::{Batch, Contract, RecordKey, fault, json};
 use super::split::{LONGEST, LineChunk};
 use crate::report::Report;
 
-/// The name of the gate that asks whether a line is a record at all.
-const DECODE: &str = "decode";
 /// Bytes of a parser's message that are repeated.
 const WORDS: usize = 200;
 
@@ -164,7 +162,7 @@ const AS_BEFORE: &str = "the same as a record before it";
 pub(crate) fn duplicate() -> Verdict {
     Verdict::Drop {
         reason: Reason {
-            gate: "dedup".to_owned(),
+            gate: GateName::DEDUP,
             code: DUPLICATE.to_owned(),
             path: String::new(),
             expected: "a record the batch does not have before".to_owned(),
@@ -176,7 +174,7 @@ pub(crate) fn duplicate() -> Verdict {
 fn decoded(passed: usize, refused: usize) -> Tally {
     let count = |rows: usize| u32::try_from(rows).unwrap_or(u32::MAX);
     Tally {
-        gate: DECODE.to_owned(),
+        gate: GateName::DECODE,
         rows: count(passed + refused),
         passed: count(passed),
         dropped: 0,
@@ -187,7 +185,7 @@ fn decoded(passed: usize, refused: usize) -> Tally {
 
 fn refused(line: u32, code: &str, path: String, expected: String, actual: String) -> RowVerdict {
     let reason = Reason {
-        gate: DECODE.to_owned(),
+        gate: GateName::DECODE,
         code: code.to_owned(),
         path,
         expected,

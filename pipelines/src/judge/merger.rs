@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use catalog::Stager;
-use operators::{Decision, MAX_VERDICT_BYTES, Numbering, Reason, RowVerdict, Tally, Totals, Verdict};
+use operators::{Decision, GateName, MAX_VERDICT_BYTES, Numbering, Reason, RowVerdict, Tally, Totals, Verdict};
 use types::vocabulary::OnRefused;
 
 use super::Judged;
@@ -151,7 +151,7 @@ fn is_after_dedup(verdict: &Verdict) -> bool {
         Verdict::Hold { reason, .. } => Some(reason),
         Verdict::Pass | Verdict::Drop { .. } => None,
     };
-    reason.is_some_and(|Reason { gate, .. }| gate != "decode" && gate != "contract")
+    reason.is_some_and(|Reason { gate, .. }| *gate != GateName::DECODE && *gate != GateName::CONTRACT)
 }
 
 /// Replaces the verdicts of records that came in an earlier chunk by the verdict that they are duplicates.
@@ -166,13 +166,13 @@ fn reclassify_duplicates(chunk: &mut JudgedLines, again: &BTreeMap<u32, usize>) 
     });
     for line in again.keys() {
         let stopped = by.get(line).and_then(|verdict| match verdict {
-            Verdict::Refuse { reasons } => reasons.first().map(|reason| (reason.gate.as_str(), true)),
-            Verdict::Hold { reason, .. } => Some((reason.gate.as_str(), false)),
+            Verdict::Refuse { reasons } => reasons.first().map(|reason| (&reason.gate, true)),
+            Verdict::Hold { reason, .. } => Some((&reason.gate, false)),
             Verdict::Pass | Verdict::Drop { .. } => None,
         });
         let mut after = false;
         for tally in &mut chunk.judged.report.tallies {
-            if tally.gate == "dedup" {
+            if tally.gate == GateName::DEDUP {
                 // The chunk counted the record as new at the gate of duplicates and at the gates behind
                 // it. In one batch the gate of duplicates would have dropped it, so each of these gates
                 // takes its count back.
@@ -182,7 +182,7 @@ fn reclassify_duplicates(chunk: &mut JudgedLines, again: &BTreeMap<u32, usize>) 
             } else if after {
                 tally.rows -= 1;
                 match stopped {
-                    Some((gate, refused)) if tally.gate == gate => {
+                    Some((gate, refused)) if tally.gate == *gate => {
                         let count = if refused { &mut tally.refused } else { &mut tally.held };
                         *count -= 1;
                         break;

@@ -7,6 +7,7 @@ use catalog::DryRunStager;
 use eventlog::Record;
 use operators::screen::{LocalScreener, Screener};
 use tokio::runtime::Runtime;
+use types::error::with_causes;
 use types::key::NoKeys;
 
 use super::chunk::{LineContext, judge_lines};
@@ -14,7 +15,6 @@ use super::decode;
 use super::split::split;
 use crate::context::MOST_ROWS;
 use crate::message::Source;
-use crate::step::described;
 
 /// Splits, judges and encodes an upload whose bytes are `input`, as if its dataset had no records: more rows pass than
 /// will.
@@ -39,8 +39,8 @@ pub(crate) fn try_out(runtime: &Runtime, record: &Record, input: impl Read) -> R
         failed.is_none()
     });
     if let Some(error) = failed {
-        return Err(described(&error));
+        return Err(with_causes(&error));
     }
     ended.map_err(|error| error.to_string())?;
-    stager.finish().map(drop).map_err(|error| described(&error))
+    stager.finish().map(drop).map_err(|error| with_causes(&error))
 }

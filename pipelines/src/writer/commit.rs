@@ -10,6 +10,7 @@ use catalog::{CommitOutcome, PreparedVersion, Table};
 use futures_util::FutureExt as _;
 use tokio::time::Instant;
 use tracing::Instrument as _;
+use types::error::with_causes;
 use types::{metric, mutate};
 
 use crate::context::{Context, is_transient};
@@ -18,7 +19,7 @@ use crate::judge::JudgedSubmission;
 use crate::message::Outcome;
 use crate::publish::publish;
 use crate::report::{Report, adopted, not_merged, nothing_new, outcome};
-use crate::step::{Step, Unfinished, described};
+use crate::step::{Step, Unfinished};
 
 /// Commits a judged submission and publishes its outcome, trying again for as long as the table or the log cannot be
 /// reached.
@@ -52,13 +53,13 @@ pub(crate) async fn commit(context: &Context, table: &mut Table, mut submission:
                 // Not waited for, because the files of the upload take the room. The message comes again,
                 // as it has no outcome.
                 tracing::error!(dataset = %address.dataset, contribution = %address.contribution,
-                    error = described(&error), "an upload could not be merged, and is staged again later");
+                    error = with_causes(&error), "an upload could not be merged, and is staged again later");
                 return Ok(());
             }
-            Err(error) if !is_transient(&error) => return Err(Unfinished::poison(described(&error))),
+            Err(error) if !is_transient(&error) => return Err(Unfinished::poison(with_causes(&error))),
             Err(error) => {
                 tracing::error!(dataset = %address.dataset, contribution = %address.contribution,
-                    error = described(&error), "the merge failed, trying again");
+                    error = with_causes(&error), "the merge failed, trying again");
                 context.wait(&mut failures, &error).await?;
             }
         }

@@ -14,6 +14,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use operators::screen::Screener;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument as _;
+use types::error::with_causes;
 use types::vocabulary::OnRefused;
 use types::{AgentId, Classify as _, ContributionId, Retry, UploadLayout};
 
@@ -26,7 +27,7 @@ use crate::judge::{Found, Judged, JudgedSubmission};
 use crate::message::{Address, Source, Submission};
 use crate::publish::publish;
 use crate::report::adopted;
-use crate::step::{Step, Stopped, Unfinished, described};
+use crate::step::{Step, Stopped, Unfinished};
 
 /// The uploads of a writer that are being judged.
 #[derive(Default)]
@@ -79,7 +80,10 @@ impl Running {
                 return Ok(Some((delivery, Ok(()))));
             }
             // Not an end: the commit asks again, for as long as it takes.
-            Err(error) => tracing::warn!(error = described(&error), "the table could not be asked before staging"),
+            Err(error) => tracing::warn!(
+                error = with_causes(&error),
+                "the table could not be asked before staging"
+            ),
         }
         let screener = (!submission.private).then(|| Arc::clone(&context.screener));
         self.open.insert(address.contribution);
@@ -166,7 +170,7 @@ async fn attempts(
         match context.stop.run_until_cancelled(judging.boxed()).await.ok_or(Stopped)? {
             Ok(judged) => return Ok(judged),
             Err(error) if error.retry() == Retry::Backoff => {
-                tracing::error!(contribution = %address.contribution, error = described(&error),
+                tracing::error!(contribution = %address.contribution, error = with_causes(&error),
                     "an upload could not be staged, trying again");
                 if let Error::Catalog(catalog::Error::NoRoom { bytes }) = error {
                     // Until there is as much room, all that work would come to the same end.
@@ -174,7 +178,7 @@ async fn attempts(
                 }
                 context.wait(&mut failures, &error).await?;
             }
-            Err(error) => return Err(Unfinished::poison(described(&error))),
+            Err(error) => return Err(Unfinished::poison(with_causes(&error))),
         }
     }
 }

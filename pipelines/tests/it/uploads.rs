@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::sync::atomic::Ordering;
 
 use flate2::write::GzEncoder;
-use operators::{RowVerdict, Verdict};
+use operators::{GateName, RowVerdict, Verdict};
 use pipelines::message::{Outcome, Resolution, Submission};
 use serde_json::{Value, json};
 use types::{Contract, DatasetId, Version};
@@ -114,7 +114,7 @@ async fn an_upload_is_judged_and_merged_as_a_batch_of_its_records() {
     assert_eq!(batch.resolution, upload.resolution);
     assert_eq!(said(&batch.verdicts), said(&upload.verdicts));
     assert_eq!((batch.rows, &batch.tallies[..]), (upload.rows, &upload.tallies[1..]));
-    assert_eq!(upload.tallies[0].gate, "decode");
+    assert_eq!(upload.tallies[0].gate, GateName::DECODE);
     let mut keys = Vec::new();
     for dataset in datasets {
         let snapshot = world.catalog("reader").snapshot(dataset, None).await.unwrap().unwrap();
@@ -176,7 +176,11 @@ async fn duplicates_across_units_are_found_in_a_refused_upload_too() {
         [(1, "refuse", "email".to_owned(), "/name".to_owned())]
     );
     let tally = |gate: &str| {
-        let tally = outcome.tallies.iter().find(|tally| tally.gate == gate).unwrap();
+        let tally = outcome
+            .tallies
+            .iter()
+            .find(|tally| tally.gate.as_str() == gate)
+            .unwrap();
         (tally.rows, tally.passed, tally.dropped, tally.refused)
     };
     assert_eq!(tally("dedup"), (2_504, 2_502, 2, 0));
@@ -214,7 +218,11 @@ async fn the_writer_goes_on_while_an_upload_is_staged() {
         ),
         "{outcome:?}"
     );
-    let dedup = outcome.tallies.iter().find(|tally| tally.gate == "dedup").unwrap();
+    let dedup = outcome
+        .tallies
+        .iter()
+        .find(|tally| tally.gate == GateName::DEDUP)
+        .unwrap();
     assert_eq!((dedup.rows, dedup.passed, dedup.dropped), (4, 3, 1));
     assert_eq!(world.stagings.of(upload.contribution), None);
 }

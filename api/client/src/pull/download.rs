@@ -12,6 +12,7 @@ use reqwest::{Response, StatusCode};
 use sha2::{Digest as _, Sha256};
 use tokio::fs::{self, File};
 use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _, AsyncWriteExt as _};
+use types::error::with_causes;
 
 use super::addresses::Addresses;
 use super::{PullEvent, PullProgress, under_way};
@@ -312,12 +313,5 @@ async fn hash(file: &mut File) -> std::io::Result<(Sha256, u64)> {
 
 /// Describes an error and its causes, without the address, which grants access to the part.
 fn describe(error: reqwest::Error) -> String {
-    let error = error.without_url();
-    let mut text = error.to_string();
-    let mut source = std::error::Error::source(&error);
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
+    with_causes(&error.without_url())
 }

@@ -146,7 +146,7 @@ async fn show(cx: Cx, input: ContributionPagePath) -> Result<PageResponse, ApiEr
         source: row.source_declaration,
         decided_at: row.decided_at.map(instant),
         resumes_at: row.resumes_after.map(instant),
-        gates: tallies(row.tallies.as_deref())?.into_iter().map(tally).collect(),
+        gates: tallies(row.tallies.as_deref())?.iter().map(tally).collect(),
         hidden_verdicts: verdicts
             .len()
             .saturating_sub(MAX_VERDICTS)
@@ -157,9 +157,9 @@ async fn show(cx: Cx, input: ContributionPagePath) -> Result<PageResponse, ApiEr
 }
 
 /// Returns the counts of a gate.
-pub(super) fn tally(tally: operators::Tally) -> GateTally {
+pub(super) fn tally(tally: &operators::Tally) -> GateTally {
     GateTally {
-        gate: tally.gate,
+        gate: tally.gate.to_string(),
         rows: u64::from(tally.rows),
         passed: u64::from(tally.passed),
         dropped: u64::from(tally.dropped),
@@ -181,7 +181,7 @@ fn verdict(verdict: RowVerdict) -> VerdictRow {
         Some(reason) => VerdictRow {
             row,
             kind,
-            gate: reason.gate,
+            gate: reason.gate.to_string(),
             code: reason.code,
             path: reason.path,
             expected: reason.expected,

@@ -82,7 +82,7 @@ async fn show(cx: Cx, input: DatasetChoice) -> Result<PageResponse, ApiError> {
     let mut gates: Vec<GateTally> = Vec::new();
     for row in &recent {
         let tallies = tallies(row.tallies.as_deref())?;
-        add_up(&mut gates, tallies.into_iter().map(contributions::tally).collect());
+        add_up(&mut gates, tallies.iter().map(contributions::tally).collect());
     }
     let agents = store.accounts().agents_of(operator, cx.now).await?;
     let example = example(&contract(&project)?);

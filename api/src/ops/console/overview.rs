@@ -69,7 +69,7 @@ pub(super) fn flow(sums: &[ContributionSum]) -> Result<pages::RowFlow, ApiError>
         let tallies = tallies(sum.tallies.as_deref())?;
         let judged: Vec<GateTally> = tallies
             .into_iter()
-            .map(|tally| times(contributions::tally(tally), sum.count))
+            .map(|tally| times(contributions::tally(&tally), sum.count))
             .collect();
         // The first gate sees every record; the row of an upload has no count of its own.
         let came = judged.first().map_or(sum.rows, |first| first.rows);

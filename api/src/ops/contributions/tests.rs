@@ -44,7 +44,7 @@ impl Scene {
 
     async fn decide(&self, id: &str, resolution: Resolution, verdicts: &[RowVerdict]) {
         let tally = Tally {
-            gate: "contract".to_owned(),
+            gate: operators::GateName::CONTRACT,
             rows: 3,
             passed: 1,
             dropped: 1,
@@ -81,7 +81,7 @@ fn merged() -> Resolution {
 
 fn reason(code: &str) -> Reason {
     Reason {
-        gate: "contract".to_owned(),
+        gate: operators::GateName::CONTRACT,
         code: code.to_owned(),
         path: "/name".to_owned(),
         expected: "string".to_owned(),

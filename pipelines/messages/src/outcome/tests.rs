@@ -31,7 +31,7 @@ fn at() -> Timestamp {
 
 fn contribution() -> ContributionOutcome {
     let reason = Reason {
-        gate: "dedup".to_owned(),
+        gate: operators::GateName::DEDUP,
         code: "duplicate_in_batch".to_owned(),
         path: String::new(),
         expected: "another record".to_owned(),
@@ -55,7 +55,7 @@ fn contribution() -> ContributionOutcome {
             verdict: Verdict::Drop { reason },
         }],
         tallies: vec![Tally {
-            gate: "dedup".to_owned(),
+            gate: operators::GateName::DEDUP,
             rows: 3,
             passed: 2,
             dropped: 1,
