@@ -20,8 +20,9 @@ use types::Clock;
 pub(crate) use documents::DocumentAsker;
 pub use documents::{FetchError, WebDocuments};
 
-use crate::error::{ApiError, chain};
+use crate::error::ApiError;
 use crate::names;
+use types::error::with_causes;
 
 /// Time for which a registered client may be without any consent. Apps keep their id and register only once, also if the
 /// person signs in much later.
@@ -134,7 +135,7 @@ impl From<FetchError> for ApiError {
                 "other documents of this address or operator are being fetched; try again shortly",
                 RETRY_SECONDS,
             ),
-            _ => Self::unavailable(chain(&error)),
+            _ => Self::unavailable(with_causes(&error)),
         }
     }
 }
@@ -142,8 +143,8 @@ impl From<FetchError> for ApiError {
 impl From<oauth::Error> for ApiError {
     fn from(error: oauth::Error) -> Self {
         match &error {
-            oauth::Error::Storage(_) | oauth::Error::Random(_) => Self::unavailable(chain(&error)),
-            _ => Self::internal(chain(&error)),
+            oauth::Error::Storage(_) | oauth::Error::Random(_) => Self::unavailable(with_causes(&error)),
+            _ => Self::internal(with_causes(&error)),
         }
     }
 }

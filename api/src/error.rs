@@ -8,7 +8,7 @@ use std::time::Duration;
 use http::StatusCode;
 use http::header::{self, HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
-pub(crate) use types::error::with_causes as chain;
+use types::error::with_causes;
 use types::{Classify, Kind};
 
 /// Message of every error that is a defect of the service.
@@ -346,9 +346,9 @@ pub(crate) fn whole_seconds(wait: Duration) -> u64 {
 fn below(error: &(impl Classify + std::error::Error)) -> ApiError {
     // Any other kind means that this package used the dependency wrongly.
     match error.kind() {
-        Kind::Unavailable => ApiError::unavailable(chain(error)),
-        Kind::Damaged => ApiError::damaged(chain(error)),
-        _ => ApiError::internal(chain(error)),
+        Kind::Unavailable => ApiError::unavailable(with_causes(error)),
+        Kind::Damaged => ApiError::damaged(with_causes(error)),
+        _ => ApiError::internal(with_causes(error)),
     }
 }
 
@@ -370,7 +370,7 @@ impl From<crate::keys::Error> for ApiError {
 
 impl From<proof::Error> for ApiError {
     fn from(error: proof::Error) -> Self {
-        Self::internal(chain(&error))
+        Self::internal(with_causes(&error))
     }
 }
 

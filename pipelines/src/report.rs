@@ -3,7 +3,7 @@
 //! Invariant: an outcome of a merge is the same at every delivery, because the commit has all of it.
 
 use catalog::{LateDuplicates, Merge};
-use operators::{Decision, Reason, RowVerdict, Tally, Verdict};
+use operators::{Decision, GateName, Reason, RowVerdict, Tally, Verdict};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use types::{ContributionId, Timestamp};

@@ -12,9 +12,9 @@ use tokio_util::sync::CancellationToken;
 use types::{Clock, Timestamp};
 
 use crate::apps;
-use crate::error::chain;
 use crate::periodic::PeriodicTimer;
 use crate::rules::accounts::UNVERIFIED;
+use types::error::with_causes;
 
 /// Registered clients that a round removes at most, so that a flood of registrations makes no long transaction.
 const CLIENTS: u32 = 500;
@@ -44,7 +44,7 @@ impl AccountSweeper {
             let mut rounds = PeriodicTimer::every(period, &stop);
             while rounds.next().await {
                 if let Err(error) = self.sweep().await {
-                    tracing::warn!(error = chain(&error), "cannot sweep the accounts; trying again");
+                    tracing::warn!(error = with_causes(&error), "cannot sweep the accounts; trying again");
                 }
             }
         };

@@ -21,9 +21,9 @@ use store::{Job, Store};
 use tokio_util::sync::CancellationToken;
 use types::{Backoff, Clock, fault};
 
-use crate::error::chain;
 use crate::periodic::PeriodicTimer;
 use crate::rules::jobs::JobFailure;
+use types::error::with_causes;
 
 /// Interval at which due jobs are looked for.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
@@ -96,7 +96,7 @@ impl JobRunner {
         let leased = self.store.flow().jobs_lease(self.clock.now(), LEASE, BATCH).await;
         let jobs = leased.unwrap_or_else(|error| {
             tracing::warn!(
-                error = chain(&error),
+                error = with_causes(&error),
                 "cannot lease the jobs that are due; trying again"
             );
             Vec::new()
@@ -131,7 +131,7 @@ impl JobRunner {
             // The lease ends, and the job is done once more.
             tracing::warn!(
                 job = job.id,
-                error = chain(&error),
+                error = with_causes(&error),
                 "cannot record the result of a job; it runs again in five minutes"
             );
         }

@@ -13,10 +13,10 @@ use store::{StorageCharged, Store};
 use tokio_util::sync::CancellationToken;
 use types::{Clock, Timestamp};
 
-use crate::error::chain;
 use crate::periodic::PeriodicTimer;
 use crate::rules::seals;
 use crate::rules::storage_quota::{self, StorageError};
+use types::error::with_causes;
 
 /// Sellers whose shares are released in one round.
 const SELLERS: u32 = 1_000;
@@ -66,7 +66,7 @@ impl MoneyKeeper {
                 let now = self.clock.now();
                 if let Err(error) = self.release(now).await {
                     tracing::warn!(
-                        error = chain(&error),
+                        error = with_causes(&error),
                         "cannot release the shares of sales; trying again"
                     );
                 }
@@ -74,13 +74,13 @@ impl MoneyKeeper {
                 // others.
                 if let Err(error) = self.give(now).await {
                     tracing::warn!(
-                        error = chain(&error),
+                        error = with_causes(&error),
                         "cannot give the credits of sign-ups; trying again"
                     );
                 }
                 if let Err(error) = self.store.points().exclude(now).await {
                     tracing::warn!(
-                        error = chain(&error),
+                        error = with_causes(&error),
                         "cannot look for sales that come back to their buyers; trying again"
                     );
                 }
@@ -92,7 +92,7 @@ impl MoneyKeeper {
                         Ok(_) => charged = Some(day),
                         Err(error) => {
                             tracing::warn!(
-                                error = chain(&error),
+                                error = with_causes(&error),
                                 "cannot charge the storage of a day; trying again"
                             );
                         }
@@ -104,7 +104,10 @@ impl MoneyKeeper {
                         // More days may wait; the next round goes on.
                         Ok(_) => {}
                         Err(error) => {
-                            tracing::warn!(error = chain(&error), "cannot seal a day of the ledger; trying again");
+                            tracing::warn!(
+                                error = with_causes(&error),
+                                "cannot seal a day of the ledger; trying again"
+                            );
                         }
                     }
                 }

@@ -15,11 +15,12 @@ use x402::check::MARGIN_SECONDS;
 use x402::facilitator::SettlementDoubt;
 use x402::{Bytes32, Settlement};
 
-use crate::error::{ApiError, chain};
+use crate::error::ApiError;
 use crate::periodic::PeriodicTimer;
 use crate::rules::settlement::machine::{PaymentMachine, expected, order};
 use crate::rules::settlement::natural;
 use crate::state::payment_services::PaymentServices;
+use types::error::with_causes;
 
 /// Interval at which payments are looked for.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
@@ -84,7 +85,7 @@ impl PaymentReconciler {
                     let end = now.minus(SWEEP_AGE).micros().div_euclid(1_000_000);
                     if let Err(error) = self.machine.store.payments().sweep(end, now).await {
                         tracing::warn!(
-                            error = chain(&error),
+                            error = with_causes(&error),
                             "cannot delete payments that were never sent; trying again"
                         );
                     }

@@ -17,11 +17,11 @@ use store::{Access, Project, Store, SummaryLease, SummaryLimits};
 use tokio_util::sync::CancellationToken;
 use types::{Clock, Timestamp, Version};
 
-use crate::error::chain;
 use crate::periodic::PeriodicTimer;
 use crate::rules::reading;
 use crate::rules::text_screen;
 use crate::state::page_size::PageSize;
+use types::error::with_causes;
 
 /// Interval at which versions without a summary are looked for.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
@@ -95,7 +95,10 @@ impl Summaries {
                         Ok(RoundEnd::Idle) => break,
                         Ok(RoundEnd::Waits(until)) => resumes = until,
                         Err(error) => {
-                            tracing::warn!(error = chain(&error), "cannot summarise a version; trying again later");
+                            tracing::warn!(
+                                error = with_causes(&error),
+                                "cannot summarise a version; trying again later"
+                            );
                             resumes = self.clock.now().plus(WAIT);
                         }
                     }

@@ -15,10 +15,10 @@ use types::unit::UnitResolution;
 use types::{Clock, Timestamp, metric};
 
 use super::sweeper::append_all;
-use crate::error::chain;
 use crate::periodic::PeriodicTimer;
 use crate::state::sweeper_config::SweeperConfig;
 use crate::state::validation::ReviewState;
+use types::error::with_causes;
 
 /// Versions read and appended at a time. Each is at most 200 KB.
 const PER_PAGE: u32 = 64;
@@ -97,7 +97,7 @@ impl UnitSweeper {
                     Ok(0) => {}
                     Ok(units) => tracing::info!(units, "appended units without an outcome again"),
                     Err(error) => tracing::warn!(
-                        error = chain(&error),
+                        error = with_causes(&error),
                         "cannot append every unit without an outcome; trying again"
                     ),
                 }

@@ -11,8 +11,8 @@ use tokio_util::sync::CancellationToken;
 use types::{Clock, ContributionId, fault};
 use uploads::UploadStore;
 
-use crate::error::chain;
 use crate::periodic::PeriodicTimer;
+use types::error::with_causes;
 
 /// Uploads listed at a time.
 const UPLOADS_PER_PAGE: u32 = 64;
@@ -61,7 +61,10 @@ impl UploadReaper {
                 .store
                 .uploads_to_free(self.clock.now(), DEAD_LETTER_RETENTION, after, UPLOADS_PER_PAGE);
             let page = page.await.unwrap_or_else(|error| {
-                tracing::warn!(error = chain(&error), "cannot list the finished uploads; trying again");
+                tracing::warn!(
+                    error = with_causes(&error),
+                    "cannot list the finished uploads; trying again"
+                );
                 Vec::new()
             });
             // The next page begins after this one, so an upload that cannot be deleted does not block the others.
@@ -79,7 +82,7 @@ impl UploadReaper {
             // The bytes come before the row, so that a crash repeats the deletion instead of forgetting it.
             if let Err(error) = self.objects.delete(upload).await {
                 tracing::warn!(
-                    %upload, error = chain(&error),
+                    %upload, error = with_causes(&error),
                     "cannot delete the bytes of a finished upload; trying again"
                 );
                 continue;
@@ -89,7 +92,7 @@ impl UploadReaper {
                 Ok(()) => reaped += 1,
                 Err(error) => {
                     tracing::warn!(
-                        %upload, error = chain(&error),
+                        %upload, error = with_causes(&error),
                         "cannot record the deletion of an upload; trying again"
                     );
                 }

@@ -19,9 +19,10 @@ use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::schema;
 use crate::call::spec::{GuardedItem, KEY, Spec};
-use crate::error::{ApiError, chain};
+use crate::error::ApiError;
 use crate::rules::entitlement;
 use crate::rules::reading::{self, MAX_EXACT_INTEGER, NO_VERSION, NOT_BOUGHT, NOT_YET};
+use types::error::with_causes;
 
 /// Bytes rendered at a time, plus at most one record.
 const CHUNK_BYTES: usize = 64 << 10;
@@ -114,7 +115,7 @@ fn pieces(lines: RenderedLines) -> BoxStream<'static, Result<Bytes, io::Error>> 
 /// sent already.
 fn broken(error: &(dyn std::error::Error + 'static)) -> io::Error {
     tracing::error!(
-        error = chain(error),
+        error = with_causes(error),
         "an export failed after its answer had begun; the connection was closed"
     );
     io::Error::other("the export failed")

@@ -22,11 +22,12 @@ use crate::call::answer::{BodyMedia, StreamedAnswer};
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::spec::{CallRate, Spec};
-use crate::error::{ApiError, chain};
+use crate::error::ApiError;
 use crate::rules::reading::MAX_EXACT_INTEGER;
 use crate::rules::standing::{TransferAccount, no_part};
 use crate::state::egress::EgressReader;
 use crate::state::links::{GrantAccount, PartGrant};
+use types::error::with_causes;
 
 pub(super) fn add(table: &mut Operations) {
     table.add(
@@ -189,7 +190,7 @@ async fn part(cx: Cx, input: SignedPartPath) -> Result<StreamedAnswer<ParquetMed
     }
     let bytes = catalog.part_bytes(dataset, &part, range).await?;
     let clock = Arc::clone(&cx.app.clock);
-    let bytes = bytes.map_err(|error| broken(&chain(&error)));
+    let bytes = bytes.map_err(|error| broken(&with_causes(&error)));
     let bytes = stream::try_unfold((bytes.boxed(), standing), move |(mut bytes, mut standing)| {
         let clock = Arc::clone(&clock);
         async move {

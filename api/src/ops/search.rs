@@ -214,7 +214,7 @@ async fn answer(cx: &Cx, input: SearchInput) -> Result<SearchAnswer, ApiError> {
     let found = tokio::task::spawn_blocking(move || index.search(&query, now))
         .await
         .map_err(ApiError::internal)?
-        .map_err(|error| ApiError::unavailable(crate::error::chain(&error)).code("search_not_ready"))?;
+        .map_err(|error| ApiError::unavailable(types::error::with_causes(&error)).code("search_not_ready"))?;
     let mut results = SearchAnswer::new((mode, judge), &found);
     let mut room = PageRoom::of(cx);
     room.spend(&results)?;

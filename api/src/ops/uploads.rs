@@ -32,10 +32,11 @@ use crate::call::schema::{SchemaBound, TEXT};
 use crate::call::spec::Spec;
 use crate::call::wire::{ContributionAllowance, WireInstant};
 use crate::config::Limits;
-use crate::error::{ApiError, ErrorDetail, chain};
+use crate::error::{ApiError, ErrorDetail};
 use crate::rules::entitlement;
 use crate::rules::storage_quota;
 use crate::state::backlog::BacklogRefusal;
+use types::error::with_causes;
 
 const TOO_MANY_UPLOADS: &str = "Too many calls, too many open uploads (`uploads` lists them: cancel one, or wait), or the day's \
                                 allowance is used up.";
@@ -407,7 +408,7 @@ async fn complete(cx: Cx, input: CompleteUploadInput) -> Result<JsonReply<Contri
             // later, so it is done here.
             if let Err(error) = cx.app.uploads.objects.delete(id).await {
                 tracing::warn!(
-                    upload = %id, error = chain(&error),
+                    upload = %id, error = with_causes(&error),
                     "cannot delete the bytes of an expired upload; trying again later"
                 );
             }
@@ -527,7 +528,7 @@ pub(crate) fn place_failed(error: &uploads::Error) -> ApiError {
         uploads::Error::Closed => closed(),
         uploads::Error::Io(error) if error.kind() == ErrorKind::StorageFull => no_more(BacklogRefusal::Disk),
         uploads::Error::Gone { .. } | uploads::Error::Changed { .. } | uploads::Error::Io(_) => {
-            ApiError::unavailable(chain(error))
+            ApiError::unavailable(with_causes(error))
         }
     }
 }

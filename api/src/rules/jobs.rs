@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use store::{Job, NewJob};
 use types::{RequestId, Timestamp};
 
-use crate::error::chain;
 use crate::ids;
+use types::error::with_causes;
 
 /// Kind of the job that writes down the end of a request on the board.
 pub(crate) const REQUEST_ENDS: &str = "request_ends";
@@ -34,7 +34,7 @@ impl JobFailure {
     /// Creates the failure of a dependency that may recover.
     pub(crate) fn passing(error: &dyn std::error::Error) -> Self {
         Self {
-            reason: chain(error),
+            reason: with_causes(error),
             may_pass: true,
         }
     }
@@ -82,7 +82,7 @@ pub(crate) fn of_request(job: &Job) -> Result<(RequestId, u32), JobFailure> {
         reason,
         may_pass: false,
     };
-    let payload: RequestJobPayload = serde_json::from_str(&job.payload).map_err(|error| broken(chain(&error)))?;
+    let payload: RequestJobPayload = serde_json::from_str(&job.payload).map_err(|error| broken(with_causes(&error)))?;
     let request = payload.request.parse();
     request
         .map(|request| (request, payload.round))

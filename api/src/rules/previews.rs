@@ -7,8 +7,8 @@ use operators::knowledge::{Previews, UnitPreview};
 use store::Store;
 use types::UnitId;
 
-use crate::error::chain;
 use crate::rules::entitlement::units::ShownStatus;
+use types::error::with_causes;
 
 /// The most code points of a preview.
 const PREVIEW: usize = 240;
@@ -33,7 +33,7 @@ impl Previews for StoredPreviews {
         let unit = found
             .inspect_err(|error| {
                 tracing::warn!(
-                    error = chain(error),
+                    error = with_causes(error),
                     "the preview of a published unit cannot be read; a fixed rule compares with it"
                 );
             })

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use operators::gates::lost_digits;
 use operators::screen::Screener;
-use operators::{Judged, Reason, RowVerdict, Tally, Verdict, standard_chain};
+use operators::{GateName, Judged, Reason, RowVerdict, Tally, Verdict, standard_chain};
 use types::batch::LineDecoder;
 use types::key::KeyLookup;
 use types::{Batch, Contract, RecordKey, fault, json};

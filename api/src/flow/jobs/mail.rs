@@ -13,8 +13,8 @@ use store::Job;
 use types::{Classify as _, Retry};
 
 use super::JobHandler;
-use crate::error::chain;
 use crate::rules::jobs::{ComposeLetters, JobFailure};
+use types::error::with_causes;
 
 /// Handler of the jobs that send a letter.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl JobHandler for MailHandler {
         self.mailer.send(&letter).await.map_err(|error| JobFailure {
             // A server that refuses an address will refuse it again; one that is busy will not.
             may_pass: error.retry() == Retry::Backoff,
-            reason: without(&chain(&error), &letter.to),
+            reason: without(&with_causes(&error), &letter.to),
         })
     }
 }

@@ -14,9 +14,9 @@ use store::{FORGET_PRINTS, Job, NewJob, Store};
 use types::Clock;
 
 use super::JobHandler;
-use crate::error::chain;
 use crate::ids;
 use crate::rules::jobs::JobFailure;
+use types::error::with_causes;
 
 /// Handler of the job. A run looks at some thousand files, and another job goes on with the rest.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ impl JobHandler for ForgetFingerprints {
     async fn run(&self, job: &Job) -> Result<(), JobFailure> {
         let payload = serde_json::from_str(&job.payload);
         let ForgetPrintsPayload { after } = payload.map_err(|error| JobFailure {
-            reason: chain(&error),
+            reason: with_causes(&error),
             may_pass: false,
         })?;
         let last = loop {

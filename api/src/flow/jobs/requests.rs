@@ -13,9 +13,10 @@ use types::vocabulary::ItemKind;
 use types::{Clock, OperatorId};
 
 use super::JobHandler;
-use crate::error::{ApiError, chain};
+use crate::error::ApiError;
 use crate::rules::jobs::{self, JobFailure};
 use crate::state::app::App;
+use types::error::with_causes;
 
 /// Looks for sellers: those of thirty days.
 const ROUNDS: u32 = 30 * 24;
@@ -92,7 +93,7 @@ impl MatchJob {
         let found = tokio::task::spawn_blocking(move || index.search(&query, now)).await;
         let found = found
             .map_err(ApiError::internal)?
-            .map_err(|error| ApiError::unavailable(chain(&error)))?;
+            .map_err(|error| ApiError::unavailable(with_causes(&error)))?;
         let ids: Vec<String> = found.hits.into_iter().map(|key| key.id).collect();
         let searching = self.app.store.searching();
         // The index only proposes: the database knows what is still shown, and whose it is.

@@ -15,9 +15,10 @@ use serde_json::{Value, json};
 use super::{CURSOR, FeedEntry, number};
 use crate::call::answer::{BodyMedia, StreamedAnswer};
 use crate::call::cx::Cx;
-use crate::error::{ApiError, chain};
+use crate::error::ApiError;
 use crate::state::app::App;
 use crate::state::limit::LimitSource;
+use types::error::with_causes;
 
 /// Interval at which a client is looked after.
 const TICK: Duration = Duration::from_millis(500);
@@ -129,7 +130,7 @@ impl FeedClient {
                 Ok(None) => {}
                 // The client comes back with its last cursor.
                 Err(error) => {
-                    tracing::debug!(error = chain(&error), "an answer with events ends early");
+                    tracing::debug!(error = with_causes(&error), "an answer with events ends early");
                     return None;
                 }
             }

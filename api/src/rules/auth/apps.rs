@@ -17,9 +17,10 @@ use types::Kind;
 use super::{INVALID, MAX_CREDENTIAL_BYTES, REQUIRED, account_suspended, bearer, caller, not_approved, refused};
 use crate::call::caller::{Caller, CallerKind, PresentedCredential, Scopes};
 use crate::call::spec::{Credential, Scope, Spec};
-use crate::error::{ApiError, chain};
+use crate::error::ApiError;
 use crate::secrets::{SecretKind, hash};
 use crate::state::app::App;
+use types::error::with_causes;
 
 /// Time that must pass until a use of a connection is noted again.
 const NOTED_EVERY: Duration = Duration::from_mins(10);
@@ -109,7 +110,7 @@ async fn token(app: &App, text: &str, resource: Resource) -> Result<Option<Calle
         used_at,
         ..
     } = found;
-    let scopes = oauth::Scopes::parse(&scopes).map_err(|error| ApiError::internal(chain(&error)))?;
+    let scopes = oauth::Scopes::parse(&scopes).map_err(|error| ApiError::internal(with_causes(&error)))?;
     // Each call would be a change otherwise.
     if used_at.is_none_or(|used| used.plus(NOTED_EVERY) <= now) {
         app.store.oauth().connection_seen(connection, now).await?;

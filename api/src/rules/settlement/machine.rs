@@ -17,8 +17,9 @@ use x402::wire::Protocol;
 use x402::{Bytes32, PaymentVerdict, Settlement};
 
 use super::{natural, payout_nonce};
-use crate::error::{ApiError, chain};
+use crate::error::ApiError;
 use crate::state::payment_services::PaymentServices;
+use types::error::with_causes;
 
 /// Time for which a payment that is being settled has an owner, and the interval at which its owner extends it. After a
 /// kill nobody looks at the payment for that time, so it is shorter than a caller's patience.
@@ -120,7 +121,11 @@ impl PaymentMachine {
                     let lease = self.clock.now().plus(LEASE);
                     // An owner that lost its payment only knows less of it: the chain takes the nonce once.
                     if let Err(error) = self.store.payments().hold(&payment.id, lease).await {
-                        tracing::debug!(payment = payment.id, error = chain(&error), "cannot extend a lease");
+                        tracing::debug!(
+                            payment = payment.id,
+                            error = with_causes(&error),
+                            "cannot extend a lease"
+                        );
                     }
                 }
             }
@@ -261,7 +266,7 @@ pub(crate) fn expected(payment: &Payment) -> Result<ExpectedTransfer, ApiError> 
 pub(crate) fn order(payment: &Payment) -> Result<SettlementOrder, ApiError> {
     let text = payment.payload.as_deref();
     let text = text.ok_or_else(|| ApiError::internal(format!("the payment {} has no payload", payment.id)))?;
-    let mut kept: Value = serde_json::from_str(text).map_err(|error| ApiError::internal(chain(&error)))?;
+    let mut kept: Value = serde_json::from_str(text).map_err(|error| ApiError::internal(with_causes(&error)))?;
     Ok(SettlementOrder {
         protocol: Protocol::of(payment.protocol).ok_or_else(|| ApiError::internal("the version of a payment"))?,
         payment: kept["payment"].take(),

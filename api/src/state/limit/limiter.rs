@@ -81,7 +81,7 @@ impl Limiter {
                 Ok(decision) => return decision,
                 Err(error) => tracing::warn!(
                     rule = rule.name,
-                    error = crate::error::chain(&error),
+                    error = types::error::with_causes(&error),
                     "cannot count in the database; this process counts for itself"
                 ),
             }
@@ -146,7 +146,7 @@ impl LimiterState {
                 }
                 return Some(answer);
             }
-            Ok(Err(error)) => crate::error::chain(&error),
+            Ok(Err(error)) => types::error::with_causes(&error),
             Err(_late) => format!("no answer within {:?}", self.patience),
         };
         metrics::counter!(types::metric::CACHE_FAILURES).increment(1);
