@@ -23,6 +23,7 @@ pub mod layout;
 pub mod lock;
 pub mod losses;
 pub mod mailer;
+pub mod means_of_payment;
 pub mod money;
 pub mod objects;
 mod open_files;
