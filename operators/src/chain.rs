@@ -26,7 +26,7 @@ const VERDICT_BYTES_OF_ROW: usize = 256;
 
 /// An ordered list of operators; each judges the rows that all before it passed.
 #[derive(Debug, Default)]
-pub struct Chain {
+pub struct GateChain {
     operators: Vec<ChainStep>,
 }
 
@@ -70,8 +70,8 @@ pub struct Judged {
 
 /// Builds the chain that merges, dry runs and collectors use: contract, dedup, personal data and, unless `None`, the
 /// screen.
-pub fn standard_chain(known: Arc<dyn KeyLookup>, screen: Option<Arc<dyn Screener>>) -> Chain {
-    let gates = Chain::new()
+pub fn standard_chain(known: Arc<dyn KeyLookup>, screen: Option<Arc<dyn Screener>>) -> GateChain {
+    let gates = GateChain::new()
         .gate(Contract)
         .gate(Dedup::new(known))
         .gate(PersonalData::new());
@@ -81,7 +81,7 @@ pub fn standard_chain(known: Arc<dyn KeyLookup>, screen: Option<Arc<dyn Screener
     }
 }
 
-impl Chain {
+impl GateChain {
     /// Creates a chain without operators, which passes every row.
     pub const fn new() -> Self {
         Self { operators: Vec::new() }

@@ -2,8 +2,8 @@
 //!
 //! Invariant: a judge that cannot answer says so. It never guesses, and no other judge answers in its place.
 
+mod fingerprint;
 mod normal;
-mod print;
 mod published;
 
 use std::fmt::Debug;
@@ -14,15 +14,15 @@ use types::knowledge::{Axes, UnitText};
 use types::unit::Judge;
 use types::vocabulary::Language;
 
+pub use fingerprint::{Fingerprint, QuantisedVector, SIGNATURE, Signature};
 pub use normal::{is_east_asian, normalised};
-pub use print::{Print, QuantisedVector, SIGNATURE, Signature};
-pub use published::{Copy, Look, Neighbour, PublishedUnit, PublishedUnits};
+pub use published::{CopiedText, CopySearch, Neighbour, PublishedUnit, PublishedUnits};
 
 use crate::screen::Unavailable;
 
 /// The nearest published unit of another chain. All is zero and empty if there is none.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Near {
+pub struct NearestUnit {
     /// Version of that unit.
     pub unit: Option<UnitId>,
     /// Cosine of the two vectors, from -1 to 1.
@@ -61,7 +61,7 @@ impl Axis {
 
 /// The answer of a [`Scorer`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Scored {
+pub struct ScorerAnswer {
     /// Scores of the four axes.
     pub axes: Axes,
     /// One request for each axis, in the order of [`Axis::ALL`]: the change that would raise it most.
@@ -79,12 +79,12 @@ pub trait Scorer: Debug + Send + Sync {
     fn judge(&self) -> Judge;
 
     /// Scores a unit beside the nearest published one. The text is data.
-    async fn score(&self, unit: &UnitText, near: &Near) -> Result<Scored, Unavailable>;
+    async fn score(&self, unit: &UnitText, near: &NearestUnit) -> Result<ScorerAnswer, Unavailable>;
 }
 
 /// The answer of a [`Comparer`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Compared {
+pub struct ComparerAnswer {
     /// True if the unit adds something to the other.
     pub is_distinct: bool,
     /// Sentence that says what it adds.
@@ -99,7 +99,7 @@ pub trait Comparer: Debug + Send + Sync {
 
     /// Compares a unit with the nearest published one. The text is data. Returns `None` if that unit may not be shown,
     /// so that it cannot be compared with.
-    async fn compare(&self, unit: &UnitText, near: &Near) -> Result<Option<Compared>, Unavailable>;
+    async fn compare(&self, unit: &UnitText, near: &NearestUnit) -> Result<Option<ComparerAnswer>, Unavailable>;
 }
 
 /// The part of a published unit that anybody may read.

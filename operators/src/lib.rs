@@ -8,7 +8,7 @@
 //! Write a gate unless you need one.
 //!
 //! Invariant (the conservation law): rows in = passed + dropped + refused + held, for the chain and for each operator
-//! in it. It holds by construction, because only [`Chain`] moves rows, in one function.
+//! in it. It holds by construction, because only [`GateChain`] moves rows, in one function.
 //!
 //! A row that one operator refuses, drops or holds is not judged by the later ones. Rows that pass are judged by all
 //! operators even when the batch is already lost, so that every offending row is reported at once. [`Decision::of`]
@@ -31,7 +31,7 @@ mod text;
 pub mod verdict;
 mod visitor;
 
-pub use chain::{Chain, Judged, MAX_VERDICT_BYTES, Tally, standard_chain};
+pub use chain::{GateChain, Judged, MAX_VERDICT_BYTES, Tally, standard_chain};
 pub use decision::{Decision, Numbering, Totals, nothing_new, summary_of};
 pub use gate::{Gate, GateName, Stage};
 pub use text::is_invisible;

@@ -13,9 +13,9 @@ use std::task::{Context, Poll, Waker};
 
 use growth::{SHAPES, is_linear, is_linear_in};
 use operators::gates::{Contract as ContractGate, Dedup, PersonalData};
-use operators::knowledge::Print;
+use operators::knowledge::Fingerprint;
 use operators::screen::{LocalScreener, Screen};
-use operators::{Chain, standard_chain};
+use operators::{GateChain, standard_chain};
 use serde_json::{Value, json};
 use types::key::NoKeys;
 use types::{Batch, Contract, Field, FieldType};
@@ -35,7 +35,7 @@ fn batch(record: Value) -> Batch {
     Batch::decode(&contract(), &[record])
 }
 
-fn run(chain: &mut Chain, batch: &Batch) {
+fn run(chain: &mut GateChain, batch: &Batch) {
     let running = pin!(chain.run(batch.clone()));
     let Poll::Ready(judged) = running.poll(&mut Context::from_waker(Waker::noop())) else {
         panic!("the local chain waits for nothing");
@@ -46,7 +46,7 @@ fn run(chain: &mut Chain, batch: &Batch) {
 /// A name and a record with a text in this place.
 type Place = (&'static str, fn(String) -> Value);
 /// A name and a chain.
-type Step = (&'static str, fn() -> Chain);
+type Step = (&'static str, fn() -> GateChain);
 
 /// Records that hold a text in each place that a text can be in.
 const PLACES: [Place; 3] = [
@@ -59,11 +59,11 @@ const PLACES: [Place; 3] = [
 fn the_gates_are_linear_in_a_text() {
     for (place, record) in PLACES {
         let steps: [Step; 4] = [
-            ("the contract", || Chain::new().gate(ContractGate)),
-            ("dedup", || Chain::new().gate(Dedup::new(Arc::new(NoKeys)))),
-            ("personal data", || Chain::new().gate(PersonalData::new())),
+            ("the contract", || GateChain::new().gate(ContractGate)),
+            ("dedup", || GateChain::new().gate(Dedup::new(Arc::new(NoKeys)))),
+            ("personal data", || GateChain::new().gate(PersonalData::new())),
             ("the screen", || {
-                Chain::new().stage(Arc::new(Screen::new(Arc::new(LocalScreener))))
+                GateChain::new().stage(Arc::new(Screen::new(Arc::new(LocalScreener))))
             }),
         ];
         for (name, chain) in steps {
@@ -101,6 +101,6 @@ fn the_chain_is_linear_in_many_small_values() {
 #[test]
 fn the_print_of_a_text_is_linear() {
     is_linear("the print", 3_000, |body| {
-        Print::of(body);
+        Fingerprint::of(body);
     });
 }

@@ -34,7 +34,7 @@ impl Compactor {
     }
 
     /// Begins what is due, unless something is under way or failed a short while ago.
-    pub(crate) fn look(&mut self, table: &Table) {
+    pub(crate) fn schedule(&mut self, table: &Table) {
         if self.building.is_some() {
             return;
         }
@@ -72,7 +72,7 @@ impl Compactor {
                 self.failures += 1;
             }
         }
-        self.look(table);
+        self.schedule(table);
     }
 }
 

@@ -24,7 +24,7 @@ use crate::judge::decided;
 use crate::message::CONTRIBUTIONS_TOPIC;
 use crate::offsets::OffsetTracker;
 use crate::outcome_cache::OutcomeCache;
-use crate::recovery::{Ended, Recovery};
+use crate::recovery::{Recovery, RecoveryEnd};
 use crate::trace;
 
 /// Number of messages that are read from the log at once.
@@ -141,7 +141,7 @@ impl Worker {
         let context = self.context(&halt);
         let failure = Arc::clone(&context.failure);
         let mut submissions = self.log.subscribe(CONTRIBUTIONS_TOPIC, &self.config.group).await?;
-        let mut desk = Desk {
+        let mut state = ConsumerState {
             recovery: Recovery {
                 log: Arc::clone(&self.log),
                 outcomes: Arc::clone(&context.outcomes),
@@ -154,10 +154,10 @@ impl Worker {
             dispatcher: Dispatcher::new(context, self.bounds()),
             halt,
         };
-        let read = self.read(submissions.as_mut(), &mut desk).await;
-        let Desk {
+        let read = self.read(submissions.as_mut(), &mut state).await;
+        let ConsumerState {
             offsets, dispatcher, ..
-        } = desk;
+        } = state;
         // A log that cannot be read takes no outcomes either: waiting for the writers would only use up
         // the grace.
         if read.is_ok() {
@@ -173,14 +173,14 @@ impl Worker {
     }
 
     /// Reads until the worker is to stop.
-    async fn read(&self, submissions: &mut dyn Subscription, desk: &mut Desk) -> Result<(), Error> {
-        let Desk {
+    async fn read(&self, submissions: &mut dyn Subscription, state: &mut ConsumerState) -> Result<(), Error> {
+        let ConsumerState {
             recovery,
             offsets,
             redelivered,
             dispatcher,
             halt,
-        } = desk;
+        } = state;
         let mut tick = tokio::time::interval(TICK);
         // Recovering partitions may take many ticks, and one search for idle writers makes up for all of
         // them.
@@ -220,8 +220,8 @@ impl Worker {
                     tracing::info!(?partitions, "the worker has these partitions now");
                     let next = match recovery.read().await {
                         Ok(next) => next,
-                        Err(Ended::Stopped) => return Ok(()),
-                        Err(Ended::Log(error)) => return Err(error.into()),
+                        Err(RecoveryEnd::Stopped) => return Ok(()),
+                        Err(RecoveryEnd::Log(error)) => return Err(error.into()),
                     };
                     // A partition that the log does not list yet has no end to be behind, so nothing of
                     // it is suspected.
@@ -276,7 +276,7 @@ impl Worker {
 }
 
 /// Parts that a worker needs while it reads.
-struct Desk {
+struct ConsumerState {
     recovery: Recovery,
     offsets: OffsetTracker,
     /// The offset at which each partition ended when the worker was given it: what is before can have been in work when

@@ -23,9 +23,9 @@ use crate::step::{Stopped, pause};
 /// Maximum number of records of an upload, which bounds the memory of their keys.
 pub(crate) const MOST_ROWS: u64 = 100_000_000;
 /// Tries of a damaged table before its writer gives it up: about a minute with the usual waits.
-const DAMAGED: u32 = 9;
+const MAX_TRIES_DAMAGED: u32 = 9;
 /// Tries of a table that cannot be reached before its writer gives it up: about twelve minutes.
-const AWAY: u32 = 30;
+const MAX_TRIES_UNREACHABLE: u32 = 30;
 
 /// Parts that every writer of a worker shares.
 #[derive(Clone, Debug)]
@@ -109,7 +109,11 @@ impl Context {
     /// and until then what its writer has would keep the log from being trimmed.
     pub(crate) async fn wait<E: Classify + Error>(&self, failures: &mut u32, error: &E) -> Result<(), Stopped> {
         let lasts = matches!(error.kind(), Kind::Internal | Kind::Damaged);
-        let most = if lasts { DAMAGED } else { AWAY };
+        let most = if lasts {
+            MAX_TRIES_DAMAGED
+        } else {
+            MAX_TRIES_UNREACHABLE
+        };
         if *failures >= most {
             tracing::error!(
                 error = with_causes(error),

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 /// Reason for which a future has no output.
 #[derive(Debug)]
-pub(crate) enum Ended {
+pub(crate) enum NoOutput {
     /// The future panicked.
     Panicked(JoinError),
     /// One poll of the future took longer than the limit. Its thread goes on until that poll ends.
@@ -61,20 +61,20 @@ impl CpuSlots {
     {
         match self.run_until(None, future).await {
             Ok(output) => Ok(output),
-            Err(Ended::Panicked(error)) => Err(error),
-            Err(Ended::TooLong) => std::future::pending().await,
+            Err(NoOutput::Panicked(error)) => Err(error),
+            Err(NoOutput::TooLong) => std::future::pending().await,
         }
     }
 
     /// Does the same, and gives the future up if one poll takes longer than `limit`.
-    pub(crate) async fn run_within<F>(&self, limit: Duration, future: F) -> Result<F::Output, Ended>
+    pub(crate) async fn run_within<F>(&self, limit: Duration, future: F) -> Result<F::Output, NoOutput>
     where
         F: Future<Output: Send> + Send + 'static,
     {
         self.run_until(Some(limit), future).await
     }
 
-    async fn run_until<F>(&self, limit: Option<Duration>, future: F) -> Result<F::Output, Ended>
+    async fn run_until<F>(&self, limit: Option<Duration>, future: F) -> Result<F::Output, NoOutput>
     where
         F: Future<Output: Send> + Send + 'static,
     {
@@ -106,12 +106,12 @@ impl CpuSlots {
                 Ok(Ok((back, Poll::Pending))) => future = back,
                 Ok(Err(end)) if end.is_panic() => {
                     drop(held.lock().take());
-                    return Err(Ended::Panicked(end));
+                    return Err(NoOutput::Panicked(end));
                 }
                 Ok(Err(_cancelled)) => return std::future::pending().await,
                 Err(_late) => {
                     drop(held.lock().take());
-                    return Err(Ended::TooLong);
+                    return Err(NoOutput::TooLong);
                 }
             }
             woken.0.notified().await;
@@ -183,7 +183,7 @@ mod tests {
         let (go, blocked) = std::sync::mpsc::channel::<()>();
         let works = async move { blocked.recv().is_ok() };
         let ended = slots.run_within(Duration::from_millis(10), works).await;
-        assert!(matches!(ended, Err(Ended::TooLong)), "{ended:?}");
+        assert!(matches!(ended, Err(NoOutput::TooLong)), "{ended:?}");
         assert_eq!(slots.run(async { 1 }).await.unwrap(), 1, "its thread is busy still");
         go.send(()).unwrap();
     }

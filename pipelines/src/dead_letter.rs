@@ -9,7 +9,7 @@ use eventlog::Record;
 use crate::context::Context;
 use crate::delivery::Delivery;
 use crate::message::{Address, BASE_FORMAT, CONTRIBUTIONS_TOPIC, DEAD_LETTERS, DeadLetter, Resolution};
-use crate::publish::{Appended, append, publish_outcome};
+use crate::publish::{AppendOutcome, append, publish_outcome};
 use crate::report::{Report, outcome};
 use crate::step::Stopped;
 
@@ -30,12 +30,12 @@ pub(crate) async fn dead_letter(
     tracing::error!(?position, contribution = ?address.map(|address| address.contribution), reason, "dead letter");
     let Record { key, value } = &delivery.record;
     let mut kept = append_letter(context, delivery, address, reason, key, value).await?;
-    if kept == Appended::Refused {
+    if kept == AppendOutcome::Refused {
         let reason = format!("{reason}; its {} bytes are too many for a letter", value.len());
         let key = key.slice(..key.len().min(MAX_KEY));
         kept = append_letter(context, delivery, address, &reason, &key, &[]).await?;
     }
-    if kept == Appended::Refused {
+    if kept == AppendOutcome::Refused {
         tracing::error!(
             ?position,
             "the log takes no letter about a message; it is only at its position"
@@ -65,7 +65,7 @@ async fn append_letter(
     reason: &str,
     key: &Bytes,
     value: &[u8],
-) -> Result<Appended, Stopped> {
+) -> Result<AppendOutcome, Stopped> {
     let position = delivery.ack.position();
     let letter = DeadLetter {
         format: BASE_FORMAT,
@@ -89,7 +89,7 @@ async fn append_letter(
         }
         Err(error) => {
             tracing::error!(%error, "a dead letter cannot be encoded");
-            Ok(Appended::Refused)
+            Ok(AppendOutcome::Refused)
         }
     }
 }

@@ -1,15 +1,15 @@
-//! The trial of a redelivered message in a child process, before this process works on it.
+//! The probe of a redelivered message in a child process, before this process works on it.
 //!
 //! A message can end the process that works on it: by too much memory, a stack overflow, or a library in C. It would do
 //! so at every start. Therefore whatever can have been in work when an earlier process ended is first decoded, judged
 //! and encoded by a child, which keeps nothing of it.
 //!
 //! Invariants:
-//! - A message is condemned only by children that ended themselves, as often as [`Settings::strikes`] says and at least
-//!   twice, each time but the first as the first message of a child. A kill from outside, a time-out and a start that
-//!   failed condemn nothing.
+//! - A message is condemned only by children that ended themselves, as often as [`ProbeSettings::max_crashes`] says and
+//!   at least twice, each time but the first as the first message of a child. A kill from outside, a time-out and a start
+//!   that failed condemn nothing.
 //! - A child has no credentials, no environment, no files and no log.
-//! - A trial delays what waits for its message, and nothing else.
+//! - A probe delays what waits for its message, and nothing else.
 
 pub mod child;
 mod wire;
@@ -49,7 +49,7 @@ pub const ARGUMENT: &str = "__trial";
 const MEMORY: u64 = 2 << 30;
 /// The time in which a child must be ready.
 const START: Duration = Duration::from_secs(15);
-/// The time without a trial after which a child is ended.
+/// The time without a probe after which a child is ended.
 const IDLE: Duration = Duration::from_secs(5);
 /// The bytes of an upload that are tried out in a second, at least.
 const UPLOAD_BYTES_PER_SECOND: u64 = 10_000_000;
@@ -64,7 +64,7 @@ const OWN_ENDS: [(Signal, &str); 5] = [
 
 /// A message that is to be tried out.
 #[derive(Clone, Copy, Debug)]
-pub enum Trial<'a> {
+pub enum Probe<'a> {
     /// A submission with its records.
     Batch(&'a Record),
     /// A submission that refers to an upload.
@@ -80,7 +80,7 @@ pub enum Trial<'a> {
     Unit(&'a Record),
 }
 
-impl Trial<'_> {
+impl Probe<'_> {
     /// Returns the kind of the message.
     pub const fn kind(&self) -> MessageKind {
         match self {
@@ -98,9 +98,9 @@ impl Trial<'_> {
     }
 }
 
-/// The result of a trial.
+/// The result of a probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TrialResult {
+pub enum ProbeResult {
     /// The child has done everything.
     Survived,
     /// Children ended themselves, as often as it takes to condemn the message.
@@ -108,7 +108,7 @@ pub enum TrialResult {
         /// The signal of the last end, such as `SIGABRT`.
         how: String,
     },
-    /// The trial tells nothing about the message.
+    /// The probe tells nothing about the message.
     Unknown {
         /// Reason for that.
         why: String,
@@ -118,17 +118,17 @@ pub enum TrialResult {
 /// Tries messages out where they can do no harm. Object safe.
 #[async_trait]
 pub trait Isolation: Debug + Send + Sync {
-    /// Tries a message out. Only [`TrialResult::Died`] condemns it.
-    async fn try_out(&self, trial: Trial<'_>) -> TrialResult;
+    /// Tries a message out. Only [`ProbeResult::Died`] condemns it.
+    async fn probe(&self, probe: Probe<'_>) -> ProbeResult;
 }
 
 /// Tries a message out, if there is an isolation. Returns the reason if nobody is to work on the message.
-pub(crate) async fn condemned(isolation: Option<&dyn Isolation>, trial: Trial<'_>) -> Option<String> {
-    match isolation?.try_out(trial).await {
-        TrialResult::Survived => None,
-        TrialResult::Died { how } => Some(format!("its process ended ({how}) when it was tried out alone")),
-        TrialResult::Unknown { why } => {
-            let value = &trial.record().value;
+pub(crate) async fn poison_reason(isolation: Option<&dyn Isolation>, probe: Probe<'_>) -> Option<String> {
+    match isolation?.probe(probe).await {
+        ProbeResult::Survived => None,
+        ProbeResult::Died { how } => Some(format!("its process ended ({how}) when it was tried out alone")),
+        ProbeResult::Unknown { why } => {
+            let value = &probe.record().value;
             let contribution = Address::read(value).map(|address| address.contribution);
             let unit = UnitAddress::read(value).map(|address| address.unit);
             tracing::warn!(
@@ -144,46 +144,46 @@ pub(crate) async fn condemned(isolation: Option<&dyn Isolation>, trial: Trial<'_
 
 /// Program of the children, and the time that they may take.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct ProbeSettings {
     /// The program that calls [`child::run`].
     pub program: PathBuf,
     /// Command-line arguments of the program.
     pub arguments: Vec<OsString>,
-    /// The time that a trial may take, without the wait for a child. A large upload may take longer.
+    /// The time that a probe may take, without the wait for a child. A large upload may take longer.
     pub timeout: Duration,
     /// The number of children that a condemned message has ended. Less than 2 counts as 2.
-    pub strikes: usize,
+    pub max_crashes: usize,
     /// The address space of a child in bytes.
     pub memory: u64,
 }
 
-impl Settings {
+impl ProbeSettings {
     /// Settings of children that are this program with the argument [`ARGUMENT`].
-    pub fn new(program: PathBuf, timeout: Duration, strikes: usize) -> Self {
+    pub fn new(program: PathBuf, timeout: Duration, max_crashes: usize) -> Self {
         Self {
             program,
             arguments: vec![ARGUMENT.into()],
             timeout,
-            strikes,
+            max_crashes,
             memory: MEMORY,
         }
     }
 }
 
-/// Child processes for trials: started with the first trial, ended a few seconds after the last.
+/// Child processes for probes: started with the first probe, ended a few seconds after the last.
 #[derive(Debug)]
-pub struct Children {
-    settings: Settings,
+pub struct ProbeChildren {
+    settings: ProbeSettings,
     /// Places of batches and units.
     small: Semaphore,
     /// The place of an upload, which may take long.
     uploads: Semaphore,
-    idle: Arc<Mutex<Idle>>,
+    idle: Arc<Mutex<IdleChildren>>,
 }
 
-/// Children without a trial.
+/// Children without a probe.
 #[derive(Debug, Default)]
-struct Idle {
+struct IdleChildren {
     /// Each with the time since when it has none.
     children: Vec<(Instant, Child)>,
     /// A task ends those that are idle for long.
@@ -191,30 +191,30 @@ struct Idle {
 }
 
 /// End of one try.
-enum End {
+enum ProbeEnd {
     Survived,
     Died(&'static str),
     Unknown(String),
 }
 
 /// The error of a try without a result of its own.
-enum Failed {
+enum ProbeFailed {
     /// The child is gone, or did not do what it should.
     Child(io::Error),
     /// The bytes of the upload could not be read.
     Upload(uploads::Error),
 }
 
-impl From<io::Error> for Failed {
+impl From<io::Error> for ProbeFailed {
     fn from(error: io::Error) -> Self {
         Self::Child(error)
     }
 }
 
-impl Children {
+impl ProbeChildren {
     /// Creates the means to try messages out. Starts nothing.
-    pub fn new(settings: Settings) -> Self {
-        // At least two, so that a trial that hangs holds up no other.
+    pub fn new(settings: ProbeSettings) -> Self {
+        // At least two, so that a probe that hangs holds up no other.
         let places = available_parallelism().map_or(1, usize::from).max(2);
         Self {
             settings,
@@ -225,7 +225,7 @@ impl Children {
     }
 
     /// Tries a message out once, in this child or else in a fresh one.
-    async fn once(&self, trial: Trial<'_>, child: Option<Child>) -> End {
+    async fn once(&self, probe: Probe<'_>, child: Option<Child>) -> ProbeEnd {
         let child = match child {
             Some(child) => Ok(child),
             None => Child::start(&self.settings).await,
@@ -234,38 +234,38 @@ impl Children {
             Ok(child) => child,
             Err(error) => {
                 tracing::error!(%error, "no process can be started to try messages out");
-                return End::Unknown("no process can be started".to_owned());
+                return ProbeEnd::Unknown("no process can be started".to_owned());
             }
         };
-        let bound = self.bound(trial);
+        let bound = self.bound(probe);
         let tried = async {
-            match child.try_out(trial).await {
-                Ok(()) => End::Survived,
-                Err(Failed::Upload(error)) => End::Unknown(with_causes(&error)),
-                Err(Failed::Child(error)) => child.end(&error).await,
+            match child.probe(probe).await {
+                Ok(()) => ProbeEnd::Survived,
+                Err(ProbeFailed::Upload(error)) => ProbeEnd::Unknown(with_causes(&error)),
+                Err(ProbeFailed::Child(error)) => child.end(&error).await,
             }
         };
         // A child that took too long is ended when it is dropped.
         let Ok(end) = timeout(bound, tried).await else {
-            return End::Unknown(format!("it took longer than {bound:?}"));
+            return ProbeEnd::Unknown(format!("it took longer than {bound:?}"));
         };
-        if matches!(end, End::Survived) {
+        if matches!(end, ProbeEnd::Survived) {
             self.keep(child);
         }
         end
     }
 
-    fn bound(&self, trial: Trial<'_>) -> Duration {
-        match trial {
-            Trial::Upload { layout, .. } => {
+    fn bound(&self, probe: Probe<'_>) -> Duration {
+        match probe {
+            Probe::Upload { layout, .. } => {
                 let of_bytes = Duration::from_secs(layout.bytes / UPLOAD_BYTES_PER_SECOND);
                 self.settings.timeout.max(of_bytes)
             }
-            Trial::Batch(_) | Trial::Unit(_) => self.settings.timeout,
+            Probe::Batch(_) | Probe::Unit(_) => self.settings.timeout,
         }
     }
 
-    /// Keeps a child for the next trial.
+    /// Keeps a child for the next probe.
     fn keep(&self, child: Child) {
         let mut idle = self.idle.lock();
         idle.children.push((Instant::now(), child));
@@ -276,7 +276,7 @@ impl Children {
 }
 
 /// Ends children that are idle for long, until there are none.
-async fn retire(idle: Arc<Mutex<Idle>>) {
+async fn retire(idle: Arc<Mutex<IdleChildren>>) {
     loop {
         sleep(IDLE).await;
         let mut idle = idle.lock();
@@ -289,24 +289,24 @@ async fn retire(idle: Arc<Mutex<Idle>>) {
 }
 
 #[async_trait]
-impl Isolation for Children {
-    async fn try_out(&self, trial: Trial<'_>) -> TrialResult {
-        let places = match trial.kind() {
+impl Isolation for ProbeChildren {
+    async fn probe(&self, probe: Probe<'_>) -> ProbeResult {
+        let places = match probe.kind() {
             MessageKind::Upload => &self.uploads,
             MessageKind::Batch | MessageKind::Unit => &self.small,
         };
         // A semaphore that is never closed always gives its place.
         let _place = places.acquire().await;
         let mut child = self.idle.lock().children.pop().map(|(_, child)| child);
-        let mut strikes = 0;
+        let mut crashes = 0;
         loop {
-            match self.once(trial, child.take()).await {
-                End::Survived => return TrialResult::Survived,
-                End::Unknown(why) => return TrialResult::Unknown { why },
-                End::Died(how) => {
-                    strikes += 1;
-                    if strikes >= self.settings.strikes.max(2) {
-                        return TrialResult::Died { how: how.to_owned() };
+            match self.once(probe, child.take()).await {
+                ProbeEnd::Survived => return ProbeResult::Survived,
+                ProbeEnd::Unknown(why) => return ProbeResult::Unknown { why },
+                ProbeEnd::Died(how) => {
+                    crashes += 1;
+                    if crashes >= self.settings.max_crashes.max(2) {
+                        return ProbeResult::Died { how: how.to_owned() };
                     }
                 }
             }
@@ -330,7 +330,7 @@ impl Debug for Child {
 
 impl Child {
     /// Starts a child and waits until it is ready.
-    async fn start(settings: &Settings) -> io::Result<Self> {
+    async fn start(settings: &ProbeSettings) -> io::Result<Self> {
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_nonblocking(true)?;
         let process = Command::new(&settings.program)
@@ -366,16 +366,16 @@ impl Child {
     }
 
     /// Has the child do everything with a message.
-    async fn try_out(&mut self, trial: Trial<'_>) -> Result<(), Failed> {
-        let Record { key, value } = trial.record();
-        let head = Head::Trial {
-            kind: trial.kind(),
+    async fn probe(&mut self, probe: Probe<'_>) -> Result<(), ProbeFailed> {
+        let Record { key, value } = probe.record();
+        let head = Head::Probe {
+            kind: probe.kind(),
             key: key.to_vec(),
         };
         self.line.send(&head, value).await?;
-        let mut pieces = match trial {
-            Trial::Upload { layout, objects, .. } => pieces(objects, layout).boxed(),
-            Trial::Batch(_) | Trial::Unit(_) => stream::pending().boxed(),
+        let mut pieces = match probe {
+            Probe::Upload { layout, objects, .. } => pieces(objects, layout).boxed(),
+            Probe::Batch(_) | Probe::Unit(_) => stream::pending().boxed(),
         };
         let (mut ahead, mut is_sent) = (0, false);
         loop {
@@ -386,7 +386,7 @@ impl Child {
                     Reply::Ready => return Err(io::Error::other("an unexpected answer").into()),
                 },
                 piece = pieces.next(), if !is_sent && ahead < AHEAD => {
-                    let piece = piece.transpose().map_err(Failed::Upload)?;
+                    let piece = piece.transpose().map_err(ProbeFailed::Upload)?;
                     // An empty piece is the end.
                     is_sent = piece.is_none();
                     self.line.send(&Head::Piece, &piece.unwrap_or_default()).await?;
@@ -397,20 +397,20 @@ impl Child {
     }
 
     /// Returns the meaning of the end of a child that does not answer any more.
-    async fn end(&mut self, error: &io::Error) -> End {
+    async fn end(&mut self, error: &io::Error) -> ProbeEnd {
         match self.process.wait().await {
             Ok(status) => meaning(status),
-            Err(_) => End::Unknown(with_causes(error)),
+            Err(_) => ProbeEnd::Unknown(with_causes(error)),
         }
     }
 }
 
-fn meaning(status: ExitStatus) -> End {
+fn meaning(status: ExitStatus) -> ProbeEnd {
     let own = OWN_ENDS
         .iter()
         .find(|(signal, _)| status.signal() == Some(signal.as_raw()));
     match own {
-        Some((_, name)) => End::Died(name),
-        None => End::Unknown(format!("the process of the trial ended ({status})")),
+        Some((_, name)) => ProbeEnd::Died(name),
+        None => ProbeEnd::Unknown(format!("the process of the trial ended ({status})")),
     }
 }

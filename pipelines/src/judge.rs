@@ -4,8 +4,8 @@
 
 pub(crate) mod chunk;
 pub(crate) mod merger;
+pub(crate) mod probe;
 pub(crate) mod split;
-pub(crate) mod trial;
 pub(crate) mod upload;
 
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use types::{AgentId, Contract, fault};
 use self::chunk::{JudgedChunk, judge_chunk};
 use crate::cpu_slots::CpuSlots;
 use crate::delivery::Delivery;
-use crate::isolation::{Isolation, MessageKind, Trial, condemned};
+use crate::isolation::{Isolation, MessageKind, Probe, poison_reason};
 use crate::message::{Address, Source, Submission};
 use crate::outcome_cache::OutcomeCache;
 use crate::report::Report;
@@ -91,7 +91,7 @@ impl JudgedBatch {
 
 /// Result of judging one message that is no poison.
 #[derive(Debug)]
-pub(crate) enum Found {
+pub(crate) enum JudgeOutcome {
     /// The gates judged every row.
     Judged(Box<JudgedSubmission>),
     /// It is an upload, which is to be judged beside the batches.
@@ -101,7 +101,7 @@ pub(crate) enum Found {
 }
 
 /// A message that is judged while its writer commits others.
-pub(crate) type Preparation = BoxFuture<'static, (Delivery, Step<Found>)>;
+pub(crate) type Preparation = BoxFuture<'static, (Delivery, Step<JudgeOutcome>)>;
 
 /// Parts of a writer that judging needs.
 #[derive(Clone, Debug)]
@@ -122,9 +122,9 @@ pub(crate) fn judge(context: JudgeContext, delivery: Delivery) -> Preparation {
     let span = tracing::debug_span!(parent: &delivery.span, "judge");
     let judging = AbortOnDropHandle::new(tokio::spawn(async move {
         if is_suspect && decided(&context.outcomes, &record).is_none() {
-            let tried = condemned(context.isolation.as_deref(), Trial::Batch(&record));
+            let tried = poison_reason(context.isolation.as_deref(), Probe::Batch(&record));
             if let Some(reason) = tried.await {
-                return Ok(Err(Unfinished::condemned(reason)));
+                return Ok(Err(Unfinished::failed_probe(reason)));
             }
         }
         let slots = context.slots.clone();
@@ -152,11 +152,11 @@ pub(crate) fn decided(outcomes: &OutcomeCache, record: &Record) -> Option<Addres
     (is_its_key && outcomes.contains(address.contribution, address.generation)).then_some(address)
 }
 
-async fn find(context: &JudgeContext, record: &Record) -> Step<Found> {
+async fn find(context: &JudgeContext, record: &Record) -> Step<JudgeOutcome> {
     fault::point("gate.enter");
     // Before the message is decoded, because that may be what it was condemned for.
     if let Some(address) = decided(&context.outcomes, record) {
-        return Ok(Found::Decided(address));
+        return Ok(JudgeOutcome::Decided(address));
     }
     let submission = decode(record).map_err(Unfinished::poison)?;
     // The gates of the writer are built for one contract. Rows judged by another would not fit the table.
@@ -164,13 +164,13 @@ async fn find(context: &JudgeContext, record: &Record) -> Step<Found> {
         return Err(Unfinished::poison("its contract is not the dataset's"));
     }
     if matches!(submission.source, Source::Upload(_)) {
-        return Ok(Found::Upload(Box::new(submission)));
+        return Ok(JudgeOutcome::Upload(Box::new(submission)));
     }
     let (known, screener) = (Arc::clone(&context.known), Arc::clone(&context.screener));
     let judged = judge_records(submission, &context.contract, known, screener).await;
     let judged = judged.map_err(Unfinished::poison)?;
     fault::point("gate.exit");
-    Ok(Found::Judged(Box::new(judged.decide())))
+    Ok(JudgeOutcome::Judged(Box::new(judged.decide())))
 }
 
 /// Judges the records of a submission by a contract. The error says why they are none.

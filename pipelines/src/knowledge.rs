@@ -28,7 +28,7 @@ use types::clock::SystemClock;
 use types::error::with_causes;
 use types::{Classify as _, Clock, Kind, Retry, UnitId, fault, metric};
 
-use self::in_review::{End, Finished, UnitsInReview};
+use self::in_review::{FinishedUnit, UnitsInReview, WorkEnd};
 use self::publish::{Publisher, pause, unprocessable};
 pub use self::published::Error;
 pub use self::review::Judges;
@@ -62,14 +62,14 @@ pub struct KnowledgeWorker {
 
 /// Versions that can have been in work when an earlier process ended, and those that were condemned since.
 #[derive(Debug, Default)]
-struct Suspects {
+struct UnitSuspects {
     /// The end of each partition when the worker was given it, and how many messages of it were in work at once.
     redelivered: HashMap<u32, (u64, usize)>,
     /// Versions with their generation. Copies of them may come that nobody suspects.
-    condemned: HashSet<(UnitId, u32)>,
+    poisoned: HashSet<(UnitId, u32)>,
 }
 
-impl Suspects {
+impl UnitSuspects {
     /// Returns true if a message can have been in work: it is one of the first that were there already.
     fn take(&mut self, position: Position) -> bool {
         let Some((end, left)) = self.redelivered.get_mut(&position.partition) else {
@@ -124,7 +124,7 @@ impl KnowledgeWorker {
         let offsets = OffsetTracker::new(stop.clone());
         // The published versions are read when there is something to compare with them.
         let mut publisher: Option<Publisher> = None;
-        let mut suspects = Suspects::default();
+        let mut suspects = UnitSuspects::default();
         let mut in_review = UnitsInReview::default();
         loop {
             let free = in_review.room(AT_ONCE, WINDOW);
@@ -199,7 +199,7 @@ impl KnowledgeWorker {
         &self,
         in_review: &mut UnitsInReview,
         publisher: &mut Option<Publisher>,
-        suspects: &mut Suspects,
+        suspects: &mut UnitSuspects,
         stop: &CancellationToken,
     ) -> Result<bool, Error> {
         let mut failures = 0;
@@ -222,7 +222,7 @@ impl KnowledgeWorker {
         };
         let open = publisher.insert(open);
         loop {
-            in_review.begin(self, open.published(), &suspects.condemned);
+            in_review.begin(self, open.published(), &suspects.poisoned);
             let together = Instant::now() + TOGETHER;
             while !in_review.is_idle() && timeout_at(together, in_review.next()).await.is_ok() {}
             let finished = in_review.ready();
@@ -241,21 +241,21 @@ impl KnowledgeWorker {
     /// Publishes what passed, appends the outcome of every message, and marks them done. Returns false if the worker stops.
     async fn finish(
         &self,
-        finished: Vec<Finished>,
+        finished: Vec<FinishedUnit>,
         open: &mut Publisher,
-        suspects: &mut Suspects,
+        suspects: &mut UnitSuspects,
         stop: &CancellationToken,
     ) -> Result<bool, Error> {
         let (mut reviewed, mut unreadable) = (Vec::new(), Vec::new());
         let mut handles = Vec::with_capacity(finished.len());
-        for Finished { message, end } in finished {
+        for FinishedUnit { message, end } in finished {
             let (delivered, address) = (&message.delivered, message.address);
             let Delivered { position, record } = delivered;
-            if !matches!(end, End::Reviewed(..)) {
+            if !matches!(end, WorkEnd::Reviewed(..)) {
                 unreadable.extend(address.map(|address| unprocessable(&address, self.clock.now())));
             }
             let is_written = match end {
-                End::Reviewed(mut review, published) => {
+                WorkEnd::Reviewed(mut review, published) => {
                     let is_panic = matches!(review.verdict, Verdict::Panicked);
                     if let Verdict::Pass(candidate) = &mut review.verdict
                         && !Arc::ptr_eq(&published, open.published())
@@ -265,17 +265,17 @@ impl KnowledgeWorker {
                     }
                     reviewed.push(*review);
                     let reason = "a judge panicked on it";
-                    !is_panic || self.bury(record, *position, address, reason, stop).await?
+                    !is_panic || self.store_dead_letter(record, *position, address, reason, stop).await?
                 }
                 // One without a reason is a copy of one that was set aside.
-                End::Condemned(reason) => {
-                    suspects.condemned.extend(address.map(|it| (it.unit, it.generation)));
+                WorkEnd::Poisoned(reason) => {
+                    suspects.poisoned.extend(address.map(|it| (it.unit, it.generation)));
                     match reason {
                         Some(reason) => self.set_aside(delivered, address, &reason, stop).await?,
                         None => true,
                     }
                 }
-                End::Unreadable(error) => self.bury(record, *position, address, &error, stop).await?,
+                WorkEnd::Unreadable(error) => self.store_dead_letter(record, *position, address, &error, stop).await?,
             };
             if !is_written {
                 return Ok(false);
@@ -313,12 +313,12 @@ impl KnowledgeWorker {
             "a submission ended the processes that tried it out; nobody works on it any more");
         metrics::counter!(metric::QUARANTINED).increment(1);
         let Delivered { position, record } = delivered;
-        self.bury(record, *position, address, reason, stop).await
+        self.store_dead_letter(record, *position, address, reason, stop).await
     }
 
     /// Appends a message that cannot be processed to the dead letters. Of one that the log does not take, the letter has
     /// the position only. Returns false if the worker stops.
-    async fn bury(
+    async fn store_dead_letter(
         &self,
         record: &Record,
         position: Position,
@@ -346,9 +346,9 @@ impl KnowledgeWorker {
                 value: letter.into(),
             };
             match self.append_one(DEAD_LETTERS, letter, stop).await? {
-                Appended::Durable => return Ok(true),
-                Appended::Refused => {}
-                Appended::Stopped => return Ok(false),
+                RecordAppend::Durable => return Ok(true),
+                RecordAppend::Refused => {}
+                RecordAppend::Stopped => return Ok(false),
             }
         }
         Ok(true)
@@ -360,7 +360,7 @@ impl KnowledgeWorker {
             return Ok(true);
         }
         for record in records {
-            if self.append_one(topic, record, stop).await? == Appended::Stopped {
+            if self.append_one(topic, record, stop).await? == RecordAppend::Stopped {
                 return Ok(false);
             }
         }
@@ -368,21 +368,21 @@ impl KnowledgeWorker {
     }
 
     /// Appends a record, trying for as long as that can help.
-    async fn append_one(&self, topic: &str, record: Record, stop: &CancellationToken) -> Result<Appended, Error> {
+    async fn append_one(&self, topic: &str, record: Record, stop: &CancellationToken) -> Result<RecordAppend, Error> {
         let mut failures = 0;
         loop {
             match self.log.append(topic, vec![record.clone()]).await {
-                Ok(_) => return Ok(Appended::Durable),
+                Ok(_) => return Ok(RecordAppend::Durable),
                 Err(error) if error.retry() == Retry::Backoff => {
                     tracing::warn!(topic, %error, "appending for a unit failed, trying again");
                     if !pause(failures, stop).await {
-                        return Ok(Appended::Stopped);
+                        return Ok(RecordAppend::Stopped);
                     }
                     failures += 1;
                 }
                 Err(error) if matches!(error.kind(), Kind::TooLarge | Kind::Invalid) => {
                     tracing::error!(topic, %error, "the log does not take a record of a unit");
-                    return Ok(Appended::Refused);
+                    return Ok(RecordAppend::Refused);
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -392,17 +392,17 @@ impl KnowledgeWorker {
 
 /// Does everything with a version that a worker would, and keeps nothing: for a process that tries the version out. There
 /// is no other version to compare with.
-pub(crate) async fn try_out(value: &[u8], judges: Judges) -> Result<(), String> {
+pub(crate) async fn probe_unit(value: &[u8], judges: Judges) -> Result<(), String> {
     let submission = UnitSubmission::decode(value).map_err(|error| with_causes(&error))?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::ahead(Duration::ZERO));
     let at = clock.now();
     let reviewed = review::review(submission, Arc::default(), Arc::default(), judges, clock).await;
-    publish::try_out(reviewed, at).map_err(|error| with_causes(&error))
+    publish::probe_commit(reviewed, at).map_err(|error| with_causes(&error))
 }
 
 /// End of an append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Appended {
+enum RecordAppend {
     /// The record is durable.
     Durable,
     /// The log does not take the record, now or later.

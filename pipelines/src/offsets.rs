@@ -14,25 +14,25 @@ use tokio_util::sync::CancellationToken;
 /// Tracks the messages of one subscription.
 #[derive(Clone, Debug)]
 pub(crate) struct OffsetTracker {
-    shared: Arc<Shared>,
+    shared: Arc<SharedOffsets>,
 }
 
 #[derive(Debug)]
-struct Shared {
-    partitions: Mutex<Partitions>,
+struct SharedOffsets {
+    partitions: Mutex<PartitionOffsets>,
     moved: Notify,
     stop: CancellationToken,
 }
 
 #[derive(Debug, Default)]
-struct Partitions {
-    by_number: HashMap<u32, Partition>,
+struct PartitionOffsets {
+    by_number: HashMap<u32, OpenOffsets>,
     /// Number of times that partitions were lost.
     losses: u64,
 }
 
 #[derive(Debug, Default)]
-struct Partition {
+struct OpenOffsets {
     /// The losses before its first message: handles of an earlier time say nothing about this one.
     since: u64,
     open: BTreeSet<u64>,
@@ -42,7 +42,7 @@ struct Partition {
     marked: u64,
 }
 
-impl Partition {
+impl OpenOffsets {
     fn mark(&self) -> u64 {
         self.open.first().copied().unwrap_or(self.next)
     }
@@ -52,7 +52,7 @@ impl OffsetTracker {
     /// Of a subscription that is read until `stop`.
     pub(crate) fn new(stop: CancellationToken) -> Self {
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(SharedOffsets {
                 partitions: Mutex::default(),
                 moved: Notify::new(),
                 stop,
@@ -67,12 +67,12 @@ impl OffsetTracker {
         let partition = partitions
             .by_number
             .entry(position.partition)
-            .or_insert_with(|| Partition {
+            .or_insert_with(|| OpenOffsets {
                 since,
                 // Nothing before the first message was read here, so nothing is to be committed until
                 // it is done.
                 marked: position.offset,
-                ..Partition::default()
+                ..OpenOffsets::default()
             });
         partition.open.insert(position.offset);
         // Offsets may have gaps, after retention for one, so the mark is an offset and not a count.

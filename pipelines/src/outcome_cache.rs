@@ -31,26 +31,26 @@ const DATASETS: usize = 32_768;
 const RECENT: Duration = Duration::from_secs(10);
 
 /// A generation of a contribution.
-type Decided = (ContributionId, u32);
+type SubmissionGeneration = (ContributionId, u32);
 
 /// Remembers the latest decided submissions of a worker.
 #[derive(Debug, Default)]
 pub(crate) struct OutcomeCache {
-    window: Mutex<Window>,
-    versions: Mutex<Versions>,
+    window: Mutex<OutcomeWindow>,
+    versions: Mutex<LatestVersions>,
 }
 
 #[derive(Debug, Default)]
-struct Window {
-    known: HashMap<Decided, Cached>,
-    order: VecDeque<Decided>,
+struct OutcomeWindow {
+    known: HashMap<SubmissionGeneration, CachedOutcome>,
+    order: VecDeque<SubmissionGeneration>,
     /// Submissions with verdicts and the bytes of these, the oldest first.
-    with_verdicts: VecDeque<(Decided, usize)>,
+    with_verdicts: VecDeque<(SubmissionGeneration, usize)>,
     bytes: usize,
 }
 
 #[derive(Debug)]
-struct Cached {
+struct CachedOutcome {
     /// Time of the latest publication.
     at: Timestamp,
     /// The outcome, if it was a rejection.
@@ -59,14 +59,14 @@ struct Cached {
 
 /// The latest versions: of at most twice [`DATASETS`].
 #[derive(Debug, Default)]
-struct Versions {
-    young: HashMap<DatasetId, Latest>,
-    old: HashMap<DatasetId, Latest>,
+struct LatestVersions {
+    young: HashMap<DatasetId, LatestVersion>,
+    old: HashMap<DatasetId, LatestVersion>,
 }
 
 /// The latest version in the outcomes, with its content root if the outcome had one.
 #[derive(Clone, Copy, Debug, Default)]
-struct Latest {
+struct LatestVersion {
     version: Version,
     root: Option<Root>,
 }
@@ -92,7 +92,7 @@ impl OutcomeCache {
             return;
         }
         let bytes = rejection.as_ref().map_or(0, |outcome| weight(outcome));
-        window.known.insert(decided, Cached { at: now, rejection });
+        window.known.insert(decided, CachedOutcome { at: now, rejection });
         window.order.push_back(decided);
         if bytes > 0 {
             window.with_verdicts.push_back((decided, bytes));
@@ -110,14 +110,14 @@ impl OutcomeCache {
         let latest = if version < before.version {
             before
         } else {
-            Latest { version, root }
+            LatestVersion { version, root }
         };
         versions.insert(dataset, latest);
     }
 
     /// Forgets the versions of a dataset after this one: their loss was accepted.
     pub(crate) fn lower(&self, dataset: DatasetId, head: KnownHead) {
-        let latest = Latest {
+        let latest = LatestVersion {
             version: head.version,
             root: Some(head.root),
         };
@@ -150,27 +150,27 @@ impl OutcomeCache {
 
     /// Returns the same with its content root; none for version 0, and where the outcome had no root.
     pub(crate) fn head(&self, dataset: DatasetId) -> Option<KnownHead> {
-        let Latest { version, root } = self.versions().of(dataset);
+        let LatestVersion { version, root } = self.versions().of(dataset);
         let root = root.filter(|_| version > Version::EMPTY)?;
         Some(KnownHead { version, root })
     }
 
-    fn versions(&self) -> MutexGuard<'_, Versions> {
+    fn versions(&self) -> MutexGuard<'_, LatestVersions> {
         self.versions.lock()
     }
 
-    fn locked(&self) -> MutexGuard<'_, Window> {
+    fn locked(&self) -> MutexGuard<'_, OutcomeWindow> {
         self.window.lock()
     }
 }
 
-impl Versions {
-    fn of(&self, dataset: DatasetId) -> Latest {
+impl LatestVersions {
+    fn of(&self, dataset: DatasetId) -> LatestVersion {
         let known = self.young.get(&dataset).or_else(|| self.old.get(&dataset));
         known.copied().unwrap_or_default()
     }
 
-    fn insert(&mut self, dataset: DatasetId, latest: Latest) {
+    fn insert(&mut self, dataset: DatasetId, latest: LatestVersion) {
         self.young.insert(dataset, latest);
         // Two generations bound the memory without a list of uses: a dataset that is used is copied to
         // the young one, and what stays in the old one is forgotten at the next turn.
@@ -180,7 +180,7 @@ impl Versions {
     }
 }
 
-impl Window {
+impl OutcomeWindow {
     fn shrink(&mut self) {
         while self.bytes > VERDICT_BYTES
             && let Some((decided, bytes)) = self.with_verdicts.pop_front()

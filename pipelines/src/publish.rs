@@ -24,15 +24,15 @@ use crate::step::{Stopped, pause};
 use crate::trace;
 
 /// The most bytes of verdicts in an outcome that was too large.
-const FEW_WORDS: usize = 64 << 10;
+const MAX_SHORTENED_VERDICT_BYTES: usize = 64 << 10;
 /// Maximum number of versions that are published again: as many owners of one table may end, one after another, before
 /// one of them publishes anything. The rest is published when its submission comes again, as it does while it has no
 /// outcome.
-const OWNERS: u64 = 4;
+const MAX_REPUBLISHED_VERSIONS: u64 = 4;
 
 /// Result of an append that ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Appended {
+pub(crate) enum AppendOutcome {
     Durable,
     /// The log does not take the record, now or later.
     Refused,
@@ -55,7 +55,7 @@ pub(crate) async fn publish(context: &Context, table: &Table, outcome: Outcome) 
 async fn catch_up(context: &Context, dataset: DatasetId, end: Version) -> Result<(), Stopped> {
     let next = context.outcomes.published(dataset).next();
     mutate!(Bug::NoGuard => let next = end);
-    for version in next.0.max(end.0.saturating_sub(OWNERS))..end.0 {
+    for version in next.0.max(end.0.saturating_sub(MAX_REPUBLISHED_VERSIONS))..end.0 {
         let merge = context.ask(dataset, || merge_of(context, dataset, Version(version)));
         let Some(merge) = merge.await? else { continue };
         tracing::info!(%dataset, version, "a version is told before the next, should nobody have told it");
@@ -95,18 +95,18 @@ pub(crate) async fn publish_outcome(context: &Context, mut outcome: Outcome) -> 
     let mut appended = append_outcome(context, &outcome)
         .instrument(tracing::debug_span!("publish outcome"))
         .await?;
-    if appended == Appended::Refused {
+    if appended == AppendOutcome::Refused {
         // The log refuses records that are too large. The verdicts are the only part of an outcome
         // that grows with its batch, and the contributor needs the resolution more than it needs
         // them.
-        verdict::fit(&mut outcome.verdicts, FEW_WORDS);
+        verdict::fit(&mut outcome.verdicts, MAX_SHORTENED_VERDICT_BYTES);
         appended = append_outcome(context, &outcome).await?;
     }
-    if appended == Appended::Refused {
+    if appended == AppendOutcome::Refused {
         outcome.verdicts = Vec::new();
         appended = append_outcome(context, &outcome).await?;
     }
-    if appended == Appended::Refused {
+    if appended == AppendOutcome::Refused {
         tracing::error!(contribution = %outcome.contribution, "the log takes nothing of an outcome; it is not told");
     }
     fault::point("outcome.appended");
@@ -116,7 +116,7 @@ pub(crate) async fn publish_outcome(context: &Context, mut outcome: Outcome) -> 
     Ok(())
 }
 
-async fn append_outcome(context: &Context, outcome: &Outcome) -> Result<Appended, Stopped> {
+async fn append_outcome(context: &Context, outcome: &Outcome) -> Result<AppendOutcome, Stopped> {
     match outcome.record() {
         Ok(record) => {
             // The table keeps a merge, so its outcome can be published again if the log loses it. A rejection
@@ -126,13 +126,18 @@ async fn append_outcome(context: &Context, outcome: &Outcome) -> Result<Appended
         }
         Err(error) => {
             tracing::error!(contribution = %outcome.contribution, %error, "an outcome cannot be encoded");
-            Ok(Appended::Refused)
+            Ok(AppendOutcome::Refused)
         }
     }
 }
 
 /// Appends a record, trying for as long as that can help. A log that takes nothing any more stops the worker.
-pub(crate) async fn append(context: &Context, topic: &str, record: Record, kept: bool) -> Result<Appended, Stopped> {
+pub(crate) async fn append(
+    context: &Context,
+    topic: &str,
+    record: Record,
+    kept: bool,
+) -> Result<AppendOutcome, Stopped> {
     let mut failures = 0;
     loop {
         let records = vec![record.clone()];
@@ -142,7 +147,7 @@ pub(crate) async fn append(context: &Context, topic: &str, record: Record, kept:
             context.log.append(topic, records).await
         };
         let Err(error) = appended else {
-            return Ok(Appended::Durable);
+            return Ok(AppendOutcome::Durable);
         };
         let shown = with_causes(&error);
         match (error.retry(), error.kind()) {
@@ -153,7 +158,7 @@ pub(crate) async fn append(context: &Context, topic: &str, record: Record, kept:
             }
             (Retry::Never, Kind::TooLarge | Kind::Invalid) => {
                 tracing::error!(topic, error = shown, "the log does not take a record");
-                return Ok(Appended::Refused);
+                return Ok(AppendOutcome::Refused);
             }
             (Retry::Never, _) => {
                 tracing::error!(topic, error = shown, "the log takes no records; the worker stops");

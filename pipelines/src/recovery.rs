@@ -38,7 +38,7 @@ pub(crate) struct Recovery {
 
 /// Reason for which nothing was read.
 #[derive(Debug)]
-pub(crate) enum Ended {
+pub(crate) enum RecoveryEnd {
     /// The worker is to stop.
     Stopped,
     /// The log cannot be read.
@@ -49,15 +49,15 @@ impl Recovery {
     /// Reads the latest outcomes to their end as of now, so that what was decided before a restart, or by the worker that
     /// had the partition before, is not judged again. Returns where each partition of the submissions ends. Tries for as
     /// long as that can help.
-    pub(crate) async fn read(&self) -> Result<Vec<u64>, Ended> {
+    pub(crate) async fn read(&self) -> Result<Vec<u64>, RecoveryEnd> {
         let mut failures = 0;
         loop {
             let Some(read) = self.halt.run_until_cancelled(self.recall()).await else {
-                return Err(Ended::Stopped);
+                return Err(RecoveryEnd::Stopped);
             };
             match read {
                 Ok(next) => return Ok(next),
-                Err(error) if error.retry() == Retry::Never => return Err(Ended::Log(error)),
+                Err(error) if error.retry() == Retry::Never => return Err(RecoveryEnd::Log(error)),
                 Err(error) => {
                     tracing::warn!(
                         error = with_causes(&error),
@@ -66,7 +66,7 @@ impl Recovery {
                 }
             }
             let waited = pause(self.backoff, failures, &self.halt).await;
-            waited.map_err(|Stopped| Ended::Stopped)?;
+            waited.map_err(|Stopped| RecoveryEnd::Stopped)?;
             failures += 1;
         }
     }

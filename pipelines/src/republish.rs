@@ -93,11 +93,11 @@ pub(crate) async fn end_poison(context: &Context, delivery: &Delivery, poison: &
         return republish_merge(context, &table, address, merge).await;
     }
     // or another delivery of it was condemned as well, and is there.
-    if let Some(address) = address.filter(|_| is_decided && poison.is_condemned) {
+    if let Some(address) = address.filter(|_| is_decided && poison.has_failed_probe) {
         tracing::warn!(contribution = %address.contribution, poison = poison.reason, "a message of a rejected contribution is poison");
         return republish_rejection(context, address).await;
     }
-    if poison.is_condemned {
+    if poison.has_failed_probe {
         tracing::error!(contribution = ?address.map(|address| address.contribution),
             "a submission ended the processes that tried it out; nobody works on it any more");
         metrics::counter!(metric::QUARANTINED).increment(1);

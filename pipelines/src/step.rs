@@ -12,8 +12,8 @@ pub(crate) struct Stopped;
 #[derive(Debug)]
 pub(crate) struct Poison {
     pub(crate) reason: String,
-    /// True if its trial ended badly, so that nobody is to work on it.
-    pub(crate) is_condemned: bool,
+    /// True if its probe ended badly, so that nobody is to work on it.
+    pub(crate) has_failed_probe: bool,
 }
 
 /// Reason for which a step of a message did not come to its end.
@@ -31,15 +31,15 @@ impl Unfinished {
     pub(crate) fn poison(reason: impl Into<String>) -> Self {
         Self::Poison(Poison {
             reason: reason.into(),
-            is_condemned: false,
+            has_failed_probe: false,
         })
     }
 
-    /// Returns the end of a message that was condemned for this reason.
-    pub(crate) const fn condemned(reason: String) -> Self {
+    /// Returns the end of a message whose probe failed for this reason.
+    pub(crate) const fn failed_probe(reason: String) -> Self {
         Self::Poison(Poison {
             reason,
-            is_condemned: true,
+            has_failed_probe: true,
         })
     }
 }

@@ -12,7 +12,7 @@ use crate::outcome_cache::OutcomeCache;
 
 /// The messages of a writer that can have been in work when an earlier process ended: every upload, and no more batches
 /// than are judged at once. These are the first that are undecided, because a writer judges its batches in order.
-pub(crate) struct Suspects {
+pub(crate) struct PoisonSuspects {
     /// Number of batches that may still be suspected.
     left: usize,
     /// Contributions with their generation whose messages are suspected. Copies of them may come that were not in the
@@ -20,7 +20,7 @@ pub(crate) struct Suspects {
     open: HashSet<(ContributionId, u32)>,
 }
 
-impl Suspects {
+impl PoisonSuspects {
     pub(crate) fn of(context: &Context) -> Self {
         Self {
             left: context.ahead + 1,
@@ -29,7 +29,7 @@ impl Suspects {
     }
 
     /// Decides if the next message of the writer is a suspect.
-    pub(crate) fn look(&mut self, outcomes: &OutcomeCache, delivery: &mut Delivery) {
+    pub(crate) fn observe(&mut self, outcomes: &OutcomeCache, delivery: &mut Delivery) {
         let value = &delivery.record.value;
         self.open
             .retain(|(id, generation)| !outcomes.contains(*id, *generation));

@@ -23,17 +23,17 @@ use self::uploads::Running;
 use crate::compactor::Compactor;
 use crate::context::{Context, is_transient};
 use crate::delivery::Delivery;
-use crate::isolation::{MessageKind, Trial, condemned};
-use crate::judge::{Found, JudgeContext, decided, decode, judge};
+use crate::isolation::{MessageKind, Probe, poison_reason};
+use crate::judge::{JudgeContext, JudgeOutcome, decided, decode, judge};
 use crate::message::Submission;
 use crate::republish::{end_poison, republish, republish_decided};
 use crate::step::{Step, Stopped, Unfinished};
-use crate::suspects::Suspects;
+use crate::suspects::PoisonSuspects;
 
 /// Runs a writer until its queue is closed and empty, or it is stopped.
 pub(crate) async fn run(context: Context, mut queue: UnboundedReceiver<Delivery>) {
     let stop = context.stop.clone();
-    let mut suspects = Suspects::of(&context);
+    let mut suspects = PoisonSuspects::of(&context);
     // The contract comes with the first submission that can be read.
     while let Some(Some(mut delivery)) = stop.run_until_cancelled(queue.recv()).await {
         let span = delivery.span.clone();
@@ -41,7 +41,7 @@ pub(crate) async fn run(context: Context, mut queue: UnboundedReceiver<Delivery>
             let republishing = republish_decided(&context, address).instrument(span).await;
             republishing.map_err(Unfinished::from)
         } else {
-            suspects.look(&context.outcomes, &mut delivery);
+            suspects.observe(&context.outcomes, &mut delivery);
             let opened = match read(&context, &mut delivery).await {
                 Ok(submission) => open(&context, &submission).await,
                 Err(unfinished) => Err(unfinished),
@@ -67,10 +67,10 @@ pub(crate) async fn run(context: Context, mut queue: UnboundedReceiver<Delivery>
 async fn read(context: &Context, delivery: &mut Delivery) -> Step<Submission> {
     if delivery.suspect == Some(MessageKind::Batch) {
         delivery.suspect = None;
-        let tried = condemned(context.isolation.as_deref(), Trial::Batch(&delivery.record));
+        let tried = poison_reason(context.isolation.as_deref(), Probe::Batch(&delivery.record));
         let tried = context.stop.run_until_cancelled(Box::pin(tried)).await;
         if let Some(reason) = tried.ok_or(Stopped)? {
-            return Err(Unfinished::condemned(reason));
+            return Err(Unfinished::failed_probe(reason));
         }
     }
     let record = delivery.record.clone();
@@ -110,7 +110,7 @@ async fn follow(
     mut table: Table,
     first: Delivery,
     queue: &mut UnboundedReceiver<Delivery>,
-    suspects: &mut Suspects,
+    suspects: &mut PoisonSuspects,
 ) -> bool {
     let judges = JudgeContext {
         contract: Arc::clone(table.contract()),
@@ -125,7 +125,7 @@ async fn follow(
     });
     // The first was looked at before.
     let rest = rest.map(|mut delivery: Delivery| {
-        suspects.look(&context.outcomes, &mut delivery);
+        suspects.observe(&context.outcomes, &mut delivery);
         delivery
     });
     let mut batches = stream::once(future::ready(first))
@@ -134,7 +134,7 @@ async fn follow(
         .buffered(context.ahead.max(1))
         .boxed();
     let mut compactor = Compactor::new();
-    compactor.look(&table);
+    compactor.schedule(&table);
     let mut uploads = Running::default();
     let mut open = true;
     while open || !uploads.is_empty() {
@@ -163,7 +163,7 @@ async fn follow(
         if ended.instrument(span).await.is_err() || table.is_lost() {
             break;
         }
-        compactor.look(&table);
+        compactor.schedule(&table);
     }
     drop((batches, uploads, compactor));
     let again = table.is_lost() && open && !context.stop.is_cancelled();
@@ -177,16 +177,16 @@ async fn end(
     table: &mut Table,
     uploads: &mut Running,
     delivery: Delivery,
-    found: Step<Found>,
+    found: Step<JudgeOutcome>,
 ) -> Result<(), Stopped> {
     let (delivery, ended) = match found {
         // Boxed, because the future is large.
-        Ok(Found::Judged(submission)) => (delivery, Box::pin(commit(context, table, *submission)).await),
-        Ok(Found::Decided(address)) => {
+        Ok(JudgeOutcome::Judged(submission)) => (delivery, Box::pin(commit(context, table, *submission)).await),
+        Ok(JudgeOutcome::Decided(address)) => {
             let republished = republish(context, table, address).await;
             (delivery, republished.map_err(Unfinished::from))
         }
-        Ok(Found::Upload(submission)) => match uploads.begin(context, table, delivery, *submission).await? {
+        Ok(JudgeOutcome::Upload(submission)) => match uploads.begin(context, table, delivery, *submission).await? {
             Some(ended) => ended,
             None => return Ok(()),
         },

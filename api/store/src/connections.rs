@@ -42,10 +42,10 @@ pub(crate) struct Limits {
 /// A connection pool. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Connections {
-    inner: Arc<Inner>,
+    inner: Arc<ConnectionsState>,
 }
 
-struct Inner {
+struct ConnectionsState {
     options: AnyConnectOptions,
     /// The statements that are run on every new connection.
     settings: Vec<String>,
@@ -58,7 +58,7 @@ struct Inner {
 impl Connections {
     pub(crate) fn new(options: AnyConnectOptions, settings: Vec<String>, limits: Limits) -> Self {
         Self {
-            inner: Arc::new(Inner {
+            inner: Arc::new(ConnectionsState {
                 options,
                 settings,
                 limits,

@@ -72,14 +72,14 @@ pub enum Schema {
 /// The metadata database. Clones share its connections.
 #[derive(Clone)]
 pub struct Store {
-    inner: Arc<Inner>,
+    inner: Arc<StoreState>,
     /// Row that the changes of this handle leave in the audit trail.
     audit: Option<Arc<AuditEntry>>,
     /// Idempotency key of the call that this handle serves.
     key: Option<Arc<CallKey>>,
 }
 
-struct Inner {
+struct StoreState {
     engine: Engine,
     readers: Connections,
     writer: Writer,
@@ -117,7 +117,7 @@ impl Store {
         let reading = async { Ok(readers.borrow().await?) };
         within(options.timeout, reading).await?.done();
         Ok(Self {
-            inner: Arc::new(Inner {
+            inner: Arc::new(StoreState {
                 engine,
                 readers,
                 writer: Writer::start(engine.writing(&options), writers),

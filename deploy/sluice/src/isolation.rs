@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use pipelines::isolation::{Children, Isolation, Settings, child};
+use pipelines::isolation::{Isolation, ProbeChildren, ProbeSettings, child};
 
 use crate::config::Config;
 use crate::judges;
@@ -19,10 +19,10 @@ pub fn run() -> ExitCode {
 
 /// Returns the means to try messages out, unless the configuration wants none.
 pub(crate) fn of(config: &Config) -> anyhow::Result<Option<Arc<dyn Isolation>>> {
-    let (timeout, strikes) = (config.worker.isolation_timeout.0, config.worker.max_strikes);
-    if strikes == 0 {
+    let (timeout, max_crashes) = (config.worker.isolation_timeout.0, config.worker.max_strikes);
+    if max_crashes == 0 {
         return Ok(None);
     }
-    let settings = Settings::new(program()?, timeout, strikes);
-    Ok(Some(Arc::new(Children::new(settings))))
+    let settings = ProbeSettings::new(program()?, timeout, max_crashes);
+    Ok(Some(Arc::new(ProbeChildren::new(settings))))
 }

@@ -23,8 +23,8 @@ use x402::remote::RemoteFacilitator;
 use x402::wire::Protocol;
 use x402::{Address, Facilitator, Network, PaymentAsset, WalletKey};
 
-use crate::layout::DataLayout;
 use crate::config::Config;
+use crate::layout::DataLayout;
 
 /// Value of `pay.facilitator` that means the ledger in the database.
 const BUILT_IN: &str = "builtin";

@@ -17,9 +17,9 @@ use std::time::{Duration, Instant};
 use models::hashing::HashingEmbedder;
 use models::rubric::score;
 use models::screen::UnitScreener;
-use operators::chain::Chain;
+use operators::chain::GateChain;
 use operators::gates::PersonalData;
-use operators::knowledge::{Near, Print, PublishedUnit, PublishedUnits, QuantisedVector, normalised};
+use operators::knowledge::{Fingerprint, NearestUnit, PublishedUnit, PublishedUnits, QuantisedVector, normalised};
 use operators::screen::{LocalScreener, Screen};
 use serde::Deserialize;
 use serde_json::json;
@@ -75,7 +75,7 @@ fn jaccard(one: &str, other: &str) -> f64 {
 }
 
 fn publish(units: &mut PublishedUnits, body: &str) {
-    let (print, unit) = (Print::of(body), UnitId::new(Timestamp::from_micros(0)));
+    let (print, unit) = (Fingerprint::of(body), UnitId::new(Timestamp::from_micros(0)));
     units.add(PublishedUnit {
         unit,
         chain: unit,
@@ -117,7 +117,7 @@ fn copies(units: &PublishedUnits, count: u64) -> Result<(), Box<dyn Error>> {
     let (mut near, mut found) = (0_u32, 0_u32);
     let mut look = |text: &str| {
         let start = Instant::now();
-        let look = units.look(chain, &Print::of(text));
+        let look = units.find_copy(chain, &Fingerprint::of(text));
         times.push(start.elapsed());
         look.copy.is_some()
     };
@@ -173,28 +173,28 @@ fn reviews(name: &str, units: &PublishedUnits) -> Result<(), Box<dyn Error>> {
             times[step] += now - last;
             last = now;
         };
-        runtime.block_on(Chain::new().gate(PersonalData::new()).run(row(text)?));
+        runtime.block_on(GateChain::new().gate(PersonalData::new()).run(row(text)?));
         ends(0);
-        let print = Print::of(&text.body);
-        units.look(chain, &print);
+        let print = Fingerprint::of(&text.body);
+        units.find_copy(chain, &print);
         ends(1);
         let vector = QuantisedVector::of(&HashingEmbedder::document(&text.title, &text.body));
         let near = units.nearest(chain, &print, &vector);
         ends(2);
         runtime.block_on(
-            Chain::new()
+            GateChain::new()
                 .stage(Arc::new(Screen::new(Arc::new(LocalScreener))))
                 .run(row(text)?),
         );
         runtime.block_on(
-            Chain::new()
+            GateChain::new()
                 .stage(Arc::new(Screen::new(Arc::new(UnitScreener))))
                 .run(row(text)?),
         );
         ends(3);
         score(
             text,
-            &near.map_or_else(Near::default, operators::knowledge::Neighbour::near),
+            &near.map_or_else(NearestUnit::default, operators::knowledge::Neighbour::near),
         );
         ends(4);
     }

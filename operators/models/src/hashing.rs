@@ -76,7 +76,7 @@ impl Embedder for HashingEmbedder {
 
 /// A feature of a text: how often it occurs, its weight, and the words that it consists of.
 #[derive(Debug)]
-struct Feature {
+struct HashedFeature {
     count: u32,
     weight: f32,
     words: [Option<Box<str>>; 2],
@@ -84,11 +84,11 @@ struct Feature {
 
 /// The features of a text by name. The first letter of a name is the class.
 #[derive(Debug, Default)]
-struct HashedFeatures(HashMap<String, Feature>);
+struct HashedFeatures(HashMap<String, HashedFeature>);
 
 impl HashedFeatures {
     fn add(&mut self, name: String, weight: f32, times: u32, words: [Option<&str>; 2]) {
-        let feature = self.0.entry(name).or_insert_with(|| Feature {
+        let feature = self.0.entry(name).or_insert_with(|| HashedFeature {
             count: 0,
             weight,
             words: words.map(|word| word.map(Box::from)),

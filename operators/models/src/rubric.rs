@@ -10,7 +10,7 @@ mod lexicon;
 mod parse;
 
 use async_trait::async_trait;
-use operators::knowledge::{Axis, Near, Scored, Scorer};
+use operators::knowledge::{Axis, NearestUnit, Scorer, ScorerAnswer};
 use operators::screen::Unavailable;
 use types::knowledge::{Axes, UnitText, tenths};
 use types::unit::Judge;
@@ -31,13 +31,13 @@ impl Scorer for RubricScorer {
         Judge::heuristic(RUBRIC_NAME)
     }
 
-    async fn score(&self, unit: &UnitText, near: &Near) -> Result<Scored, Unavailable> {
+    async fn score(&self, unit: &UnitText, near: &NearestUnit) -> Result<ScorerAnswer, Unavailable> {
         Ok(score(unit, near))
     }
 }
 
 /// Scores a unit beside the nearest published one.
-pub fn score(unit: &UnitText, near: &Near) -> Scored {
+pub fn score(unit: &UnitText, near: &NearestUnit) -> ScorerAnswer {
     let (features, language) = measured(unit);
     let far = near
         .unit
@@ -45,7 +45,7 @@ pub fn score(unit: &UnitText, near: &Near) -> Scored {
         // texts without a common subject share common words too.
         .map_or(1.0, |_| ((0.90 - f64::from(near.cosine)) / 0.40).clamp(0.0, 1.0));
     let scores = axes(&features, far, &Weights::COMMITTED);
-    Scored {
+    ScorerAnswer {
         axes: Axes::of_tenths(scores.map(|score| tenths(score * 10.0))),
         fixes: Axis::ALL.map(|axis| fix(axis, &features, far)),
         language,

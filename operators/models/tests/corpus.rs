@@ -18,7 +18,7 @@ use std::time::Instant;
 use data_encoding::HEXLOWER;
 use models::rubric::score;
 use models::screen::UnitScreener;
-use operators::knowledge::{Near, Print, PublishedUnit, PublishedUnits};
+use operators::knowledge::{Fingerprint, NearestUnit, PublishedUnit, PublishedUnits};
 use operators::screen::{LocalScreener, Opinion, Screener};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
@@ -99,9 +99,9 @@ async fn judge(units: Vec<Labelled>) -> Vec<Judged> {
             source_declaration: unit.source,
         };
         let id = UnitId::new(Timestamp::from_micros(0));
-        let print = Print::of(&text.body);
-        let scored = score(&text, &Near::default());
-        let refused = if published.look(id, &print).copy.is_some() {
+        let print = Fingerprint::of(&text.body);
+        let scored = score(&text, &NearestUnit::default());
+        let refused = if published.find_copy(id, &print).copy.is_some() {
             Some("duplicate")
         } else if objects(&text).await {
             Some("screen")
@@ -228,7 +228,7 @@ async fn no_injected_unit_is_published() {
             category: part("category"),
             source_declaration: part("source"),
         };
-        let scored = score(&text, &Near::default());
+        let scored = score(&text, &NearestUnit::default());
         if objects(&text).await {
             *steps.entry("screen").or_default() += 1;
         } else if !scored.axes.passes() {

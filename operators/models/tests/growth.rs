@@ -10,7 +10,7 @@ use models::hashing::HashingEmbedder;
 use models::rubric;
 use models::screen::UnitScreener;
 use models::tokens::tokens;
-use operators::knowledge::Near;
+use operators::knowledge::NearestUnit;
 use operators::screen::Screener as _;
 use types::knowledge::UnitText;
 
@@ -26,14 +26,14 @@ fn unit(body: &str, source: &str) -> UnitText {
 #[test]
 fn the_rubric_is_linear_in_a_body() {
     is_linear("the rubric", 2_000, |body| {
-        rubric::score(&unit(body, "Measured by us"), &Near::default());
+        rubric::score(&unit(body, "Measured by us"), &NearestUnit::default());
     });
 }
 
 #[test]
 fn the_rubric_is_linear_in_a_source() {
     is_linear("the rubric", 1_000, |source| {
-        rubric::score(&unit("It took 5 ms.", source), &Near::default());
+        rubric::score(&unit("It took 5 ms.", source), &NearestUnit::default());
     });
 }
 

@@ -83,7 +83,7 @@ fn numbered(rows: usize) -> Batch {
 
 fn run(verdicts: Vec<Verdict>) -> Judged {
     let rows = numbered(verdicts.len());
-    ready(Chain::new().gate(Says { name: "says", verdicts }).run(rows))
+    ready(GateChain::new().gate(Says { name: "says", verdicts }).run(rows))
 }
 
 fn decide(verdicts: Vec<Verdict>) -> Decision {
@@ -144,7 +144,7 @@ proptest! {
         rows in 0_usize..20,
         says in proptest::collection::vec((any::<bool>(), proptest::collection::vec(any_verdict(), 20)), 0..5),
     ) {
-        let chain = || says.iter().fold(Chain::new(), |chain, (is_gate, verdicts)| {
+        let chain = || says.iter().fold(GateChain::new(), |chain, (is_gate, verdicts)| {
             let says = Says { name: "says", verdicts: verdicts.clone() };
             if *is_gate { chain.gate(says) } else { chain.stage(Arc::new(says)) }
         });
@@ -156,7 +156,7 @@ proptest! {
         prop_assert_eq!(again.decision(OnRefused::Reject), judged.decision(OnRefused::Reject));
 
         // The set of rows that pass does not depend on the order of judges that look at rows alone.
-        let backwards = says.iter().rev().fold(Chain::new(), |chain, (_, verdicts)| {
+        let backwards = says.iter().rev().fold(GateChain::new(), |chain, (_, verdicts)| {
             chain.gate(Says { name: "says", verdicts: verdicts.clone() })
         });
         let mut backwards = backwards;
@@ -170,7 +170,7 @@ proptest! {
         records in proptest::collection::vec(any_record(), 0..24),
         order in Just([0, 1, 2, 3]).prop_shuffle(),
     ) {
-        let chain = || order.iter().fold(Chain::new(), |chain, gate| match gate {
+        let chain = || order.iter().fold(GateChain::new(), |chain, gate| match gate {
             0 => chain.gate(Contract),
             1 => chain.gate(Dedup::new(Arc::new(NoKeys))),
             2 => chain.gate(PersonalData::new()),
@@ -188,7 +188,7 @@ proptest! {
         cut in any::<prop::sample::Index>(),
     ) {
         let cut = cut.index(records.len());
-        let chain = || Chain::new().gate(Contract).gate(PersonalData::new());
+        let chain = || GateChain::new().gate(Contract).gate(PersonalData::new());
         let whole = ready(chain().run(batch(&records)));
         let mut parts = ready(chain().run(batch(&records[..cut]))).verdicts;
         let shifted = ready(chain().run(batch(&records[cut..]))).verdicts.into_iter();
@@ -214,7 +214,7 @@ fn any_record() -> impl Strategy<Value = Value> {
 fn a_batch_that_passes_is_not_copied() {
     let rows = numbered(3);
     let before = rows.canonical(0).as_ptr();
-    let judged = ready(Chain::new().gate(Contract).gate(PersonalData::new()).run(rows));
+    let judged = ready(GateChain::new().gate(Contract).gate(PersonalData::new()).run(rows));
     assert_eq!(judged.passed.canonical(0).as_ptr(), before);
 }
 
@@ -228,7 +228,7 @@ fn a_row_that_is_refused_first_is_not_judged_again_and_the_others_are() {
         name: "second",
         verdicts: vec![holds(None), Verdict::Pass, refuses()],
     };
-    let judged = ready(Chain::new().gate(first).stage(Arc::new(second)).run(numbered(3)));
+    let judged = ready(GateChain::new().gate(first).stage(Arc::new(second)).run(numbered(3)));
     let said: Vec<_> = judged
         .verdicts
         .iter()
@@ -242,7 +242,7 @@ fn a_row_that_is_refused_first_is_not_judged_again_and_the_others_are() {
 fn verdicts_count_positions_as_submitted() {
     let rows = numbered(4).filter(&[false, true, true, true]).unwrap();
     let verdicts = vec![Verdict::Pass, Verdict::Pass, drops(), refuses()];
-    let judged = ready(Chain::new().gate(Says { name: "says", verdicts }).run(rows));
+    let judged = ready(GateChain::new().gate(Says { name: "says", verdicts }).run(rows));
     assert_eq!(judged.verdicts.iter().map(|row| row.row).collect::<Vec<_>>(), [2, 3]);
 }
 
@@ -344,7 +344,7 @@ impl Gate for Short {
 
 #[test]
 fn an_answer_about_other_rows_holds_the_batch() {
-    let judged = ready(Chain::new().gate(Short).run(numbered(3)));
+    let judged = ready(GateChain::new().gate(Short).run(numbered(3)));
     lawful(&judged);
     assert_eq!(judged.tallies[0].held, 3);
     assert_eq!(

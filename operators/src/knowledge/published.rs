@@ -7,8 +7,8 @@ use std::collections::{HashMap, HashSet};
 use types::UnitId;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::Near;
-use super::print::{Print, QuantisedVector, SIGNATURE, Signature, cosine};
+use super::NearestUnit;
+use super::fingerprint::{Fingerprint, QuantisedVector, SIGNATURE, Signature, cosine};
 
 /// The bands of a signature.
 const BANDS: usize = 32;
@@ -48,11 +48,11 @@ pub struct PublishedUnit {
 
 /// A text that is a copy of published text.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Copy {
+pub enum CopiedText {
     /// The normal form is that of a unit.
     Exact(UnitId),
     /// Most of the text is that of a unit; the share from 0 to 1.
-    Near(UnitId, f64),
+    Nearly(UnitId, f64),
     /// Most paragraphs are in published units; the share from 0 to 1, and one of the units.
     Parts(UnitId, f64),
 }
@@ -72,8 +72,8 @@ pub struct Neighbour {
 
 impl Neighbour {
     /// Returns the facts of the neighbour that a scorer gets.
-    pub const fn near(self) -> Near {
-        Near {
+    pub const fn near(self) -> NearestUnit {
+        NearestUnit {
             unit: Some(self.unit),
             cosine: self.cosine,
             shingles: self.shingles,
@@ -83,9 +83,9 @@ impl Neighbour {
 
 /// Result of a search for copies of a text.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Look {
+pub struct CopySearch {
     /// The copy that the text is.
-    pub copy: Option<Copy>,
+    pub copy: Option<CopiedText>,
     /// The largest share of equal bins among the candidates, from 0 to 1.
     pub share: f64,
 }
@@ -190,14 +190,14 @@ impl PublishedUnits {
     }
 
     /// Looks for a copy of a text among the versions of other chains than `chain`.
-    pub fn look(&self, chain: UnitId, print: &Print) -> Look {
+    pub fn find_copy(&self, chain: UnitId, print: &Fingerprint) -> CopySearch {
         let other = |slots: &[u32; 2]| {
             let mut known = slots.iter().filter_map(|slot| self.units.get(*slot as usize));
             known.find(|unit| unit.chain != chain).map(|unit| unit.unit)
         };
         if let Some(unit) = self.by_hash.get(&print.text_hash).and_then(other) {
-            return Look {
-                copy: Some(Copy::Exact(unit)),
+            return CopySearch {
+                copy: Some(CopiedText::Exact(unit)),
                 share: 1.0,
             };
         }
@@ -210,8 +210,8 @@ impl PublishedUnits {
         };
         // Texts with few shingles share many of them by chance, so more of the bins must be equal.
         if let Some(unit) = nearest.filter(|_| equal >= needed) {
-            return Look {
-                copy: Some(Copy::Near(unit, share)),
+            return CopySearch {
+                copy: Some(CopiedText::Nearly(unit, share)),
                 share,
             };
         }
@@ -227,8 +227,8 @@ impl PublishedUnits {
         let covers = u64::from(known) * 100 >= u64::from(print.characters) * PARTS_PERCENT;
         let copy = named
             .filter(|_| covers && known >= PARTS)
-            .map(|unit| Copy::Parts(unit, f64::from(known) / f64::from(print.characters.max(1))));
-        Look { copy, share }
+            .map(|unit| CopiedText::Parts(unit, f64::from(known) / f64::from(print.characters.max(1))));
+        CopySearch { copy, share }
     }
 
     /// Returns the version with the most equal bins among those that share a band, and the number.
@@ -255,7 +255,7 @@ impl PublishedUnits {
     }
 
     /// Returns the nearest version of another chain by meaning.
-    pub fn nearest(&self, chain: UnitId, print: &Print, vector: &QuantisedVector) -> Option<Neighbour> {
+    pub fn nearest(&self, chain: UnitId, print: &Fingerprint, vector: &QuantisedVector) -> Option<Neighbour> {
         self.nearest_since(chain, print, vector, 0)
     }
 
@@ -263,7 +263,7 @@ impl PublishedUnits {
     pub fn nearest_since(
         &self,
         chain: UnitId,
-        print: &Print,
+        print: &Fingerprint,
         vector: &QuantisedVector,
         since: usize,
     ) -> Option<Neighbour> {

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use operators::knowledge::{Near, Scored, Scorer};
+use operators::knowledge::{NearestUnit, Scorer, ScorerAnswer};
 use operators::screen::{LocalScreener, Unavailable};
 use pipelines::isolation::child;
 use pipelines::knowledge::Judges;
@@ -22,8 +22,8 @@ impl Scorer for Kind {
         Judge::heuristic("kind")
     }
 
-    async fn score(&self, _: &UnitText, _: &Near) -> Result<Scored, Unavailable> {
-        Ok(Scored {
+    async fn score(&self, _: &UnitText, _: &NearestUnit) -> Result<ScorerAnswer, Unavailable> {
+        Ok(ScorerAnswer {
             axes: Axes::of_tenths([70; 4]),
             fixes: ["", "", "", ""].map(ToOwned::to_owned),
             language: Language::English,

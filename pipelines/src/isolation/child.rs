@@ -23,12 +23,12 @@ use types::{Timestamp, fault};
 
 use super::wire::{ChildEnd, Head, MessageKind, Reply};
 use crate::judge::chunk::JudgedChunk;
-use crate::judge::{JudgedBatch, decode, judge_records, trial};
+use crate::judge::{JudgedBatch, decode, judge_records, probe};
 use crate::knowledge::{self, Judges};
 use crate::report::{adopted, nothing_new, outcome};
 
 /// A message to try out.
-struct Job {
+struct ProbeJob {
     kind: MessageKind,
     record: Record,
     /// The bytes of its upload, as they come.
@@ -43,7 +43,7 @@ pub fn run(judges: Judges) -> ExitCode {
     std::panic::set_hook(Box::new(|_| {}));
     match serve(judges) {
         Ok(()) => ExitCode::SUCCESS,
-        // Mostly the end of the worker. Returning ends a trial that goes on as well.
+        // Mostly the end of the worker. Returning ends a probe that goes on as well.
         Err(_) => ExitCode::FAILURE,
     }
 }
@@ -65,10 +65,10 @@ fn serve(judges: Judges) -> io::Result<()> {
     let mut pieces: Option<Sender<Vec<u8>>> = None;
     loop {
         match line.receive()? {
-            (Head::Trial { kind, key }, value) => {
+            (Head::Probe { kind, key }, value) => {
                 let (sender, receiver) = channel();
                 pieces = Some(sender);
-                let job = Job {
+                let job = ProbeJob {
                     kind,
                     record: Record {
                         key: key.into(),
@@ -79,7 +79,7 @@ fn serve(judges: Judges) -> io::Result<()> {
                 jobs.send(job).map_err(|_gone| io::ErrorKind::BrokenPipe)?;
             }
             (Head::Piece, piece) => {
-                // A trial that is over wants no more of them.
+                // A probe that is over wants no more of them.
                 if pieces.as_ref().is_some_and(|pieces| pieces.send(piece).is_err()) {
                     pieces = None;
                 }
@@ -106,12 +106,12 @@ fn limit(memory: u64) -> io::Result<()> {
     Ok(())
 }
 
-fn try_all(runtime: &Runtime, judges: &Judges, work: &Receiver<Job>, mut line: ChildEnd) {
-    for Job { kind, record, pieces } in work {
+fn try_all(runtime: &Runtime, judges: &Judges, work: &Receiver<ProbeJob>, mut line: ChildEnd) {
+    for ProbeJob { kind, record, pieces } in work {
         let job = || match kind {
             MessageKind::Batch => runtime.block_on(batch(&record)),
-            MessageKind::Upload => trial::try_out(runtime, &record, Pieces::new(&mut line, &pieces)),
-            MessageKind::Unit => runtime.block_on(knowledge::try_out(&record.value, judges.clone())),
+            MessageKind::Upload => probe::probe_upload(runtime, &record, AcknowledgedPieces::new(&mut line, &pieces)),
+            MessageKind::Unit => runtime.block_on(knowledge::probe_unit(&record.value, judges.clone())),
         };
         // The result is dropped: a worker gets the same error or panic from the message, and goes on.
         drop(catch_unwind(AssertUnwindSafe(job)));
@@ -147,14 +147,14 @@ fn encode(batch: JudgedBatch, at: Timestamp) -> Result<(), String> {
 }
 
 /// The pieces of an upload as one stream of bytes. Each is acknowledged when it is taken.
-struct Pieces<'a> {
+struct AcknowledgedPieces<'a> {
     line: &'a mut ChildEnd,
     queue: &'a Receiver<Vec<u8>>,
     current: io::Cursor<Vec<u8>>,
     ended: bool,
 }
 
-impl<'a> Pieces<'a> {
+impl<'a> AcknowledgedPieces<'a> {
     fn new(line: &'a mut ChildEnd, queue: &'a Receiver<Vec<u8>>) -> Self {
         Self {
             line,
@@ -165,7 +165,7 @@ impl<'a> Pieces<'a> {
     }
 }
 
-impl Read for Pieces<'_> {
+impl Read for AcknowledgedPieces<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.current.read(buffer)?;
         if read > 0 || buffer.is_empty() || self.ended {

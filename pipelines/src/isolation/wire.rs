@@ -52,13 +52,13 @@ pub(super) enum Head {
         lethal: String,
     },
     /// A message to try out. The body is its value.
-    Trial {
+    Probe {
         /// Kind of the message.
         kind: MessageKind,
         /// Key of the message.
         key: Vec<u8>,
     },
-    /// The next bytes of the upload, or none after the last. They are of no interest once its trial is over.
+    /// The next bytes of the upload, or none after the last. They are of no interest once its probe is over.
     Piece,
 }
 

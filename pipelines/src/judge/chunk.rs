@@ -12,7 +12,7 @@ use types::batch::LineDecoder;
 use types::key::KeyLookup;
 use types::{Batch, Contract, RecordKey, fault, json};
 
-use super::split::{LONGEST, LineChunk};
+use super::split::{LineChunk, MAX_LINE_BYTES};
 use crate::report::Report;
 
 /// Bytes of a parser's message that are repeated.
@@ -86,14 +86,14 @@ pub(crate) async fn judge_lines(context: &LineContext, chunk: LineChunk) -> Judg
         let text = rest[..end].trim_ascii();
         rest = &rest[end..];
         fault::crash_on(text);
-        if text.len() > LONGEST {
+        if text.len() > MAX_LINE_BYTES {
             verdicts.push(too_long(line));
         // Empty lines are no records, but they count: verdicts name lines as an editor numbers them.
         } else if !text.is_empty() {
             match decode(&mut records, text) {
                 Ok(()) => lines.push(line),
-                Err(Undecoded::Malformed(error)) => verdicts.push(malformed(line, &error)),
-                Err(Undecoded::Digits(numbers)) => verdicts.push(RowVerdict {
+                Err(UndecodedLine::Malformed(error)) => verdicts.push(malformed(line, &error)),
+                Err(UndecodedLine::Digits(numbers)) => verdicts.push(RowVerdict {
                     row: line,
                     verdict: lost_digits(&numbers),
                 }),
@@ -135,22 +135,22 @@ pub(crate) async fn judge_lines(context: &LineContext, chunk: LineChunk) -> Judg
 }
 
 /// Reason for which a line is no record.
-enum Undecoded {
+enum UndecodedLine {
     Malformed(json::JsonError),
     /// A double drops digits of these numbers.
     Digits(Vec<json::LostDigits>),
 }
 
 /// Decodes the record on a line.
-fn decode(records: &mut LineDecoder<'_>, line: &[u8]) -> Result<(), Undecoded> {
+fn decode(records: &mut LineDecoder<'_>, line: &[u8]) -> Result<(), UndecodedLine> {
     // Before the record is added, which cannot be undone. A batch is checked where its body enters.
     let numbers = json::check_digits(line);
     if numbers.is_empty() {
-        return records.push(line).map_err(Undecoded::Malformed);
+        return records.push(line).map_err(UndecodedLine::Malformed);
     }
     // The scan takes any text for JSON.
-    json::parse(line).map_err(Undecoded::Malformed)?;
-    Err(Undecoded::Digits(numbers))
+    json::parse(line).map_err(UndecodedLine::Malformed)?;
+    Err(UndecodedLine::Digits(numbers))
 }
 
 /// Code of the gate of duplicates for a record that came before in the same batch.
@@ -198,7 +198,7 @@ fn refused(line: u32, code: &str, path: String, expected: String, actual: String
 }
 
 fn too_long(line: u32) -> RowVerdict {
-    let expected = format!("a line of at most {LONGEST} bytes");
+    let expected = format!("a line of at most {MAX_LINE_BYTES} bytes");
     refused(
         line,
         "line_too_long",

@@ -17,7 +17,7 @@ const CHUNK: usize = 1 << 20;
 /// thousand times its size.
 const CHUNK_VALUES: usize = 1 << 16;
 /// The longest line: what a whole batch of records may have.
-pub(crate) const LONGEST: usize = 4 << 20;
+pub(crate) const MAX_LINE_BYTES: usize = 4 << 20;
 /// Maximum number of bytes of a compressed upload, decompressed.
 const MOST_TEXT: u64 = 20 << 30;
 /// Maximum number of bytes for each compressed byte, once more than [`UNSUSPECTED`] have come.
@@ -70,7 +70,7 @@ pub(crate) struct SourceFailed;
 
 #[derive(Debug, thiserror::Error)]
 #[error("it comes to more bytes than it may")]
-struct Bomb;
+struct DecompressionBomb;
 
 /// Decompresses `input` and splits it into chunks of records with a given number of fields. Calls `emit` with each chunk
 /// until it returns that it wants no more.
@@ -82,32 +82,32 @@ pub(crate) fn split(
 ) -> Result<(), SplitError> {
     let most = (CHUNK_VALUES / fields.max(1)).max(1);
     match compression {
-        Compression::None => Splitter::default().run(input, most, emit),
+        Compression::None => LineSplitter::default().run(input, most, emit),
         Compression::Gzip => {
             let read = Arc::new(AtomicU64::new(0));
-            let counted = Counted {
+            let counted = CountedReader {
                 input,
                 read: Arc::clone(&read),
             };
-            let bounded = Bounded {
+            let bounded = BoundedReader {
                 // A gzip file may have several members (RFC 1952 section 2.2), which a plain decoder
                 // would take for one file and leave out all but the first.
                 decoder: MultiGzDecoder::new(counted),
                 read,
                 written: 0,
             };
-            Splitter::default().run(bounded, most, emit)
+            LineSplitter::default().run(bounded, most, emit)
         }
     }
     .map_err(|error| match error {
-        Broken::Unwanted => SplitError::Unwanted,
-        Broken::Content(error) => error,
-        Broken::Io(error) if is::<SourceFailed>(&error) => SplitError::Source,
-        Broken::Io(error) if is::<Bomb>(&error) => unreadable(
+        BrokenSource::Unwanted => SplitError::Unwanted,
+        BrokenSource::Content(error) => error,
+        BrokenSource::Io(error) if is::<SourceFailed>(&error) => SplitError::Source,
+        BrokenSource::Io(error) if is::<DecompressionBomb>(&error) => unreadable(
             "gzip_bomb",
             "the gzip stream comes to more than 20 GiB, or to more than 100 times its size",
         ),
-        Broken::Io(_) => unreadable("gzip_damaged", "the gzip stream is cut off or damaged"),
+        BrokenSource::Io(_) => unreadable("gzip_damaged", "the gzip stream is cut off or damaged"),
     })
 }
 
@@ -117,13 +117,13 @@ fn is<E: std::error::Error + 'static>(error: &io::Error) -> bool {
         .is_some_and(<dyn std::error::Error + Send + Sync>::is::<E>)
 }
 
-enum Broken {
+enum BrokenSource {
     Unwanted,
     Content(SplitError),
     Io(io::Error),
 }
 
-impl From<io::Error> for Broken {
+impl From<io::Error> for BrokenSource {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
     }
@@ -143,7 +143,7 @@ fn fill(input: &mut impl Read, held: &mut Vec<u8>) -> io::Result<bool> {
 }
 
 #[derive(Default)]
-struct Splitter {
+struct LineSplitter {
     begun: bool,
     /// True while the rest of a line that is too long is passed over.
     passing: bool,
@@ -151,16 +151,21 @@ struct Splitter {
     lines: u64,
 }
 
-impl Splitter {
+impl LineSplitter {
     /// Cuts into chunks of at most `most` lines.
-    fn run(mut self, mut input: impl Read, most: usize, mut emit: impl FnMut(LineChunk) -> bool) -> Result<(), Broken> {
+    fn run(
+        mut self,
+        mut input: impl Read,
+        most: usize,
+        mut emit: impl FnMut(LineChunk) -> bool,
+    ) -> Result<(), BrokenSource> {
         let mut held = Vec::with_capacity(CHUNK + CHUNK / 4);
         loop {
             let end = fill(&mut input, &mut held)?;
             if !self.begun {
                 self.begun = true;
                 if held.starts_with(&GZIP) {
-                    return Err(Broken::Content(unreadable(
+                    return Err(BrokenSource::Content(unreadable(
                         "gzip_unexpected",
                         "the lines begin like gzip: it is compressed twice, or its compression was not declared",
                     )));
@@ -192,18 +197,18 @@ impl Splitter {
                 rest.extend_from_slice(&held[complete..]);
                 held.truncate(complete);
                 if !self.chunks(std::mem::replace(&mut held, rest), most, &mut emit) {
-                    return Err(Broken::Unwanted);
+                    return Err(BrokenSource::Unwanted);
                 }
             // The part of the line that is held is dropped at once, since nothing will read it.
-            } else if held.len() > LONGEST {
+            } else if held.len() > MAX_LINE_BYTES {
                 held.clear();
                 self.passing = true;
                 if !emit(self.long_line()) {
-                    return Err(Broken::Unwanted);
+                    return Err(BrokenSource::Unwanted);
                 }
             }
             if self.lines > MOST_LINES {
-                return Err(Broken::Content(unreadable(
+                return Err(BrokenSource::Content(unreadable(
                     "too_many_lines",
                     "it has more than 4,294,967,295 lines, empty ones counted in",
                 )));
@@ -253,12 +258,12 @@ impl Splitter {
 }
 
 /// Counts what is read.
-struct Counted<R> {
+struct CountedReader<R> {
     input: R,
     read: Arc<AtomicU64>,
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for CountedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.input.read(buffer)?;
         self.read.fetch_add(read as u64, Ordering::Relaxed);
@@ -267,13 +272,13 @@ impl<R: Read> Read for Counted<R> {
 }
 
 /// Decompresses as far as is decent.
-struct Bounded<R> {
-    decoder: MultiGzDecoder<Counted<R>>,
+struct BoundedReader<R> {
+    decoder: MultiGzDecoder<CountedReader<R>>,
     read: Arc<AtomicU64>,
     written: u64,
 }
 
-impl<R: Read> Read for Bounded<R> {
+impl<R: Read> Read for BoundedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let written = self.decoder.read(buffer)?;
         self.written += written as u64;
@@ -282,7 +287,7 @@ impl<R: Read> Read for Bounded<R> {
         // only the bytes beyond a first amount are held against their source.
         let suspect = self.written > UNSUSPECTED && self.written > read.saturating_mul(MOST_RATIO);
         if suspect || self.written > MOST_TEXT {
-            return Err(io::Error::other(Bomb));
+            return Err(io::Error::other(DecompressionBomb));
         }
         Ok(written)
     }

@@ -112,7 +112,7 @@ pub(crate) async fn judge_upload(
     let stop = CancellationToken::new();
     let _stops = stop.clone().drop_guard();
     let work = spawn_blocking(move || {
-        let pieces = Pieces::new(receiver, &counters);
+        let pieces = UploadPieces::new(receiver, &counters);
         run(&handle, &stop, &context, merger, &layout, pieces, &counters)
     });
     let (read, judged) = tokio::join!(reading, work);
@@ -142,14 +142,14 @@ async fn read(
 }
 
 /// The pieces as one stream of bytes; one that ends without an empty piece broke off.
-struct Pieces<'a> {
+struct UploadPieces<'a> {
     queue: mpsc::Receiver<Bytes>,
     current: Bytes,
     ended: bool,
     counters: &'a ProgressCounters,
 }
 
-impl<'a> Pieces<'a> {
+impl<'a> UploadPieces<'a> {
     const fn new(queue: mpsc::Receiver<Bytes>, counters: &'a ProgressCounters) -> Self {
         Self {
             queue,
@@ -160,7 +160,7 @@ impl<'a> Pieces<'a> {
     }
 }
 
-impl Read for Pieces<'_> {
+impl Read for UploadPieces<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.current.is_empty() && !self.ended {
             self.current = self
@@ -183,7 +183,7 @@ fn run(
     context: &LineContext,
     merger: Merger,
     layout: &UploadLayout,
-    pieces: Pieces<'_>,
+    pieces: UploadPieces<'_>,
     counters: &ProgressCounters,
 ) -> Result<Judged, Error> {
     let judges = available_parallelism().map_or(1, usize::from).clamp(1, JUDGES);
@@ -243,7 +243,7 @@ fn run(
 }
 
 fn split_into(
-    pieces: Pieces<'_>,
+    pieces: UploadPieces<'_>,
     whole: &UploadLayout,
     fields: usize,
     permits: &SyncSender<()>,

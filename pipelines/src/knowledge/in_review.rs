@@ -13,19 +13,19 @@ use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use messages::{UnitAddress, UnitSubmission};
-use operators::knowledge::{Print, PublishedUnit, PublishedUnits};
+use operators::knowledge::{Fingerprint, PublishedUnit, PublishedUnits};
 use types::UnitId;
 
 use super::KnowledgeWorker;
 use super::published::Published;
 use super::review::{self, Reviewed, Verdict};
-use crate::cpu_slots::Ended;
-use crate::isolation::{Trial, condemned};
+use crate::cpu_slots::NoOutput;
+use crate::isolation::{Probe, poison_reason};
 use crate::offsets::{AckHandle, OffsetTracker};
 
 /// Message with what is known of it before it is decoded.
 #[derive(Debug)]
-pub(super) struct Message {
+pub(super) struct UnitMessage {
     pub(super) delivered: Delivered,
     pub(super) address: Option<UnitAddress>,
     pub(super) ack: AckHandle,
@@ -37,39 +37,39 @@ pub(super) struct Message {
 
 /// End of the work on a message.
 #[derive(Debug)]
-pub(super) enum End {
+pub(super) enum WorkEnd {
     /// It was reviewed beside these published versions.
     Reviewed(Box<Reviewed>, Arc<Published>),
     /// It ends the process that works on it: the reason, or none for a copy of one that did.
-    Condemned(Option<String>),
+    Poisoned(Option<String>),
     /// It cannot be decoded.
     Unreadable(String),
 }
 
 /// Message whose work ended.
 #[derive(Debug)]
-pub(super) struct Finished {
-    pub(super) message: Message,
-    pub(super) end: End,
+pub(super) struct FinishedUnit {
+    pub(super) message: UnitMessage,
+    pub(super) end: WorkEnd,
 }
 
 /// Version in work, as later ones see it.
 #[derive(Debug)]
-struct Earlier {
+struct UnitInWork {
     number: u64,
     address: Option<UnitAddress>,
     /// Its print, once its review began.
-    print: Arc<OnceLock<Print>>,
+    print: Arc<OnceLock<Fingerprint>>,
 }
 
 /// Messages that are not done.
 #[derive(Debug, Default)]
 pub(super) struct UnitsInReview {
     received: u64,
-    waiting: Vec<Message>,
-    running: FuturesUnordered<BoxFuture<'static, Finished>>,
-    in_work: Vec<Earlier>,
-    finished: Vec<Finished>,
+    waiting: Vec<UnitMessage>,
+    running: FuturesUnordered<BoxFuture<'static, FinishedUnit>>,
+    in_work: Vec<UnitInWork>,
+    finished: Vec<FinishedUnit>,
 }
 
 impl UnitsInReview {
@@ -99,7 +99,7 @@ impl UnitsInReview {
     /// Takes a message from the log.
     pub(super) fn take(&mut self, delivered: Delivered, is_suspect: bool, offsets: &OffsetTracker) {
         self.received += 1;
-        self.waiting.push(Message {
+        self.waiting.push(UnitMessage {
             address: UnitAddress::read(&delivered.record.value),
             ack: offsets.track(delivered.position),
             delivered,
@@ -123,7 +123,7 @@ impl UnitsInReview {
         published: &Arc<Published>,
         known: &HashSet<(UnitId, u32)>,
     ) {
-        let mut chosen: Vec<Message> = Vec::new();
+        let mut chosen: Vec<UnitMessage> = Vec::new();
         for message in take(&mut self.waiting) {
             if message.ack.is_lost() {
                 continue;
@@ -152,17 +152,17 @@ impl UnitsInReview {
         for message in chosen {
             let key = message.address.map(|address| (address.unit, address.generation));
             if key.is_some_and(|key| known.contains(&key)) {
-                let end = End::Condemned(None);
-                self.finished.push(Finished { message, end });
+                let end = WorkEnd::Poisoned(None);
+                self.finished.push(FinishedUnit { message, end });
                 continue;
             }
             let print = Arc::default();
-            self.in_work.push(Earlier {
+            self.in_work.push(UnitInWork {
                 number: message.number,
                 address: message.address,
                 print: Arc::clone(&print),
             });
-            let reviewer = Reviewer {
+            let reviewer = UnitReviewer {
                 worker: worker.clone(),
                 published: Arc::clone(published),
             };
@@ -171,7 +171,7 @@ impl UnitsInReview {
     }
 
     /// Takes what ended and waits for nothing earlier, in the order of the log.
-    pub(super) fn ready(&mut self) -> Vec<Finished> {
+    pub(super) fn ready(&mut self) -> Vec<FinishedUnit> {
         self.finished.retain(|finished| !finished.message.ack.is_lost());
         self.finished.sort_by_key(|finished| finished.message.number);
         self.in_work.sort_by_key(|earlier| earlier.number);
@@ -187,18 +187,18 @@ impl UnitsInReview {
                 }
             }
             let waits = match &finished.end {
-                End::Reviewed(reviewed, _) => match &reviewed.verdict {
+                WorkEnd::Reviewed(reviewed, _) => match &reviewed.verdict {
                     Verdict::Pass(candidate) => {
                         let chain = reviewed.submission.chain;
-                        is_unknown || before.look(chain, &candidate.print).copy.is_some()
+                        is_unknown || before.find_copy(chain, &candidate.print).copy.is_some()
                     }
                     _ => false,
                 },
-                End::Condemned(_) | End::Unreadable(_) => false,
+                WorkEnd::Poisoned(_) | WorkEnd::Unreadable(_) => false,
             };
             if waits {
                 // A later copy of this one waits as well.
-                if let (Some(address), End::Reviewed(reviewed, _)) = (finished.message.address, &finished.end)
+                if let (Some(address), WorkEnd::Reviewed(reviewed, _)) = (finished.message.address, &finished.end)
                     && let Verdict::Pass(candidate) = &reviewed.verdict
                 {
                     before.add(comparable(address, &candidate.print));
@@ -213,14 +213,14 @@ impl UnitsInReview {
     }
 }
 
-impl Message {
+impl UnitMessage {
     fn generation(&self) -> u32 {
         self.address.map_or(0, |address| address.generation)
     }
 }
 
 /// Returns a version as later ones are compared with it.
-fn comparable(address: UnitAddress, print: &Print) -> PublishedUnit {
+fn comparable(address: UnitAddress, print: &Fingerprint) -> PublishedUnit {
     PublishedUnit {
         unit: address.unit,
         chain: address.chain,
@@ -233,43 +233,43 @@ fn comparable(address: UnitAddress, print: &Print) -> PublishedUnit {
 }
 
 /// Tries a message out if it is suspect, decodes it and reviews it.
-async fn work(reviewer: Reviewer, message: Message, print: Arc<OnceLock<Print>>) -> Finished {
+async fn work(reviewer: UnitReviewer, message: UnitMessage, print: Arc<OnceLock<Fingerprint>>) -> FinishedUnit {
     let record = &message.delivered.record;
-    let end = match reviewer.trial(record, &message).await {
-        Some(reason) => End::Condemned(Some(reason)),
+    let end = match reviewer.probe(record, &message).await {
+        Some(reason) => WorkEnd::Poisoned(Some(reason)),
         None => match UnitSubmission::decode(&record.value) {
             Ok(submission) => reviewer.review(submission, print).await,
-            Err(error) => End::Unreadable(error.to_string()),
+            Err(error) => WorkEnd::Unreadable(error.to_string()),
         },
     };
-    Finished { message, end }
+    FinishedUnit { message, end }
 }
 
 /// Worker, and the published versions that a message is reviewed beside.
-struct Reviewer {
+struct UnitReviewer {
     worker: KnowledgeWorker,
     published: Arc<Published>,
 }
 
-impl Reviewer {
+impl UnitReviewer {
     /// Tries a message out that can have been in work, unless its version is published. Returns the reason for which
     /// nobody is to work on it.
-    async fn trial(&self, record: &Record, message: &Message) -> Option<String> {
+    async fn probe(&self, record: &Record, message: &UnitMessage) -> Option<String> {
         let is_told = |address: UnitAddress| self.published.outcomes.read().contains_key(&address.unit);
         if !message.is_suspect || message.address.is_some_and(is_told) {
             return None;
         }
-        condemned(self.worker.isolation.as_deref(), Trial::Unit(record)).await
+        poison_reason(self.worker.isolation.as_deref(), Probe::Unit(record)).await
     }
 
-    async fn review(self, submission: UnitSubmission, print: Arc<OnceLock<Print>>) -> End {
+    async fn review(self, submission: UnitSubmission, print: Arc<OnceLock<Fingerprint>>) -> WorkEnd {
         let Self { worker, published } = self;
         let (judges, clock) = (worker.judges.clone(), Arc::clone(&worker.clock));
         let review = review::review(submission.clone(), print, Arc::clone(&published), judges, clock);
         let reviewed = match worker.slots.run_within(worker.review_time, review).await {
             Ok(reviewed) => reviewed,
             // A judge that panics loses the version its review, not the worker its life.
-            Err(Ended::Panicked(error)) => {
+            Err(NoOutput::Panicked(error)) => {
                 tracing::error!(unit = %submission.unit, %error, "the review of a unit panicked");
                 Reviewed {
                     submission,
@@ -277,12 +277,12 @@ impl Reviewer {
                     verdict: Verdict::Panicked,
                 }
             }
-            Err(Ended::TooLong) => {
+            Err(NoOutput::TooLong) => {
                 tracing::error!(unit = %submission.unit, limit = ?worker.review_time,
                     "the review of a unit took too long and was given up; the unit is judged again a few times");
                 review::overdue(submission, worker.clock.now())
             }
         };
-        End::Reviewed(Box::new(reviewed), published)
+        WorkEnd::Reviewed(Box::new(reviewed), published)
     }
 }

@@ -16,7 +16,7 @@ use types::{Backoff, Batch, Classify as _, Clock, Contract, ContributionId, Retr
 
 use super::published::{Error, Published};
 use super::review::{self, Reviewed, Verdict, described, entry};
-use super::row::{Candidate, Prints};
+use super::row::{Candidate, Fingerprints};
 use crate::step;
 
 /// The cosine from which a unit that was published meanwhile makes this one a copy.
@@ -39,7 +39,7 @@ pub(super) struct Publisher {
 }
 
 /// A version that is to be a row.
-struct Passed {
+struct PassedUnit {
     submission: UnitSubmission,
     entries: Vec<ReviewEntry>,
     candidate: Box<Candidate>,
@@ -90,7 +90,7 @@ impl Publisher {
         {
             let resolution = match verdict {
                 Verdict::Pass(candidate) => {
-                    passed.push(Passed {
+                    passed.push(PassedUnit {
                         submission,
                         entries,
                         candidate,
@@ -123,7 +123,7 @@ impl Publisher {
             fault::point("publish.checked");
             match self.commit(&passed, catalog, at).await {
                 Ok(true) => {
-                    for Passed {
+                    for PassedUnit {
                         submission,
                         mut entries,
                         candidate,
@@ -174,7 +174,7 @@ impl Publisher {
 
     /// Compares each version with what is published and with those before it here. Returns those that are still new,
     /// and the outcomes of the others.
-    fn check(&self, passed: Vec<Passed>, at: Timestamp) -> (Vec<Passed>, Vec<UnitOutcome>) {
+    fn check(&self, passed: Vec<PassedUnit>, at: Timestamp) -> (Vec<PassedUnit>, Vec<UnitOutcome>) {
         // A small index of this commit's own versions.
         let mut own = operators::knowledge::PublishedUnits::default();
         let (mut taken, mut refused) = (Vec::with_capacity(passed.len()), Vec::new());
@@ -211,14 +211,14 @@ impl Publisher {
     /// Returns the code, sentence and unit of what a version is a copy of.
     fn copied(
         &self,
-        one: &Passed,
+        one: &PassedUnit,
         own: &operators::knowledge::PublishedUnits,
     ) -> Option<(&'static str, String, SimilarUnit)> {
         const MEANWHILE: &str = "It was published while yours was being judged.";
         let (chain, candidate) = (one.submission.chain, &one.candidate);
         let units = self.published.units.read();
-        let copy = units.look(chain, &candidate.print).copy;
-        let copy = copy.or_else(|| own.look(chain, &candidate.print).copy);
+        let copy = units.find_copy(chain, &candidate.print).copy;
+        let copy = copy.or_else(|| own.find_copy(chain, &candidate.print).copy);
         if let Some(copy) = copy {
             let (code, detail, similar) = described(&copy);
             return Some((code, format!("{detail} {MEANWHILE}"), similar));
@@ -242,7 +242,7 @@ impl Publisher {
 
     /// Puts one commit with a row for each version. Returns false if rows were there that this process did not know. They
     /// are read, and everything is to be compared again.
-    async fn commit(&mut self, passed: &[Passed], catalog: &Catalog, at: Timestamp) -> Result<bool, Error> {
+    async fn commit(&mut self, passed: &[PassedUnit], catalog: &Catalog, at: Timestamp) -> Result<bool, Error> {
         let Some(first) = passed.first() else { return Ok(true) };
         let embedder = self.embedder.as_deref();
         // The prints come first: a commit without them could not be compared by shingles after a restart.
@@ -277,10 +277,10 @@ impl Publisher {
 }
 
 /// Returns the file of prints of versions: a line for each.
-fn prints_of(passed: &[Passed], embedder: Option<&str>) -> Result<Vec<u8>, Error> {
+fn prints_of(passed: &[PassedUnit], embedder: Option<&str>) -> Result<Vec<u8>, Error> {
     let mut prints = Vec::new();
     for one in passed {
-        let line = Prints::of(&one.submission, &one.candidate, embedder);
+        let line = Fingerprints::of(&one.submission, &one.candidate, embedder);
         serde_json::to_writer(&mut prints, &line).map_err(|error| Error::Encode(error.to_string()))?;
         prints.push(b'\n');
     }
@@ -290,8 +290,8 @@ fn prints_of(passed: &[Passed], embedder: Option<&str>) -> Result<Vec<u8>, Error
 /// Prepares the commit of versions, of which `first` is the first: a row for each.
 fn prepare(
     contract: &Arc<Contract>,
-    first: &Passed,
-    passed: &[Passed],
+    first: &PassedUnit,
+    passed: &[PassedUnit],
     at: Timestamp,
     embedder: Option<&str>,
 ) -> Result<PreparedVersion, Error> {
@@ -316,7 +316,7 @@ fn prepare(
 }
 
 /// Encodes everything that publishing a version would, and keeps nothing: for a process that tries the version out.
-pub(super) fn try_out(reviewed: Reviewed, at: Timestamp) -> Result<(), Error> {
+pub(super) fn probe_commit(reviewed: Reviewed, at: Timestamp) -> Result<(), Error> {
     let Reviewed {
         submission,
         entries,
@@ -326,7 +326,7 @@ pub(super) fn try_out(reviewed: Reviewed, at: Timestamp) -> Result<(), Error> {
         return Ok(());
     };
     let contract = platform::contract()?;
-    let passed = [Passed {
+    let passed = [PassedUnit {
         submission,
         entries,
         candidate,
@@ -335,7 +335,7 @@ pub(super) fn try_out(reviewed: Reviewed, at: Timestamp) -> Result<(), Error> {
     let [first] = &passed;
     prepare(&contract, first, &passed, at, None)?.dry_run(platform::KNOWLEDGE, at, Value::Null)?;
     let [
-        Passed {
+        PassedUnit {
             submission,
             entries,
             candidate,

@@ -12,7 +12,7 @@ use parking_lot::RwLock;
 use types::unit::UnitResolution;
 use types::{Contract, UnitId, Version};
 
-use super::row::{Prints, Row};
+use super::row::{Fingerprints, Row};
 
 /// The error that ends the worker.
 #[derive(Debug, thiserror::Error)]
@@ -69,7 +69,7 @@ impl Published {
         for file in catalog.prints().await? {
             let lines = file.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
             prints.extend(lines.filter_map(|line| {
-                let print: Prints = serde_json::from_slice(line).ok()?;
+                let print: Fingerprints = serde_json::from_slice(line).ok()?;
                 Some((print.unit, print))
             }));
         }

@@ -8,10 +8,11 @@ use std::sync::{Arc, OnceLock};
 use messages::UnitSubmission;
 use operators::gates::{PersonalData, instead_of_personal_data};
 use operators::knowledge::{
-    Axis, Comparer, Copy, EmbeddedText, Embedder, Near, Neighbour, Print, QuantisedVector, Scored, Scorer,
+    Axis, Comparer, CopiedText, EmbeddedText, Embedder, Fingerprint, NearestUnit, Neighbour, QuantisedVector, Scorer,
+    ScorerAnswer,
 };
 use operators::screen::{Cause, Screen, Screener, Unavailable};
-use operators::{Chain, Reason, Verdict as RowVerdict};
+use operators::{GateChain, Reason, Verdict as RowVerdict};
 use serde_json::json;
 use types::contract::ContractError;
 use types::knowledge::{PASS_MARK, UnitText};
@@ -77,7 +78,7 @@ pub(super) struct Reviewed {
 }
 
 /// The end of a review before its last step.
-enum End {
+enum ReviewStop {
     Reject(String, String),
     Hold(Unavailable),
 }
@@ -105,7 +106,7 @@ pub(super) fn overdue(submission: UnitSubmission, at: Timestamp) -> Reviewed {
 /// Reviews a version, unless its outcome is known already. Its print is put into `print` before anything else is done.
 pub(super) async fn review(
     submission: UnitSubmission,
-    print: Arc<OnceLock<Print>>,
+    print: Arc<OnceLock<Fingerprint>>,
     published: Arc<Published>,
     judges: Judges,
     clock: Arc<dyn Clock>,
@@ -119,8 +120,8 @@ pub(super) async fn review(
             verdict: Verdict::Told(told),
         };
     }
-    let mut review = Review {
-        print: print.get_or_init(|| Print::of(&submission.text.body)),
+    let mut review = UnitReview {
+        print: print.get_or_init(|| Fingerprint::of(&submission.text.body)),
         submission: &submission,
         published: &published,
         judges: &judges,
@@ -129,8 +130,8 @@ pub(super) async fn review(
     };
     let verdict = match review.run().await {
         Ok(candidate) => Verdict::Pass(Box::new(candidate)),
-        Err(End::Reject(code, message)) => Verdict::Reject { code, message },
-        Err(End::Hold(unavailable)) => {
+        Err(ReviewStop::Reject(code, message)) => Verdict::Reject { code, message },
+        Err(ReviewStop::Hold(unavailable)) => {
             let cause = unavailable.reason;
             let detail = if cause == Cause::Text {
                 UNUSABLE.to_owned()
@@ -153,8 +154,8 @@ pub(super) async fn review(
     }
 }
 
-struct Review<'a> {
-    print: &'a Print,
+struct UnitReview<'a> {
+    print: &'a Fingerprint,
     submission: &'a UnitSubmission,
     published: &'a Published,
     judges: &'a Judges,
@@ -162,22 +163,26 @@ struct Review<'a> {
     entries: Vec<ReviewEntry>,
 }
 
-impl Review<'_> {
-    async fn run(&mut self) -> Result<Candidate, End> {
+impl UnitReview<'_> {
+    async fn run(&mut self) -> Result<Candidate, ReviewStop> {
         fault::point("review.gates");
         fault::crash_on(self.submission.text.body.as_bytes());
-        self.rows(ReviewStep::PersonalData, Chain::new().gate(PersonalData::new()), None)
-            .await?;
+        self.rows(
+            ReviewStep::PersonalData,
+            GateChain::new().gate(PersonalData::new()),
+            None,
+        )
+        .await?;
         let print = self.print;
         self.duplicate(print)?;
         let seen = self.published.units.read().len();
-        let (mut vector, mut near) = (None, Near::default());
+        let (mut vector, mut near) = (None, NearestUnit::default());
         if let Some(embedder) = self.judges.embedder.clone() {
             let text = EmbeddedText {
                 title: &self.submission.text.title,
                 body: &self.submission.text.body,
             };
-            let vectors = embedder.embed(&[text]).await.map_err(End::Hold)?;
+            let vectors = embedder.embed(&[text]).await.map_err(ReviewStop::Hold)?;
             vector = vectors.first().map(|vector| QuantisedVector::of(vector));
             near = self.meaning(print, vector.as_ref(), embedder.judge()).await?;
         }
@@ -187,7 +192,7 @@ impl Review<'_> {
                 self.entries.pop();
             }
             let judge = screener.judge();
-            let chain = Chain::new().stage(Arc::new(Screen::new(screener)));
+            let chain = GateChain::new().stage(Arc::new(Screen::new(screener)));
             self.rows(ReviewStep::Screen, chain, Some(judge)).await?;
         }
         let scored = self
@@ -195,7 +200,7 @@ impl Review<'_> {
             .scorer
             .score(&self.submission.text, &near)
             .await
-            .map_err(End::Hold)?;
+            .map_err(ReviewStop::Hold)?;
         fault::point("review.asked");
         let judge = self.judges.scorer.judge();
         self.score(&scored, &judge)?;
@@ -218,24 +223,24 @@ impl Review<'_> {
 
     /// Runs a chain over the version as a batch of one row, and adds an entry for each of its reasons, or one that says
     /// that the step passed.
-    async fn rows(&mut self, step: ReviewStep, mut chain: Chain, judge: Option<Judge>) -> Result<(), End> {
-        let batch = batch(&self.submission.text).map_err(|_constant| End::Hold(OUT_OF_ORDER))?;
+    async fn rows(&mut self, step: ReviewStep, mut chain: GateChain, judge: Option<Judge>) -> Result<(), ReviewStop> {
+        let batch = batch(&self.submission.text).map_err(|_constant| ReviewStop::Hold(OUT_OF_ORDER))?;
         let judged = chain.run(batch).await;
         let mut end = None;
         for found in judged.verdicts {
             match found.verdict {
                 RowVerdict::Refuse { reasons } => {
                     for reason in reasons {
-                        let (code, detail) = told(step, &reason);
+                        let (code, detail) = reason_text(step, &reason);
                         self.add(step, StepOutcome::Refused, &code, detail.clone())
                             .judge
                             .clone_from(&judge);
-                        end.get_or_insert(End::Reject(code, detail));
+                        end.get_or_insert(ReviewStop::Reject(code, detail));
                     }
                 }
                 RowVerdict::Hold { reason, resumes_after } => {
                     let reason = Cause::of_code(&reason.code);
-                    end.get_or_insert(End::Hold(Unavailable { reason, resumes_after }));
+                    end.get_or_insert(ReviewStop::Hold(Unavailable { reason, resumes_after }));
                 }
                 RowVerdict::Pass | RowVerdict::Drop { .. } => {}
             }
@@ -252,8 +257,8 @@ impl Review<'_> {
     }
 
     /// Looks for copies among the published units of other chains.
-    fn duplicate(&mut self, print: &Print) -> Result<(), End> {
-        let look = self.published.units.read().look(self.submission.chain, print);
+    fn duplicate(&mut self, print: &Fingerprint) -> Result<(), ReviewStop> {
+        let look = self.published.units.read().find_copy(self.submission.chain, print);
         let Some(copy) = look.copy else {
             let detail = format!(
                 "At most {:.0} % of the text is in one published unit.",
@@ -265,24 +270,29 @@ impl Review<'_> {
         let (code, detail, similar) = described(&copy);
         self.add(ReviewStep::Duplicate, StepOutcome::Refused, code, detail.clone())
             .similar = Some(similar);
-        Err(End::Reject(code.to_owned(), detail))
+        Err(ReviewStop::Reject(code.to_owned(), detail))
     }
 
     /// Compares the meaning with the nearest published unit of another chain. Returns how near it is, for the scorer.
-    async fn meaning(&mut self, print: &Print, vector: Option<&QuantisedVector>, judge: Judge) -> Result<Near, End> {
+    async fn meaning(
+        &mut self,
+        print: &Fingerprint,
+        vector: Option<&QuantisedVector>,
+        judge: Judge,
+    ) -> Result<NearestUnit, ReviewStop> {
         let chain = self.submission.chain;
         let nearest = vector.and_then(|vector| self.published.units.read().nearest(chain, print, vector));
         let Some(nearest) = nearest else {
             let detail = "There is no published unit to compare with.".to_owned();
             self.add(ReviewStep::Embedding, StepOutcome::Passed, "passed", detail)
                 .judge = Some(judge);
-            return Ok(Near::default());
+            return Ok(NearestUnit::default());
         };
         let similar = Some(SimilarUnit {
             unit_id: nearest.unit,
             similarity: (f64::from(nearest.cosine) * 100.0).round() / 100.0,
         });
-        let (refused, detail, judge) = self.compared(&nearest, judge).await.map_err(End::Hold)?;
+        let (refused, detail, judge) = self.compared(&nearest, judge).await.map_err(ReviewStop::Hold)?;
         let outcome = if refused {
             StepOutcome::Refused
         } else {
@@ -293,7 +303,7 @@ impl Review<'_> {
         added.judge = Some(judge);
         added.similar = similar;
         if refused {
-            return Err(End::Reject(code.to_owned(), detail));
+            return Err(ReviewStop::Reject(code.to_owned(), detail));
         }
         Ok(nearest.near())
     }
@@ -337,7 +347,7 @@ impl Review<'_> {
     }
 
     /// Adds the entry of the score.
-    fn score(&mut self, scored: &Scored, judge: &Judge) -> Result<(), End> {
+    fn score(&mut self, scored: &ScorerAnswer, judge: &Judge) -> Result<(), ReviewStop> {
         let total = scored.axes.total();
         let passes = scored.axes.passes();
         let mut detail = format!("Total {total} of 100, {PASS_MARK} is needed.");
@@ -368,7 +378,7 @@ impl Review<'_> {
         if passes {
             Ok(())
         } else {
-            Err(End::Reject(code.to_owned(), detail))
+            Err(ReviewStop::Reject(code.to_owned(), detail))
         }
     }
 }
@@ -399,7 +409,7 @@ pub(super) fn entry(step: ReviewStep, outcome: StepOutcome, code: &str, detail: 
 }
 
 /// Returns the code and the sentence of a reason.
-fn told(step: ReviewStep, reason: &Reason) -> (String, String) {
+fn reason_text(step: ReviewStep, reason: &Reason) -> (String, String) {
     match step {
         ReviewStep::PersonalData => (
             "personal_data".to_owned(),
@@ -440,7 +450,7 @@ fn batch(text: &UnitText) -> Result<Batch, ContractError> {
 }
 
 /// Returns the code, the sentence and the unit of a copy.
-pub(super) fn described(copy: &Copy) -> (&'static str, String, SimilarUnit) {
+pub(super) fn described(copy: &CopiedText) -> (&'static str, String, SimilarUnit) {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -452,12 +462,12 @@ pub(super) fn described(copy: &Copy) -> (&'static str, String, SimilarUnit) {
         similarity: share,
     };
     match copy {
-        Copy::Exact(unit) => (
+        CopiedText::Exact(unit) => (
             "duplicate_exact",
             format!("The text is the same as unit {unit}."),
             similar(unit, 1.0),
         ),
-        Copy::Near(unit, share) => (
+        CopiedText::Nearly(unit, share) => (
             "duplicate_near",
             format!(
                 "{} % of the text is that of unit {unit}. Submit what is new, say what you measured yourself, or revise \
@@ -466,7 +476,7 @@ pub(super) fn described(copy: &Copy) -> (&'static str, String, SimilarUnit) {
             ),
             similar(unit, *share),
         ),
-        Copy::Parts(unit, share) => (
+        CopiedText::Parts(unit, share) => (
             "duplicate_parts",
             format!(
                 "{} % of the paragraphs are in published units, such as {unit}.",

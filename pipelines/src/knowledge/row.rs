@@ -4,7 +4,7 @@
 
 use data_encoding::{BASE64, HEXLOWER};
 use messages::UnitSubmission;
-use operators::knowledge::{Print, PublishedUnit, QuantisedVector, SIGNATURE};
+use operators::knowledge::{Fingerprint, PublishedUnit, QuantisedVector, SIGNATURE};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use types::unit::{Judge, UnitResolution, UnitScores};
@@ -14,7 +14,7 @@ use types::{Timestamp, UnitId};
 /// A version that passed its review.
 #[derive(Clone, Debug)]
 pub(super) struct Candidate {
-    pub(super) print: Print,
+    pub(super) print: Fingerprint,
     pub(super) vector: Option<QuantisedVector>,
     pub(super) scores: UnitScores,
     pub(super) judge: Judge,
@@ -99,7 +99,7 @@ pub(super) struct Row {
 
 impl Row {
     /// Returns the version as later ones are compared with it, with its prints if they are left.
-    pub(super) fn published(&self, prints: Option<&Prints>, embedder: Option<&str>) -> PublishedUnit {
+    pub(super) fn published(&self, prints: Option<&Fingerprints>, embedder: Option<&str>) -> PublishedUnit {
         let text_hash = HEXLOWER.decode(self.text_hash.as_bytes()).unwrap_or_default();
         let hash = |text: &String| u64::from_str_radix(text, 16).ok();
         PublishedUnit {
@@ -107,12 +107,12 @@ impl Row {
             chain: self.chain,
             text_hash: text_hash.try_into().unwrap_or_default(),
             paragraphs: self.paragraph_hashes.iter().filter_map(hash).collect(),
-            signature: prints.and_then(Prints::signature),
+            signature: prints.and_then(Fingerprints::signature),
             details: prints.map(|prints| prints.details.clone()).unwrap_or_default(),
             // Vectors of another embedder cannot be compared.
             vector: prints
                 .filter(|prints| prints.embedder.as_deref() == embedder)
-                .and_then(Prints::vector),
+                .and_then(Fingerprints::vector),
         }
     }
 
@@ -132,7 +132,7 @@ impl Row {
 /// The prints of one version, a line of a file beside the table.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Prints {
+pub(super) struct Fingerprints {
     pub(super) unit: UnitId,
     signature: String,
     details: Vec<u32>,
@@ -144,7 +144,7 @@ pub(super) struct Prints {
     vector: Option<String>,
 }
 
-impl Prints {
+impl Fingerprints {
     /// Returns the prints of a candidate.
     pub(super) fn of(submission: &UnitSubmission, candidate: &Candidate, embedder: Option<&str>) -> Self {
         let signature: Vec<u8> = candidate

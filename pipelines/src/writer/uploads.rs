@@ -21,9 +21,9 @@ use types::{AgentId, Classify as _, ContributionId, Retry, UploadLayout};
 use crate::context::{Context, Uploads};
 use crate::delivery::Delivery;
 use crate::history;
-use crate::isolation::{MessageKind, Trial, condemned};
+use crate::isolation::{MessageKind, Probe, poison_reason};
 use crate::judge::upload::{Error, judge_upload};
-use crate::judge::{Found, Judged, JudgedSubmission};
+use crate::judge::{JudgeOutcome, Judged, JudgedSubmission};
 use crate::message::{Address, Source, Submission};
 use crate::publish::publish;
 use crate::report::adopted;
@@ -32,7 +32,7 @@ use crate::step::{Step, Stopped, Unfinished};
 /// The uploads of a writer that are being judged.
 #[derive(Default)]
 pub(crate) struct Running {
-    tasks: FuturesUnordered<BoxFuture<'static, (ContributionId, Delivery, Step<Found>)>>,
+    tasks: FuturesUnordered<BoxFuture<'static, (ContributionId, Delivery, Step<JudgeOutcome>)>>,
     open: HashSet<ContributionId>,
 }
 
@@ -43,7 +43,7 @@ impl Running {
     }
 
     /// Returns the next upload whose judging ends; `None` where there is none.
-    pub(crate) async fn next(&mut self) -> Option<(Delivery, Step<Found>)> {
+    pub(crate) async fn next(&mut self) -> Option<(Delivery, Step<JudgeOutcome>)> {
         let (contribution, delivery, found) = self.tasks.next().await?;
         self.open.remove(&contribution);
         Some((delivery, found))
@@ -92,14 +92,14 @@ impl Running {
         let is_suspect = delivery.suspect == Some(MessageKind::Upload);
         let suspect = is_suspect.then(|| delivery.record.clone());
         let (stagers, context) = (table.stagers(), context.clone());
-        let subject = Subject {
+        let subject = UploadSubject {
             address,
             agent: submission.agent,
             on_refused: submission.on_refused,
         };
         let judging = async move {
             if let Some(record) = suspect {
-                try_out(&context, &uploads, &record, &layout).await?;
+                probe_first(&context, &uploads, &record, &layout).await?;
             }
             attempts(context, uploads, stagers, screener, subject, layout).await
         };
@@ -110,7 +110,7 @@ impl Running {
             async move {
                 let found = match judging.await {
                     Ok(judged) => {
-                        judged.map(|judged| Found::Judged(Box::new(JudgedSubmission { address, head, judged })))
+                        judged.map(|judged| JudgeOutcome::Judged(Box::new(JudgedSubmission { address, head, judged })))
                     }
                     Err(end) if end.is_panic() => Err(Unfinished::poison(Error::Panicked.to_string())),
                     Err(_cancelled) => Err(Unfinished::Stopped),
@@ -124,23 +124,23 @@ impl Running {
 }
 
 /// Tries an upload out.
-async fn try_out(context: &Context, uploads: &Uploads, record: &Record, layout: &UploadLayout) -> Step<()> {
-    let trial = Trial::Upload {
+async fn probe_first(context: &Context, uploads: &Uploads, record: &Record, layout: &UploadLayout) -> Step<()> {
+    let probe = Probe::Upload {
         record,
         layout,
         objects: &*uploads.objects,
     };
-    let tried = condemned(context.isolation.as_deref(), trial);
+    let tried = poison_reason(context.isolation.as_deref(), probe);
     // Boxed, because the future is large.
     match context.stop.run_until_cancelled(tried.boxed()).await.ok_or(Stopped)? {
-        Some(reason) => Err(Unfinished::condemned(reason)),
+        Some(reason) => Err(Unfinished::failed_probe(reason)),
         None => Ok(()),
     }
 }
 
 /// Members of an upload's submission that the judge reads.
 #[derive(Clone, Copy, Debug)]
-struct Subject {
+struct UploadSubject {
     address: Address,
     agent: AgentId,
     on_refused: OnRefused,
@@ -152,10 +152,10 @@ async fn attempts(
     uploads: Uploads,
     stagers: catalog::Stagers,
     screener: Option<Arc<dyn Screener>>,
-    subject: Subject,
+    subject: UploadSubject,
     layout: UploadLayout,
 ) -> Step<Judged> {
-    let Subject {
+    let UploadSubject {
         address,
         agent,
         on_refused,

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use eventlog::Record;
 use messages::{KNOWLEDGE_TOPIC, UnitSubmission, UnitText};
-use pipelines::isolation::{Children, Isolation as _, Settings, Trial, TrialResult};
+use pipelines::isolation::{Isolation as _, Probe, ProbeChildren, ProbeResult, ProbeSettings};
 use pipelines::message::{Source, Submission};
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
@@ -45,11 +45,11 @@ impl UploadStore for Silent {
     }
 }
 
-fn settings() -> Settings {
+fn settings() -> ProbeSettings {
     let program = env!("CARGO_BIN_EXE_trial-child").into();
-    Settings {
+    ProbeSettings {
         memory: 512 << 20,
-        ..Settings::new(program, Duration::from_secs(30), 2)
+        ..ProbeSettings::new(program, Duration::from_secs(30), 2)
     }
 }
 
@@ -130,7 +130,7 @@ fn unit(world: &World) -> Record {
 async fn harmless_messages_of_every_kind_survive_in_one_child() {
     let _alone = ALONE.lock().await;
     let world = World::asleep(config()).await;
-    let children = Children::new(settings());
+    let children = ProbeChildren::new(settings());
     assert!(living().is_empty(), "nothing is started before it is needed");
     let dataset = world.dataset();
     let batch = world.submission(dataset, texts(["a", "b"])).record().unwrap();
@@ -140,7 +140,7 @@ async fn harmless_messages_of_every_kind_survive_in_one_child() {
         ..batch.clone()
     };
     for record in [&batch, &refused, &nothing] {
-        assert_eq!(children.try_out(Trial::Batch(record)).await, TrialResult::Survived);
+        assert_eq!(children.probe(Probe::Batch(record)).await, ProbeResult::Survived);
     }
     let lines = "{\"text\": \"a line\"}\n".repeat(100_000);
     let upload = world
@@ -149,16 +149,13 @@ async fn harmless_messages_of_every_kind_survive_in_one_child() {
     let Source::Upload(layout) = &upload.source else {
         panic!("{upload:?}");
     };
-    let trial = Trial::Upload {
+    let trial = Probe::Upload {
         record: &upload.record().unwrap(),
         layout,
         objects: &world.objects,
     };
-    assert_eq!(children.try_out(trial).await, TrialResult::Survived);
-    assert_eq!(
-        children.try_out(Trial::Unit(&unit(&world))).await,
-        TrialResult::Survived
-    );
+    assert_eq!(children.probe(trial).await, ProbeResult::Survived);
+    assert_eq!(children.probe(Probe::Unit(&unit(&world))).await, ProbeResult::Survived);
     assert_eq!(living().len(), 1);
 }
 
@@ -166,17 +163,17 @@ async fn harmless_messages_of_every_kind_survive_in_one_child() {
 async fn a_batch_that_needs_too_much_memory_is_condemned_and_the_next_one_survives() {
     let _alone = ALONE.lock().await;
     let world = World::asleep(config()).await;
-    let children = Children::new(settings());
+    let children = ProbeChildren::new(settings());
     let submission = world.submission(world.dataset(), texts(["a"]));
-    let died = children.try_out(Trial::Batch(&greedy(&submission))).await;
+    let died = children.probe(Probe::Batch(&greedy(&submission))).await;
     assert_eq!(
         died,
-        TrialResult::Died {
+        ProbeResult::Died {
             how: "SIGABRT".to_owned()
         }
     );
     let record = submission.record().unwrap();
-    assert_eq!(children.try_out(Trial::Batch(&record)).await, TrialResult::Survived);
+    assert_eq!(children.probe(Probe::Batch(&record)).await, ProbeResult::Survived);
 }
 
 #[tokio::test]
@@ -184,13 +181,13 @@ async fn a_kill_from_outside_a_time_out_and_a_failed_start_condemn_nothing() {
     let _alone = ALONE.lock().await;
     let world = World::asleep(config()).await;
     let (record, layout) = upload_of(&world);
-    let trial = Trial::Upload {
+    let trial = Probe::Upload {
         record: &record,
         layout: &layout,
         objects: &Silent,
     };
     for (signal, number) in [("-KILL", "9"), ("-TERM", "15")] {
-        let children = Children::new(settings());
+        let children = ProbeChildren::new(settings());
         let killing = async {
             let child = loop {
                 match living().first() {
@@ -200,24 +197,24 @@ async fn a_kill_from_outside_a_time_out_and_a_failed_start_condemn_nothing() {
             };
             assert!(Command::new("kill").args([signal, &child]).status().unwrap().success());
         };
-        let (result, ()) = tokio::join!(children.try_out(trial), killing);
-        let TrialResult::Unknown { why } = result else {
+        let (result, ()) = tokio::join!(children.probe(trial), killing);
+        let ProbeResult::Unknown { why } = result else {
             panic!("{result:?}");
         };
         // Where it comes before the child is ready, it is a start that failed.
         assert!(why.contains(number) || why.contains("started"), "{why}");
     }
-    let hasty = Children::new(Settings {
+    let hasty = ProbeChildren::new(ProbeSettings {
         timeout: Duration::from_millis(50),
         ..settings()
     });
-    let TrialResult::Unknown { why } = hasty.try_out(trial).await else {
+    let ProbeResult::Unknown { why } = hasty.probe(trial).await else {
         panic!("it took its time");
     };
     assert!(why.contains("longer than 50ms"), "{why}");
     for program in ["/nonexistent/program", "/bin/false"] {
-        let none = Children::new(Settings::new(program.into(), Duration::from_secs(30), 2));
-        let result = none.try_out(trial).await;
-        assert!(matches!(result, TrialResult::Unknown { .. }), "{program}: {result:?}");
+        let none = ProbeChildren::new(ProbeSettings::new(program.into(), Duration::from_secs(30), 2));
+        let result = none.probe(trial).await;
+        assert!(matches!(result, ProbeResult::Unknown { .. }), "{program}: {result:?}");
     }
 }

@@ -12,7 +12,7 @@ use futures_util::TryStreamExt as _;
 use messages::{
     BASE_FORMAT, DEAD_LETTERS, DeadLetter, KNOWLEDGE_TOPIC, OUTCOMES_TOPIC, UnitOutcome, UnitSubmission, UnitText,
 };
-use operators::knowledge::{EmbeddedText, Embedder, Near, Scored, Scorer, Vector};
+use operators::knowledge::{EmbeddedText, Embedder, NearestUnit, Scorer, ScorerAnswer, Vector};
 use operators::screen::{Cause, LocalScreener, Unavailable};
 use pipelines::isolation::Isolation;
 use pipelines::knowledge::{Judges, KnowledgeWorker};
@@ -46,7 +46,7 @@ impl Scorer for Scripted {
         Judge::heuristic("scripted")
     }
 
-    async fn score(&self, unit: &UnitText, _: &Near) -> Result<Scored, Unavailable> {
+    async fn score(&self, unit: &UnitText, _: &NearestUnit) -> Result<ScorerAnswer, Unavailable> {
         if self.away.load(Ordering::SeqCst) {
             return Err(Unavailable {
                 reason: Cause::Provider,
@@ -68,7 +68,7 @@ impl Scorer for Scripted {
             assert!(busy.recv().is_err());
         }
         let tenths = if unit.body.contains("bad") { 40 } else { 70 };
-        Ok(Scored {
+        Ok(ScorerAnswer {
             axes: Axes::of_tenths([tenths; 4]),
             fixes: ["a", "b", "c", "d"].map(ToOwned::to_owned),
             language: Language::English,

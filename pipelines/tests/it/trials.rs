@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use messages::UnitSubmission;
-use pipelines::isolation::{Isolation, Trial, TrialResult};
+use pipelines::isolation::{Isolation, Probe, ProbeResult};
 use pipelines::message::{Source, Submission};
 use tokio::sync::Semaphore;
 use types::ContributionId;
@@ -44,19 +44,19 @@ impl Trials {
 
 #[async_trait]
 impl Isolation for Trials {
-    async fn try_out(&self, trial: Trial<'_>) -> TrialResult {
+    async fn probe(&self, trial: Probe<'_>) -> ProbeResult {
         let text = match trial {
-            Trial::Unit(record) => {
+            Probe::Unit(record) => {
                 UnitSubmission::decode(&record.value).map_or_else(|_| Vec::new(), |unit| unit.text.body.into())
             }
-            Trial::Batch(record) | Trial::Upload { record, .. } => {
+            Probe::Batch(record) | Probe::Upload { record, .. } => {
                 let Ok(submission) = Submission::decode(&record.value) else {
-                    return TrialResult::Survived;
+                    return ProbeResult::Survived;
                 };
                 self.tried.lock().unwrap().push(submission.contribution);
                 match (submission.source, trial) {
                     (Source::Inline(records), _) => records.text().to_vec(),
-                    (Source::Upload(layout), Trial::Upload { objects, .. }) => {
+                    (Source::Upload(layout), Probe::Upload { objects, .. }) => {
                         objects.read(&layout, 1, 0..layout.bytes).await.unwrap().to_vec()
                     }
                     (Source::Upload(_), _) => panic!("an upload is tried out as a batch"),
@@ -69,15 +69,15 @@ impl Isolation for Trials {
             self.hangs.acquire().await.unwrap().forget();
         }
         if has("lethal") && self.mortal.load(Ordering::SeqCst) {
-            return TrialResult::Died {
+            return ProbeResult::Died {
                 how: "SIGABRT".to_owned(),
             };
         }
         if has("killed") {
-            return TrialResult::Unknown {
+            return ProbeResult::Unknown {
                 why: "somebody killed it".to_owned(),
             };
         }
-        TrialResult::Survived
+        ProbeResult::Survived
     }
 }

@@ -5,16 +5,6 @@ use std::path::Path;
 
 use super::{none, product_sources, root};
 
-/// Names that a package may still have twice. The list only gets shorter.
-const TWICE: [(&str, &str); 6] = [
-    ("api/store", "Inner"),
-    ("pipelines", "Appended"),
-    ("pipelines", "End"),
-    ("pipelines", "Ended"),
-    ("pipelines", "Pieces"),
-    ("pipelines", "Suspects"),
-];
-
 /// Returns the names of the types that a file defines outside of functions and inner modules.
 fn types(text: &str) -> Vec<&str> {
     let product = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
@@ -49,7 +39,7 @@ fn a_package_has_each_type_name_once() {
             }
         }
     }
-    homes.retain(|(package, name), files| files.len() > 1 && !TWICE.contains(&(package.as_str(), *name)));
+    homes.retain(|_, files| files.len() > 1);
     let twice = homes.into_iter();
     let problems: Vec<_> = twice
         .map(|((package, name), files)| format!("{package}: `{name}` is defined in {}", files.join(" and ")))

@@ -85,7 +85,7 @@ async fn the_documents_for_agents_name_what_a_seller_needs() {
 async fn the_limits_are_those_in_force() {
     let other = crate::Limits {
         knowledge_per_day: 7,
-        upload_window: HumanDuration(Duration::from_secs(3_600)),
+        upload_window: HumanDuration(Duration::from_hours(1)),
         ..limits()
     };
     let service = Service::with(config(), other).await;

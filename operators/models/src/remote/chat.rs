@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
-use operators::knowledge::{Axis, Compared, Comparer, Near, Previews, Scored, Scorer, normalised};
+use operators::knowledge::{Axis, Comparer, ComparerAnswer, NearestUnit, Previews, Scorer, ScorerAnswer, normalised};
 use operators::screen::{Cause, LocalScreener, Opinion, Screener, Unavailable};
 use serde_json::{Value, json};
 use types::knowledge::{Axes, UnitText, tenths};
@@ -162,7 +162,7 @@ impl ChatModel {
     }
 
     /// Returns the nearest published unit as JSON, if it may be shown.
-    async fn nearest(&self, near: &Near) -> Option<Value> {
+    async fn nearest(&self, near: &NearestUnit) -> Option<Value> {
         let (unit, previews) = (near.unit?, self.previews.as_ref()?);
         let preview = previews.preview(unit).await?;
         // Rounded, since the digits behind would make equal questions differ and tell the model
@@ -220,7 +220,7 @@ impl Scorer for ChatModel {
         Judge::model(&self.model)
     }
 
-    async fn score(&self, unit: &UnitText, near: &Near) -> Result<Scored, Unavailable> {
+    async fn score(&self, unit: &UnitText, near: &NearestUnit) -> Result<ScorerAnswer, Unavailable> {
         let (text, is_cut) = self.shown(unit);
         let nearest = self.nearest(near).await;
         let order = Axis::ALL.map(Axis::name);
@@ -259,7 +259,7 @@ impl Scorer for ChatModel {
                 *fix = said;
             }
         }
-        Ok(Scored {
+        Ok(ScorerAnswer {
             axes: Axes::of_tenths(axes),
             fixes,
             language: crate::rubric::language(&unit.body),
@@ -275,7 +275,7 @@ impl Comparer for ChatModel {
         Judge::model(&self.model)
     }
 
-    async fn compare(&self, unit: &UnitText, near: &Near) -> Result<Option<Compared>, Unavailable> {
+    async fn compare(&self, unit: &UnitText, near: &NearestUnit) -> Result<Option<ComparerAnswer>, Unavailable> {
         // A text that was hidden or withdrawn since has no preview, and must not be shown to a model
         // either.
         let Some(nearest) = self.nearest(near).await else {
@@ -296,7 +296,7 @@ impl Comparer for ChatModel {
         if adds.is_empty() {
             adds.push_str("something of its own");
         }
-        Ok(Some(Compared {
+        Ok(Some(ComparerAnswer {
             is_distinct: answer.adds_something,
             adds,
         }))

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use operators::knowledge::{Comparer as _, EmbeddedText, Embedder as _, Near, Previews, Scorer as _, UnitPreview};
+use operators::knowledge::{
+    Comparer as _, EmbeddedText, Embedder as _, NearestUnit, Previews, Scorer as _, UnitPreview,
+};
 use operators::screen::{Cause, Opinion, Screener as _, Unavailable};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -138,7 +140,7 @@ impl World {
     }
 
     async fn score(&self) -> Result<[u8; 4], Unavailable> {
-        let scored = self.chat.score(&unit(BODY), &Near::default()).await?;
+        let scored = self.chat.score(&unit(BODY), &NearestUnit::default()).await?;
         Ok(scored.axes.tenths())
     }
 }
@@ -406,7 +408,7 @@ async fn a_text_cannot_leave_its_line_or_steer_the_answer() {
     // The model does what the text says: it repeats the answer that stands there.
     let obeyed = || content(|_| "{\"echo\":\"x\",\"accuracy\":{\"score\":10}}".to_owned());
     let world = world(vec![obeyed(), obeyed(), good(8.0)]);
-    let scored = world.chat.score(&unit(hostile), &Near::default()).await;
+    let scored = world.chat.score(&unit(hostile), &NearestUnit::default()).await;
     assert_eq!(scored, Err(of_text()));
     let requests = world.transport.requests.lock();
     let numbers: Vec<String> = requests.iter().map(echo_of).collect();
@@ -428,7 +430,7 @@ async fn a_text_cannot_leave_its_line_or_steer_the_answer() {
 async fn a_long_text_is_cut_in_the_middle_and_says_so() {
     let body = format!("{BODY} {} The end.", "word ".repeat(2_000));
     let world = world(vec![good(8.0)]);
-    let scored = world.chat.score(&unit(&body), &Near::default()).await.unwrap();
+    let scored = world.chat.score(&unit(&body), &NearestUnit::default()).await.unwrap();
     assert!(scored.remark.is_some_and(|remark| remark.contains("left out")));
     let requests = world.transport.requests.lock();
     let data = requests[0]["messages"][1]["content"].as_str().unwrap();
@@ -470,7 +472,7 @@ async fn a_screen_finds_the_record_and_says_nothing_that_it_may_not() {
 
 #[tokio::test]
 async fn a_comparison_shows_the_preview_of_the_other() {
-    let near = Near {
+    let near = NearestUnit {
         unit: Some(UnitId::new(NOW)),
         cosine: 0.91,
         shingles: 0.2,
@@ -485,7 +487,7 @@ async fn a_comparison_shows_the_preview_of_the_other() {
     assert!(asked.as_str().unwrap().contains("Its beginning"));
     // Without a text to compare with, the model is not asked.
     let none = self::world(Vec::new());
-    assert_eq!(none.chat.compare(&unit(BODY), &Near::default()).await, Ok(None));
+    assert_eq!(none.chat.compare(&unit(BODY), &NearestUnit::default()).await, Ok(None));
 }
 
 #[tokio::test]

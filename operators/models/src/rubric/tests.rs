@@ -1,4 +1,4 @@
-use operators::knowledge::Near;
+use operators::knowledge::NearestUnit;
 use types::Timestamp;
 use types::UnitId;
 
@@ -25,14 +25,14 @@ const VAGUE: &str = "Connection pools are very important for performance. You sh
     robust approach will help you to get great results quickly and easily in many situations.";
 
 fn total(body: &str) -> u8 {
-    score(&unit(body), &Near::default()).axes.total()
+    score(&unit(body), &NearestUnit::default()).axes.total()
 }
 
 #[test]
 fn evidence_passes_and_fluent_advice_does_not() {
     assert!(total(GOOD) >= 55, "{}", total(GOOD));
     assert!(total(VAGUE) < 40, "{}", total(VAGUE));
-    let scored = score(&unit(VAGUE), &Near::default());
+    let scored = score(&unit(VAGUE), &NearestUnit::default());
     assert!(scored.fixes.iter().all(|fix| !fix.is_empty()));
 }
 
@@ -59,7 +59,7 @@ fn asking_for_a_score_gains_nothing() {
 
 #[test]
 fn novelty_falls_with_the_cosine() {
-    let near = |cosine| Near {
+    let near = |cosine| NearestUnit {
         unit: Some(UnitId::new(Timestamp::from_micros(0))),
         cosine,
         shingles: 0.0,
@@ -104,7 +104,7 @@ fn no_text_takes_long() {
     for part in units {
         let body: String = part.chars().cycle().take(50_000).collect();
         let started = std::time::Instant::now();
-        let scored = score(&unit(&body), &Near::default());
+        let scored = score(&unit(&body), &NearestUnit::default());
         assert!(scored.axes.total() < 55, "{part}");
         // A build for tests is about twenty times slower than the one that serves.
         assert!(

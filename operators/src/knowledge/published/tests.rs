@@ -15,7 +15,7 @@ fn unit() -> UnitId {
 
 /// Publishes `body` as a version of `chain`.
 fn publish(units: &mut PublishedUnits, chain: UnitId, body: &str, vector: &[f32]) -> UnitId {
-    let print = Print::of(body);
+    let print = Fingerprint::of(body);
     let unit = unit();
     units.add(PublishedUnit {
         unit,
@@ -29,8 +29,8 @@ fn publish(units: &mut PublishedUnits, chain: UnitId, body: &str, vector: &[f32]
     unit
 }
 
-fn copy(units: &PublishedUnits, chain: UnitId, body: &str) -> Option<Copy> {
-    units.look(chain, &Print::of(body)).copy
+fn copy(units: &PublishedUnits, chain: UnitId, body: &str) -> Option<CopiedText> {
+    units.find_copy(chain, &Fingerprint::of(body)).copy
 }
 
 #[test]
@@ -40,13 +40,16 @@ fn a_copy_is_found_in_other_chains_and_never_in_its_own() {
     let body = words(1, 0, 300);
     let published = publish(&mut units, chain, &body, &[1.0, 0.0]);
     assert!(units.contains(published));
-    assert_eq!(copy(&units, other, &body.to_uppercase()), Some(Copy::Exact(published)));
+    assert_eq!(
+        copy(&units, other, &body.to_uppercase()),
+        Some(CopiedText::Exact(published))
+    );
     assert_eq!(copy(&units, chain, &body), None);
     // A copy in a second chain makes the text of the first known to both.
     let second = publish(&mut units, other, &body, &[1.0, 0.0]);
-    assert_eq!(copy(&units, chain, &body), Some(Copy::Exact(second)));
+    assert_eq!(copy(&units, chain, &body), Some(CopiedText::Exact(second)));
     let edited = format!("{} {}", words(1, 0, 290), words(2, 0, 10));
-    assert!(matches!(copy(&units, unit(), &edited), Some(Copy::Near(_, share)) if share >= 0.78));
+    assert!(matches!(copy(&units, unit(), &edited), Some(CopiedText::Nearly(_, share)) if share >= 0.78));
     assert_eq!(copy(&units, unit(), &words(3, 0, 300)), None);
 }
 
@@ -61,7 +64,7 @@ fn edited_texts_are_found_and_unrelated_ones_are_no_candidates() {
         // Twelve of 150 words are others: a Jaccard of about 0.85.
         let edited = format!("{} {}", words(seed, 0, 138), words(seed + 5_000, 0, 12));
         found += u32::from(copy(&units, unit(), &edited).is_some());
-        let unrelated = Print::of(&words(seed + 9_000, 0, 150));
+        let unrelated = Fingerprint::of(&words(seed + 9_000, 0, 150));
         assert!(units.nearest_by_shingles(unit(), &unrelated.signature).0.is_none());
     }
     assert!(found >= 190, "{found} of 200");
@@ -73,7 +76,7 @@ fn paragraphs_of_others_are_found_in_a_padded_text() {
     let body = format!("{}\n\n{}", words(1, 0, 60), words(2, 0, 60));
     publish(&mut units, unit(), &body, &[1.0, 0.0]);
     let padded = format!("{body}\n\n{}", words(3, 0, 70));
-    assert!(matches!(copy(&units, unit(), &padded), Some(Copy::Parts(..))));
+    assert!(matches!(copy(&units, unit(), &padded), Some(CopiedText::Parts(..))));
     let mostly_new = format!("{}\n\n{}", words(1, 0, 60), words(3, 0, 200));
     assert_eq!(copy(&units, unit(), &mostly_new), None);
 }
@@ -84,7 +87,7 @@ fn the_nearest_by_meaning_is_of_another_chain() {
     let chain = unit();
     publish(&mut units, chain, "first 12", &[1.0, 0.0]);
     let far = publish(&mut units, unit(), "second 13", &[0.0, 1.0]);
-    let print = Print::of("third 12 14");
+    let print = Fingerprint::of("third 12 14");
     let vector = QuantisedVector::of(&[0.9, 0.1]);
     let nearest = units.nearest(chain, &print, &vector).unwrap();
     assert_eq!(nearest.unit, far);
@@ -103,14 +106,17 @@ fn a_version_whose_hashes_were_erased_is_still_known_by_its_text() {
     units.add(PublishedUnit {
         unit: erased,
         chain: unit(),
-        text_hash: Print::of(&body).text_hash,
+        text_hash: Fingerprint::of(&body).text_hash,
         paragraphs: Vec::new(),
         signature: None,
         details: Vec::new(),
         vector: None,
     });
     publish(&mut units, unit(), &words(2, 0, 100), &[1.0, 0.0]);
-    assert_eq!(copy(&units, unit(), &body), Some(Copy::Exact(erased)));
-    assert!(matches!(copy(&units, unit(), &words(2, 0, 99)), Some(Copy::Near(..))));
+    assert_eq!(copy(&units, unit(), &body), Some(CopiedText::Exact(erased)));
+    assert!(matches!(
+        copy(&units, unit(), &words(2, 0, 99)),
+        Some(CopiedText::Nearly(..))
+    ));
     assert_eq!(units.len(), 2);
 }

@@ -158,14 +158,14 @@ fn a_bomb_is_found_long_before_its_end() {
 #[test]
 fn there_are_no_more_lines_than_numbers() {
     for (before, ends) in [(3, false), (2, true)] {
-        let cutter = Splitter {
+        let cutter = LineSplitter {
             lines: MOST_LINES - before,
-            ..Splitter::default()
+            ..LineSplitter::default()
         };
         let ended = cutter.run(&b"\n\n\n"[..], 100, |_| true);
         let many = matches!(
             ended,
-            Err(Broken::Content(SplitError::Unreadable {
+            Err(BrokenSource::Content(SplitError::Unreadable {
                 code: "too_many_lines",
                 ..
             }))

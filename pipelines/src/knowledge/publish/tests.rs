@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use catalog::storage::DurableLocal;
 use messages::{BASE_FORMAT, UnitText};
-use operators::knowledge::Print;
+use operators::knowledge::Fingerprint;
 use serde_json::json;
 use tempfile::TempDir;
 use types::clock::ManualClock;
@@ -47,7 +47,7 @@ fn passed() -> Reviewed {
         source_declaration: "Measured by us".to_owned(),
     };
     let candidate = Candidate {
-        print: Print::of(&text.body),
+        print: Fingerprint::of(&text.body),
         vector: None,
         scores: UnitScores::from(Axes::of_tenths([70; 4])),
         judge: Judge::heuristic("scripted"),

@@ -1,4 +1,4 @@
-//! The trial of an upload: everything that judging it does, on one thread, with nothing kept.
+//! The probe of an upload: everything that judging it does, on one thread, with nothing kept.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::message::Source;
 
 /// Splits, judges and encodes an upload whose bytes are `input`, as if its dataset had no records: more rows pass than
 /// will.
-pub(crate) fn try_out(runtime: &Runtime, record: &Record, input: impl Read) -> Result<(), String> {
+pub(crate) fn probe_upload(runtime: &Runtime, record: &Record, input: impl Read) -> Result<(), String> {
     let submission = decode(record)?;
     let Source::Upload(layout) = submission.source else {
         return Ok(());

@@ -26,7 +26,7 @@ pub type Signature = Box<[u32; SIGNATURE]>;
 
 /// The hashes of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Print {
+pub struct Fingerprint {
     /// BLAKE3 of the normal form.
     pub text_hash: [u8; 32],
     /// Signature of the shingles of the normal form.
@@ -41,7 +41,7 @@ pub struct Print {
     pub details: Vec<u32>,
 }
 
-impl Print {
+impl Fingerprint {
     /// Computes the print of the body of a unit.
     pub fn of(body: &str) -> Self {
         let normal = normalised(body);
@@ -237,7 +237,7 @@ mod tests {
         (0..count).map(word).collect::<Vec<_>>().join(" ")
     }
 
-    fn share(one: &Print, other: &Print) -> f64 {
+    fn share(one: &Fingerprint, other: &Fingerprint) -> f64 {
         let pairs = one.signature.iter().zip(other.signature.iter());
         f64::from(count(pairs.filter(|(one, other)| one == other).count())) / 256.0
     }
@@ -257,7 +257,10 @@ mod tests {
         for kept in [20, 50, 80, 90, 95, 99] {
             let one = words(1, 400);
             let other = format!("{} {}", words(1, 4 * kept), words(2, 400 - 4 * kept));
-            let (true_share, estimate) = (jaccard(&one, &other), share(&Print::of(&one), &Print::of(&other)));
+            let (true_share, estimate) = (
+                jaccard(&one, &other),
+                share(&Fingerprint::of(&one), &Fingerprint::of(&other)),
+            );
             let sigma = (true_share * (1.0 - true_share) / 256.0).sqrt();
             assert!(
                 (true_share - estimate).abs() <= 4.0 * sigma + 0.01,
@@ -268,9 +271,9 @@ mod tests {
 
     #[test]
     fn one_normal_form_has_one_print() {
-        let (one, other) = (Print::of("Hello,  World"), Print::of("hello world!"));
+        let (one, other) = (Fingerprint::of("Hello,  World"), Fingerprint::of("hello world!"));
         assert_eq!((one.text_hash, one.signature), (other.text_hash, other.signature));
-        assert_eq!(Print::of("a").shingles, 1);
+        assert_eq!(Fingerprint::of("a").shingles, 1);
     }
 
     #[test]
