@@ -10,7 +10,7 @@ const MOST_DOUBLINGS: u32 = 6;
 
 /// Section `sweeper` of the configuration: the schedule by which submissions are appended again.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(rename = "Sweeper")]
+#[serde(expecting = "struct Sweeper")]
 pub struct SweeperConfig {
     /// The interval between two searches for submissions that are due.
     pub every: HumanDuration,
