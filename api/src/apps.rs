@@ -54,7 +54,7 @@ impl OAuthApps {
     /// documents of clients are also fetched from addresses that are not public.
     ///
     /// # Errors
-    /// [`AppsConfigError`]
+    /// [`AppsConfigError`] if `public_url` cannot be an issuer or stand in a header.
     pub fn open(
         public_url: &str,
         allow_private: bool,

@@ -66,7 +66,7 @@ impl Issuer {
     /// Creates an issuer. Its well-known documents are at the root, so that a path is refused.
     ///
     /// # Errors
-    /// [`IssuerError`]
+    /// [`IssuerError`] for a text that is no URL, or one with a path, a query, a fragment or a user.
     pub fn new(public_url: &str) -> Result<Self, IssuerError> {
         let refuse = || IssuerError(public_url.to_owned());
         let url = Url::parse(public_url).map_err(|_error| refuse())?;

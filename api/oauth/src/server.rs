@@ -303,8 +303,8 @@ impl AuthorizationServer {
         }
     }
 
-    /// Refuses a code that was used. Its connection ends, unless its own client has sent the exchange again within
-    /// [`ROTATION_GRACE`].
+    /// Refuses a code that was used. Its connection ends, unless the client of the code repeats its exchange before
+    /// [`ROTATION_GRACE`] is over.
     async fn used(&self, connection: ConnectionId, is_own: bool, now: Timestamp) -> Result<TokenError, StorageError> {
         if is_own && now < connection.made_at().plus(ROTATION_GRACE) {
             return Ok(TokenError::grant("code was used a moment ago"));

@@ -144,9 +144,9 @@ pub enum GuardedItem {
 /// Limit on the size of a request body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodySize {
-    /// `limits.body`.
+    /// At most `limits.body` bytes.
     Ordinary,
-    /// `limits.contribution_body`.
+    /// At most `limits.contribution_body` bytes, for the records of a batch.
     Batch,
 }
 

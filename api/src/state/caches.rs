@@ -37,7 +37,7 @@ type Name = (String, Option<OperatorId>);
 pub(crate) struct ProjectView {
     /// The project, by which access is decided.
     pub(crate) project: Project,
-    /// The answer.
+    /// Body of the answer, as JSON.
     pub(crate) body: Bytes,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct PageKey {
     pub(crate) size: PageSize,
 }
 
-/// What a process remembers.
+/// In-memory caches of a process: credentials, projects, pages of records and fixed texts.
 pub(crate) struct Caches {
     principals: FreshCache<[u8; 32], Arc<Principal>>,
     projects: FreshCache<Name, Arc<Project>>,

@@ -43,19 +43,19 @@ pub trait ChainClient: Debug + Send + Sync {
     /// Returns what became of an authorization.
     ///
     /// # Errors
-    /// [`UnusableAnswer`].
+    /// [`UnusableAnswer`] if the node of the chain cannot be reached or answers in another form.
     async fn lookup(&self, expected: &ExpectedTransfer) -> Result<NonceStatus, UnusableAnswer>;
 
     /// Returns true if a transaction made the expected transfer; false if it reverted, made another, or is not there.
     ///
     /// # Errors
-    /// [`UnusableAnswer`].
+    /// [`UnusableAnswer`] if the node of the chain cannot be reached or answers in another form.
     async fn confirms(&self, transaction: Bytes32, expected: &ExpectedTransfer) -> Result<bool, UnusableAnswer>;
 
     /// Returns the balance of a wallet.
     ///
     /// # Errors
-    /// [`UnusableAnswer`].
+    /// [`UnusableAnswer`] if the node of the chain cannot be reached or answers in another form.
     async fn balance(&self, wallet: Address) -> Result<u64, UnusableAnswer>;
 }
 

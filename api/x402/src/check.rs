@@ -84,7 +84,7 @@ impl RefusalReason {
 /// Checks that the payer made the signature.
 ///
 /// # Errors
-/// [`RefusalReason::Signature`].
+/// [`RefusalReason::Signature`] if another wallet signed, or the payer is the zero address, the payee or the token.
 pub fn signed(payment: &Payment, asset: &PaymentAsset) -> Result<(), RefusalReason> {
     let payer = payment.authorization.from;
     // Tokens take a failed recovery for the zero address. The service and the token buy nothing.
@@ -98,7 +98,7 @@ pub fn signed(payment: &Payment, asset: &PaymentAsset) -> Result<(), RefusalReas
 /// Checks that the amount is one of the prices, exactly.
 ///
 /// # Errors
-/// [`RefusalReason::Value`].
+/// [`RefusalReason::Value`] for any other amount, also a larger one.
 pub fn priced(payment: &Payment, prices: &[u64]) -> Result<(), RefusalReason> {
     let amount = payment.authorization.value;
     // Exactly, not at least: a larger amount would be taken without an item that it pays for, and the
@@ -110,7 +110,8 @@ pub fn priced(payment: &Payment, prices: &[u64]) -> Result<(), RefusalReason> {
 /// Checks that the payment is valid at `now`, in seconds, and for some time.
 ///
 /// # Errors
-/// [`RefusalReason::ValidAfter`], [`RefusalReason::ValidBefore`].
+/// [`RefusalReason::ValidAfter`] if it is not valid yet, [`RefusalReason::ValidBefore`] if it ends too soon to settle it or
+/// too late.
 pub fn timely(payment: &Payment, now: u64) -> Result<(), RefusalReason> {
     let (after, before) = (payment.authorization.valid_after, payment.authorization.valid_before);
     // A payment is settled at once, so it must be valid already. The margin at the end leaves the time

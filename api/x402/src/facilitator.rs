@@ -177,13 +177,13 @@ pub trait Facilitator: Debug + Send + Sync {
     /// Returns the kinds of payments that it settles.
     ///
     /// # Errors
-    /// [`UnusableAnswer`].
+    /// [`UnusableAnswer`] if the facilitator cannot be reached or answers in another form.
     async fn supported(&self) -> Result<Vec<SettledKind>, UnusableAnswer>;
 
     /// Asks if a payment would settle.
     ///
     /// # Errors
-    /// [`UnusableAnswer`].
+    /// [`UnusableAnswer`] if the facilitator cannot be reached or answers in another form.
     async fn verify(&self, order: &SettlementOrder) -> Result<PaymentVerdict, UnusableAnswer>;
 
     /// Settles a payment. The same order may be sent again: the chain takes a nonce once.

@@ -31,7 +31,7 @@ impl WalletSignature {
     /// Reads 65 bytes with a parity of 0, 1, 27 or 28, or 64 bytes (EIP-2098).
     ///
     /// # Errors
-    /// [`SignatureError`].
+    /// [`SignatureError`] for text that is not hexadecimal, another length, or numbers that no signature has.
     pub fn read(text: &str) -> Result<Self, SignatureError> {
         let bytes = hex(text).ok_or(SignatureError::NotHex)?;
         let mut compact: [u8; 64];

@@ -147,7 +147,8 @@ fn members(message: &Value) -> Result<&Map<String, Value>, PaymentMismatch> {
 /// Reads the message of a payment, as [`read_header`] does after decoding.
 ///
 /// # Errors
-/// [`PaymentMismatch`].
+/// [`PaymentMismatch::Malformed`] for a member that is missing or has the wrong form, [`PaymentMismatch::Refused`] for another
+/// scheme, network, asset or recipient and a signature that cannot be read.
 pub fn read(protocol: Protocol, message: Value, asset: &PaymentAsset) -> Result<Payment, PaymentMismatch> {
     let members = members(&message)?;
     // `2.0` is another spelling that readers disagree on, so only the integer passes.

@@ -282,7 +282,7 @@ mod tests {
         "body_patience",
         "platform_egress_per_month",
     ];
-    /// The member that is told as a part of the tariff, which is made of it.
+    /// Member that the page takes from the tariff instead.
     const OF_THE_TARIFF: &str = "egress_per_operator";
 
     /// Returns a multiple of a limit as the configuration writes it, given the debug text of its type.

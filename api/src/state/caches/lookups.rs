@@ -58,8 +58,8 @@ impl App {
         seen(views, &self.store, slug, viewer, self.clock.now(), query).await
     }
 
-    /// Notes that a caller is told of a contribution. Another replica may have merged it just now, and the caller must
-    /// find its version here at once.
+    /// Invalidates the caches of a project whose contribution an answer shows as merged. Another replica may have merged
+    /// it, and whoever reads that answer must find the version here at once.
     pub(crate) fn announce(&self, contribution: &Contribution, now: Timestamp) {
         let merged = contribution.decided_at.filter(|_| contribution.version.is_some());
         if merged.is_some_and(|at| now.since(at) < ANNOUNCED) {

@@ -154,7 +154,7 @@ impl Accounts<'_> {
                 if operators::lock_suspended(cx, code.operator).await? {
                     return Ok(Change::Undo(Claimed::Refused(CodeRefused::Suspended)));
                 }
-                // What is over must not count, nor hold the name, before a sweep comes by.
+                // An expired claim neither counts nor reserves its name, although no sweep has removed it yet.
                 expire(cx, Due::Of(code.operator, &new.skeleton), new.now).await?;
                 // The limit comes before the name, as for an agent that is created.
                 if agents::count(cx, code.operator).await? >= i64::from(limit) {

@@ -93,7 +93,7 @@ impl Accounts<'_> {
         ])?;
         self.0
             .write(tx!(async move |cx| {
-                // The invitation is marked first: without one nothing is said about the address.
+                // The invitation is used first, so that an answer without one does not tell if the address has an account.
                 let key = email_key(&new.email);
                 if new.by_invitation && !use_invitation(cx, &key, new.now).await? {
                     return Ok(Change::Undo(SignedUp::NotInvited));
@@ -214,7 +214,7 @@ impl Accounts<'_> {
                 )
                 .run(cx)
                 .await?;
-                // Whoever used the link reads the mailbox, so it signs in as well as a link for that.
+                // The link proves that its user reads the mailbox, which is all that a sign-in link proves.
                 if let Some(session) = session {
                     sessions::insert(cx, operator, session, now).await?;
                 }

@@ -114,8 +114,8 @@ impl Knowledge<'_> {
                 if old.retired_at.is_some() || old.taken_down.is_some() {
                     return Ok(Change::Undo(UnitRetired::NotPublished));
                 }
-                // Only the latest version is retired, and with it the unit. An older page is told
-                // which one that is.
+                // Retiring the latest version retires the unit. A request for an older version is answered with the
+                // id of the latest.
                 match (status, old.latest) {
                     (UnitStatus::Published, _) => {}
                     (UnitStatus::Superseded, Some(latest)) => {

@@ -105,8 +105,8 @@ impl Money<'_> {
                 let Some(offer) = items::find(cx, new.kind, &new.item).await? else {
                     return Ok(Change::Undo(Purchased::Missing));
                 };
-                // Before the check of visibility, because an owner sees its private item and is
-                // told that it is its own.
+                // This comes before the check of visibility: a seller can see its private item, and the refusal
+                // names the reason.
                 if offer.seller == new.buyer && !offer.taken_down {
                     return Ok(Change::Undo(Purchased::Own));
                 }
