@@ -25,8 +25,7 @@ use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::spec::{Effect, Scope, Spec};
 use crate::error::ApiError;
-use crate::rules::reading;
-use crate::rules::reading::MAX_EXACT_INTEGER;
+use crate::rules::reading::{self, MAX_EXACT_INTEGER};
 use crate::rules::settlement::answers::PaidAnswer;
 use crate::rules::settlement::goods;
 

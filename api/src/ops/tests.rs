@@ -9,8 +9,7 @@ use http::Method;
 use super::*;
 use crate::call::operation::Operation;
 use crate::call::spec::{ANYBODY, ApiKind, Credential, Effect, GuardedItem, ParamLocation, SESSION, Scope};
-use crate::testing;
-use crate::testing::count;
+use crate::testing::{self, count};
 
 mod repeats;
 mod visibility;

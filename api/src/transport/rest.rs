@@ -19,19 +19,18 @@ use http::request::Parts;
 use http::{HeaderMap, Method, StatusCode};
 use types::Kind;
 
+use self::compression::{Compressible, CompressionEffort, compressed};
 use crate::call::answer::{JSON, OperationOutput, OperationResult as _};
 use crate::call::caller::{CallOrigin, PresentedCredential, Transport};
 use crate::call::operation::{Operation, Operations};
 use crate::call::spec::{ApiKind, Effect};
 use crate::call::view::LayoutOptions;
-use crate::call::visit;
-use crate::call::visit::BrowserRequest;
+use crate::call::visit::{self, BrowserRequest};
 use crate::error::ApiError;
 use crate::ops::uploads::part_route;
 use crate::state::app::App;
 use crate::state::bodies::MemoryHolder;
-use crate::transport::probes;
-use crate::transport::web;
+use crate::transport::{probes, web};
 
 mod body;
 mod compression;
@@ -103,7 +102,7 @@ pub(crate) fn router(app: App, operations: Operations) -> Router {
     let sending = surface.clone();
     router
         .merge(probes::drain(surface.app.drain.clone()))
-        .route(ASSETS, axum::routing::get(asset).layer(compression::file_layer()))
+        .route(ASSETS, axum::routing::get(asset))
         .merge(mcp::routes(&surface))
         .route(
             part_route::UPLOAD_PART_PATH,
@@ -147,7 +146,6 @@ async fn identify(surface: RouteState, mut request: Request, next: Next) -> Resp
     request.extensions_mut().insert(RequestId(id.clone()));
     let is_paid = paid::is_paid(request.uri().path());
     let (parts, mut body) = request.into_parts();
-    let accepted = compression::accepted(&parts.headers);
     let answered = match head::check(&parts) {
         Ok(()) => {
             let request = Request::from_parts(parts, body);
@@ -181,7 +179,7 @@ async fn identify(surface: RouteState, mut request: Request, next: Next) -> Resp
     headers
         .entry(header::CACHE_CONTROL)
         .or_insert(HeaderValue::from_static("no-store"));
-    compression::compressed(accepted, response).await
+    compressed(response).await
 }
 
 /// Dispatches a request to its operation.
@@ -206,7 +204,9 @@ async fn call(surface: RouteState, operation: Arc<Operation>, request: Request) 
         visit: visit.clone(),
         door: Transport::Rest,
     };
-    let may_be_compressed = operation.spec.effect == Effect::Read && compression::is_allowed(&parts.headers);
+    let compressible = (operation.spec.effect == Effect::Read)
+        .then(|| Compressible::of(&parts.headers, CompressionEffort::WhileSent))
+        .flatten();
     let expects_continue = parts.headers.contains_key(header::EXPECT);
     let headers = operation.spec.headers.iter().copied();
     let sent: Vec<_> = headers
@@ -229,8 +229,8 @@ async fn call(surface: RouteState, operation: Arc<Operation>, request: Request) 
                 output
             };
             let mut response = answer(output);
-            if may_be_compressed {
-                compression::mark_compressible(&mut response);
+            if let Some(mark) = compressible {
+                response.extensions_mut().insert(mark);
             }
             if is_page {
                 web::protect(response.headers_mut());
@@ -322,8 +322,8 @@ async fn asset(request: Request) -> Response {
         return refusal(&ApiError::not_found("there is nothing at this path"), "");
     };
     let mut response = Response::new(Body::from(asset.bytes));
-    if compression::is_allowed(request.headers()) {
-        compression::mark_compressible(&mut response);
+    if let Some(mark) = Compressible::of(request.headers(), CompressionEffort::OnceForAll) {
+        response.extensions_mut().insert(mark);
     }
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(asset.media_type));

@@ -10,8 +10,7 @@ use store::{NewRequest, RequestCount, RequestFilter, RequestKind, RequestStatus}
 use types::{RequestId, Timestamp};
 
 use super::budget::RequestBudget;
-use super::view;
-use super::view::{FullRequest, ListedRequest, RequestAnswer, RequestCounts, RequestView, WantedRecordField};
+use super::view::{self, FullRequest, ListedRequest, RequestAnswer, RequestCounts, RequestView, WantedRecordField};
 use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::call::room::PageRoom;

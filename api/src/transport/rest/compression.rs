@@ -15,88 +15,78 @@ use http::{Extensions, Request, StatusCode, Version};
 use tower::{Layer as _, ServiceExt as _, service_fn};
 use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
-use tower_http::compression::predicate::{Predicate, SizeAbove};
+use tower_http::compression::predicate::{Predicate as _, SizeAbove};
 
 use crate::call::answer::shrinks;
 use crate::call::visit;
 
 /// Bytes from which on an answer is compressed.
 const LEAST_BYTES: u16 = 1_024;
-/// Mark of an answer that may be compressed.
+
+/// Mark of an answer that may be compressed: one to a read without the cookie of a session.
+#[derive(Clone, Debug)]
+pub(super) struct Compressible {
+    /// Values of `Accept-Encoding` of the request.
+    accepted: Vec<HeaderValue>,
+    effort: CompressionEffort,
+}
+
+/// How well an answer is compressed.
 #[derive(Clone, Copy, Debug)]
-struct Compressible;
-
-/// Returns true for a request whose answer may be compressed.
-pub(super) fn is_allowed(request: &HeaderMap) -> bool {
-    visit::session(request).is_none()
+pub(super) enum CompressionEffort {
+    /// While it is sent, by a thread that serves others too: gzip or zstd, as fast as they are.
+    WhileSent,
+    /// As small as it gets, for a file that a browser takes once and keeps: brotli or gzip.
+    OnceForAll,
 }
 
-/// Marks the answer to such a request, of a read.
-pub(super) fn mark_compressible(response: &mut Response) {
-    response.extensions_mut().insert(Compressible);
+impl Compressible {
+    /// Returns the mark for the answer to a read with these headers, or `None` if it may not be compressed.
+    pub(super) fn of(request: &HeaderMap, effort: CompressionEffort) -> Option<Self> {
+        visit::session(request).is_none().then(|| Self {
+            accepted: request.get_all(header::ACCEPT_ENCODING).iter().cloned().collect(),
+            effort,
+        })
+    }
 }
 
-/// Returns the values of `Accept-Encoding` of a request.
-pub(super) fn accepted(request: &HeaderMap) -> Vec<HeaderValue> {
-    request.get_all(header::ACCEPT_ENCODING).iter().cloned().collect()
-}
-
-/// Compresses an answer if it is marked and large, and its client accepts that.
-pub(super) async fn compressed(accepted: Vec<HeaderValue>, mut response: Response) -> Response {
+/// Compresses an answer if it is marked and large, of a media type that shrinks, and its client accepts that.
+pub(super) async fn compressed(mut response: Response) -> Response {
+    let Some(mark) = response.extensions_mut().remove::<Compressible>() else {
+        return response;
+    };
+    let media_type = response.headers().get(header::CONTENT_TYPE);
+    let is_text = media_type.is_some_and(|value| value.to_str().is_ok_and(shrinks));
+    if response.status() != StatusCode::OK || !is_text || !SizeAbove::new(LEAST_BYTES).should_compress(&response) {
+        return response;
+    }
     // The body of an encoder is thousands of bytes, so an answer that stays as it is does not become one.
-    if !when().should_compress(&response) {
-        return response;
-    }
-    if accepted.is_empty() {
+    if mark.accepted.is_empty() {
         let varies_on = HeaderValue::from(header::ACCEPT_ENCODING);
-        let headers = response.headers_mut();
-        // A file went through the layer of files before.
-        if !headers.get_all(header::VARY).iter().any(|on| on == varies_on) {
-            headers.append(header::VARY, varies_on);
-        }
+        response.headers_mut().append(header::VARY, varies_on);
         return response;
     }
-    Box::pin(encoded(accepted, response)).await
+    Box::pin(encoded(mark, response)).await
 }
 
 /// Passes an answer through the layer that compresses as its client accepts it.
-async fn encoded(accepted: Vec<HeaderValue>, mut response: Response) -> Response {
-    let layer = CompressionLayer::new()
-        .br(false)
-        .gzip(true)
-        .zstd(true)
-        // Large answers are compressed while they are sent, by a thread that serves others too.
-        .quality(CompressionLevel::Fastest)
-        .compress_when(when());
+async fn encoded(mark: Compressible, mut response: Response) -> Response {
+    let layer = match mark.effort {
+        CompressionEffort::WhileSent => CompressionLayer::new()
+            .br(false)
+            .gzip(true)
+            .zstd(true)
+            .quality(CompressionLevel::Fastest),
+        // Zstd would be taken before brotli, and is larger.
+        CompressionEffort::OnceForAll => CompressionLayer::new().br(true).gzip(true).zstd(false),
+    };
+    // It was asked before.
+    let layer = layer.compress_when(|_: StatusCode, _: Version, _: &HeaderMap, _: &Extensions| true);
     let mut request = Request::new(());
-    for value in accepted {
+    for value in mark.accepted {
         request.headers_mut().append(header::ACCEPT_ENCODING, value);
     }
     let answer = service_fn(move |_: Request<()>| ready(Ok::<_, Infallible>(mem::take(&mut response))));
     let Ok(response) = layer.layer(answer).oneshot(request).await;
     response.map(Body::new)
-}
-
-fn when() -> impl Predicate {
-    SizeAbove::new(LEAST_BYTES).and(is_worth_it)
-}
-
-/// Returns the layer of the files that pages refer to. Browsers take a file once and keep it, so it may take longer.
-pub(super) fn file_layer() -> CompressionLayer<impl Predicate> {
-    CompressionLayer::new()
-        .br(true)
-        .gzip(true)
-        // It would be taken before brotli, and is larger.
-        .zstd(false)
-        .compress_when(when())
-}
-
-/// Returns true for a marked answer with status 200 of a media type that compression makes smaller, unless it is
-/// compressed already.
-fn is_worth_it(status: StatusCode, _: Version, headers: &HeaderMap, extensions: &Extensions) -> bool {
-    let media_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    status == StatusCode::OK
-        && extensions.get::<Compressible>().is_some()
-        && !headers.contains_key(header::CONTENT_ENCODING)
-        && media_type.is_some_and(shrinks)
 }
