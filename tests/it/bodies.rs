@@ -63,7 +63,9 @@ async fn unfinished(base: String, slug: String, key: String) -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn unfinished_bodies_of_one_operator_take_its_share_and_no_more() {
-    let world = World::start(binary()).await;
+    // All connections of the test come from one address, whose share of places has a test of its own.
+    let any_number = |options: tests::Options| options.with("SLUICE__SERVER__CONNECTIONS_PER_ADDRESS", "0");
+    let world = World::start_with(binary(), any_number).await;
     let slug = world.project().await;
     let path = format!("/projects/{slug}/contribute");
     let (_operator, other) = world.newcomer().await;
