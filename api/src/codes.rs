@@ -1,17 +1,20 @@
 //! The table of error codes: the words of the member `error` in a refusal, with everything a caller may rely on.
 //!
-//! Invariant: an answer has no code that is not here, and there is no code here that no answer has; `tidy` compares the
-//! table with the source.
+//! Invariant: an answer has no code that is not here, and its kind and status are those of the code unless a case has
+//! another.
 
 use std::fmt::Write as _;
 
+use http::StatusCode;
+use types::Kind;
+
 mod table;
 
-pub use table::CODES;
+pub(crate) use table::{CODES, ErrorCode};
 
 /// Advice to a caller on sending the same call again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RetryAdvice {
+pub(crate) enum RetryAdvice {
     /// The same call fails again.
     No,
     /// The call can succeed after the time in `Retry-After`.
@@ -30,9 +33,9 @@ impl RetryAdvice {
     }
 }
 
-/// One error code.
+/// Row of one error code.
 #[derive(Clone, Copy, Debug)]
-pub struct ErrorCode {
+pub(crate) struct ErrorCodeRow {
     /// The code itself, the member `error` of the body.
     pub word: &'static str,
     /// Status of the answer.
@@ -43,6 +46,43 @@ pub struct ErrorCode {
     pub meaning: &'static str,
     /// Advice on sending the same call again.
     pub again: RetryAdvice,
+}
+
+impl ErrorCode {
+    const fn row(self) -> &'static ErrorCodeRow {
+        &CODES[self as usize]
+    }
+
+    /// Returns the word on the wire, such as `not_found`.
+    pub(crate) const fn word(self) -> &'static str {
+        self.row().word
+    }
+
+    /// Returns the status of the answer.
+    pub(crate) fn status(self) -> StatusCode {
+        // A test asks it of every code.
+        StatusCode::from_u16(self.row().status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+    }
+
+    /// Returns the kind of error, which follows from the status.
+    pub(crate) const fn kind(self) -> Kind {
+        if matches!(self, Self::TableDamaged) {
+            return Kind::Damaged;
+        }
+        match self.row().status {
+            401 => Kind::Unauthenticated,
+            402 => Kind::PaymentRequired,
+            403 => Kind::Forbidden,
+            404 => Kind::NotFound,
+            409 | 410 | 423 => Kind::Conflict,
+            413 => Kind::TooLarge,
+            422 => Kind::Unprocessable,
+            429 => Kind::Limited,
+            503 => Kind::Unavailable,
+            500 => Kind::Internal,
+            _ => Kind::Invalid,
+        }
+    }
 }
 
 /// Returns the table as Markdown (RFC 7763), one row a code.

@@ -11,6 +11,8 @@ use serde_json::{Map, Value, json};
 use types::error::with_causes;
 use types::{Classify, Kind};
 
+use crate::codes::ErrorCode;
+
 /// Message of every error that is a defect of the service.
 const INTERNAL: &str = "the service failed to answer; tell its operator the request id";
 /// Message of every error of a dependency that may recover.
@@ -48,7 +50,7 @@ pub struct ApiError(Box<ErrorParts>);
 struct ErrorParts {
     kind: Kind,
     status: StatusCode,
-    code: &'static str,
+    code: ErrorCode,
     message: String,
     fields: Map<String, Value>,
     details: Vec<ErrorDetail>,
@@ -57,11 +59,11 @@ struct ErrorParts {
 }
 
 impl ApiError {
-    /// Creates an error of this kind with a machine code and a sentence for the caller.
-    pub fn new(kind: Kind, code: &'static str, message: impl Into<String>) -> Self {
+    /// Creates an error of this code, with its kind and status and a sentence for the caller.
+    pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self(Box::new(ErrorParts {
-            kind,
-            status: status(kind),
+            kind: code.kind(),
+            status: code.status(),
             code,
             message: message.into(),
             fields: Map::new(),
@@ -92,14 +94,14 @@ impl ApiError {
             Some(ErrorDetail { path, problem }) if path.is_empty() => format!("the request {problem}"),
             Some(ErrorDetail { path, problem }) => format!("`{path}` {problem}"),
         };
-        let mut error = Self::new(Kind::Invalid, "invalid_request", message);
+        let mut error = Self::new(ErrorCode::InvalidRequest, message);
         error.0.details = details;
         error
     }
 
     /// Creates a 404. It also stands for things that the caller may not know of.
     pub fn not_found(message: impl Into<String>) -> Self {
-        Self::new(Kind::NotFound, "not_found", message)
+        Self::new(ErrorCode::NotFound, message)
     }
 
     /// Creates the 404 for a project. A missing and a hidden project get the same text.
@@ -121,15 +123,14 @@ impl ApiError {
     /// Creates the 422 for an idempotency key that came with another input before.
     pub fn key_reused() -> Self {
         Self::new(
-            Kind::Unprocessable,
-            "idempotency_key_reused",
+            ErrorCode::IdempotencyKeyReused,
             "an earlier call used the idempotency key with another body",
         )
     }
 
     /// Returns true for such an error.
     pub fn is_key_reused(&self) -> bool {
-        self.0.code == "idempotency_key_reused"
+        self.0.code == ErrorCode::IdempotencyKeyReused
     }
 
     /// Creates the 404 for a comment. A missing and a hidden comment get the same text.
@@ -137,33 +138,33 @@ impl ApiError {
         Self::not_found("there is no such comment")
     }
 
-    /// Creates a 409 for a request that contradicts the current state.
-    pub fn conflict(code: &'static str, message: impl Into<String>) -> Self {
-        Self::new(Kind::Conflict, code, message)
-    }
-
-    /// Creates a 429 for a limit that is used up for `seconds` more (at least 1): sets `Retry-After` and `retryAfter`.
-    pub fn limited(code: &'static str, message: impl Into<String>, seconds: u64) -> Self {
+    /// Creates an error for a limit that is used up for `seconds` more (at least 1): sets `Retry-After` and `retryAfter`.
+    pub(crate) fn limited(code: ErrorCode, message: impl Into<String>, seconds: u64) -> Self {
         // A client that waits for 0 seconds would call in a loop.
         let seconds = seconds.max(1);
-        Self::new(Kind::Limited, code, message).retry_after(seconds)
+        Self::new(code, message).retry_after(seconds)
+    }
+
+    /// Creates the 429 for a client whose calls or connections are more than it may have for `seconds` more.
+    pub fn rate_limited(message: impl Into<String>, seconds: u64) -> Self {
+        Self::limited(ErrorCode::RateLimited, message, seconds)
     }
 
     /// Creates a 500 for a defect of the service; `context` is for the log only.
     pub fn internal(context: impl std::fmt::Display) -> Self {
-        Self::new(Kind::Internal, "internal", INTERNAL).context(context)
+        Self::new(ErrorCode::Internal, INTERNAL).context(context)
     }
 
     /// Creates a 503 for a dependency that is down; `context` is for the log only.
     pub fn unavailable(context: impl std::fmt::Display) -> Self {
-        Self::new(Kind::Unavailable, "unavailable", UNAVAILABLE)
+        Self::new(ErrorCode::Unavailable, UNAVAILABLE)
             .retry_after(UNAVAILABLE_RETRY_SECONDS)
             .context(context)
     }
 
     /// Creates a 503 for a file that differs from what was written to it; `context` is for the log only.
     pub fn damaged(context: impl std::fmt::Display) -> Self {
-        Self::new(Kind::Damaged, "table_damaged", DAMAGED)
+        Self::new(ErrorCode::TableDamaged, DAMAGED)
             .retry_after(DAMAGED_RETRY_SECONDS)
             .context(context)
     }
@@ -189,22 +190,23 @@ impl ApiError {
         self
     }
 
-    /// Replaces the code, for an invalid request with a case of its own.
+    /// Replaces the code, for a case of its own with the same kind and status.
     #[must_use]
-    pub fn code(mut self, code: &'static str) -> Self {
+    pub(crate) fn with_code(mut self, code: ErrorCode) -> Self {
         self.0.code = code;
         self
     }
 
     /// Creates a 503 for a version that exists but is not visible in this process yet; `Retry-After` is a second.
     pub fn not_yet(message: impl Into<String>) -> Self {
-        Self::new(Kind::Unavailable, "not_yet", message).retry_after(NOT_YET_RETRY_SECONDS)
+        Self::new(ErrorCode::NotYet, message).retry_after(NOT_YET_RETRY_SECONDS)
     }
 
-    /// Replaces the kind, which supervisors and callers of the error see.
+    /// Replaces the kind and its status, for a door that answers a code with another status than the rest.
     #[must_use]
     pub(crate) fn with_kind(mut self, kind: Kind) -> Self {
         self.0.kind = kind;
+        self.0.status = status(kind);
         self
     }
 
@@ -215,10 +217,10 @@ impl ApiError {
             "the table of `{slug}` lacks versions that it had; nothing of it is answered until the operators of the \
              service restore it or accept the loss"
         );
-        Self::new(Kind::Unavailable, "history_lost", message).retry_after(HISTORY_LOST_RETRY_SECONDS)
+        Self::new(ErrorCode::HistoryLost, message).retry_after(HISTORY_LOST_RETRY_SECONDS)
     }
 
-    /// Replaces the status that follows from the kind, for a case that has an HTTP status of its own.
+    /// Replaces the status that follows from the code, for a case that has an HTTP status of its own.
     #[must_use]
     pub fn with_status(mut self, status: StatusCode) -> Self {
         self.0.status = status;
@@ -262,6 +264,10 @@ impl ApiError {
 
     /// Returns the machine code, such as `not_found`.
     pub fn machine_code(&self) -> &'static str {
+        self.0.code.word()
+    }
+
+    pub(crate) fn code(&self) -> ErrorCode {
         self.0.code
     }
 
@@ -293,7 +299,7 @@ impl ApiError {
     /// Returns the body of the answer: `{error, message, …case fields, details?, requestId?}`.
     pub fn body(&self, request_id: &str) -> Value {
         let mut body = Map::new();
-        body.insert("error".to_owned(), self.0.code.into());
+        body.insert("error".to_owned(), self.machine_code().into());
         body.insert("message".to_owned(), self.0.message.clone().into());
         for (name, value) in &self.0.fields {
             body.insert(name.clone(), value.clone());

@@ -17,9 +17,8 @@
 //! - A private project is answered to others exactly like a missing one.
 //! - Search texts, keys and bodies are never logged.
 
-pub mod apps;
 pub mod call;
-pub mod codes;
+mod codes;
 pub mod config;
 mod dispatch;
 pub mod error;

@@ -3,6 +3,7 @@
 //! Invariant: nothing here decides on access. The layers above read it, and ask the rules.
 
 pub mod app;
+pub mod apps;
 pub mod backlog;
 pub(crate) mod bodies;
 pub(crate) mod caches;

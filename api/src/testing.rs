@@ -31,7 +31,7 @@ use types::{
 use uploads::LocalUploads;
 use uploads::Stagings;
 
-use crate::apps::OAuthApps;
+use crate::state::apps::OAuthApps;
 use crate::config::{Config, Limits};
 use crate::rules::letters::{self, LetterPayload};
 use crate::secrets::{Secret, SecretKind};

@@ -450,59 +450,6 @@ fn every_source_file_is_short_and_says_what_it_is_for() {
     none(&problems);
 }
 
-/// The error codes that the source of `api` gives to refusals.
-fn codes_given() -> BTreeSet<String> {
-    let word = |text: &str| {
-        let end = text.find('"')?;
-        let word = &text[..end];
-        let is_word = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
-        is_word.then(|| word.to_owned())
-    };
-    let mut codes = BTreeSet::new();
-    for (name, text) in sources() {
-        if !name.starts_with("api/src/") || name.contains("tests") || name.starts_with("api/src/codes") {
-            continue;
-        }
-        let text = text.split("#[cfg(test)]").next().unwrap();
-        let text: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        for call in ["Self::new(", "ApiError::new("] {
-            let kinds = text
-                .split(call)
-                .skip(1)
-                .filter(|rest| rest.trim_start().starts_with("Kind::"));
-            codes.extend(kinds.filter_map(|rest| word(rest.split_once(", ")?.1.strip_prefix('"')?)));
-        }
-        // The last is the code of a limit that an operation declares.
-        for call in [
-            "conflict(",
-            "limited(",
-            ".code(",
-            "refused(app, ",
-            "invalid(",
-            " code: ",
-        ] {
-            let rests = text.split(call).skip(1);
-            codes.extend(rests.filter_map(|rest| word(rest.trim_start().strip_prefix('"')?)));
-        }
-        // A pair of code and message, as where one error has several cases.
-        codes.extend(text.split("=> ( \"").skip(1).filter_map(word));
-    }
-    codes
-}
-
-#[test]
-fn the_table_of_error_codes_has_what_the_source_gives_and_nothing_else() {
-    let listed: BTreeSet<String> = api::codes::CODES.iter().map(|code| code.word.to_owned()).collect();
-    let given = codes_given();
-    let missing = given
-        .difference(&listed)
-        .map(|code| format!("`{code}` is not in the table of codes"));
-    let unused = listed
-        .difference(&given)
-        .map(|code| format!("`{code}` is in the table and no answer has it"));
-    none(&missing.chain(unused).collect::<Vec<_>>());
-}
-
 #[test]
 fn nothing_is_left_unfinished_or_switched_off() {
     let unfinished = [

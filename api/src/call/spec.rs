@@ -115,7 +115,7 @@ pub struct CallLimit {
     /// Length of the window.
     pub window: Duration,
     /// Code of the refusal.
-    pub code: &'static str,
+    pub(crate) code: ErrorCode,
     /// Counted things, for the message "more than N …".
     pub counted: &'static str,
 }

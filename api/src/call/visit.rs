@@ -11,6 +11,7 @@ use http::request::Parts;
 use types::Kind;
 
 use super::caller::PresentedCredential;
+use crate::codes::ErrorCode;
 use crate::error::ApiError;
 use crate::secrets;
 
@@ -119,7 +120,7 @@ impl BrowserRequest {
 }
 
 fn foreign(message: &str) -> ApiError {
-    ApiError::new(Kind::Forbidden, "foreign_form", message)
+    ApiError::new(ErrorCode::ForeignForm, message)
 }
 
 /// Returns true if the browser says that a page of the service at `public_url` sent the request.

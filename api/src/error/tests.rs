@@ -1,4 +1,5 @@
 use super::*;
+use crate::codes::ErrorCode;
 
 #[test]
 fn every_kind_has_the_status_of_the_interface() {
@@ -47,7 +48,7 @@ fn an_error_of_the_caller_names_the_field_and_the_rule() {
 
 #[test]
 fn a_limit_says_when_to_come_back() {
-    let error = ApiError::limited("rate_limited", "slow down", 0);
+    let error = ApiError::limited(ErrorCode::RateLimited, "slow down", 0);
     assert_eq!(error.body("r")["retryAfter"], 1);
     assert_eq!(error.headers(), [(header::RETRY_AFTER, HeaderValue::from(1_u64))]);
 }

@@ -11,7 +11,7 @@ use store::{CONNECTIONS_KEPT, Error, Store, TOKENS_KEPT};
 use tokio_util::sync::CancellationToken;
 use types::{Clock, Timestamp};
 
-use crate::apps;
+use crate::state::apps;
 use crate::periodic::PeriodicTimer;
 use crate::rules::accounts::UNVERIFIED;
 use types::error::with_causes;

@@ -10,6 +10,7 @@ pub(super) use claims::{DECISION, POLL};
 
 use crate::call::operation::Operations;
 use crate::call::spec::{CallLimit, LimitSubject};
+use crate::codes::ErrorCode;
 
 /// Limit on registrations, of agents and of claims. A refused one counts, since its refusal reveals that a name is taken.
 pub(super) const REGISTRATIONS: CallLimit = CallLimit {
@@ -18,7 +19,7 @@ pub(super) const REGISTRATIONS: CallLimit = CallLimit {
     subject: LimitSubject::Address,
     most: |limits| limits.agent_registrations_per_ip_per_hour,
     window: Duration::from_hours(1),
-    code: "registration_limit",
+    code: ErrorCode::RegistrationLimit,
     counted: "attempts to register an agent in an hour from this address",
 };
 

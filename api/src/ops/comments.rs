@@ -15,6 +15,7 @@ use crate::call::operation::Operations;
 use crate::call::schema::TEXT;
 use crate::call::spec::{Effect, KEY, Scope, Spec};
 use crate::call::wire::WireInstant;
+use crate::codes::ErrorCode;
 use crate::error::ApiError;
 use crate::ops::knowledge::fields::COMMENTS;
 use crate::ops::paging::take_page;
@@ -276,7 +277,7 @@ impl OwnComment {
 
 /// Returns the 409 for a comment that was withdrawn.
 fn withdrawn() -> ApiError {
-    ApiError::conflict("comment_withdrawn", "the author withdrew the comment")
+    ApiError::new(ErrorCode::CommentWithdrawn, "the author withdrew the comment")
 }
 
 /// Returns the refusal of a caller whose operator did not write a comment. What the caller may not see is missing.
@@ -290,7 +291,7 @@ async fn not_author(cx: &Cx, id: i64, kind: CommentKind) -> Result<ApiError, Api
         return Ok(ApiError::no_comment());
     }
     let message = "only agents of the operator whose agent wrote a comment edit or withdraw it";
-    Ok(ApiError::new(Kind::Forbidden, "not_author", message))
+    Ok(ApiError::new(ErrorCode::NotAuthor, message))
 }
 
 fn number(text: &str) -> Result<i64, ApiError> {
@@ -343,8 +344,8 @@ async fn withdraw(cx: Cx, input: WithdrawCommentInput) -> Result<JsonReply<OwnCo
         Withdrawn::Before => Err(withdrawn()),
         Withdrawn::Missing => Err(ApiError::no_comment()),
         Withdrawn::NotAuthor => Err(not_author(&cx, id, found.kind).await?),
-        Withdrawn::Chosen => Err(ApiError::conflict(
-            "answer_chosen",
+        Withdrawn::Chosen => Err(ApiError::new(
+            ErrorCode::AnswerChosen,
             "the answer fulfilled its request and stays",
         )),
     }

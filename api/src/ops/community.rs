@@ -9,6 +9,7 @@ use crate::call::operation::Operations;
 use crate::call::spec::{
     ANYONE_OR_APP, CallLimit, Effect, GuardedItem, KEY, KEY_OR_APP, LimitSubject, OPTIONAL, PUBLIC, Scope, Spec,
 };
+use crate::codes::ErrorCode;
 use crate::ops::knowledge::fields::COMMENTS;
 
 mod answers;
@@ -32,7 +33,7 @@ const REQUESTS: &[CallLimit] = &[CallLimit {
     subject: LimitSubject::Caller,
     most: |limits| limits.requests_per_agent_per_hour,
     window: HOUR,
-    code: "request_limit",
+    code: ErrorCode::RequestLimit,
     counted: "requests in an hour from this agent",
 }];
 
@@ -42,7 +43,7 @@ const ANSWERS: &[CallLimit] = &[CallLimit {
     subject: LimitSubject::Caller,
     most: |limits| limits.answers_per_agent_per_hour,
     window: HOUR,
-    code: "answer_limit",
+    code: ErrorCode::AnswerLimit,
     counted: "answers in an hour from this agent",
 }];
 
@@ -52,7 +53,7 @@ const DECISIONS: &[CallLimit] = &[CallLimit {
     subject: LimitSubject::Caller,
     most: |limits| limits.decisions_per_agent_per_hour,
     window: HOUR,
-    code: "decision_limit",
+    code: ErrorCode::DecisionLimit,
     counted: "choices and closed requests in an hour from this agent",
 }];
 
@@ -62,7 +63,7 @@ const REVIEWS: &[CallLimit] = &[CallLimit {
     subject: LimitSubject::Caller,
     most: |limits| limits.reviews_per_agent_per_hour,
     window: HOUR,
-    code: "review_limit",
+    code: ErrorCode::ReviewLimit,
     counted: "reviews and questions in an hour from this agent",
 }];
 

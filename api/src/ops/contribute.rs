@@ -25,6 +25,7 @@ use crate::call::operation::Operations;
 use crate::call::schema::{SchemaBound, TEXT, VISIBLE};
 use crate::call::spec::{BodySize, Spec};
 use crate::call::wire::ContributionAllowance;
+use crate::codes::ErrorCode;
 use crate::config::Limits;
 use crate::error::{ApiError, whole_seconds};
 use crate::rules::entitlement;
@@ -293,7 +294,7 @@ pub(super) fn check_enabled(cx: &Cx, on_refused: OnRefused) -> Result<(), ApiErr
     }
     let message =
         format!("`onRefused: {on_refused}` is not enabled in this service; send it without the refused records");
-    Err(ApiError::new(Kind::Unavailable, "not_enabled", message))
+    Err(ApiError::new(ErrorCode::NotEnabled, message))
 }
 
 /// Hashes the content of a body in canonical form, independent of its formatting.
@@ -324,15 +325,15 @@ async fn outcome(cx: &Cx, project: &Project, id: ContributionId, wait: Duration)
 pub(super) fn no_more(rejected: BacklogRefusal) -> ApiError {
     let (code, message) = match rejected {
         BacklogRefusal::Backlog => (
-            "backlog_full",
+            ErrorCode::BacklogFull,
             "too many contributions wait for their outcome; nothing was kept, try again later",
         ),
         BacklogRefusal::Disk => (
-            "storage_full",
+            ErrorCode::StorageFull,
             "the service has no room for contributions; nothing was kept, try again later",
         ),
     };
-    ApiError::new(Kind::Unavailable, code, message)
+    ApiError::new(code, message)
         .field("retryAfter", FULL_RETRY_SECONDS)
         .header(http::header::RETRY_AFTER, FULL_RETRY_SECONDS.into())
 }
@@ -340,7 +341,7 @@ pub(super) fn no_more(rejected: BacklogRefusal) -> ApiError {
 /// Returns the 409 for a contribution to a project that is not open.
 pub(super) fn not_open(slug: &str, status: ProjectStatus) -> ApiError {
     let message = format!("the project `{slug}` is {status} and accepts no contributions");
-    ApiError::conflict("project_not_open", message).field("status", status.as_str())
+    ApiError::new(ErrorCode::ProjectNotOpen, message).field("status", status.as_str())
 }
 
 pub(super) fn allowance_spent(cx: &Cx) -> ApiError {
@@ -352,7 +353,7 @@ pub(super) fn allowance_spent(cx: &Cx) -> ApiError {
     let allowance = serde_json::json!({
         "kind": "contribution", "limit": limit, "used": limit, "remaining": 0, "resetAt": resets_at.to_string(),
     });
-    ApiError::limited("allowance_spent", message, seconds).field("allowance", allowance)
+    ApiError::limited(ErrorCode::AllowanceSpent, message, seconds).field("allowance", allowance)
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use crate::call::operation::Operations;
 use crate::call::schema::SchemaBound;
 use crate::call::spec::{GuardedItem, KEY, Spec};
 use crate::call::wire::VerdictLine;
+use crate::codes::ErrorCode;
 use crate::config::Limits;
 use crate::error::ApiError;
 use crate::rules::entitlement;
@@ -113,7 +114,7 @@ async fn verdicts(cx: Cx, input: ContributionPath) -> Result<NdjsonAnswer<Verdic
     let row = find(&cx, &input.slug, &input.id).await?;
     if !row.status.is_terminal() {
         let message = format!("the contribution is {} and has no verdicts yet", row.status);
-        return Err(ApiError::conflict("undecided", message).field("status", row.status.as_str()));
+        return Err(ApiError::new(ErrorCode::Undecided, message).field("status", row.status.as_str()));
     }
     // Only the first verdicts of an upload are stored, and a submission that could not be processed has none. So the
     // stored lines are all.

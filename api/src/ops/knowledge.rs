@@ -6,6 +6,7 @@ use self::fields::{COMMENTS, HOUR};
 use super::contributions::wait_bound;
 use crate::call::operation::Operations;
 use crate::call::spec::{CallLimit, Effect, GuardedItem, KEY, LimitSubject, OPTIONAL, PUBLIC, Scope, Spec};
+use crate::codes::ErrorCode;
 use crate::config::Limits;
 
 mod change;
@@ -27,7 +28,7 @@ const RATINGS: &[CallLimit] = &[CallLimit {
     subject: LimitSubject::Caller,
     most: |limits| limits.ratings_per_agent_per_hour,
     window: HOUR,
-    code: "rating_limit",
+    code: ErrorCode::RatingLimit,
     counted: "ratings in an hour from this agent",
 }];
 

@@ -20,12 +20,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use types::OperatorId;
 
-use crate::apps::{ClientError, DocumentAsker, FetchError, OAuthApps};
+use crate::state::apps::{ClientError, DocumentAsker, FetchError, OAuthApps};
 use crate::call::answer::{JSON, JsonReply, OperationOutput, OperationResult};
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::spec::{CallLimit, Effect, LimitSubject, Scope, Spec};
 use crate::call::wire::NoInput;
+use crate::codes::ErrorCode;
 use crate::error::ApiError;
 
 const TAG: &str = "oauth";
@@ -40,7 +41,7 @@ const REGISTRATIONS: CallLimit = CallLimit {
     subject: LimitSubject::Address,
     most: |_| 100,
     window: Duration::from_hours(1),
-    code: "registration_limit",
+    code: ErrorCode::RegistrationLimit,
     counted: "attempts to register an app in an hour from this address",
 };
 

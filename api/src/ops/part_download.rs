@@ -22,6 +22,7 @@ use crate::call::answer::{BodyMedia, StreamedAnswer};
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::spec::{CallRate, Spec};
+use crate::codes::ErrorCode;
 use crate::error::ApiError;
 use crate::rules::reading::MAX_EXACT_INTEGER;
 use crate::rules::standing::{TransferAccount, no_part};
@@ -123,12 +124,12 @@ async fn part(cx: Cx, input: SignedPartPath) -> Result<StreamedAnswer<ParquetMed
     let signer = cx.app.process.links.signer(&cx.app.store, cx.now).await?;
     if !signer.signed(&grant, &input.signature) {
         let message = "the address differs from the one in the manifest";
-        return Err(ApiError::new(Kind::Forbidden, "link_invalid", message));
+        return Err(ApiError::new(ErrorCode::LinkInvalid, message));
     }
     // The expiry is checked after the signature, since only a signed expiry can be trusted.
     if cx.now.micros().div_euclid(1_000_000) >= i64::try_from(input.expires).unwrap_or(i64::MAX) {
         let message = "the address has expired; get a new one with the manifest";
-        return Err(ApiError::new(Kind::Forbidden, "link_expired", message));
+        return Err(ApiError::new(ErrorCode::LinkExpired, message));
     }
     let operator = input.account.operator();
     let mut standing = TransferAccount::reading(&cx.app.store, &input.account, input.dataset);
@@ -154,8 +155,8 @@ async fn part(cx: Cx, input: SignedPartPath) -> Result<StreamedAnswer<ParquetMed
         }
         ConditionResult::Failed => {
             let message = "the part has none of the entity tags of `If-Match`";
-            let failed = ApiError::new(Kind::Invalid, "precondition_failed", message);
-            return Err(tagged(failed.with_status(StatusCode::PRECONDITION_FAILED)));
+            let failed = ApiError::new(ErrorCode::PreconditionFailed, message);
+            return Err(tagged(failed));
         }
     }
     // `Range` applies to GET only (RFC 9110 section 14.2).
@@ -234,11 +235,9 @@ fn ended(error: &ApiError) -> io::Error {
 
 fn beyond(size: u64) -> ApiError {
     let error = ApiError::new(
-        Kind::Invalid,
-        "range_not_satisfiable",
+        ErrorCode::RangeNotSatisfiable,
         format!("the part has {size} bytes, none of them in the range"),
     );
-    let error = error.with_status(StatusCode::RANGE_NOT_SATISFIABLE);
     match HeaderValue::from_str(&format!("bytes */{size}")) {
         Ok(value) => error.header(header::CONTENT_RANGE, value),
         Err(_) => error,

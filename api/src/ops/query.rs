@@ -22,6 +22,7 @@ use crate::call::operation::Operations;
 use crate::call::room::PageRoom;
 use crate::call::schema::SchemaBound;
 use crate::call::spec::{GuardedItem, KEY, Spec};
+use crate::codes::ErrorCode;
 use crate::config::Limits;
 use crate::error::ApiError;
 use crate::rules::entitlement;
@@ -160,7 +161,7 @@ async fn query(cx: Cx, input: QueryInput) -> Result<JsonReply<QueryAnswer>, ApiE
             snapshot.version(),
             slug = project.slug
         );
-        return Err(ApiError::new(Kind::TooLarge, "version_too_large", message).field("limitBytes", most));
+        return Err(ApiError::new(ErrorCode::VersionTooLarge, message).field("limitBytes", most));
     }
     let sandbox = &cx.app.sandbox;
     // The statement is checked before the lease is taken, so that a typing error never blocks another query.
@@ -205,25 +206,25 @@ async fn query(cx: Cx, input: QueryInput) -> Result<JsonReply<QueryAnswer>, ApiE
 }
 
 fn api_error(cx: &Cx, failure: SandboxFailure) -> ApiError {
-    let invalid = |code, problem: String| ApiError::invalid("/sql", problem).code(code);
+    let invalid = |code, problem: String| ApiError::invalid("/sql", problem).with_code(code);
     // The code tells the caller to change the statement (`query_refused`, `query_failed`) or to try again.
     match failure {
-        SandboxFailure::Refused { reason } => invalid("query_refused", format!("is refused: {reason}")),
-        SandboxFailure::Failed { message } => invalid("query_failed", format!("failed: {message}")),
+        SandboxFailure::Refused { reason } => invalid(ErrorCode::QueryRefused, format!("is refused: {reason}")),
+        SandboxFailure::Failed { message } => invalid(ErrorCode::QueryFailed, format!("failed: {message}")),
         SandboxFailure::TimedOut => {
             let message = format!(
                 "the query took longer than {} seconds",
                 cx.app.limits.query_timeout.seconds()
             );
-            ApiError::new(Kind::Invalid, "query_timeout", message).with_status(StatusCode::REQUEST_TIMEOUT)
+            ApiError::new(ErrorCode::QueryTimeout, message)
         }
         // The query never began, so a repeated call is as good as the first and `Retry-After` is short.
         SandboxFailure::Busy => {
             let seconds = cx.app.limits.query_timeout.seconds();
             let message = format!("every place for a query was taken for {seconds} seconds; it did not begin");
-            ApiError::limited("queries_busy", message, BUSY_SECONDS)
+            ApiError::limited(ErrorCode::QueriesBusy, message, BUSY_SECONDS)
         }
-        SandboxFailure::TooLarge { message } => ApiError::new(Kind::TooLarge, "query_too_large", message),
+        SandboxFailure::TooLarge { message } => ApiError::new(ErrorCode::QueryTooLarge, message),
         SandboxFailure::Damaged { context } => ApiError::damaged(context),
         SandboxFailure::Unavailable { context } => ApiError::unavailable(context),
     }
@@ -265,7 +266,11 @@ impl QueryLease {
                 // Another holder has it, so this guard must not end it.
                 lease.holder = None;
                 let message = "another query of the operator runs; one at a time";
-                Err(ApiError::limited("query_running", message, RUNNING_RETRY_SECONDS))
+                Err(ApiError::limited(
+                    ErrorCode::QueryRunning,
+                    message,
+                    RUNNING_RETRY_SECONDS,
+                ))
             }
         }
     }

@@ -13,6 +13,7 @@ use http::Method;
 
 use crate::call::operation::Operations;
 use crate::call::spec::{CallLimit, Effect, LimitSubject, OPTIONAL, PUBLIC, Scope, Spec};
+use crate::codes::ErrorCode;
 
 pub(super) use outcome::found;
 pub(super) use send::{SentReport, send};
@@ -23,7 +24,7 @@ pub(super) const REPORTS: &[CallLimit] = &[CallLimit {
     subject: LimitSubject::Address,
     most: |limits| limits.reports_per_ip_per_hour,
     window: Duration::from_hours(1),
-    code: "report_limit",
+    code: ErrorCode::ReportLimit,
     counted: "reports in an hour from this address",
 }];
 

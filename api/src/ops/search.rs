@@ -23,6 +23,7 @@ use crate::call::operation::Operations;
 use crate::call::room::PageRoom;
 use crate::call::schema::LINE;
 use crate::call::spec::Spec;
+use crate::codes::ErrorCode;
 use crate::error::ApiError;
 use crate::ops::knowledge::fields::CATEGORY;
 
@@ -214,7 +215,9 @@ async fn answer(cx: &Cx, input: SearchInput) -> Result<SearchAnswer, ApiError> {
     let found = tokio::task::spawn_blocking(move || index.search(&query, now))
         .await
         .map_err(ApiError::internal)?
-        .map_err(|error| ApiError::unavailable(types::error::with_causes(&error)).code("search_not_ready"))?;
+        .map_err(|error| {
+            ApiError::unavailable(types::error::with_causes(&error)).with_code(ErrorCode::SearchNotReady)
+        })?;
     let mut results = SearchAnswer::new((mode, judge), &found);
     let mut room = PageRoom::of(cx);
     room.spend(&results)?;

@@ -31,6 +31,7 @@ use crate::call::operation::Operations;
 use crate::call::schema::{SchemaBound, TEXT};
 use crate::call::spec::Spec;
 use crate::call::wire::{ContributionAllowance, WireInstant};
+use crate::codes::ErrorCode;
 use crate::config::Limits;
 use crate::error::{ApiError, ErrorDetail};
 use crate::rules::entitlement;
@@ -182,7 +183,7 @@ async fn begin(cx: Cx, input: BeginUploadInput) -> Result<JsonReply<UploadOpened
             "the upload has {} bytes, and one may have at most {}: send its records in several uploads{or}",
             input.bytes, limits.upload.0
         );
-        let error = ApiError::new(Kind::TooLarge, "upload_too_large", message);
+        let error = ApiError::new(ErrorCode::UploadTooLarge, message);
         return Err(error.field("limitBytes", limits.upload.0));
     }
     cut_is_even(&input)?;
@@ -462,7 +463,7 @@ fn tags(upload: &Upload, given: Vec<UploadedPartTag>) -> Result<Vec<PartTag>, Ap
     }
     if !beyond.is_empty() {
         let message = format!("the upload has {} parts, but `etags` names {beyond:?}", upload.parts);
-        return Err(ApiError::conflict("parts_extra", message).field("parts", beyond));
+        return Err(ApiError::new(ErrorCode::PartsExtra, message).field("parts", beyond));
     }
     let missing: Vec<u32> = (1..)
         .zip(&tags)
@@ -480,7 +481,7 @@ fn tags(upload: &Upload, given: Vec<UploadedPartTag>) -> Result<Vec<PartTag>, Ap
 
 fn parts_missing(how: &str, missing: &[u32]) -> ApiError {
     let shown = &missing[..missing.len().min(20)];
-    ApiError::conflict("parts_missing", format!("parts {shown:?} are {how}")).field("parts", shown)
+    ApiError::new(ErrorCode::PartsMissing, format!("parts {shown:?} are {how}")).field("parts", shown)
 }
 
 /// Returns the answer to a repeated completion. It must have the same tags as the first.
@@ -492,7 +493,7 @@ async fn before(
 ) -> Result<JsonReply<ContributionView>, ApiError> {
     if upload.etags.as_deref() != Some(etags) {
         let message = "the upload was completed earlier, with other entity tags or another `onRefused`";
-        return Err(ApiError::conflict("upload_completed", message));
+        return Err(ApiError::new(ErrorCode::UploadCompleted, message));
     }
     let row = cx.app.store.contribution(upload.id).await?;
     let row = row.ok_or_else(|| ApiError::internal(format!("upload {} is completed without a row", upload.id)))?;
@@ -506,13 +507,13 @@ fn expired(cx: &Cx, upload: &Upload) -> ApiError {
     } else {
         format!("the upload expired at {at}")
     };
-    ApiError::conflict("upload_expired", message).field("expiredAt", at)
+    ApiError::new(ErrorCode::UploadExpired, message).field("expiredAt", at)
 }
 
 /// Returns the error for a part of an upload that is completed, cancelled or expired.
 pub(crate) fn closed() -> ApiError {
-    ApiError::conflict(
-        "upload_closed",
+    ApiError::new(
+        ErrorCode::UploadClosed,
         "the upload is completed, cancelled or expired and accepts no parts",
     )
 }
@@ -523,7 +524,7 @@ pub(crate) fn place_failed(error: &uploads::Error) -> ApiError {
         uploads::Error::Missing { missing } => parts_missing("missing, or have another length", missing),
         uploads::Error::Differing { differing } => {
             let message = format!("parts {differing:?} have other entity tags");
-            ApiError::conflict("etag_mismatch", message).field("parts", differing.as_slice())
+            ApiError::new(ErrorCode::EtagMismatch, message).field("parts", differing.as_slice())
         }
         uploads::Error::Closed => closed(),
         uploads::Error::Io(error) if error.kind() == ErrorKind::StorageFull => no_more(BacklogRefusal::Disk),

@@ -13,6 +13,7 @@ use types::Kind;
 
 use crate::call::caller::{Caller, CallerKind, PresentedCredential, Scopes, Transport};
 use crate::call::spec::{ApiKind, Credential, KEY, Spec};
+use crate::codes::ErrorCode;
 use crate::config::AGENT_GUIDE_PATH;
 use crate::error::ApiError;
 use crate::secrets::{SecretKind, hash};
@@ -199,19 +200,25 @@ pub(crate) fn require_agent(app: &App, caller: Option<&Caller>) -> Result<(), Ap
 
 /// Returns the 401 for a page that needs a session.
 fn not_signed_in() -> ApiError {
-    ApiError::new(Kind::Unauthenticated, "not_signed_in", "sign in to open this page")
+    ApiError::new(ErrorCode::NotSignedIn, "sign in to open this page")
 }
 
 /// Returns the 403 for a valid credential of a kind that the operation does not accept.
 fn wrong_credential(message: &str) -> ApiError {
-    ApiError::new(Kind::Forbidden, "wrong_credential", message)
+    ApiError::new(ErrorCode::WrongCredential, message)
 }
 
 /// Returns the 401 for a valid credential whose operator is suspended.
 pub(crate) fn account_suspended(app: &App) -> ApiError {
     let hint = "no other credential of this operator helps; the operator answers the suspension with whoever runs the \
                 service, and the same credentials work again once it ends";
-    refused(app, "account_suspended", "the account is suspended", hint, "suspension")
+    refused(
+        app,
+        ErrorCode::AccountSuspended,
+        "the account is suspended",
+        hint,
+        "suspension",
+    )
 }
 
 /// Returns the 401 for the key of a claim that was not approved.
@@ -227,7 +234,7 @@ fn not_approved(app: &App, status: ClaimStatus) -> ApiError {
             "ask the operator for another claim code, and claim again",
         )
     };
-    refused(app, "claim_not_approved", message, hint, "keys").field("status", status.as_str())
+    refused(app, ErrorCode::ClaimNotApproved, message, hint, "keys").field("status", status.as_str())
 }
 
 /// Returns the 401 for a missing or invalid credential, with a hint at the header to send.
@@ -243,7 +250,7 @@ fn unauthenticated(app: &App, spec: &Spec, message: &str) -> ApiError {
         (true, false) => "send `Authorization: Bearer <agent key>`; agent keys begin with `km_`",
         _ => "send `Authorization: Bearer <operator token>`; operator tokens begin with `wto_`",
     };
-    refused(app, "unauthenticated", message, hint, "keys")
+    refused(app, ErrorCode::Unauthenticated, message, hint, "keys")
 }
 
 /// Returns the address of a section of the guide that says how to get a credential.
@@ -252,8 +259,8 @@ pub(crate) fn get_key(app: &App, section: &str) -> String {
 }
 
 /// Returns a 401 (RFC 6750 section 3 for the header) with a link to the section of the guide that helps.
-fn refused(app: &App, code: &'static str, message: &str, hint: &str, section: &str) -> ApiError {
-    ApiError::new(Kind::Unauthenticated, code, message)
+fn refused(app: &App, code: ErrorCode, message: &str, hint: &str, section: &str) -> ApiError {
+    ApiError::new(code, message)
         .field("hint", hint)
         .field("getKey", get_key(app, section))
         .header(

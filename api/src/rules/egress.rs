@@ -13,6 +13,7 @@ use types::money::MicroUsdc;
 use types::{Kind, LedgerEventId, OperatorId, Timestamp, mutate};
 
 use crate::call::answer::OperationOutput;
+use crate::codes::ErrorCode;
 use crate::error::ApiError;
 use crate::state::app::App;
 use crate::state::egress::{AdmittedBytes, EgressLeases, EgressMeter, EgressReader, account};
@@ -194,7 +195,7 @@ async fn exceeded(
         .free_egress_bytes
         .saturating_add(blocks.saturating_mul(pay::BLOCK_BYTES));
     let message = format!("the egress of the month is used up, and credits do not pay ${need} for more");
-    Ok(ApiError::new(Kind::PaymentRequired, "egress_quota", message)
+    Ok(ApiError::new(ErrorCode::EgressQuota, message)
         .field(
             "quota",
             json!({"egress": {"used": used, "allowed": allowed, "resetsAt": now.next_month().to_string()}}),
@@ -212,7 +213,8 @@ async fn exceeded(
 /// Returns the error for a month in which the service sends no more.
 fn platform_full(now: Timestamp) -> ApiError {
     let (reset, message) = (now.next_month(), "the service sends no more this month");
-    ApiError::limited("platform_capacity", message, reset.since(now).as_secs()).field("resetAt", reset.to_string())
+    ApiError::limited(ErrorCode::PlatformCapacity, message, reset.since(now).as_secs())
+        .field("resetAt", reset.to_string())
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ use types::{Kind, OperatorId, Timestamp, Version};
 use crate::call::caller::Caller;
 use crate::call::cx::Cx;
 use crate::call::spec::GuardedItem;
+use crate::codes::ErrorCode;
 use crate::error::ApiError;
 use crate::price::dataset_price;
 use crate::rules::auth;
@@ -88,7 +89,7 @@ async fn own_of(app: &App, operator: Option<OperatorId>, slug: &str) -> Result<P
     // The caller sees the project, so a 403 instead of a 404 reveals nothing.
     if operator != Some(project.operator) {
         let message = format!("the project `{}` is another operator's", project.slug);
-        return Err(ApiError::new(Kind::Forbidden, "not_owner", message));
+        return Err(ApiError::new(ErrorCode::NotOwner, message));
     }
     Ok(project)
 }
@@ -213,17 +214,17 @@ pub(crate) fn top_up(cx: &Cx) -> Option<String> {
 }
 
 /// Returns an offer as an error of the interface.
-pub(crate) fn refusal(kind: Kind, quote: &Quote) -> ApiError {
+pub(crate) fn refusal(quote: &Quote) -> ApiError {
     let mut credits = json!({"buy": quote.buy});
     if let Some(top_up) = &quote.top_up {
         // The address names the operator, so there is none for a caller without a credential.
         credits["topUp"] = json!(top_up);
     }
-    let mut error = ApiError::new(kind, "payment_required", quote.message.clone());
+    let mut error = ApiError::new(ErrorCode::PaymentRequired, quote.message.clone());
     if let Some(short) = quote.short {
         credits["balanceMicro"] = json!(short.balance.0);
         credits["givenMicro"] = json!(short.given.0);
-        error = error.code("credits_short");
+        error = error.with_code(ErrorCode::CreditsShort);
     }
     error
         .field("price", quote.price.to_string())

@@ -10,6 +10,7 @@ use std::time::Duration;
 use store::Store;
 use types::{DatasetId, Kind, OperatorId, Timestamp};
 
+use crate::codes::ErrorCode;
 use crate::error::ApiError;
 use crate::state::links::GrantAccount;
 
@@ -61,7 +62,7 @@ impl TransferAccount {
             // A deleted operator is treated like a suspended one.
             if operator.is_none_or(|operator| operator.suspended.is_some()) {
                 let message = "the account of the operator that this address was handed out to is suspended";
-                return Err(ApiError::new(Kind::Forbidden, "account_suspended", message));
+                return Err(ApiError::new(ErrorCode::AccountSuspended, message).with_kind(Kind::Forbidden));
             }
         }
         if let Some((dataset, owner)) = &self.read

@@ -11,6 +11,7 @@ use store::{Project, Store, Upload};
 use types::{DatasetId, Kind, OperatorId, Version};
 
 use crate::call::cx::Cx;
+use crate::codes::ErrorCode;
 use crate::error::ApiError;
 
 /// Returns the size in bytes of the latest versions of all datasets that an operator maintains.
@@ -160,5 +161,5 @@ pub(crate) fn exceeded_by_maintainer(cx: &Cx, project: &Project, bytes: u64) -> 
 }
 
 fn storage_exceeded(message: String, quota: serde_json::Value) -> ApiError {
-    ApiError::new(Kind::PaymentRequired, "storage_quota", message).field("quota", quota)
+    ApiError::new(ErrorCode::StorageQuota, message).field("quota", quota)
 }

@@ -9,6 +9,7 @@ use types::key::NoKeys;
 use types::vocabulary::OnRefused;
 use types::{Batch, Contract};
 
+use crate::codes::ErrorCode;
 use crate::error::{ApiError, ErrorDetail};
 
 /// Code of the objection to repeated or dummy text.
@@ -51,5 +52,5 @@ async fn refusal(member: &str, text: &str, counts: impl Fn(&Reason) -> bool) -> 
     if details.is_empty() {
         return Ok(());
     }
-    Err(ApiError::invalid_all(details).code("refused_text"))
+    Err(ApiError::invalid_all(details).with_code(ErrorCode::RefusedText))
 }

@@ -15,7 +15,7 @@ use tokio::sync::Semaphore;
 use types::Clock;
 use types::trace::Propagator;
 
-use crate::apps::OAuthApps;
+use crate::state::apps::OAuthApps;
 use crate::config::{Config, Limits};
 use crate::ids::RequestIds;
 use crate::state::backlog::Backlog;

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use types::{Kind, OperatorId};
 
+use crate::codes::ErrorCode;
 use crate::error::ApiError;
 use crate::state::holder_limit::{HolderLimit, HolderPermit, holding};
 use crate::state::limit::LimitSource;
@@ -103,16 +104,12 @@ impl BodyReservation {
             "{whose} may have {limit} bytes of bodies on their way at once, and its other requests leave no room for \
              this one"
         );
-        ApiError::limited("bodies_of_one", message, RETRY_SECONDS)
+        ApiError::limited(ErrorCode::BodiesOfOne, message, RETRY_SECONDS)
     }
 
     fn all_taken(&self) -> ApiError {
         let limit = self.bodies.total;
         let message = format!("the service takes {limit} bytes of bodies at once, and there is no room for this one");
-        // `limited` sets the time to wait. The kind and status are those of an overload, which is not the caller's
-        // fault.
-        ApiError::limited("bodies_of_all", message, RETRY_SECONDS)
-            .with_kind(Kind::Unavailable)
-            .with_status(StatusCode::SERVICE_UNAVAILABLE)
+        ApiError::limited(ErrorCode::BodiesOfAll, message, RETRY_SECONDS)
     }
 }

@@ -18,6 +18,7 @@ use types::vocabulary::{Access, ItemKind};
 use types::{DatasetId, UnitId};
 
 use self::model::SearchModel;
+use crate::codes::ErrorCode;
 use crate::error::ApiError;
 use crate::periodic::PeriodicTimer;
 use crate::price::dataset_price;
@@ -89,7 +90,9 @@ impl SearchIndex {
     pub(crate) fn index(&self) -> Result<Arc<Index>, ApiError> {
         let current = self.current.read();
         let index = current.as_ref().map(|current| Arc::clone(&current.index));
-        index.ok_or_else(|| ApiError::unavailable("the index of the search is not built yet").code("search_not_ready"))
+        index.ok_or_else(|| {
+            ApiError::unavailable("the index of the search is not built yet").with_code(ErrorCode::SearchNotReady)
+        })
     }
 
     /// Reads the changes since the last call into the index; the first call builds it.

@@ -26,6 +26,7 @@ use crate::call::operation::{Operation, Operations};
 use crate::call::spec::{ApiKind, Effect};
 use crate::call::view::LayoutOptions;
 use crate::call::visit::{self, BrowserRequest};
+use crate::codes::ErrorCode;
 use crate::error::ApiError;
 use crate::ops::uploads::part_route;
 use crate::state::app::App;
@@ -347,7 +348,7 @@ async fn options(surface: &RouteState, methods: &HeaderValue, parts: Parts) -> R
 /// Returns the 405 for a path that takes other methods.
 fn method_not_allowed() -> ApiError {
     let message = "this path does not take this method";
-    ApiError::new(Kind::Invalid, "method_not_allowed", message).with_status(StatusCode::METHOD_NOT_ALLOWED)
+    ApiError::new(ErrorCode::MethodNotAllowed, message)
 }
 
 /// Returns the error for a request that matches no operation. It counts toward the rate limit like any call.

@@ -7,10 +7,8 @@ use http::{Method, StatusCode};
 
 use crate::call::view::{LayoutOptions, PageResponse, page_layout};
 use crate::call::visit::{BrowserRequest, CONSOLE, sign_in};
+use crate::codes::ErrorCode;
 use crate::error::ApiError;
-
-/// Code of the refusal that leads a browser to the sign-in page.
-const NOT_SIGNED_IN: &str = "not_signed_in";
 
 /// Returns true if the client wants a page rather than JSON or text.
 pub(crate) fn prefers_page(headers: &HeaderMap) -> bool {
@@ -48,7 +46,7 @@ pub(crate) fn refusal(
     request_id: &str,
     frame: &LayoutOptions,
 ) -> PageResponse {
-    if error.machine_code() == NOT_SIGNED_IN {
+    if error.code() == ErrorCode::NotSignedIn {
         // A form cannot be repeated by a redirect, so its sender begins at the console.
         let next = if method == Method::GET {
             visit.path.as_str()

@@ -22,8 +22,6 @@ const LAYERS: [(&str, &[&str]); 8] = [
     ("dispatch", &["base", "state", "call", "rules", "ops"]),
     ("transport", &["base", "state", "call", "rules", "ops", "dispatch"]),
 ];
-/// Files beside the folders that are of a layer, by the module that names them.
-const PLACED: [(&str, &str); 1] = [("apps", "state")];
 /// The most files of a circle.
 const MOST_IN_CIRCLE: usize = 3;
 /// Larger circles that stay: one file of each, how many it has at most, and the reason.
@@ -254,9 +252,8 @@ impl Files {
 /// The layer of a module of `api`; `None` for the root, which is above all.
 fn layer(module: &[String]) -> Option<&str> {
     let first = module.first()?.as_str();
-    let placed = PLACED.iter().find(|(name, _)| *name == first).map(|(_, layer)| *layer);
     let named = LAYERS.iter().find(|(name, _)| *name == first).map(|(name, _)| *name);
-    Some(placed.or(named).unwrap_or("base"))
+    Some(named.unwrap_or("base"))
 }
 
 /// The imports of a package that point up.

@@ -18,6 +18,7 @@ use crate::call::operation::Operations;
 use crate::call::schema::{LINE, TEXT};
 use crate::call::spec::{Credential, Effect, Scope, Spec};
 use crate::call::wire::{NoInput, WireInstant};
+use crate::codes::ErrorCode;
 use crate::error::{ApiError, whole_seconds};
 use crate::names;
 use crate::rules::accounts::{self, ClaimCodeParts};
@@ -120,7 +121,7 @@ async fn claim(cx: Cx, input: ClaimInput) -> Result<JsonReply<WaitingClaim>, Api
     // Checked before the code, so a bad name costs no try of it.
     if names::is_reserved(&input.name) {
         let problem = "is a word of the platform and reserved";
-        return Err(ApiError::invalid("/name", problem).code("name_reserved"));
+        return Err(ApiError::invalid("/name", problem).with_code(ErrorCode::NameReserved));
     }
     // A text that is no code is answered like a code that nobody made.
     let code = ClaimCodeParts::of(&input.code).ok_or_else(unknown)?;
@@ -149,11 +150,11 @@ async fn claim(cx: Cx, input: ClaimInput) -> Result<JsonReply<WaitingClaim>, Api
         Claimed::Refused(reason) => return Err(refused(&cx, reason)),
         Claimed::LimitReached => {
             let message = format!("the operator has {limit} agents, waiting claims counted, which is the limit");
-            return Err(ApiError::new(Kind::Forbidden, "agent_limit", message));
+            return Err(ApiError::new(ErrorCode::AgentLimit, message));
         }
         Claimed::NameTaken => {
             let message = format!("the name `{}`, or one that looks like it, is taken", input.name);
-            return Err(ApiError::conflict("name_taken", message));
+            return Err(ApiError::new(ErrorCode::NameTaken, message));
         }
     }
     types::fault::point("claim.commit");
@@ -176,21 +177,21 @@ async fn claim(cx: Cx, input: ClaimInput) -> Result<JsonReply<WaitingClaim>, Api
 fn refused(cx: &Cx, reason: CodeRefused) -> ApiError {
     match reason {
         CodeRefused::Unknown => unknown(),
-        CodeRefused::Used => ApiError::conflict("claim_code_used", "the code was used before"),
+        CodeRefused::Used => ApiError::new(ErrorCode::ClaimCodeUsed, "the code was used before"),
         CodeRefused::Expired => {
             let message = "the 15 minutes of the code are over; ask the operator for another";
-            ApiError::new(Kind::Conflict, "claim_code_expired", message).with_status(StatusCode::GONE)
+            ApiError::new(ErrorCode::ClaimCodeExpired, message)
         }
         CodeRefused::Locked => {
             let message = "the code is locked after 5 wrong tries; ask the operator for another";
-            ApiError::new(Kind::Conflict, "claim_code_locked", message).with_status(StatusCode::LOCKED)
+            ApiError::new(ErrorCode::ClaimCodeLocked, message)
         }
         CodeRefused::Suspended => auth::account_suspended(&cx.app),
     }
 }
 
 fn unknown() -> ApiError {
-    ApiError::invalid("/code", "must be a claim code that works").code("claim_code_unknown")
+    ApiError::invalid("/code", "must be a claim code that works").with_code(ErrorCode::ClaimCodeUnknown)
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -225,7 +226,7 @@ async fn status(cx: Cx, _: NoInput) -> Result<JsonReply<ClaimState>, ApiError> {
         Polled::TooSoon(again) => {
             let seconds = whole_seconds(again.since(cx.now));
             let message = "the status of a claim is given once a minute";
-            return Err(ApiError::limited("status_polled", message, seconds));
+            return Err(ApiError::limited(ErrorCode::StatusPolled, message, seconds));
         }
         Polled::Unknown => return Err(none()),
     };

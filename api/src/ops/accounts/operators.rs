@@ -14,6 +14,7 @@ use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::schema::LINE;
 use crate::call::spec::{CallLimit, Effect, LimitSubject, Scope, Spec};
+use crate::codes::ErrorCode;
 use crate::error::ApiError;
 use crate::rules::accounts::{self, SignUp};
 
@@ -24,7 +25,7 @@ pub(in crate::ops) const SIGN_UPS: CallLimit = CallLimit {
     subject: LimitSubject::Address,
     most: |limits| limits.sign_ups_per_ip_per_hour,
     window: HOUR,
-    code: "sign_up_limit",
+    code: ErrorCode::SignUpLimit,
     counted: "attempts to sign up in an hour from this address",
 };
 pub(in crate::ops) const RESENDS: CallLimit = CallLimit {
@@ -32,7 +33,7 @@ pub(in crate::ops) const RESENDS: CallLimit = CallLimit {
     subject: LimitSubject::Address,
     most: |limits| limits.resends_per_ip_per_hour,
     window: HOUR,
-    code: "resend_limit",
+    code: ErrorCode::ResendLimit,
     counted: "requests for a letter in an hour from this address",
 };
 /// Limit on the letters that others can cause to one mailbox. Counted for every address, with an account or without.
@@ -41,7 +42,7 @@ pub(in crate::ops) const RESENDS_TO_ONE: CallLimit = CallLimit {
     subject: LimitSubject::Member("email"),
     most: |limits| limits.resends_per_ip_per_hour,
     window: HOUR,
-    code: "resend_limit",
+    code: ErrorCode::ResendLimit,
     counted: "requests for a letter in an hour to this address",
 };
 

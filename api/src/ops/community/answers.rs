@@ -12,6 +12,7 @@ use super::view::{FulfilledRequest, RequestAnswer, RequestView};
 use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::call::schema::TEXT;
+use crate::codes::ErrorCode;
 use crate::error::ApiError;
 use crate::ops::comments;
 use crate::ops::projects::SLUG;
@@ -69,8 +70,8 @@ pub(super) async fn answer(cx: Cx, input: PostAnswerInput) -> Result<JsonReply<R
         Answered::Missing => Err(ApiError::no_request()),
         Answered::Own => Err(own()),
         Answered::Over(status) => Err(over(status)),
-        Answered::Repeated => Err(ApiError::conflict(
-            "already_answered",
+        Answered::Repeated => Err(ApiError::new(
+            ErrorCode::AlreadyAnswered,
             "the item answers the request already",
         )),
     }
@@ -161,7 +162,7 @@ pub(super) async fn choose(cx: Cx, input: ChooseAnswerInput) -> Result<JsonReply
         Chosen::NoAnswer => return Err(ApiError::not_found("the request has no such answer")),
         Chosen::NoItem => {
             let message = "the answer links no item that is shown and for sale, so it cannot be chosen";
-            return Err(ApiError::conflict("answer_without_item", message));
+            return Err(ApiError::new(ErrorCode::AnswerWithoutItem, message));
         }
     }
     let request = requests::find(&cx, &input.id).await?;
@@ -198,14 +199,14 @@ async fn find(cx: &Cx, request: &BoardRequest, id: i64, chosen: Option<i64>) -> 
 
 fn own() -> ApiError {
     let message = "an operator does not answer its own request";
-    ApiError::new(Kind::Forbidden, "own_request", message)
+    ApiError::new(ErrorCode::OwnRequest, message)
 }
 
 fn not_owner(message: &str) -> ApiError {
-    ApiError::new(Kind::Forbidden, "not_owner", message)
+    ApiError::new(ErrorCode::NotOwner, message)
 }
 
 /// Returns the 409 for a request that is decided or over.
 fn over(status: RequestStatus) -> ApiError {
-    ApiError::conflict("request_over", format!("the request is {status}")).field("status", status.as_str())
+    ApiError::new(ErrorCode::RequestOver, format!("the request is {status}")).field("status", status.as_str())
 }

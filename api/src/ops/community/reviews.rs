@@ -11,6 +11,7 @@ use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::call::schema::TEXT;
 use crate::call::wire::WireInstant;
+use crate::codes::ErrorCode;
 use crate::error::ApiError;
 use crate::ops::comments::{self, CommentView};
 use crate::ops::projects::SLUG;
@@ -142,7 +143,7 @@ pub(super) async fn review(cx: Cx, input: PostReviewInput) -> Result<JsonReply<R
             "only agents of an operator that bought the item review it or ask about it; what its payout wallet bought \
              counts once the wallet has proved itself at {base}/console/settings#proof"
         );
-        return Err(ApiError::new(Kind::Forbidden, "not_bought", message));
+        return Err(ApiError::new(ErrorCode::NotBought, message));
     }
     // Last, because it is the most expensive of the checks.
     text_screen::check_of_board("body", &input.body).await?;
@@ -168,8 +169,8 @@ pub(super) async fn review(cx: Cx, input: PostReviewInput) -> Result<JsonReply<R
             };
             Ok(JsonReply::created(ReviewView::of(added, Vec::new())))
         }
-        Reviewed::Before => Err(ApiError::conflict(
-            "already_reviewed",
+        Reviewed::Before => Err(ApiError::new(
+            ErrorCode::AlreadyReviewed,
             "the agent reviewed the item before; it may edit its review",
         )),
     }

@@ -16,6 +16,7 @@ use crate::call::schema::LINE;
 use crate::call::spec::{Effect, Spec};
 use crate::call::view::PageResponse;
 use crate::call::wire::NoInput;
+use crate::codes::ErrorCode;
 use crate::error::ApiError;
 use crate::ops::accounts::REGISTRATIONS;
 use crate::ops::page_kit::{form, form_page, id, instant, missing, page, page_layout, repairable};
@@ -294,7 +295,7 @@ async fn make_code(cx: Cx, _: NoInput) -> Result<PageResponse, ApiError> {
         ClaimCodeAdded::Added => {}
         ClaimCodeAdded::LimitReached => {
             let message = format!("{MAX_CODES} codes work already; use one, withdraw one, or wait until one ends");
-            return Err(ApiError::new(Kind::Forbidden, "claim_code_limit", message));
+            return Err(ApiError::new(ErrorCode::ClaimCodeLimit, message));
         }
     }
     PageResponse::page(&pages::SecretPage::claim_code(
@@ -370,5 +371,5 @@ async fn reject(cx: Cx, input: ConsoleAgentPath) -> Result<PageResponse, ApiErro
 
 /// Returns the 409 for a claim that has an end already.
 fn decided(status: ClaimStatus) -> ApiError {
-    ApiError::conflict("claim_decided", format!("the claim is {status} already"))
+    ApiError::new(ErrorCode::ClaimDecided, format!("the claim is {status} already"))
 }

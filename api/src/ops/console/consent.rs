@@ -20,12 +20,13 @@ use store::NewConsent;
 use types::{AgentId, OperatorId};
 use url::{Host, Origin, Url};
 
-use crate::apps::{ClientError, DocumentAsker};
+use crate::state::apps::{ClientError, DocumentAsker};
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::spec::Spec;
 use crate::call::view::PageResponse;
 use crate::call::wire::NoInput;
+use crate::codes::ErrorCode;
 use crate::error::ApiError;
 use crate::ops::accounts::REGISTRATIONS;
 use crate::ops::page_kit::{form, form_page, id, missing, page, page_layout, repairable};
@@ -111,7 +112,7 @@ async fn parse_request(cx: &Cx, query: String) -> Result<ConsentLookup, ApiError
     // An app could register under such a name before it was reserved, and documents are read anew each time.
     if cx.app.apps.server().has_reserved_name(&client) {
         let problem = "comes from an app whose name is a word of the service, or looks like one";
-        return Err(ApiError::invalid("", problem).code("name_reserved"));
+        return Err(ApiError::invalid("", problem).with_code(ErrorCode::NameReserved));
     }
     match authorize::check(&params, &client, cx.app.apps.server().issuer()) {
         Ok(request) => Ok(ConsentLookup::Ask(Box::new(ConsentRequest { client, request, query }))),
@@ -345,7 +346,7 @@ async fn create(cx: &Cx, operator: OperatorId, name: &str, consent: NewConsent) 
         match accounts::create_for_consent(&cx.app, operator, &tried, consent, cx.now).await {
             Ok(agent) => return Ok(agent),
             // Apps of one name are connected by many, so the name of the first agent is often taken.
-            Err(error) if matches!(error.machine_code(), "name_taken" | "name_reserved") => {}
+            Err(error) if matches!(error.code(), ErrorCode::NameTaken | ErrorCode::NameReserved) => {}
             Err(error) => return Err(error),
         }
     }

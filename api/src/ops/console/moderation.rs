@@ -13,6 +13,7 @@ use crate::call::operation::Operations;
 use crate::call::schema::TEXT;
 use crate::call::view::PageResponse;
 use crate::call::wire::NoInput;
+use crate::codes::ErrorCode;
 use crate::error::ApiError;
 use crate::ops::page_kit::{PAGE_ROWS, form, id, instant, missing, page, page_layout};
 use crate::rules::letters::{self, LetterPayload};
@@ -212,8 +213,7 @@ fn answered(is_found: bool, is_done: bool, what: &str) -> Result<PageResponse, A
     }
     if !is_done {
         return Err(ApiError::new(
-            Kind::Conflict,
-            "decided_before",
+            ErrorCode::DecidedBefore,
             format!("the {what} was decided before, or its item is gone"),
         ));
     }

@@ -16,6 +16,7 @@ use crate::call::schema::LINE;
 use crate::call::spec::{Effect, Spec};
 use crate::call::view::PageResponse;
 use crate::call::wire::NoInput;
+use crate::codes::ErrorCode;
 use crate::error::ApiError;
 use crate::ops::accounts::operators::RESENDS;
 use crate::ops::page_kit::{form, form_page, id, instant, missing, page, page_layout, repairable};
@@ -216,7 +217,7 @@ async fn make_token(cx: Cx, input: LabelForm) -> Result<PageResponse, ApiError> 
         TokenAdded::Added(_) => {}
         TokenAdded::LimitReached => {
             let message = format!("the account has {MAX_TOKENS} tokens, which is the limit; revoke one");
-            return Err(ApiError::new(Kind::Forbidden, "token_limit", message));
+            return Err(ApiError::new(ErrorCode::TokenLimit, message));
         }
     }
     let page = pages::SecretPage::operator_token(page_layout(&cx).await?, "A new operator token", secret.reveal());
@@ -244,7 +245,7 @@ async fn set_payout(cx: Cx, input: PayoutAddressForm) -> Result<PageResponse, Ap
     // A browser that was left open must not be enough to send the money elsewhere.
     if !is_fresh(&cx) {
         let message = "sign in again to change the payout address; the settings mail you a link";
-        return Err(ApiError::new(Kind::Forbidden, "sign_in_is_old", message));
+        return Err(ApiError::new(ErrorCode::SignInIsOld, message));
     }
     let operator = cx.the_operator()?;
     if let Err(error) = check_payout(&cx, operator, &input.address).await {

@@ -8,6 +8,7 @@ use super::view::{UnitView, is_locked};
 use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::call::wire::WireInstant;
+use crate::codes::ErrorCode;
 use crate::error::{ApiError, whole_seconds};
 use crate::ops::knowledge::fields::UnitPath;
 use crate::price::PriceInput;
@@ -68,7 +69,7 @@ pub(super) async fn price(cx: Cx, input: SetPrice) -> Result<JsonReply<PricedUni
         PriceChanged::TooSoon { retry_after } => {
             let seconds = whole_seconds(retry_after);
             let message = "the price of a unit changes once a day";
-            Err(ApiError::limited("price_changed", message, seconds))
+            Err(ApiError::limited(ErrorCode::PriceChanged, message, seconds))
         }
         PriceChanged::NotPublished => Err(not_published(
             "the unit is retired or taken down, or nothing of it is published or in work",
@@ -92,10 +93,10 @@ pub(super) async fn retire(cx: Cx, input: UnitPath) -> Result<JsonReply<UnitView
 
 /// Returns the 409 for a version that is not the latest.
 pub(super) fn not_latest(latest: &str) -> ApiError {
-    ApiError::conflict("not_latest", "another version of the unit is the latest").field("latest", latest)
+    ApiError::new(ErrorCode::NotLatest, "another version of the unit is the latest").field("latest", latest)
 }
 
 /// Returns the 409 for a unit without a published version.
 pub(super) fn not_published(message: &str) -> ApiError {
-    ApiError::conflict("not_published", message)
+    ApiError::new(ErrorCode::NotPublished, message)
 }

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::call::spec::{CallLimit, LimitSubject};
+use crate::codes::ErrorCode;
 
 /// Pattern of a category.
 pub(in crate::ops) const CATEGORY: &str = "^[a-z0-9]+(-[a-z0-9]+)*$";
@@ -20,7 +21,7 @@ pub(in crate::ops) const COMMENTS: &[CallLimit] = &[CallLimit {
     subject: LimitSubject::Caller,
     most: |limits| limits.comments_per_agent_per_hour,
     window: HOUR,
-    code: "comment_limit",
+    code: ErrorCode::CommentLimit,
     counted: "comments in an hour from this agent",
 }];
 

@@ -12,6 +12,7 @@ use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::call::schema::TEXT;
 use crate::call::wire::WireInstant;
+use crate::codes::ErrorCode;
 use crate::error::ApiError;
 use crate::ops::paging::take_page;
 use crate::rules::entitlement::units;
@@ -57,7 +58,7 @@ pub(super) async fn rate(cx: Cx, input: RateUnitInput) -> Result<JsonReply<Added
     if !units::may_rate(&unit, relation) {
         return Err(ApiError::no_unit());
     }
-    let own = || ApiError::new(Kind::Forbidden, "own_unit", "an operator does not rate its own units");
+    let own = || ApiError::new(ErrorCode::OwnUnit, "an operator does not rate its own units");
     // Here already, so that an own rating is refused before its comment is judged. The transaction asks
     // again.
     if relation.owns {
@@ -87,10 +88,10 @@ pub(super) async fn rate(cx: Cx, input: RateUnitInput) -> Result<JsonReply<Added
         Rated::Own => Err(own()),
         Rated::NotRead => {
             let message = "a unit is rated after reading it in full with the same key";
-            Err(ApiError::new(Kind::Forbidden, "not_read", message))
+            Err(ApiError::new(ErrorCode::NotRead, message))
         }
-        Rated::Before => Err(ApiError::conflict(
-            "already_reviewed",
+        Rated::Before => Err(ApiError::new(
+            ErrorCode::AlreadyReviewed,
             "the agent rated the unit before",
         )),
     }

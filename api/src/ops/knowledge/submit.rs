@@ -17,6 +17,7 @@ use super::view::UnitView;
 use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::call::schema::{LINE, TEXT};
+use crate::codes::ErrorCode;
 use crate::error::{ApiError, whole_seconds};
 use crate::licenses::License;
 use crate::ops::contribute::no_more;
@@ -159,19 +160,23 @@ async fn acknowledge(cx: Cx, draft: UnitDraft) -> Result<JsonReply<UnitView>, Ap
         UnitSubmitted::Submitted => {}
         UnitSubmitted::Duplicate { unit, status } => {
             let message = "the operator has a unit with the same text";
-            return Err(ApiError::conflict("duplicate_submission", message)
+            return Err(ApiError::new(ErrorCode::DuplicateSubmission, message)
                 .field("unitId", unit.to_string())
                 .field("status", status.as_str()));
         }
         UnitSubmitted::NotLatest { latest } => return Err(not_latest(&latest.to_string())),
         UnitSubmitted::InValidation { unit } => {
             let message = "a revision of the unit is being reviewed";
-            return Err(ApiError::conflict("revision_in_validation", message).field("unitId", unit.to_string()));
+            return Err(ApiError::new(ErrorCode::RevisionInValidation, message).field("unitId", unit.to_string()));
         }
         UnitSubmitted::NotPublished => return Err(not_published("only a published unit is revised")),
         UnitSubmitted::Hourly { until } => {
             let message = format!("more than {} {action} in an hour from this agent", hourly.most);
-            return Err(ApiError::limited("hourly_limit", message, seconds_until(&cx, until)));
+            return Err(ApiError::limited(
+                ErrorCode::HourlyLimit,
+                message,
+                seconds_until(&cx, until),
+            ));
         }
         UnitSubmitted::AllowanceSpent => return Err(allowance_spent(&cx)),
     }
@@ -231,7 +236,7 @@ fn allowance_spent(cx: &Cx) -> ApiError {
     let allowance = serde_json::json!({
         "kind": "knowledge", "limit": limit, "used": limit, "resetAt": resets_at.to_string(),
     });
-    ApiError::limited("allowance_spent", message, seconds_until(cx, resets_at)).field("allowance", allowance)
+    ApiError::limited(ErrorCode::AllowanceSpent, message, seconds_until(cx, resets_at)).field("allowance", allowance)
 }
 
 /// Returns the seconds from now to a time, rounded up. The clock is read again, since `Retry-After` counts from the

@@ -10,6 +10,7 @@ use types::{Kind, LedgerEventId, SaleId, UnitId, Version};
 
 use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
+use crate::codes::ErrorCode;
 use crate::error::ApiError;
 use crate::rules::entitlement;
 use crate::rules::reading::MAX_EXACT_INTEGER;
@@ -127,16 +128,16 @@ async fn buy(
     match cx.app.store.money().purchase(new).await? {
         Purchased::Bought(sale) => Ok(JsonReply::ok(named.bought(&sale))),
         Purchased::Owned { version } => Ok(JsonReply::ok(named.owned(version))),
-        Purchased::Own => Err(ApiError::conflict(
-            "own_item",
+        Purchased::Own => Err(ApiError::new(
+            ErrorCode::OwnItem,
             format!("{name} is the operator's own; its agents read it"),
         )),
-        Purchased::Free => Err(ApiError::conflict(
-            "free_item",
+        Purchased::Free => Err(ApiError::new(
+            ErrorCode::FreeItem,
             format!("{name} costs nothing with a key; read it"),
         )),
-        Purchased::NotForSale => Err(ApiError::conflict(
-            "not_for_sale",
+        Purchased::NotForSale => Err(ApiError::new(
+            ErrorCode::NotForSale,
             format!("{name} is not sold, because it was retired or its seller does not sell now"),
         )),
         Purchased::Missing => Err(named.missing()),
@@ -172,7 +173,7 @@ fn short(cx: &Cx, named: &PurchasedItem<'_>, version: Option<Version>, price: Mi
         short: Some(short),
         ..quote
     };
-    entitlement::refusal(Kind::PaymentRequired, &quote)
+    entitlement::refusal(&quote)
 }
 
 impl PurchasedItem<'_> {

@@ -15,6 +15,7 @@ use crate::call::schema::LINE;
 use crate::call::spec::{Effect, OPTIONAL, Scope, Spec};
 use crate::call::view::PageResponse;
 use crate::call::visit::local_path;
+use crate::codes::ErrorCode;
 use crate::error::ApiError;
 use crate::ops::page_kit::{page_layout, sentence};
 use crate::rules::settlement::faucet;
@@ -138,7 +139,7 @@ async fn give(cx: &Cx, wallet: &str, usdc: u32) -> Result<(Address, i64), ApiErr
         WalletGiven::Refused { rule, left } => {
             let message = format!("{} a UTC day, of which {left} are left", faucet::whose(rule));
             let seconds = cx.now.next_day().since(cx.now).as_secs().saturating_add(1);
-            Err(ApiError::limited("faucet_limit", message, seconds))
+            Err(ApiError::limited(ErrorCode::FaucetLimit, message, seconds))
         }
     }
 }

@@ -14,6 +14,7 @@ use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::spec::{Effect, OPERATOR, Scope, Spec};
 use crate::call::wire::NoInput;
+use crate::codes::ErrorCode;
 use crate::error::ApiError;
 use crate::rules::settlement;
 
@@ -80,8 +81,8 @@ async fn to_sign(cx: &Cx) -> Result<(Address, ToSign), ApiError> {
     let operator = cx.the_operator()?;
     let payout = cx.app.store.accounts().payout(operator, cx.now).await?;
     let address = payout.address.ok_or_else(|| {
-        ApiError::conflict(
-            "no_payout_address",
+        ApiError::new(
+            ErrorCode::NoPayoutAddress,
             "set a payout address in the console, and wait until it is in force",
         )
     })?;
@@ -162,7 +163,7 @@ pub(in crate::ops) async fn prove_by(cx: &Cx, signature: &str) -> Result<(Addres
     let accounts = cx.app.store.accounts();
     if !accounts.payout_prove(operator, &wallet.to_string(), cx.now).await? {
         let message = "another operator has proved this wallet, or the payout address has just changed";
-        return Err(ApiError::conflict("address_taken", message));
+        return Err(ApiError::new(ErrorCode::AddressTaken, message));
     }
     let owner = settlement::owner(&cx.app.payments.asset, &wallet);
     // Only after the proof. With a mere address, anybody could claim what a stranger's wallet has

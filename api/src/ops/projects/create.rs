@@ -11,6 +11,7 @@ use super::{SLUG, TAG_PATTERN, can_have_price};
 use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::call::schema::{LINE, TEXT};
+use crate::codes::ErrorCode;
 use crate::error::ApiError;
 use crate::licenses::License;
 use crate::price::PriceInput;
@@ -89,13 +90,13 @@ pub(super) async fn create(cx: Cx, input: CreateProjectInput) -> Result<JsonRepl
     let created = as_created(&new);
     match cx.app.store.project_create(new, limit).await? {
         ProjectCreated::Created => Ok(JsonReply::created(ProjectDetails::of(&created)?.fitting(&cx)?)),
-        ProjectCreated::SlugTaken => Err(ApiError::conflict(
-            "slug_taken",
+        ProjectCreated::SlugTaken => Err(ApiError::new(
+            ErrorCode::SlugTaken,
             format!("the slug `{}` is taken", created.slug),
         )),
         ProjectCreated::LimitReached => {
             let message = format!("the operator has {limit} active projects, which is the limit; archive one");
-            Err(ApiError::conflict("project_limit", message))
+            Err(ApiError::new(ErrorCode::ProjectLimit, message))
         }
     }
 }

@@ -9,6 +9,7 @@ use super::{TAG_PATTERN, can_have_price};
 use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::call::schema::{LINE, TEXT};
+use crate::codes::ErrorCode;
 use crate::error::{ApiError, whole_seconds};
 use crate::price::PriceInput;
 use crate::rules::entitlement;
@@ -65,14 +66,14 @@ pub(super) async fn update(cx: Cx, input: UpdateProjectInput) -> Result<JsonRepl
         ProjectUpdated::PriceTooSoon { retry_after } => {
             let seconds = whole_seconds(retry_after);
             Err(ApiError::limited(
-                "price_changed",
+                ErrorCode::PriceChanged,
                 "the price of a project changes once a day",
                 seconds,
             ))
         }
         ProjectUpdated::StatusConflict { from, to } => {
             let message = format!("the project is {from} and cannot become {to}");
-            Err(ApiError::conflict("status_conflict", message).field("status", from.as_str()))
+            Err(ApiError::new(ErrorCode::StatusConflict, message).field("status", from.as_str()))
         }
     }
 }

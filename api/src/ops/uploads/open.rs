@@ -14,6 +14,7 @@ use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::spec::{GuardedItem, KEY, Spec};
 use crate::call::wire::WireInstant;
+use crate::codes::ErrorCode;
 use crate::error::ApiError;
 use crate::rules::entitlement;
 
@@ -143,7 +144,7 @@ async fn cancel(cx: Cx, input: OpenUploadPath) -> Result<JsonReply<EndedUpload>,
         })),
         UploadAbandoned::Completed => {
             let message = "the upload was completed and is a contribution, which cannot be taken back";
-            Err(ApiError::conflict("upload_completed", message))
+            Err(ApiError::new(ErrorCode::UploadCompleted, message))
         }
     }
 }
@@ -165,7 +166,7 @@ pub(super) async fn too_many(cx: &Cx, limit: u32, until: Timestamp) -> Result<Ap
     );
     // Rounded up, so that a caller that waits as long finds the first upload expired.
     let seconds = until.since(cx.now).as_secs() + 1;
-    let error = ApiError::limited("too_many_uploads", message, seconds);
+    let error = ApiError::limited(ErrorCode::TooManyUploads, message, seconds);
     Ok(error.field("uploads", uploads.collect::<Vec<Value>>()))
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use store::{AgentCreated, NewAgent, NewConsent};
 use types::{AgentId, Kind, OperatorId, Timestamp};
 
+use crate::codes::ErrorCode;
 use crate::error::ApiError;
 use crate::names;
 use crate::secrets::{Secret, SecretKind};
@@ -52,7 +53,7 @@ async fn create_with(
 ) -> Result<NewlyMade, ApiError> {
     if names::is_reserved(name) {
         let problem = "is a word of the platform and reserved";
-        return Err(ApiError::invalid("/name", problem).code("name_reserved"));
+        return Err(ApiError::invalid("/name", problem).with_code(ErrorCode::NameReserved));
     }
     let key = Secret::generate(SecretKind::AgentKey).map_err(ApiError::unavailable)?;
     let id = AgentId::new(now);
@@ -72,13 +73,13 @@ async fn create_with(
         AgentCreated::Created => Ok(NewlyMade { id, key }),
         // Only with a consent, and then nobody takes the key, which is of no use.
         AgentCreated::Before(id) => Ok(NewlyMade { id, key }),
-        AgentCreated::NameTaken => Err(ApiError::conflict(
-            "name_taken",
+        AgentCreated::NameTaken => Err(ApiError::new(
+            ErrorCode::NameTaken,
             format!("the name `{name}`, or one that looks like it, is taken"),
         )),
         AgentCreated::LimitReached => {
             let message = format!("the operator has {limit} agents, which is the limit");
-            Err(ApiError::new(Kind::Forbidden, "agent_limit", message))
+            Err(ApiError::new(ErrorCode::AgentLimit, message))
         }
     }
 }

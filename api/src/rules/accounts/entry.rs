@@ -10,6 +10,7 @@ use store::{LinkPurpose, LinkRefused, LinkRequest, LinkRequested, NewLink, NewSe
 use types::{Kind, LinkId, OperatorId, SessionId, Timestamp};
 
 use super::address;
+use crate::codes::ErrorCode;
 use crate::error::{ApiError, whole_seconds};
 use crate::rules::letters::{self, LetterPayload};
 use crate::secrets::{self, Secret, SecretKind};
@@ -44,7 +45,7 @@ pub(crate) async fn sign_up(app: &App, input: SignUp, now: Timestamp) -> Result<
     if input.accept_terms.as_deref() != Some(config.terms_version.as_str()) {
         let problem = "must be the version of the terms in force";
         return Err(ApiError::invalid("/acceptTerms", problem)
-            .code("terms_not_accepted")
+            .with_code(ErrorCode::TermsNotAccepted)
             .field("termsVersion", config.terms_version.as_str())
             .field("termsUrl", config.terms_url.as_str()));
     }
@@ -53,7 +54,7 @@ pub(crate) async fn sign_up(app: &App, input: SignUp, now: Timestamp) -> Result<
     // account away.
     if address::is_disposable(&input.email) {
         let problem = "must be an address that lasts; addresses for some minutes are not taken";
-        return Err(ApiError::invalid("/email", problem).code("email_disposable"));
+        return Err(ApiError::invalid("/email", problem).with_code(ErrorCode::EmailDisposable));
     }
     if input.display_name.trim().is_empty() {
         return Err(ApiError::invalid("/displayName", "must have a visible character"));
@@ -86,10 +87,10 @@ pub(crate) async fn sign_up(app: &App, input: SignUp, now: Timestamp) -> Result<
         SignedUp::NotInvited => {
             let message = "sign-up is by invitation, and the address has none";
             let invite = format!("{}{INVITE}", config.public_url);
-            Err(ApiError::new(Kind::Forbidden, "sign_up_by_invitation", message).field("invite", invite))
+            Err(ApiError::new(ErrorCode::SignUpByInvitation, message).field("invite", invite))
         }
-        SignedUp::EmailTaken => Err(ApiError::conflict(
-            "email_taken",
+        SignedUp::EmailTaken => Err(ApiError::new(
+            ErrorCode::EmailTaken,
             "the address, or another spelling of its mailbox, has an account or a sign-up",
         )),
         SignedUp::MailSpent => Err(mail_spent(now)),
@@ -168,13 +169,12 @@ pub(crate) fn new_session(client: IpAddr, user_agent: &str, now: Timestamp) -> R
 /// Returns the error for a link that does not work.
 fn refused(reason: LinkRefused) -> ApiError {
     match reason {
-        LinkRefused::Unknown => {
-            ApiError::invalid("/token", "must be the token of a link that was mailed").code("token_unknown")
-        }
-        LinkRefused::Used => ApiError::conflict("token_used", "the link was used before"),
+        LinkRefused::Unknown => ApiError::invalid("/token", "must be the token of a link that was mailed")
+            .with_code(ErrorCode::TokenUnknown),
+        LinkRefused::Used => ApiError::new(ErrorCode::TokenUsed, "the link was used before"),
         LinkRefused::Expired => {
             let message = "the time of the link is over; ask for another";
-            ApiError::new(Kind::Conflict, "token_expired", message).with_status(StatusCode::GONE)
+            ApiError::new(ErrorCode::TokenExpired, message)
         }
     }
 }
@@ -210,7 +210,7 @@ fn mail_spent(now: Timestamp) -> ApiError {
     let again = now.next_day();
     let seconds = whole_seconds(again.since(now)).max(1);
     let message = "the letters of the day are spent; nothing was made or sent";
-    ApiError::new(Kind::Unavailable, "mail_spent", message)
+    ApiError::new(ErrorCode::MailSpent, message)
         .field("retryAt", again.to_string())
         .retry_after(seconds)
 }

@@ -17,6 +17,7 @@ use types::Kind;
 use super::{INVALID, MAX_CREDENTIAL_BYTES, REQUIRED, account_suspended, bearer, caller, not_approved, refused};
 use crate::call::caller::{Caller, CallerKind, PresentedCredential, Scopes};
 use crate::call::spec::{Credential, Scope, Spec};
+use crate::codes::ErrorCode;
 use crate::error::ApiError;
 use crate::secrets::{SecretKind, hash};
 use crate::state::app::App;
@@ -48,7 +49,7 @@ pub(crate) async fn at_mcp(
     presented: PresentedCredential,
     resource: Resource,
 ) -> Result<Option<Caller>, ApiError> {
-    let refuse = |message| refused(app, "unauthenticated", message, HINT, "keys");
+    let refuse = |message| refused(app, ErrorCode::Unauthenticated, message, HINT, "keys");
     let header = match presented {
         PresentedCredential::Authorization(header) => header,
         // A cookie is no credential of a program.
@@ -155,7 +156,7 @@ pub(super) fn insufficient_scope(needed: Scope) -> ApiError {
     let word = of(needed).word();
     let message = format!("the token lacks the scope `{word}`, which this operation needs");
     let challenge = format!("Bearer realm=\"sluice\", error=\"insufficient_scope\", scope=\"{word}\"");
-    let error = ApiError::new(Kind::Forbidden, "insufficient_scope", message);
+    let error = ApiError::new(ErrorCode::InsufficientScope, message);
     match challenge.parse() {
         Ok(challenge) => error.header(header::WWW_AUTHENTICATE, challenge),
         Err(_) => error,
@@ -164,12 +165,12 @@ pub(super) fn insufficient_scope(needed: Scope) -> ApiError {
 
 /// Returns the reason of a refusal that the endpoint has to challenge; none for any other error.
 pub(crate) fn denied(error: &ApiError, has_credential: bool) -> Option<DenialReason> {
-    match (error.kind(), error.machine_code()) {
+    match (error.kind(), error.code()) {
         // With `invalid_token` an app renews its token; without any error code it begins the
         // authorization (RFC 6750 section 3.1).
         (Kind::Unauthenticated, _) if has_credential => Some(DenialReason::InvalidToken),
         (Kind::Unauthenticated, _) => Some(DenialReason::NoToken),
-        (_, "insufficient_scope") => Some(DenialReason::InsufficientScope),
+        (_, ErrorCode::InsufficientScope) => Some(DenialReason::InsufficientScope),
         _ => None,
     }
 }

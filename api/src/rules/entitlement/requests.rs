@@ -6,6 +6,7 @@ use types::{Kind, OperatorId, RequestId, Timestamp};
 
 use crate::call::cx::Cx;
 use crate::call::spec::GuardedItem;
+use crate::codes::ErrorCode;
 use crate::error::ApiError;
 use crate::state::app::App;
 
@@ -31,7 +32,7 @@ pub(crate) async fn own(cx: &Cx, id: &str) -> Result<BoardRequest, ApiError> {
 /// Returns the 403 for a caller who does not decide a request.
 pub(crate) fn not_requester() -> ApiError {
     let message = "only agents of the operator that asked choose an answer or close the request";
-    ApiError::new(Kind::Forbidden, "not_requester", message)
+    ApiError::new(ErrorCode::NotRequester, message)
 }
 
 fn check_own(request: &BoardRequest, operator: Option<OperatorId>) -> Result<(), ApiError> {

@@ -272,7 +272,7 @@ pub(crate) fn unpaid(cx: &Cx, unit: &Unit, price: MicroUsdc, key_reads: bool) ->
         message,
         ..unit_quote(cx, &unit.chain.id.to_string(), price)
     };
-    let error = refusal(Kind::PaymentRequired, &quote);
+    let error = refusal(&quote);
     if key_reads {
         error
             .field("getKey", auth::get_key(&cx.app, "keys"))

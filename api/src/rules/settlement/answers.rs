@@ -16,6 +16,7 @@ use x402::wire::{self, Protocol, Receipt};
 use super::goods::SaleItem;
 use crate::call::answer::{JSON, OperationOutput, OperationResult};
 use crate::call::schema;
+use crate::codes::ErrorCode;
 use crate::error::ApiError;
 use crate::state::payment_services::PaymentServices;
 
@@ -90,7 +91,7 @@ pub(crate) fn required(goods: &SaleItem, plane: &PaymentServices, reason: Option
 }
 
 fn demanded(goods: &SaleItem, plane: &PaymentServices, reason: Option<&str>, message: String) -> ApiError {
-    let error = ApiError::new(Kind::PaymentRequired, "payment_required", message);
+    let error = ApiError::new(ErrorCode::PaymentRequired, message);
     let made = match reason {
         None => challenged(error, goods, plane, "PAYMENT-SIGNATURE header is required"),
         Some(reason) => challenged(error.field("reason", reason), goods, plane, reason),
@@ -139,8 +140,7 @@ fn with(error: ApiError, header: Result<(HeaderName, HeaderValue), ApiError>) ->
 pub(crate) fn failed(goods: &SaleItem, plane: &PaymentServices, protocol: Protocol, payment: &Payment) -> ApiError {
     let reason = payment.reason.as_deref().unwrap_or("settlement_failed");
     let error = ApiError::new(
-        Kind::PaymentRequired,
-        "payment_failed",
+        ErrorCode::PaymentFailed,
         "the payment was not settled and nothing was charged; sign a new one",
     );
     let error = match challenged(error.field("reason", reason), goods, plane, reason) {
@@ -155,7 +155,7 @@ pub(crate) fn pending(plane: &PaymentServices, protocol: Protocol, payment: Opti
     let message = "it is not known yet if the payment was settled; send the same payment again, do not sign a new one";
     // Without a challenge: a client that signs anew while the first payment may still settle would pay
     // twice.
-    let error = later(message, PENDING_SECONDS).code("settlement_pending");
+    let error = later(message, PENDING_SECONDS).with_code(ErrorCode::SettlementPending);
     match payment {
         Some(payment) => with(
             error,
@@ -164,7 +164,7 @@ pub(crate) fn pending(plane: &PaymentServices, protocol: Protocol, payment: Opti
                 payment,
                 plane,
                 payment.transaction.as_deref(),
-                Some("settlement_pending"),
+                Some(ErrorCode::SettlementPending.word()),
             ),
         ),
         None => error,
@@ -174,26 +174,26 @@ pub(crate) fn pending(plane: &PaymentServices, protocol: Protocol, payment: Opti
 /// Returns the answer while the facilitator is silent.
 pub(crate) fn silent() -> ApiError {
     let message = "the payment could not be checked and nothing was sent; send the same payment again";
-    later(message, SILENT_SECONDS).code("facilitator_unavailable")
+    later(message, SILENT_SECONDS).with_code(ErrorCode::FacilitatorUnavailable)
 }
 
 /// Returns the answer to a payment that is settled while its body cannot be made.
 pub(crate) fn not_ready(cause: &ApiError, header: (HeaderName, HeaderValue)) -> ApiError {
     let message = "the payment is settled and what it paid for cannot be read now; send the same payment again";
     later(message, NOT_READY_SECONDS)
-        .code("paid_not_ready")
+        .with_code(ErrorCode::PaidNotReady)
         .header(header.0, header.1)
         .context(cause.reason())
 }
 
 fn later(message: &str, seconds: u64) -> ApiError {
-    ApiError::new(Kind::Unavailable, "unavailable", message).retry_after(seconds)
+    ApiError::new(ErrorCode::Unavailable, message).retry_after(seconds)
 }
 
 /// Returns the answer to an authorization that pays for something else.
 pub(crate) fn used_elsewhere() -> ApiError {
-    ApiError::conflict(
-        "authorization_used",
+    ApiError::new(
+        ErrorCode::AuthorizationUsed,
         "this authorization was sent for something else; sign a new one",
     )
 }
@@ -203,14 +203,13 @@ pub(crate) fn used(header: (HeaderName, HeaderValue)) -> ApiError {
     // The receipt stays, so that a client which lost the first answer has the proof of its payment.
     let message = "this payment was settled before, and its answer is not given again; sign a new payment with the same \
                    wallet, which is not charged for what it has bought";
-    ApiError::conflict("payment_used", message).header(header.0, header.1)
+    ApiError::new(ErrorCode::PaymentUsed, message).header(header.0, header.1)
 }
 
 /// Returns the answer to a header that is no payment.
 pub(crate) fn malformed(field: &str, problem: &str) -> ApiError {
     ApiError::new(
-        Kind::Invalid,
-        "malformed_payment",
+        ErrorCode::MalformedPayment,
         format!("`{field}` of the payment {problem}"),
     )
     .field("field", field)

@@ -13,6 +13,7 @@ use types::{Kind, OperatorId, Version};
 use x402::wire;
 
 use crate::call::cx::Cx;
+use crate::codes::ErrorCode;
 use crate::error::ApiError;
 use crate::rules::entitlement::units::{self, ShownStatus};
 
@@ -33,11 +34,12 @@ pub(crate) enum UnavailableReason {
 impl UnavailableReason {
     pub(crate) fn error(self) -> ApiError {
         match self {
-            Self::Free => ApiError::conflict("free_item", "the item costs nothing; read it without paying"),
-            Self::NotForSale => ApiError::conflict("not_for_sale", "the item is not sold any more, or not now"),
-            Self::Suspended => {
-                ApiError::conflict("operator_suspended", "the operator is suspended and gets no credits")
-            }
+            Self::Free => ApiError::new(ErrorCode::FreeItem, "the item costs nothing; read it without paying"),
+            Self::NotForSale => ApiError::new(ErrorCode::NotForSale, "the item is not sold any more, or not now"),
+            Self::Suspended => ApiError::new(
+                ErrorCode::OperatorSuspended,
+                "the operator is suspended and gets no credits",
+            ),
         }
     }
 }
@@ -247,8 +249,7 @@ pub(super) fn shortened(title: &str) -> String {
 /// Returns the answer to a payment of the seller for its own item.
 pub(crate) fn own_item() -> ApiError {
     ApiError::new(
-        Kind::Conflict,
-        "own_item",
+        ErrorCode::OwnItem,
         "the wallet is the payout address of the operator that sells the item",
     )
 }

@@ -12,6 +12,7 @@ use http_body_util::BodyExt as _;
 use tokio::time::{Instant, timeout_at};
 use types::Kind;
 
+use crate::codes::ErrorCode;
 use crate::error::ApiError;
 use crate::state::bodies::BodyReservation;
 
@@ -151,18 +152,13 @@ fn refused(broken: BrokenBody, patience: Duration) -> ApiError {
                 "the body arrives too slowly: it has {} seconds, and one more for each {BYTES_PER_SECOND} bytes that arrived",
                 patience.as_secs()
             );
-            ApiError::new(Kind::Invalid, "request_timeout", message).with_status(StatusCode::REQUEST_TIMEOUT)
+            ApiError::new(ErrorCode::RequestTimeout, message)
         }
     }
 }
 
 pub(super) fn too_large(limit: usize) -> ApiError {
-    ApiError::new(
-        Kind::TooLarge,
-        "too_large",
-        format!("the body has more than {limit} bytes"),
-    )
-    .field("limitBytes", limit)
+    ApiError::new(ErrorCode::TooLarge, format!("the body has more than {limit} bytes")).field("limitBytes", limit)
 }
 
 #[cfg(test)]

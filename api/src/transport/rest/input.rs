@@ -19,6 +19,7 @@ use crate::call::answer::FORM;
 use crate::call::operation::{CallInput, Operation};
 use crate::call::schema::{coerce, takes, whole};
 use crate::call::spec::{ApiKind, ParamLocation};
+use crate::codes::ErrorCode;
 use crate::config::Limits;
 use crate::error::{ApiError, ErrorDetail};
 use crate::state::bodies::BodyReservation;
@@ -268,12 +269,12 @@ pub(super) fn check_digits(operation: &Operation, body: &[u8]) -> Result<(), Api
         problem: format!("must be {}, found {}", LostDigits::EXPECTED, lost.found()),
         path: lost.path,
     });
-    Err(ApiError::invalid_all(details.collect()).code("digits"))
+    Err(ApiError::invalid_all(details.collect()).with_code(ErrorCode::Digits))
 }
 
 /// Returns the 400 for a body that is not strict JSON.
 pub(super) fn malformed(error: types::json::JsonError) -> ApiError {
-    ApiError::invalid(error.path, format!("is not strict JSON: {}", error.problem)).code("malformed_json")
+    ApiError::invalid(error.path, format!("is not strict JSON: {}", error.problem)).with_code(ErrorCode::MalformedJson)
 }
 
 /// Refuses a body of a media type that the operation does not accept, or in an encoding other than UTF-8. A body

@@ -37,6 +37,7 @@ use self::toolbox::Tools;
 use super::{RequestId, RouteState, body, client, cors, input, method_not_allowed, presented, refusal};
 use crate::call::answer::JSON;
 use crate::call::caller::{CallOrigin, Transport};
+use crate::codes::ErrorCode;
 use crate::error::ApiError;
 use crate::rules::auth::apps;
 use crate::state::bodies::MemoryHolder;
@@ -188,7 +189,7 @@ impl McpEndpoint {
             Ok(())
         } else {
             let message = "browsers may call this only by the service's own address";
-            Err(ApiError::new(Kind::Forbidden, "wrong_origin", message))
+            Err(ApiError::new(ErrorCode::WrongOrigin, message))
         }
     }
 

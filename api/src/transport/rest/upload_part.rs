@@ -22,6 +22,7 @@ use uploads::{LocalUploads, PartWriter, UploadStore as _};
 use super::body::{self, BrokenBody, ReadDeadline};
 use super::{RequestId, refusal};
 use crate::call::answer::JSON;
+use crate::codes::ErrorCode;
 use crate::error::ApiError;
 use crate::ops::uploads::{closed, layout, place_failed, seconds};
 use crate::rules::standing::TransferAccount;
@@ -100,7 +101,7 @@ async fn admit(
 ) -> Result<AdmittedPart, ApiError> {
     let invalid = || {
         let message = "the address differs from the one that the upload returned";
-        ApiError::new(Kind::Forbidden, "link_invalid", message)
+        ApiError::new(ErrorCode::LinkInvalid, message)
     };
     // With a bucket, this service hands out no addresses for parts, so none can be valid.
     let local = app.uploads.local.clone().ok_or_else(invalid)?;
@@ -115,7 +116,7 @@ async fn admit(
     }
     if seconds(now) >= address.expires {
         let message = "the address and its upload have expired";
-        return Err(ApiError::new(Kind::Forbidden, "link_expired", message));
+        return Err(ApiError::new(ErrorCode::LinkExpired, message));
     }
     let upload = app.store.upload(id).await?;
     let upload = upload.ok_or_else(|| ApiError::not_found("there is no such upload"))?;
@@ -135,12 +136,12 @@ async fn admit(
         }),
         None => {
             let message = format!("the part must be sent with `Content-Length: {size}`");
-            let error = ApiError::new(Kind::Invalid, "length_required", message);
-            Err(error.with_status(StatusCode::LENGTH_REQUIRED).field("expected", size))
+            let error = ApiError::new(ErrorCode::LengthRequired, message);
+            Err(error.field("expected", size))
         }
         Some(length) => {
             let message = format!("part {n} must have {size} bytes, but Content-Length is {length}");
-            Err(ApiError::new(Kind::Invalid, "length_mismatch", message).field("expected", size))
+            Err(ApiError::new(ErrorCode::LengthMismatch, message).field("expected", size))
         }
     }
 }
@@ -253,5 +254,5 @@ impl From<BrokenBody> for ApiError {
 }
 
 fn broken(how: &str) -> ApiError {
-    ApiError::new(Kind::Invalid, "part_broken", format!("the part did not arrive: {how}"))
+    ApiError::new(ErrorCode::PartBroken, format!("the part did not arrive: {how}"))
 }

@@ -13,7 +13,7 @@ const REFUSAL_MESSAGE: &str =
     "this address has as many connections or requests under way as it may; close some, or wait for answers";
 
 fn body() -> String {
-    ApiError::limited("rate_limited", REFUSAL_MESSAGE, RETRY_SECONDS)
+    ApiError::rate_limited(REFUSAL_MESSAGE, RETRY_SECONDS)
         .body("")
         .to_string()
 }

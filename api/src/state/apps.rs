@@ -20,6 +20,7 @@ use types::Clock;
 pub(crate) use documents::DocumentAsker;
 pub use documents::{FetchError, WebDocuments};
 
+use crate::codes::ErrorCode;
 use crate::error::ApiError;
 use crate::names;
 use types::error::with_causes;
@@ -131,7 +132,7 @@ impl From<FetchError> for ApiError {
     fn from(error: FetchError) -> Self {
         match &error {
             FetchError::ShareTaken => Self::limited(
-                "rate_limited",
+                ErrorCode::RateLimited,
                 "other documents of this address or operator are being fetched; try again shortly",
                 RETRY_SECONDS,
             ),
