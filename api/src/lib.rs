@@ -39,11 +39,11 @@ pub mod state;
 mod testing;
 pub mod transport;
 
-pub use apps::OAuthApps;
 pub use call::operation::Operations;
 pub use config::{Config, Limits};
 pub use error::ApiError;
 pub use state::app::{App, ReplicaState};
+pub use state::apps::OAuthApps;
 pub use transport::rest::{REQUEST_ID, client_address};
 
 /// Returns the service as a router. The server must give each request its peer as `ConnectInfo<SocketAddr>`

@@ -31,11 +31,11 @@ use types::{
 use uploads::LocalUploads;
 use uploads::Stagings;
 
-use crate::state::apps::OAuthApps;
 use crate::config::{Config, Limits};
 use crate::rules::letters::{self, LetterPayload};
 use crate::secrets::{Secret, SecretKind};
 use crate::state::app::{App, ReplicaState};
+use crate::state::apps::OAuthApps;
 use crate::state::backlog::Backlog;
 use crate::state::drain::Drain;
 use crate::state::egress::EgressMeter;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use http::Method;
 
 use crate::call::answer::{FORM, JSON};
+use crate::codes::ErrorCode;
 use crate::config::Limits;
 
 /// Kind of credential that an operation accepts.

@@ -8,7 +8,6 @@
 use data_encoding::BASE64URL_NOPAD;
 use http::header::{self, HeaderMap, HeaderName};
 use http::request::Parts;
-use types::Kind;
 
 use super::caller::PresentedCredential;
 use crate::codes::ErrorCode;

@@ -21,10 +21,18 @@ fn codes_are_listed_once_in_order() {
 fn a_code_has_the_status_of_its_row_and_the_kind_of_its_status() {
     let codes = [
         (ErrorCode::InvalidRequest, StatusCode::BAD_REQUEST, Kind::Invalid),
-        (ErrorCode::MethodNotAllowed, StatusCode::METHOD_NOT_ALLOWED, Kind::Invalid),
+        (
+            ErrorCode::MethodNotAllowed,
+            StatusCode::METHOD_NOT_ALLOWED,
+            Kind::Invalid,
+        ),
         (ErrorCode::TokenExpired, StatusCode::GONE, Kind::Conflict),
         (ErrorCode::TableDamaged, StatusCode::SERVICE_UNAVAILABLE, Kind::Damaged),
-        (ErrorCode::Unavailable, StatusCode::SERVICE_UNAVAILABLE, Kind::Unavailable),
+        (
+            ErrorCode::Unavailable,
+            StatusCode::SERVICE_UNAVAILABLE,
+            Kind::Unavailable,
+        ),
     ];
     for (code, status, kind) in codes {
         assert_eq!((code.status(), code.kind()), (status, kind), "{}", code.word());

@@ -11,9 +11,9 @@ use store::{CONNECTIONS_KEPT, Error, Store, TOKENS_KEPT};
 use tokio_util::sync::CancellationToken;
 use types::{Clock, Timestamp};
 
-use crate::state::apps;
 use crate::periodic::PeriodicTimer;
 use crate::rules::accounts::UNVERIFIED;
+use crate::state::apps;
 use types::error::with_causes;
 
 /// Registered clients that a round removes at most, so that a flood of registrations makes no long transaction.

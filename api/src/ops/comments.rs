@@ -7,7 +7,7 @@ use pages::SaidEntry;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::{CommentKind, Discussed, Edited, ItemKind, NewComment, ReportKind, Withdrawn};
-use types::{Kind, OperatorId};
+use types::OperatorId;
 
 use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;

@@ -16,7 +16,7 @@ use sha2::{Digest as _, Sha256};
 use store::{Allowance, Idempotency, NewContribution, Project, ProjectStatus, SubmitOutcome, Visibility};
 use tokio::time::Instant;
 use types::vocabulary::OnRefused;
-use types::{Contract, ContributionId, Kind, OperatorId, canonical, fault, metric, mutate};
+use types::{Contract, ContributionId, OperatorId, canonical, fault, metric, mutate};
 
 use super::contributions::{ContributionView, wait_bound};
 use crate::call::answer::JsonReply;

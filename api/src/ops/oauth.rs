@@ -20,7 +20,6 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use types::OperatorId;
 
-use crate::state::apps::{ClientError, DocumentAsker, FetchError, OAuthApps};
 use crate::call::answer::{JSON, JsonReply, OperationOutput, OperationResult};
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
@@ -28,6 +27,7 @@ use crate::call::spec::{CallLimit, Effect, LimitSubject, Scope, Spec};
 use crate::call::wire::NoInput;
 use crate::codes::ErrorCode;
 use crate::error::ApiError;
+use crate::state::apps::{ClientError, DocumentAsker, FetchError, OAuthApps};
 
 const TAG: &str = "oauth";
 const FORM: &str = "application/x-www-form-urlencoded";

@@ -6,14 +6,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{Method, StatusCode};
+use http::Method;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use store::{LeaseTaken, Store};
 use tokio::time::Instant;
-use types::{ContributionId, Kind, OperatorId, Version};
+use types::{ContributionId, OperatorId, Version};
 
 use super::contribute::contract;
 use crate::call::answer::JsonReply;

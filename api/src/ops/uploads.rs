@@ -19,7 +19,7 @@ use store::{
     UploadCreated, UploadStatus, Visibility,
 };
 use types::vocabulary::OnRefused;
-use types::{ContributionId, Kind, Timestamp, metric};
+use types::{ContributionId, Timestamp, metric};
 use uploads::{PartTag, UploadLayout};
 
 use self::unbegun::AbandonOnDrop;

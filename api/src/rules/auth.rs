@@ -9,7 +9,6 @@ use std::sync::Arc;
 use http::HeaderValue;
 use http::header;
 use store::{ClaimStatus, Principal};
-use types::Kind;
 
 use crate::call::caller::{Caller, CallerKind, PresentedCredential, Scopes, Transport};
 use crate::call::spec::{ApiKind, Credential, KEY, Spec};

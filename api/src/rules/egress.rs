@@ -10,7 +10,7 @@ use futures_util::stream::StreamExt as _;
 use serde_json::json;
 use store::{EgressLease, EgressLeased};
 use types::money::MicroUsdc;
-use types::{Kind, LedgerEventId, OperatorId, Timestamp, mutate};
+use types::{LedgerEventId, OperatorId, Timestamp, mutate};
 
 use crate::call::answer::OperationOutput;
 use crate::codes::ErrorCode;

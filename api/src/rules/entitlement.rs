@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use store::{Access, Project, Visibility};
 use types::money::MicroUsdc;
 use types::vocabulary::ItemKind;
-use types::{Kind, OperatorId, Timestamp, Version};
+use types::{OperatorId, Timestamp, Version};
 
 use crate::call::caller::Caller;
 use crate::call::cx::Cx;
@@ -160,10 +160,7 @@ pub(crate) async fn records(
             if project.taken_down.is_some() {
                 return Err(ApiError::no_project(&project.slug));
             }
-            Err(refusal(
-                Kind::PaymentRequired,
-                &dataset_quote(cx, project, asked, price),
-            ))
+            Err(refusal(&dataset_quote(cx, project, asked, price)))
         }
     }
 }

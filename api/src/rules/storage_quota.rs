@@ -8,7 +8,7 @@
 use catalog::Catalog;
 use serde_json::json;
 use store::{Project, Store, Upload};
-use types::{DatasetId, Kind, OperatorId, Version};
+use types::{DatasetId, OperatorId, Version};
 
 use crate::call::cx::Cx;
 use crate::codes::ErrorCode;

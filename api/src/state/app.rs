@@ -15,9 +15,9 @@ use tokio::sync::Semaphore;
 use types::Clock;
 use types::trace::Propagator;
 
-use crate::state::apps::OAuthApps;
 use crate::config::{Config, Limits};
 use crate::ids::RequestIds;
+use crate::state::apps::OAuthApps;
 use crate::state::backlog::Backlog;
 use crate::state::bodies::BodyReservations;
 use crate::state::caches::Caches;

@@ -6,8 +6,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::StatusCode;
-use types::{Kind, OperatorId};
+use types::OperatorId;
 
 use crate::codes::ErrorCode;
 use crate::error::ApiError;

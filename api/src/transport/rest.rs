@@ -17,7 +17,6 @@ use futures_util::FutureExt as _;
 use http::header::{self, HeaderName, HeaderValue};
 use http::request::Parts;
 use http::{HeaderMap, Method, StatusCode};
-use types::Kind;
 
 use self::compression::{Compressible, CompressionEffort, compressed};
 use crate::call::answer::{JSON, OperationOutput, OperationResult as _};

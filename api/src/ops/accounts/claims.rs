@@ -8,7 +8,7 @@ use http::{Method, StatusCode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::{ClaimStatus, Claimed, CodeRefused, NewClaim, Polled};
-use types::{AgentId, ClaimId, Kind, Timestamp};
+use types::{AgentId, ClaimId, Timestamp};
 
 use super::REGISTRATIONS;
 use crate::call::answer::JsonReply;

@@ -5,7 +5,6 @@ use serde::Deserialize;
 use store::{
     Answered, BoardRequest, Chosen, Closed, ItemKind, NewAnswer, NewItemLink, RequestKind, RequestStatus, Visibility,
 };
-use types::Kind;
 
 use super::requests::RequestPath;
 use super::view::{FulfilledRequest, RequestAnswer, RequestView};

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::{CommentKind, Discussed, ItemKind, NewReview, Reviewed};
-use types::{Kind, OperatorId};
+use types::OperatorId;
 
 use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;

@@ -8,7 +8,7 @@ use pages::console::{AgentView, AgentsPage, ClaimEnd, ClaimView, CodeView, Decid
 use schemars::JsonSchema;
 use serde::Deserialize;
 use store::{Approval, ClaimCodeAdded, ClaimStatus, NewClaimCode, Rejection};
-use types::{AgentId, ClaimCodeId, ClaimId, Kind};
+use types::{AgentId, ClaimCodeId, ClaimId};
 
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;

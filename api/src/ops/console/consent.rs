@@ -20,7 +20,6 @@ use store::NewConsent;
 use types::{AgentId, OperatorId};
 use url::{Host, Origin, Url};
 
-use crate::state::apps::{ClientError, DocumentAsker};
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
 use crate::call::spec::Spec;
@@ -31,6 +30,7 @@ use crate::error::ApiError;
 use crate::ops::accounts::REGISTRATIONS;
 use crate::ops::page_kit::{form, form_page, id, missing, page, page_layout, repairable};
 use crate::rules::accounts;
+use crate::state::apps::{ClientError, DocumentAsker};
 
 const PATH: &str = oauth::discovery::AUTHORIZE_PATH;
 /// Value of the field `agent` for an agent that is made with the consent.

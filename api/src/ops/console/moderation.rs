@@ -6,7 +6,7 @@ use pages::console::{ModerationPage, ReportQueue, ReportRow, TakedownRow};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use store::{Decided, Report, ReportKind, ReportStatus, Takedown, Uphold};
-use types::{Kind, OperatorId, ReportId, TakedownId};
+use types::{OperatorId, ReportId, TakedownId};
 
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;

@@ -6,7 +6,7 @@ use pages::console::{AccountView, PayoutView, SessionRow, SettingsPage, TokenRow
 use schemars::JsonSchema;
 use serde::Deserialize;
 use store::{LinkPurpose, NewToken, TokenAdded, WalletOwner};
-use types::{Kind, OperatorId, SessionId, TokenId};
+use types::{OperatorId, SessionId, TokenId};
 
 use super::entry;
 use crate::call::caller::CallerKind;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::{NewRating, Rated, Rating, RatingCursor};
-use types::{Kind, Timestamp};
+use types::Timestamp;
 
 use super::view::UnitRatings;
 use crate::call::answer::JsonReply;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use store::{NewPurchase, Project, Purchased, Sale, SaleTerms};
 use types::money::MicroUsdc;
 use types::vocabulary::{ItemKind, PaidWith};
-use types::{Kind, LedgerEventId, SaleId, UnitId, Version};
+use types::{LedgerEventId, SaleId, UnitId, Version};
 
 use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use store::{AgentCreated, NewAgent, NewConsent};
-use types::{AgentId, Kind, OperatorId, Timestamp};
+use types::{AgentId, OperatorId, Timestamp};
 
 use crate::codes::ErrorCode;
 use crate::error::ApiError;

@@ -5,9 +5,8 @@
 
 use std::net::IpAddr;
 
-use http::StatusCode;
 use store::{LinkPurpose, LinkRefused, LinkRequest, LinkRequested, NewLink, NewSession, NewSignUp, SignedUp};
-use types::{Kind, LinkId, OperatorId, SessionId, Timestamp};
+use types::{LinkId, OperatorId, SessionId, Timestamp};
 
 use super::address;
 use crate::codes::ErrorCode;

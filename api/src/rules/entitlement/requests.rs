@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use store::BoardRequest;
-use types::{Kind, OperatorId, RequestId, Timestamp};
+use types::{OperatorId, RequestId, Timestamp};
 
 use crate::call::cx::Cx;
 use crate::call::spec::GuardedItem;

@@ -7,7 +7,7 @@ use serde_json::Value;
 use store::{Standing, Unit, UnitStatus};
 use types::money::MicroUsdc;
 use types::vocabulary::ItemKind;
-use types::{Kind, OperatorId, Timestamp, UnitId};
+use types::{OperatorId, Timestamp, UnitId};
 
 use super::{refusal, unit_quote};
 use crate::call::caller::Caller;

@@ -9,7 +9,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use store::Payment;
-use types::Kind;
 use x402::RefusalReason;
 use x402::wire::{self, Protocol, Receipt};
 

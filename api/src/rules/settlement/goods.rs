@@ -9,7 +9,7 @@ use std::time::Duration;
 use store::{Bound, Offer, PaidFor, Project};
 use types::money::MicroUsdc;
 use types::vocabulary::ItemKind;
-use types::{Kind, OperatorId, Version};
+use types::{OperatorId, Version};
 use x402::wire;
 
 use crate::call::cx::Cx;

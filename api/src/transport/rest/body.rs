@@ -7,10 +7,9 @@ use std::time::Duration;
 
 use axum::body::Body;
 use bytes::{Bytes, BytesMut};
-use http::{HeaderMap, StatusCode, header};
+use http::{HeaderMap, header};
 use http_body_util::BodyExt as _;
 use tokio::time::{Instant, timeout_at};
-use types::Kind;
 
 use crate::codes::ErrorCode;
 use crate::error::ApiError;

@@ -29,7 +29,6 @@ use http::request::Parts;
 use http::uri::Authority;
 use http::{Method, StatusCode};
 use oauth::Resource;
-use types::Kind;
 
 use self::envelope::{BrokenMessage, McpMessage};
 use self::protocol::RpcError;

@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::json;
 use store::{Upload, UploadStatus};
 use tokio::task::spawn_blocking;
-use types::{ContributionId, Kind};
+use types::ContributionId;
 use uploads::{LocalUploads, PartWriter, UploadStore as _};
 
 use super::body::{self, BrokenBody, ReadDeadline};
