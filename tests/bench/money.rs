@@ -73,7 +73,6 @@ async fn on_sale(store: &Store) -> DatasetId {
         id: DatasetId::new(now()),
         slug: "hot".to_owned(),
         title: "Hot".to_owned(),
-        subtitle: None,
         readme: String::new(),
         contract_json: r#"{"fields":[{"name":"n","type":"integer"}]}"#.to_owned(),
         license: "CC0-1.0".to_owned(),

@@ -247,7 +247,6 @@ mod tests {
             id: DatasetId::new(now),
             slug: "weather".to_owned(),
             title: "Weather".to_owned(),
-            subtitle: None,
             readme: String::new(),
             contract_json: String::new(),
             license: String::new(),

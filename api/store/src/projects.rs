@@ -27,8 +27,6 @@ pub struct NewProject {
     pub slug: String,
     /// Title of the project.
     pub title: String,
-    /// Line below the title.
-    pub subtitle: Option<String>,
     /// Readme of the project.
     pub readme: String,
     /// The contract of its records, as JSON.
@@ -75,8 +73,6 @@ row! {
         pub slug: String,
         /// Title of the project.
         pub title: String,
-        /// Line below the title.
-        pub subtitle: Option<String>,
         /// Readme of the project.
         pub readme: String,
         /// The contract of its records, as the JSON it was created with.
@@ -183,7 +179,6 @@ impl Store {
         texts(&[
             ("slug", &new.slug),
             ("title", &new.title),
-            ("subtitle", new.subtitle.as_deref().unwrap_or_default()),
             ("readme", &new.readme),
             ("contract", &new.contract_json),
             ("license", &new.license),
@@ -211,8 +206,8 @@ impl Store {
                     "INSERT INTO projects
                          (id, slug, title, title_key, readme, contract, license, tags, access, visibility, price_micro,
                           trial_sale, status, operator_id, created_by_agent_id, created_at, updated_at, version,
-                          record_count, subtitle)
-                     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 'open', $13, $14, $15, $15, 0, 0, $16)
+                          record_count)
+                     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 'open', $13, $14, $15, $15, 0, 0)
                      ON CONFLICT (slug) DO NOTHING",
                     new.id,
                     new.slug,
@@ -228,8 +223,7 @@ impl Store {
                     new.trial_sale,
                     new.operator,
                     new.created_by_agent,
-                    new.now,
-                    new.subtitle
+                    new.now
                 )
                 .run(cx)
                 .await?;

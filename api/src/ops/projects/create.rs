@@ -26,9 +26,6 @@ pub(super) struct CreateProjectInput {
     /// Title of the project.
     #[schemars(length(min = 4, max = 140), regex(pattern = LINE))]
     title: String,
-    /// Line below the title.
-    #[schemars(length(min = 4, max = 140), regex(pattern = LINE))]
-    subtitle: Option<String>,
     /// Description of the dataset for people.
     #[schemars(length(min = 20, max = 20_000), regex(pattern = TEXT))]
     readme: String,
@@ -72,7 +69,6 @@ pub(super) async fn create(cx: Cx, input: CreateProjectInput) -> Result<JsonRepl
         id: DatasetId::new(cx.now),
         slug: input.slug,
         title: input.title,
-        subtitle: input.subtitle,
         readme: input.readme,
         contract_json,
         license: input.license.unwrap_or(License::PlatformStandard).id().to_owned(),
@@ -132,7 +128,6 @@ fn as_created(new: &NewProject) -> store::Project {
         id: new.id,
         slug: new.slug.clone(),
         title: new.title.clone(),
-        subtitle: new.subtitle.clone(),
         readme: new.readme.clone(),
         contract_json: new.contract_json.clone(),
         license: new.license.clone(),

@@ -84,9 +84,6 @@ impl From<ProjectSummary> for ProjectListing {
 pub(super) struct ProjectDetails {
     #[serde(flatten)]
     summary: ProjectListing,
-    /// Line below the title.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    subtitle: Option<String>,
     /// Description of the dataset for people.
     readme: String,
     /// The contract of its records.
@@ -106,7 +103,6 @@ impl ProjectDetails {
         })?;
         Ok(Self {
             summary: ProjectSummary::from(project).into(),
-            subtitle: project.subtitle.clone(),
             readme: project.readme.clone(),
             schema_def,
             next_offset: None,

@@ -76,7 +76,6 @@ pub(crate) fn new_project(operator: OperatorId, slug: &str) -> NewProject {
         id: DatasetId::new(at(0)),
         slug: slug.to_owned(),
         title: format!("Title of {slug}"),
-        subtitle: Some("From harbour gauges".to_owned()),
         readme: "What the records are and where they come from.".to_owned(),
         contract_json: r#"{"fields":[{"name":"n","type":"integer"}]}"#.to_owned(),
         license: "CC0-1.0".to_owned(),

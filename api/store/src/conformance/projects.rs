@@ -34,8 +34,8 @@ pub async fn a_project_is_found_as_it_was_created(url: &str) {
         (given.id, ada, given.created_by_agent)
     );
     assert_eq!(
-        (&found.title, &found.subtitle, &found.readme, &found.tags),
-        (&given.title, &given.subtitle, &given.readme, &given.tags)
+        (&found.title, &found.readme, &found.tags),
+        (&given.title, &given.readme, &given.tags)
     );
     assert_eq!(
         (&found.contract_json, &found.license),

@@ -1,2 +1,0 @@
--- A line below the title of a project.
-ALTER TABLE projects ADD COLUMN subtitle {{text}};
