@@ -255,7 +255,7 @@ impl Collectors<'_> {
                 .row_if_any(cx)
                 .await?;
                 let Some(row) = taken else {
-                    return Ok(Change::Undo(None));
+                    return Ok(Change::Nothing(None));
                 };
                 let begun = BegunRun {
                     due_at: row.get("next_at")?,
@@ -295,7 +295,11 @@ impl Collectors<'_> {
                 .run(cx)
                 .await?
                     > 0;
-                Ok(if held { Change::Keep(true) } else { Change::Undo(false) })
+                Ok(if held {
+                    Change::Keep(true)
+                } else {
+                    Change::Nothing(false)
+                })
             }))
             .await
     }

@@ -64,7 +64,7 @@ impl Store {
                 .run(cx)
                 .await?;
             Ok(if deleted == 0 {
-                Change::Undo(deleted)
+                Change::Nothing(deleted)
             } else {
                 Change::Keep(deleted)
             })

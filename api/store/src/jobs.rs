@@ -118,9 +118,8 @@ impl Flow<'_> {
                     .await?;
                     leased.extend(taken.as_ref().map(Job::of).transpose()?);
                 }
-                // Without a job there is nothing to commit.
                 Ok(if leased.is_empty() {
-                    Change::Undo(leased)
+                    Change::Nothing(leased)
                 } else {
                     Change::Keep(leased)
                 })

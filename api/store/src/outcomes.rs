@@ -120,7 +120,8 @@ async fn apply(cx: &mut AnyConnection, outcome: &OutcomeRow, waiting_retry: Dura
                      record_count = $7, root = $8, waiting_reason = NULL, resumes_after = NULL, reject_code = NULL,
                      reject_message = NULL, loss = NULL
                  WHERE id = $1 AND (status <> 'merged' OR (loss IS NOT NULL AND (root <> $8 OR decided_at <> $2)))
-                 RETURNING project_id, agent_id, operator_id",
+                 RETURNING project_id, agent_id, operator_id,
+                     (SELECT visibility FROM projects WHERE projects.id = contributions.project_id) AS visibility",
                 outcome.id,
                 outcome.at,
                 outcome.tallies.as_str(),
@@ -136,7 +137,8 @@ async fn apply(cx: &mut AnyConnection, outcome: &OutcomeRow, waiting_retry: Dura
             let Some(row) = closed else { return Ok(Effect::None) };
             let project: DatasetId = row.get("project_id")?;
             let agent = row.get("agent_id")?;
-            let is_public = version_add(cx, project, agent, outcome, &merge).await?;
+            let is_new = version_add(cx, project, agent, outcome, &merge).await?;
+            let is_public = row.get::<Visibility>("visibility")? == Visibility::Public;
             let batch = points::Batch {
                 id: outcome.id,
                 agent: (agent, row.get("operator_id")?),
@@ -148,7 +150,7 @@ async fn apply(cx: &mut AnyConnection, outcome: &OutcomeRow, waiting_retry: Dura
             points::of_batch(cx, batch).await?;
             // A decided contribution must not be submitted again.
             outbox::remove(cx, outcome.id).await?;
-            let new = is_public.then(|| NewActivity {
+            let new = (is_new && is_public).then(|| NewActivity {
                 kind: ActivityKind::Version,
                 item: project.to_string(),
                 subject: merge.version.to_string(),
@@ -209,7 +211,7 @@ struct Merge<'a> {
     root: &'a str,
 }
 
-/// Adds a version. Returns true if it is a new one of a public project.
+/// Adds a version. Returns true if it is a new one.
 async fn version_add(
     cx: &mut AnyConnection,
     project: DatasetId,
@@ -254,11 +256,5 @@ async fn version_add(
     )
     .run(cx)
     .await?;
-    if inserted == 0 {
-        return Ok(false);
-    }
-    let row = sql!("SELECT visibility FROM projects WHERE id = $1", project)
-        .row(cx)
-        .await?;
-    Ok(row.get::<Visibility>("visibility")? == Visibility::Public)
+    Ok(inserted > 0)
 }

@@ -266,7 +266,7 @@ impl Payments<'_> {
                 .rows(cx)
                 .await?;
                 if due.is_empty() {
-                    return Ok(Change::Undo(Vec::new()));
+                    return Ok(Change::Nothing(Vec::new()));
                 }
                 let mut taken = Vec::with_capacity(due.len());
                 for row in due {
@@ -346,7 +346,7 @@ async fn bind(cx: &mut AnyConnection, new: &NewPayment) -> Result<Change<Payment
     // Before anything is abandoned: the same authorization sent again must find its own row, whatever
     // its state.
     if let Some(known) = known(cx, new).await? {
-        return Ok(Change::Undo(PaymentBound::Known(Box::new(known))));
+        return Ok(Change::Nothing(PaymentBound::Known(Box::new(known))));
     }
     sql!(
         "UPDATE payments SET state = 'abandoned', payload = NULL

@@ -94,7 +94,7 @@ impl Summaries<'_> {
                 Ok(if taken > 0 {
                     Change::Keep(Some(lease))
                 } else {
-                    Change::Undo(None)
+                    Change::Nothing(None)
                 })
             }))
             .await
@@ -167,7 +167,7 @@ impl Summaries<'_> {
                     Ok(if written > 0 {
                         Change::Keep(true)
                     } else {
-                        Change::Undo(false)
+                        Change::Nothing(false)
                     })
                 }),
             )

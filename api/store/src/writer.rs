@@ -37,6 +37,8 @@ pub(crate) enum Change<T> {
     Keep(T),
     /// Undo the writes of the change; the answer stands.
     Undo(T),
+    /// There are no writes, so those of other changes in the transaction are committed as if there were no such change.
+    Nothing(T),
 }
 
 /// A future that runs on a connection.
@@ -129,6 +131,8 @@ impl Writer {
 enum Ran {
     Keep,
     Undo,
+    /// There are none.
+    Nothing,
     /// The change lost a race and must run again; it has no answer yet.
     Again,
 }
@@ -176,6 +180,7 @@ where
             let (result, ran) = match work(connection).await {
                 Ok(Change::Keep(answer)) => (Ok(answer), Ran::Keep),
                 Ok(Change::Undo(answer)) => (Ok(answer), Ran::Undo),
+                Ok(Change::Nothing(answer)) => (Ok(answer), Ran::Nothing),
                 Err(error) if may_run_again && error.is_conflict() => (Err(error), Ran::Again),
                 Err(error) => (Err(error), Ran::Undo),
             };
@@ -278,7 +283,7 @@ impl WriterTask {
                     // one it lost to, and the two would wait for each other again.
                     tokio::time::sleep(PAUSE * attempt).await;
                 }
-                Ran::Keep | Ran::Undo => {
+                Ran::Keep | Ran::Undo | Ran::Nothing => {
                     connection.done();
                     return Ok(matches!(ran, Ran::Keep));
                 }
@@ -288,16 +293,19 @@ impl WriterTask {
     }
 }
 
-/// Runs `jobs` in order until one must be undone. Returns true if all are to be kept. All of them can run again.
+/// Runs `jobs` in order until one must be undone, which is the answer then. All of them can run again.
 ///
 /// A savepoint for each would cost two more statements, and changes are rarely undone.
-async fn all_keep(transaction: &mut AnyConnection, jobs: &mut [Box<dyn Job>]) -> bool {
+async fn run_until_undone(transaction: &mut AnyConnection, jobs: &mut [Box<dyn Job>]) -> Ran {
+    let mut end = Ran::Nothing;
     for job in jobs {
-        if !matches!(job.run(transaction, true).await, Ran::Keep) {
-            return false;
+        match job.run(transaction, true).await {
+            Ran::Keep => end = Ran::Keep,
+            Ran::Nothing => {}
+            Ran::Undo | Ran::Again => return Ran::Undo,
         }
     }
-    true
+    end
 }
 
 /// Runs `jobs` in one transaction and ends it. A lone change may ask to run again in another.
@@ -312,14 +320,19 @@ async fn transact(
     if jobs.len() > 1 {
         if *careful > 0 {
             *careful -= 1;
-        } else if all_keep(&mut transaction, jobs).await {
-            transaction.commit().await?;
-            return Ok(Ran::Keep);
         } else {
+            let end = run_until_undone(&mut transaction, jobs).await;
+            if matches!(end, Ran::Keep) {
+                transaction.commit().await?;
+                return Ok(end);
+            }
+            transaction.rollback().await?;
+            if matches!(end, Ran::Nothing) {
+                return Ok(end);
+            }
             // Changes that are undone tend to come in series, and running a group twice costs
             // more than savepoints.
             *careful = CAREFUL;
-            transaction.rollback().await?;
             transaction = connection.begin_with(begin).await?;
         }
     }
@@ -342,7 +355,7 @@ async fn transact(
     }
     match end {
         Ran::Keep => transaction.commit().await?,
-        Ran::Undo | Ran::Again => transaction.rollback().await?,
+        Ran::Undo | Ran::Nothing | Ran::Again => transaction.rollback().await?,
     }
     Ok(end)
 }

@@ -60,7 +60,7 @@ impl Knowledge<'_> {
                 .run(cx)
                 .await?;
                 Ok(if updated == 0 {
-                    Change::Undo(0)
+                    Change::Nothing(0)
                 } else {
                     Change::Keep(updated)
                 })

@@ -60,7 +60,7 @@ impl Knowledge<'_> {
                 // Own reads give no points and no ratings; otherwise an operator's agents could
                 // lift each other.
                 if owner.operator == operator {
-                    return Ok(Change::Undo(false));
+                    return Ok(Change::Nothing(false));
                 }
                 let author = sql!(
                     "SELECT agent_id FROM units WHERE id = $1 AND chain_id = $2",
@@ -84,7 +84,7 @@ impl Knowledge<'_> {
                 .run(cx)
                 .await?;
                 if first == 0 {
-                    return Ok(Change::Undo(false));
+                    return Ok(Change::Nothing(false));
                 }
                 sql!("UPDATE chains SET readers = readers + 1 WHERE id = $1", chain)
                     .run(cx)
@@ -130,7 +130,7 @@ impl Knowledge<'_> {
                     .run(cx)
                     .await?;
                 Ok(if deleted == 0 {
-                    Change::Undo(0)
+                    Change::Nothing(0)
                 } else {
                     Change::Keep(deleted)
                 })

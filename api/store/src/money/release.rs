@@ -67,7 +67,7 @@ impl Money<'_> {
                 .rows(cx)
                 .await?;
                 if rows.is_empty() {
-                    return Ok(Change::Undo(0));
+                    return Ok(Change::Nothing(0));
                 }
                 let mut sum = 0;
                 for row in &rows {

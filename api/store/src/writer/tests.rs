@@ -1,6 +1,7 @@
 //! Changes that share a commit, and changes that do not.
 
 use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -141,6 +142,39 @@ async fn a_change_that_fails_takes_no_other_with_it(url: &str) {
     assert_eq!(undone.await.unwrap(), 7);
     last.await.unwrap();
     assert_eq!((count(&store, "kept").await, count(&store, "failing").await), (2, 0));
+}
+
+#[tokio::test]
+async fn changes_without_writes_are_no_reason_to_run_a_group_again_or_to_commit() {
+    let (url, _folder) = fresh_file();
+    let store = Store::connect(&url, Options::default()).await.unwrap();
+    let before = store.commits();
+    let runs = Arc::new(AtomicU32::new(0));
+    for writes in [true, false] {
+        let held = hold(&store).await;
+        let counted = Arc::clone(&runs);
+        let mut first = pin!(store.write(move |cx| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            Box::pin(async move {
+                if !writes {
+                    return Ok(Change::Nothing(()));
+                }
+                sqlx::query("INSERT INTO usage_counts (day, kind, used) VALUES (1, 'kept', 1)")
+                    .execute(&mut *cx)
+                    .await?;
+                Ok(Change::Keep(()))
+            })
+        }));
+        let mut idle = pin!(store.write(|_| Box::pin(async { Ok(Change::Nothing(7)) })));
+        queue(first.as_mut());
+        queue(idle.as_mut());
+        held.release().await;
+        first.await.unwrap();
+        assert_eq!(idle.await.unwrap(), 7);
+    }
+    assert_eq!((runs.load(Ordering::Relaxed), count(&store, "kept").await), (2, 1));
+    // Those of the two that hold the writer, and one.
+    assert_eq!(store.commits() - before, 3);
 }
 
 async fn a_change_whose_caller_is_gone_before_it_begins_is_not_made(url: &str) {
