@@ -127,19 +127,19 @@ pub(super) struct OpenConnections {
     share: Option<usize>,
     is_behind_proxy: bool,
     epoch: Instant,
-    held: Mutex<HeldPlace>,
+    held: Mutex<HeldPlaces>,
     freed: Notify,
 }
 
 #[derive(Debug, Default)]
-struct HeldPlace {
+struct HeldPlaces {
     next: u64,
     /// Connections by number, with the address whose share they take.
     all: HashMap<u64, (Option<LimitSource>, Arc<PeerState>)>,
     by_address: HashMap<LimitSource, usize>,
 }
 
-impl HeldPlace {
+impl HeldPlaces {
     /// Takes a connection out. False if it was out before.
     fn remove(&mut self, number: u64) -> bool {
         let Some((source, _)) = self.all.remove(&number) else {
@@ -243,8 +243,9 @@ impl OpenConnections {
             return Some(None);
         }
         let shared = source.filter(|_| self.share.is_some());
-        let gives_way =
-            |held: &mut HeldPlace| held.evict(None, now) || shared.is_some_and(|source| held.evict_richer(source, now));
+        let gives_way = |held: &mut HeldPlaces| {
+            held.evict(None, now) || shared.is_some_and(|source| held.evict_richer(source, now))
+        };
         if held.all.len() >= self.most && !gives_way(&mut held) {
             // An address with its part of the places is refused and not waited for: whoever comes behind it in the queue
             // of the operating system would wait as well.
