@@ -295,11 +295,7 @@ impl Collectors<'_> {
                 .run(cx)
                 .await?
                     > 0;
-                Ok(if held {
-                    Change::Keep(true)
-                } else {
-                    Change::Nothing(false)
-                })
+                Ok(Change::written_if(held, held))
             }))
             .await
     }

@@ -63,11 +63,7 @@ impl Store {
             let deleted = sql!("DELETE FROM limit_counters WHERE ends_at <= $1", now)
                 .run(cx)
                 .await?;
-            Ok(if deleted == 0 {
-                Change::Nothing(deleted)
-            } else {
-                Change::Keep(deleted)
-            })
+            Ok(Change::written_if(deleted > 0, deleted))
         }))
         .await
     }

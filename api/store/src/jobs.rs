@@ -118,11 +118,7 @@ impl Flow<'_> {
                     .await?;
                     leased.extend(taken.as_ref().map(Job::of).transpose()?);
                 }
-                Ok(if leased.is_empty() {
-                    Change::Nothing(leased)
-                } else {
-                    Change::Keep(leased)
-                })
+                Ok(Change::written_if(!leased.is_empty(), leased))
             }))
             .await
     }

@@ -91,11 +91,7 @@ impl Summaries<'_> {
                     version,
                     until,
                 };
-                Ok(if taken > 0 {
-                    Change::Keep(Some(lease))
-                } else {
-                    Change::Nothing(None)
-                })
+                Ok(Change::written_if(taken > 0, (taken > 0).then_some(lease)))
             }))
             .await
     }
@@ -164,11 +160,7 @@ impl Summaries<'_> {
                     )
                     .run(cx)
                     .await?;
-                    Ok(if written > 0 {
-                        Change::Keep(true)
-                    } else {
-                        Change::Nothing(false)
-                    })
+                    Ok(Change::written_if(written > 0, written > 0))
                 }),
             )
             .await

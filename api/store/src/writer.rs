@@ -41,6 +41,17 @@ pub(crate) enum Change<T> {
     Nothing(T),
 }
 
+impl<T> Change<T> {
+    /// Returns the change that wrote something if `wrote`, and nothing otherwise.
+    pub(crate) fn written_if(wrote: bool, answer: T) -> Self {
+        if wrote {
+            Self::Keep(answer)
+        } else {
+            Self::Nothing(answer)
+        }
+    }
+}
+
 /// A future that runs on a connection.
 pub(crate) type Running<'c, T> = Pin<Box<dyn Future<Output = T> + Send + 'c>>;
 

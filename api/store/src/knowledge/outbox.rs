@@ -59,11 +59,7 @@ impl Knowledge<'_> {
                 )
                 .run(cx)
                 .await?;
-                Ok(if updated == 0 {
-                    Change::Nothing(0)
-                } else {
-                    Change::Keep(updated)
-                })
+                Ok(Change::written_if(updated > 0, updated))
             }))
             .await
     }

@@ -129,11 +129,7 @@ impl Knowledge<'_> {
                 let deleted = sql!("DELETE FROM rating_permits WHERE until <= $1", now)
                     .run(cx)
                     .await?;
-                Ok(if deleted == 0 {
-                    Change::Nothing(0)
-                } else {
-                    Change::Keep(deleted)
-                })
+                Ok(Change::written_if(deleted > 0, deleted))
             }))
             .await
     }

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
-use types::{Classify, Kind, Retry};
+use types::{Classify, Kind, Retry, Timestamp};
 
 use super::Change;
 use crate::tests::fresh_file;
@@ -145,34 +145,43 @@ async fn a_change_that_fails_takes_no_other_with_it(url: &str) {
 }
 
 #[tokio::test]
-async fn changes_without_writes_are_no_reason_to_run_a_group_again_or_to_commit() {
+async fn work_that_finds_nothing_to_do_makes_no_group_run_again_and_commits_nothing() {
     let (url, _folder) = fresh_file();
     let store = Store::connect(&url, Options::default()).await.unwrap();
-    let before = store.commits();
+    let (before, now) = (store.commits(), Timestamp::from_micros(1_795_000_000_000_000));
     let runs = Arc::new(AtomicU32::new(0));
-    for writes in [true, false] {
+    for has_change in [true, false] {
         let held = hold(&store).await;
         let counted = Arc::clone(&runs);
-        let mut first = pin!(store.write(move |cx| {
+        let mut change = pin!(store.write(move |cx| {
             counted.fetch_add(1, Ordering::Relaxed);
             Box::pin(async move {
-                if !writes {
-                    return Ok(Change::Nothing(()));
-                }
                 sqlx::query("INSERT INTO usage_counts (day, kind, used) VALUES (1, 'kept', 1)")
                     .execute(&mut *cx)
                     .await?;
                 Ok(Change::Keep(()))
             })
         }));
-        let mut idle = pin!(store.write(|_| Box::pin(async { Ok(Change::Nothing(7)) })));
-        queue(first.as_mut());
-        queue(idle.as_mut());
+        if has_change {
+            queue(change.as_mut());
+        }
+        let (flow, knowledge, payments) = (store.flow(), store.knowledge(), store.payments());
+        let mut counters = pin!(store.counters_prune(now));
+        let mut permits = pin!(knowledge.permits_prune(now));
+        let mut jobs = pin!(flow.jobs_lease(now, Duration::from_secs(1), 10));
+        let mut due = pin!(payments.due(now, now, 10));
+        queue(counters.as_mut());
+        queue(permits.as_mut());
+        queue(jobs.as_mut());
+        queue(due.as_mut());
         held.release().await;
-        first.await.unwrap();
-        assert_eq!(idle.await.unwrap(), 7);
+        assert_eq!((counters.await.unwrap(), permits.await.unwrap()), (0, 0));
+        assert!(jobs.await.unwrap().is_empty() && due.await.unwrap().is_empty());
+        if has_change {
+            change.await.unwrap();
+        }
     }
-    assert_eq!((runs.load(Ordering::Relaxed), count(&store, "kept").await), (2, 1));
+    assert_eq!((runs.load(Ordering::Relaxed), count(&store, "kept").await), (1, 1));
     // Those of the two that hold the writer, and one.
     assert_eq!(store.commits() - before, 3);
 }
