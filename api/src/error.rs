@@ -145,7 +145,8 @@ impl ApiError {
         Self::new(code, message).retry_after(seconds)
     }
 
-    /// Creates the 429 for a client whose calls or connections are more than it may have for `seconds` more.
+    /// Creates the 429 `rate_limited`, for a client with too many calls, streams or connections: it may come back after
+    /// `seconds` (at least 1).
     pub fn rate_limited(message: impl Into<String>, seconds: u64) -> Self {
         Self::limited(ErrorCode::RateLimited, message, seconds)
     }

@@ -8,7 +8,6 @@ use serde_json::Value;
 
 use crate::call::caller::Caller;
 use crate::call::spec::{CallLimit, LimitSubject, Spec};
-use crate::codes::ErrorCode;
 use crate::error::ApiError;
 use crate::state::app::App;
 use crate::state::limit::{LimitDecision, LimitSource, RateRule};
@@ -52,8 +51,7 @@ impl App {
             LimitDecision::Allow => Ok(()),
             LimitDecision::Deny { retry_after: seconds } => {
                 let limit = self.limits.calls_per_ip_per_minute.get();
-                Err(ApiError::limited(
-                    ErrorCode::RateLimited,
+                Err(ApiError::rate_limited(
                     format!("more than {limit} calls in a minute from this address"),
                     seconds,
                 ))

@@ -20,7 +20,6 @@ use types::Clock;
 pub(crate) use documents::DocumentAsker;
 pub use documents::{FetchError, WebDocuments};
 
-use crate::codes::ErrorCode;
 use crate::error::ApiError;
 use crate::names;
 use types::error::with_causes;
@@ -131,8 +130,7 @@ impl From<ApiError> for ClientError {
 impl From<FetchError> for ApiError {
     fn from(error: FetchError) -> Self {
         match &error {
-            FetchError::ShareTaken => Self::limited(
-                ErrorCode::RateLimited,
+            FetchError::ShareTaken => Self::rate_limited(
                 "other documents of this address or operator are being fetched; try again shortly",
                 RETRY_SECONDS,
             ),

@@ -15,7 +15,6 @@ use serde_json::{Value, json};
 use super::{CURSOR, FeedEntry, number};
 use crate::call::answer::{BodyMedia, StreamedAnswer};
 use crate::call::cx::Cx;
-use crate::codes::ErrorCode;
 use crate::error::ApiError;
 use crate::state::app::App;
 use crate::state::limit::LimitSource;
@@ -64,7 +63,7 @@ pub(super) async fn follow(cx: Cx, input: FeedFollower) -> Result<StreamedAnswer
     // By address, since the feed reads no credential.
     let permit = permits.try_acquire(LimitSource::from(cx.client), 1).ok_or_else(|| {
         let message = "too many clients of this address follow the feed; close one";
-        ApiError::limited(ErrorCode::RateLimited, message, 30)
+        ApiError::rate_limited(message, 30)
     })?;
     // Browsers send the header when they connect again, so it is newer than the address.
     let known = app.process.newest.of(&app.store, cx.now).await?;

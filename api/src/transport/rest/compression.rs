@@ -31,7 +31,7 @@ pub(super) struct Compressible {
     effort: CompressionEffort,
 }
 
-/// How well an answer is compressed.
+/// Choice between the time that compression takes and the size that it leaves.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum CompressionEffort {
     /// While it is sent, by a thread that serves others too: gzip or zstd, as fast as they are.
@@ -80,7 +80,7 @@ async fn encoded(mark: Compressible, mut response: Response) -> Response {
         // Zstd would be taken before brotli, and is larger.
         CompressionEffort::OnceForAll => CompressionLayer::new().br(true).gzip(true).zstd(false),
     };
-    // It was asked before.
+    // `compressed` passes on only what is to be compressed.
     let layer = layer.compress_when(|_: StatusCode, _: Version, _: &HeaderMap, _: &Extensions| true);
     let mut request = Request::new(());
     for value in mark.accepted {
