@@ -172,5 +172,7 @@ fn resolution(total: u8) -> UnitResolution {
         scores: scores(total),
         judge: judge(),
         language: Language::English,
+        near: None,
+        embedder: None,
     }
 }

@@ -37,7 +37,7 @@ impl Prints {
     }
 
     async fn printed(&self) -> Vec<String> {
-        let files = self.world.service.app.catalog.prints().await.unwrap();
+        let files = self.world.service.app.catalog.prints(&HashSet::new()).await.unwrap();
         let lines = files.iter().flat_map(|file| file.split(|byte| *byte == b'\n'));
         let units = lines.filter(|line| !line.is_empty()).map(|line| {
             let line: Value = serde_json::from_slice(line).unwrap();
