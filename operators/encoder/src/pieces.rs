@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn a_piece_ends_behind_the_last_sentence_or_line_that_fits() {
         assert_eq!(cut_characters("One. Two. Three", 12), ["One. Two.", " Three"]);
-        assert_eq!(cut_characters("One two\nthree", 10), ["One two", "\nthree"]);
+        assert_eq!(cut_characters("One two\nthree", 10), ["One two\n", "three"]);
         assert_eq!(cut_characters("(One.) Two three.", 12), ["(One.)", " Two three."]);
         assert_eq!(cut_characters("一二。三四五六", 5), ["一二。", "三四五六"]);
         // A point inside of a number ends nothing.

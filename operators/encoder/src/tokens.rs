@@ -18,7 +18,8 @@ const UNKNOWN_SCORE: f32 = 10.0;
 pub(crate) struct Tokens {
     /// Ids of the pieces.
     pub(crate) ids: Vec<u32>,
-    /// For each token the place in the text where it begins, or `None` if the text cannot be cut there.
+    /// For each token the place in the text where it begins, or `None` if the text cannot be cut there. Empty for a text of
+    /// which nothing is left, whose token stands for nothing in it.
     pub(crate) starts: Vec<Option<usize>>,
 }
 
@@ -68,7 +69,7 @@ impl Tokeniser {
         if normal.bytes.is_empty() {
             return Tokens {
                 ids: vec![UNKNOWN],
-                starts: vec![Some(0)],
+                starts: Vec::new(),
             };
         }
         let paths = self.paths(&normal.bytes);
