@@ -16,7 +16,7 @@ mod sample;
 
 pub use budget::{LeaseError, TokenBudget, TokenLeases};
 pub use chat::{ChatModel, CompleteScreener};
-pub use embedder::RemoteEmbedder;
+pub use embedder::{RemoteEmbedder, TextPrefixes};
 pub use provider::{NoReply, Provider, ProviderReply, Transport, Waits};
 
 #[cfg(test)]

@@ -499,7 +499,7 @@ async fn vectors_have_the_length_1_or_are_none() {
     let item = |index: usize, embedding: Value| json!({"index": index, "embedding": embedding});
     let good = || json!({"data": [item(1, json!([0, 2])), item(0, json!([3, 4]))]});
     let world = world(vec![Say::Vectors(good())]);
-    let embedder = RemoteEmbedder::new(Arc::clone(&world.provider), "embed-x", 2);
+    let embedder = RemoteEmbedder::new(Arc::clone(&world.provider), "embed-x", 2, TextPrefixes::default());
     assert_eq!(embedder.id(), "embed-x-2-1");
     assert_eq!(
         embedder.embed(&[text, text], TextRole::Document).await,
@@ -519,7 +519,7 @@ async fn vectors_have_the_length_1_or_are_none() {
         // none.
         let own = Say::Vectors(json!({"data": [item(0, json!([1, 0]))]}));
         let world = self::world(vec![say(), say(), own]);
-        let embedder = RemoteEmbedder::new(Arc::clone(&world.provider), "embed-x", 2);
+        let embedder = RemoteEmbedder::new(Arc::clone(&world.provider), "embed-x", 2, TextPrefixes::default());
         assert_eq!(
             embedder.embed(&[text, text], TextRole::Document).await,
             Err(of_text()),
@@ -527,11 +527,55 @@ async fn vectors_have_the_length_1_or_are_none() {
         );
         let none = || Say::Vectors(json!({"data": []}));
         let world = self::world(vec![say(), say(), none(), none()]);
-        let embedder = RemoteEmbedder::new(Arc::clone(&world.provider), "embed-x", 2);
+        let embedder = RemoteEmbedder::new(Arc::clone(&world.provider), "embed-x", 2, TextPrefixes::default());
         assert_eq!(
             embedder.embed(&[text, text], TextRole::Document).await,
             Err(held(LONG_HOLD)),
             "{bad}"
         );
     }
+}
+
+#[tokio::test]
+async fn a_text_is_sent_behind_the_prefix_of_its_role_and_its_vectors_have_an_id_of_their_own() {
+    let text = EmbeddedText {
+        title: " An index",
+        body: "",
+    };
+    let prefixes = |query: &str, document: &str| TextPrefixes {
+        query: query.to_owned(),
+        document: document.to_owned(),
+    };
+    let one = || Say::Vectors(json!({"data": [{"index": 0, "embedding": [1, 0]}]}));
+    let world = world(vec![one(), one(), one()]);
+    let embedder = |prefixes| RemoteEmbedder::new(Arc::clone(&world.provider), "embed-x", 2, prefixes);
+    let with = embedder(prefixes("query: ", "passage: "));
+    let without = embedder(TextPrefixes::default());
+    with.embed(&[text], TextRole::Query).await.unwrap();
+    with.embed(&[text], TextRole::Document).await.unwrap();
+    without.embed(&[text], TextRole::Query).await.unwrap();
+    let sent: Vec<Value> = world
+        .transport
+        .requests
+        .lock()
+        .iter()
+        .map(|request| request["input"][0].clone())
+        .collect();
+    assert_eq!(sent, ["query: An index", "passage: An index", "An index"]);
+    // Vectors behind other prefixes are not compared; those without keep the id that they always had.
+    assert_eq!(without.id(), "embed-x-2-1");
+    let others = [
+        ("query: ", "passage: "),
+        ("query: ", ""),
+        ("", "query: "),
+        ("a", "bc"),
+        ("ab", "c"),
+    ];
+    let mut ids: Vec<String> = others
+        .map(|(query, document)| embedder(prefixes(query, document)).id().to_owned())
+        .into();
+    assert!(ids.iter().all(|id| id.starts_with("embed-x-2-1-")), "{ids:?}");
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), others.len());
 }
