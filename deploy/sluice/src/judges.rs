@@ -13,8 +13,8 @@ use bytes::Bytes;
 use catalog::storage::DurableStore;
 use http::header::RETRY_AFTER;
 use models::remote::{
-    ChatModel, CompleteScreener, LeaseError, NoReply, Provider, ProviderReply, RemoteEmbedder, TokenBudget,
-    TokenLeases, Transport, Waits,
+    ChatModel, CompleteScreener, LeaseError, NoReply, Provider, ProviderReply, RemoteEmbedder, TextPrefixes,
+    TokenBudget, TokenLeases, Transport, Waits,
 };
 use models::rubric::RubricScorer;
 use models::screen::UnitScreener;
@@ -137,7 +137,12 @@ pub(crate) fn build(
         ));
     }
     if !config.embeddings.is_empty() {
-        let embedder = |provider| RemoteEmbedder::new(provider, config.embeddings.as_str(), config.dimensions);
+        let prefixes = TextPrefixes {
+            query: config.query_prefix.clone(),
+            document: config.document_prefix.clone(),
+        };
+        let (model, dimensions) = (config.embeddings.as_str(), config.dimensions);
+        let embedder = |provider| RemoteEmbedder::new(provider, model, dimensions, prefixes.clone());
         judges.units.embedder = Some(Arc::new(embedder(reviewing)));
         let searching = provider(budget("search", of_search));
         judges.embedder = Some(Arc::new(embedder(searching)));
