@@ -1,4 +1,4 @@
-//! The search over published units and public datasets: an index of words, and one of vectors.
+//! The search over published units and public datasets: an index of words and of their parts, and one of vectors.
 //!
 //! Invariant: the index holds no truth. It is built from documents that the caller reads elsewhere, and the caller
 //! checks each hit there before it shows it. A document that is removed is in no later answer.
@@ -6,7 +6,9 @@
 mod document;
 mod facets;
 mod index;
+mod parts;
 mod query;
+mod ranking;
 mod schema;
 mod vectors;
 
@@ -14,6 +16,9 @@ pub use document::{Document, DocumentFacts, DocumentKey, Price};
 pub use facets::{Facet, FacetCount, MaxAge, SearchFilter};
 pub use index::{Index, MissingVector, SearchResult};
 pub use query::{SearchMode, SearchQuery};
+
+/// The id of the order of hits that words and their parts give, without vectors.
+pub const LEXICAL_RANKING_ID: &str = "words-1";
 
 /// Failure of the index or of one of its threads.
 #[derive(Debug, thiserror::Error)]

@@ -1,9 +1,14 @@
-//! Fields of the index of words, and the tokeniser in the form that it wants.
+//! Fields of the index of words, and the tokenisers in the form that it wants.
 
-use models::tokens::{identifiers, tokens};
-use tantivy::Index;
+use models::tokens::{StemLanguage, StemLanguages, identifiers, tokens, word_parts};
 use tantivy::schema::{FAST, Field, IndexRecordOption, STRING, Schema, TextFieldIndexing, TextOptions};
 use tantivy::tokenizer::{TextAnalyzer, Token, TokenStream, Tokenizer};
+use tantivy::{Index, TantivyDocument};
+
+use crate::document::Document;
+
+/// The first of the characters that name the language of a text. They are for private use, and stand before the text.
+const FIRST_LANGUAGE_MARK: u32 = 0xE000;
 
 /// The fields of a document.
 #[derive(Clone, Copy, Debug)]
@@ -14,18 +19,32 @@ pub(crate) struct DocumentFields {
     pub(crate) terms: Field,
     pub(crate) code: Field,
     pub(crate) body: Field,
-    pub(crate) source: Field,
+    pub(crate) title_parts: Field,
+    pub(crate) parts: Field,
 }
 
 impl DocumentFields {
-    /// Returns the fields of text, each with its weight. The field of code is asked apart.
-    pub(crate) const fn texts(&self) -> [(Field, f32); 4] {
-        [
-            (self.title, 3.0),
-            (self.terms, 2.0),
-            (self.body, 1.0),
-            (self.source, 0.5),
-        ]
+    /// Returns the fields of words, each with its weight. The field of code is asked apart.
+    pub(crate) const fn texts(&self) -> [(Field, f32); 3] {
+        [(self.title, 3.0), (self.terms, 2.0), (self.body, 1.0)]
+    }
+
+    /// Returns what the index takes of a document in a slot.
+    pub(crate) fn words(&self, document: &Document, slot: usize) -> TantivyDocument {
+        let Document { title, body, .. } = document;
+        let mark = language_mark(StemLanguage::of_document(title, body));
+        let terms = document.terms.join("\n");
+        let mut words = TantivyDocument::default();
+        words.add_text(self.id, document.key.term());
+        words.add_u64(self.slot, slot as u64);
+        words.add_text(self.title, format!("{mark}{title}"));
+        // A tokeniser is given nothing but the text, so the language stands in front of it.
+        words.add_text(self.body, format!("{mark}{body}\n{}", document.source));
+        words.add_text(self.code, format!("{title}\n{body}"));
+        words.add_text(self.title_parts, title);
+        words.add_text(self.parts, format!("{title}\n{terms}\n{body}"));
+        words.add_text(self.terms, format!("{mark}{terms}"));
+        words
     }
 }
 
@@ -43,24 +62,49 @@ pub(crate) fn create() -> (Index, DocumentFields) {
         slot: schema.add_u64_field("slot", FAST),
         title: schema.add_text_field("title", text("words", IndexRecordOption::WithFreqsAndPositions)),
         terms: schema.add_text_field("terms", text("words", IndexRecordOption::WithFreqs)),
-        code: schema.add_text_field("code", text("code", IndexRecordOption::WithFreqs)),
+        code: schema.add_text_field("code", text("code", IndexRecordOption::Basic)),
         body: schema.add_text_field("body", text("words", IndexRecordOption::WithFreqsAndPositions)),
-        source: schema.add_text_field("source", text("words", IndexRecordOption::WithFreqs)),
+        title_parts: schema.add_text_field("title_parts", text("parts", IndexRecordOption::Basic)),
+        parts: schema.add_text_field("parts", text("parts", IndexRecordOption::Basic)),
     };
     let index = Index::create_in_ram(schema.build());
-    index
-        .tokenizers()
-        .register("words", TextAnalyzer::from(TextWords { code: false }));
-    index
-        .tokenizers()
-        .register("code", TextAnalyzer::from(TextWords { code: true }));
+    for (name, tokenizer) in [
+        ("words", FieldTokenizer::Words),
+        ("code", FieldTokenizer::Code),
+        ("parts", FieldTokenizer::Parts),
+    ] {
+        index.tokenizers().register(name, TextAnalyzer::from(tokenizer));
+    }
     (index, fields)
 }
 
-/// The tokens of a text, or its identifiers.
+/// Returns the character that names a language.
+fn language_mark(language: StemLanguage) -> char {
+    let place = StemLanguage::ALL.iter().position(|known| *known == language).unwrap_or(0);
+    let code = u32::try_from(place).ok().and_then(|place| char::from_u32(FIRST_LANGUAGE_MARK + place));
+    code.unwrap_or(' ')
+}
+
+/// Returns the language of a text and the text behind the character that names it.
+fn marked_language(text: &str) -> (StemLanguage, &str) {
+    let first = text.chars().next();
+    let place = first.and_then(|mark| u32::from(mark).checked_sub(FIRST_LANGUAGE_MARK));
+    let language = place.and_then(|place| StemLanguage::ALL.get(usize::try_from(place).ok()?));
+    match (first, language) {
+        (Some(mark), Some(language)) => (*language, &text[mark.len_utf8()..]),
+        _ => (StemLanguage::English, text),
+    }
+}
+
+/// What a field takes of a text.
 #[derive(Clone, Copy, Debug)]
-struct TextWords {
-    code: bool,
+enum FieldTokenizer {
+    /// Tokens, with stems of the language that is marked.
+    Words,
+    /// Whole identifiers.
+    Code,
+    /// Distinct parts of words.
+    Parts,
 }
 
 /// Tokens that were found already, in one buffer.
@@ -73,7 +117,7 @@ struct TokenStreamBuffer {
     token: Token,
 }
 
-impl Tokenizer for TextWords {
+impl Tokenizer for FieldTokenizer {
     type TokenStream<'a> = TokenStreamBuffer;
 
     fn token_stream<'a>(&'a mut self, text: &'a str) -> TokenStreamBuffer {
@@ -82,16 +126,25 @@ impl Tokenizer for TextWords {
         // indexing.
         let mut texts = String::with_capacity(text.len() * 2);
         let mut ends = Vec::with_capacity(text.len() / 3);
-        if self.code {
-            identifiers(text, &mut |name, _| {
-                texts.push_str(name);
+        match self {
+            Self::Words => {
+                let (language, text) = marked_language(text);
+                tokens(text, StemLanguages::One(language), &mut |token| {
+                    texts.push_str(token.text);
+                    ends.push((texts.len(), usize::try_from(token.position).unwrap_or(0)));
+                });
+            }
+            // Parts of an identifier are words, or parts of words.
+            Self::Code => identifiers(text, &mut |name, is_whole| {
+                if is_whole {
+                    texts.push_str(name);
+                    ends.push((texts.len(), ends.len()));
+                }
+            }),
+            Self::Parts => word_parts([text], &mut |part| {
+                texts.push_str(part);
                 ends.push((texts.len(), ends.len()));
-            });
-        } else {
-            tokens(text, &mut |token| {
-                texts.push_str(token.text);
-                ends.push((texts.len(), usize::try_from(token.position).unwrap_or(0)));
-            });
+            }),
         }
         TokenStreamBuffer {
             ends: ends.into_iter(),

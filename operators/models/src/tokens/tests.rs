@@ -5,9 +5,11 @@ use proptest::prelude::*;
 
 use super::*;
 
+const ENGLISH: StemLanguages = StemLanguages::One(StemLanguage::English);
+
 fn told(text: &str) -> String {
     let mut out = String::new();
-    tokens(text, &mut |token| {
+    tokens(text, ENGLISH, &mut |token| {
         let particle = if token.is_particle { "?" } else { "" };
         write!(out, "{}:{}{particle} ", token.position, token.text).unwrap();
     });
@@ -16,7 +18,7 @@ fn told(text: &str) -> String {
 
 fn words(text: &str) -> Vec<String> {
     let mut found = Vec::new();
-    tokens(text, &mut |token| found.push(token.text.to_owned()));
+    tokens(text, ENGLISH, &mut |token| found.push(token.text.to_owned()));
     found
 }
 
@@ -26,7 +28,7 @@ fn words_have_their_stems_at_the_same_position() {
         told("Running latencies, fast"),
         "0:running 0:run 1:latencies 1:latenc 2:fast"
     );
-    assert_eq!(told("Café ＮＡＩＶＥ straße"), "0:cafe 1:naive 1:naiv 2:straße");
+    assert_eq!(told("Café ＮＡＩＶＥ straße"), "0:cafe 1:naive 1:naiv 2:strasse 2:strass");
     assert_eq!(told("p95 of h264 A1B2C3"), "0:p95 1:of 2:h264 3:a1b2c3");
 }
 
@@ -108,7 +110,7 @@ fn hostile_texts_are_read_in_time() {
         let text: String = part.chars().cycle().take(50_000).collect();
         let start = Instant::now();
         let mut count = 0;
-        tokens(&text, &mut |_| count += 1);
+        tokens(&text, ENGLISH, &mut |_| count += 1);
         identifiers(&text, &mut |_, _| count += 1);
         let took = start.elapsed();
         // Without optimisation, the same takes about ten times as long.
@@ -132,7 +134,7 @@ proptest! {
     fn positions_rise_by_at_most_one(text in "\\PC{0,80}|[가-힣a-z0-9., ]{0,80}") {
         let mut last = 0;
         let mut is_sound = true;
-        tokens(&text, &mut |token| {
+        tokens(&text, ENGLISH, &mut |token| {
             is_sound &= token.position >= last && token.position <= last + 1;
             is_sound &= !token.text.is_empty() && token.text.chars().count() <= MAX_TOKEN_CHARACTERS;
             last = token.position;
