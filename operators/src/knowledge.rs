@@ -130,6 +130,15 @@ pub struct EmbeddedText<'a> {
     pub body: &'a str,
 }
 
+/// The part that a text has in a comparison. Models are asked differently for the two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TextRole {
+    /// What is found or compared: a unit or a dataset.
+    Document,
+    /// What is asked for.
+    Query,
+}
+
 /// A maker of vectors whose cosine grows with the likeness of the texts. Object safe.
 #[async_trait]
 pub trait Embedder: Debug + Send + Sync {
@@ -142,6 +151,7 @@ pub trait Embedder: Debug + Send + Sync {
     /// Returns the number of dimensions.
     fn dimensions(&self) -> usize;
 
-    /// Returns one vector of length 1 for each text, in order.
-    async fn embed(&self, texts: &[EmbeddedText<'_>]) -> Result<Vec<Vector>, Unavailable>;
+    /// Returns vectors of length 1 for each text, in order: of a document one or more, the first of which stands for the
+    /// whole or its title; of a query one.
+    async fn embed(&self, texts: &[EmbeddedText<'_>], role: TextRole) -> Result<Vec<Vec<Vector>>, Unavailable>;
 }

@@ -187,13 +187,13 @@ words! {
 
     /// The language of a text.
     Language {
-        /// Latin script.
+        /// English, and Latin letters without words that tell another language.
         English = "en",
         /// Hangul.
         Korean = "ko",
         /// Both of them.
         Mixed = "mixed",
-        /// Any other script.
+        /// Any other language.
         Other = "other",
     }
 

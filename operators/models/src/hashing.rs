@@ -10,7 +10,7 @@ pub use stop::is_common;
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use operators::knowledge::{EmbeddedText, Embedder, Vector};
+use operators::knowledge::{EmbeddedText, Embedder, TextRole, Vector};
 use operators::screen::Unavailable;
 use types::unit::Judge;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -69,8 +69,12 @@ impl Embedder for HashingEmbedder {
         HASHED_DIMENSIONS
     }
 
-    async fn embed(&self, texts: &[EmbeddedText<'_>]) -> Result<Vec<Vector>, Unavailable> {
-        Ok(texts.iter().map(|text| Self::document(text.title, text.body)).collect())
+    async fn embed(&self, texts: &[EmbeddedText<'_>], role: TextRole) -> Result<Vec<Vec<Vector>>, Unavailable> {
+        let vector = |text: &EmbeddedText<'_>| match role {
+            TextRole::Document => vec![Self::document(text.title, text.body)],
+            TextRole::Query => vec![Self::query(text.title, &|_| 1.0)],
+        };
+        Ok(texts.iter().map(vector).collect())
     }
 }
 

@@ -16,6 +16,8 @@ use types::knowledge::{Axes, UnitText, tenths};
 use types::unit::Judge;
 use types::vocabulary::Language;
 
+use crate::language::{LatinLanguage, latin_language};
+
 pub use features::RubricFeatures;
 pub use weights::{RUBRIC_NAME, Weights, axes};
 
@@ -82,7 +84,7 @@ fn blur(features: &mut RubricFeatures) {
     features.pad = 0.0;
 }
 
-/// Returns the language of a text by its script.
+/// Returns the language of a text by its script, and in Latin letters by its words.
 pub fn language(text: &str) -> Language {
     let (mut latin, mut hangul, mut other) = (0_usize, 0_usize, 0_usize);
     for character in text.chars().filter(|character| character.is_alphabetic()) {
@@ -101,8 +103,10 @@ pub fn language(text: &str) -> Language {
         Language::Korean
     } else if korean * 10 >= all {
         Language::Mixed
-    } else {
+    } else if latin_language(text).is_none_or(|language| language == LatinLanguage::English) {
         Language::English
+    } else {
+        Language::Other
     }
 }
 

@@ -20,6 +20,9 @@ const NEAR_BINS: usize = 200;
 const NEAR_BINS_OF_FEW: usize = 231;
 /// The number of shingles below which a text has few.
 const FEW_SHINGLES: usize = 50;
+/// The largest share of new quantities and identifiers in a near copy. Reports of one template have their words in common,
+/// and their figures apart.
+const MAX_NEW_DETAILS_OF_COPY: f32 = 0.2;
 /// The least characters of known paragraphs that make a copy.
 const PARTS: u32 = 300;
 /// The share of known paragraphs that makes a copy, in percent.
@@ -115,12 +118,27 @@ struct Slot {
     vector: Option<(usize, f32)>,
 }
 
+/// The published versions that are nearest to a text by its shingles.
+#[derive(Debug, Default)]
+struct NearestByShingles {
+    /// The most equal bins of any.
+    equal: usize,
+    /// The nearest that has most of the details of the text too, with its equal bins.
+    with_details: Option<(UnitId, usize)>,
+}
+
 impl Slot {
     fn equal_bins(&self, signature: &Signature) -> usize {
         self.signature.as_ref().map_or(0, |known| {
             let pairs = known.iter().zip(signature.iter());
             pairs.filter(|(one, other)| one == other).count()
         })
+    }
+
+    /// Returns the share of these details that the version lacks, from 0 to 1; 0 of none.
+    fn new_details(&self, details: &[u32]) -> f32 {
+        let is_new = |detail: &&u32| self.details.binary_search(detail).is_err();
+        ratio(details.iter().filter(is_new).count(), details.len())
     }
 }
 
@@ -201,17 +219,17 @@ impl PublishedUnits {
                 share: 1.0,
             };
         }
-        let (nearest, equal) = self.nearest_by_shingles(chain, &print.signature);
-        let share = share_of(equal);
+        let by_shingles = self.nearest_by_shingles(chain, &print.signature, &print.details);
+        let share = share_of(by_shingles.equal);
         let needed = if print.shingles < FEW_SHINGLES {
             NEAR_BINS_OF_FEW
         } else {
             NEAR_BINS
         };
         // Texts with few shingles share many of them by chance, so more of the bins must be equal.
-        if let Some(unit) = nearest.filter(|_| equal >= needed) {
+        if let Some((unit, equal)) = by_shingles.with_details.filter(|(_, equal)| *equal >= needed) {
             return CopySearch {
-                copy: Some(CopiedText::Nearly(unit, share)),
+                copy: Some(CopiedText::Nearly(unit, share_of(equal))),
                 share,
             };
         }
@@ -231,9 +249,9 @@ impl PublishedUnits {
         CopySearch { copy, share }
     }
 
-    /// Returns the version with the most equal bins among those that share a band, and the number.
-    fn nearest_by_shingles(&self, chain: UnitId, signature: &Signature) -> (Option<UnitId>, usize) {
-        let mut best = (None, 0);
+    /// Returns the versions with the most equal bins among those that share a band.
+    fn nearest_by_shingles(&self, chain: UnitId, signature: &Signature, details: &[u32]) -> NearestByShingles {
+        let mut best = NearestByShingles::default();
         let mut seen = HashSet::new();
         for (index, band) in bands(signature).enumerate() {
             let mut slot = self.by_band.get(&band).copied().unwrap_or(NONE);
@@ -244,8 +262,11 @@ impl PublishedUnits {
                     && seen.insert(slot)
                 {
                     let equal = unit.equal_bins(signature);
-                    if equal > best.1 {
-                        best = (Some(unit.unit), equal);
+                    best.equal = best.equal.max(equal);
+                    if best.with_details.is_none_or(|(_, most)| equal > most)
+                        && unit.new_details(details) <= MAX_NEW_DETAILS_OF_COPY
+                    {
+                        best.with_details = Some((unit.unit, equal));
                     }
                 }
                 slot = self.before.get(slot as usize).map_or(NONE, |before| before[index]);
@@ -282,16 +303,11 @@ impl PublishedUnits {
             }
         }
         let (unit, cosine) = best?;
-        let new = print
-            .details
-            .iter()
-            .filter(|detail| unit.details.binary_search(detail).is_err())
-            .count();
         Some(Neighbour {
             unit: unit.unit,
             cosine,
             shingles: ratio(unit.equal_bins(&print.signature), SIGNATURE),
-            new_details: ratio(new, print.details.len()),
+            new_details: unit.new_details(&print.details),
         })
     }
 }

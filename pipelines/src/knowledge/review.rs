@@ -9,7 +9,7 @@ use messages::UnitSubmission;
 use operators::gates::{PersonalData, instead_of_personal_data};
 use operators::knowledge::{
     Axis, Comparer, CopiedText, EmbeddedText, Embedder, Fingerprint, NearestUnit, Neighbour, QuantisedVector, Scorer,
-    ScorerAnswer,
+    ScorerAnswer, TextRole,
 };
 use operators::screen::{Cause, Screen, Screener, Unavailable};
 use operators::{GateChain, Reason, Verdict as RowVerdict};
@@ -182,8 +182,12 @@ impl UnitReview<'_> {
                 title: &self.submission.text.title,
                 body: &self.submission.text.body,
             };
-            let vectors = embedder.embed(&[text]).await.map_err(ReviewStop::Hold)?;
-            vector = vectors.first().map(|vector| QuantisedVector::of(vector));
+            let embedded = embedder.embed(&[text], TextRole::Document).await;
+            let vectors = embedded.map_err(ReviewStop::Hold)?;
+            vector = vectors
+                .first()
+                .and_then(|of_text| of_text.first())
+                .map(|vector| QuantisedVector::of(vector));
             near = self.meaning(print, vector.as_ref(), embedder.judge()).await?;
         }
         for (earlier, screener) in self.judges.screeners.clone().into_iter().enumerate() {

@@ -12,7 +12,7 @@ use futures_util::TryStreamExt as _;
 use messages::{
     BASE_FORMAT, DEAD_LETTERS, DeadLetter, KNOWLEDGE_TOPIC, OUTCOMES_TOPIC, UnitOutcome, UnitSubmission, UnitText,
 };
-use operators::knowledge::{EmbeddedText, Embedder, NearestUnit, Scorer, ScorerAnswer, Vector};
+use operators::knowledge::{EmbeddedText, Embedder, NearestUnit, Scorer, ScorerAnswer, TextRole, Vector};
 use operators::screen::{Cause, LocalScreener, Unavailable};
 use pipelines::isolation::Isolation;
 use pipelines::knowledge::{Judges, KnowledgeWorker};
@@ -97,7 +97,7 @@ impl Embedder for Alike {
         DIMENSIONS
     }
 
-    async fn embed(&self, texts: &[EmbeddedText<'_>]) -> Result<Vec<Vector>, Unavailable> {
+    async fn embed(&self, texts: &[EmbeddedText<'_>], _: TextRole) -> Result<Vec<Vec<Vector>>, Unavailable> {
         let direction = |text: &EmbeddedText<'_>| {
             let last: usize = text.body.bytes().rev().take(6).map(usize::from).sum();
             let at = if text.body.contains("alike") {
@@ -107,7 +107,7 @@ impl Embedder for Alike {
             };
             let mut vector = vec![0.0; DIMENSIONS];
             vector[at] = 1.0;
-            vector
+            vec![vector]
         };
         Ok(texts.iter().map(direction).collect())
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use operators::knowledge::{EmbeddedText, Embedder, QuantisedVector};
+use operators::knowledge::{EmbeddedText, Embedder, QuantisedVector, TextRole};
 use operators::screen::Cause;
 use parking_lot::Mutex;
 use search::{DocumentKey, Index, MissingVector};
@@ -80,8 +80,8 @@ impl SearchModel {
         let texts = [EmbeddedText { title: text, body: "" }];
         // No lock is held while the model works, so two searches with the same text may both ask. Their
         // vectors are equal.
-        let vectors = tokio::time::timeout(PATIENCE, self.embedder.embed(&texts)).await;
-        let vector = vectors.ok()?.ok()?.into_iter().next()?;
+        let vectors = tokio::time::timeout(PATIENCE, self.embedder.embed(&texts, TextRole::Query)).await;
+        let vector = vectors.ok()?.ok()?.into_iter().flatten().next()?;
         let mut queries = self.queries.lock();
         if queries.len() >= REMEMBERED {
             // Emptied as a whole: keeping an order would cost every search, and a lost vector costs one
@@ -122,8 +122,11 @@ impl SearchModel {
                     body: &text.body,
                 })
                 .collect();
-            let vectors = match self.embedder.embed(&inputs).await {
-                Ok(vectors) => Some(vectors.iter().map(|vector| QuantisedVector::of(vector)).collect()),
+            let vectors = match self.embedder.embed(&inputs, TextRole::Document).await {
+                Ok(vectors) => vectors
+                    .iter()
+                    .map(|of_text| of_text.first().map(|vector| QuantisedVector::of(vector)))
+                    .collect(),
                 // One text that the model refuses fails the whole call, so each is tried alone.
                 Err(error) if error.reason == Cause::Text => self.each(&inputs).await,
                 Err(_) => None,
@@ -158,14 +161,16 @@ impl SearchModel {
     async fn each(&self, texts: &[EmbeddedText<'_>]) -> Option<Vec<QuantisedVector>> {
         let mut vectors = Vec::with_capacity(texts.len());
         for text in texts {
-            vectors.push(match self.embedder.embed(slice::from_ref(text)).await {
-                Ok(found) => QuantisedVector::of(found.first()?),
-                Err(error) if error.reason == Cause::Text => QuantisedVector {
-                    scale: f32::MIN_POSITIVE,
-                    bytes: vec![0; self.embedder.dimensions()],
+            vectors.push(
+                match self.embedder.embed(slice::from_ref(text), TextRole::Document).await {
+                    Ok(found) => QuantisedVector::of(found.first()?.first()?),
+                    Err(error) if error.reason == Cause::Text => QuantisedVector {
+                        scale: f32::MIN_POSITIVE,
+                        bytes: vec![0; self.embedder.dimensions()],
+                    },
+                    Err(_) => return None,
                 },
-                Err(_) => return None,
-            });
+            );
         }
         Some(vectors)
     }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use operators::knowledge::{EmbeddedText, Embedder, Vector};
+use operators::knowledge::{EmbeddedText, Embedder, TextRole, Vector};
 use operators::screen::Unavailable;
 use serde::Deserialize;
 use serde_json::json;
@@ -123,10 +123,11 @@ impl Embedder for RemoteEmbedder {
         self.dimensions
     }
 
-    async fn embed(&self, texts: &[EmbeddedText<'_>]) -> Result<Vec<Vector>, Unavailable> {
+    async fn embed(&self, texts: &[EmbeddedText<'_>], _: TextRole) -> Result<Vec<Vec<Vector>>, Unavailable> {
         let mut vectors = Vec::with_capacity(texts.len());
         for texts in texts.chunks(MAX_TEXTS_PER_REQUEST) {
-            vectors.append(&mut self.some(texts).await?);
+            let found = self.some(texts).await?;
+            vectors.extend(found.into_iter().map(|vector| vec![vector]));
         }
         Ok(vectors)
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use operators::knowledge::{
-    Comparer as _, EmbeddedText, Embedder as _, NearestUnit, Previews, Scorer as _, UnitPreview,
+    Comparer as _, EmbeddedText, Embedder as _, NearestUnit, Previews, Scorer as _, TextRole, UnitPreview,
 };
 use operators::screen::{Cause, Opinion, Screener as _, Unavailable};
 use parking_lot::Mutex;
@@ -502,8 +502,8 @@ async fn vectors_have_the_length_1_or_are_none() {
     let embedder = RemoteEmbedder::new(Arc::clone(&world.provider), "embed-x", 2);
     assert_eq!(embedder.id(), "embed-x-2-1");
     assert_eq!(
-        embedder.embed(&[text, text]).await,
-        Ok(vec![vec![0.6, 0.8], vec![0.0, 1.0]])
+        embedder.embed(&[text, text], TextRole::Document).await,
+        Ok(vec![vec![vec![0.6, 0.8]], vec![vec![0.0, 1.0]]])
     );
     for bad in [
         json!({"data": [item(0, json!([1, 0]))]}),
@@ -520,10 +520,18 @@ async fn vectors_have_the_length_1_or_are_none() {
         let own = Say::Vectors(json!({"data": [item(0, json!([1, 0]))]}));
         let world = self::world(vec![say(), say(), own]);
         let embedder = RemoteEmbedder::new(Arc::clone(&world.provider), "embed-x", 2);
-        assert_eq!(embedder.embed(&[text, text]).await, Err(of_text()), "{bad}");
+        assert_eq!(
+            embedder.embed(&[text, text], TextRole::Document).await,
+            Err(of_text()),
+            "{bad}"
+        );
         let none = || Say::Vectors(json!({"data": []}));
         let world = self::world(vec![say(), say(), none(), none()]);
         let embedder = RemoteEmbedder::new(Arc::clone(&world.provider), "embed-x", 2);
-        assert_eq!(embedder.embed(&[text, text]).await, Err(held(LONG_HOLD)), "{bad}");
+        assert_eq!(
+            embedder.embed(&[text, text], TextRole::Document).await,
+            Err(held(LONG_HOLD)),
+            "{bad}"
+        );
     }
 }

@@ -139,6 +139,50 @@ pub(super) fn is_reserved(domain: &str) -> bool {
     })
 }
 
+/// What follows `your` in an address that a reader is to replace.
+const YOURS: [&str; 18] = [
+    "account",
+    "address",
+    "app",
+    "company",
+    "domain",
+    "email",
+    "host",
+    "id",
+    "mail",
+    "name",
+    "org",
+    "organization",
+    "project",
+    "server",
+    "site",
+    "team",
+    "user",
+    "username",
+];
+/// The least letters `x` of a part that a reader is to replace.
+const MIN_PLACEHOLDER_LETTERS: usize = 3;
+/// The most letters before them.
+const MAX_LETTERS_BEFORE: usize = 2;
+
+/// Returns true if an address is one that its reader is to replace: `uXXXXX@…`, `your-name@…` or `…@yourdomain.com`.
+pub(super) fn is_placeholder(local: &str, domain: &str) -> bool {
+    // The last label is a top-level domain: `xxx` is one.
+    let labels = domain.rsplit('.').skip(1);
+    labels.chain([local]).any(|part| {
+        let part = part.to_lowercase();
+        let is_yours = part.strip_prefix("your").is_some_and(|rest| {
+            let rest = rest.trim_start_matches(['-', '_', '.']);
+            YOURS.contains(&rest)
+        });
+        let before = part.trim_end_matches('x');
+        let is_crossed = part.len() - before.len() >= MIN_PLACEHOLDER_LETTERS
+            && before.len() <= MAX_LETTERS_BEFORE
+            && before.bytes().all(|byte| byte.is_ascii_alphabetic());
+        is_yours || is_crossed
+    })
+}
+
 static GENERIC_NAMES: LazyLock<HashSet<&str>> = LazyLock::new(|| names(&[GENERIC, UNDELEGATED]));
 static COUNTRY_NAMES: LazyLock<HashSet<&str>> = LazyLock::new(|| names(&[COUNTRIES]));
 static OTHER_NAMES: LazyLock<HashSet<&str>> = LazyLock::new(|| names(&[OTHER_SCRIPTS]));

@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::context::ContextFlags;
-use super::domains::{is_reserved, top_level};
+use super::domains::{is_placeholder, is_reserved, top_level};
 
 /// Domains in the names of key exchange and cipher algorithms.
 const ALGORITHMS: [&str; 3] = ["openssh.com", "libssh.org", "lysator.liu.se"];
@@ -64,7 +64,7 @@ fn is_address(text: &str, at: usize, field: ContextFlags) -> bool {
         let path = path.split(char::is_whitespace).next().unwrap_or_default();
         is_path(path)
     });
-    if is_reserved(domain) || is_quality(text, local_start, at + 1 + domain.len()) {
+    if is_reserved(domain) || is_placeholder(local, domain) || is_quality(text, local_start, at + 1 + domain.len()) {
         return false;
     }
     // Names such as `aes256-gcm@openssh.com` have the form of an address.

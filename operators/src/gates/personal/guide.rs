@@ -56,6 +56,7 @@ pub fn guide() -> String {
         &mut text,
         format_args!(
             "\n## What passes\n\n- Addresses under {reserved} and below (RFC 2606, RFC 6761): they are nobody's.\n\
+             - Addresses that a reader is to replace: `your-name@…`, `…@yourdomain.com`, `uXXXXX@…`.\n\
              - A number right after a word for a thing, or in a field named by one: {things}.\n{PASSES}"
         ),
     );
@@ -119,6 +120,8 @@ const ENTRIES: [Entry; 22] = [
         passes: &[
             ("note", "user@example.com"),
             ("note", "jo@mail.example.org"),
+            ("note", "your-name@harbourpost.de"),
+            ("note", "uXXXXX@harbourpost.de"),
             ("code", "icon@2x.png"),
             ("url", "git@github.com:a/b.git"),
         ],

@@ -65,9 +65,33 @@ fn edited_texts_are_found_and_unrelated_ones_are_no_candidates() {
         let edited = format!("{} {}", words(seed, 0, 138), words(seed + 5_000, 0, 12));
         found += u32::from(copy(&units, unit(), &edited).is_some());
         let unrelated = Fingerprint::of(&words(seed + 9_000, 0, 150));
-        assert!(units.nearest_by_shingles(unit(), &unrelated.signature).0.is_none());
+        let nearest = units.nearest_by_shingles(unit(), &unrelated.signature, &unrelated.details);
+        assert_eq!(nearest.equal, 0);
     }
     assert!(found >= 190, "{found} of 200");
+}
+
+/// A notice of a release, which differs from that of another release in its figures only.
+fn notice(release: u32) -> String {
+    let (before, build, hash) = (release - 1, release * 37, release * 7_919);
+    format!(
+        "The release 1.{release} is out for testing before it is published on Thursday. You can try it with the command \
+         install 1.{before}-beta or 1.{release}-beta and compare the two on your own project. The build {build} was made \
+         from the commit {hash}a, and nothing changed in it since. Please tell us about any regression that you find in \
+         your own code, with the version of the compiler, the machine and the command that you ran, so that we can \
+         reproduce it before the release is published for all."
+    )
+}
+
+#[test]
+fn a_notice_with_other_figures_is_no_copy_and_one_with_the_same_is() {
+    let mut units = PublishedUnits::default();
+    let published = publish(&mut units, unit(), &notice(40), &[1.0, 0.0]);
+    let next = units.find_copy(unit(), &Fingerprint::of(&notice(71)));
+    assert!(next.share >= 0.78, "{}", next.share);
+    assert_eq!(next.copy, None);
+    let edited = notice(40).replace("Please tell us about", "We would like to hear of");
+    assert!(matches!(copy(&units, unit(), &edited), Some(CopiedText::Nearly(unit, _)) if unit == published));
 }
 
 #[test]

@@ -43,6 +43,27 @@ fn an_email_is_under_any_domain_that_is_delegated() {
 }
 
 #[test]
+fn an_address_that_a_reader_is_to_replace_is_none() {
+    rule(
+        "email",
+        &[
+            "yourij@harbourpost.de",
+            "maxx@harbourpost.de",
+            "felixxx@harbourpost.de",
+            "your@harbourpost.de",
+            "kim@acme.xxx",
+        ],
+        &[
+            "uXXXXX@uXXXXX.your-storagebox.de",
+            "write to your_email@harbourpost.de",
+            "YourName@harbourpost.de",
+            "admin@yourdomain.com",
+            "xxx@harbourpost.de",
+        ],
+    );
+}
+
+#[test]
 fn only_a_path_after_a_colon_makes_an_address_a_place_to_copy_to() {
     rule(
         "email",
