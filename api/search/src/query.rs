@@ -2,7 +2,7 @@
 //!
 //! Invariant: no text is an error. Quotes make phrases; there is no other syntax.
 
-use models::tokens::{StemLanguage, StemLanguages, TokenKind, identifiers, tokens};
+use models::tokens::{StemLanguages, TokenKind, identifiers, tokens};
 use tantivy::Term;
 use tantivy::query::{BooleanQuery, BoostQuery, DisjunctionMaxQuery, Occur, PhraseQuery, Query, TermQuery};
 use tantivy::schema::IndexRecordOption;
@@ -173,7 +173,7 @@ fn boosted(query: Box<dyn Query>, weight: f32) -> Box<dyn Query> {
 fn phrase(text: &str, fields: &DocumentFields) -> Option<Box<dyn Query>> {
     let mut terms: Vec<(usize, String)> = Vec::new();
     // Stems are not asked for, so the language is of no account.
-    tokens(text, StemLanguages::One(StemLanguage::English), &mut |token| {
+    tokens(text, StemLanguages::ENGLISH, &mut |token| {
         let at = usize::try_from(token.position).unwrap_or(usize::MAX);
         let is_first = terms.last().is_none_or(|(last, _)| *last != at);
         // One spelling stands for each position: the word, or the pair and not the run.

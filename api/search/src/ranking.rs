@@ -82,11 +82,19 @@ impl QueryMatches {
 
     /// Sums the reciprocal ranks of the best `most` by words, by parts, and of those that are near by vectors.
     pub(crate) fn fused(self, near: Option<Vec<(usize, f32)>>, most: usize) -> Vec<(usize, f32)> {
-        let Self { mut words, parts, phrases } = self;
+        let Self {
+            mut words,
+            parts,
+            phrases,
+        } = self;
         let mut by_parts: Vec<(usize, f32)> = parts.iter().map(|found| (found.slot, found.score)).collect();
         best(&mut words, most);
         best(&mut by_parts, most);
-        let is_best = |slot: usize| [&words, &by_parts].iter().any(|hits| hits.first().is_some_and(|hit| hit.0 == slot));
+        let is_best = |slot: usize| {
+            [&words, &by_parts]
+                .iter()
+                .any(|hits| hits.first().is_some_and(|hit| hit.0 == slot))
+        };
         let of_best = parts.iter().filter(|found| is_best(found.slot));
         let coverage = of_best.map(|found| found.coverage).fold(0.0, f32::max);
         // Where no word fits, as across languages, the ranks of words are chance and would spoil those of vectors.

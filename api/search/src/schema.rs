@@ -1,13 +1,13 @@
 //! Fields of the index of words, and the tokenisers in the form that it wants.
 
-use models::tokens::{StemLanguage, StemLanguages, identifiers, tokens, word_parts};
+use models::tokens::{StemLanguages, identifiers, tokens, word_parts};
 use tantivy::schema::{FAST, Field, IndexRecordOption, STRING, Schema, TextFieldIndexing, TextOptions};
 use tantivy::tokenizer::{TextAnalyzer, Token, TokenStream, Tokenizer};
 use tantivy::{Index, TantivyDocument};
 
 use crate::document::Document;
 
-/// The first of the characters that name the language of a text. They are for private use, and stand before the text.
+/// The first of the characters that name the languages of a text. They are for private use, and stand before the text.
 const FIRST_LANGUAGE_MARK: u32 = 0xE000;
 
 /// The fields of a document.
@@ -32,7 +32,7 @@ impl DocumentFields {
     /// Returns what the index takes of a document in a slot.
     pub(crate) fn words(&self, document: &Document, slot: usize) -> TantivyDocument {
         let Document { title, body, .. } = document;
-        let mark = language_mark(StemLanguage::of_document(title, body));
+        let mark = language_mark(StemLanguages::of_document(title, body));
         let terms = document.terms.join("\n");
         let mut words = TantivyDocument::default();
         words.add_text(self.id, document.key.term());
@@ -78,22 +78,21 @@ pub(crate) fn create() -> (Index, DocumentFields) {
     (index, fields)
 }
 
-/// Returns the character that names a language.
-fn language_mark(language: StemLanguage) -> char {
-    let place = StemLanguage::ALL.iter().position(|known| *known == language).unwrap_or(0);
-    let code = u32::try_from(place).ok().and_then(|place| char::from_u32(FIRST_LANGUAGE_MARK + place));
-    code.unwrap_or(' ')
+/// Returns the character that names languages.
+fn language_mark(languages: StemLanguages) -> char {
+    char::from_u32(FIRST_LANGUAGE_MARK + u32::from(languages.bits())).unwrap_or(' ')
 }
 
-/// Returns the language of a text and the text behind the character that names it.
-fn marked_language(text: &str) -> (StemLanguage, &str) {
-    let first = text.chars().next();
-    let place = first.and_then(|mark| u32::from(mark).checked_sub(FIRST_LANGUAGE_MARK));
-    let language = place.and_then(|place| StemLanguage::ALL.get(usize::try_from(place).ok()?));
-    match (first, language) {
-        (Some(mark), Some(language)) => (*language, &text[mark.len_utf8()..]),
-        _ => (StemLanguage::English, text),
-    }
+/// Returns the languages of a text, and the text behind the character that names them.
+fn marked_languages(text: &str) -> (StemLanguages, &str) {
+    let mut characters = text.chars();
+    let bits = characters
+        .next()
+        .and_then(|mark| u32::from(mark).checked_sub(FIRST_LANGUAGE_MARK));
+    let languages = bits.and_then(|bits| StemLanguages::from_bits(u16::try_from(bits).ok()?));
+    languages.map_or((StemLanguages::ENGLISH, text), |languages| {
+        (languages, characters.as_str())
+    })
 }
 
 /// What a field takes of a text.
@@ -128,8 +127,8 @@ impl Tokenizer for FieldTokenizer {
         let mut ends = Vec::with_capacity(text.len() / 3);
         match self {
             Self::Words => {
-                let (language, text) = marked_language(text);
-                tokens(text, StemLanguages::One(language), &mut |token| {
+                let (languages, text) = marked_languages(text);
+                tokens(text, languages, &mut |token| {
                     texts.push_str(token.text);
                     ends.push((texts.len(), usize::try_from(token.position).unwrap_or(0)));
                 });

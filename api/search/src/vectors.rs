@@ -118,7 +118,11 @@ impl ChunkVectors {
             let near = near.filter(|(_, distance)| within.is_none_or(|within| usize::from(**distance) <= within));
             let kept: Vec<usize> = near
                 .map(|(row, _)| row)
-                .filter(|row| self.slots.get(*row).is_some_and(|slot| *slot != NO_SLOT && keeps(*slot)))
+                .filter(|row| {
+                    self.slots
+                        .get(*row)
+                        .is_some_and(|slot| *slot != NO_SLOT && keeps(*slot))
+                })
                 .collect();
             if kept.len() >= wanted || within.is_none() {
                 return kept;
@@ -154,7 +158,11 @@ pub(crate) fn best(hits: &mut Vec<(usize, f32)>, most: usize) {
 #[inline(always)]
 fn distances_of(query: &[u64], rows: &[u64], distances: &mut [u16]) {
     for (row, distance) in rows.chunks_exact(query.len()).zip(distances) {
-        let differing: u32 = query.iter().zip(row).map(|(one, other)| (one ^ other).count_ones()).sum();
+        let differing: u32 = query
+            .iter()
+            .zip(row)
+            .map(|(one, other)| (one ^ other).count_ones())
+            .sum();
         *distance = u16::try_from(differing).unwrap_or(u16::MAX);
     }
 }

@@ -59,7 +59,7 @@ pub enum Error {
 }
 
 impl SearchIndex {
-    /// Creates a search that has not read anything. Without an embedder, meanings are compared by hashed words.
+    /// Creates a search that has not read anything. Without an embedder, it goes by words alone.
     pub fn new(embedder: Option<Arc<dyn Embedder>>) -> Self {
         Self {
             current: Arc::default(),
@@ -67,7 +67,7 @@ impl SearchIndex {
         }
     }
 
-    /// Returns the vector of a query by the model, with the name of the model; `None` where hashed words are used.
+    /// Returns the vector of a query by the model, with the name of the model; `None` where words are used alone.
     pub(crate) async fn vector(&self, text: &str) -> Option<(Vec<f32>, Judge)> {
         let model = self.model.as_ref()?;
         let vector = model.query(text).await?;

@@ -348,6 +348,7 @@ impl Engine {
                 include_str!("../migrations/0023_dates_and_readers.sql"),
             ),
             (24, "call_keys", include_str!("../migrations/0024_call_keys.sql")),
+            (25, "unit_vectors", include_str!("../migrations/0025_unit_vectors.sql")),
         ];
         let (texts, text_type, bytes_type, position) = match self {
             Self::Sqlite => (SQLITE, "TEXT", "BLOB", "INSTR"),

@@ -14,7 +14,7 @@ use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
 pub use identifier::identifiers;
-pub use language::{StemLanguage, StemLanguages};
+pub use language::StemLanguages;
 pub use parts::word_parts;
 
 /// The most characters of a token.
@@ -100,7 +100,7 @@ pub fn tokens(text: &str, languages: StemLanguages, sink: &mut dyn FnMut(Token<'
         text,
         at: 0,
         position: 0,
-        languages: languages.each(),
+        languages,
         buffer: String::new(),
         sink,
     };
@@ -151,7 +151,7 @@ fn decimal_digit(character: char) -> Option<char> {
 }
 
 /// Returns the stems of a word in lower case without marks, each once and none that is the word.
-fn stems(word: &str, languages: &[StemLanguage]) -> Vec<String> {
+fn stems(word: &str, languages: StemLanguages) -> Vec<String> {
     let Some(first) = word.chars().next().filter(|_| word.chars().all(char::is_alphabetic)) else {
         return Vec::new();
     };
@@ -173,13 +173,12 @@ fn stems(word: &str, languages: &[StemLanguage]) -> Vec<String> {
         add(Stemmer::create(algorithm).stem(word));
         return found;
     }
-    for language in languages {
-        let stemmer = Stemmer::create(language.algorithm());
-        if *language == StemLanguage::German {
-            add(Cow::Owned(stemmer.stem(&with_plain_umlauts(word)).into_owned()));
-        } else {
-            add(stemmer.stem(word));
-        }
+    for algorithm in languages.algorithms() {
+        let plain = match algorithm {
+            Algorithm::German => with_plain_umlauts(word),
+            _ => Cow::Borrowed(word),
+        };
+        add(Stemmer::create(algorithm).stem(&plain));
     }
     found
 }
@@ -205,7 +204,7 @@ struct TokenScan<'a, 's> {
     text: &'a str,
     at: usize,
     position: u32,
-    languages: Vec<StemLanguage>,
+    languages: StemLanguages,
     buffer: String,
     sink: &'s mut dyn FnMut(Token<'_>),
 }
@@ -262,7 +261,7 @@ impl<'a> TokenScan<'a, '_> {
         }
         if !word.is_empty() {
             self.emit(&word, TokenKind::Word, false);
-            for stem in stems(&word, &self.languages) {
+            for stem in stems(&word, self.languages) {
                 self.emit(&stem, TokenKind::Stem, false);
             }
             self.position += 1;
