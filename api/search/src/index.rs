@@ -4,20 +4,29 @@
 //! removal and before the words are committed.
 
 use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use operators::knowledge::QuantisedVector;
 use parking_lot::{Mutex, RwLock};
+use tantivy::schema::Value as _;
 use tantivy::{IndexReader, IndexWriter, ReloadPolicy, TantivyDocument, Term};
 use types::Timestamp;
 
 use crate::Error;
 use crate::document::{Document, DocumentFacts, DocumentKey};
 use crate::facets::{Facet, FacetCount, FacetCounter};
+use crate::folder::MirroredFolder;
+use crate::kept_facts;
 use crate::query::{SearchMode, SearchQuery};
 use crate::ranking::QueryMatches;
-use crate::schema::{DocumentFields, create};
+use crate::schema::{DocumentFields, register_tokenizers, schema};
 use crate::vectors::ChunkVectors;
 
+/// Begins the note of each commit. It changes with the fields, the tokens and the facts: an index of another format is
+/// built anew.
+const INDEX_FORMAT: &str = "1\n";
 /// Memory of the writer of words.
 const WRITER_BYTES: usize = 64 << 20;
 /// The most hits of a search, however many match.
@@ -58,6 +67,7 @@ pub struct Index {
     slots: RwLock<DocumentSlots>,
     writer: Mutex<IndexWriter<TantivyDocument>>,
     reader: IndexReader,
+    is_kept: Arc<AtomicBool>,
 }
 
 impl std::fmt::Debug for Index {
@@ -68,7 +78,8 @@ impl std::fmt::Debug for Index {
 
 #[derive(Debug)]
 struct DocumentSlots {
-    entries: Vec<IndexedDocument>,
+    /// The document of each slot, while it is live.
+    entries: Vec<Option<IndexedDocument>>,
     by_key: HashMap<DocumentKey, usize>,
     /// Vectors of a model, which arrive later than the documents.
     vectors: Option<ChunkVectors>,
@@ -78,7 +89,6 @@ struct DocumentSlots {
 struct IndexedDocument {
     key: DocumentKey,
     facts: DocumentFacts,
-    is_live: bool,
     has_vectors: bool,
 }
 
@@ -90,9 +100,51 @@ impl Index {
 
     /// Creates an empty index in memory that takes model vectors of length `dimensions`, if set.
     pub fn with_model(dimensions: Option<usize>) -> Result<Self, Error> {
-        let (index, fields) = create();
-        let writer = index.writer(WRITER_BYTES)?;
-        let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
+        let (schema, _) = schema();
+        let is_kept = Arc::new(AtomicBool::new(false));
+        Self::over(tantivy::Index::create_in_ram(schema), is_kept, dimensions)
+    }
+
+    /// Creates an empty index that is kept in a folder too, which is new or empty. No other process may use the folder.
+    pub fn create(folder: &Path, dimensions: Option<usize>) -> Result<Self, Error> {
+        let (schema, _) = schema();
+        let files = MirroredFolder::create(folder)?;
+        let is_whole = files.is_whole();
+        let words = tantivy::Index::create(files, schema, tantivy::IndexSettings::default())?;
+        Self::over(words, is_whole, dimensions)
+    }
+
+    /// Opens the index of a folder as it was at its last commit, without vectors, and returns it with the note of that
+    /// commit.
+    ///
+    /// # Errors
+    /// A folder that is damaged, unfinished or of another format: it is of no more use.
+    pub fn open(folder: &Path, dimensions: Option<usize>) -> Result<(Self, String), Error> {
+        let files = MirroredFolder::open(folder)?;
+        let is_whole = files.is_whole();
+        let words = tantivy::Index::open(files)?;
+        if words.schema() != schema().0 {
+            return Err(Error::Unusable("it has other fields"));
+        }
+        if !words.validate_checksum()?.is_empty() {
+            return Err(Error::Unusable("a file is damaged"));
+        }
+        let note = words
+            .load_metas()?
+            .payload
+            .ok_or(Error::Unusable("it was never committed"))?;
+        let note = note
+            .strip_prefix(INDEX_FORMAT)
+            .ok_or(Error::Unusable("it has another format"))?
+            .to_owned();
+        let index = Self::over(words, is_whole, dimensions)?;
+        index.read_slots()?;
+        Ok((index, note))
+    }
+
+    fn over(words: tantivy::Index, is_kept: Arc<AtomicBool>, dimensions: Option<usize>) -> Result<Self, Error> {
+        let (_, fields) = schema();
+        register_tokenizers(&words);
         Ok(Self {
             fields,
             slots: RwLock::new(DocumentSlots {
@@ -100,9 +152,48 @@ impl Index {
                 by_key: HashMap::new(),
                 vectors: dimensions.map(ChunkVectors::new),
             }),
-            writer: Mutex::new(writer),
-            reader,
+            is_kept,
+            writer: Mutex::new(words.writer(WRITER_BYTES)?),
+            reader: words.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?,
         })
+    }
+
+    /// Makes the slots of the documents in the index of words.
+    fn read_slots(&self) -> Result<(), Error> {
+        let searcher = self.reader.searcher();
+        let documents = searcher.num_docs();
+        let most = usize::try_from(documents).unwrap_or(usize::MAX).saturating_mul(2) + 2 * MIN_DEAD_SLOTS;
+        let mut slots = self.slots.write();
+        for segment in searcher.segment_readers() {
+            let numbers = segment.fast_fields().u64("slot")?;
+            let store = segment.get_store_reader(1).map_err(tantivy::TantivyError::from)?;
+            for document in segment.doc_ids_alive() {
+                let kept: TantivyDocument = store.get(document)?;
+                let facts = kept.get_first(self.fields.facts).and_then(|facts| facts.as_str());
+                let slot = numbers.first(document).and_then(|slot| usize::try_from(slot).ok());
+                let (Some((key, facts)), Some(slot)) = (facts.and_then(kept_facts::decoded), slot) else {
+                    return Err(Error::Unusable("a document has no facts"));
+                };
+                if slot >= most {
+                    return Err(Error::Unusable("its documents are far apart"));
+                }
+                if slot >= slots.entries.len() {
+                    slots.entries.resize_with(slot + 1, || None);
+                }
+                slots.by_key.insert(key.clone(), slot);
+                slots.entries[slot] = Some(IndexedDocument {
+                    key,
+                    facts,
+                    has_vectors: false,
+                });
+            }
+        }
+        let live = slots.entries.iter().flatten().count();
+        // Two live documents of one key, or two of one slot, come from no run of this program.
+        if live != slots.by_key.len() || live as u64 != documents {
+            return Err(Error::Unusable("its documents contradict each other"));
+        }
+        Ok(())
     }
 
     /// Adds a document, or replaces the one of its key. Its words are found after [`commit`](Self::commit).
@@ -119,12 +210,11 @@ impl Index {
             // A slot is never used again. Words of a replaced document may still be found until the
             // next commit, and would show the new document under the old words.
             let slot = slots.entries.len();
-            slots.entries.push(IndexedDocument {
+            slots.entries.push(Some(IndexedDocument {
                 key: document.key.clone(),
                 facts: document.facts.clone(),
-                is_live: true,
                 has_vectors: false,
-            });
+            }));
             slots.by_key.insert(document.key.clone(), slot);
             slot
         };
@@ -161,7 +251,7 @@ impl Index {
     pub fn set_time(&self, key: &DocumentKey, at: Timestamp) {
         let mut slots = self.slots.write();
         if let Some(slot) = slots.by_key.get(key).copied()
-            && let Some(entry) = slots.entries.get_mut(slot)
+            && let Some(Some(entry)) = slots.entries.get_mut(slot)
         {
             entry.facts.published_at = at;
         }
@@ -174,7 +264,8 @@ impl Index {
         // The vectors come back from a provider seconds later. By then the slot may hold an older text.
         let is_current = slots.by_key.get(&missing.key) == Some(&missing.slot);
         let DocumentSlots { entries, vectors, .. } = &mut *slots;
-        let (Some(vectors), Some(entry)) = (vectors, entries.get_mut(missing.slot).filter(|_| is_current)) else {
+        let entry = entries.get_mut(missing.slot).filter(|_| is_current);
+        let (Some(vectors), Some(Some(entry))) = (vectors, entry) else {
             return false;
         };
         if entry.has_vectors {
@@ -212,9 +303,22 @@ impl Index {
 
     /// Makes the words of all documents so far findable.
     pub fn commit(&self) -> Result<(), Error> {
-        self.writer.lock().commit()?;
+        self.commit_with("")
+    }
+
+    /// Makes the words of all documents so far findable, and keeps a note beside them that [`open`](Self::open) returns.
+    pub fn commit_with(&self, note: &str) -> Result<(), Error> {
+        let mut writer = self.writer.lock();
+        let mut commit = writer.prepare_commit()?;
+        commit.set_payload(&format!("{INDEX_FORMAT}{note}"));
+        commit.commit()?;
         self.reader.reload()?;
         Ok(())
+    }
+
+    /// Returns true if a folder has all that was committed: false in memory, and once the folder could not be written.
+    pub fn is_kept(&self) -> bool {
+        self.is_kept.load(Ordering::Relaxed)
     }
 
     /// Returns the number of documents.
@@ -239,16 +343,17 @@ impl Index {
             None => slots.by_key.values().map(|slot| (*slot, 0.0)).collect(),
             Some(matches) => slots.ranked(matches, query),
         };
-        let mut kept: Vec<(usize, f32)> = Vec::with_capacity(ranked.len());
+        let mut kept: Vec<(&IndexedDocument, f32)> = Vec::with_capacity(ranked.len());
         for (slot, score) in ranked {
-            let entry = &slots.entries[slot];
-            if counter.passes(&entry.key, &entry.facts) {
-                kept.push((slot, score));
+            if let Some(entry) = slots
+                .live(slot)
+                .filter(|entry| counter.passes(&entry.key, &entry.facts))
+            {
+                kept.push((entry, score));
             }
         }
-        let order = |one: &(usize, f32), other: &(usize, f32)| {
-            let (first, second) = (&slots.entries[one.0], &slots.entries[other.0]);
-            let by_score = other.1.total_cmp(&one.1);
+        let order = |(first, score): &(&IndexedDocument, f32), (second, other): &(&IndexedDocument, f32)| {
+            let by_score = other.total_cmp(score);
             by_score
                 .then_with(|| second.facts.published_at.cmp(&first.facts.published_at))
                 .then_with(|| second.facts.score.cmp(&first.facts.score))
@@ -264,7 +369,7 @@ impl Index {
         kept.sort_unstable_by(order);
         let hits = kept.into_iter().skip(query.offset).take(query.limit);
         Ok(SearchResult {
-            hits: hits.map(|(slot, _)| slots.entries[slot].key.clone()).collect(),
+            hits: hits.map(|(entry, _)| entry.key.clone()).collect(),
             total,
             is_exact: query.mode == SearchMode::Keyword || query.text.trim().is_empty(),
             facets: counter.counted(),
@@ -273,23 +378,29 @@ impl Index {
 }
 
 impl DocumentSlots {
+    fn live(&self, slot: usize) -> Option<&IndexedDocument> {
+        self.entries.get(slot).and_then(Option::as_ref)
+    }
+
     fn has_vectors(&self, slot: usize) -> bool {
-        self.entries.get(slot).is_some_and(|entry| entry.has_vectors)
+        self.live(slot).is_some_and(|entry| entry.has_vectors)
     }
 
     fn remove(&mut self, key: &DocumentKey) -> bool {
-        let removed = self.by_key.remove(key);
-        if let Some(slot) = removed {
-            self.entries[slot].is_live = false;
+        let Some(slot) = self.by_key.remove(key) else {
+            return false;
+        };
+        if let Some(entry) = self.entries.get_mut(slot) {
+            *entry = None;
         }
-        removed.is_some()
+        true
     }
 
     /// Returns the candidates of a query with their scores, in no order.
     fn ranked(&self, mut matches: QueryMatches, query: &SearchQuery) -> Vec<(usize, f32)> {
-        let live = |slot: usize| self.entries.get(slot).is_some_and(|entry| entry.is_live);
+        let live = |slot: usize| self.live(slot).is_some();
         let passes = |slot: usize| {
-            let entry = self.entries.get(slot).filter(|entry| entry.is_live);
+            let entry = self.live(slot);
             entry.is_some_and(|entry| query.filter.is_satisfied(&entry.key, &entry.facts))
         };
         let vectors = self.vectors.as_ref().zip(query.vector.as_deref());

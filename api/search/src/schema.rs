@@ -1,11 +1,12 @@
 //! Fields of the index of words, and the tokenisers in the form that it wants.
 
 use models::tokens::{StemLanguages, identifiers, tokens, word_parts};
-use tantivy::schema::{FAST, Field, IndexRecordOption, STRING, Schema, TextFieldIndexing, TextOptions};
+use tantivy::schema::{FAST, Field, IndexRecordOption, STORED, STRING, Schema, TextFieldIndexing, TextOptions};
 use tantivy::tokenizer::{TextAnalyzer, Token, TokenStream, Tokenizer};
 use tantivy::{Index, TantivyDocument};
 
 use crate::document::Document;
+use crate::kept_facts;
 
 /// The first of the characters that name the languages of a text. They are for private use, and stand before the text.
 const FIRST_LANGUAGE_MARK: u32 = 0xE000;
@@ -15,6 +16,8 @@ const FIRST_LANGUAGE_MARK: u32 = 0xE000;
 pub(crate) struct DocumentFields {
     pub(crate) id: Field,
     pub(crate) slot: Field,
+    /// Key and facts, from which the slots are made again when the index is opened.
+    pub(crate) facts: Field,
     pub(crate) title: Field,
     pub(crate) terms: Field,
     pub(crate) code: Field,
@@ -37,6 +40,7 @@ impl DocumentFields {
         let mut words = TantivyDocument::default();
         words.add_text(self.id, document.key.term());
         words.add_u64(self.slot, slot as u64);
+        words.add_text(self.facts, kept_facts::encoded(&document.key, &document.facts));
         words.add_text(self.title, format!("{mark}{title}"));
         // A tokeniser is given nothing but the text, so the language stands in front of it.
         words.add_text(self.body, format!("{mark}{body}\n{}", document.source));
@@ -48,8 +52,8 @@ impl DocumentFields {
     }
 }
 
-/// Creates an empty index in memory.
-pub(crate) fn create() -> (Index, DocumentFields) {
+/// Returns the schema of an index.
+pub(crate) fn schema() -> (Schema, DocumentFields) {
     let mut schema = Schema::builder();
     let text = |tokenizer: &str, record| {
         let indexing = TextFieldIndexing::default()
@@ -60,6 +64,7 @@ pub(crate) fn create() -> (Index, DocumentFields) {
     let fields = DocumentFields {
         id: schema.add_text_field("id", STRING),
         slot: schema.add_u64_field("slot", FAST),
+        facts: schema.add_text_field("facts", STORED),
         title: schema.add_text_field("title", text("words", IndexRecordOption::WithFreqsAndPositions)),
         terms: schema.add_text_field("terms", text("words", IndexRecordOption::WithFreqs)),
         code: schema.add_text_field("code", text("code", IndexRecordOption::Basic)),
@@ -67,7 +72,11 @@ pub(crate) fn create() -> (Index, DocumentFields) {
         title_parts: schema.add_text_field("title_parts", text("parts", IndexRecordOption::Basic)),
         parts: schema.add_text_field("parts", text("parts", IndexRecordOption::Basic)),
     };
-    let index = Index::create_in_ram(schema.build());
+    (schema.build(), fields)
+}
+
+/// Gives an index its tokenisers.
+pub(crate) fn register_tokenizers(index: &Index) {
     for (name, tokenizer) in [
         ("words", FieldTokenizer::Words),
         ("code", FieldTokenizer::Code),
@@ -75,7 +84,6 @@ pub(crate) fn create() -> (Index, DocumentFields) {
     ] {
         index.tokenizers().register(name, TextAnalyzer::from(tokenizer));
     }
-    (index, fields)
 }
 
 /// Returns the character that names languages.

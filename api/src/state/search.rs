@@ -1,10 +1,13 @@
 //! The index of the search of this replica, and the task that keeps it at the database.
 //!
 //! Invariant: the index only proposes. What an answer shows is read from the database when it answers, so a unit that is
-//! retired, superseded or taken down is in no answer, however old the index is.
+//! retired, superseded or taken down is in no answer, however old the index is. What is on disk is only a way to begin
+//! with less to read.
 
+mod generations;
 mod model;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +20,7 @@ use types::unit::Judge;
 use types::vocabulary::{Access, ItemKind};
 use types::{DatasetId, UnitId};
 
+use self::generations::{IndexGenerations, note, note_of};
 use self::model::SearchModel;
 use crate::codes::ErrorCode;
 use crate::error::ApiError;
@@ -33,6 +37,7 @@ const READ: u32 = 1_000;
 pub struct SearchIndex {
     current: Arc<RwLock<Option<CurrentIndex>>>,
     model: Option<Arc<SearchModel>>,
+    generations: Option<IndexGenerations>,
 }
 
 /// An index, and the last change and the last merge that it contains.
@@ -64,6 +69,16 @@ impl SearchIndex {
         Self {
             current: Arc::default(),
             model: embedder.map(|embedder| Arc::new(SearchModel::new(embedder))),
+            generations: None,
+        }
+    }
+
+    /// Returns a search that keeps its index in a folder, which is this process's alone.
+    #[must_use]
+    pub fn with_folder(self, folder: PathBuf) -> Self {
+        Self {
+            generations: Some(IndexGenerations::new(folder)),
+            ..self
         }
     }
 
@@ -95,23 +110,29 @@ impl SearchIndex {
         })
     }
 
-    /// Reads the changes since the last call into the index; the first call builds it.
+    /// Reads the changes since the last call into the index; the first call opens the one on disk or builds it.
     pub async fn refresh(&self, store: &Store) -> Result<(), Error> {
-        let current = self.current.read().clone();
+        let mut current = self.current.read().clone();
+        if current.is_none() {
+            current = self.open(store).await?;
+            self.current.write().clone_from(&current);
+        }
         // The old index answers until the new one is built.
         // Slots are never used again, so an index with much change is built anew while the old one
         // answers.
         let Some(current) = current.filter(|current| !current.index.is_mostly_dead()) else {
-            let built = build(store, self.model.as_ref().map(|model| model.dimensions())).await?;
+            let built = self.build(store).await?;
             *self.current.write() = Some(built);
             return Ok(());
         };
+        let mut last_note = None;
         // Kept apart until the commit: after a failure the same changes are read again.
         let mut seq = current.seq;
         loop {
             let changes = store.searching().changes_after(seq, READ).await?;
             let Some(last) = changes.last() else { break };
             seq = last.seq;
+            last_note = Some(note(last));
             let mut units = Vec::new();
             let mut datasets = Vec::new();
             for change in changes {
@@ -143,14 +164,88 @@ impl SearchIndex {
                 current.index.set_time(&DocumentKey { kind, id }, at);
             }
         }
-        if seq != current.seq {
-            let index = Arc::clone(&current.index);
-            tokio::task::spawn_blocking(move || index.commit()).await??;
+        if let Some(note) = last_note {
+            let (index, was_kept) = (Arc::clone(&current.index), current.index.is_kept());
+            let committed = tokio::task::spawn_blocking(move || index.commit_with(&note).map(|()| index.is_kept()));
+            let is_kept = committed.await??;
+            if was_kept && !is_kept {
+                tracing::warn!("the index of the search on disk cannot be written; the next start builds it anew");
+            }
         }
         if (seq, merge) != (current.seq, current.merge) {
             *self.current.write() = Some(CurrentIndex { seq, merge, ..current });
         }
         Ok(())
+    }
+
+    fn dimensions(&self) -> Option<usize> {
+        self.model.as_ref().map(|model| model.dimensions())
+    }
+
+    /// Opens the index on disk, if there is one that the database agrees with.
+    async fn open(&self, store: &Store) -> Result<Option<CurrentIndex>, Error> {
+        let Some(generations) = &self.generations else {
+            return Ok(None);
+        };
+        // Read first, so that a merge meanwhile is read again.
+        let merge = store.feed().last().await?;
+        let Some((index, seq)) = generations.open(store, self.dimensions()).await? else {
+            return Ok(None);
+        };
+        // The index keeps the time of a dataset from when its words were written. Merges since then are no changes of it.
+        let mut after: Option<DatasetId> = None;
+        loop {
+            let datasets = store.searching().datasets_after(after, READ).await?;
+            let Some(last) = datasets.last() else { break };
+            after = Some(last.id);
+            for project in &datasets {
+                let (kind, id) = (ItemKind::Dataset, project.id.to_string());
+                index.set_time(&DocumentKey { kind, id }, project.updated_at);
+            }
+        }
+        let index = Arc::new(index);
+        Ok(Some(CurrentIndex { index, seq, merge }))
+    }
+
+    /// Builds an index of everything that is shown.
+    async fn build(&self, store: &Store) -> Result<CurrentIndex, Error> {
+        let searching = store.searching();
+        // Read first, so that a change during the build is read again.
+        let seq = searching.last_change().await?;
+        let merge = store.feed().last().await?;
+        let (generations, dimensions) = (self.generations.clone(), self.dimensions());
+        let created = tokio::task::spawn_blocking(move || match generations {
+            Some(generations) => generations.create(dimensions),
+            None => Ok((Index::with_model(dimensions)?, None)),
+        });
+        let (index, generation) = created.await??;
+        let index = Arc::new(index);
+        let mut after: Option<UnitId> = None;
+        loop {
+            let units = searching.units_after(after, READ).await?;
+            let Some(last) = units.last() else { break };
+            after = Some(last.chain.id);
+            put(&index, units.iter().map(unit).collect()).await?;
+        }
+        let mut after: Option<DatasetId> = None;
+        loop {
+            let datasets = searching.datasets_after(after, READ).await?;
+            let Some(last) = datasets.last() else { break };
+            after = Some(last.id);
+            put(&index, datasets.iter().map(dataset).collect()).await?;
+        }
+        let (committing, generations) = (Arc::clone(&index), self.generations.clone());
+        // Without a change in the database there is nothing by which the index would be known again.
+        let note = note_of(store, seq).await?.unwrap_or_default();
+        tokio::task::spawn_blocking(move || {
+            committing.commit_with(&note)?;
+            if let Some(generations) = generations {
+                generations.keep_only(generation);
+            }
+            Ok::<(), search::Error>(())
+        })
+        .await??;
+        Ok(CurrentIndex { index, seq, merge })
     }
 
     /// Keeps the index at the database until `stop`.
@@ -185,39 +280,16 @@ impl SearchIndex {
                     error = &error as &dyn std::error::Error,
                     "cannot read changes into the index of the search; trying again"
                 );
-                // A failed change may be half applied.
+                // A failed change may be half applied, and the index on disk may be the cause.
                 if matches!(error, Error::Index(_)) {
                     *self.current.write() = None;
+                    if let Some(generations) = &self.generations {
+                        generations.keep_only(None);
+                    }
                 }
             }
         }
     }
-}
-
-/// Builds an index of everything that is shown.
-async fn build(store: &Store, dimensions: Option<usize>) -> Result<CurrentIndex, Error> {
-    let searching = store.searching();
-    // Read first, so that a change during the build is read again.
-    let seq = searching.last_change().await?;
-    let merge = store.feed().last().await?;
-    let index = Arc::new(tokio::task::spawn_blocking(move || Index::with_model(dimensions)).await??);
-    let mut after: Option<UnitId> = None;
-    loop {
-        let units = searching.units_after(after, READ).await?;
-        let Some(last) = units.last() else { break };
-        after = Some(last.chain.id);
-        put(&index, units.iter().map(unit).collect()).await?;
-    }
-    let mut after: Option<DatasetId> = None;
-    loop {
-        let datasets = searching.datasets_after(after, READ).await?;
-        let Some(last) = datasets.last() else { break };
-        after = Some(last.id);
-        put(&index, datasets.iter().map(dataset).collect()).await?;
-    }
-    let committing = Arc::clone(&index);
-    tokio::task::spawn_blocking(move || committing.commit()).await??;
-    Ok(CurrentIndex { index, seq, merge })
 }
 
 async fn put(index: &Arc<Index>, documents: Vec<Document>) -> Result<(), Error> {
