@@ -316,6 +316,20 @@ impl Index {
         Ok(())
     }
 
+    /// Rewrites the words without those of documents that were removed, which stay in the files until then. Changes wait
+    /// meanwhile, for seconds where the index is large; searches do not.
+    pub fn purge(&self) -> Result<(), Error> {
+        let mut writer = self.writer.lock();
+        for segment in writer.index().searchable_segment_metas()? {
+            // One that is being merged already loses the words by that.
+            if segment.num_deleted_docs() > 0 && writer.merge(&[segment.id()]).wait().is_ok() {
+                self.reader.reload()?;
+            }
+        }
+        writer.garbage_collect_files().wait()?;
+        Ok(())
+    }
+
     /// Returns true if a folder has all that was committed: false in memory, and once the folder could not be written.
     pub fn is_kept(&self) -> bool {
         self.is_kept.load(Ordering::Relaxed)

@@ -29,6 +29,8 @@ use crate::price::dataset_price;
 
 /// Interval at which changes are read.
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(250);
+/// Interval at which the words of removed documents are taken from the disk.
+const PURGE_INTERVAL: Duration = Duration::from_hours(1);
 /// Changes and documents read at a time.
 const READ: u32 = 1_000;
 
@@ -250,7 +252,26 @@ impl SearchIndex {
 
     /// Keeps the index at the database until `stop`.
     pub async fn run(self, store: Store, stop: CancellationToken) {
-        tokio::join!(self.follow(&store, &stop), self.keep_filled(&store, &stop));
+        tokio::join!(
+            self.follow(&store, &stop),
+            self.keep_filled(&store, &stop),
+            self.keep_purged(&stop)
+        );
+    }
+
+    /// Takes the words of removed documents from the disk: a text that was erased must not stay there.
+    async fn keep_purged(&self, stop: &CancellationToken) {
+        let mut rounds = PeriodicTimer::every(PURGE_INTERVAL, stop);
+        while rounds.next().await {
+            let Some(current) = self.current.read().clone() else { continue };
+            let purged = tokio::task::spawn_blocking(move || current.index.purge()).await;
+            if let Err(error) = purged.map_err(Error::from).and_then(|purged| purged.map_err(Error::from)) {
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "cannot take the words of removed documents from the index of the search; trying again in an hour"
+                );
+            }
+        }
     }
 
     /// Makes vectors beside the index, which must not wait for a model.
