@@ -9,8 +9,9 @@ use operators::knowledge::QuantisedVector;
 
 /// The slot of a row that belongs to none.
 const NO_SLOT: usize = usize::MAX;
-/// The least number of vectors whose cosines are computed, the nearest by their signs.
-const EXACT_VECTORS: usize = 200;
+/// The least number of vectors whose cosines are computed, the nearest by their signs. Of 35,000 vectors of real texts,
+/// five of each, 200 have 0.976 of the ten nearest texts, 400 have 0.989, 800 have 0.995 and 1,600 have 0.996.
+const EXACT_VECTORS: usize = 800;
 /// Vectors whose cosines are computed for each hit that is wanted: a document has several, and some are left out.
 const EXACT_PER_HIT: usize = 4;
 const BITS: usize = 64;
