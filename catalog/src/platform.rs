@@ -78,7 +78,7 @@ pub fn contract() -> Result<Arc<Contract>, ContractError> {
 }
 
 impl Catalog {
-    /// Stores the prints of a commit, by the first version that it publishes and by their content, so that a worker that
+    /// Stores the prints of a commit or of versions of older ones, by the first version and by their content, so that a worker that
     /// lost its work to another one replaces nothing of it.
     pub async fn put_prints(&self, first: UnitId, prints: Bytes) -> Result<(), Error> {
         self.put_print_file(&first.to_string(), prints).await
@@ -91,18 +91,19 @@ impl Catalog {
         put.await.map(|_| ()).map_err(|error| Error::storage(&path, error))
     }
 
-    /// Returns the prints of all commits, in no order.
-    pub async fn prints(&self) -> Result<Vec<Bytes>, Error> {
+    /// Returns the files of prints, in no order, by name and without those that are `known`.
+    pub async fn prints(&self, known: &HashSet<String>) -> Result<Vec<(String, Bytes)>, Error> {
         let mut read: HashMap<Path, Bytes> = HashMap::new();
         loop {
             let mut new = self.print_files().await?;
-            new.retain(|path| !read.contains_key(path));
+            new.retain(|path| !read.contains_key(path) && !path.filename().is_some_and(|name| known.contains(name)));
             let found: Vec<_> = self.print_bytes(new).try_collect().await?;
             let is_whole = found.iter().all(|(_, bytes)| bytes.is_some());
             read.extend(found.into_iter().filter_map(|(path, bytes)| Some((path, bytes?))));
             // A file that is gone since it was listed has another in its place, which only a new list shows.
             if is_whole {
-                return Ok(read.into_values().collect());
+                let named = |(path, bytes): (Path, Bytes)| Some((path.filename()?.to_owned(), bytes));
+                return Ok(read.into_iter().filter_map(named).collect());
             }
         }
     }

@@ -2,8 +2,10 @@
 //!
 //! Invariant: a judge that cannot answer says so. It never guesses, and no other judge answers in its place.
 
+mod facts;
 mod fingerprint;
 mod normal;
+mod prints;
 mod published;
 
 use std::fmt::Debug;
@@ -14,9 +16,14 @@ use types::knowledge::{Axes, UnitText};
 use types::unit::Judge;
 use types::vocabulary::Language;
 
+pub use facts::{
+    MAX_FACTS, RARE_FACT_WEIGHT, SharedFacts, TextFact, compare_facts, decode_facts, encode_facts, text_facts,
+    written_facts,
+};
 pub use fingerprint::{Fingerprint, QuantisedVector, SIGNATURE, Signature};
 pub use normal::{is_east_asian, normalised};
-pub use published::{CopiedText, CopySearch, Neighbour, PublishedUnit, PublishedUnits};
+pub use prints::UnitPrints;
+pub use published::{CopiedText, CopySearch, Likeness, Neighbour, PublishedUnit, PublishedUnits};
 
 use crate::screen::Unavailable;
 

@@ -221,6 +221,7 @@ impl KnowledgeWorker {
             }
         };
         let open = publisher.insert(open);
+        open.read_later_prints(&self.catalog).await;
         loop {
             in_review.begin(self, open.published(), &suspects.poisoned);
             let together = Instant::now() + TOGETHER;

@@ -11,8 +11,18 @@ use tests::{Answer, Http, World};
 use crate::binary;
 
 /// Words that no other seed has, in no order that a language has.
+/// Figures and names that make a text with the same meaning a copy.
+const FACTS: &str = "It is orders_2026: 812 ms and 97.4 ms with work_mem at 6418 and 1,204,331 rows.";
+
+/// Returns words without figures, which belong to the seed.
 fn words(seed: u64) -> String {
-    let word = |at: u64| format!("w{:x}", (seed * 7_919 + at) * 2_654_435);
+    let letter = |byte: u8| char::from(byte % 16 + b'a');
+    let word = |at: u64| {
+        format!("w{:x}", (seed * 7_919 + at) * 2_654_435)
+            .bytes()
+            .map(letter)
+            .collect::<String>()
+    };
     (0..60).map(word).collect::<Vec<_>>().join(" ")
 }
 
@@ -334,7 +344,7 @@ async fn a_korean_query_finds_an_english_unit_by_meaning() {
     contribute(http, &slug, &records(&slug, 1)).await;
     let wanted = submit(
         http,
-        &format!("measured a slow checkpoint of the database {}", words(1)),
+        &format!("measured a slow checkpoint of the database {} {FACTS}", words(1)),
     )
     .await;
     let other = submit(http, &format!("measured the price of the network {}", words(2))).await;
@@ -360,7 +370,7 @@ async fn a_korean_query_finds_an_english_unit_by_meaning() {
     // A copy in other words is found by the model too, and compared with it.
     let copy = submit(
         http,
-        &format!("measured a slow checkpoint of the database {}", words(3)),
+        &format!("measured a slow checkpoint of the database {} {FACTS}", words(3)),
     )
     .await;
     let shown = until(http, &copy, &["rejected", "published"]).await;

@@ -11,6 +11,7 @@ use crate::config::Limits;
 
 mod change;
 mod comments;
+mod copied;
 pub(super) mod fields;
 mod full;
 mod page;

@@ -11,6 +11,7 @@ mod check;
 mod erase;
 #[cfg(feature = "faults")]
 mod faults;
+mod later_prints;
 mod lists;
 mod outbox;
 mod outcomes;
@@ -28,6 +29,7 @@ pub use changes::{PriceChanged, UnitRetired};
 pub(crate) use check::broken;
 pub use check::{KnowledgeFault, PublishedEntry};
 pub use erase::FORGET_PRINTS;
+pub use later_prints::UnembeddedVersion;
 pub use lists::VersionLine;
 pub use outbox::{UnitDue, UnitSwept};
 pub use outcomes::{UnitApplied, UnitOutcome};
@@ -139,13 +141,15 @@ pub struct Unit {
     pub language: Language,
     /// Code points of the body.
     pub length: u64,
+    /// Published version that this one is marked as near to.
+    pub near: Option<UnitId>,
 }
 
 /// Columns of a version with its chain, in every statement that returns one.
 pub(crate) const UNIT: &str = "SELECT units.id AS id, chain_id, predecessor, number, units.agent_id AS agent_id,
        CASE WHEN agents.taken_down_at IS NULL THEN agents.name ELSE '[removed]' END AS agent_name, action, title, body, category, source_declaration, status, generation, submitted_at,
        decided_at, published_at, waiting_reason, resumes_after, reject_code, reject_message, accuracy, novelty,
-       reproducibility, specificity, total, judge, language, length, chains.operator_id AS operator_id, price_micro,
+       reproducibility, specificity, total, judge, language, length, near_unit, chains.operator_id AS operator_id, price_micro,
        price_changed_at, trial_sale, license, latest_unit, versions, best_score, retired_at,
        chains.taken_down_at AS taken_down_at, chains.taken_down_reason AS taken_down_reason, erased_at, readers, rating_count, rating_sum, comment_count, sold_count
   FROM units JOIN chains ON chains.id = units.chain_id JOIN agents ON agents.id = units.agent_id";
@@ -190,6 +194,7 @@ pub(crate) fn unit(row: &AnyRow) -> Result<Unit, Error> {
         scores: scores(row)?,
         language: row.get("language")?,
         length: row.get("length")?,
+        near: row.get("near_unit")?,
     })
 }
 

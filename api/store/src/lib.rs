@@ -91,8 +91,8 @@ pub use error::Error;
 pub use jobs::{Flow, Job, NewJob};
 pub use knowledge::{
     Chain, FORGET_PRINTS, HourlyLimit, Knowledge, KnowledgeFault, NewRating, NewUnit, PriceChanged, PublishedEntry,
-    Rated, Rating, RatingCursor, Ratings, Revised, Standing, Unit, UnitApplied, UnitDue, UnitOutcome, UnitRetired,
-    UnitSubmitted, UnitSwept, VersionLine,
+    Rated, Rating, RatingCursor, Ratings, Revised, Standing, UnembeddedVersion, Unit, UnitApplied, UnitDue,
+    UnitOutcome, UnitRetired, UnitSubmitted, UnitSwept, VersionLine,
 };
 pub use losses::{Loss, LossAccepted, LostVersion, NewLoss};
 pub use moderation::{

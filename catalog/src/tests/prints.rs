@@ -25,8 +25,8 @@ async fn put(catalog: &Catalog, units: &[UnitId]) {
 
 /// Returns the versions that have prints.
 async fn printed(catalog: &Catalog) -> BTreeSet<UnitId> {
-    let files = catalog.prints().await.unwrap();
-    let lines = files.iter().flat_map(|file| file.split(|byte| *byte == b'\n'));
+    let files = catalog.prints(&HashSet::new()).await.unwrap();
+    let lines = files.iter().flat_map(|(_, file)| file.split(|byte| *byte == b'\n'));
     let units = lines.filter(|line| !line.is_empty()).map(|line| {
         let line: Value = serde_json::from_slice(line).unwrap();
         line["unit"].as_str().unwrap().parse().unwrap()

@@ -50,6 +50,12 @@ pub enum UnitResolution {
         judge: Judge,
         /// Language of its text.
         language: Language,
+        /// A published version that it is marked as near to: it is ranked below.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        near: Option<UnitId>,
+        /// Id of the embedder whose vectors of it are stored beside the platform's table.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        embedder: Option<String>,
     },
     /// It is not published.
     Rejected {

@@ -291,7 +291,7 @@ async fn interface(
     let durable = Arc::new(DurableCounters::new(store.clone()));
     let limits = config.limits.clone();
     let settings = config.api(address);
-    let process = ReplicaState::new(&limits).with_embedder(embedder);
+    let process = ReplicaState::new(&limits).with_embedder(embedder.clone());
     let process = process.with_open_files(tasks.open_files.clone());
     let process = process.with_search_folder(layout.search());
     let app = App {
@@ -333,7 +333,7 @@ async fn interface(
     });
     let mailer = mailer(&config.mail, &layout.mail())?;
     let letters = MailHandler::new(Arc::new(Letters::new(app.clone())), mailer);
-    run_jobs(&app, letters, tasks);
+    run_jobs(&app, letters, embedder, tasks).await?;
     // The data folder has one process at a time, a database of a server may have many.
     serve_market(&app, config.database.url.is_empty(), tasks).await?;
     write_summaries(&app, summariser, tasks);

@@ -79,11 +79,13 @@ fn publish(units: &mut PublishedUnits, body: &str) {
     units.add(PublishedUnit {
         unit,
         chain: unit,
+        operator: None,
         text_hash: print.text_hash,
         paragraphs: print.paragraphs.iter().map(|(hash, _)| *hash).collect(),
         signature: Some(print.signature),
         details: print.details,
-        vector: Some(QuantisedVector::of(&HashingEmbedder::document("", body))),
+        facts: print.facts,
+        vectors: vec![QuantisedVector::of(&HashingEmbedder::document("", body))],
     });
 }
 
@@ -179,7 +181,7 @@ fn reviews(name: &str, units: &PublishedUnits) -> Result<(), Box<dyn Error>> {
         units.find_copy(chain, &print);
         ends(1);
         let vector = QuantisedVector::of(&HashingEmbedder::document(&text.title, &text.body));
-        let near = units.nearest(chain, &print, &vector);
+        let near = units.nearest(chain, &print, &[vector]);
         ends(2);
         runtime.block_on(
             GateChain::new()

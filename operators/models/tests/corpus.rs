@@ -111,11 +111,13 @@ async fn judge(units: Vec<Labelled>) -> Vec<Judged> {
             published.add(PublishedUnit {
                 unit: id,
                 chain: id,
+                operator: None,
                 text_hash: print.text_hash,
                 paragraphs: print.paragraphs.iter().map(|(hash, _)| *hash).collect(),
                 signature: Some(print.signature),
                 details: print.details,
-                vector: None,
+                facts: Vec::new(),
+                vectors: Vec::new(),
             });
             None
         };

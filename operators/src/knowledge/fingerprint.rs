@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
+use super::facts::{TextFact, text_facts};
 use super::normal::{is_east_asian, normalised};
 
 /// The number of bins of a signature.
@@ -39,6 +40,8 @@ pub struct Fingerprint {
     pub characters: u32,
     /// Hashes of the words with a digit or an underscore: quantities and identifiers. Sorted, at most 256.
     pub details: Vec<u32>,
+    /// Its figures and names with their places.
+    pub facts: Vec<TextFact>,
 }
 
 impl Fingerprint {
@@ -53,6 +56,7 @@ impl Fingerprint {
             paragraphs: paragraphs(body),
             characters: count(normal.chars().count()),
             details: details(body),
+            facts: text_facts(body),
         }
     }
 }

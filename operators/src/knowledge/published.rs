@@ -1,13 +1,15 @@
-//! The published versions by their prints: finds the copies of a text among them.
+//! The published versions by their prints: finds the copies of a text among them, by its words, and by its facts and its
+//! meaning.
 //!
 //! Invariant: a version is never compared with its own chain.
 
 use std::collections::{HashMap, HashSet};
 
-use types::UnitId;
+use types::{OperatorId, UnitId};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::NearestUnit;
+use super::facts::{RARE_FACT_WEIGHT, SharedFacts, TextFact, compare_facts};
 use super::fingerprint::{Fingerprint, QuantisedVector, SIGNATURE, Signature, cosine};
 
 /// The bands of a signature.
@@ -27,6 +29,19 @@ const MAX_NEW_DETAILS_OF_COPY: f32 = 0.2;
 const PARTS: u32 = 300;
 /// The share of known paragraphs that makes a copy, in percent.
 const PARTS_PERCENT: u64 = 60;
+/// The operators whose texts make a fact one that tells nothing.
+const OPERATORS_OF_COMMON_FACT: usize = 3;
+/// The versions that are remembered by a fact; others share other facts too.
+const MAX_VERSIONS_OF_FACT: usize = 64;
+/// Rare facts from which a version is compared fact by fact.
+const MIN_SHARED_FACTS: usize = 2;
+/// The versions that are compared fact by fact: those with the most shared facts.
+const MAX_COMPARED_VERSIONS: usize = 32;
+/// The cosine from which a text with the facts of a version is a copy of it. A paraphrase or a translation has 0.78 to 0.91
+/// (`use-m3-1`), texts without a common subject up to 0.6.
+const COPY_COSINE: f32 = 0.65;
+/// The cosine from which a text without common facts is near.
+const NEAR_COSINE: f32 = 0.90;
 /// The end of a list of slots.
 const NONE: u32 = u32::MAX;
 
@@ -37,6 +52,8 @@ pub struct PublishedUnit {
     pub unit: UnitId,
     /// Chain of the version.
     pub chain: UnitId,
+    /// Seller of the version, if known. A fact that several sellers use tells nothing.
+    pub operator: Option<OperatorId>,
     /// Hash of its text.
     pub text_hash: [u8; 32],
     /// Hashes of its long paragraphs.
@@ -45,8 +62,10 @@ pub struct PublishedUnit {
     pub signature: Option<Signature>,
     /// Hashes of its quantities and identifiers.
     pub details: Vec<u32>,
-    /// Vector, unless it was erased or another embedder made it.
-    pub vector: Option<QuantisedVector>,
+    /// Figures and names with their places; none if they were erased or are not made yet.
+    pub facts: Vec<TextFact>,
+    /// Vectors of its title and of parts; none if they were erased or another embedder made them.
+    pub vectors: Vec<QuantisedVector>,
 }
 
 /// A text that is a copy of published text.
@@ -65,12 +84,25 @@ pub enum CopiedText {
 pub struct Neighbour {
     /// Id of the published version.
     pub unit: UnitId,
-    /// Cosine of the vectors.
+    /// Mean over the parts of the text of the best cosine with a part of the version, from 0 to 1.
     pub cosine: f32,
     /// Share of equal bins of the signatures, from 0 to 1.
     pub shingles: f32,
-    /// Share of the quantities and identifiers of the text that the version lacks, from 0 to 1.
-    pub new_details: f32,
+    /// Rare facts that both texts have.
+    pub shared_facts: usize,
+    /// How alike the two are.
+    pub likeness: Likeness,
+}
+
+/// How alike a text and a published version are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Likeness {
+    /// Not more than any two texts.
+    Distinct,
+    /// Near in meaning, or with the facts of one whose meaning is not known yet. It is marked, and no more.
+    Near,
+    /// It has the facts of the other, and the meaning is alike.
+    Copy,
 }
 
 impl Neighbour {
@@ -97,25 +129,79 @@ pub struct CopySearch {
 #[derive(Debug, Default)]
 pub struct PublishedUnits {
     units: Vec<Slot>,
-    known: HashSet<UnitId>,
+    slots: HashMap<UnitId, u32>,
     by_hash: HashMap<[u8; 32], [u32; 2]>,
     by_paragraph: HashMap<u64, [u32; 2]>,
     /// The newest slot of each band.
     by_band: HashMap<u64, u32>,
     /// For each slot and band, the slot before it with the same band.
     before: Vec<[u32; BANDS]>,
+    by_fact: HashMap<u32, FactPostings>,
     dimensions: usize,
     vectors: Vec<i8>,
+    /// The slot of each vector, and its length.
+    vector_slots: Vec<(u32, f32)>,
+    /// Slots with vectors.
+    with_vectors: usize,
+}
+
+/// The vectors of a text that are compared.
+const MAX_COMPARED_VECTORS: usize = 8;
+
+/// The best cosine of each vector of a text with any of a version.
+#[derive(Clone, Copy, Debug, Default)]
+struct PieceCosines([f32; MAX_COMPARED_VECTORS]);
+
+impl PieceCosines {
+    /// Returns the best, rounded: the last bits of a sum decide nothing.
+    fn best(&self) -> f32 {
+        rounded(self.0.iter().copied().fold(0.0, f32::max))
+    }
+
+    /// Returns the mean of the first `count`, rounded.
+    fn mean(&self, count: usize) -> f32 {
+        let count = count.clamp(1, MAX_COMPARED_VECTORS);
+        #[expect(clippy::cast_precision_loss, reason = "there are at most eight")]
+        let mean = self.0[..count].iter().sum::<f32>() / count as f32;
+        rounded(mean)
+    }
+}
+
+fn rounded(cosine: f32) -> f32 {
+    (cosine * 100.0).round() / 100.0
+}
+
+/// Returns the vectors that stand for the body: the first of several is that of the title, and titles are often alike.
+const fn of_body(vectors: &[QuantisedVector]) -> &[QuantisedVector] {
+    match vectors {
+        [_, rest @ ..] if !rest.is_empty() => rest,
+        all => all,
+    }
+}
+
+/// The versions with a fact.
+#[derive(Debug, Default)]
+struct FactPostings {
+    slots: Vec<u32>,
+    /// Different operators, up to [`OPERATORS_OF_COMMON_FACT`].
+    operators: Vec<OperatorId>,
+}
+
+impl FactPostings {
+    const fn is_common(&self) -> bool {
+        self.operators.len() >= OPERATORS_OF_COMMON_FACT
+    }
 }
 
 #[derive(Debug)]
 struct Slot {
     unit: UnitId,
     chain: UnitId,
+    operator: Option<OperatorId>,
     details: Vec<u32>,
+    facts: Vec<TextFact>,
     signature: Option<Signature>,
-    /// The place of the vector, and its length.
-    vector: Option<(usize, f32)>,
+    has_vectors: bool,
 }
 
 /// The published versions that are nearest to a text by its shingles.
@@ -155,7 +241,7 @@ impl PublishedUnits {
 
     /// Returns true if the version is published.
     pub fn contains(&self, unit: UnitId) -> bool {
-        self.known.contains(&unit)
+        self.slots.contains_key(&unit)
     }
 
     /// Adds a version. Does nothing if it is known.
@@ -163,20 +249,24 @@ impl PublishedUnits {
         let Ok(slot) = u32::try_from(self.units.len()) else {
             return;
         };
-        if !self.known.insert(unit.unit) {
+        if self.slots.contains_key(&unit.unit) {
             return;
         }
         if let Some(signature) = &unit.signature {
             self.add_bands(slot, signature);
         }
-        let vector = unit.vector.and_then(|vector| self.add_vector(&vector));
         self.units.push(Slot {
             unit: unit.unit,
             chain: unit.chain,
+            operator: unit.operator,
             details: unit.details,
+            facts: Vec::new(),
             signature: unit.signature,
-            vector,
+            has_vectors: false,
         });
+        self.slots.insert(unit.unit, slot);
+        self.set_facts(slot, unit.facts);
+        self.set_vectors(slot, &unit.vectors);
         let units = &self.units;
         let chain_of = |slot: u32| units.get(slot as usize).map(|slot| slot.chain);
         remember(self.by_hash.entry(unit.text_hash).or_insert([NONE; 2]), slot, chain_of);
@@ -195,16 +285,70 @@ impl PublishedUnits {
         self.before.push(before);
     }
 
-    fn add_vector(&mut self, vector: &QuantisedVector) -> Option<(usize, f32)> {
-        if self.dimensions == 0 {
-            self.dimensions = vector.bytes.len();
+    /// Gives a version facts or vectors that were made later. Does nothing where it has some, or is not known.
+    pub fn supply(&mut self, unit: UnitId, facts: Vec<TextFact>, vectors: &[QuantisedVector]) {
+        let Some(slot) = self.slots.get(&unit).copied() else {
+            return;
+        };
+        let Some(known) = self.units.get(slot as usize) else {
+            return;
+        };
+        let (has_facts, has_vectors) = (!known.facts.is_empty(), known.has_vectors);
+        if !has_facts {
+            self.set_facts(slot, facts);
         }
-        // Vectors of one embedder have one number of dimensions.
-        (vector.bytes.len() == self.dimensions).then(|| {
-            let place = self.vectors.len();
-            self.vectors.extend_from_slice(&vector.bytes);
-            (place, vector.norm())
-        })
+        if !has_vectors {
+            self.set_vectors(slot, vectors);
+        }
+    }
+
+    /// Returns the number of versions with vectors. The others are compared by their words and facts only.
+    pub const fn count_with_vectors(&self) -> usize {
+        self.with_vectors
+    }
+
+    fn set_facts(&mut self, slot: u32, facts: Vec<TextFact>) {
+        let Some(unit) = self.units.get_mut(slot as usize) else {
+            return;
+        };
+        let mut last = None;
+        for fact in &facts {
+            if fact.weight < RARE_FACT_WEIGHT || last.replace(fact.hash) == Some(fact.hash) {
+                continue;
+            }
+            let postings = self.by_fact.entry(fact.hash).or_default();
+            if postings.is_common() {
+                continue;
+            }
+            postings
+                .operators
+                .extend(unit.operator.filter(|operator| !postings.operators.contains(operator)));
+            if postings.is_common() {
+                // It tells nothing any more.
+                postings.slots = Vec::new();
+            } else if postings.slots.len() < MAX_VERSIONS_OF_FACT {
+                postings.slots.push(slot);
+            }
+        }
+        unit.facts = facts;
+    }
+
+    fn set_vectors(&mut self, slot: u32, vectors: &[QuantisedVector]) {
+        let Some(unit) = self.units.get_mut(slot as usize) else {
+            return;
+        };
+        for vector in of_body(vectors) {
+            if self.dimensions == 0 {
+                self.dimensions = vector.bytes.len();
+            }
+            // Vectors of one embedder have one number of dimensions.
+            if vector.bytes.len() == self.dimensions && self.dimensions > 0 {
+                self.vectors.extend_from_slice(&vector.bytes);
+                self.vector_slots.push((slot, vector.norm()));
+                unit.has_vectors = true;
+            }
+        }
+        self.with_vectors += usize::from(unit.has_vectors);
     }
 
     /// Looks for a copy of a text among the versions of other chains than `chain`.
@@ -275,9 +419,10 @@ impl PublishedUnits {
         best
     }
 
-    /// Returns the nearest version of another chain by meaning.
-    pub fn nearest(&self, chain: UnitId, print: &Fingerprint, vector: &QuantisedVector) -> Option<Neighbour> {
-        self.nearest_since(chain, print, vector, 0)
+    /// Returns the version of another chain that is most alike: the one of which the text is a copy by its facts, else the
+    /// nearest by meaning.
+    pub fn nearest(&self, chain: UnitId, print: &Fingerprint, vectors: &[QuantisedVector]) -> Option<Neighbour> {
+        self.nearest_since(chain, print, vectors, 0)
     }
 
     /// Does the same among the versions from the slot `since` on.
@@ -285,30 +430,94 @@ impl PublishedUnits {
         &self,
         chain: UnitId,
         print: &Fingerprint,
-        vector: &QuantisedVector,
+        vectors: &[QuantisedVector],
         since: usize,
     ) -> Option<Neighbour> {
-        let norm = vector.norm();
-        let mut best: Option<(&Slot, f32)> = None;
-        for unit in self.units.iter().skip(since).filter(|unit| unit.chain != chain) {
-            let Some((place, known)) = unit.vector else { continue };
-            let found = cosine(
-                &vector.bytes,
-                norm,
-                &self.vectors[place..place + self.dimensions],
-                known,
-            );
-            if best.is_none_or(|(_, most)| found > most) {
-                best = Some((unit, found));
+        let is_other = |slot: u32| {
+            let unit = self.units.get(slot as usize);
+            slot as usize >= since && unit.is_some_and(|unit| unit.chain != chain)
+        };
+        let vectors = of_body(vectors);
+        let cosines = self.cosines(vectors, is_other);
+        let by_facts = self.by_shared_facts(print, is_other).into_iter().filter_map(|slot| {
+            let facts = compare_facts(&print.facts, &self.units.get(slot as usize)?.facts, |fact| {
+                self.is_rare(fact)
+            });
+            Some((slot, facts))
+        });
+        let nearest = cosines.iter().max_by(|one, other| {
+            // Of two that are equal, the older one: the map has no order.
+            let by_mean = one.1.mean(vectors.len()).total_cmp(&other.1.mean(vectors.len()));
+            by_mean.then(other.0.cmp(one.0))
+        });
+        let nearest = nearest.map(|(slot, _)| (*slot, SharedFacts::default()));
+        let candidates = by_facts.chain(nearest).filter_map(|(slot, facts)| {
+            let unit = self.units.get(slot as usize)?;
+            let pieces = cosines.get(&slot).copied().unwrap_or_default();
+            let cosine = pieces.mean(vectors.len());
+            let likeness = match facts.is_strong {
+                true if unit.has_vectors && pieces.best() >= COPY_COSINE => Likeness::Copy,
+                true if !unit.has_vectors => Likeness::Near,
+                _ if cosine >= NEAR_COSINE => Likeness::Near,
+                _ => Likeness::Distinct,
+            };
+            Some(Neighbour {
+                unit: unit.unit,
+                cosine,
+                shingles: ratio(unit.equal_bins(&print.signature), SIGNATURE),
+                shared_facts: facts.count,
+                likeness,
+            })
+        });
+        candidates.max_by(|one, other| {
+            let by_likeness = one.likeness.cmp(&other.likeness);
+            by_likeness.then(one.cosine.total_cmp(&other.cosine))
+        })
+    }
+
+    /// Compares the vectors with those of each slot that `keeps` accepts.
+    fn cosines(&self, vectors: &[QuantisedVector], keeps: impl Fn(u32) -> bool) -> HashMap<u32, PieceCosines> {
+        let mut best: HashMap<u32, PieceCosines> = HashMap::new();
+        if self.dimensions == 0 {
+            return best;
+        }
+        let norms: Vec<f32> = vectors.iter().map(QuantisedVector::norm).collect();
+        for (known, (slot, known_norm)) in self.vectors.chunks_exact(self.dimensions).zip(&self.vector_slots) {
+            if !keeps(*slot) {
+                continue;
+            }
+            let best = best.entry(*slot).or_default();
+            for ((vector, norm), most) in vectors.iter().zip(&norms).zip(&mut best.0) {
+                *most = most.max(cosine(&vector.bytes, *norm, known, *known_norm));
             }
         }
-        let (unit, cosine) = best?;
-        Some(Neighbour {
-            unit: unit.unit,
-            cosine,
-            shingles: ratio(unit.equal_bins(&print.signature), SIGNATURE),
-            new_details: unit.new_details(&print.details),
-        })
+        best
+    }
+
+    /// Returns the slots that share the most rare facts with a text.
+    fn by_shared_facts(&self, print: &Fingerprint, keeps: impl Fn(u32) -> bool) -> Vec<u32> {
+        let mut counts: HashMap<u32, usize> = HashMap::new();
+        let mut last = None;
+        for fact in &print.facts {
+            if last.replace(fact.hash) == Some(fact.hash) {
+                continue;
+            }
+            let slots = self.by_fact.get(&fact.hash).map(|postings| &postings.slots);
+            for slot in slots.into_iter().flatten().filter(|slot| keeps(**slot)) {
+                *counts.entry(*slot).or_default() += 1;
+            }
+        }
+        let mut shared: Vec<(u32, usize)> = counts.into_iter().collect();
+        shared.retain(|(_, count)| *count >= MIN_SHARED_FACTS);
+        shared.sort_unstable_by_key(|(slot, count)| (std::cmp::Reverse(*count), *slot));
+        shared.truncate(MAX_COMPARED_VERSIONS);
+        shared.into_iter().map(|(slot, _)| slot).collect()
+    }
+
+    /// Returns true if a fact tells texts apart.
+    fn is_rare(&self, fact: &TextFact) -> bool {
+        let is_common = self.by_fact.get(&fact.hash).is_some_and(FactPostings::is_common);
+        fact.weight >= RARE_FACT_WEIGHT && !is_common
     }
 }
 

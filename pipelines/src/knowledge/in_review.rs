@@ -224,11 +224,13 @@ fn comparable(address: UnitAddress, print: &Fingerprint) -> PublishedUnit {
     PublishedUnit {
         unit: address.unit,
         chain: address.chain,
+        operator: None,
         text_hash: print.text_hash,
         paragraphs: print.paragraphs.iter().map(|(hash, _)| *hash).collect(),
         signature: Some(print.signature.clone()),
         details: print.details.clone(),
-        vector: None,
+        facts: Vec::new(),
+        vectors: Vec::new(),
     }
 }
 

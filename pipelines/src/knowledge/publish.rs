@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use catalog::{Catalog, CommitOutcome, PreparedVersion, Table, platform};
 use messages::{UnitAddress, UnitOutcome, UnitSubmission};
-use operators::knowledge::Embedder;
+use operators::knowledge::{Embedder, Likeness, UnitPrints};
 use serde_json::Value;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use types::unit::{ReviewEntry, SimilarUnit, UnitResolution};
 use types::vocabulary::{ReviewStep, StepOutcome};
@@ -16,11 +17,8 @@ use types::{Backoff, Batch, Classify as _, Clock, Contract, ContributionId, Retr
 
 use super::published::{Error, Published};
 use super::review::{self, Reviewed, Verdict, described, entry};
-use super::row::{Candidate, Fingerprints};
+use super::row::Candidate;
 use crate::step;
-
-/// The cosine from which a unit that was published meanwhile makes this one a copy.
-const COPY_COSINE: f32 = 0.93;
 
 /// The wait after a failure.
 const BACKOFF: Backoff = Backoff {
@@ -36,7 +34,12 @@ pub(super) struct Publisher {
     published: Arc<Published>,
     head: Version,
     embedder: Option<Arc<str>>,
+    /// Time of the last look for prints that were made later.
+    looked: Instant,
 }
+
+/// Interval at which prints of older versions are looked for, while some have no vectors.
+const PRINTS_INTERVAL: Duration = Duration::from_secs(10);
 
 /// A version that is to be a row.
 struct PassedUnit {
@@ -63,7 +66,24 @@ impl Publisher {
             published,
             head,
             embedder: id.map(Arc::from),
+            looked: Instant::now(),
         })
+    }
+
+    /// Reads what was made later for older versions, if some lack vectors and the last look was a while ago.
+    pub(super) async fn read_later_prints(&mut self, catalog: &Catalog) {
+        let is_whole = {
+            let units = self.published.units.read();
+            units.count_with_vectors() == units.len()
+        };
+        if is_whole || self.embedder.is_none() || self.looked.elapsed() < PRINTS_INTERVAL {
+            return;
+        }
+        self.looked = Instant::now();
+        if let Err(error) = self.published.read_prints(catalog, self.embedder.as_deref()).await {
+            // Reviews go on without them.
+            tracing::warn!(%error, "the vectors of older units cannot be read, trying again later");
+        }
     }
 
     /// Returns what is published.
@@ -129,7 +149,7 @@ impl Publisher {
                         candidate,
                     } in passed
                     {
-                        let resolution = candidate.resolution();
+                        let resolution = candidate.resolution(self.embedder.as_deref());
                         self.published.units.write().add(candidate.published(&submission));
                         self.published
                             .outcomes
@@ -223,21 +243,20 @@ impl Publisher {
             let (code, detail, similar) = described(&copy);
             return Some((code, format!("{detail} {MEANWHILE}"), similar));
         }
-        let vector = candidate.vector.as_ref()?;
-        let near = units.nearest_since(chain, &candidate.print, vector, candidate.seen);
-        let near = near.into_iter().chain(own.nearest(chain, &candidate.print, vector));
-        let nearest = near.max_by(|one, other| one.cosine.total_cmp(&other.cosine))?;
-        (nearest.cosine >= COPY_COSINE).then(|| {
-            let detail = review::alike(nearest.cosine, nearest.unit);
-            (
-                "duplicate_meaning",
-                format!("{detail} {MEANWHILE}"),
-                SimilarUnit {
-                    unit_id: nearest.unit,
-                    similarity: f64::from(nearest.cosine),
-                },
-            )
-        })
+        let near = units.nearest_since(chain, &candidate.print, &candidate.vectors, candidate.seen);
+        let mut near = near
+            .into_iter()
+            .chain(own.nearest(chain, &candidate.print, &candidate.vectors));
+        // What is only near was not published before this one, so it is the one to be marked.
+        let nearest = near.find(|nearest| nearest.likeness == Likeness::Copy)?;
+        Some((
+            "duplicate_meaning",
+            format!("{} {MEANWHILE}", review::copied_facts(nearest.unit)),
+            SimilarUnit {
+                unit_id: nearest.unit,
+                similarity: f64::from(nearest.cosine),
+            },
+        ))
     }
 
     /// Puts one commit with a row for each version. Returns false if rows were there that this process did not know. They
@@ -280,7 +299,14 @@ impl Publisher {
 fn prints_of(passed: &[PassedUnit], embedder: Option<&str>) -> Result<Vec<u8>, Error> {
     let mut prints = Vec::new();
     for one in passed {
-        let line = Fingerprints::of(&one.submission, &one.candidate, embedder);
+        let candidate = &one.candidate;
+        let line = UnitPrints::of(
+            one.submission.unit,
+            &candidate.print,
+            &candidate.vectors,
+            embedder,
+            candidate.near,
+        );
         serde_json::to_writer(&mut prints, &line).map_err(|error| Error::Encode(error.to_string()))?;
         prints.push(b'\n');
     }
@@ -341,7 +367,7 @@ pub(super) fn probe_commit(reviewed: Reviewed, at: Timestamp) -> Result<(), Erro
             candidate,
         },
     ] = passed;
-    let record = outcome(&submission, candidate.resolution(), entries, at).record();
+    let record = outcome(&submission, candidate.resolution(None), entries, at).record();
     record.map(drop).map_err(|error| Error::Encode(error.to_string()))
 }
 

@@ -2,17 +2,18 @@
 //!
 //! Invariant: a version is known here once its row is in the table, and as long as the process lives.
 
-use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 
 use catalog::platform::KNOWLEDGE;
 use catalog::{Catalog, Columns};
 use futures_util::TryStreamExt as _;
-use operators::knowledge::PublishedUnits;
-use parking_lot::RwLock;
+use operators::knowledge::{PublishedUnits, UnitPrints};
+use parking_lot::{Mutex, RwLock};
 use types::unit::UnitResolution;
 use types::{Contract, UnitId, Version};
 
-use super::row::{Fingerprints, Row};
+use super::row::Row;
 
 /// The error that ends the worker.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +44,15 @@ pub(super) struct Published {
     pub(super) units: RwLock<PublishedUnits>,
     /// The outcome of each version, to be told again.
     pub(super) outcomes: RwLock<HashMap<UnitId, UnitResolution>>,
+    prints: Mutex<PrintsRead>,
+}
+
+/// The files of prints that were read.
+#[derive(Debug, Default)]
+struct PrintsRead {
+    files: HashSet<String>,
+    /// Prints of versions whose rows were not read yet: prints are put before the row.
+    waiting: HashMap<UnitId, UnitPrints>,
 }
 
 impl Published {
@@ -65,27 +75,47 @@ impl Published {
         if snapshot.record_count() == first {
             return Ok(snapshot.version());
         }
-        let mut prints = HashMap::new();
-        for file in catalog.prints().await? {
-            let lines = file.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-            prints.extend(lines.filter_map(|line| {
-                let print: Fingerprints = serde_json::from_slice(line).ok()?;
-                Some((print.unit, print))
-            }));
-        }
+        self.read_prints(catalog, embedder).await?;
         let mut rows = snapshot.stream(Columns::Records, first..snapshot.record_count());
         while let Some(batch) = rows.try_next().await? {
             let records = types::render::records_of(contract, &batch).map_err(Error::Rows)?;
             for record in records {
                 match serde_json::from_value::<Row>(record.into()) {
                     Ok(row) => {
-                        self.outcomes.write().insert(row.unit, row.resolution());
-                        self.units.write().add(row.published(prints.get(&row.unit), embedder));
+                        let prints = self.prints.lock().waiting.remove(&row.unit);
+                        let resolution = row.resolution(prints.as_ref());
+                        self.outcomes.write().insert(row.unit, resolution);
+                        self.units.write().add(row.published(prints.as_ref(), embedder));
                     }
                     Err(error) => tracing::error!(%error, "a row of the table of knowledge units cannot be read"),
                 }
             }
         }
         Ok(snapshot.version())
+    }
+
+    /// Reads the files of prints that are new, and gives versions that are known already what was made later for them.
+    pub(super) async fn read_prints(&self, catalog: &Catalog, embedder: Option<&str>) -> Result<(), Error> {
+        let known = self.prints.lock().files.clone();
+        for (name, file) in catalog.prints(&known).await? {
+            let lines = file.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+            for line in lines {
+                let Ok(prints) = serde_json::from_slice::<UnitPrints>(line) else {
+                    continue;
+                };
+                if self.units.read().contains(prints.unit) {
+                    let (facts, vectors) = (prints.facts().unwrap_or_default(), prints.vectors(embedder));
+                    self.units.write().supply(prints.unit, facts, &vectors);
+                    continue;
+                }
+                let mut read = self.prints.lock();
+                match read.waiting.entry(prints.unit) {
+                    Entry::Occupied(mut there) => there.get_mut().merge(prints, embedder),
+                    Entry::Vacant(place) => _ = place.insert(prints),
+                }
+            }
+            self.prints.lock().files.insert(name);
+        }
+        Ok(())
     }
 }

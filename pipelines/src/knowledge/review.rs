@@ -8,8 +8,8 @@ use std::sync::{Arc, OnceLock};
 use messages::UnitSubmission;
 use operators::gates::{PersonalData, instead_of_personal_data};
 use operators::knowledge::{
-    Axis, Comparer, CopiedText, EmbeddedText, Embedder, Fingerprint, NearestUnit, Neighbour, QuantisedVector, Scorer,
-    ScorerAnswer, TextRole,
+    Axis, Comparer, CopiedText, EmbeddedText, Embedder, Fingerprint, Likeness, NearestUnit, Neighbour, QuantisedVector,
+    Scorer, ScorerAnswer, TextRole,
 };
 use operators::screen::{Cause, Screen, Screener, Unavailable};
 use operators::{GateChain, Reason, Verdict as RowVerdict};
@@ -23,12 +23,10 @@ use types::{Batch, Clock, Contract, Field, FieldType, Timestamp, UnitId, fault, 
 use super::published::Published;
 use super::row::Candidate;
 
-/// The cosine from which a unit is a copy by meaning.
-const SAME: f32 = 0.97;
-/// The cosine from which a judge decides.
+/// The cosine from which a judge of like meaning is asked.
 const CLOSE: f32 = 0.85;
-/// The cosine, the share of shingles and the share of new details by which the fixed rule decides.
-const RULE: (f32, f32, f32) = (0.93, 0.45, 0.20);
+/// Name of the fixed rule that tells copies by their facts and their meaning.
+const FACTS_RULE: &str = "facts-1";
 
 /// The sentence of a hold that belongs to the text.
 const UNUSABLE: &str = "The judge answers about other texts, but its answers about this one cannot be used. The unit is \
@@ -176,19 +174,16 @@ impl UnitReview<'_> {
         let print = self.print;
         self.duplicate(print)?;
         let seen = self.published.units.read().len();
-        let (mut vector, mut near) = (None, NearestUnit::default());
+        let (mut vectors, mut near, mut marked) = (Vec::new(), NearestUnit::default(), None);
         if let Some(embedder) = self.judges.embedder.clone() {
             let text = EmbeddedText {
                 title: &self.submission.text.title,
                 body: &self.submission.text.body,
             };
             let embedded = embedder.embed(&[text], TextRole::Document).await;
-            let vectors = embedded.map_err(ReviewStop::Hold)?;
-            vector = vectors
-                .first()
-                .and_then(|of_text| of_text.first())
-                .map(|vector| QuantisedVector::of(vector));
-            near = self.meaning(print, vector.as_ref(), embedder.judge()).await?;
+            let of_text = embedded.map_err(ReviewStop::Hold)?.into_iter().flatten();
+            vectors = of_text.map(|vector| QuantisedVector::of(&vector)).collect();
+            (near, marked) = self.meaning(print, &vectors, embedder.judge()).await?;
         }
         for (earlier, screener) in self.judges.screeners.clone().into_iter().enumerate() {
             // The step has one entry: that of the screener that ended it.
@@ -211,7 +206,8 @@ impl UnitReview<'_> {
         fault::point("review.judged");
         Ok(Candidate {
             print: print.clone(),
-            vector,
+            vectors,
+            near: marked,
             scores: UnitScores::from(scored.axes),
             judge,
             language: scored.language,
@@ -277,77 +273,95 @@ impl UnitReview<'_> {
         Err(ReviewStop::Reject(code.to_owned(), detail))
     }
 
-    /// Compares the meaning with the nearest published unit of another chain. Returns how near it is, for the scorer.
+    /// Compares facts and meaning with the published units of other chains. Returns how near the nearest is, for the scorer,
+    /// and the unit that this one is to be marked as near to.
     async fn meaning(
         &mut self,
         print: &Fingerprint,
-        vector: Option<&QuantisedVector>,
+        vectors: &[QuantisedVector],
         judge: Judge,
-    ) -> Result<NearestUnit, ReviewStop> {
-        let chain = self.submission.chain;
-        let nearest = vector.and_then(|vector| self.published.units.read().nearest(chain, print, vector));
+    ) -> Result<(NearestUnit, Option<UnitId>), ReviewStop> {
+        let (nearest, compared, all) = {
+            let units = self.published.units.read();
+            let nearest = units.nearest(self.submission.chain, print, vectors);
+            (nearest, units.count_with_vectors(), units.len())
+        };
+        // The vectors of older units are made in the background.
+        let so_far = if compared < all {
+            format!(" Meanings were compared with {compared} of {all} units.")
+        } else {
+            String::new()
+        };
         let Some(nearest) = nearest else {
-            let detail = "There is no published unit to compare with.".to_owned();
+            let detail = format!("There is no published unit to compare with.{so_far}");
             self.add(ReviewStep::Embedding, StepOutcome::Passed, "passed", detail)
                 .judge = Some(judge);
-            return Ok(NearestUnit::default());
+            return Ok((NearestUnit::default(), None));
         };
-        let similar = Some(SimilarUnit {
+        let decided = self.compared(&nearest, judge).await.map_err(ReviewStop::Hold)?;
+        let (outcome, code) = match decided.likeness {
+            Likeness::Copy => (StepOutcome::Refused, "duplicate_meaning"),
+            Likeness::Near => (StepOutcome::Passed, "near_unit"),
+            Likeness::Distinct => (StepOutcome::Passed, "passed"),
+        };
+        let detail = format!("{}{so_far}", decided.detail);
+        let added = self.add(ReviewStep::Embedding, outcome, code, detail.clone());
+        added.judge = Some(decided.judge);
+        added.similar = Some(SimilarUnit {
             unit_id: nearest.unit,
             similarity: (f64::from(nearest.cosine) * 100.0).round() / 100.0,
         });
-        let (refused, detail, judge) = self.compared(&nearest, judge).await.map_err(ReviewStop::Hold)?;
-        let outcome = if refused {
-            StepOutcome::Refused
-        } else {
-            StepOutcome::Passed
-        };
-        let code = if refused { "duplicate_meaning" } else { "passed" };
-        let added = self.add(ReviewStep::Embedding, outcome, code, detail.clone());
-        added.judge = Some(judge);
-        added.similar = similar;
-        if refused {
-            return Err(ReviewStop::Reject(code.to_owned(), detail));
+        match decided.likeness {
+            Likeness::Copy => Err(ReviewStop::Reject(code.to_owned(), decided.detail)),
+            Likeness::Near => Ok((nearest.near(), Some(nearest.unit))),
+            Likeness::Distinct => Ok((nearest.near(), None)),
         }
-        Ok(nearest.near())
     }
 
-    /// Decides if the nearest unit makes this one a copy. Returns the sentence and the judge too.
-    async fn compared(&self, nearest: &Neighbour, judge: Judge) -> Result<(bool, String, Judge), Unavailable> {
+    /// Decides if this version is a copy of the nearest unit: a judge of like meaning, where there is one, else the fixed
+    /// rule. A likeness of meaning alone refuses nothing: reports of one template are as alike as copies.
+    async fn compared(&self, nearest: &Neighbour, judge: Judge) -> Result<DecidedLikeness, Unavailable> {
         let (cosine, unit) = (nearest.cosine, nearest.unit);
-        if cosine >= SAME {
-            return Ok((true, alike(cosine, unit), judge));
+        let is_close = nearest.likeness != Likeness::Distinct || cosine >= CLOSE;
+        if let Some(comparer) = self.judges.comparer.as_ref().filter(|_| is_close)
+            && let Some(compared) = comparer.compare(&self.submission.text, &nearest.near()).await?
+        {
+            return Ok(DecidedLikeness {
+                likeness: match nearest.likeness {
+                    _ if !compared.is_distinct => Likeness::Copy,
+                    Likeness::Distinct => Likeness::Distinct,
+                    Likeness::Near | Likeness::Copy => Likeness::Near,
+                },
+                detail: if compared.is_distinct {
+                    format!(
+                        "Close to unit {unit} ({cosine:.2}), and judged to add: {}",
+                        compared.adds
+                    )
+                } else {
+                    format!("Judged to add nothing to unit {unit}. Say what yours adds.")
+                },
+                judge: comparer.judge(),
+            });
         }
-        if cosine < CLOSE {
-            let detail = format!("The nearest published unit is {unit} ({cosine:.2}).");
-            return Ok((false, detail, judge));
-        }
-        let compared = match &self.judges.comparer {
-            Some(comparer) => {
-                let compared = comparer.compare(&self.submission.text, &nearest.near()).await?;
-                compared.map(|compared| (compared, comparer.judge()))
+        let detail = match nearest.likeness {
+            Likeness::Copy => copied_facts(unit),
+            Likeness::Near => {
+                format!("Near to unit {unit} ({cosine:.2}): it is published, marked so and ranked below.")
             }
-            None => None,
+            Likeness::Distinct => {
+                let detail = format!("The nearest published unit is {unit} ({cosine:.2}).");
+                return Ok(DecidedLikeness {
+                    likeness: Likeness::Distinct,
+                    detail,
+                    judge,
+                });
+            }
         };
-        if let Some((compared, judge)) = compared {
-            let detail = if compared.is_distinct {
-                format!(
-                    "Close to unit {unit} ({cosine:.2}), and judged to add: {}",
-                    compared.adds
-                )
-            } else {
-                alike(cosine, unit)
-            };
-            return Ok((!compared.is_distinct, detail, judge));
-        }
-        let (least, shingles, new) = RULE;
-        let refused = cosine >= least && nearest.shingles >= shingles && nearest.new_details <= new;
-        let detail = if refused {
-            alike(cosine, unit)
-        } else {
-            format!("Close to unit {unit} ({cosine:.2}), and different enough by a fixed rule.")
-        };
-        Ok((refused, detail, Judge::heuristic("distinct-rule-1")))
+        Ok(DecidedLikeness {
+            likeness: nearest.likeness,
+            detail,
+            judge: Judge::heuristic(FACTS_RULE),
+        })
     }
 
     /// Adds the entry of the score.
@@ -393,9 +407,21 @@ const OUT_OF_ORDER: Unavailable = Unavailable {
     resumes_after: None,
 };
 
-/// Returns the sentence about a unit of like meaning.
-pub(super) fn alike(cosine: f32, unit: UnitId) -> String {
-    format!("The meaning is {cosine:.2} alike to unit {unit} ({SAME} rejects). Say what yours adds.")
+/// The decision on a version beside the nearest unit.
+struct DecidedLikeness {
+    likeness: Likeness,
+    /// Sentence for the author.
+    detail: String,
+    judge: Judge,
+}
+
+/// Returns the sentence about a unit whose facts a version has. It names and counts none of them: the unit may be one that
+/// the author has not paid for.
+pub(super) fn copied_facts(unit: UnitId) -> String {
+    format!(
+        "Most figures and names of the text are in unit {unit}, and the meaning is alike. Submit what is new, or revise that \
+         unit if it is yours."
+    )
 }
 
 /// Builds an entry of a review without judge, scores and similar unit.

@@ -401,6 +401,8 @@ impl Site {
                 scores,
                 judge,
                 language: Language::English,
+                near: None,
+                embedder: None,
             },
             report: Vec::new(),
         };

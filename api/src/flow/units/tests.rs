@@ -130,6 +130,8 @@ fn published() -> UnitResolution {
             name: "rubric-1".to_owned(),
         },
         language: Language::English,
+        near: None,
+        embedder: None,
     }
 }
 

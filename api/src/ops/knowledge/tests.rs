@@ -9,8 +9,10 @@ use types::{Clock as _, UnitId};
 use crate::config::Limits;
 use crate::testing::{Got, Service, config, count, limits};
 
+mod copied;
 mod discussion;
 mod fields;
+mod later_prints;
 mod pages;
 mod prints;
 mod submissions;
@@ -172,5 +174,7 @@ fn resolution(total: u8) -> UnitResolution {
         scores: scores(total),
         judge: judge(),
         language: Language::English,
+        near: None,
+        embedder: None,
     }
 }

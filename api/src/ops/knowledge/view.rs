@@ -8,6 +8,7 @@ use store::{Language, Unit, VersionLine};
 use types::unit::{Judge, ReviewEntry, SimilarUnit, UnitScores};
 use types::vocabulary::{JudgeKind, ReviewStep, StepOutcome};
 
+use super::copied::name_copied_facts;
 use crate::call::cx::Cx;
 use crate::call::room::PageRoom;
 use crate::call::wire::{WaitingReview, WireInstant};
@@ -250,10 +251,11 @@ impl UnitView {
     /// unit.
     pub(super) async fn of(cx: &Cx, unit: Unit, offset: u64) -> Result<Self, ApiError> {
         let knowledge = cx.app.store.knowledge();
-        let (entries, versions) = tokio::try_join!(
+        let (mut entries, versions) = tokio::try_join!(
             knowledge.entries(unit.id),
             knowledge.versions(unit.chain.id, MAX_VERSIONS)
         )?;
+        name_copied_facts(cx, &unit.body, &mut entries).await?;
         let shown = ShownStatus::of(&unit);
         let chain = unit.chain;
         let price = units::price_of(chain.price_micro);

@@ -71,6 +71,8 @@ impl World {
                     name: "rubric-1".to_owned(),
                 },
                 language: Language::English,
+                near: None,
+                embedder: None,
             },
             report: Vec::new(),
         };

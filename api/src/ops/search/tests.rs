@@ -92,6 +92,8 @@ async fn publish(
         },
         judge: Judge::heuristic("rubric-1"),
         language: Language::English,
+        near: None,
+        embedder: None,
     };
     let outcome = UnitOutcome {
         id,

@@ -144,6 +144,8 @@ pub(super) fn published(id: UnitId, total: u8) -> UnitOutcome {
         scores,
         judge,
         language,
+        near: None,
+        embedder: None,
     };
     outcome(id, resolution)
 }

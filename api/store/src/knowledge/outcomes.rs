@@ -85,8 +85,11 @@ impl Knowledge<'_> {
                             scores,
                             judge,
                             language,
+                            near,
+                            embedder,
                         } => {
-                            let chain = publish(cx, outcome, (scores, judge), *language).await?;
+                            let marks = (*near, embedder.as_deref());
+                            let chain = publish(cx, outcome, (scores, judge), *language, marks).await?;
                             let is_new = chain.is_some();
                             published.extend(chain);
                             is_new
@@ -156,6 +159,7 @@ async fn publish(
     outcome: &UnitOutcome,
     (scores, judge): (&UnitScores, &Judge),
     language: Language,
+    (near, embedder): (Option<UnitId>, Option<&str>),
 ) -> Result<Option<NewActivity>, Error> {
     let Some(chain) = open_chain(cx, outcome).await? else {
         mutate!(Bug::PointsTwice => super::faults::give_again(cx, outcome, *scores).await?);
@@ -171,8 +175,8 @@ async fn publish(
     let row = sql!(
         "UPDATE units
          SET status = 'published', number = $2, decided_at = $3, published_at = $3, language = $4, accuracy = $5,
-             novelty = $6, reproducibility = $7, specificity = $8, total = $9, judge = $10, waiting_reason = NULL,
-             resumes_after = NULL
+             novelty = $6, reproducibility = $7, specificity = $8, total = $9, judge = $10, near_unit = $11,
+             embedder = $12, waiting_reason = NULL, resumes_after = NULL
          WHERE id = $1 RETURNING agent_id",
         outcome.id,
         i64::from(chain.versions) + 1,
@@ -183,7 +187,9 @@ async fn publish(
         scores.reproducibility,
         scores.specificity,
         scores.total,
-        text(judge)?
+        text(judge)?,
+        near,
+        embedder
     )
     .row(cx)
     .await?;

@@ -10,6 +10,7 @@ use api::App;
 use api::flow::PaymentReconciler;
 use api::flow::PayoutTask;
 use api::flow::jobs::JobRunner;
+use api::flow::jobs::later_prints::MakeVectors;
 use api::flow::jobs::mail::MailHandler;
 use api::flow::jobs::points::BatchPoints;
 use api::flow::jobs::prints::ForgetFingerprints;
@@ -96,15 +97,30 @@ pub(super) fn keep_money(
     tariff
 }
 
-/// Starts the runner of the jobs.
-pub(super) fn run_jobs(app: &App, letters: MailHandler, tasks: &mut Tasks) {
+/// Starts the runner of the jobs. With an embedder, older units without its vectors get them.
+///
+/// # Errors
+/// A database that cannot be used.
+pub(super) async fn run_jobs(
+    app: &App,
+    letters: MailHandler,
+    embedder: Option<Arc<dyn Embedder>>,
+    tasks: &mut Tasks,
+) -> anyhow::Result<()> {
     let (store, clock) = (app.store.clone(), Arc::clone(&app.clock));
     let forget_prints = ForgetFingerprints::new(store.clone(), app.catalog.clone(), Arc::clone(&clock));
-    let jobs = JobRunner::new(store.clone(), Arc::clone(&clock))
+    let mut jobs = JobRunner::new(store.clone(), Arc::clone(&clock));
+    if let Some(embedder) = embedder {
+        let vectors = MakeVectors::new(store.clone(), app.catalog.clone(), embedder, Arc::clone(&clock));
+        vectors.add(None).await?;
+        jobs = jobs.with(MakeVectors::KIND, Arc::new(vectors));
+    }
+    let jobs = jobs
         .with(api::rules::letters::KIND, Arc::new(letters))
         .with(BatchPoints::KIND, Arc::new(BatchPoints::new(store.clone())))
         .with(ForgetFingerprints::KIND, Arc::new(forget_prints))
         .with(RequestEndJob::KIND, Arc::new(RequestEndJob::new(store, clock)))
         .with(MatchJob::KIND, Arc::new(MatchJob::new(app.clone())));
     tasks.spawn("jobs", |stop| jobs.run(stop).map(anyhow::Ok));
+    Ok(())
 }

@@ -82,6 +82,8 @@ fn unit() -> UnitOutcome {
         scores,
         judge: judge.clone(),
         language: Language::English,
+        near: None,
+        embedder: None,
     };
     let ids = (UnitId::from_bytes([3; 16]), UnitId::from_bytes([4; 16]));
     UnitOutcome {

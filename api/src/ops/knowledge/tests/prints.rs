@@ -1,5 +1,6 @@
 //! The prints of an erased unit after its job, and after an outcome that comes late.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::*;
@@ -37,8 +38,8 @@ impl Prints {
     }
 
     async fn printed(&self) -> Vec<String> {
-        let files = self.world.service.app.catalog.prints().await.unwrap();
-        let lines = files.iter().flat_map(|file| file.split(|byte| *byte == b'\n'));
+        let files = self.world.service.app.catalog.prints(&HashSet::new()).await.unwrap();
+        let lines = files.iter().flat_map(|(_, file)| file.split(|byte| *byte == b'\n'));
         let units = lines.filter(|line| !line.is_empty()).map(|line| {
             let line: Value = serde_json::from_slice(line).unwrap();
             line["unit"].as_str().unwrap().to_owned()

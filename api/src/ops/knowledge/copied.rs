@@ -1,0 +1,99 @@
+//! What the author of a refused copy is told about the unit that it copies.
+//!
+//! Invariant: of a unit that the author may not read, only facts of its public preview are named or counted. Whoever tries
+//! figures until they are said to be in a unit learns nothing of what is sold.
+
+use operators::knowledge::{RARE_FACT_WEIGHT, text_facts, written_facts};
+use store::Unit;
+use types::unit::{ReviewEntry, SimilarUnit};
+use types::vocabulary::StepOutcome;
+
+use super::view::is_locked;
+use crate::call::cx::Cx;
+use crate::error::ApiError;
+use crate::rules::entitlement::units;
+use crate::rules::previews::preview;
+
+/// The facts that are named in a sentence.
+const MAX_NAMED_FACTS: usize = 8;
+
+/// Replaces the sentence of a refusal for common facts by one that names them, as far as the caller may know them.
+pub(super) async fn name_copied_facts(cx: &Cx, body: &str, entries: &mut [ReviewEntry]) -> Result<(), ApiError> {
+    for entry in entries {
+        let is_copy = entry.outcome == StepOutcome::Refused && entry.code == "duplicate_meaning";
+        let Some(SimilarUnit { unit_id, .. }) = entry.similar.filter(|_| is_copy) else {
+            continue;
+        };
+        let Some(known) = cx.app.store.knowledge().unit(unit_id).await? else {
+            continue;
+        };
+        if let Some(facts) = shared_sentence(body, &known, may_know(cx, &known).await?) {
+            entry.detail = format!("{} {facts}", entry.detail);
+        }
+    }
+    Ok(())
+}
+
+/// Returns true if the caller's operator may read a unit without paying now: it is free, its own, or bought.
+async fn may_know(cx: &Cx, unit: &Unit) -> Result<bool, ApiError> {
+    let operator = cx.the_operator()?;
+    if unit.chain.operator == operator {
+        return Ok(true);
+    }
+    if unit.chain.taken_down.is_some() || unit.chain.erased_at.is_some() {
+        return Ok(false);
+    }
+    if unit.chain.price_micro == Some(0) {
+        return Ok(true);
+    }
+    units::has_bought(&cx.app, operator, unit.chain.id).await
+}
+
+/// Returns the sentence about the facts that a text shares with a published unit, or `None` if none may be named.
+fn shared_sentence(body: &str, known: &Unit, may_know: bool) -> Option<String> {
+    let is_shown = known.chain.taken_down.is_none() && known.chain.erased_at.is_none();
+    let shown;
+    let readable = if may_know {
+        known.body.as_str()
+    } else {
+        shown = if is_shown {
+            format!(
+                "{}\n{}",
+                known.title,
+                preview(&known.body, is_locked(known.chain.price_micro))
+            )
+        } else {
+            String::new()
+        };
+        shown.as_str()
+    };
+    let there = text_facts(readable);
+    let is_there = |hash: u32| {
+        let at = there.partition_point(|fact| fact.hash < hash);
+        there.get(at).is_some_and(|fact| fact.hash == hash)
+    };
+    let written = written_facts(body);
+    let told = written.iter().filter(|(_, fact)| fact.weight >= RARE_FACT_WEIGHT);
+    let (same, new): (Vec<_>, Vec<_>) = told.partition(|(_, fact)| is_there(fact.hash));
+    let listed = |facts: &[&(String, _)]| {
+        let named: Vec<String> = facts
+            .iter()
+            .take(MAX_NAMED_FACTS)
+            .map(|(written, _)| format!("`{}`", written.replace('`', "")))
+            .collect();
+        named.join(", ")
+    };
+    if same.is_empty() {
+        return None;
+    }
+    let mut sentence = if may_know {
+        let all = same.len() + new.len();
+        format!("{} of {all} are there, such as {}.", same.len(), listed(&same))
+    } else {
+        format!("Its public part has {}.", listed(&same))
+    };
+    if may_know && !new.is_empty() {
+        sentence.push_str(&format!(" New here: {}.", listed(&new)));
+    }
+    Some(sentence)
+}
