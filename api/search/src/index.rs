@@ -198,6 +198,7 @@ impl Index {
 
     /// Adds a document, or replaces the one of its key. Its words are found after [`commit`](Self::commit).
     pub fn put(&self, document: &Document) -> Result<(), Error> {
+        let mut words = self.fields.words(document);
         // Held until the words are added: two puts of one key would otherwise delete each other's
         // words, or leave those of both.
         let writer = self.writer.lock();
@@ -218,7 +219,8 @@ impl Index {
             slots.by_key.insert(document.key.clone(), slot);
             slot
         };
-        writer.add_document(self.fields.words(document, slot))?;
+        words.add_u64(self.fields.slot, slot as u64);
+        writer.add_document(words)?;
         Ok(())
     }
 
@@ -349,7 +351,9 @@ impl Index {
     /// Returns the documents and facets that a query finds at `now`.
     pub fn search(&self, query: &SearchQuery, now: Timestamp) -> Result<SearchResult, Error> {
         // Words first: they read the slots that their documents were given, all of which exist already.
-        let matches = QueryMatches::read(query, &self.fields, &self.reader.searcher())?;
+        let has_vectors = query.vector.is_some() && self.slots.read().vectors.is_some();
+        let matches = QueryMatches::read(query, has_vectors, &self.fields, &self.reader.searcher())?;
+        let is_exact = query.mode == SearchMode::Keyword || matches.is_none();
         let slots = self.slots.read();
         let mut counter = FacetCounter::new(&query.filter, now);
         let ranked = match matches {
@@ -385,7 +389,7 @@ impl Index {
         Ok(SearchResult {
             hits: hits.map(|(entry, _)| entry.key.clone()).collect(),
             total,
-            is_exact: query.mode == SearchMode::Keyword || query.text.trim().is_empty(),
+            is_exact,
             facets: counter.counted(),
         })
     }

@@ -32,16 +32,17 @@ pub(crate) struct QueryMatches {
 }
 
 impl QueryMatches {
-    /// Reads what matches a query; `None` if it has no word.
+    /// Reads what matches a query; `None` if it has no word. `has_vectors` says that vectors can be compared.
     pub(crate) fn read(
         query: &SearchQuery,
+        has_vectors: bool,
         fields: &DocumentFields,
         searcher: &Searcher,
     ) -> Result<Option<Self>, Error> {
         let Some(parsed) = parsed(&query.text, fields) else {
             return Ok(None);
         };
-        let is_lexical = query.mode != SearchMode::Semantic || query.vector.is_none();
+        let is_lexical = query.mode != SearchMode::Semantic || !has_vectors;
         let words = if is_lexical || parsed.has_phrases {
             searcher.search(&parsed.words, &MatchCollector)?
         } else {

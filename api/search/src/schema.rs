@@ -32,14 +32,13 @@ impl DocumentFields {
         [(self.title, 3.0), (self.terms, 2.0), (self.body, 1.0)]
     }
 
-    /// Returns what the index takes of a document in a slot.
-    pub(crate) fn words(&self, document: &Document, slot: usize) -> TantivyDocument {
+    /// Returns what the index takes of a document, without the slot.
+    pub(crate) fn words(&self, document: &Document) -> TantivyDocument {
         let Document { title, body, .. } = document;
         let mark = language_mark(StemLanguages::of_document(title, body));
         let terms = document.terms.join("\n");
         let mut words = TantivyDocument::default();
         words.add_text(self.id, document.key.term());
-        words.add_u64(self.slot, slot as u64);
         words.add_text(self.facts, kept_facts::encoded(&document.key, &document.facts));
         words.add_text(self.title, format!("{mark}{title}"));
         // A tokeniser is given nothing but the text, so the language stands in front of it.

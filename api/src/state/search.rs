@@ -263,9 +263,14 @@ impl SearchIndex {
     async fn keep_purged(&self, stop: &CancellationToken) {
         let mut rounds = PeriodicTimer::every(PURGE_INTERVAL, stop);
         while rounds.next().await {
-            let Some(current) = self.current.read().clone() else { continue };
+            let Some(current) = self.current.read().clone() else {
+                continue;
+            };
             let purged = tokio::task::spawn_blocking(move || current.index.purge()).await;
-            if let Err(error) = purged.map_err(Error::from).and_then(|purged| purged.map_err(Error::from)) {
+            if let Err(error) = purged
+                .map_err(Error::from)
+                .and_then(|purged| purged.map_err(Error::from))
+            {
                 tracing::warn!(
                     error = &error as &dyn std::error::Error,
                     "cannot take the words of removed documents from the index of the search; trying again in an hour"

@@ -95,9 +95,9 @@ fn script(character: char) -> Script {
 /// Calls `sink` with every token of a text, in the order of positions. Words of Latin letters have the stems of
 /// `languages`.
 pub fn tokens(text: &str, languages: StemLanguages, sink: &mut dyn FnMut(Token<'_>)) {
-    let text = &*folded(text);
+    let text = folded(text);
     let mut scan = TokenScan {
-        text,
+        text: &text,
         at: 0,
         position: 0,
         languages,
