@@ -59,8 +59,10 @@ pub struct SearchQuery {
 /// The words of a query.
 #[derive(Debug)]
 pub(crate) struct ParsedQuery {
-    /// Matches each document with all phrases; without phrases, each with a word.
+    /// Matches each document with all phrases; without phrases, each with a word that is not common.
     pub(crate) words: BooleanQuery,
+    /// Matches each document with a common word, if there are any and no phrases: for when nothing else matches.
+    pub(crate) common: Option<BooleanQuery>,
     pub(crate) has_phrases: bool,
 }
 
@@ -85,20 +87,29 @@ pub(crate) fn parsed(text: &str, fields: &DocumentFields) -> Option<ParsedQuery>
         return None;
     }
     let has_phrases = !musts.is_empty();
+    let common = (!has_phrases && !extra.is_empty()).then(|| BooleanQuery::union(copies(&extra)));
     let mut clauses: Vec<(Occur, Box<dyn Query>)> = musts.into_iter().map(|clause| (Occur::Must, clause)).collect();
     // Every word may be missing, because a question has words that its answer lacks. A document with three of five
     // goes before one with a single rare word.
     let least = (counted.len() * 3).div_ceil(5);
     if counted.len() > 1 {
-        let most = counted.iter().map(|clause| clause.box_clone()).collect();
-        let most = BooleanQuery::union_with_minimum_required_clauses(most, least);
+        let most = BooleanQuery::union_with_minimum_required_clauses(copies(&counted), least);
         clauses.push((Occur::Should, boosted(Box::new(most), MOST_WORDS_WEIGHT)));
     }
-    clauses.extend(counted.into_iter().chain(extra).map(|clause| (Occur::Should, clause)));
+    if !counted.is_empty() {
+        let any: Box<dyn Query> = Box::new(BooleanQuery::union(counted));
+        clauses.push((if has_phrases { Occur::Should } else { Occur::Must }, any));
+    }
+    clauses.extend(extra.into_iter().map(|clause| (Occur::Should, clause)));
     Some(ParsedQuery {
         words: BooleanQuery::new(clauses),
+        common,
         has_phrases,
     })
+}
+
+fn copies(clauses: &[Box<dyn Query>]) -> Vec<Box<dyn Query>> {
+    clauses.iter().map(|clause| clause.box_clone()).collect()
 }
 
 /// Adds one clause for each position of a text: any spelling of it in any field.

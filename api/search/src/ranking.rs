@@ -43,11 +43,13 @@ impl QueryMatches {
             return Ok(None);
         };
         let is_lexical = query.mode != SearchMode::Semantic || !has_vectors;
-        let words = if is_lexical || parsed.has_phrases {
-            searcher.search(&parsed.words, &MatchCollector)?
-        } else {
-            Vec::new()
-        };
+        let mut words = Vec::new();
+        if is_lexical || parsed.has_phrases {
+            words = searcher.search(&parsed.words, &MatchCollector)?;
+        }
+        if let (true, true, Some(common)) = (is_lexical, words.is_empty(), &parsed.common) {
+            words = searcher.search(common, &MatchCollector)?;
+        }
         let phrases: Option<HashSet<usize>> = parsed
             .has_phrases
             .then(|| words.iter().map(|(slot, _)| *slot).collect());
