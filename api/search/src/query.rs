@@ -112,6 +112,15 @@ fn copies(clauses: &[Box<dyn Query>]) -> Vec<Box<dyn Query>> {
     clauses.iter().map(|clause| clause.box_clone()).collect()
 }
 
+/// The spellings at a position of a query, each with its weight.
+#[derive(Debug, Default)]
+struct QueryWord {
+    spellings: Vec<(String, f32)>,
+    /// True if a spelling has no part of a particle.
+    is_whole: bool,
+    is_common: bool,
+}
+
 /// Adds one clause for each position of a text: any spelling of it in any field.
 fn words(
     text: &str,
@@ -120,14 +129,14 @@ fn words(
     counted: &mut Vec<Box<dyn Query>>,
     extra: &mut Vec<Box<dyn Query>>,
 ) {
-    let mut positions: Vec<(Vec<(String, f32)>, bool)> = Vec::new();
+    let mut positions: Vec<QueryWord> = Vec::new();
     tokens(text, languages, &mut |token| {
         let at = usize::try_from(token.position).unwrap_or(usize::MAX);
         if at >= MAX_QUERY_WORDS {
             return;
         }
         if positions.len() <= at {
-            positions.resize_with(at + 1, || (Vec::new(), true));
+            positions.resize_with(at + 1, QueryWord::default);
         }
         // The exact spelling of a word counts beside its stem, a whole run of syllables beside its pairs.
         let weight = match token.kind {
@@ -135,24 +144,21 @@ fn words(
             TokenKind::Run => 1.5,
             _ => 1.0,
         };
-        positions[at].0.push((token.text.to_owned(), weight));
-        positions[at].1 &= token.is_particle;
+        let word = &mut positions[at];
+        word.spellings.push((token.text.to_owned(), weight));
+        word.is_whole |= !token.is_particle;
+        // A stem by the rules of another language may be a common word by chance.
+        word.is_common |= token.kind != TokenKind::Stem && models::hashing::is_common(token.text);
     });
-    for (spellings, is_particle) in positions {
-        if spellings.is_empty() {
-            continue;
-        }
-        let has_stem = spellings.len() > 1;
-        let of_spelling = spellings.iter().map(|(spelling, weight)| {
+    for word in positions.into_iter().filter(|word| !word.spellings.is_empty()) {
+        let has_stem = word.spellings.len() > 1;
+        let of_spelling = word.spellings.iter().map(|(spelling, weight)| {
             let weight = if has_stem { *weight } else { 1.0 };
             boosted(any_field(spelling, fields), weight)
         });
         let clause: Box<dyn Query> = Box::new(BooleanQuery::union(of_spelling.collect()));
-        // A word such as "when" may be missing.
-        let is_common = spellings
-            .iter()
-            .any(|(spelling, _)| models::hashing::is_common(spelling));
-        if is_particle || is_common {
+        // A word such as "when" tells little of what is meant.
+        if word.is_common || !word.is_whole {
             extra.push(clause);
         } else {
             counted.push(clause);
