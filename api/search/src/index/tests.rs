@@ -236,6 +236,7 @@ fn the_best_piece_of_a_document_counts() {
 }
 
 #[test]
+#[expect(clippy::cast_precision_loss, reason = "a direction by chance needs few digits")]
 fn the_nearest_of_many_pieces_is_found_by_its_signs() {
     const DIMENSIONS: usize = 128;
     // Numbers of a fixed sequence (splitmix64), from -1 to 1.
