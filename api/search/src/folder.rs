@@ -66,7 +66,7 @@ impl MirroredFolder {
         if self.is_whole.load(Ordering::Relaxed) && self.try_write(path, bytes).is_err() {
             self.is_whole.store(false, Ordering::Relaxed);
             // The commit that the list names is complete all the same, so an old list does no harm.
-            let _ = fs::remove_file(self.folder.join(LIST_OF_FILES));
+            fs::remove_file(self.folder.join(LIST_OF_FILES)).ok();
         }
     }
 
@@ -87,7 +87,7 @@ impl Directory for MirroredFolder {
 
     fn delete(&self, path: &Path) -> Result<(), DeleteError> {
         // A file too many does no harm: the list does not name it.
-        let _ = fs::remove_file(self.folder.join(path));
+        fs::remove_file(self.folder.join(path)).ok();
         self.memory.delete(path)
     }
 

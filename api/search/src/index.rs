@@ -102,7 +102,7 @@ impl Index {
     pub fn with_model(dimensions: Option<usize>) -> Result<Self, Error> {
         let (schema, _) = schema();
         let is_kept = Arc::new(AtomicBool::new(false));
-        Self::over(tantivy::Index::create_in_ram(schema), is_kept, dimensions)
+        Self::over(&tantivy::Index::create_in_ram(schema), is_kept, dimensions)
     }
 
     /// Creates an empty index that is kept in a folder too, which is new or empty. No other process may use the folder.
@@ -111,7 +111,7 @@ impl Index {
         let files = MirroredFolder::create(folder)?;
         let is_whole = files.is_whole();
         let words = tantivy::Index::create(files, schema, tantivy::IndexSettings::default())?;
-        Self::over(words, is_whole, dimensions)
+        Self::over(&words, is_whole, dimensions)
     }
 
     /// Opens the index of a folder as it was at its last commit, without vectors, and returns it with the note of that
@@ -137,14 +137,14 @@ impl Index {
             .strip_prefix(INDEX_FORMAT)
             .ok_or(Error::Unusable("it has another format"))?
             .to_owned();
-        let index = Self::over(words, is_whole, dimensions)?;
+        let index = Self::over(&words, is_whole, dimensions)?;
         index.read_slots()?;
         Ok((index, note))
     }
 
-    fn over(words: tantivy::Index, is_kept: Arc<AtomicBool>, dimensions: Option<usize>) -> Result<Self, Error> {
+    fn over(words: &tantivy::Index, is_kept: Arc<AtomicBool>, dimensions: Option<usize>) -> Result<Self, Error> {
         let (_, fields) = schema();
-        register_tokenizers(&words);
+        register_tokenizers(words);
         Ok(Self {
             fields,
             slots: RwLock::new(DocumentSlots {

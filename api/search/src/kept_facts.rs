@@ -3,7 +3,7 @@
 //! Invariant: what is written is read back equal. Anything else is no facts, and the index is built anew.
 
 use types::Timestamp;
-use types::vocabulary::{ItemKind, Language};
+use types::vocabulary::Language;
 
 use crate::document::{DocumentFacts, DocumentKey, Price};
 

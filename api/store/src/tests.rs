@@ -8,7 +8,9 @@ use types::{Classify, Kind};
 
 use crate::conformance;
 use crate::conformance::fixture::{self, World, merged, outcome};
-use crate::{AgentCreated, AllowanceKind, Error, NewAgent, OperatorCreated, Options, Schema, SignedUp, Store};
+use crate::{
+    AgentCreated, AllowanceKind, Error, NewAgent, OperatorCreated, Options, Schema, SignedUp, Store, StoredVector,
+};
 
 mod connections;
 mod erased;

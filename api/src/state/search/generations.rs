@@ -70,7 +70,7 @@ impl IndexGenerations {
             .filter(|number| Some(*number) != kept)
         {
             // One that stays is deleted after the next build.
-            let _ = fs::remove_dir_all(self.folder.join(other.to_string()));
+            fs::remove_dir_all(self.folder.join(other.to_string())).ok();
         }
     }
 }
