@@ -28,7 +28,7 @@ use crate::vectors::ChunkVectors;
 /// built anew.
 const INDEX_FORMAT: &str = "1\n";
 /// Memory of the writer of words.
-const WRITER_BYTES: usize = 64 << 20;
+const WRITER_BYTES: usize = 128 << 20;
 /// The most hits of a search, however many match.
 const MAX_RANKED_HITS: usize = 1000;
 /// Dead slots that are kept in any case.

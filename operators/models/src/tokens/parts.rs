@@ -13,10 +13,8 @@ const LETTERS_PER_PART: usize = 3;
 const JAMO_PER_PART: usize = 4;
 /// The frame of a word, which tells its beginning and end from its middle.
 const FRAME: char = '_';
-/// What fills a part that is shorter.
-const FILLER: char = '\0';
-
-type WordPart = [char; JAMO_PER_PART];
+/// The characters of a part, 32 bits each: as one number, which sorts faster than a list.
+type WordPart = u128;
 
 /// Calls `sink` with each distinct part of the words of a text, in an order of their own: three characters of a word
 /// with its frame, four letters of Hangul, one and two characters of Han or Kana.
@@ -30,7 +28,7 @@ pub fn word_parts<'a>(texts: impl IntoIterator<Item = &'a str>, sink: &mut dyn F
     let mut text = String::new();
     for part in parts {
         text.clear();
-        text.extend(part.into_iter().filter(|character| *character != FILLER));
+        text.extend(characters(part));
         sink(&text);
     }
 }
@@ -110,9 +108,14 @@ fn windows(word: &[char], length: usize, parts: &mut Vec<WordPart>) {
 }
 
 fn part(characters: &[char]) -> WordPart {
-    let mut part = [FILLER; JAMO_PER_PART];
-    for (place, character) in part.iter_mut().zip(characters) {
-        *place = *character;
-    }
-    part
+    characters.iter().fold(0, |part, character| {
+        (part << 32) | WordPart::from(u32::from(*character))
+    })
+}
+
+/// Returns the characters of a part. None of them is zero.
+fn characters(part: WordPart) -> impl Iterator<Item = char> {
+    let places = (0..JAMO_PER_PART).rev();
+    let codes = places.filter_map(move |place| u32::try_from((part >> (32 * place)) & 0xFFFF_FFFF).ok());
+    codes.filter(|code| *code != 0).filter_map(char::from_u32)
 }
