@@ -293,6 +293,7 @@ async fn interface(
     let settings = config.api(address);
     let process = ReplicaState::new(&limits).with_embedder(embedder.clone());
     let process = process.with_open_files(tasks.open_files.clone());
+    let process = process.with_search_folder(layout.search());
     let app = App {
         apps: OAuthApps::open(
             &settings.public_url,

@@ -48,7 +48,7 @@ pub(crate) struct AllJudges {
     pub(crate) datasets: Arc<dyn Screener>,
     /// Judges of the versions of knowledge units.
     pub(crate) units: pipelines::knowledge::Judges,
-    /// Maker of the vectors of the search; none for hashed words.
+    /// Maker of the vectors of the search; none for words alone.
     pub(crate) embedder: Option<Arc<dyn Embedder>>,
     /// Writer of summaries; none without a chat model.
     pub(crate) summariser: Option<Arc<dyn Summariser>>,

@@ -17,7 +17,7 @@ pub struct Models {
     pub key: String,
     /// The chat model that screens, scores, compares and summarises. Empty means fixed rules.
     pub chat: String,
-    /// The embedding model. Empty means hashed words.
+    /// The embedding model. Empty means words alone.
     pub embeddings: String,
     /// The dimensions of the embedding model.
     pub dimensions: usize,
