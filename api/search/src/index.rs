@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use operators::knowledge::QuantisedVector;
+use operators::knowledge::{ChunkVectors, QuantisedVector};
 use parking_lot::{Mutex, RwLock};
 use tantivy::schema::Value as _;
 use tantivy::{IndexReader, IndexWriter, ReloadPolicy, TantivyDocument, Term};
@@ -22,7 +22,6 @@ use crate::kept_facts;
 use crate::query::{SearchMode, SearchQuery};
 use crate::ranking::QueryMatches;
 use crate::schema::{DocumentFields, register_tokenizers, schema};
-use crate::vectors::ChunkVectors;
 
 /// Begins the note of each commit. It changes with the fields, the tokens and the facts: an index of another format is
 /// built anew.
@@ -421,7 +420,8 @@ impl DocumentSlots {
             let entry = self.live(slot);
             entry.is_some_and(|entry| query.filter.is_satisfied(&entry.key, &entry.facts))
         };
-        let vectors = self.vectors.as_ref().zip(query.vector.as_deref());
+        let vector = query.vector.as_deref().map(QuantisedVector::of);
+        let vectors = self.vectors.as_ref().zip(vector.as_ref());
         let nearest = |most: usize, keeps: &dyn Fn(usize) -> bool| {
             vectors.map(|(vectors, query)| vectors.nearest(query, MIN_COSINE, most, keeps))
         };

@@ -13,7 +13,6 @@ mod parts;
 mod query;
 mod ranking;
 mod schema;
-mod vectors;
 
 pub use document::{Document, DocumentFacts, DocumentKey, Price};
 pub use facets::{Facet, FacetCount, MaxAge, SearchFilter};

@@ -4,6 +4,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use operators::knowledge::keep_best_hits;
 use tantivy::collector::{Collector, SegmentCollector};
 use tantivy::columnar::Column;
 use tantivy::{DocId, Score, Searcher, SegmentOrdinal, SegmentReader};
@@ -12,7 +13,6 @@ use crate::Error;
 use crate::parts::{PartMatch, part_matches};
 use crate::query::{SearchMode, SearchQuery, parsed};
 use crate::schema::DocumentFields;
-use crate::vectors::best;
 
 /// Added to ranks before they are fused.
 const RANK_OFFSET: f32 = 60.0;
@@ -91,8 +91,8 @@ impl QueryMatches {
             phrases,
         } = self;
         let mut by_parts: Vec<(usize, f32)> = parts.iter().map(|found| (found.slot, found.score)).collect();
-        best(&mut words, most);
-        best(&mut by_parts, most);
+        keep_best_hits(&mut words, most);
+        keep_best_hits(&mut by_parts, most);
         let is_best = |slot: usize| {
             [&words, &by_parts]
                 .iter()

@@ -1,11 +1,12 @@
-//! Vectors of documents: signs to find candidates, bytes to rank them.
+//! Vectors of parts of documents: signs to find candidates, bytes to rank them.
 //!
 //! Invariant: a row belongs to one slot or to none, and a slot has any number of rows. A vector has length 1, but for
 //! the rounding to bytes.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
-use operators::knowledge::QuantisedVector;
+use super::fingerprint::QuantisedVector;
 
 /// The slot of a row that belongs to none.
 const NO_SLOT: usize = usize::MAX;
@@ -16,9 +17,9 @@ const EXACT_VECTORS: usize = 800;
 const EXACT_PER_HIT: usize = 4;
 const BITS: usize = 64;
 
-/// Rows of bytes and of signs.
-#[derive(Clone, Debug)]
-pub(crate) struct ChunkVectors {
+/// Vectors of the parts of documents, each of which has a slot: rows of bytes and of signs.
+#[derive(Clone, Debug, Default)]
+pub struct ChunkVectors {
     dimensions: usize,
     slots: Vec<usize>,
     scales: Vec<f32>,
@@ -28,7 +29,8 @@ pub(crate) struct ChunkVectors {
 }
 
 impl ChunkVectors {
-    pub(crate) const fn new(dimensions: usize) -> Self {
+    /// Returns an empty set of vectors with this number of dimensions.
+    pub const fn new(dimensions: usize) -> Self {
         Self {
             dimensions,
             slots: Vec::new(),
@@ -39,7 +41,7 @@ impl ChunkVectors {
     }
 
     /// Adds the vectors of a slot. Returns false and adds none if one has other dimensions.
-    pub(crate) fn add(&mut self, slot: usize, vectors: &[QuantisedVector]) -> bool {
+    pub fn add(&mut self, slot: usize, vectors: &[QuantisedVector]) -> bool {
         if vectors.iter().any(|vector| vector.bytes.len() != self.dimensions) {
             return false;
         }
@@ -53,22 +55,51 @@ impl ChunkVectors {
     }
 
     /// Takes the vectors of a slot away.
-    pub(crate) fn take(&mut self, slot: usize) {
+    pub fn take(&mut self, slot: usize) {
         let of_slot = self.slots.iter_mut().filter(|owner| **owner == slot);
         of_slot.for_each(|owner| *owner = NO_SLOT);
+    }
+
+    /// Returns the number of dimensions.
+    pub const fn dimensions(&self) -> usize {
+        self.dimensions
+    }
+
+    /// Returns the number of rows.
+    pub const fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Returns true without any row.
+    pub const fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// Returns the best cosine of a query with the rows of a range, 0 of none.
+    #[expect(clippy::cast_precision_loss, reason = "a cosine needs few digits")]
+    pub fn best_of_rows(&self, query: &QuantisedVector, rows: Range<usize>) -> f32 {
+        if query.bytes.len() != self.dimensions {
+            return 0.0;
+        }
+        let wide: Vec<i16> = query.bytes.iter().map(|byte| i16::from(*byte)).collect();
+        let cosine = |row: usize| {
+            let start = row * self.dimensions;
+            let bytes = self.bytes.get(start..start + self.dimensions)?;
+            Some(product(&wide, bytes) as f32 * self.scales.get(row)? * query.scale)
+        };
+        rows.filter_map(cosine).fold(0.0, f32::max)
     }
 
     /// Returns the slots with a vector whose cosine with `query` is at least `floor`, each with its best one, the
     /// nearest first, at most `most`.
     #[expect(clippy::cast_precision_loss, reason = "a cosine needs few digits")]
-    pub(crate) fn nearest(
+    pub fn nearest(
         &self,
-        query: &[f32],
+        query: &QuantisedVector,
         floor: f32,
         most: usize,
         keeps: impl Fn(usize) -> bool,
     ) -> Vec<(usize, f32)> {
-        let query = QuantisedVector::of(query);
         if query.bytes.len() != self.dimensions || self.dimensions == 0 {
             return Vec::new();
         }
@@ -90,7 +121,7 @@ impl ChunkVectors {
             }
         }
         let mut found: Vec<(usize, f32)> = nearest.into_iter().collect();
-        best(&mut found, most);
+        keep_best_hits(&mut found, most);
         found
     }
 
@@ -144,7 +175,7 @@ fn signs(bytes: &[i8]) -> Vec<u64> {
 }
 
 /// Keeps the best `most` hits, the best first.
-pub(crate) fn best(hits: &mut Vec<(usize, f32)>, most: usize) {
+pub fn keep_best_hits(hits: &mut Vec<(usize, f32)>, most: usize) {
     // The slot decides between equal scores, so that the same query cuts at the same place each time.
     let better = |one: &(usize, f32), other: &(usize, f32)| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0));
     if hits.len() > most {
