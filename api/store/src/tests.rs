@@ -92,7 +92,8 @@ async fn a_schema_of_a_newer_build_is_refused() {
 }
 
 /// Statements that undo the migrations from 8 on, which both engines take.
-const UNDO_ACCOUNTS_AND_FLOW: [&str; 101] = [
+const UNDO_ACCOUNTS_AND_FLOW: [&str; 102] = [
+    "DELETE FROM _sqlx_migrations WHERE version = 26",
     "DELETE FROM _sqlx_migrations WHERE version = 25",
     "DROP TABLE call_keys",
     "DELETE FROM _sqlx_migrations WHERE version = 24",
