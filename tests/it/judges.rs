@@ -10,11 +10,11 @@ use tests::{Answer, Http, World};
 
 use crate::binary;
 
-/// Words that no other seed has, in no order that a language has.
 /// Figures and names that make a text with the same meaning a copy.
 const FACTS: &str = "It is orders_2026: 812 ms and 97.4 ms with work_mem at 6418 and 1,204,331 rows.";
 
-/// Returns words without figures, which belong to the seed.
+/// Returns sentences of words without figures, which belong to the seed. Each has a word of code, so that there is something
+/// to test.
 fn words(seed: u64) -> String {
     let letter = |byte: u8| char::from(byte % 16 + b'a');
     let word = |at: u64| {
@@ -23,7 +23,9 @@ fn words(seed: u64) -> String {
             .map(letter)
             .collect::<String>()
     };
-    (0..60).map(word).collect::<Vec<_>>().join(" ")
+    let words: Vec<_> = (0..60).map(word).collect();
+    let sentence = |words: &[String]| format!("`{}` {}", words[0], words[1..].join(" "));
+    words.chunks(10).map(sentence).collect::<Vec<_>>().join(". ")
 }
 
 fn unit(body: &str) -> Value {
@@ -87,7 +89,12 @@ async fn a_model_publishes_what_is_good_and_says_what_is_missing_otherwise() {
     let shown = until(http, &bad, &["rejected"]).await;
     assert_eq!(shown.text("/reason/code"), "score_below_55");
     let message = shown.text("/reason/message");
-    assert!(message.contains("Give the number of runs."), "{message}");
+    // The reason quotes the text.
+    let quoted = format!("“{}", words(2).split(' ').next().unwrap());
+    assert!(
+        message.contains("can be checked") && message.contains(&quoted),
+        "{message}"
+    );
     let shown = until(http, &spam, &["rejected"]).await;
     assert_eq!(shown.text("/reason/code"), "spam");
     // One step has one entry, and it is that of the judge who ended it.
@@ -123,7 +130,7 @@ async fn a_unit_waits_for_its_judge_over_restarts_of_both_and_ends_once() {
         Manner::Prose,
         Manner::Twice,
         Manner::WrongEcho,
-        Manner::TooHigh,
+        Manner::FourScores,
         Manner::Obedient,
         Manner::Late,
     ];
@@ -172,7 +179,8 @@ async fn a_unit_waits_for_its_judge_over_restarts_of_both_and_ends_once() {
     let asked = provider.asked();
     let last = submit(&world.agent.http, &format!("measured {}", words(99))).await;
     until(&world.agent.http, &last, &["published"]).await;
-    assert_eq!(provider.asked(), asked + 2, "one unit is screened and scored");
+    let questions = "one unit is screened, and asked for its claims, their tests and a contradiction";
+    assert_eq!(provider.asked(), asked + 4, "{questions}");
     let mut given = published(&world.agent.http).await;
     given.sort_unstable();
     given.dedup();

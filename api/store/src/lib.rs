@@ -129,4 +129,4 @@ pub use types::vocabulary::{
     RequestStatus, RunOutcome, TakedownReason, UnitAction, UnitStatus, UnknownWord, UploadStatus, Visibility,
 };
 pub use uploads::{OpenUpload, Upload, UploadAbandoned, UploadBounds, UploadCompleted, UploadCreated};
-pub use vectors::StoredVector;
+pub use vectors::{NewVectors, StoredVector};

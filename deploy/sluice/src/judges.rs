@@ -13,11 +13,12 @@ use bytes::Bytes;
 use catalog::storage::DurableStore;
 use http::header::RETRY_AFTER;
 use models::remote::{
-    ChatModel, CompleteScreener, LeaseError, NoReply, Provider, ProviderReply, RemoteEmbedder, TokenBudget,
-    TokenLeases, Transport, Waits,
+    ChatModel, CompleteScreener, LeaseError, NoReply, Provider, ProviderReply, RemoteEmbedder, TextPrefixes,
+    TokenBudget, TokenLeases, Transport, Waits,
 };
 use models::rubric::RubricScorer;
 use models::screen::UnitScreener;
+use models::sentences::SentenceEmbedder;
 use object_store::path::Path;
 use object_store::{ObjectStore as _, PutMode};
 use operators::knowledge::{Comparer, Embedder, Previews, Scorer};
@@ -48,27 +49,30 @@ pub(crate) struct AllJudges {
     pub(crate) datasets: Arc<dyn Screener>,
     /// Judges of the versions of knowledge units.
     pub(crate) units: pipelines::knowledge::Judges,
-    /// Maker of the vectors of the search; none for hashed words.
-    pub(crate) embedder: Option<Arc<dyn Embedder>>,
+    /// Maker of the vectors of the search.
+    pub(crate) embedder: Arc<dyn Embedder>,
     /// Writer of summaries; none without a chat model.
     pub(crate) summariser: Option<Arc<dyn Summariser>>,
 }
 
-/// Returns the judges of units that ask nobody: fixed rules.
-pub(crate) fn of_units() -> pipelines::knowledge::Judges {
-    pipelines::knowledge::Judges {
+/// Returns the judges of units that ask nobody: fixed rules, and the encoder of the program.
+///
+/// # Errors
+/// A program whose weights are damaged.
+pub(crate) fn of_units() -> anyhow::Result<pipelines::knowledge::Judges> {
+    Ok(pipelines::knowledge::Judges {
         screeners: vec![Arc::new(LocalScreener), Arc::new(UnitScreener)],
         scorer: Arc::new(RubricScorer),
-        embedder: None,
+        embedder: Some(Arc::new(SentenceEmbedder::open()?)),
         comparer: None,
-    }
+    })
 }
 
 /// Builds the judges that the configuration names. `store` has the previews that the chat model compares with; a worker
 /// has none, and a fixed rule compares there.
 ///
 /// # Errors
-/// A key that cannot be a header, or trusted certificates that cannot be read.
+/// A key that cannot be a header, trusted certificates that cannot be read, or a program whose weights are damaged.
 pub(crate) fn build(
     config: &config::Models,
     objects: &Arc<dyn DurableStore>,
@@ -77,8 +81,9 @@ pub(crate) fn build(
 ) -> anyhow::Result<AllJudges> {
     let mut judges = AllJudges {
         datasets: Arc::new(LocalScreener),
-        units: of_units(),
-        embedder: None,
+        units: of_units()?,
+        // Apart from that of the reviews, which can keep its threads busy.
+        embedder: Arc::new(SentenceEmbedder::open()?),
         summariser: None,
     };
     if config.url.is_empty() {
@@ -137,10 +142,15 @@ pub(crate) fn build(
         ));
     }
     if !config.embeddings.is_empty() {
-        let embedder = |provider| RemoteEmbedder::new(provider, config.embeddings.as_str(), config.dimensions);
+        let prefixes = TextPrefixes {
+            query: config.query_prefix.clone(),
+            document: config.document_prefix.clone(),
+        };
+        let (model, dimensions) = (config.embeddings.as_str(), config.dimensions);
+        let embedder = |provider| RemoteEmbedder::new(provider, model, dimensions, prefixes.clone());
         judges.units.embedder = Some(Arc::new(embedder(reviewing)));
         let searching = provider(budget("search", of_search));
-        judges.embedder = Some(Arc::new(embedder(searching)));
+        judges.embedder = Arc::new(embedder(searching));
     }
     Ok(judges)
 }

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use encoder::{ENCODED_DIMENSIONS, ENCODER_ID, Encoder, PIECE_TOKENS, QUERY_TOKENS};
+use encoder::{ENCODED_DIMENSIONS, ENCODER_ID, Encoder, EncoderError, PIECE_TOKENS, QUERY_TOKENS};
 use operators::knowledge::{EmbeddedText, Embedder, TextRole, Vector, text_facts};
 use operators::screen::{Cause, Unavailable};
 use tokio::sync::Semaphore;
@@ -25,11 +25,16 @@ pub struct SentenceEmbedder {
     threads: Arc<Semaphore>,
 }
 
-impl Default for SentenceEmbedder {
-    fn default() -> Self {
-        Self {
+impl SentenceEmbedder {
+    /// Creates an embedder with threads of its own.
+    ///
+    /// # Errors
+    /// A program whose weights are damaged.
+    pub fn open() -> Result<Self, EncoderError> {
+        encoder::check()?;
+        Ok(Self {
             threads: Arc::new(Semaphore::new(MAX_THREADS)),
-        }
+        })
     }
 }
 

@@ -305,7 +305,7 @@ impl UnitReview<'_> {
             Likeness::Distinct => (StepOutcome::Passed, "passed"),
         };
         let detail = format!("{}{so_far}", decided.detail);
-        let added = self.add(ReviewStep::Embedding, outcome, code, detail.clone());
+        let added = self.add(ReviewStep::Embedding, outcome, code, detail);
         added.judge = Some(decided.judge);
         added.similar = Some(SimilarUnit {
             unit_id: nearest.unit,

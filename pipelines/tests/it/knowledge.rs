@@ -450,6 +450,15 @@ async fn of_units_with_the_same_facts_the_earliest_is_published_whoever_reviews_
         (last.step, last.similar.unwrap().unit_id),
         (ReviewStep::Publish, units[0].unit)
     );
+    // The sentence names the rule that decided, and no mark that did not.
+    let names_rule = |detail: &str| {
+        detail.contains("figures and names") && detail.contains("the meaning is alike") && !detail.contains("0.9")
+    };
+    assert!(
+        names_rule(&last.detail) && last.detail.contains("while yours was being judged"),
+        "{}",
+        last.detail
+    );
     world.stop().await;
     // A new process knows the vector from the prints beside the table.
     world.start("two", "knowledge");
@@ -462,6 +471,7 @@ async fn of_units_with_the_same_facts_the_earliest_is_published_whoever_reviews_
         (last.step, last.similar.unwrap().unit_id),
         (ReviewStep::Embedding, units[0].unit)
     );
+    assert!(names_rule(&last.detail), "{}", last.detail);
     world.stop().await;
 }
 

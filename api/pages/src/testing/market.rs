@@ -86,7 +86,7 @@ fn find(texts: &Texts, has_hits: bool) -> FindPage {
         ],
         total: if has_hits { 52 } else { 0 },
         is_exact: has_hits,
-        judge: "hash-512-1".to_owned(),
+        judge: "words-1".to_owned(),
         is_heuristic: has_hits,
         kept: vec![("category".to_owned(), texts.word.clone())],
         clear: "/find?q=parquet".to_owned(),

@@ -6,7 +6,6 @@ use pages::{FindFacet, FindHit, FindMode, FindPage, FindValue};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use types::money::MicroUsdc;
-use types::vocabulary::JudgeKind;
 use url::form_urlencoded::Serializer;
 
 use super::view::{DatasetPreview, FacetValueCount, SearchHit, UnitPreview};
@@ -163,7 +162,7 @@ async fn find(cx: Cx, input: SearchPageQuery) -> Result<PageResponse, ApiError> 
             .to_vec(),
         total: results.total,
         is_exact: results.total_is_exact,
-        is_heuristic: results.judge.kind == JudgeKind::Heuristic,
+        is_heuristic: results.judge.name == search::LEXICAL_RANKING_ID,
         judge: results.judge.name,
         kept: kept
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))

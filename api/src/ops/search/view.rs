@@ -22,7 +22,7 @@ use crate::rules::previews::preview;
 pub(super) struct SearchAnswer {
     /// Way of searching, such as `auto`.
     pub(super) mode: &'static str,
-    /// The maker of the vectors.
+    /// The maker of the vectors, or the rules for words where there are none.
     pub(super) judge: JudgeView,
     /// Number of matches, or of candidates where `totalIsExact` is false.
     pub(super) total: u64,

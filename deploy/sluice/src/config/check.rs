@@ -80,6 +80,18 @@ impl Config {
                 other: "models.dimensions",
             });
         }
+        let prefixes = [
+            ("models.query_prefix", &models.query_prefix),
+            ("models.document_prefix", &models.document_prefix),
+        ];
+        for (key, prefix) in prefixes {
+            if !prefix.is_empty() && models.embeddings.is_empty() {
+                return Err(Error::Alone {
+                    key,
+                    other: "models.embeddings",
+                });
+            }
+        }
         if models.dimensions > MOST_DIMENSIONS {
             return Err(Error::TooLarge {
                 key: "models.dimensions",

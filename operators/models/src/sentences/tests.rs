@@ -14,7 +14,7 @@ fn runtime() -> tokio::runtime::Runtime {
 
 fn embed(texts: &[EmbeddedText<'_>], role: TextRole) -> Vec<Vec<Vector>> {
     runtime()
-        .block_on(SentenceEmbedder::default().embed(texts, role))
+        .block_on(SentenceEmbedder::open().unwrap().embed(texts, role))
         .unwrap()
 }
 
@@ -74,7 +74,7 @@ fn a_piece_is_chosen_by_its_facts_and_the_first_of_equal_ones() {
 
 #[test]
 fn a_query_finds_no_thread_while_two_documents_have_them() {
-    let embedder = SentenceEmbedder::default();
+    let embedder = SentenceEmbedder::open().unwrap();
     runtime().block_on(async {
         let busy = Arc::clone(&embedder.threads).acquire_many_owned(2).await.unwrap();
         let query = [text("an index", "")];

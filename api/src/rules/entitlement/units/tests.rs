@@ -48,6 +48,7 @@ fn unit(status: UnitStatus, price_micro: Option<i64>) -> Unit {
         scores: None,
         language: Language::English,
         length: 1,
+        near: None,
     }
 }
 
