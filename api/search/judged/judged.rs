@@ -4,6 +4,8 @@
 
 use std::collections::HashMap;
 
+use models::sentences::SentenceEmbedder;
+use operators::knowledge::{EmbeddedText, Embedder as _, QuantisedVector, TextRole};
 use serde::Deserialize;
 
 /// A query, and how well each document answers it.
@@ -99,4 +101,42 @@ pub(crate) fn interval(values: &[f64]) -> (f64, f64) {
         .collect();
     means.sort_unstable_by(f64::total_cmp);
     (means[SAMPLES / 40], means[SAMPLES - 1 - SAMPLES / 40])
+}
+
+/// Returns the vectors of texts by the encoder of the program.
+pub(crate) fn embedded(texts: &[EmbeddedText<'_>], role: TextRole) -> Vec<Vec<Vec<f32>>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let embedder = SentenceEmbedder::open().unwrap();
+    runtime.block_on(embedder.embed(texts, role)).unwrap()
+}
+
+/// Returns the vectors of each judged document by its slug.
+pub(crate) fn document_vectors() -> HashMap<String, Vec<QuantisedVector>> {
+    let texts = texts();
+    let inputs: Vec<EmbeddedText<'_>> = texts
+        .iter()
+        .map(|text| EmbeddedText {
+            title: &text.title,
+            body: &text.body,
+        })
+        .collect();
+    let pieces = embedded(&inputs, TextRole::Document).into_iter();
+    let quantised = pieces.map(|pieces| pieces.iter().map(|piece| QuantisedVector::of(piece)).collect());
+    texts.iter().map(|text| text.slug.clone()).zip(quantised).collect()
+}
+
+/// Returns the vector of each judged query by its text.
+pub(crate) fn query_vectors() -> HashMap<String, Vec<f32>> {
+    let queries = queries();
+    let inputs: Vec<EmbeddedText<'_>> = queries
+        .iter()
+        .map(|judged| EmbeddedText {
+            title: &judged.q,
+            body: "",
+        })
+        .collect();
+    let vectors = embedded(&inputs, TextRole::Query)
+        .into_iter()
+        .map(|mut pieces| pieces.remove(0));
+    queries.iter().map(|judged| judged.q.clone()).zip(vectors).collect()
 }

@@ -24,7 +24,7 @@ use search::{Document, DocumentFacts, DocumentKey, Index, Price, SearchFilter, S
 use types::Timestamp;
 use types::vocabulary::ItemKind;
 
-use self::judged::{interval, mean, ndcg};
+use self::judged::{document_vectors, interval, mean, ndcg, query_vectors};
 use self::peers::{Fts5, Peer, Tantivy};
 
 const WORDS: u64 = 20_000;
@@ -231,6 +231,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     judge("sluice, words", SearchMode::Auto, |text| {
         ids(&index, text, SearchMode::Auto, None)
     })?;
+    judge_with_vectors(&judged)?;
     let mut tantivy = Tantivy::of(&judged)?;
     judge("tantivy", SearchMode::Auto, |text| tantivy.search(text))?;
     for (name, tokenizer) in [("fts5, stems", "porter"), ("fts5, trigram", "trigram")] {
@@ -261,6 +262,23 @@ fn time_vectors(documents: &[Document]) -> Result<(), Box<dyn Error>> {
             let vector = numbers.vector();
             ids(&index, text, mode, Some(vector))
         })?;
+    }
+    Ok(())
+}
+
+/// Prints how well the judged queries are answered with vectors of the encoder of the program.
+fn judge_with_vectors(judged: &[Document]) -> Result<(), Box<dyn Error>> {
+    let index = Index::with_model(Some(DIMENSIONS))?;
+    index.put_all(judged)?;
+    index.commit()?;
+    let (documents, queries) = (document_vectors(), query_vectors());
+    for missing in index.without_vector(documents.len()) {
+        let pieces = documents.get(&missing.key.id).map(Vec::as_slice).unwrap_or_default();
+        index.set_vectors(&missing, pieces);
+    }
+    for mode in [SearchMode::Semantic, SearchMode::Auto] {
+        let name = format!("sluice, {}", mode.as_str());
+        judge(&name, mode, |text| ids(&index, text, mode, queries.get(text).cloned()))?;
     }
     Ok(())
 }
