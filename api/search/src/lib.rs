@@ -15,7 +15,7 @@ mod ranking;
 mod schema;
 mod vectors;
 
-pub use document::{Document, DocumentFacts, DocumentKey, Price};
+pub use document::{Document, DocumentFacts, DocumentKey, Price, Standing};
 pub use facets::{Facet, FacetCount, MaxAge, SearchFilter};
 pub use index::{Index, MissingVector, SearchResult};
 pub use query::{SearchMode, SearchQuery};
