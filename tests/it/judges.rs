@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use tests::models::{DIMENSIONS, Manner, NO_VECTOR, Provider, SUMMARY, judged_by, schema};
+use tests::models::{DIMENSIONS, Manner, NO_VECTOR, Provider, SECOND_JUDGE, SUMMARY, judged_by, schema};
 use tests::server::{DEADLINE, POLL};
 use tests::world::{batch, contribute, records};
 use tests::{Answer, Http, World};
@@ -117,6 +117,36 @@ async fn a_model_publishes_what_is_good_and_says_what_is_missing_otherwise() {
     // The key goes to the provider only.
     let log = std::fs::read_to_string(world.server.options().log()).unwrap();
     assert!(!log.contains("a-key-of-a-test"));
+    world.server.options().assert_consistent();
+}
+
+/// A rejection is appealed once, and the second model decides: it publishes one version and rejects the other for good.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_appeal_is_decided_by_the_second_model() {
+    let provider = Provider::start(Manner::Sound).await;
+    let twice = |options| judged_by(&provider, options).with("SLUICE__MODELS__APPEAL", SECOND_JUDGE);
+    let world = World::start_with(binary(), twice).await;
+    let http = &world.agent.http;
+    for (seed, word, status, came_of) in [
+        (1, "tried", "published", "granted"),
+        (2, "thought", "rejected", "denied"),
+    ] {
+        let id = submit(http, &format!("{word} {}", words(seed))).await;
+        until(http, &id, &["rejected"]).await;
+        let appeal = format!("/knowledge/{id}/appeal");
+        let opened = http.post(&appeal, &json!({})).await.expect(200);
+        assert_eq!(opened.text("/appeal/against/code"), "score_below_55");
+        let shown = until(http, &id, &["published", "rejected"]).await;
+        assert_eq!(
+            (shown.text("/status"), shown.text("/appeal/status")),
+            (status, came_of),
+            "{}",
+            shown.body
+        );
+        assert_eq!(shown.text("/appeal/judge/name"), SECOND_JUDGE);
+        let again = http.post(&appeal, &json!({})).await.expect(409);
+        assert_eq!((again.error(), again.text("/status")), ("already_appealed", came_of));
+    }
     world.server.options().assert_consistent();
 }
 

@@ -22,6 +22,8 @@ use tokio::task::JoinHandle;
 pub const DIMENSIONS: usize = 8;
 /// A text with these words gets no vector, nor does any that is sent with it.
 pub const NO_VECTOR: &str = "spoils the vectors";
+/// Name of the model that finds more texts good, for appeals.
+pub const SECOND_JUDGE: &str = "judge-y";
 /// Name of the schema of summaries.
 pub const SUMMARY: &str = "summary_1";
 /// Words of one meaning in two languages, each of which is a direction.
@@ -197,7 +199,7 @@ async fn chat(State(shared): State<Arc<Shared>>, body: String) -> Response {
         SUMMARY => json!({"echo": echo, "summary": format!("What a model says of {}.", unit["title"])}),
         "screen_1" => screened(echo, &unit),
         "distinct_1" => json!({"echo": echo, "distinct": true, "adds": "Another machine."}),
-        question => scored(echo, question, &data, manner),
+        question => scored(echo, question, &data, manner, request["model"] == SECOND_JUDGE),
     };
     let object = answer.to_string();
     let content = match manner {
@@ -220,9 +222,9 @@ fn screened(echo: &str, unit: &Value) -> Value {
     json!({"echo": echo, "verdict": "acceptable", "code": "none", "detail": ""})
 }
 
-/// A text with something measured is good: each of its sentences is a step that a reader could try, though nothing says how it
+/// A text with something measured is good, to the second judge also one of what was tried: each of its sentences is a step that a reader could try, though nothing says how it
 /// is known. Any other text claims nothing.
-fn scored(echo: &str, schema: &str, data: &str, manner: Manner) -> Value {
+fn scored(echo: &str, schema: &str, data: &str, manner: Manner, is_second: bool) -> Value {
     let line = |at: usize| data.lines().nth(at).unwrap_or_default();
     if manner == Manner::FourScores {
         let axis = json!({"score": 10, "evidence": line(1).chars().take(200).collect::<String>(), "fix": ""});
@@ -251,7 +253,8 @@ fn scored(echo: &str, schema: &str, data: &str, manner: Manner) -> Value {
                 let none = "";
                 json!({"quote": quote, "kind": "step", "subject": none, "figure": none, "condition": none, "method": none})
             };
-            let sentences = body.split(". ").filter(|_| body.contains("measured"));
+            let is_good = body.contains("measured") || (is_second && body.contains("tried"));
+            let sentences = body.split(". ").filter(|_| is_good);
             json!({"echo": echo, "claims": sentences.take(20).map(step).collect::<Vec<_>>()})
         }
         "score_2_tests" => json!({"echo": echo, "tests": each(json!({"missing": "nothing"}))}),

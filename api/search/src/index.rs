@@ -366,7 +366,7 @@ impl Index {
                 .live(slot)
                 .filter(|entry| counter.passes(&entry.key, &entry.facts))
             {
-                kept.push((entry, score));
+                kept.push((entry, score * entry.facts.standing.weight()));
             }
         }
         let order = |(first, score): &(&IndexedDocument, f32), (second, other): &(&IndexedDocument, f32)| {

@@ -5,7 +5,7 @@
 use types::Timestamp;
 use types::vocabulary::Language;
 
-use crate::document::{DocumentFacts, DocumentKey, Price};
+use crate::document::{DocumentFacts, DocumentKey, Price, Standing};
 
 /// What stands between two values. No value has one: ids, categories and licences are single lines.
 const SEPARATOR: char = '\n';
@@ -23,6 +23,7 @@ pub(crate) fn encoded(key: &DocumentKey, facts: &DocumentFacts) -> String {
         trial_sale,
         &facts.published_at.micros().to_string(),
         &facts.score.to_string(),
+        facts.standing.as_str(),
     ];
     values.join(&SEPARATOR.to_string())
 }
@@ -55,6 +56,7 @@ pub(crate) fn decoded(text: &str) -> Option<(DocumentKey, DocumentFacts)> {
         },
         published_at: Timestamp::from_micros(next()?.parse().ok()?),
         score: next()?.parse().ok()?,
+        standing: Standing::of(next()?)?,
     };
     values.next().is_none().then_some((key, facts))
 }

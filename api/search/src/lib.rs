@@ -14,7 +14,7 @@ mod query;
 mod ranking;
 mod schema;
 
-pub use document::{Document, DocumentFacts, DocumentKey, Price};
+pub use document::{Document, DocumentFacts, DocumentKey, Price, Standing};
 pub use facets::{Facet, FacetCount, MaxAge, SearchFilter};
 pub use index::{Index, MissingVector, SearchResult};
 pub use query::{SearchMode, SearchQuery};

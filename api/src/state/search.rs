@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use operators::knowledge::Embedder;
 use parking_lot::RwLock;
-use search::{Document, DocumentFacts, DocumentKey, Index, Price};
+use search::{Document, DocumentFacts, DocumentKey, Index, Price, Standing};
 use store::{Project, Store, Unit};
 use tokio_util::sync::CancellationToken;
 use types::unit::Judge;
@@ -327,6 +327,19 @@ async fn put(index: &Arc<Index>, documents: Vec<Document>) -> Result<(), Error> 
     Ok(())
 }
 
+/// Returns the standing of a unit with its readers.
+pub(crate) const fn standing(unit: &Unit) -> Standing {
+    if unit.chain.marks.is_doubted() {
+        Standing::Doubted
+    } else if unit.near.is_some() {
+        Standing::Near
+    } else if unit.is_of_trusted_seller {
+        Standing::Trusted
+    } else {
+        Standing::NewSeller
+    }
+}
+
 fn unit(unit: &Unit) -> Document {
     let price = match unit.chain.price_micro {
         Some(0) => Price::Free,
@@ -350,6 +363,7 @@ fn unit(unit: &Unit) -> Document {
             trial_sale: unit.chain.trial_sale,
             published_at: unit.published_at.unwrap_or(unit.submitted_at),
             score: unit.scores.as_ref().map_or(0, |(scores, _)| u32::from(scores.total)),
+            standing: standing(unit),
         },
     }
 }
@@ -382,6 +396,7 @@ fn dataset(project: &Project) -> Document {
             trial_sale: project.trial_sale,
             published_at: project.updated_at,
             score: 0,
+            standing: Standing::Trusted,
         },
     }
 }

@@ -65,6 +65,7 @@ pub(crate) fn of_units() -> anyhow::Result<pipelines::knowledge::Judges> {
         scorer: Arc::new(RubricScorer),
         embedder: Some(Arc::new(SentenceEmbedder::open()?)),
         comparer: None,
+        appeal: None,
     })
 }
 
@@ -120,27 +121,26 @@ pub(crate) fn build(
     // One provider for scores, screens and vectors of the review: they share a circuit, so a provider that is down is
     // found once.
     let reviewing = provider(budget("reviews", config.tokens_per_day - of_search - of_summaries));
+    let chat_model = |name: &str| {
+        let previews = store.map(|store| Arc::new(StoredPreviews::new(store.clone())) as Arc<dyn Previews>);
+        let characters = config.context_characters;
+        Arc::new(ChatModel::new(Arc::clone(&reviewing), name, characters, previews))
+    };
+    let rules = judges.units.clone();
     if has_chat {
         let most = config.context_characters.min(SUMMARY_CHARACTERS);
         let writing = provider(budget("summaries", of_summaries));
         judges.summariser = Some(Arc::new(ChatModel::new(writing, config.chat.as_str(), most, None)));
-        let previews = store.map(|store| Arc::new(StoredPreviews::new(store.clone())) as Arc<dyn Previews>);
-        let chat = ChatModel::new(
-            Arc::clone(&reviewing),
-            config.chat.as_str(),
-            config.context_characters,
-            previews,
-        );
-        let chat = Arc::new(chat);
-        judges.units.screeners.push(Arc::clone(&chat) as Arc<dyn Screener>);
-        judges.units.scorer = Arc::clone(&chat) as Arc<dyn Scorer>;
-        judges.units.comparer = Some(Arc::clone(&chat) as Arc<dyn Comparer>);
+        let chat = chat_model(config.chat.as_str());
+        judges.units = judged_by(judges.units, &chat);
         judges.datasets = Arc::new(CompleteScreener::new(
             judges.datasets,
             chat,
             config.questions_per_contribution,
         ));
     }
+    // Another model than the one that rejected, or a model after the rules did.
+    let mut second = (!config.appeal.is_empty()).then(|| judged_by(rules, &chat_model(config.appeal.as_str())));
     if !config.embeddings.is_empty() {
         let prefixes = TextPrefixes {
             query: config.query_prefix.clone(),
@@ -148,11 +148,23 @@ pub(crate) fn build(
         };
         let (model, dimensions) = (config.embeddings.as_str(), config.dimensions);
         let embedder = |provider| RemoteEmbedder::new(provider, model, dimensions, prefixes.clone());
-        judges.units.embedder = Some(Arc::new(embedder(reviewing)));
+        judges.units.embedder = Some(Arc::new(embedder(Arc::clone(&reviewing))));
+        if let Some(second) = &mut second {
+            second.embedder.clone_from(&judges.units.embedder);
+        }
         let searching = provider(budget("search", of_search));
         judges.embedder = Arc::new(embedder(searching));
     }
+    judges.units.appeal = second.map(Arc::new);
     Ok(judges)
+}
+
+/// Returns the judges with a chat model that screens after the rules, scores and compares.
+fn judged_by(mut judges: pipelines::knowledge::Judges, chat: &Arc<ChatModel>) -> pipelines::knowledge::Judges {
+    judges.screeners.push(Arc::clone(chat) as Arc<dyn Screener>);
+    judges.scorer = Arc::clone(chat) as Arc<dyn Scorer>;
+    judges.comparer = Some(Arc::clone(chat) as Arc<dyn Comparer>);
+    judges
 }
 
 /// Sends requests over HTTP to the address that the administrator named.

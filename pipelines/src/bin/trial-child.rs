@@ -38,5 +38,6 @@ fn main() -> ExitCode {
         scorer: Arc::new(Kind),
         embedder: None,
         comparer: None,
+        appeal: None,
     })
 }

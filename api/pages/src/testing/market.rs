@@ -120,6 +120,7 @@ fn unit(texts: &Texts, is_own: bool) -> UnitPage {
         price_note: "Covers every version, also later ones.".to_owned(),
         sold: 14,
         readers: 29,
+        marks: Some("3 confirm it, 1 calls it stale".to_owned()),
         length: 31_620,
         at: ago(18),
         is_own,

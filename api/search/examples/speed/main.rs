@@ -20,7 +20,7 @@ use std::io::{Write as _, stdout};
 use std::time::{Duration, Instant};
 
 use operators::knowledge::QuantisedVector;
-use search::{Document, DocumentFacts, DocumentKey, Index, Price, SearchFilter, SearchMode, SearchQuery};
+use search::{Document, DocumentFacts, DocumentKey, Index, Price, SearchFilter, SearchMode, SearchQuery, Standing};
 use types::Timestamp;
 use types::vocabulary::ItemKind;
 
@@ -98,6 +98,7 @@ fn document(id: String, title: String, body: String, category: String, source: S
             trial_sale: false,
             published_at: NOW,
             score: 60,
+            standing: Standing::Trusted,
         },
     }
 }

@@ -8,7 +8,7 @@ use types::vocabulary::ItemKind;
 
 use self::judged::{document_vectors, interval, mean, ndcg, queries, query_vectors, texts};
 use super::*;
-use crate::document::Price;
+use crate::document::{Price, Standing};
 use crate::facets::SearchFilter;
 
 fn unit(id: &str, title: &str, body: &str) -> Document {
@@ -29,6 +29,7 @@ fn unit(id: &str, title: &str, body: &str) -> Document {
             trial_sale: false,
             published_at: Timestamp::from_micros(1),
             score: 60,
+            standing: Standing::Trusted,
         },
     }
 }
@@ -76,6 +77,35 @@ fn some() -> Vec<Document> {
             "Boil the noodles for eight minutes. Measuring salt helps.",
         ),
     ]
+}
+
+#[test]
+fn a_unit_of_a_new_seller_ranks_below_its_like_a_near_and_a_doubted_one_below_that() {
+    let text = "SQLite checkpoints take 38 ms for 4000 pages in WAL mode";
+    let of = |id: &str, standing| {
+        let mut unit = unit(id, text, text);
+        unit.facts.standing = standing;
+        unit
+    };
+    // In this order their ids and times would put the doubted one first.
+    let index = index(&[
+        of("a", Standing::Doubted),
+        of("b", Standing::Near),
+        of("c", Standing::NewSeller),
+        of("d", Standing::Trusted),
+        unit(
+            "e",
+            "SQLite",
+            "A word about SQLite among many others of no concern to anybody.",
+        ),
+    ]);
+    for mode in [SearchMode::Keyword, SearchMode::Semantic, SearchMode::Auto] {
+        let found = ids(&index, &query("SQLite checkpoints 4000 pages", mode));
+        let of_text: Vec<_> = found.iter().filter(|id| *id != "e").collect();
+        assert_eq!(of_text, ["d", "c", "b", "a"], "{mode:?}");
+    }
+    // The newest of all, without a query, is no ranking.
+    assert_eq!(ids(&index, &query("", SearchMode::Auto)), ["a", "b", "c", "d", "e"]);
 }
 
 #[test]

@@ -66,7 +66,11 @@ impl Config {
 
     fn check_models(&self) -> Result<(), Error> {
         let models = &self.models;
-        for (key, value) in [("models.chat", &models.chat), ("models.embeddings", &models.embeddings)] {
+        for (key, value) in [
+            ("models.chat", &models.chat),
+            ("models.appeal", &models.appeal),
+            ("models.embeddings", &models.embeddings),
+        ] {
             if !value.is_empty() && models.url.is_empty() {
                 return Err(Error::Alone {
                     key,

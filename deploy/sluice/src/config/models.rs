@@ -17,6 +17,8 @@ pub struct Models {
     pub key: String,
     /// The chat model that screens, scores, compares and summarises. Empty means fixed rules.
     pub chat: String,
+    /// The chat model that decides on appeals in place of `chat`. Empty means that there are none.
+    pub appeal: String,
     /// The embedding model. Empty means words alone.
     pub embeddings: String,
     /// The dimensions of the embedding model.
@@ -47,6 +49,7 @@ impl fmt::Debug for Models {
         f.debug_struct("Models")
             .field("url", &self.url)
             .field("chat", &self.chat)
+            .field("appeal", &self.appeal)
             .field("embeddings", &self.embeddings)
             .finish_non_exhaustive()
     }
