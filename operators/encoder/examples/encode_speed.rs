@@ -5,8 +5,8 @@ use std::time::Duration;
 use encoder::{Encoder, PIECE_TOKENS, QUERY_TOKENS};
 use rustix::time::{ClockId, clock_gettime};
 
-const PARAGRAPH: &str = "We moved the nightly export of 1.2 million orders from row inserts to COPY with 4 workers. The median of \
-    12 runs fell from 48 minutes to 9 minutes on PostgreSQL 16.3 with 8 vCPU, and p95 of the API did not change. ";
+const PARAGRAPH: &str = "We moved the nightly export of 1.2 million orders from row inserts to COPY with 4 workers. The median \
+    of 12 runs fell from 48 minutes to 9 minutes on PostgreSQL 16.3 with 8 vCPU, and p95 of the API did not change. ";
 const QUERY: &str = "how to make a nightly postgres export faster";
 
 fn processor_time() -> Duration {

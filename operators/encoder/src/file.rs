@@ -45,8 +45,8 @@ pub enum EncoderError {
     },
 }
 
-/// Checks that the weights in this program are the committed ones, without unpacking them. It takes some 10 ms; a process that
-/// searches or judges does so when it starts.
+/// Checks that the weights in this program are the committed ones, without unpacking them. It takes some 10 ms; a
+/// process that searches or judges does so when it starts.
 pub fn check() -> Result<(), EncoderError> {
     check_packed(PACKED)
 }

@@ -60,8 +60,8 @@ impl Encoder {
         self.tokeniser.tokens(text).ids
     }
 
-    /// Cuts a text into pieces of at most [`PIECE_TOKENS`] tokens: behind a line or sentence where one ends in them, or else
-    /// before a word. Together the pieces are the text; one without tokens has none.
+    /// Cuts a text into pieces of at most [`PIECE_TOKENS`] tokens: behind a line or sentence where one ends in them, or
+    /// else before a word. Together the pieces are the text; one without tokens has none.
     pub fn pieces(&self, text: &str) -> Vec<Range<usize>> {
         pieces::cut(text, &self.tokeniser.tokens(text), PIECE_TOKENS)
     }

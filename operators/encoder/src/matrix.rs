@@ -1,7 +1,8 @@
 //! Products of vectors with the matrices of the model, in whole numbers.
 //!
-//! A weight is a signed byte. A vector has steps of at most 8,191 and one scale, so a sum of 1,280 products is less than 2^31:
-//! no sum is rounded or overflows. Instructions for vectors multiply numbers of 16 bits, so more steps than 127 cost nothing.
+//! A weight is a signed byte. A vector has steps of at most 8,191 and one scale, so a sum of 1,280 products is less
+//! than 2^31: no sum is rounded or overflows. Instructions for vectors multiply numbers of 16 bits, so more steps than
+//! 127 cost nothing.
 //!
 //! Invariant: a product is exact, so it does not depend on the order of its sums or on the instructions.
 
@@ -142,8 +143,8 @@ impl Matrix {
         2 * self.width
     }
 
-    /// Computes the products of each vector with the inputs from `first` on; a vector has as many numbers as the inputs, or
-    /// fewer. The result has a row for each vector and is written over `products`.
+    /// Computes the products of each vector with the inputs from `first` on; a vector has as many numbers as the
+    /// inputs, or fewer. The result has a row for each vector and is written over `products`.
     pub(crate) fn multiply(&self, instructions: Instructions, first: usize, rows: &StepRows, products: &mut Vec<i32>) {
         products.clear();
         products.resize(rows.scales.len() * self.outputs, 0);

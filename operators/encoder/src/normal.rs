@@ -1,6 +1,7 @@
 //! The normal form of a text: the rules of `SentencePiece` with the character map of the model (`nmt_nfkc`).
 //!
-//! Invariant: every byte of a normal form knows the place in the text that it was made of, and work is linear in the text.
+//! Invariant: every byte of a normal form knows the place in the text that it was made of, and work is linear in the
+//! text.
 
 use crate::file::words;
 
@@ -50,8 +51,8 @@ impl CharacterMap {
         self.units.get(usize::try_from(node).ok()?).copied()
     }
 
-    /// Returns what replaces the beginning of a text and how many bytes it replaces: the longest key of the map, or else
-    /// the first character as it is. The text is not empty.
+    /// Returns what replaces the beginning of a text and how many bytes it replaces: the longest key of the map, or
+    /// else the first character as it is. The text is not empty.
     fn first<'a>(&'a self, text: &'a str) -> (&'a [u8], usize) {
         let mut found = None;
         let mut node = self.unit(0).map_or(0, offset);
@@ -75,8 +76,8 @@ impl CharacterMap {
         })
     }
 
-    /// Returns the normal form of a text: characters replaced, spaces at both ends dropped, one sign for each run of spaces,
-    /// and one before the first word. It is empty if nothing is left.
+    /// Returns the normal form of a text: characters replaced, spaces at both ends dropped, one sign for each run of
+    /// spaces, and one before the first word. It is empty if nothing is left.
     pub(crate) fn normal(&self, text: &str) -> NormalText {
         let mut normal = NormalText::default();
         let mut at = 0;

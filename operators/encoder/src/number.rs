@@ -1,7 +1,7 @@
 //! Sums, norms and functions of real numbers, in a fixed order.
 //!
-//! Invariant: only `+`, `-`, `*`, `/` and square roots, each rounded by itself: the same bits on every machine. Functions of
-//! the mathematical library of a platform, and products that are added without being rounded, are not.
+//! Invariant: only `+`, `-`, `*`, `/` and square roots, each rounded by itself: the same bits on every machine.
+//! Functions of the mathematical library of a platform, and products that are added without being rounded, are not.
 
 /// The sums that run beside each other.
 const LANES: usize = 8;
@@ -42,8 +42,8 @@ pub(crate) fn normalise(values: &mut [f32], gains: &[f32], offsets: &[f32], leas
     }
 }
 
-/// Returns the hyperbolic tangent: Lambert's continued fraction of a sixteenth of the number, then doubled four times. The
-/// error is less than a step of an `f32`.
+/// Returns the hyperbolic tangent: Lambert's continued fraction of a sixteenth of the number, then doubled four times.
+/// The error is less than a step of an `f32`.
 #[expect(clippy::cast_possible_truncation, reason = "the result is rounded once")]
 pub(crate) fn tanh(number: f32) -> f32 {
     // Beyond 20 it is 1 in all digits.

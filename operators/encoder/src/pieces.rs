@@ -1,7 +1,7 @@
 //! Pieces of a text: as much of it as is encoded at once.
 //!
-//! Invariant: pieces are cut at the beginnings of tokens, follow each other without a gap, and each but the last is as long
-//! as it can be.
+//! Invariant: pieces are cut at the beginnings of tokens, follow each other without a gap, and each but the last is as
+//! long as it can be.
 
 use std::ops::Range;
 

@@ -18,8 +18,8 @@ const UNKNOWN_SCORE: f32 = 10.0;
 pub(crate) struct Tokens {
     /// Ids of the pieces.
     pub(crate) ids: Vec<u32>,
-    /// For each token the place in the text where it begins, or `None` if the text cannot be cut there. Empty for a text of
-    /// which nothing is left, whose token stands for nothing in it.
+    /// For each token the place in the text where it begins, or `None` if the text cannot be cut there. Empty for a
+    /// text of which nothing is left, whose token stands for nothing in it.
     pub(crate) starts: Vec<Option<usize>>,
 }
 
@@ -143,7 +143,8 @@ fn place(normal: &NormalText, at: usize) -> Option<usize> {
     begins.then(|| usize::try_from(*origin).unwrap_or(usize::MAX))
 }
 
-/// The pieces by their bytes. The children of a node stand together, in order, so a node needs the place of the first only.
+/// The pieces by their bytes. The children of a node stand together, in order, so a node needs the place of the first
+/// only.
 #[derive(Debug)]
 struct PieceTrie {
     /// For each node its first child; one more at the end.
@@ -189,7 +190,8 @@ impl PieceTrie {
         Some(trie)
     }
 
-    /// Calls `found` with bytes, id and place in the vocabulary of each piece that `text` begins with, short ones first.
+    /// Calls `found` with bytes, id and place in the vocabulary of each piece that `text` begins with, short ones
+    /// first.
     fn prefixes(&self, text: &[u8], mut found: impl FnMut(usize, u32, usize)) {
         let index = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
         let mut node = 0;
