@@ -433,11 +433,14 @@ impl DocumentSlots {
             SearchMode::Keyword => {
                 // Every match is counted, also those that satisfy all conditions but one, for the facets.
                 matches.retain(live);
-                let mut scores: HashMap<usize, f32> = matches.slots().map(|slot| (slot, 0.0)).collect();
+                let mut found: Vec<usize> = matches.slots().collect();
+                found.sort_unstable();
+                found.dedup();
                 // Filtered before the cut to the best: with a narrow filter, all of them could fail it.
                 matches.retain(passes);
-                scores.extend(matches.fused(None, MAX_RANKED_HITS));
-                scores.into_iter().collect()
+                let scores: HashMap<usize, f32> = matches.fused(None, MAX_RANKED_HITS).into_iter().collect();
+                let scored = |slot: usize| (slot, scores.get(&slot).copied().unwrap_or(0.0));
+                found.into_iter().map(scored).collect()
             }
             SearchMode::Auto | SearchMode::Semantic => {
                 let near = nearest(FUSED_HITS, &|slot| passes(slot) && matches.allows(slot));
