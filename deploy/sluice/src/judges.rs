@@ -16,7 +16,7 @@ use models::remote::{
     ChatModel, CompleteScreener, LeaseError, NoReply, Provider, ProviderReply, RemoteEmbedder, TokenBudget,
     TokenLeases, Transport, Waits,
 };
-use models::rubric::RubricScorer;
+use models::rubric::{ArithmeticFinder, RubricScorer};
 use models::screen::UnitScreener;
 use object_store::path::Path;
 use object_store::{ObjectStore as _, PutMode};
@@ -58,6 +58,7 @@ pub(crate) struct AllJudges {
 pub(crate) fn of_units() -> pipelines::knowledge::Judges {
     pipelines::knowledge::Judges {
         screeners: vec![Arc::new(LocalScreener), Arc::new(UnitScreener)],
+        contradictions: Arc::new(ArithmeticFinder),
         scorer: Arc::new(RubricScorer),
         embedder: None,
         comparer: None,

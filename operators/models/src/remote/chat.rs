@@ -262,6 +262,7 @@ impl Scorer for ChatModel {
         Ok(ScorerAnswer {
             axes: Axes::of_tenths(axes),
             fixes,
+            reasons: Vec::new(),
             language: crate::rubric::language(&unit.body),
             remark: is_cut
                 .then(|| "The middle of the text was left out because it is too long for the model.".to_owned()),
