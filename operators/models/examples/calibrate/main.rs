@@ -20,7 +20,7 @@ mod texts;
 use std::collections::BTreeMap;
 use std::env;
 use std::error::Error;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use models::rubric::{RubricFeatures, measure};
 use types::knowledge::UnitText;
@@ -57,11 +57,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let strangers = stranger_texts(folder, TRAINING_HALF)?;
         all.extend(strangers.into_iter().filter(|text| matches!(text.label.as_str(), "good" | "bad")));
     }
-    let path = env::args().nth(2).map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/gaming.jsonl"),
-        PathBuf::from,
-    );
-    let sentences = gaming_sentences(&path, TRAINING_HALF)?;
+    let sentences = gaming_sentences(TRAINING_HALF)?;
     println!("{} texts, {project} of them the project's; {} gaming sentences", all.len(), sentences.len());
     let texts: Vec<FitText> = all
         .into_iter()

@@ -40,6 +40,9 @@ pub(crate) struct GamingSentence {
     pub(crate) half: String,
     pub(crate) family: String,
     pub(crate) language: String,
+    /// The part of the text where it stands: `start`, `middle` or `end`.
+    #[serde(default)]
+    pub(crate) place: String,
     pub(crate) text: String,
 }
 
@@ -74,14 +77,20 @@ pub(crate) fn project_texts(half: &str) -> io::Result<Vec<LabelledText>> {
     Ok(texts)
 }
 
-/// Returns the strangers' texts of a half: lines of JSON in the files of a folder whose names end in `.jsonl`.
+/// Returns the strangers' texts of a half: lines of `texts.jsonl` in a folder, which `corpus/fetch.py` writes.
 pub(crate) fn stranger_texts(folder: &Path, half: &str) -> io::Result<Vec<LabelledText>> {
     Ok(lines(&folder.join("texts.jsonl"))?.into_iter().filter(|text: &LabelledText| text.half == half).collect())
 }
 
-/// Returns the sentences of attackers of a half.
-pub(crate) fn gaming_sentences(path: &Path, half: &str) -> io::Result<Vec<GamingSentence>> {
-    Ok(lines(path)?.into_iter().filter(|sentence: &GamingSentence| sentence.half == half).collect())
+/// Returns the sentences of attackers of a half, in the files of the corpus.
+pub(crate) fn gaming_sentences(half: &str) -> io::Result<Vec<GamingSentence>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
+    let mut sentences = lines(&folder.join(format!("gaming-{half}.jsonl")))?;
+    let more = folder.join(format!("families-{half}.jsonl"));
+    if more.exists() {
+        sentences.extend(lines(&more)?);
+    }
+    Ok(sentences.into_iter().filter(|sentence: &GamingSentence| sentence.half == half).collect())
 }
 
 fn lines<T: for<'de> Deserialize<'de>>(path: &Path) -> io::Result<Vec<T>> {

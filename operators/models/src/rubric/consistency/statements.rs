@@ -199,16 +199,11 @@ fn alike(from: Quantity, to: Quantity) -> Option<(Quantity, Quantity)> {
     (kind == other_kind).then_some((from, in_unit_of_first))
 }
 
-const FALLING: [&str; 14] = [
-    "fell", "dropped", "decreased", "shrank", "declined", "fallen", "sank", "gesunken", "gefallen", "reduziert", "sinkt",
-    "fällt", "shortened", "cut",
-];
-const RISING: [&str; 10] = [
-    "rose", "grew", "increased", "climbed", "risen", "grown", "gestiegen", "stieg", "erhöht", "steigt",
-];
-/// Words behind a change in Korean and Japanese.
-const FALLS: [&str; 9] = ["줄", "감소", "낮아", "내려", "짧아", "減", "下が", "短縮", "低下"];
-const RISES: [&str; 8] = ["늘", "증가", "높아", "올라", "길어", "増", "上が", "延び"];
+const FALLING: [&str; 9] = ["fell", "dropped", "decreased", "shrank", "declined", "fallen", "sank", "sinkt", "fällt"];
+const RISING: [&str; 7] = ["rose", "grew", "increased", "climbed", "risen", "grown", "steigt"];
+/// Words behind a change in German, Korean and Japanese.
+const FALLS: [&str; 13] = ["gesunken", "gefallen", "reduziert", "verkürzt", "줄", "감소", "낮아", "내려", "짧아", "減", "下が", "短縮", "低下"];
+const RISES: [&str; 10] = ["gestiegen", "erhöht", "늘", "증가", "높아", "올라", "길어", "増", "上が", "延び"];
 
 /// Finds a change whose direction or percentage does not fit its figures.
 fn change(lower: &[&str]) -> Option<String> {
@@ -219,8 +214,7 @@ fn change(lower: &[&str]) -> Option<String> {
     let unit = from.unit;
     let figures = format!("{} {unit} to {} {unit}", shown(from.value), shown(to.value));
     let after: Vec<&str> = after.iter().map(String::as_str).collect();
-    let near: Vec<&str> = before.iter().rev().take(2).chain(after.first()).copied().collect();
-    let is_near = |listed: &[&str]| near.iter().any(|word| listed.contains(word));
+    let is_near = |listed: &[&str]| before.iter().rev().take(2).any(|word| listed.contains(word));
     let behind = after.iter().take(2).copied().collect::<Vec<_>>().join(" ");
     let begins = |listed: &[&str]| listed.iter().any(|form| behind.starts_with(form));
     let falls = is_near(&FALLING) || begins(&FALLS);
@@ -253,7 +247,10 @@ fn stated_percent(after: &[&str]) -> Option<f64> {
         "and", "while", "with", "but", "whereas", "which", "at", "the", "for", "if", "when", "und", "während", "mit", "bei",
         "die", "der", "das", "of", "on", "its", "their", "after", "before", "then", "until",
     ];
-    const LINKING: [&str; 5] = ["a", "an", "by", "saving", "reduction"];
+    const LINKING: [&str; 24] = [
+        "a", "an", "by", "of", "saving", "reduction", "drop", "decrease", "increase", "improvement", "gain", "cut", "fall", "rise",
+        "about", "around", "roughly", "or", "i.e", "down", "up", "um", "also", "etwa",
+    ];
     let is_of_another = |word: &&str| {
         OF_ANOTHER.contains(word)
             || PERCENTILES.iter().any(|name| word.starts_with(name))
