@@ -4,7 +4,7 @@
     python3 fetch.py --prose FILE    cuts sections of prose out of the crates of the workspace's Cargo.lock
     python3 fetch.py --count         prints the tables of README.md; needs no archive
 
-A manifest names a text by its archive, path and lines, and by the SHA-256 of these lines; no text of a stranger is kept here.
+A manifest names a text by its archive, path and lines, and by the SHA-256 of these lines; no such text is kept here.
 The clients of the registries fetch: cargo, npm and pip. Nothing that was fetched is run.
 
 Invariant: the output depends on the files beside this script alone. A text that is missing or differs ends the run."""
@@ -178,7 +178,7 @@ def read_file(folder, place):
 
 
 def run_client(arguments, folder):
-    result = subprocess.run(arguments, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    result = subprocess.run(arguments, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if result.returncode != 0:
         words = " ".join(arguments[:4])
         raise Problem(f"`{words} …` ended with {result.returncode}:\n{result.stderr.strip()[-2000:]}")
@@ -186,7 +186,8 @@ def run_client(arguments, folder):
 
 def fetch_crates(folder, wanted):
     """Has Cargo fetch crates by a package that depends on just them; it keeps them in its own folders."""
-    manifest = ['[package]\nname = "texts"\nversion = "0.0.0"\nedition = "2021"\n[lib]\npath = "lib.rs"\n[dependencies]']
+    manifest = ["[package]", 'name = "texts"', 'version = "0.0.0"', 'edition = "2021"', "[lib]", 'path = "lib.rs"']
+    manifest.append("[dependencies]")
     for number, (package, version) in enumerate(sorted(wanted)):
         manifest.append(f'c{number} = {{ package = "{package}", version = "={version}", default-features = false }}')
     with tempfile.TemporaryDirectory(dir=folder) as made:
@@ -208,8 +209,8 @@ def fetch_npm(folder, wanted):
 
 def fetch_wheels(folder, wanted):
     # Wheels for any machine, whatever Python runs this: an archive is read and never installed.
-    options = ["--quiet", "--no-deps", "--only-binary=:all:", "--platform", "any", "--implementation", "py", "--abi", "none",
-               "--python-version", "3.13", "--ignore-requires-python", "--disable-pip-version-check"]
+    options = ["--quiet", "--no-deps", "--only-binary=:all:", "--platform", "any", "--implementation", "py", "--abi",
+               "none", "--python-version", "3.13", "--ignore-requires-python", "--disable-pip-version-check"]
     with tempfile.TemporaryDirectory(dir=folder) as made:
         names = [f"{package}=={version}" for package, version in sorted(wanted)]
         run_client([sys.executable, "-m", "pip", "download", *options, "--dest", made, *names], made)
@@ -260,6 +261,11 @@ def plain_heading(line):
     return " ".join(line.replace("`", "").replace("*", "").split())
 
 
+def declared_source(package, version):
+    """What a seller would declare, in the same words for good texts and bad ones."""
+    return f"{package} {version}, documentation in the archive"
+
+
 def unit(folder, files, row, heading, first, last, sha256):
     """Title, body and declared source of a span, after its hash was compared."""
     place = row["place"]
@@ -274,7 +280,7 @@ def unit(folder, files, row, heading, first, last, sha256):
         raise Problem(f"{row['id']}: lines {first} to {last} of {place} have the SHA-256 {found} instead of {sha256}")
     _, package, version, _ = split_place(place)
     title = f"{package}: {plain_heading(span_of(files[place], heading, heading))}"
-    return {"title": title[:TITLE_CHARACTERS], "body": body, "source": f"{package} {version}, documentation in the archive"}
+    return {"title": title[:TITLE_CHARACTERS], "body": body, "source": declared_source(package, version)}
 
 
 def texts(folder):
@@ -319,9 +325,9 @@ def copy(half, row, originals):
     else:
         title, body = row["title"], row["body"]
     return {
-        "id": row["id"], "half": half, "title": title, "body": body, "category": row["category"], "source": row["source"],
-        "label": "copied", "kind": row["kind"], "language": row["language"], "domain": "copies", "author": "project",
-        "junk": False, "copyOf": row["copyOf"],
+        "id": row["id"], "half": half, "title": title, "body": body, "category": row["category"],
+        "source": row["source"], "label": "copied", "kind": row["kind"], "language": row["language"],
+        "domain": "copies", "author": "project", "junk": False, "copyOf": row["copyOf"],
     }
 
 
@@ -342,7 +348,8 @@ def check_manifests():
                 raise Problem(f"{row['id']}: {row['kind']} is no kind of {row['label']}")
             if row["domain"] not in CATEGORIES:
                 raise Problem(f"{row['id']}: {row['domain']} is no domain")
-            for owner in ("author " + row["author"], "domain " + row["domain"], "package " + row["place"].split("==")[0]):
+            package = row["place"].split("==")[0]
+            for owner in (f"author {row['author']}", f"domain {row['domain']}", f"package {package}"):
                 owners[owner].add(half)
     both = sorted(owner for owner, halves in owners.items() if len(halves) > 1)
     if both:
@@ -431,7 +438,7 @@ def prose():
         for inside, number, heading, body in (found[n * len(found) // kept] for n in range(kept)):
             yield {
                 "id": f"{name}-{version}/{inside}#{number}", "title": f"{name}: {heading or inside}"[:TITLE_CHARACTERS],
-                "body": body, "category": "tool-usage", "source": f"{name} {version}, documentation in the archive",
+                "body": body, "category": "tool-usage", "source": declared_source(name, version),
                 "author": name,
             }
     if absent:
@@ -471,13 +478,15 @@ def print_counts():
                   (f"Gaming, {half}", gaming(half), "family"))
         for name, rows, key in tables:
             found = collections.Counter(row[key] for row in rows)
-            print(f"\n{name}: {len(rows)} (" + ", ".join(f"{kind} {count}" for kind, count in sorted(found.items())) + ")")
+            parts = ", ".join(f"{kind} {count}" for kind, count in sorted(found.items()))
+            print(f"\n{name}: {len(rows)} ({parts})")
 
 
 def main():
     parser = argparse.ArgumentParser(description="Fetches the labelled texts of strangers.")
     parser.add_argument("folder", nargs="?", type=pathlib.Path, help="where archives and texts.jsonl go")
-    parser.add_argument("--prose", type=pathlib.Path, metavar="FILE", help="write sections of prose of the crates instead")
+    parser.add_argument("--prose", type=pathlib.Path, metavar="FILE",
+                        help="write sections of prose of the crates instead")
     parser.add_argument("--count", action="store_true", help="print the tables of counts instead")
     arguments = parser.parse_args()
     try:

@@ -94,8 +94,11 @@ const MIN_SCORED_AXES: usize = 3;
 /// The bytes in which a text that names all four axes speaks of our scores.
 const AXES_WINDOW: usize = 160;
 
+/// A phrase and its class.
+type ListedPhrase = (&'static str, PhraseClass);
+
 /// The phrases and their classes.
-static SEARCH: LazyLock<Option<(AhoCorasick, Vec<(&str, PhraseClass)>)>> = LazyLock::new(|| {
+static SEARCH: LazyLock<Option<(AhoCorasick, Vec<ListedPhrase>)>> = LazyLock::new(|| {
     let listed = OBJECTION_PHRASES
         .iter()
         .flat_map(|(class, phrases)| phrases.split('|').map(|phrase| (phrase, *class)));

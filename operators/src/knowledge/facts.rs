@@ -244,17 +244,17 @@ const MIN_STRONG_FACTS: usize = 5;
 const STRONG_PERCENT: u32 = 60;
 
 /// Compares the facts of a new text, by hash, with those of a published one. `is_rare` says if a fact tells texts apart.
-pub fn compare_facts(new: &[TextFact], known: &[TextFact], is_rare: impl Fn(&TextFact) -> bool) -> SharedFacts {
+pub fn compare_facts(new: &[TextFact], known: &[TextFact], is_rare: impl Fn(TextFact) -> bool) -> SharedFacts {
     let mut known_pieces: HashMap<u32, Vec<u16>> = HashMap::new();
     for fact in known {
         known_pieces.entry(fact.hash).or_default().push(fact.piece);
     }
-    let rare: Vec<&TextFact> = new.iter().filter(|fact| is_rare(fact)).collect();
+    let rare: Vec<TextFact> = new.iter().copied().filter(|fact| is_rare(*fact)).collect();
     let (mut all, mut shared) = (FactSum::default(), FactSum::default());
     // Of each window of two pieces of the new text: its rare facts, and by window of the known text those of both.
     let mut windows: HashMap<u16, FactSum> = HashMap::new();
     let mut pairs: HashMap<(u16, u16), FactSum> = HashMap::new();
-    for fact in &rare {
+    for fact in rare {
         let in_known = known_pieces.get(&fact.hash);
         all.add(fact);
         if in_known.is_some() {
@@ -298,7 +298,7 @@ struct FactSum {
 }
 
 impl FactSum {
-    fn add(&mut self, fact: &TextFact) {
+    fn add(&mut self, fact: TextFact) {
         if self.last != Some(fact.hash) {
             self.count += 1;
             self.weight += u32::from(fact.weight);
@@ -319,7 +319,7 @@ mod tests {
         written_facts(text).into_iter().map(|(written, _)| written).collect()
     }
 
-    fn is_rare(fact: &TextFact) -> bool {
+    fn is_rare(fact: TextFact) -> bool {
         fact.weight >= RARE_FACT_WEIGHT
     }
 

@@ -515,7 +515,7 @@ impl PublishedUnits {
     }
 
     /// Returns true if a fact tells texts apart.
-    fn is_rare(&self, fact: &TextFact) -> bool {
+    fn is_rare(&self, fact: TextFact) -> bool {
         let is_common = self.by_fact.get(&fact.hash).is_some_and(FactPostings::is_common);
         fact.weight >= RARE_FACT_WEIGHT && !is_common
     }

@@ -20,6 +20,7 @@ use api::state::validation::ReviewState;
 use catalog::Catalog;
 use eventlog::EventLog;
 use futures_util::FutureExt;
+use operators::knowledge::Embedder;
 use operators::summary::Summariser;
 use store::Store;
 use types::Clock;
