@@ -16,6 +16,8 @@ pub(crate) struct FitSample {
 #[derive(Clone, Debug)]
 pub(crate) struct FittedWeights {
     pub(crate) means: Vec<f64>,
+    /// Standard deviation of each value that is used, 0 of the others.
+    pub(crate) scales: Vec<f64>,
     pub(crate) weights: Vec<f64>,
     pub(crate) intercept: f64,
 }
@@ -27,16 +29,49 @@ impl FittedWeights {
     }
 }
 
-/// Fits weights to samples. `penalty` is of the squares of the weights of values of unit variance.
-pub(crate) fn fitted(samples: &[FitSample], penalty: f64) -> FittedWeights {
+/// The sign that a weight may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WeightSign {
+    Positive,
+    Negative,
+    Any,
+}
+
+/// Fits weights to samples, each of its sign or 0. `penalty` is of the squares of the weights of values of unit variance.
+pub(crate) fn fitted(samples: &[FitSample], signs: &[WeightSign], penalty: f64) -> FittedWeights {
+    let mut is_used = vec![true; signs.len()];
+    loop {
+        let fit = fitted_to(samples, &is_used, penalty);
+        let is_wrong = |at: usize| match signs[at] {
+            WeightSign::Positive => fit.weights[at] < 0.0,
+            WeightSign::Negative => fit.weights[at] > 0.0,
+            WeightSign::Any => false,
+        };
+        let wrong: Vec<usize> = (0..signs.len()).filter(|at| is_used[*at] && is_wrong(*at)).collect();
+        // The worst ones go first: without them another may have its sign.
+        let size = |at: &usize| fit.weights[*at].abs() * fit.scales[*at];
+        let Some(worst) = wrong.iter().map(size).reduce(f64::max) else {
+            return fit;
+        };
+        for at in wrong.iter().filter(|at| size(at) >= worst * 0.5) {
+            is_used[*at] = false;
+        }
+    }
+}
+
+fn fitted_to(samples: &[FitSample], is_used: &[bool], penalty: f64) -> FittedWeights {
     let count = samples.first().map_or(0, |sample| sample.values.len());
     let whole: f64 = samples.iter().map(|sample| sample.weight).sum();
     let mean = |of: &dyn Fn(&FitSample) -> f64| samples.iter().map(|s| s.weight * of(s)).sum::<f64>() / whole;
     let means: Vec<f64> = (0..count).map(|at| mean(&|sample| sample.values[at])).collect();
     let scales: Vec<f64> = (0..count)
         .map(|at| mean(&|sample| (sample.values[at] - means[at]) * (sample.values[at] - means[at])).sqrt())
-        // A value that never differs has no weight.
-        .map(|scale| if scale > 1e-9 { 1.0 / scale } else { 0.0 })
+        .collect();
+    // A value that never differs has no weight.
+    let scales: Vec<f64> = scales
+        .iter()
+        .zip(is_used)
+        .map(|(scale, is_used)| if *scale > 1e-9 && *is_used { 1.0 / scale } else { 0.0 })
         .collect();
     let rows: Vec<Vec<f64>> = samples
         .iter()
@@ -81,7 +116,13 @@ pub(crate) fn fitted(samples: &[FitSample], penalty: f64) -> FittedWeights {
     }
     let intercept = weights[count];
     let weights = (0..count).map(|at| weights[at] * scales[at]).collect();
-    FittedWeights { means, weights, intercept }
+    let scales = scales.iter().map(|scale| if *scale > 0.0 { 1.0 / scale } else { 0.0 }).collect();
+    FittedWeights {
+        means,
+        scales,
+        weights,
+        intercept,
+    }
 }
 
 /// Solves a system of linear equations by elimination.

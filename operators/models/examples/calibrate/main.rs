@@ -25,7 +25,7 @@ use std::path::PathBuf;
 use models::rubric::{RubricFeatures, measure};
 use types::knowledge::UnitText;
 
-use self::fit::{FitSample, FittedWeights, fitted};
+use self::fit::{FitSample, FittedWeights, WeightSign, fitted};
 use self::gaming::{AttackPlace, AttackRandom, climbed, gamed};
 use self::texts::{GamingSentence, LabelledText, TRAINING_HALF, gaming_sentences, project_texts, stranger_texts};
 
@@ -71,6 +71,27 @@ fn main() -> Result<(), Box<dyn Error>> {
     let found = trained(&texts, &sentences, "");
     checked(&texts, &sentences, &found);
     Ok(())
+}
+
+/// The features of which more is never worse, and those of which more is never better: evidence raises a score, whatever
+/// the texts of the fit happen to be.
+const RAISING: &str = "evidence joined early spread conditioned reasons coherent titled figures names proper some code commands \
+                       steps rows environment versions incident change kind grounded conditions denials told compares dense facts \
+                       varied sentence_words item_words";
+const LOWERING: &str = "generic hedged run long_run bare vague talk market stock addressed calls boiler template repeat links \
+                        pictograms short_items linked stray adorned";
+
+fn signs() -> Vec<WeightSign> {
+    let sign = |name: &&str| {
+        if RAISING.split(' ').any(|listed| listed == *name) {
+            WeightSign::Positive
+        } else if LOWERING.split(' ').any(|listed| listed == *name) {
+            WeightSign::Negative
+        } else {
+            WeightSign::Any
+        }
+    };
+    RubricFeatures::NAMES.iter().map(sign).collect()
 }
 
 struct FitText {
@@ -132,7 +153,7 @@ fn trained(texts: &[FitText], sentences: &[GamingSentence], without: &str) -> Tr
             domain: text.text.domain.clone(),
         }));
     }
-    let mut fit = fitted(&[plain.clone(), gamed_samples.clone()].concat(), PENALTY);
+    let mut fit = fitted(&[plain.clone(), gamed_samples.clone()].concat(), &signs(), PENALTY);
     for round in 0..ROUNDS {
         let operating = operating_point(&plain, &gamed_samples);
         for text in texts.iter().filter(|text| !text.is_good() && text.text.junk) {
@@ -149,7 +170,7 @@ fn trained(texts: &[FitText], sentences: &[GamingSentence], without: &str) -> Tr
                 });
             }
         }
-        fit = fitted(&[plain.clone(), gamed_samples.clone()].concat(), PENALTY);
+        fit = fitted(&[plain.clone(), gamed_samples.clone()].concat(), &signs(), PENALTY);
         println!("round {round}: {} gamed copies, operating point {operating:.3}", gamed_samples.len());
     }
     TrainedWeights { fit, gamed: gamed_samples }
@@ -184,7 +205,7 @@ fn left_out(plain: &[FitSample], gamed_samples: &[FitSample]) -> (Vec<f64>, Vec<
         .map(|domain| {
             let others: Vec<FitSample> =
                 plain.iter().chain(gamed_samples).filter(|sample| sample.domain != domain).cloned().collect();
-            (domain, fitted(&others, PENALTY))
+            (domain, fitted(&others, &signs(), PENALTY))
         })
         .collect();
     let logit = |sample: &FitSample| domains[sample.domain.as_str()].logit(&sample.values);

@@ -116,6 +116,10 @@ rubric_features! {
     kind: Reproducibility,
     /// Evidence by its coherence.
     grounded: Novelty,
+    /// Share of the text that is evidence of something else.
+    stray: Novelty,
+    /// Talk beside evidence that does not belong to it.
+    adorned: Novelty,
     /// Pictograms for letters.
     pictograms: Specificity,
     /// Share of sentences of some length with a condition.
@@ -426,6 +430,8 @@ fn built(body: &str, parsed: &ParsedText, marked: &[MarkedSentence<'_>], counts:
         change,
         kind: kind_share.clamp(0.0, 1.0),
         grounded: evidence * coherent,
+        stray: shares(&|sentence| sentence.is_evidence() && sentence.is_stray),
+        adorned: shares(&|sentence| sentence.is_talk()) * (1.0 - coherent),
         pictograms: saturated(pictograms(body), 5.0),
         conditions: shares(&|sentence| sentence.words >= 6 && sentence.has(WordClass::Condition)),
         denials: shares(&|sentence| sentence.has(WordClass::Denial)),
