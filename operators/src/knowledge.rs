@@ -11,10 +11,10 @@ mod published;
 use std::fmt::Debug;
 
 use async_trait::async_trait;
-use types::{Timestamp, UnitId};
 use types::knowledge::{Axes, UnitText};
 use types::unit::Judge;
 use types::vocabulary::Language;
+use types::{Timestamp, UnitId};
 
 pub use facts::{
     MAX_FACTS, RARE_FACT_WEIGHT, SharedFacts, TextFact, compare_facts, decode_facts, encode_facts, text_facts,

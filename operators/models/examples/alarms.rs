@@ -40,7 +40,10 @@ fn main() -> Result<(), Box<dyn Error>> {
                 }
                 sections += 1;
                 characters += body.len();
-                let unit = UnitText { body, ..UnitText::default() };
+                let unit = UnitText {
+                    body,
+                    ..UnitText::default()
+                };
                 for told in ArithmeticFinder.contradictions(&unit, SUBMITTED) {
                     alarms += 1;
                     println!("{}: {told}", path.display());
@@ -57,7 +60,10 @@ fn add_files(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
         let path = entry?.path();
         if path.is_dir() {
             add_files(&path, files)?;
-        } else if path.extension().is_some_and(|extension| extension == "md" || extension == "rs") {
+        } else if path
+            .extension()
+            .is_some_and(|extension| extension == "md" || extension == "rs")
+        {
             files.push(path);
         }
     }

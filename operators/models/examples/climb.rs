@@ -56,7 +56,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                     continue;
                 }
                 let of_language = sentences.iter().filter(|sentence| sentence.language == text.language);
-                let own: Vec<String> = of_language.map(|sentence| sentence.about(&text.title)).collect();
+                let own: Vec<String> = of_language.flat_map(|sentence| sentence.about(&text.title)).collect();
                 let own: Vec<&str> = own.iter().map(String::as_str).collect();
                 if let Some((_, used)) = climbed(&text.body, &own, calls, &text.id, passes) {
                     published += 1;

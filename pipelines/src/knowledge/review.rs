@@ -8,8 +8,8 @@ use std::sync::{Arc, OnceLock};
 use messages::UnitSubmission;
 use operators::gates::{PersonalData, instead_of_personal_data};
 use operators::knowledge::{
-    Axis, Comparer, ContradictionFinder, CopiedText, EmbeddedText, Embedder, Fingerprint, Likeness, NearestUnit, Neighbour,
-    QuantisedVector, Scorer, ScorerAnswer, TextRole,
+    Axis, Comparer, ContradictionFinder, CopiedText, EmbeddedText, Embedder, Fingerprint, Likeness, NearestUnit,
+    Neighbour, QuantisedVector, Scorer, ScorerAnswer, TextRole,
 };
 use operators::screen::{Cause, Screen, Screener, Unavailable};
 use operators::{GateChain, Reason, Verdict as RowVerdict};
@@ -374,16 +374,22 @@ impl UnitReview<'_> {
         let judge = Some(finder.judge());
         let mut end = None;
         for detail in found {
-            self.add(ReviewStep::Consistency, StepOutcome::Refused, "contradiction", detail.clone())
-                .judge
-                .clone_from(&judge);
+            self.add(
+                ReviewStep::Consistency,
+                StepOutcome::Refused,
+                "contradiction",
+                detail.clone(),
+            )
+            .judge
+            .clone_from(&judge);
             end.get_or_insert(ReviewStop::Reject("contradiction".to_owned(), detail));
         }
         if let Some(end) = end {
             return Err(end);
         }
         let detail = "No figures were found that contradict each other.".to_owned();
-        self.add(ReviewStep::Consistency, StepOutcome::Passed, "passed", detail).judge = judge;
+        self.add(ReviewStep::Consistency, StepOutcome::Passed, "passed", detail)
+            .judge = judge;
         Ok(())
     }
 

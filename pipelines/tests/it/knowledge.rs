@@ -12,7 +12,9 @@ use futures_util::TryStreamExt as _;
 use messages::{
     BASE_FORMAT, DEAD_LETTERS, DeadLetter, KNOWLEDGE_TOPIC, OUTCOMES_TOPIC, UnitOutcome, UnitSubmission, UnitText,
 };
-use operators::knowledge::{ContradictionFinder, EmbeddedText, Embedder, NearestUnit, Scorer, ScorerAnswer, TextRole, Vector};
+use operators::knowledge::{
+    ContradictionFinder, EmbeddedText, Embedder, NearestUnit, Scorer, ScorerAnswer, TextRole, Vector,
+};
 use operators::screen::{Cause, LocalScreener, Unavailable};
 use pipelines::isolation::Isolation;
 use pipelines::knowledge::{Judges, KnowledgeWorker};
@@ -85,7 +87,11 @@ impl ContradictionFinder for Scripted {
 
     fn contradictions(&self, unit: &UnitText, _: Timestamp) -> Vec<String> {
         let told = ["40 of 30 is more than the whole.", "The p50 is above the p95."].map(ToOwned::to_owned);
-        if unit.body.contains("40 of 30") { told.to_vec() } else { Vec::new() }
+        if unit.body.contains("40 of 30") {
+            told.to_vec()
+        } else {
+            Vec::new()
+        }
     }
 }
 
@@ -340,10 +346,18 @@ async fn units_are_published_or_rejected_with_reasons() {
             .detail
             .contains("Total 40 of 100, 55 is needed. accuracy 4.0: a.")
     );
-    let contradicting = of(4).report.iter().filter(|entry| entry.step == ReviewStep::Consistency);
+    let contradicting = of(4)
+        .report
+        .iter()
+        .filter(|entry| entry.step == ReviewStep::Consistency);
     let told: Vec<_> = contradicting.map(|entry| entry.detail.as_str()).collect();
     assert_eq!(told, ["40 of 30 is more than the whole.", "The p50 is above the p95."]);
-    assert!(of(4).report.iter().all(|entry| entry.step != ReviewStep::Score && entry.scores.is_none()));
+    assert!(
+        of(4)
+            .report
+            .iter()
+            .all(|entry| entry.step != ReviewStep::Score && entry.scores.is_none())
+    );
     let detail = &of(5).report.last().unwrap().detail;
     assert_eq!(detail, "Total 40 of 100, 55 is needed. Two sentences are bare.");
     assert!(!of(2).report.iter().any(|entry| entry.detail.contains("jane")));

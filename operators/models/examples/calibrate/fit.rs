@@ -25,7 +25,10 @@ pub(crate) struct FittedWeights {
 impl FittedWeights {
     pub(crate) fn logit(&self, values: &[f64]) -> f64 {
         let parts = values.iter().zip(&self.means).zip(&self.weights);
-        self.intercept + parts.map(|((value, mean), weight)| (value - mean) * weight).sum::<f64>()
+        self.intercept
+            + parts
+                .map(|((value, mean), weight)| (value - mean) * weight)
+                .sum::<f64>()
     }
 }
 
@@ -91,8 +94,8 @@ fn fitted_to(samples: &[FitSample], is_used: &[bool], penalty: f64) -> FittedWei
             let spread = sample.weight * (chance * (1.0 - chance)).max(1e-6);
             for one in 0..=count {
                 gradient[one] += error * row[one];
-                for other in 0..=one {
-                    curvature[one][other] += spread * row[one] * row[other];
+                for (part, value) in curvature[one].iter_mut().zip(&row[..=one]) {
+                    *part += spread * row[one] * value;
                 }
             }
         }
@@ -101,8 +104,10 @@ fn fitted_to(samples: &[FitSample], is_used: &[bool], penalty: f64) -> FittedWei
                 gradient[one] -= penalty * weights[one];
                 curvature[one][one] += penalty;
             }
-            for other in one + 1..=count {
-                curvature[one][other] = curvature[other][one];
+        }
+        for one in 0..=count {
+            for other in 0..one {
+                curvature[other][one] = curvature[one][other];
             }
         }
         let step = solved(curvature, gradient);
@@ -116,7 +121,10 @@ fn fitted_to(samples: &[FitSample], is_used: &[bool], penalty: f64) -> FittedWei
     }
     let intercept = weights[count];
     let weights = (0..count).map(|at| weights[at] * scales[at]).collect();
-    let scales = scales.iter().map(|scale| if *scale > 0.0 { 1.0 / scale } else { 0.0 }).collect();
+    let scales = scales
+        .iter()
+        .map(|scale| if *scale > 0.0 { 1.0 / scale } else { 0.0 })
+        .collect();
     FittedWeights {
         means,
         scales,
@@ -129,9 +137,9 @@ fn fitted_to(samples: &[FitSample], is_used: &[bool], penalty: f64) -> FittedWei
 fn solved(mut matrix: Vec<Vec<f64>>, mut right: Vec<f64>) -> Vec<f64> {
     let count = right.len();
     for column in 0..count {
-        let Some(pivot) = (column..count).max_by(|one, other| {
-            matrix[*one][column].abs().total_cmp(&matrix[*other][column].abs())
-        }) else {
+        let Some(pivot) =
+            (column..count).max_by(|one, other| matrix[*one][column].abs().total_cmp(&matrix[*other][column].abs()))
+        else {
             continue;
         };
         matrix.swap(column, pivot);
@@ -153,7 +161,11 @@ fn solved(mut matrix: Vec<Vec<f64>>, mut right: Vec<f64>) -> Vec<f64> {
     for row in (0..count).rev() {
         let rest: f64 = (row + 1..count).map(|at| matrix[row][at] * solution[at]).sum();
         let lead = matrix[row][row];
-        solution[row] = if lead.abs() < 1e-12 { 0.0 } else { (right[row] - rest) / lead };
+        solution[row] = if lead.abs() < 1e-12 {
+            0.0
+        } else {
+            (right[row] - rest) / lead
+        };
     }
     solution
 }

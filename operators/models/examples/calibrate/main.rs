@@ -36,7 +36,7 @@ const PROJECT_WEIGHT: f64 = 2.0;
 /// Weight of all gamed copies of a text together.
 const GAMED_WEIGHT: f64 = 1.5;
 /// The share of good texts that the operating point publishes where a domain was left out.
-const GOOD_PUBLISHED: f64 = 0.88;
+const GOOD_PUBLISHED: f64 = 0.86;
 /// Rounds in which an attacker climbs over the last fit.
 const ROUNDS: usize = 3;
 const CLIMBER_CALLS: usize = 40;
@@ -55,10 +55,18 @@ fn main() -> Result<(), Box<dyn Error>> {
     let project = all.len();
     if let Some(folder) = &folder {
         let strangers = stranger_texts(folder, TRAINING_HALF)?;
-        all.extend(strangers.into_iter().filter(|text| matches!(text.label.as_str(), "good" | "bad")));
+        all.extend(
+            strangers
+                .into_iter()
+                .filter(|text| matches!(text.label.as_str(), "good" | "bad")),
+        );
     }
     let sentences = gaming_sentences(TRAINING_HALF)?;
-    println!("{} texts, {project} of them the project's; {} gaming sentences", all.len(), sentences.len());
+    println!(
+        "{} texts, {project} of them the project's; {} gaming sentences",
+        all.len(),
+        sentences.len()
+    );
     let texts: Vec<FitText> = all
         .into_iter()
         .enumerate()
@@ -75,11 +83,10 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// The features of which more is never worse, and those of which more is never better: evidence raises a score, whatever
 /// the texts of the fit happen to be.
-const RAISING: &str = "evidence joined early spread conditioned reasons coherent titled figures names proper some code commands \
-                       steps rows environment versions incident change kind grounded conditions denials told compares dense facts \
-                       varied sentence_words item_words";
-const LOWERING: &str = "generic hedged run long_run bare vague talk market stock addressed calls boiler template repeat links \
-                        pictograms short_items linked stray adorned";
+const RAISING: &str =
+    "evidence joined early spread conditioned coherent titled some code rows change kind denials varied item_words";
+const LOWERING: &str =
+    "hedged run vague talk market stock addressed boiler template repeat links stray adorned pictograms short_items";
 
 fn signs() -> Vec<WeightSign> {
     let sign = |name: &&str| {
@@ -124,8 +131,14 @@ struct TrainedWeights {
 /// Returns the sentences of a language that a text's attacker has, by family.
 fn families<'a>(text: &LabelledText, sentences: &'a [GamingSentence], without: &str) -> BTreeMap<&'a str, Vec<String>> {
     let mut families: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for sentence in sentences.iter().filter(|of| of.language == text.language && of.family != without) {
-        families.entry(&sentence.family).or_default().push(sentence.about(&text.title));
+    for sentence in sentences
+        .iter()
+        .filter(|of| of.language == text.language && of.family != without)
+    {
+        families
+            .entry(&sentence.family)
+            .or_default()
+            .extend(sentence.about(&text.title));
     }
     families
 }
@@ -157,7 +170,10 @@ fn trained(texts: &[FitText], sentences: &[GamingSentence], without: &str) -> Tr
     for round in 0..ROUNDS {
         let operating = operating_point(&plain, &gamed_samples);
         for text in texts.iter().filter(|text| !text.is_good() && text.text.junk) {
-            let all: Vec<String> = families(&text.text, sentences, without).into_values().flatten().collect();
+            let all: Vec<String> = families(&text.text, sentences, without)
+                .into_values()
+                .flatten()
+                .collect();
             let all: Vec<&str> = all.iter().map(String::as_str).collect();
             let passes = |body: &str| fit.logit(&measure(&unit(&text.text, body)).values()) >= operating;
             let seed = format!("{} {round}", text.text.id);
@@ -171,9 +187,15 @@ fn trained(texts: &[FitText], sentences: &[GamingSentence], without: &str) -> Tr
             }
         }
         fit = fitted(&[plain.clone(), gamed_samples.clone()].concat(), &signs(), PENALTY);
-        println!("round {round}: {} gamed copies, operating point {operating:.3}", gamed_samples.len());
+        println!(
+            "round {round}: {} gamed copies, operating point {operating:.3}",
+            gamed_samples.len()
+        );
     }
-    TrainedWeights { fit, gamed: gamed_samples }
+    TrainedWeights {
+        fit,
+        gamed: gamed_samples,
+    }
 }
 
 /// Returns copies of a text with sentences of each family, and with some of all.
@@ -187,7 +209,9 @@ fn gamed_copies(text: &LabelledText, sentences: &[GamingSentence], without: &str
             continue;
         }
         for (place, count) in AttackPlace::ALL.into_iter().zip([1, 3, 6]) {
-            let chosen: Vec<&str> = (0..count).map(|_| of_family[random.below(of_family.len())].as_str()).collect();
+            let chosen: Vec<&str> = (0..count)
+                .map(|_| of_family[random.below(of_family.len())].as_str())
+                .collect();
             let body = gamed(&text.body, &chosen, place, &mut random);
             copies.push((family.to_owned(), measure(&unit(text, &body)).values()));
         }
@@ -203,19 +227,31 @@ fn left_out(plain: &[FitSample], gamed_samples: &[FitSample]) -> (Vec<f64>, Vec<
         .collect::<std::collections::BTreeSet<_>>()
         .into_iter()
         .map(|domain| {
-            let others: Vec<FitSample> =
-                plain.iter().chain(gamed_samples).filter(|sample| sample.domain != domain).cloned().collect();
+            let others: Vec<FitSample> = plain
+                .iter()
+                .chain(gamed_samples)
+                .filter(|sample| sample.domain != domain)
+                .cloned()
+                .collect();
             (domain, fitted(&others, &signs(), PENALTY))
         })
         .collect();
     let logit = |sample: &FitSample| domains[sample.domain.as_str()].logit(&sample.values);
-    (plain.iter().map(logit).collect(), gamed_samples.iter().map(logit).collect())
+    (
+        plain.iter().map(logit).collect(),
+        gamed_samples.iter().map(logit).collect(),
+    )
 }
 
 /// Returns the logit at which the wanted share of good texts is published where their domain was left out.
 fn operating_point(plain: &[FitSample], gamed_samples: &[FitSample]) -> f64 {
     let (logits, _) = left_out(plain, gamed_samples);
-    let mut good: Vec<f64> = logits.iter().zip(plain).filter(|(_, sample)| sample.is_good).map(|(logit, _)| *logit).collect();
+    let mut good: Vec<f64> = logits
+        .iter()
+        .zip(plain)
+        .filter(|(_, sample)| sample.is_good)
+        .map(|(logit, _)| *logit)
+        .collect();
     good.sort_by(f64::total_cmp);
     #[expect(
         clippy::cast_possible_truncation,
@@ -256,16 +292,25 @@ fn checked(texts: &[FitText], sentences: &[GamingSentence], found: &TrainedWeigh
     let mut table: BTreeMap<(bool, &str, &str), [usize; 2]> = BTreeMap::new();
     let mut missed = Vec::new();
     for ((logit, text), at) in logits.iter().zip(texts).zip(0..) {
-        let of = if text.text.category == text.text.domain { "project" } else { "strangers" };
+        let of = if text.text.category == text.text.domain {
+            "project"
+        } else {
+            "strangers"
+        };
         for row in ["all", text.text.kind.as_str(), text.text.language.as_str(), of] {
-            let row = table.entry((text.is_good(), if row == "all" { "" } else { row }, "")).or_default();
+            let row = table
+                .entry((text.is_good(), if row == "all" { "" } else { row }, ""))
+                .or_default();
             row[usize::from(*logit >= operating)] += 1;
         }
         if (*logit >= operating) != text.is_good() {
             missed.push((at, *logit - operating));
         }
     }
-    println!("area under the curve with a domain left out: {:.3}", area(&logits, &plain));
+    println!(
+        "area under the curve with a domain left out: {:.3}",
+        area(&logits, &plain)
+    );
     println!("with a domain left out: good, what: refused, published");
     for ((good, row, _), [refused, published]) in &table {
         println!("  {good:5} {row:14} {refused:4} {published:4}");
@@ -305,11 +350,22 @@ fn checked(texts: &[FitText], sentences: &[GamingSentence], found: &TrainedWeigh
         missed.sort_by(|one, other| one.1.total_cmp(&other.1));
         for (at, logit) in missed {
             let text: &FitText = &texts[at];
-            println!("missed {logit:+.2} {} {} {} {}", text.text.id, text.text.label, text.text.kind, text.text.title);
+            println!(
+                "missed {logit:+.2} {} {} {} {}",
+                text.text.id, text.text.label, text.text.kind, text.text.title
+            );
         }
     }
-    println!("/// Table of {} texts and {} gamed copies.", texts.len(), found.gamed.len());
-    for ((name, mean), weight) in RubricFeatures::NAMES.iter().zip(&found.fit.means).zip(&found.fit.weights) {
+    println!(
+        "/// Table of {} texts and {} gamed copies.",
+        texts.len(),
+        found.gamed.len()
+    );
+    for ((name, mean), weight) in RubricFeatures::NAMES
+        .iter()
+        .zip(&found.fit.means)
+        .zip(&found.fit.weights)
+    {
         println!("    (\"{name}\", {mean:.4}, {weight:.4}),");
     }
     println!("INTERCEPT: {:.4}", found.fit.intercept - operating);

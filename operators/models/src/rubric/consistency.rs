@@ -22,7 +22,9 @@ const MAX_CONTRADICTIONS: usize = 5;
 pub(super) fn contradictions(body: &str, submitted_at: Timestamp) -> Vec<String> {
     let mut found = Vec::new();
     let parsed = &parse(body);
-    let by_comma = LexiconLanguages::ENGLISH.and(LexiconLanguages::KOREAN).and(LexiconLanguages::JAPANESE);
+    let by_comma = LexiconLanguages::ENGLISH
+        .and(LexiconLanguages::KOREAN)
+        .and(LexiconLanguages::JAPANESE);
     let is_grouped_otherwise = !text_languages(body).has(by_comma);
     for sentence in &parsed.sentences {
         if found.len() >= MAX_CONTRADICTIONS {
@@ -41,9 +43,10 @@ pub(super) fn contradictions(body: &str, submitted_at: Timestamp) -> Vec<String>
 
 /// Returns true for `12.400`.
 fn has_grouping_stop(lower: &str) -> bool {
-    lower.as_bytes().windows(5).any(|bytes| {
-        bytes[0].is_ascii_digit() && bytes[1] == b'.' && bytes[2..].iter().all(u8::is_ascii_digit)
-    })
+    lower
+        .as_bytes()
+        .windows(5)
+        .any(|bytes| bytes[0].is_ascii_digit() && bytes[1] == b'.' && bytes[2..].iter().all(u8::is_ascii_digit))
 }
 
 /// Returns a number as texts have it: at most two digits behind the stop.

@@ -9,9 +9,9 @@ use std::collections::HashSet;
 
 use operators::knowledge::{Axis, is_east_asian};
 
+use super::languages::text_languages;
 use super::lexicon::{ENVIRONMENT, LexiconLanguages, WordClass, WordClasses, find};
 use super::parse::{ParsedText, Sentence, quantities, words};
-use super::languages::text_languages;
 
 macro_rules! rubric_features {
     ($($(#[$doc:meta])+ $name:ident: $axis:ident),+ $(,)?) => {
@@ -46,28 +46,14 @@ rubric_features! {
     spread: Accuracy,
     /// Share of figures whose sentence names what they are of, or the condition.
     conditioned: Accuracy,
-    /// Share of sentences that give a cause or a limit.
-    reasons: Accuracy,
     /// Share of evidence that speaks of what the title or the rest of the text speaks of.
     coherent: Accuracy,
-    /// Share of evidence that has no word but those of any measurement.
-    generic: Novelty,
     /// Share of evidence with a word of the title.
     titled: Novelty,
     /// Words that hedge.
     hedged: Accuracy,
-    /// Share of sentences with a figure.
-    figures: Specificity,
-    /// Share of sentences with a name: an identifier, a version, a path.
-    names: Specificity,
-    /// Share of sentences with a name in capitals.
-    proper: Specificity,
     /// Longest run of sentences without evidence, as a share.
     run: Specificity,
-    /// The same run by its number of sentences; 1 from eight.
-    long_run: Specificity,
-    /// Sentences without evidence; 1 from ten.
-    bare: Specificity,
     /// Density of vague words.
     vague: Specificity,
     /// Share of sentences that advise or praise and have no evidence.
@@ -78,8 +64,6 @@ rubric_features! {
     stock: Novelty,
     /// Density of words that address the reader.
     addressed: Specificity,
-    /// Share of questions and exclamations.
-    calls: Specificity,
     /// Words of licenses, thanks and contributors.
     boiler: Novelty,
     /// Words and marks of a template that nobody has filled in.
@@ -96,52 +80,26 @@ rubric_features! {
     some: Accuracy,
     /// Share of lines that are code.
     code: Reproducibility,
-    /// Commands; 1 from three different ones.
-    commands: Reproducibility,
-    /// Share of items and ordered sentences that say what to do with what.
-    steps: Reproducibility,
     /// Share of rows of tables.
     rows: Reproducibility,
     /// Share of items of lists.
     items: Reproducibility,
-    /// Kinds of the environment that are named; 1 from four.
-    environment: Reproducibility,
-    /// Names with versions; 1 from three.
-    versions: Reproducibility,
-    /// A failure with its cause or what ended it, as a share of the sentences around.
-    incident: Accuracy,
     /// Change from one state or version to another, as a share.
     change: Reproducibility,
     /// The strongest of the kinds of a text.
     kind: Reproducibility,
-    /// Evidence by its coherence.
-    grounded: Novelty,
     /// Share of the text that is evidence of something else.
     stray: Novelty,
     /// Talk beside evidence that does not belong to it.
     adorned: Novelty,
     /// Pictograms for letters.
     pictograms: Specificity,
-    /// Share of sentences of some length with a condition.
-    conditions: Accuracy,
     /// Share of sentences that deny or exclude.
     denials: Accuracy,
-    /// Share of sentences that tell what somebody did or saw.
-    told: Accuracy,
-    /// Mean length of the sentences; 1 from 25 words.
-    sentence_words: Specificity,
     /// Mean length of the items; 1 from 20 words.
     item_words: Reproducibility,
     /// Share of short items.
     short_items: Specificity,
-    /// Share of sentences that are mostly a link.
-    linked: Novelty,
-    /// Different figures and names for each word.
-    dense: Specificity,
-    /// Different figures and names; 1 from twelve.
-    facts: Specificity,
-    /// Share of sentences that compare.
-    compares: Accuracy,
 }
 
 /// The kind of a text, by its strongest signs.
@@ -157,6 +115,10 @@ pub(super) enum TextKind {
 
 /// What a text is measured to be.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each says of one thing if it is in the text"
+)]
 pub(super) struct MeasuredText {
     pub(super) features: RubricFeatures,
     pub(super) kind: TextKind,
@@ -174,6 +136,9 @@ pub(super) struct MeasuredText {
     /// The first figure whose sentence says neither of what it is nor under which condition.
     pub(super) first_loose: Option<String>,
     pub(super) has_figures: bool,
+    pub(super) has_names: bool,
+    pub(super) has_versions: bool,
+    pub(super) has_environment: bool,
     pub(super) has_commands: bool,
     pub(super) has_cause: bool,
 }
@@ -194,6 +159,7 @@ fn share(part: f64, whole: f64) -> f64 {
 
 /// A sentence and what was found in it.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a mark of its own")]
 struct MarkedSentence<'a> {
     text: &'a str,
     classes: WordClasses,
@@ -207,14 +173,11 @@ struct MarkedSentence<'a> {
     words: usize,
     is_row: bool,
     is_item: bool,
-    is_call: bool,
     is_step: bool,
     /// Beginnings of the words that are of a subject and not of any measurement.
     stems: Vec<&'a str>,
     has_title: bool,
     is_stray: bool,
-    /// Bytes in links.
-    links: usize,
 }
 
 impl MarkedSentence<'_> {
@@ -239,6 +202,31 @@ impl MarkedSentence<'_> {
         talks && !self.is_evidence()
     }
 
+    /// Returns true if a figure stands with what it is of, or with the condition it holds under.
+    fn is_conditioned(&self) -> bool {
+        let is_named = self.is_row || self.names > 0 || self.proper > 0;
+        self.figures > 0 && (is_named || self.has(WordClass::Condition) && self.words >= 6)
+    }
+
+    fn is_limit(&self) -> bool {
+        self.has(WordClass::Limit) && self.names + self.figures > 0
+    }
+
+    fn is_incident(&self) -> bool {
+        let is_told = self.has(WordClass::Cause) || self.has(WordClass::Fix) || self.names > 0;
+        self.has(WordClass::Symptom) && is_told
+    }
+
+    fn is_change(&self) -> bool {
+        let has_both = self.has(WordClass::Before) && self.has(WordClass::After);
+        (has_both || self.has(WordClass::Fix)) && self.names + self.proper > 0
+    }
+
+    /// Returns true for a row or an item that says something of a name or a figure.
+    fn is_entry(&self) -> bool {
+        (self.is_row || self.is_item) && self.names + self.figures > 0
+    }
+
     /// Number of kinds of evidence.
     fn kinds(&self) -> usize {
         let is_one = [
@@ -246,7 +234,8 @@ impl MarkedSentence<'_> {
             self.names > 0,
             self.commands > 0 || self.is_step,
             self.has(WordClass::Cause) || self.has(WordClass::Limit),
-            self.has(WordClass::Before) && self.has(WordClass::After) || self.has(WordClass::Compare) && self.figures > 1,
+            self.has(WordClass::Before) && self.has(WordClass::After)
+                || self.has(WordClass::Compare) && self.figures > 1,
             self.has(WordClass::Symptom),
             self.proper > 0,
         ];
@@ -275,7 +264,6 @@ struct TextCounts<'a> {
     commands: HashSet<&'a str>,
     versions: HashSet<&'a str>,
     environment: WordClasses,
-    facts: HashSet<&'a str>,
 }
 
 /// Measures a text as if so many of its first sentences without evidence had a figure and a name.
@@ -332,142 +320,165 @@ fn mark_strays(marked: &mut [MarkedSentence<'_>]) {
                 counted.get(stem).is_some_and(|(seen, _)| *seen > 1)
             }
         };
-        sentence.is_stray = !sentence.has_title && !sentence.stems.iter().any(|stem| is_tied(&stem));
+        sentence.is_stray = !sentence.has_title && !sentence.stems.iter().any(is_tied);
+    }
+}
+
+/// The sentences of a text with the weight of all of them.
+struct WeighedSentences<'a, 'b> {
+    marked: &'b [MarkedSentence<'a>],
+    whole: f64,
+    evidence: f64,
+}
+
+impl<'a, 'b> WeighedSentences<'a, 'b> {
+    fn of(marked: &'b [MarkedSentence<'a>]) -> Self {
+        let mut sentences = Self {
+            marked,
+            whole: 0.0,
+            evidence: 0.0,
+        };
+        sentences.whole = sentences.sum(|_| true);
+        sentences.evidence = sentences.sum(MarkedSentence::is_evidence);
+        sentences
+    }
+
+    fn sum(&self, is_so: impl Fn(&MarkedSentence<'a>) -> bool) -> f64 {
+        let those = self.marked.iter().filter(|sentence| is_so(sentence));
+        those.map(MarkedSentence::weight).sum()
+    }
+
+    /// Returns a share of the text.
+    fn share(&self, is_so: impl Fn(&MarkedSentence<'a>) -> bool) -> f64 {
+        share(self.sum(is_so), self.whole)
+    }
+
+    /// Returns a share of the evidence.
+    fn share_of_evidence(&self, is_so: impl Fn(&MarkedSentence<'a>) -> bool) -> f64 {
+        share(
+            self.sum(|sentence| sentence.is_evidence() && is_so(sentence)),
+            self.evidence,
+        )
+    }
+
+    fn count(&self, is_so: impl Fn(&MarkedSentence<'a>) -> bool) -> usize {
+        self.marked.iter().filter(|sentence| is_so(sentence)).count()
+    }
+
+    /// Returns the first sentence of prose that is so.
+    fn first(&self, is_so: impl Fn(&MarkedSentence<'a>) -> bool) -> Option<String> {
+        let found = self.marked.iter().find(|sentence| !sentence.is_row && is_so(sentence));
+        found.map(|sentence| sentence.text.to_owned())
+    }
+
+    /// Returns the kind of the text, and how strongly it is of it. Each kind has signs of its own, so that a procedure or a
+    /// limit needs no spread.
+    fn kind(&self, code: f64, commands: usize) -> (f64, TextKind) {
+        let steps = self.share(|sentence| sentence.is_step);
+        let kinds = [
+            (self.share(MarkedSentence::is_conditioned), TextKind::Measurement),
+            (steps.max(code.min(saturated(commands, 2.0))), TextKind::Procedure),
+            (self.share(MarkedSentence::is_limit), TextKind::Limit),
+            (1.5 * self.share(MarkedSentence::is_incident), TextKind::Incident),
+            (self.share(MarkedSentence::is_change), TextKind::Migration),
+            (0.9 * self.share(MarkedSentence::is_entry), TextKind::Reference),
+        ];
+        kinds.into_iter().fold(
+            (0.0, TextKind::Reference),
+            |best, next| if next.0 > best.0 { next } else { best },
+        )
     }
 }
 
 fn built(body: &str, parsed: &ParsedText, marked: &[MarkedSentence<'_>], counts: &TextCounts<'_>) -> MeasuredText {
-    let sum = |of: &dyn Fn(&MarkedSentence<'_>) -> bool| -> f64 {
-        marked.iter().filter(|sentence| of(sentence)).map(MarkedSentence::weight).sum()
-    };
-    let whole = sum(&|_| true);
-    let shares = |of: &dyn Fn(&MarkedSentence<'_>) -> bool| share(sum(of), whole);
-    let evidence_weight = sum(&|sentence| sentence.is_evidence());
-    let prose = |sentence: &MarkedSentence<'_>| !sentence.is_row;
-    let words = number(counts.words).max(30.0);
-    let (early, spread) = parts(marked);
-    let (run, long_run) = longest_run(marked, whole);
-    let bare_count = marked.iter().filter(|sentence| prose(sentence) && !sentence.is_evidence()).count();
-    let talk_count = marked.iter().filter(|sentence| sentence.is_talk()).count();
-    let of_evidence = |of: &dyn Fn(&MarkedSentence<'_>) -> bool| {
-        share(sum(&|sentence| sentence.is_evidence() && of(sentence)), evidence_weight)
-    };
-    let with_figures = sum(&|sentence| sentence.figures > 0);
-    let evidence = share(evidence_weight, whole);
-    let coherent = of_evidence(&|sentence| !sentence.is_stray);
-    let conditioned = |sentence: &MarkedSentence<'_>| {
-        sentence.figures > 0
-            && (sentence.is_row
-                || sentence.names > 0
-                || sentence.proper > 0
-                || sentence.has(WordClass::Condition) && sentence.words >= 6)
-    };
-    let incident = shares(&|sentence| {
-        sentence.has(WordClass::Symptom)
-            && (sentence.has(WordClass::Cause) || sentence.has(WordClass::Fix) || sentence.names > 0)
-    });
-    let change = shares(&|sentence| {
-        (sentence.has(WordClass::Before) && sentence.has(WordClass::After) || sentence.has(WordClass::Fix))
-            && sentence.names + sentence.proper > 0
-    });
-    let steps = shares(&|sentence| sentence.is_step);
-    let limits = shares(&|sentence| sentence.has(WordClass::Limit) && sentence.names + sentence.figures > 0);
-    let measuring = shares(&|sentence| sentence.figures > 0 && conditioned(sentence));
+    let sentences = WeighedSentences::of(marked);
     let lines = number(parsed.code.len());
-    let code = share(lines, lines + whole);
-    let reference = shares(&|sentence| (sentence.is_row || sentence.is_item) && sentence.names + sentence.figures > 0);
-    let kinds = [
-        (measuring, TextKind::Measurement),
-        (steps.max(code.min(saturated(counts.commands.len(), 2.0))), TextKind::Procedure),
-        (limits, TextKind::Limit),
-        (1.5 * incident, TextKind::Incident),
-        (change, TextKind::Migration),
-        (0.9 * reference, TextKind::Reference),
-    ];
-    let (kind_share, kind) = kinds
-        .into_iter()
-        .fold((-1.0, TextKind::Reference), |best, next| if next.0 > best.0 { next } else { best });
-    let environment = ENVIRONMENT.into_iter().filter(|class| counts.environment.has(*class)).count();
+    let code = share(lines, lines + sentences.whole);
+    let (kind_share, kind) = sentences.kind(code, counts.commands.len());
+    let is_stray = |sentence: &MarkedSentence<'_>| sentence.is_evidence() && sentence.is_stray;
+    let is_bare = |sentence: &MarkedSentence<'_>| !sentence.is_row && !sentence.is_evidence();
+    let with_figures = sentences.sum(|sentence| sentence.figures > 0);
+    MeasuredText {
+        features: features(body, parsed, &sentences, counts, (code, kind_share)),
+        kind,
+        sentences: sentences.count(|sentence| !sentence.is_row),
+        bare: sentences.count(is_bare),
+        first_bare: sentences.first(is_bare),
+        talk: sentences.count(MarkedSentence::is_talk),
+        first_talk: sentences.first(MarkedSentence::is_talk),
+        stray: sentences.count(|sentence| !sentence.is_row && is_stray(sentence)),
+        first_stray: sentences.first(is_stray),
+        first_loose: sentences.first(|sentence| sentence.figures > 0 && !sentence.is_conditioned()),
+        has_figures: with_figures > 0.0,
+        has_names: marked.iter().any(|sentence| sentence.names > 0),
+        has_versions: !counts.versions.is_empty(),
+        has_environment: counts.environment != WordClasses::default(),
+        has_commands: !counts.commands.is_empty() || code > 0.0,
+        has_cause: marked.iter().any(|sentence| sentence.has(WordClass::Cause)),
+    }
+}
+
+fn features(
+    body: &str,
+    parsed: &ParsedText,
+    sentences: &WeighedSentences<'_, '_>,
+    counts: &TextCounts<'_>,
+    (code, kind): (f64, f64),
+) -> RubricFeatures {
+    let marked = sentences.marked;
+    let (early, spread) = parts(marked);
+    let words = number(counts.words).max(30.0);
     let density = |count: usize, per_hundred: f64| (number(count) * 100.0 / words / per_hundred).min(1.0);
-    let features = RubricFeatures {
-        evidence,
-        joined: shares(&|sentence| sentence.is_evidence() && sentence.kinds() >= 2),
+    let coherent = sentences.share_of_evidence(|sentence| !sentence.is_stray);
+    let talk = sentences.share(MarkedSentence::is_talk);
+    RubricFeatures {
+        evidence: sentences.share(MarkedSentence::is_evidence),
+        joined: sentences.share(|sentence| sentence.is_evidence() && sentence.kinds() >= 2),
         early,
         spread,
-        conditioned: share(sum(&conditioned), with_figures),
-        reasons: shares(&|sentence| sentence.has(WordClass::Cause) || sentence.has(WordClass::Limit)),
+        conditioned: share(
+            sentences.sum(MarkedSentence::is_conditioned),
+            sentences.sum(|sentence| sentence.figures > 0),
+        ),
         coherent,
-        generic: of_evidence(&|sentence| sentence.stems.len() < 2 && sentence.names == 0 && !sentence.is_row),
-        titled: of_evidence(&|sentence| sentence.has_title),
+        titled: sentences.share_of_evidence(|sentence| sentence.has_title),
         hedged: density(counts.hedge, 4.0),
-        figures: share(with_figures, whole),
-        names: shares(&|sentence| sentence.names > 0),
-        proper: shares(&|sentence| sentence.proper > 0),
-        run,
-        long_run,
-        bare: saturated(bare_count, 10.0),
+        run: longest_run(marked, sentences.whole),
         vague: density(counts.vague, 8.0),
-        talk: shares(&|sentence| sentence.is_talk()),
+        talk,
         market: density(counts.market, 3.0),
         stock: density(counts.stock, 3.0),
         addressed: density(counts.you, 8.0),
-        calls: shares(&|sentence| sentence.is_call),
         boiler: density(counts.boiler, 8.0),
         template: density(counts.template, 4.0),
         repeat: repeat(parsed),
         varied: varied(counts),
         long_words: share(number(counts.letters), number(counts.words).max(1.0) * 10.0),
         links: links(body),
-        some: saturated(marked.iter().filter(|sentence| sentence.is_evidence()).count() + parsed.code.len() / 2, 3.0),
+        some: saturated(
+            sentences.count(MarkedSentence::is_evidence) + parsed.code.len() / 2,
+            3.0,
+        ),
         code,
-        commands: saturated(counts.commands.len(), 3.0),
-        steps,
-        rows: shares(&|sentence| sentence.is_row),
-        items: shares(&|sentence| sentence.is_item),
-        environment: saturated(environment, 4.0),
-        versions: saturated(counts.versions.len(), 3.0),
-        incident,
-        change,
-        kind: kind_share.clamp(0.0, 1.0),
-        grounded: evidence * coherent,
-        stray: shares(&|sentence| sentence.is_evidence() && sentence.is_stray),
-        adorned: shares(&|sentence| sentence.is_talk()) * (1.0 - coherent),
+        rows: sentences.share(|sentence| sentence.is_row),
+        items: sentences.share(|sentence| sentence.is_item),
+        change: sentences.share(MarkedSentence::is_change),
+        kind: kind.min(1.0),
+        stray: sentences.share(|sentence| sentence.is_evidence() && sentence.is_stray),
+        adorned: talk * (1.0 - coherent),
         pictograms: saturated(pictograms(body), 5.0),
-        conditions: shares(&|sentence| sentence.words >= 6 && sentence.has(WordClass::Condition)),
-        denials: shares(&|sentence| sentence.has(WordClass::Denial)),
-        told: shares(&|sentence| sentence.has(WordClass::FirstHand)),
-        sentence_words: mean_words(marked, 25.0, |sentence| !sentence.is_row && !sentence.is_item),
+        denials: sentences.share(|sentence| sentence.has(WordClass::Denial)),
         item_words: mean_words(marked, 20.0, |sentence| sentence.is_item),
-        short_items: shares(&|sentence| sentence.is_item && sentence.words < 6),
-        linked: shares(&|sentence| sentence.links * 2 > sentence.text.len()),
-        dense: (number(counts.facts.len()) * 4.0 / words).min(1.0),
-        facts: saturated(counts.facts.len(), 12.0),
-        compares: shares(&|sentence| sentence.has(WordClass::Compare)),
-    };
-    let first = |of: &dyn Fn(&MarkedSentence<'_>) -> bool| {
-        let found = marked.iter().find(|sentence| prose(sentence) && of(sentence));
-        found.map(|sentence| sentence.text.to_owned())
-    };
-    let stray = |sentence: &MarkedSentence<'_>| sentence.is_evidence() && sentence.is_stray;
-    MeasuredText {
-        kind,
-        sentences: marked.iter().filter(|sentence| prose(sentence)).count(),
-        bare: bare_count,
-        first_bare: first(&|sentence| !sentence.is_evidence()),
-        talk: talk_count,
-        first_talk: first(&|sentence| sentence.is_talk()),
-        stray: marked.iter().filter(|sentence| prose(sentence) && stray(sentence)).count(),
-        first_stray: first(&stray),
-        first_loose: first(&|sentence| sentence.figures > 0 && !conditioned(sentence)),
-        has_figures: with_figures > 0.0,
-        has_commands: !counts.commands.is_empty() || code > 0.0,
-        has_cause: marked.iter().any(|sentence| sentence.has(WordClass::Cause)),
-        features,
+        short_items: sentences.share(|sentence| sentence.is_item && sentence.words < 6),
     }
 }
 
 fn mean_words(marked: &[MarkedSentence<'_>], most: f64, of: impl Fn(&MarkedSentence<'_>) -> bool) -> f64 {
-    let counted: Vec<usize> = marked.iter().filter(|sentence| of(sentence)).map(|sentence| sentence.words).collect();
+    let counted: Vec<usize> = marked
+        .iter()
+        .filter(|sentence| of(sentence))
+        .map(|sentence| sentence.words)
+        .collect();
     share(number(counted.iter().sum()), number(counted.len()) * most)
 }
 
@@ -483,18 +494,26 @@ fn parts(marked: &[MarkedSentence<'_>]) -> (f64, f64) {
     if count < 6 {
         return (early, of(marked));
     }
-    let thirds = [&marked[..count / 3], &marked[count / 3..count * 2 / 3], &marked[count * 2 / 3..]];
+    let thirds = [
+        &marked[..count / 3],
+        &marked[count / 3..count * 2 / 3],
+        &marked[count * 2 / 3..],
+    ];
     (early, thirds.into_iter().map(of).fold(1.0, f64::min))
 }
 
-/// Returns the longest run without evidence as a share of the text, and by its length.
-fn longest_run(marked: &[MarkedSentence<'_>], whole: f64) -> (f64, f64) {
+/// Returns the longest run without evidence as a share of the text.
+fn longest_run(marked: &[MarkedSentence<'_>], whole: f64) -> f64 {
     let (mut run, mut longest) = (0.0, 0.0_f64);
     for sentence in marked {
-        run = if sentence.is_evidence() { 0.0 } else { run + sentence.weight() };
+        run = if sentence.is_evidence() {
+            0.0
+        } else {
+            run + sentence.weight()
+        };
         longest = longest.max(run);
     }
-    (share(longest, whole), (longest / 8.0).min(1.0))
+    share(longest, whole)
 }
 
 impl<'a> TextCounts<'a> {
@@ -504,7 +523,6 @@ impl<'a> TextCounts<'a> {
             text: &sentence.text,
             is_row: sentence.is_row,
             is_item: sentence.is_item,
-            is_call: sentence.text.trim_end_matches(['*', '_', ' ', '"', '”']).ends_with(['!', '?', '！', '？']),
             ..MarkedSentence::default()
         };
         let lower = words(&sentence.lower);
@@ -516,7 +534,8 @@ impl<'a> TextCounts<'a> {
                 // Words of these classes are in any text; those of systems and loads are in any measurement.
                 *listed |= lower[at].is_ascii() || !languages.has(LexiconLanguages::JAPANESE);
             }
-            acts_first |= class == WordClass::Imperative && (at < 3 || languages.has(LexiconLanguages::JAPANESE.and(LexiconLanguages::KOREAN)));
+            acts_first |= class == WordClass::Imperative
+                && (at < 3 || languages.has(LexiconLanguages::JAPANESE.and(LexiconLanguages::KOREAN)));
             is_ordered |= class == WordClass::Order && at < 2;
             match class {
                 WordClass::Vague => self.vague += 1,
@@ -533,9 +552,17 @@ impl<'a> TextCounts<'a> {
         for (word, listed) in lower.iter().zip(listed) {
             let wide = word.chars().filter(|c| is_east_asian(*c)).count();
             // Two signs of these scripts stand for a word.
-            let count = if wide > 0 { wide.div_ceil(2) } else { usize::from(word.chars().any(char::is_alphanumeric)) };
+            let count = if wide > 0 {
+                wide.div_ceil(2)
+            } else {
+                usize::from(word.chars().any(char::is_alphanumeric))
+            };
             self.words += count;
-            self.letters += if wide > 0 { 5 * count } else { count * word.chars().count().min(20) };
+            self.letters += if wide > 0 {
+                5 * count
+            } else {
+                count * word.chars().count().min(20)
+            };
             marked.words += count;
             self.different.insert(word);
             self.template += usize::from(word.contains("{{") || word.contains("xxx") || word.starts_with("your_"));
@@ -543,9 +570,17 @@ impl<'a> TextCounts<'a> {
                 marked.stems.extend(stems(word));
             }
         }
-        let with_units = quantities(&sentence.lower).filter(|quantity| !quantity.unit.is_empty()).count();
-        let bare_numbers = quantities(&sentence.lower).filter(|quantity| quantity.value >= 10.0 && quantity.unit.is_empty());
-        marked.figures = with_units + if sentence.is_row || marked.words >= 4 { bare_numbers.count() } else { 0 };
+        let with_units = quantities(&sentence.lower)
+            .filter(|quantity| !quantity.unit.is_empty())
+            .count();
+        let bare_numbers =
+            quantities(&sentence.lower).filter(|quantity| quantity.value >= 10.0 && quantity.unit.is_empty());
+        marked.figures = with_units
+            + if sentence.is_row || marked.words >= 4 {
+                bare_numbers.count()
+            } else {
+                0
+            };
         self.add_names(sentence, &mut marked);
         let objects = marked.figures + marked.names + marked.proper;
         marked.is_step = (acts_first || is_ordered) && objects > 0;
@@ -564,17 +599,11 @@ impl<'a> TextCounts<'a> {
             let coded = in_code || ticks > 0;
             in_code ^= ticks % 2 == 1;
             let name = word.trim_matches(|c| outer(c) || matches!(c, '.' | ':'));
-            if name.contains("://") {
-                marked.links += name.len();
-            }
             if name.is_empty() || name.len() > 120 || name.contains("://") {
                 continue;
             }
-            let before_names = marked.names;
-            if is_version(name) && before.chars().any(char::is_alphabetic) && before.chars().count() > 1 {
-                self.versions.insert(name);
-                marked.names += 1;
-            } else if is_named_version(name) {
+            let follows_name = before.chars().any(char::is_alphabetic) && before.chars().count() > 1;
+            if is_version(name) && follows_name || is_named_version(name) {
                 self.versions.insert(name);
                 marked.names += 1;
             } else if (coded && name.chars().any(char::is_alphabetic)) || is_identifier(name) {
@@ -583,9 +612,6 @@ impl<'a> TextCounts<'a> {
                 || (at > 0 && is_capital(name))
             {
                 marked.proper += 1;
-            }
-            if marked.names > before_names || name.starts_with(|c: char| c.is_ascii_digit()) {
-                self.facts.insert(name);
             }
             before = name;
         }
@@ -621,14 +647,21 @@ fn stems(word: &str) -> Vec<&str> {
     let wide = word.chars().any(is_east_asian);
     if !wide {
         let count = word.chars().count();
-        let is_word = count >= 4 && word.chars().all(|c| c.is_alphabetic() || matches!(c, '-' | '_' | '.' | '\''));
+        let is_word = count >= 4
+            && word
+                .chars()
+                .all(|c| c.is_alphabetic() || matches!(c, '-' | '_' | '.' | '\''));
         let end = word.char_indices().nth(6).map_or(word.len(), |(at, _)| at);
         return if is_word { vec![&word[..end]] } else { Vec::new() };
     }
     let starts: Vec<(usize, char)> = word.char_indices().collect();
     let end_of = |index: usize| starts.get(index).map_or(word.len(), |(at, _)| *at);
     if starts.iter().any(|(_, c)| ('\u{AC00}'..='\u{D7A3}').contains(c)) {
-        return if starts.len() >= 2 { vec![&word[..end_of(2)]] } else { Vec::new() };
+        return if starts.len() >= 2 {
+            vec![&word[..end_of(2)]]
+        } else {
+            Vec::new()
+        };
     }
     let is_hiragana = |c: char| ('\u{3041}'..='\u{309F}').contains(&c);
     starts
@@ -698,7 +731,10 @@ fn repeat(parsed: &ParsedText) -> f64 {
 
 /// Returns the share of different words, of which a longer text has fewer.
 fn varied(counts: &TextCounts<'_>) -> f64 {
-    share(number(counts.different.len()), 6.0 * number(counts.words).sqrt().max(1.0))
+    share(
+        number(counts.different.len()),
+        6.0 * number(counts.words).sqrt().max(1.0),
+    )
 }
 
 fn links(body: &str) -> f64 {
@@ -716,5 +752,7 @@ fn links(body: &str) -> f64 {
 }
 
 fn pictograms(body: &str) -> usize {
-    body.chars().filter(|c| matches!(c, '\u{1F300}'..='\u{1FAFF}' | '\u{2600}'..='\u{27BF}')).count()
+    body.chars()
+        .filter(|c| matches!(c, '\u{1F300}'..='\u{1FAFF}' | '\u{2600}'..='\u{27BF}'))
+        .count()
 }

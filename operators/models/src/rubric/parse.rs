@@ -49,7 +49,8 @@ pub(super) fn parse(body: &str) -> ParsedText {
             lines_of_block = 0;
             continue;
         }
-        let is_indented = after_blank && paragraph.text.is_empty() && (line.starts_with("    ") || line.starts_with('\t'));
+        let is_indented =
+            after_blank && paragraph.text.is_empty() && (line.starts_with("    ") || line.starts_with('\t'));
         if fenced || (is_indented && !trimmed.is_empty() && !list_item(trimmed).0) {
             if !trimmed.is_empty() {
                 lines_of_block += 1;
@@ -149,7 +150,10 @@ fn is_abbreviation(text: &str) -> bool {
 
 /// Returns true for a badge, a tag of HTML and a definition of a link.
 fn is_decoration(line: &str) -> bool {
-    let is_definition = line.starts_with('[') && line.find("]:").is_some_and(|at| !line[..at].contains(' ') || line.contains("://"));
+    let is_definition = line.starts_with('[')
+        && line
+            .find("]:")
+            .is_some_and(|at| !line[..at].contains(' ') || line.contains("://"));
     line.starts_with("[![") || line.starts_with("![") || is_definition || (line.starts_with('<') && line.ends_with('>'))
 }
 
@@ -169,9 +173,12 @@ fn sentence(text: &str, is_item: bool, is_row: bool) -> Sentence {
 
 /// Returns true for an item of a list, and the text without its mark.
 fn list_item(line: &str) -> (bool, &str) {
-    if let Some(rest) = line.strip_prefix("- ").or_else(|| line.strip_prefix("* "))
+    if let Some(rest) = line
+        .strip_prefix("- ")
+        .or_else(|| line.strip_prefix("* "))
         .or_else(|| line.strip_prefix("+ "))
-        .or_else(|| line.strip_prefix("• ")) {
+        .or_else(|| line.strip_prefix("• "))
+    {
         return (true, rest);
     }
     let digits = line.len() - line.trim_start_matches(|c: char| c.is_ascii_digit()).len();
@@ -208,17 +215,38 @@ pub(super) struct Quantity {
 
 /// The spellings of each unit, the name first.
 const MEASURE_WORDS: [&[&str]; 40] = [
-    &["ms", "msec", "millisecond", "milliseconds", "밀리초", "ミリ秒", "millisekunden"],
+    &[
+        "ms",
+        "msec",
+        "millisecond",
+        "milliseconds",
+        "밀리초",
+        "ミリ秒",
+        "millisekunden",
+    ],
     &["µs", "us", "μs", "microseconds", "마이크로초"],
     &["ns", "nanoseconds"],
-    &["s", "sec", "secs", "second", "seconds", "초", "秒", "sekunden", "sekunde"],
-    &["min", "mins", "minute", "minutes", "분", "分", "分間", "minuten", "minute"],
+    &[
+        "s", "sec", "secs", "second", "seconds", "초", "秒", "sekunden", "sekunde",
+    ],
+    &[
+        "min", "mins", "minute", "minutes", "분", "分", "分間", "minuten", "minute",
+    ],
     &["h", "hr", "hour", "hours", "시간", "時間", "stunden", "stunde", "std"],
     &["days", "day", "d", "일", "日", "日間", "tage", "tagen"],
     &["weeks", "week", "주", "주일", "週", "週間", "wochen"],
     &["months", "month", "개월", "달", "か月", "ヶ月", "monate", "monaten"],
     &["years", "year", "년", "年", "年間", "jahre", "jahren"],
-    &["%", "percent", "퍼센트", "％", "パーセント", "prozent", "points", "point"],
+    &[
+        "%",
+        "percent",
+        "퍼센트",
+        "％",
+        "パーセント",
+        "prozent",
+        "points",
+        "point",
+    ],
     &["b", "bytes", "byte", "바이트", "バイト"],
     &["kb", "kib", "k"],
     &["mb", "mib"],
@@ -227,9 +255,28 @@ const MEASURE_WORDS: [&[&str]; 40] = [
     &["mbps", "mbit/s", "gbps", "gbit/s", "kbps", "mb/s", "gb/s", "mib/s"],
     &["req/s", "rps", "qps", "tps", "rows/s", "ops/s", "iops"],
     &["requests", "request", "calls", "call", "요청", "リクエスト", "anfragen"],
-    &["rows", "row", "records", "record", "행", "레코드", "行", "レコード", "zeilen", "datensätze"],
+    &[
+        "rows",
+        "row",
+        "records",
+        "record",
+        "행",
+        "레코드",
+        "行",
+        "レコード",
+        "zeilen",
+        "datensätze",
+    ],
     &["tokens", "token", "토큰"],
-    &["messages", "message", "messages/s", "events", "메시지", "メッセージ", "nachrichten"],
+    &[
+        "messages",
+        "message",
+        "messages/s",
+        "events",
+        "메시지",
+        "メッセージ",
+        "nachrichten",
+    ],
     &[
         "건",
         "件",
@@ -273,9 +320,30 @@ const MEASURE_WORDS: [&[&str]; 40] = [
         "retries",
         "repetitions",
     ],
-    &["명", "人", "名", "benutzer", "people", "users", "customers", "clients", "accounts"],
     &[
-        "대", "台", "サーバ", "knoten", "machines", "nodes", "hosts", "servers", "replicas", "pods", "workers", "brokers",
+        "명",
+        "人",
+        "名",
+        "benutzer",
+        "people",
+        "users",
+        "customers",
+        "clients",
+        "accounts",
+    ],
+    &[
+        "대",
+        "台",
+        "サーバ",
+        "knoten",
+        "machines",
+        "nodes",
+        "hosts",
+        "servers",
+        "replicas",
+        "pods",
+        "workers",
+        "brokers",
     ],
     &["원", "krw", "ウォン"],
     &["usd", "dollars", "dollar", "달러", "ドル", "cents"],
@@ -283,7 +351,19 @@ const MEASURE_WORDS: [&[&str]; 40] = [
     &["엔", "円", "万円", "yen", "jpy"],
     &["°c", "℃", "도", "degrees"],
     &["배", "倍", "fach", "x", "×", "fold"],
-    &["cores", "core", "vcpu", "vcpus", "코어", "コア", "kerne", "kernen", "スレッド", "threads", "connections"],
+    &[
+        "cores",
+        "core",
+        "vcpu",
+        "vcpus",
+        "코어",
+        "コア",
+        "kerne",
+        "kernen",
+        "スレッド",
+        "threads",
+        "connections",
+    ],
     &["hz", "khz", "mhz", "ghz"],
     &["w", "kw", "kwh", "v", "a"],
     &["m", "km", "cm", "mm", "미터"],
@@ -404,7 +484,11 @@ fn word(text: &str, ends: impl Fn(char) -> bool) -> Option<&str> {
         Some((at, _)) => Some(&text[..at]),
         None if text.len() <= LONGEST_UNIT => Some(text),
         None => {
-            let end = text.char_indices().map(|(at, _)| at).take_while(|at| *at <= LONGEST_UNIT).last()?;
+            let end = text
+                .char_indices()
+                .map(|(at, _)| at)
+                .take_while(|at| *at <= LONGEST_UNIT)
+                .last()?;
             text[..end].chars().any(is_east_asian).then_some(&text[..end])
         }
     }
@@ -427,7 +511,9 @@ pub(super) fn unit_of(word: &str) -> Option<&'static str> {
         // spaces, so any sign of them may follow.
         let is_particle = signs.len() - count < 5;
         let is_spaceless = after.is_some_and(|c| is_east_asian(c) && !('\u{AC00}'..='\u{D7FF}').contains(&c));
-        (is_particle || is_spaceless).then(|| NAMES.get(&word[..end]).copied()).flatten()
+        (is_particle || is_spaceless)
+            .then(|| NAMES.get(&word[..end]).copied())
+            .flatten()
     })
 }
 

@@ -20,7 +20,15 @@ pub(super) fn needed(bare: usize, passes: impl Fn(usize) -> bool) -> Option<usiz
 /// Returns a sentence of the author in one short line.
 pub(super) fn quoted(text: &str) -> String {
     let shown = text.chars().filter(|c| !operators::is_invisible(u32::from(*c)));
-    let plain: String = shown.map(|c| if c.is_control() || matches!(c, '«' | '»') { ' ' } else { c }).collect();
+    let plain: String = shown
+        .map(|c| {
+            if c.is_control() || matches!(c, '«' | '»') {
+                ' '
+            } else {
+                c
+            }
+        })
+        .collect();
     let words: Vec<&str> = plain.split_whitespace().collect();
     let line = words.join(" ");
     let mut cut: String = line.chars().take(QUOTED_CHARACTERS).collect();
@@ -47,8 +55,14 @@ pub(super) fn reasons(text: &MeasuredText, needed: Option<usize>) -> Vec<String>
             "{bare} of {all} sentences {verb} no figure, name, cause or command; the first is {first}."
         ));
         if let Some(needed) = needed {
-            let (sentences, verb) = if needed == 1 { ("sentence", "needs") } else { ("sentences", "need") };
-            reasons.push(format!("About {needed} {sentences} more {verb} evidence that belongs to the subject."));
+            let (sentences, verb) = if needed == 1 {
+                ("sentence", "needs")
+            } else {
+                ("sentences", "need")
+            };
+            reasons.push(format!(
+                "About {needed} {sentences} more {verb} evidence that belongs to the subject."
+            ));
         }
     }
     if let Some(stray) = &text.first_stray
@@ -66,7 +80,11 @@ pub(super) fn reasons(text: &MeasuredText, needed: Option<usize>) -> Vec<String>
         && text.talk * 4 > text.sentences
         && text.first_talk != text.first_bare
     {
-        reasons.push(format!("{} sentences advise or praise and give no reason, such as {}.", text.talk, quoted(talk)));
+        reasons.push(format!(
+            "{} sentences advise or praise and give no reason, such as {}.",
+            text.talk,
+            quoted(talk)
+        ));
     }
     if features.boiler >= 0.5 {
         reasons.push("Much of the text is about licenses, thanks or contributors.".to_owned());
@@ -92,16 +110,19 @@ pub(super) fn reasons(text: &MeasuredText, needed: Option<usize>) -> Vec<String>
 fn of_kind(text: &MeasuredText) -> Option<String> {
     match text.kind {
         TextKind::Measurement => text.first_loose.as_ref().map(|loose| {
-            format!("{} gives a figure without what it is of or the condition it holds under.", quoted(loose))
+            format!(
+                "{} gives a figure without what it is of or the condition it holds under.",
+                quoted(loose)
+            )
         }),
-        TextKind::Procedure if !text.has_commands && text.features.names == 0.0 => {
+        TextKind::Procedure if !text.has_commands && !text.has_names => {
             Some("The steps name no command, setting or file.".to_owned())
         }
-        TextKind::Limit if !text.has_figures && text.features.names == 0.0 => {
+        TextKind::Limit if !text.has_figures && !text.has_names => {
             Some("A limit without its figure or the name of what is limited cannot be checked.".to_owned())
         }
         TextKind::Incident if !text.has_cause => Some("It tells of a failure and not of its cause.".to_owned()),
-        TextKind::Migration if text.features.versions == 0.0 => {
+        TextKind::Migration if !text.has_versions => {
             Some("It tells of a change and not from which version to which.".to_owned())
         }
         _ => None,
@@ -124,8 +145,8 @@ pub(super) fn fixes(text: &MeasuredText) -> [String; 4] {
     };
     let reproducibility = match text.kind {
         TextKind::Procedure if !text.has_commands => "name the commands, settings or files of the steps",
-        TextKind::Migration if features.versions == 0.0 => "name the versions before and after",
-        _ if features.environment < 0.5 => "name the version and the machine",
+        TextKind::Migration if !text.has_versions => "name the versions before and after",
+        _ if !text.has_environment => "name the version and the machine",
         _ => "say how a reader does it again",
     };
     let specificity = if features.vague + features.talk > 0.4 {

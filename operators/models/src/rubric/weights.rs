@@ -16,62 +16,41 @@ pub type FeatureWeight = (&'static str, f64, f64);
 
 /// The weights of [`RUBRIC_NAME`], as the example `calibrate` printed them.
 pub const WEIGHTS: &[FeatureWeight] = &[
-    ("evidence", 0.5052, 0.0000),
-    ("joined", 0.3487, 0.0000),
-    ("early", 0.5068, 0.2513),
-    ("spread", 0.3644, 0.1329),
-    ("conditioned", 0.4947, 0.0000),
-    ("reasons", 0.0780, 0.0000),
-    ("coherent", 0.4845, 0.7200),
-    ("generic", 0.0201, 0.0000),
-    ("titled", 0.1918, 0.2238),
-    ("hedged", 0.0318, 0.0000),
-    ("figures", 0.1874, 0.0000),
-    ("names", 0.4347, 0.0000),
-    ("proper", 0.3466, 0.0000),
-    ("run", 0.3465, 0.0000),
-    ("long_run", 0.3484, 0.0000),
-    ("bare", 0.4075, 0.0000),
-    ("vague", 0.0950, -1.6662),
-    ("talk", 0.0852, -1.6492),
-    ("market", 0.0078, -4.0968),
-    ("stock", 0.0086, -2.6568),
-    ("addressed", 0.0730, 0.0000),
-    ("calls", 0.0097, 0.0000),
-    ("boiler", 0.0473, -1.3222),
-    ("template", 0.0101, -1.3345),
-    ("repeat", 0.0109, -10.8280),
-    ("varied", 0.8513, 0.9021),
-    ("long_words", 0.5483, 0.7969),
-    ("links", 0.0919, -3.4249),
-    ("some", 0.8559, 1.0885),
-    ("code", 0.1775, 2.3451),
-    ("commands", 0.2974, 0.0000),
-    ("steps", 0.1087, 0.0000),
-    ("rows", 0.0471, 2.6359),
-    ("items", 0.2942, 0.1787),
-    ("environment", 0.2715, 0.0000),
-    ("versions", 0.2414, 0.0000),
-    ("incident", 0.0304, 0.0000),
-    ("change", 0.0488, 0.5406),
-    ("kind", 0.3780, 0.8718),
-    ("grounded", 0.2779, 0.0000),
-    ("stray", 0.2273, -1.9629),
-    ("adorned", 0.0503, -0.1315),
-    ("pictograms", 0.0614, -1.0938),
-    ("conditions", 0.2769, 0.0000),
-    ("denials", 0.0834, 1.6347),
-    ("told", 0.0767, 0.0000),
-    ("sentence_words", 0.4463, 0.0000),
-    ("item_words", 0.2428, 0.0779),
-    ("short_items", 0.0917, -0.4893),
-    ("linked", 0.0474, 0.0000),
-    ("dense", 0.4044, 0.0000),
-    ("facts", 0.6127, 0.0000),
-    ("compares", 0.0605, 0.0000),
+    ("evidence", 0.5083, 0.0000),
+    ("joined", 0.3513, 0.0000),
+    ("early", 0.5101, 0.2105),
+    ("spread", 0.3686, 0.1493),
+    ("conditioned", 0.4919, 0.0000),
+    ("coherent", 0.4880, 0.6790),
+    ("titled", 0.1928, 0.2349),
+    ("hedged", 0.0320, 0.0000),
+    ("run", 0.3447, 0.0000),
+    ("vague", 0.0933, -1.5398),
+    ("talk", 0.0844, -1.6385),
+    ("market", 0.0077, -3.8610),
+    ("stock", 0.0085, -2.4286),
+    ("addressed", 0.0723, 0.0000),
+    ("boiler", 0.0462, -1.2367),
+    ("template", 0.0103, -1.3840),
+    ("repeat", 0.0110, -10.4996),
+    ("varied", 0.8508, 0.8780),
+    ("long_words", 0.5483, 0.7609),
+    ("links", 0.0909, -3.3479),
+    ("some", 0.8552, 1.0650),
+    ("code", 0.1791, 2.2993),
+    ("rows", 0.0472, 2.6515),
+    ("items", 0.2935, 0.2006),
+    ("change", 0.0484, 0.6039),
+    ("kind", 0.3813, 0.8018),
+    ("stray", 0.2262, -1.9233),
+    ("adorned", 0.0498, -0.1140),
+    ("pictograms", 0.0609, -1.0511),
+    ("denials", 0.0847, 1.5891),
+    ("item_words", 0.2428, 0.0404),
+    ("short_items", 0.0899, -0.4592),
 ];
 /// The logit of a text whose features are all at their mean, less that of the operating point.
-pub const INTERCEPT: f64 = 0.1266;
+pub const INTERCEPT: f64 = -0.0090;
 
 /// The logit above the operating point that is half of the way to 100.
 const HALF_WAY: f64 = 2.5;
@@ -111,7 +90,11 @@ pub fn axes(logit: &RubricLogit) -> Axes {
     };
     #[expect(clippy::cast_possible_truncation, reason = "the number is from 0 to 100")]
     let total = total.floor().clamp(0.0, 100.0) as i32;
-    let total = if logit.total < 0.0 { total.min(i32::from(PASS_MARK) - 1) } else { total };
+    let total = if logit.total < 0.0 {
+        total.min(i32::from(PASS_MARK) - 1)
+    } else {
+        total
+    };
     let mean = (logit.by_axis[0] + logit.by_axis[1] + logit.by_axis[2] + logit.by_axis[3]) / 4.0;
     let mut tenths = logit.by_axis.map(|part| {
         #[expect(clippy::cast_possible_truncation, reason = "cut to the range of an axis")]
@@ -123,7 +106,9 @@ pub fn axes(logit: &RubricLogit) -> Axes {
     while missing != 0 {
         let step = missing.signum();
         let room = |tenths: i32| if step > 0 { 100 - tenths } else { tenths };
-        let Some(widest) = tenths.iter_mut().rev().max_by_key(|tenths| room(**tenths)) else { break };
+        let Some(widest) = tenths.iter_mut().rev().max_by_key(|tenths| room(**tenths)) else {
+            break;
+        };
         if room(*widest) == 0 {
             break;
         }
@@ -143,7 +128,21 @@ pub fn less_novel(axes: Axes, far: f64) -> Axes {
         reason = "a part of at most 40 tenths"
     )]
     let loss = (40.0 * (1.0 - far.clamp(0.0, 1.0))).round() as u8;
-    let spare = axes.tenths().into_iter().map(u16::from).sum::<u16>().saturating_sub(4 * u16::from(PASS_MARK));
-    let most = if axes.passes() { u8::try_from(spare).unwrap_or(u8::MAX) } else { u8::MAX };
-    Axes::of_tenths([accuracy, novelty.saturating_sub(loss.min(most)), reproducibility, specificity])
+    let spare = axes
+        .tenths()
+        .into_iter()
+        .map(u16::from)
+        .sum::<u16>()
+        .saturating_sub(4 * u16::from(PASS_MARK));
+    let most = if axes.passes() {
+        u8::try_from(spare).unwrap_or(u8::MAX)
+    } else {
+        u8::MAX
+    };
+    Axes::of_tenths([
+        accuracy,
+        novelty.saturating_sub(loss.min(most)),
+        reproducibility,
+        specificity,
+    ])
 }

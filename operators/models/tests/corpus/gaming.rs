@@ -2,7 +2,7 @@
 //!
 //! Invariant: the same seed makes the same text.
 
-/// A source of numbers for attacks: SplitMix64.
+/// A source of numbers for attacks: `SplitMix64`.
 #[derive(Clone, Debug)]
 pub(crate) struct AttackRandom(u64);
 
@@ -61,7 +61,11 @@ fn parts(body: &str) -> Vec<String> {
             continue;
         }
         let mut rest = line;
-        while let Some(end) = rest.find(". ").map(|at| at + 1).or_else(|| rest.find('。').map(|at| at + '。'.len_utf8())) {
+        while let Some(end) = rest
+            .find(". ")
+            .map(|at| at + 1)
+            .or_else(|| rest.find('。').map(|at| at + '。'.len_utf8()))
+        {
             parts.push(rest[..end].to_owned());
             rest = rest[end..].trim_start();
         }

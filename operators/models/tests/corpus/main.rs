@@ -202,16 +202,28 @@ fn report(name: &str, judged: &[Judged]) {
     println!("  rejected by step: {steps:?}");
     let near = judged.iter().filter(|one| (50..60).contains(&one.total)).count();
     println!("  totals from 50 to 59: {near}");
-    for (axis, name) in ["accuracy", "novelty", "reproducibility", "specificity"].iter().enumerate() {
+    for (axis, name) in ["accuracy", "novelty", "reproducibility", "specificity"]
+        .iter()
+        .enumerate()
+    {
         let sum: u32 = judged.iter().map(|one| u32::from(one.tenths[axis])).sum();
         println!("  mean {name} {:.1}", f64::from(sum) / 10.0 / number(judged.len()));
     }
     // Names of the training half only: nobody is to fit anything to the other.
     if judged.iter().all(|one| one.text.half == TRAINING_HALF) {
-        for one in judged.iter().filter(|one| !one.is_right() && one.text.domain.is_empty()) {
-            println!("  missed: {} ({}) {} {:?}", one.text.id, one.text.kind, one.total, one.refused);
+        for one in judged
+            .iter()
+            .filter(|one| !one.is_right() && one.text.domain.is_empty())
+        {
+            println!(
+                "  missed: {} ({}) {} {:?}",
+                one.text.id, one.text.kind, one.total, one.refused
+            );
         }
-        for one in judged.iter().filter(|one| one.is_alarmed() && one.is_right() == is_published(one)) {
+        for one in judged
+            .iter()
+            .filter(|one| one.is_alarmed() && one.is_right() == is_published(one))
+        {
             println!("  alarm: {} {:?}", one.text.id, one.told);
         }
     }
@@ -260,11 +272,13 @@ fn gamed_copies(text: &LabelledText, sentences: &[GamingSentence]) -> Vec<Labell
         let sentence = of[random.below(of.len())];
         let place = match sentence.place.as_str() {
             "start" => AttackPlace::Begin,
-            "middle" => AttackPlace::Spread,
+            "middle" | "spread" => AttackPlace::Spread,
             _ => AttackPlace::End,
         };
         let mut copy = text.clone();
-        copy.body = gamed(&text.body, &[&sentence.about(&text.title)], place, &mut random);
+        let passages = sentence.about(&text.title);
+        let passages: Vec<&str> = passages.iter().map(String::as_str).collect();
+        copy.body = gamed(&text.body, &passages, place, &mut random);
         family.clone_into(&mut copy.kind);
         copy
     };
@@ -274,16 +288,30 @@ fn gamed_copies(text: &LabelledText, sentences: &[GamingSentence]) -> Vec<Labell
 /// Prints and returns good published, bad published, gamed junk published and false alarms of a half of the strangers.
 async fn of_strangers(folder: &Path, half: &str) -> [CountedShare; 4] {
     let all = stranger_texts(folder, half).unwrap();
-    let labelled: Vec<_> = all.iter().filter(|text| matches!(text.label.as_str(), "good" | "bad" | "distinct")).cloned().collect();
+    let labelled: Vec<_> = all
+        .iter()
+        .filter(|text| matches!(text.label.as_str(), "good" | "bad" | "distinct"))
+        .cloned()
+        .collect();
     let sentences = gaming_sentences(half).unwrap();
     let junk = labelled.iter().filter(|text| text.label == "bad" && text.junk);
     let copies: Vec<_> = junk.flat_map(|text| gamed_copies(text, &sentences)).collect();
     let judged = judge(labelled, false).await;
     report(&format!("strangers, {half}"), &judged);
-    counted("accuracy", &judged, |one| one.text.label != "distinct", Judged::is_right);
+    counted(
+        "accuracy",
+        &judged,
+        |one| one.text.label != "distinct",
+        Judged::is_right,
+    );
     let good = counted("good published", &judged, is_good, is_published);
     let bad = counted("bad published", &judged, |one| one.text.label == "bad", is_published);
-    let alarms = counted("false alarms", &judged, |one| one.text.label != "bad", Judged::is_alarmed);
+    let alarms = counted(
+        "false alarms",
+        &judged,
+        |one| one.text.label != "bad",
+        Judged::is_alarmed,
+    );
     let gamed = judge(copies, false).await;
     let families: std::collections::BTreeSet<_> = gamed.iter().map(|one| one.text.kind.clone()).collect();
     for family in families {

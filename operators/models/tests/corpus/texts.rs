@@ -40,25 +40,49 @@ pub(crate) struct GamingSentence {
     pub(crate) half: String,
     pub(crate) family: String,
     pub(crate) language: String,
-    /// The part of the text where it stands: `start`, `middle` or `end`.
+    /// The part of the text where it stands: `start`, `middle`, `end`, or `spread` for several.
     #[serde(default)]
     pub(crate) place: String,
-    pub(crate) text: String,
+    pub(crate) text: GamingText,
+}
+
+/// A passage, or several to scatter.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum GamingText {
+    Passage(String),
+    Scattered(Vec<String>),
 }
 
 impl GamingSentence {
-    /// Returns the sentence with the words of a title in the places that are left for them.
-    pub(crate) fn about(&self, title: &str) -> String {
-        let name: String = title.chars().filter(|c| c.is_ascii_alphanumeric() || *c == ' ').collect();
-        let word = name.split_whitespace().max_by_key(|word| word.len()).unwrap_or("value").to_lowercase();
-        self.text.replace("{subject}", title).replace("{word}", &word)
+    /// Returns the passages with the words of a title in the places that are left for them.
+    pub(crate) fn about(&self, title: &str) -> Vec<String> {
+        let name: String = title
+            .chars()
+            .filter(|c| c.is_ascii_alphanumeric() || *c == ' ')
+            .collect();
+        let word = name
+            .split_whitespace()
+            .max_by_key(|word| word.len())
+            .unwrap_or("value")
+            .to_lowercase();
+        let passages = match &self.text {
+            GamingText::Passage(passage) => std::slice::from_ref(passage),
+            GamingText::Scattered(passages) => passages.as_slice(),
+        };
+        passages
+            .iter()
+            .map(|passage| passage.replace("{subject}", title).replace("{word}", &word))
+            .collect()
     }
 }
 
 /// Returns the files of the project's half in the order of their names.
 pub(crate) fn project_files(half: &str) -> io::Result<Vec<PathBuf>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(half);
-    let mut files = fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>()?;
+    let mut files = fs::read_dir(folder)?
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<Result<Vec<_>, _>>()?;
     files.sort();
     Ok(files)
 }
@@ -79,7 +103,10 @@ pub(crate) fn project_texts(half: &str) -> io::Result<Vec<LabelledText>> {
 
 /// Returns the strangers' texts of a half: lines of `texts.jsonl` in a folder, which `corpus/fetch.py` writes.
 pub(crate) fn stranger_texts(folder: &Path, half: &str) -> io::Result<Vec<LabelledText>> {
-    Ok(lines(&folder.join("texts.jsonl"))?.into_iter().filter(|text: &LabelledText| text.half == half).collect())
+    Ok(lines(&folder.join("texts.jsonl"))?
+        .into_iter()
+        .filter(|text: &LabelledText| text.half == half)
+        .collect())
 }
 
 /// Returns the sentences of attackers of a half, in the files of the corpus.
@@ -90,10 +117,15 @@ pub(crate) fn gaming_sentences(half: &str) -> io::Result<Vec<GamingSentence>> {
     if more.exists() {
         sentences.extend(lines(&more)?);
     }
-    Ok(sentences.into_iter().filter(|sentence: &GamingSentence| sentence.half == half).collect())
+    Ok(sentences
+        .into_iter()
+        .filter(|sentence: &GamingSentence| sentence.half == half)
+        .collect())
 }
 
 fn lines<T: for<'de> Deserialize<'de>>(path: &Path) -> io::Result<Vec<T>> {
     let text = fs::read_to_string(path)?;
-    text.lines().map(|line| serde_json::from_str(line).map_err(io::Error::other)).collect()
+    text.lines()
+        .map(|line| serde_json::from_str(line).map_err(io::Error::other))
+        .collect()
 }

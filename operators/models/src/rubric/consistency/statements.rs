@@ -43,7 +43,9 @@ fn plain(word: &str) -> Option<f64> {
         && word.ends_with(|c: char| c.is_ascii_digit())
         && word.chars().all(|c| c.is_ascii_digit() || matches!(c, ',' | '.'));
     // `2.1.0` is a version.
-    (digits && word.matches('.').count() < 2).then(|| value_of(word)).flatten()
+    (digits && word.matches('.').count() < 2)
+        .then(|| value_of(word))
+        .flatten()
 }
 
 fn first(text: &str) -> Option<Quantity> {
@@ -59,13 +61,19 @@ fn ratio(lower: &[&str], text: &str) -> Option<String> {
     for (index, window) in lower.windows(3).enumerate() {
         let pair = match window {
             [part, "of" | "von" | "out", whole] => plain(part).zip(plain(whole)),
-            [whole, "중", part] => first(part).zip(first(whole)).map(|(part, whole)| (part.value, whole.value)),
+            [whole, "중", part] => first(part)
+                .zip(first(whole))
+                .map(|(part, whole)| (part.value, whole.value)),
             _ => None,
         };
         let Some((part, whole)) = pair.filter(|(_, whole)| *whole > 0.0) else {
             continue;
         };
-        let before = index.checked_sub(1).and_then(|at| lower.get(at)).copied().unwrap_or_default();
+        let before = index
+            .checked_sub(1)
+            .and_then(|at| lower.get(at))
+            .copied()
+            .unwrap_or_default();
         let after = lower.get(index + 3).copied().unwrap_or_default();
         if part > whole {
             // `section 7 of 5`, `100 of 10 MB each`: only a count of what is counted as a whole is meant.
@@ -84,7 +92,9 @@ fn ratio(lower: &[&str], text: &str) -> Option<String> {
         }
         let stated = match lower.get(index + 4) {
             Some(&"%") => plain(after),
-            _ => first(after).filter(|quantity| quantity.unit == "%" && starts_with_number(after)).map(|q| q.value),
+            _ => first(after)
+                .filter(|quantity| quantity.unit == "%" && starts_with_number(after))
+                .map(|q| q.value),
         };
         let percent = part / whole * 100.0;
         if let Some(stated) = stated
@@ -100,8 +110,8 @@ fn ratio(lower: &[&str], text: &str) -> Option<String> {
 
 /// Words after which a number is a place and no count.
 const BEFORE_NUMBERS: [&str; 14] = [
-    "section", "chapter", "page", "part", "step", "version", "figure", "level", "item", "line", "rfc", "article", "table",
-    "row",
+    "section", "chapter", "page", "part", "step", "version", "figure", "level", "item", "line", "rfc", "article",
+    "table", "row",
 ];
 /// Units of size and time, which are not counted.
 const NOT_COUNTED: [&str; 12] = ["ms", "µs", "ns", "s", "min", "h", "b", "kb", "mb", "gb", "tb", "%"];
@@ -132,13 +142,23 @@ fn told_change<'a>(lower: &'a [&'a str]) -> Option<ToldChange<'a>> {
         _ if starts_with_number(word) => spaced(&lower[at..], "→").map(|read| found(at, read)).or_else(|| {
             let (from, to, after) = joined(&lower[at..])?;
             let before = &lower[..at];
-            Some(ToldChange { from, to, before, after })
+            Some(ToldChange {
+                from,
+                to,
+                before,
+                after,
+            })
         }),
         // In Japanese a figure stands behind other signs.
         _ if word.contains("から") => {
             let (from, to, after) = joined(&lower[at..])?;
             let before = &lower[..at];
-            Some(ToldChange { from, to, before, after })
+            Some(ToldChange {
+                from,
+                to,
+                before,
+                after,
+            })
         }
         _ => None,
     })
@@ -150,8 +170,14 @@ fn spaced(lower: &[&str], between: &str) -> Option<(Quantity, Quantity, usize)> 
     let from = first(&lower[..at].join(" ")).filter(|_| lower.first().is_some_and(|word| starts_with_number(word)))?;
     let rest = lower.get(at + 1..)?;
     starts_with_number(rest.first()?).then_some(())?;
-    let has_unit_apart = rest.get(1).is_some_and(|word| super::super::parse::unit_of(word).is_some());
-    let count = if first(rest[0])?.unit.is_empty() && has_unit_apart { 2 } else { 1 };
+    let has_unit_apart = rest
+        .get(1)
+        .is_some_and(|word| super::super::parse::unit_of(word).is_some());
+    let count = if first(rest[0])?.unit.is_empty() && has_unit_apart {
+        2
+    } else {
+        1
+    };
     let to = first(&rest[..count].join(" "))?;
     alike(from, to).map(|(from, to)| (from, to, at + 1 + count))
 }
@@ -159,15 +185,22 @@ fn spaced(lower: &[&str], between: &str) -> Option<(Quantity, Quantity, usize)> 
 /// Reads `A에서 B로` and `AからBに`. Returns the words behind too.
 fn joined(lower: &[&str]) -> Option<(Quantity, Quantity, Vec<String>)> {
     let text = lower.iter().take(WORDS_BEHIND).copied().collect::<Vec<_>>().join(" ");
-    let (mark, between) = ["에서", "から"].iter().find_map(|mark| Some((text.find(mark)?, mark)))?;
+    let (mark, between) = ["에서", "から"]
+        .iter()
+        .find_map(|mark| Some((text.find(mark)?, mark)))?;
     let (before, rest) = (&text[..mark], text[mark + between.len()..].trim_start());
     let from = quantities(before).last().filter(|from| !from.unit.is_empty())?;
     starts_with_number(rest).then_some(())?;
     let to = first(rest)?;
-    let (end, particle) = rest.char_indices().find(|(_, c)| matches!(c, '로' | 'に' | 'へ' | 'ま' | '까'))?;
+    let (end, particle) = rest
+        .char_indices()
+        .find(|(_, c)| matches!(c, '로' | 'に' | 'へ' | 'ま' | '까'))?;
     // The second figure ends right before its particle.
     (rest[..end].chars().count() <= 10 && quantities(&rest[..end]).count() == 1).then_some(())?;
-    let after = rest[end + particle.len_utf8()..].split_whitespace().map(ToOwned::to_owned).collect();
+    let after = rest[end + particle.len_utf8()..]
+        .split_whitespace()
+        .map(ToOwned::to_owned)
+        .collect();
     alike(from, to).map(|(from, to)| (from, to, after))
 }
 
@@ -190,7 +223,12 @@ fn alike(from: Quantity, to: Quantity) -> Option<(Quantity, Quantity)> {
         let is_measured = !matches!(to.unit, "" | "%" | "만" | "mbps" | "hz" | "w" | "m" | "x" | "배");
         return is_measured.then_some((from, to));
     }
-    let scale = |unit: &str| SCALES.iter().find(|(name, ..)| *name == unit).map(|(_, kind, scale)| (*kind, *scale));
+    let scale = |unit: &str| {
+        SCALES
+            .iter()
+            .find(|(name, ..)| *name == unit)
+            .map(|(_, kind, scale)| (*kind, *scale))
+    };
     let ((kind, one), (other_kind, other)) = (scale(from.unit)?, scale(to.unit)?);
     let in_unit_of_first = Quantity {
         value: to.value * other / one,
@@ -199,15 +237,55 @@ fn alike(from: Quantity, to: Quantity) -> Option<(Quantity, Quantity)> {
     (kind == other_kind).then_some((from, in_unit_of_first))
 }
 
-const FALLING: [&str; 9] = ["fell", "dropped", "decreased", "shrank", "declined", "fallen", "sank", "sinkt", "fällt"];
+const FALLING: [&str; 9] = [
+    "fell",
+    "dropped",
+    "decreased",
+    "shrank",
+    "declined",
+    "fallen",
+    "sank",
+    "sinkt",
+    "fällt",
+];
 const RISING: [&str; 7] = ["rose", "grew", "increased", "climbed", "risen", "grown", "steigt"];
 /// Words behind a change in German, Korean and Japanese.
-const FALLS: [&str; 13] = ["gesunken", "gefallen", "reduziert", "verkürzt", "줄", "감소", "낮아", "내려", "짧아", "減", "下が", "短縮", "低下"];
-const RISES: [&str; 10] = ["gestiegen", "erhöht", "늘", "증가", "높아", "올라", "길어", "増", "上が", "延び"];
+const FALLS: [&str; 13] = [
+    "gesunken",
+    "gefallen",
+    "reduziert",
+    "verkürzt",
+    "줄",
+    "감소",
+    "낮아",
+    "내려",
+    "짧아",
+    "減",
+    "下が",
+    "短縮",
+    "低下",
+];
+const RISES: [&str; 10] = [
+    "gestiegen",
+    "erhöht",
+    "늘",
+    "증가",
+    "높아",
+    "올라",
+    "길어",
+    "増",
+    "上が",
+    "延び",
+];
 
 /// Finds a change whose direction or percentage does not fit its figures.
 fn change(lower: &[&str]) -> Option<String> {
-    let ToldChange { from, to, before, after } = told_change(lower)?;
+    let ToldChange {
+        from,
+        to,
+        before,
+        after,
+    } = told_change(lower)?;
     if from.value <= 0.0 || to.value <= 0.0 || from.value.to_bits() == to.value.to_bits() {
         return None;
     }
@@ -238,19 +316,44 @@ fn change(lower: &[&str]) -> Option<String> {
 
 const PERCENTILES: [&str; 9] = ["p50", "median", "p75", "p90", "p95", "p98", "p99", "p99.9", "p999"];
 
+/// Words after which a percentage is of something else: `4 GB to 8 GB cut the p99 by 61 %`, `…, while errors fell by 3 %`.
+const OF_ANOTHER: [&str; 26] = [
+    "and", "while", "with", "but", "whereas", "which", "at", "the", "for", "if", "when", "und", "während", "mit",
+    "bei", "die", "der", "das", "of", "on", "its", "their", "after", "before", "then", "until",
+];
+
+/// Words that tie a percentage to the change before it.
+const LINKING: [&str; 24] = [
+    "a",
+    "an",
+    "by",
+    "of",
+    "saving",
+    "reduction",
+    "drop",
+    "decrease",
+    "increase",
+    "improvement",
+    "gain",
+    "cut",
+    "fall",
+    "rise",
+    "about",
+    "around",
+    "roughly",
+    "or",
+    "i.e",
+    "down",
+    "up",
+    "um",
+    "also",
+    "etwa",
+];
+
 /// Returns the percentage right behind a change, if nothing else is named before it.
 fn stated_percent(after: &[&str]) -> Option<f64> {
     let near: Vec<&str> = after.iter().take(6).copied().collect();
     let at = near.iter().position(|word| starts_with_number(word))?;
-    // `4 GB to 8 GB cut the p99 by 61 %` and `…, while errors fell by 3 %` tell of something else.
-    const OF_ANOTHER: [&str; 26] = [
-        "and", "while", "with", "but", "whereas", "which", "at", "the", "for", "if", "when", "und", "während", "mit", "bei",
-        "die", "der", "das", "of", "on", "its", "their", "after", "before", "then", "until",
-    ];
-    const LINKING: [&str; 24] = [
-        "a", "an", "by", "of", "saving", "reduction", "drop", "decrease", "increase", "improvement", "gain", "cut", "fall", "rise",
-        "about", "around", "roughly", "or", "i.e", "down", "up", "um", "also", "etwa",
-    ];
     let is_of_another = |word: &&str| {
         OF_ANOTHER.contains(word)
             || PERCENTILES.iter().any(|name| word.starts_with(name))
@@ -264,8 +367,15 @@ fn stated_percent(after: &[&str]) -> Option<f64> {
     }
     let quantity = first(&near[at..].join(" ")).filter(|quantity| quantity.unit == "%")?;
     // `61 % of the requests` is a share of something else, and points are no percentage.
-    let behind: Vec<&str> = near[at + 1..].iter().filter(|word| **word != "%").take(2).copied().collect();
-    let is_share = behind.iter().any(|word| matches!(*word, "of" | "von" | "points" | "point" | "의" | "의" | "の"));
+    let behind: Vec<&str> = near[at + 1..]
+        .iter()
+        .filter(|word| **word != "%")
+        .take(2)
+        .copied()
+        .collect();
+    let is_share = behind
+        .iter()
+        .any(|word| matches!(*word, "of" | "von" | "points" | "point" | "의" | "の"));
     (!is_share).then_some(quantity.value)
 }
 
@@ -277,19 +387,43 @@ fn total(lower: &str) -> Option<String> {
     let after = after.trim_start();
     starts_with_number(after).then_some(())?;
     let total = first(after).filter(|total| !matches!(total.unit, "" | "%"))?;
-    let parts: Vec<f64> = quantities(before).filter(|part| part.unit == total.unit).map(|part| part.value).collect();
+    let parts: Vec<f64> = quantities(before)
+        .filter(|part| part.unit == total.unit)
+        .map(|part| part.value)
+        .collect();
     let largest = parts.iter().copied().fold(0.0, f64::max);
-    (parts.len() >= 2 && largest > total.value)
-        .then(|| format!("the total of {} is below its part of {}", shown(total.value), shown(largest)))
+    (parts.len() >= 2 && largest > total.value).then(|| {
+        format!(
+            "the total of {} is below its part of {}",
+            shown(total.value),
+            shown(largest)
+        )
+    })
 }
 
 /// Finds a lower percentile above a higher one.
 fn percentiles(lower: &[&str]) -> Option<String> {
     // `p50 by 9 ms and p99 by 3 ms` are differences, and `from … to …` has two values of one.
     const OF_CHANGES: [&str; 14] = [
-        "by", "from", "to", "→", "than", "versus", "vs", "um", "von", "auf", "delta", "difference", "improved", "faster",
+        "by",
+        "from",
+        "to",
+        "→",
+        "than",
+        "versus",
+        "vs",
+        "um",
+        "von",
+        "auf",
+        "delta",
+        "difference",
+        "improved",
+        "faster",
     ];
-    if lower.iter().any(|word| OF_CHANGES.contains(word) || word.starts_with(['+', '-'])) {
+    if lower
+        .iter()
+        .any(|word| OF_CHANGES.contains(word) || word.starts_with(['+', '-']))
+    {
         return None;
     }
     let mut values: Vec<(usize, &str, Quantity)> = Vec::new();
@@ -305,7 +439,10 @@ fn percentiles(lower: &[&str]) -> Option<String> {
         // The median is the fiftieth.
         let rank = rank.max(1);
         let rest = &lower[index + 1..(index + 4).min(lower.len())];
-        let named = rest.iter().position(|word| PERCENTILES.contains(word)).unwrap_or(rest.len());
+        let named = rest
+            .iter()
+            .position(|word| PERCENTILES.contains(word))
+            .unwrap_or(rest.len());
         if let Some(value) = first(&rest[..named].join(" ")).filter(|value| !value.unit.is_empty()) {
             values.push((rank, name, value));
         }
@@ -316,7 +453,9 @@ fn percentiles(lower: &[&str]) -> Option<String> {
         }
     }
     values.windows(2).find_map(|pair| {
-        let [(low, low_name, one), (high, high_name, other)] = pair else { return None };
+        let [(low, low_name, one), (high, high_name, other)] = pair else {
+            return None;
+        };
         let (one, other) = alike(one.clone(), other.clone())?;
         ((low < high) == (one.value > other.value) && one.value.to_bits() != other.value.to_bits()).then(|| {
             let ((low, above), (high, below)) = if one.value > other.value {
@@ -325,7 +464,11 @@ fn percentiles(lower: &[&str]) -> Option<String> {
                 ((high_name, &other), (low_name, &one))
             };
             let unit = one.unit;
-            format!("the {low} of {} {unit} is above the {high} of {} {unit}", shown(above.value), shown(below.value))
+            format!(
+                "the {low} of {} {unit} is above the {high} of {} {unit}",
+                shown(above.value),
+                shown(below.value)
+            )
         })
     })
 }
@@ -333,24 +476,50 @@ fn percentiles(lower: &[&str]) -> Option<String> {
 /// Finds a rate of a whole that is above it.
 fn rate_above_whole(lower: &[&str]) -> Option<String> {
     const RATES: [&str; 16] = [
-        "availability", "uptime", "accuracy", "recall", "precision", "적중률은", "오류율은", "성공률은", "정확도는", "가용성은",
-        "정확도", "성공률", "genauigkeit", "verfügbarkeit", "trefferquote", "fehlerrate",
+        "availability",
+        "uptime",
+        "accuracy",
+        "recall",
+        "precision",
+        "적중률은",
+        "오류율은",
+        "성공률은",
+        "정확도는",
+        "가용성은",
+        "정확도",
+        "성공률",
+        "genauigkeit",
+        "verfügbarkeit",
+        "trefferquote",
+        "fehlerrate",
     ];
     const RATED: [&str; 7] = ["hit", "error", "success", "failure", "loss", "miss", "conversion"];
     for (at, word) in lower.iter().enumerate() {
-        let is_rate = RATES.contains(word)
-            || (*word == "rate" && at > 0 && RATED.contains(&lower[at - 1]));
+        let is_rate = RATES.contains(word) || (*word == "rate" && at > 0 && RATED.contains(&lower[at - 1]));
         if !is_rate {
             continue;
         }
         let rest = lower.get(at + 1..(at + 5).min(lower.len()))?;
-        let number = rest.iter().position(|word| starts_with_number(word)).unwrap_or(rest.len());
-        let is_linked = rest[..number].iter().all(|word| matches!(*word, "of" | "was" | "is" | "=" | "at" | "were" | "war" | "von" | "lag" | "bei"));
+        let number = rest
+            .iter()
+            .position(|word| starts_with_number(word))
+            .unwrap_or(rest.len());
+        let is_linked = rest[..number].iter().all(|word| {
+            matches!(
+                *word,
+                "of" | "was" | "is" | "=" | "at" | "were" | "war" | "von" | "lag" | "bei"
+            )
+        });
         let value = first(&rest[number..].join(" ")).filter(|value| value.unit == "%" && is_linked);
         if let Some(value) = value.filter(|value| value.value > 100.0) {
             let behind = lower.get(at + 1 + number + 1..).unwrap_or_default();
             // `120 % higher`, `110 % of the baseline`.
-            let is_relative = behind.iter().take(3).any(|word| matches!(*word, "higher" | "more" | "of" | "better" | "above" | "increase" | "improvement" | "greater"));
+            let is_relative = behind.iter().take(3).any(|word| {
+                matches!(
+                    *word,
+                    "higher" | "more" | "of" | "better" | "above" | "increase" | "improvement" | "greater"
+                )
+            });
             if !is_relative {
                 return Some(format!("{word} cannot be {} %, 100 % is the whole", shown(value.value)));
             }
@@ -364,7 +533,13 @@ fn throughput(lower: &[&str]) -> Option<String> {
     const COUNTED: [&str; 6] = ["requests", "rows", "messages", "개", "건", "tokens"];
     let joined = lower.join(" ");
     let per_second = [" per second", "/s", " a second", " je sekunde", " pro sekunde"];
-    if joined.matches("/s").count() + per_second.iter().map(|mark| joined.matches(mark).count()).sum::<usize>() > 2 {
+    if joined.matches("/s").count()
+        + per_second
+            .iter()
+            .map(|mark| joined.matches(mark).count())
+            .sum::<usize>()
+        > 2
+    {
         return None;
     }
     let spans: Vec<(usize, Quantity)> = lower
@@ -377,7 +552,10 @@ fn throughput(lower: &[&str]) -> Option<String> {
         return None;
     };
     let between = lower.get(at + 1..*of_time)?;
-    let is_span = between.len() <= 2 && between.last().is_some_and(|word| matches!(*word, "in" | "took" | "within" | "over"));
+    let is_span = between.len() <= 2
+        && between
+            .last()
+            .is_some_and(|word| matches!(*word, "in" | "took" | "within" | "over"));
     let seconds = match time.unit {
         "ms" => 1e-3,
         "s" => 1.0,
@@ -388,29 +566,85 @@ fn throughput(lower: &[&str]) -> Option<String> {
     let is_rate = lower.get(of_rate + 1..)?.join(" ");
     let unit_of_rate = lower.get(*of_rate)?;
     let is_per_second = unit_of_rate.ends_with("/s")
-        || is_rate.split(' ').take(1).any(|word| word.ends_with("/s") || matches!(word, "rps" | "qps" | "tps"))
+        || is_rate
+            .split(' ')
+            .take(1)
+            .any(|word| word.ends_with("/s") || matches!(word, "rps" | "qps" | "tps"))
         || is_rate.starts_with("per second")
-        || is_rate.split_once(' ').is_some_and(|(_, rest)| rest.starts_with("per second") || rest.starts_with("a second"));
-    let is_linked = lower[of_time + 1..*of_rate]
-        .iter()
-        .all(|word| matches!(*word, "or" | "that" | "is" | "i.e" | "=" | "about" | "which" | "so" | "s" | "seconds" | "ms" | "min" | "minutes" | "h" | "hours" | "second" | "hour" | "minute" | "a" | "rate" | "of" | "at" | "are"));
-    if !(is_span && is_per_second && is_linked && COUNTED.contains(&count.unit)) || seconds <= 0.0 || rate.value <= 0.0 {
+        || is_rate
+            .split_once(' ')
+            .is_some_and(|(_, rest)| rest.starts_with("per second") || rest.starts_with("a second"));
+    let is_linked = lower[of_time + 1..*of_rate].iter().all(|word| {
+        matches!(
+            *word,
+            "or" | "that"
+                | "is"
+                | "i.e"
+                | "="
+                | "about"
+                | "which"
+                | "so"
+                | "s"
+                | "seconds"
+                | "ms"
+                | "min"
+                | "minutes"
+                | "h"
+                | "hours"
+                | "second"
+                | "hour"
+                | "minute"
+                | "a"
+                | "rate"
+                | "of"
+                | "at"
+                | "are"
+        )
+    });
+    if !(is_span && is_per_second && is_linked && COUNTED.contains(&count.unit)) || seconds <= 0.0 || rate.value <= 0.0
+    {
         return None;
     }
     let actual = count.value / seconds;
     let apart = (actual / rate.value).max(rate.value / actual);
     (apart > 1.5).then(|| {
         let (count, time, unit) = (shown(count.value), shown(time.value), time.unit);
-        format!("{count} in {time} {unit} is {} a second, the text says {}", shown(actual), shown(rate.value))
+        format!(
+            "{count} in {time} {unit} is {} a second, the text says {}",
+            shown(actual),
+            shown(rate.value)
+        )
     })
 }
 
 /// Finds an event that ended before it began.
 fn order_of_times(lower: &str) -> Option<String> {
     const BEGAN: [&str; 7] = ["began", "started", "begann", "시작", "발생", "開始", "発生"];
-    const ENDED: [&str; 10] = ["ended", "gone", "recovered", "resolved", "restored", "endete", "behoben", "복구", "해소", "復旧"];
+    const ENDED: [&str; 10] = [
+        "ended",
+        "gone",
+        "recovered",
+        "resolved",
+        "restored",
+        "endete",
+        "behoben",
+        "복구",
+        "해소",
+        "復旧",
+    ];
     const OTHER_DAY: [&str; 12] = [
-        "next day", "day after", "following", "tomorrow", "next morning", "다음 날", "이튿날", "翌", "tag", "previous", "utc+", "monday",
+        "next day",
+        "day after",
+        "following",
+        "tomorrow",
+        "next morning",
+        "다음 날",
+        "이튿날",
+        "翌",
+        "tag",
+        "previous",
+        "utc+",
+        "monday",
     ];
     if OTHER_DAY.iter().any(|mark| lower.contains(mark)) || lower.matches(':').count() != 2 {
         return None;
@@ -421,7 +655,13 @@ fn order_of_times(lower: &str) -> Option<String> {
         let has = |listed: &[&str]| {
             clause.split_whitespace().any(|word| {
                 let word = word.trim_matches(|c: char| !c.is_alphanumeric());
-                listed.iter().any(|form| if form.is_ascii() { word == *form } else { word.contains(form) })
+                listed.iter().any(|form| {
+                    if form.is_ascii() {
+                        word == *form
+                    } else {
+                        word.contains(form)
+                    }
+                })
             })
         };
         match (has(&BEGAN), has(&ENDED)) {
@@ -431,9 +671,15 @@ fn order_of_times(lower: &str) -> Option<String> {
         }
     }
     // Over midnight the clock starts again.
-    let (began, ended) = began.zip(ended).filter(|(began, ended)| began > ended && *began < ended + 720)?;
+    let (began, ended) = began
+        .zip(ended)
+        .filter(|(began, ended)| began > ended && *began < ended + 720)?;
     let spelled = |minutes: u32| format!("{:02}:{:02}", minutes / 60, minutes % 60);
-    Some(format!("it ended at {} and began at {}", spelled(ended), spelled(began)))
+    Some(format!(
+        "it ended at {} and began at {}",
+        spelled(ended),
+        spelled(began)
+    ))
 }
 
 /// Returns the minutes of the first `hh:mm`.
@@ -449,13 +695,32 @@ fn clock(text: &str) -> Option<u32> {
 /// Finds a past action on a day after the submission.
 fn later_date(lower: &str, submitted_at: Timestamp) -> Option<String> {
     const PAST: [&str; 16] = [
-        "measured", "ran", "tested", "recorded", "observed", "reproduced", "benchmarked", "measurement of", "gemessen", "getestet",
-        "측정했", "측정한", "실행했", "계측", "測定した", "計測した",
+        "measured",
+        "ran",
+        "tested",
+        "recorded",
+        "observed",
+        "reproduced",
+        "benchmarked",
+        "measurement of",
+        "gemessen",
+        "getestet",
+        "측정했",
+        "측정한",
+        "실행했",
+        "계측",
+        "測定した",
+        "計測した",
     ];
     const NOT_YET: [&str; 8] = ["will", "until", "expires", "planned", "bis", "예정", "まで", "valid"];
     let tokens = || lower.split(|c: char| !(c.is_alphanumeric() || c == '-'));
-    if !PAST.iter().any(|form| if form.is_ascii() && !form.contains(' ') { tokens().any(|word| word == *form) } else { lower.contains(form) })
-        || NOT_YET.iter().any(|form| lower.contains(form))
+    if !PAST.iter().any(|form| {
+        if form.is_ascii() && !form.contains(' ') {
+            tokens().any(|word| word == *form)
+        } else {
+            lower.contains(form)
+        }
+    }) || NOT_YET.iter().any(|form| lower.contains(form))
     {
         return None;
     }
@@ -463,7 +728,10 @@ fn later_date(lower: &str, submitted_at: Timestamp) -> Option<String> {
     tokens().find_map(|word| {
         let mut parts = word.split('-').map(|part| part.parse::<i64>().ok());
         let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
-        let is_date = (2000..2200).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day) && parts.next().is_none();
+        let is_date = (2000..2200).contains(&year)
+            && (1..=12).contains(&month)
+            && (1..=31).contains(&day)
+            && parts.next().is_none();
         (is_date && days_of_date(year, month, day) > submitted + DAYS_AHEAD)
             .then(|| format!("{word} is after the submission on {}", date_of(submitted)))
     })
@@ -499,7 +767,16 @@ fn date_of(days: i64) -> String {
 /// Finds shares of one whole whose sum is above it.
 fn shares(lower: &str) -> Option<String> {
     const SPLIT: [&str; 10] = [
-        "breakdown", "made up of", "consists of", "consisted of", "is split", "was split", "were split", "setzt sich", "내역은", "内訳",
+        "breakdown",
+        "made up of",
+        "consists of",
+        "consisted of",
+        "is split",
+        "was split",
+        "were split",
+        "setzt sich",
+        "내역은",
+        "内訳",
     ];
     let mark = SPLIT.iter().find_map(|mark| Some(lower.find(mark)? + mark.len()))?;
     let parts: Vec<Quantity> = quantities(&lower[mark..]).collect();
@@ -507,6 +784,10 @@ fn shares(lower: &str) -> Option<String> {
     // Shares of different wholes can exceed it, so only a sum that is near counts.
     (parts.len() >= 2 && parts.iter().all(|part| part.unit == "%") && sum > 101.5 && sum < 160.0).then(|| {
         let listed: Vec<String> = parts.iter().map(|part| shown(part.value)).collect();
-        format!("{} % are {} % together, 100 % is the whole", listed.join(" + "), shown(sum))
+        format!(
+            "{} % are {} % together, 100 % is the whole",
+            listed.join(" + "),
+            shown(sum)
+        )
     })
 }

@@ -19,16 +19,12 @@ const TIME_MEASURES: [&str; 7] = ["ns", "µs", "ms", "s", "min", "h", "days"];
 
 const PERCENTILES: [&str; 6] = ["p50", "p90", "p95", "p99", "p99.9", "max"];
 
-fn first(text: &str) -> Option<Quantity> {
-    quantities(text).next()
-}
-
 /// Adds the contradictions of the tables of a text.
 pub(super) fn add(parsed: &ParsedText, found: &mut Vec<String>) {
     if parsed.tables.is_empty() {
         return;
     }
-    let claims: Vec<ClaimingSentence> = parsed
+    let claims: Vec<ClaimingSentence<'_>> = parsed
         .sentences
         .iter()
         .filter_map(ClaimingSentence::of)
@@ -67,8 +63,10 @@ pub(super) fn add(parsed: &ParsedText, found: &mut Vec<String>) {
 fn only(cell: &str) -> Option<Quantity> {
     let mut all = quantities(cell);
     let one = all.next()?;
-    (all.next().is_none() && !cell.contains(['~', '<', '>', '±', '/']) && !cell.trim_start().starts_with(['-', '+', '−']))
-        .then_some(one)
+    (all.next().is_none()
+        && !cell.contains(['~', '<', '>', '±', '/'])
+        && !cell.trim_start().starts_with(['-', '+', '−']))
+    .then_some(one)
 }
 
 /// The cells of a column as numbers with a unit.
@@ -105,7 +103,11 @@ impl QuantityColumn {
 fn percentile_columns(columns: &[QuantityColumn]) -> Option<String> {
     let rank = |column: &QuantityColumn| {
         let mut names = column.head.split(|c: char| !(c.is_alphanumeric() || c == '.'));
-        names.find_map(|name| PERCENTILES.iter().position(|listed| *listed == if name == "median" { "p50" } else { name }))
+        names.find_map(|name| {
+            PERCENTILES
+                .iter()
+                .position(|listed| *listed == if name == "median" { "p50" } else { name })
+        })
     };
     let ranked: Vec<(usize, &QuantityColumn)> = columns
         .iter()
@@ -113,15 +115,27 @@ fn percentile_columns(columns: &[QuantityColumn]) -> Option<String> {
         .take(MAX_RANKED_COLUMNS)
         .collect();
     // Two columns of one percentile are of different things.
-    if ranked.iter().enumerate().any(|(at, (rank, _))| ranked[at + 1..].iter().any(|(other, _)| rank == other)) {
+    if ranked
+        .iter()
+        .enumerate()
+        .any(|(at, (rank, _))| ranked[at + 1..].iter().any(|(other, _)| rank == other))
+    {
         return None;
     }
     ranked.iter().find_map(|(low, one)| {
         ranked.iter().filter(|(high, _)| low < high).find_map(|(_, other)| {
-            let mut pairs = one.values.iter().zip(&other.values).filter_map(|(one, other)| one.as_ref().zip(other.as_ref()));
+            let mut pairs = one
+                .values
+                .iter()
+                .zip(&other.values)
+                .filter_map(|(one, other)| one.as_ref().zip(other.as_ref()));
             let (above, below) = pairs.find(|(one, other)| one.unit == other.unit && one.value > other.value)?;
             let (low, high) = (&one.head, &other.head);
-            Some(format!("{low} {} is above {high} {}", shown(above.value), shown(below.value)))
+            Some(format!(
+                "{low} {} is above {high} {}",
+                shown(above.value),
+                shown(below.value)
+            ))
         })
     })
 }
@@ -133,15 +147,24 @@ fn shares(columns: &[QuantityColumn]) -> Option<String> {
             .iter()
             .any(|name| column.head.contains(name))
             && column.is_numeric()
-            && column.values.iter().flatten().all(|quantity| matches!(quantity.unit, "%" | ""))
+            && column
+                .values
+                .iter()
+                .flatten()
+                .all(|quantity| matches!(quantity.unit, "%" | ""))
     });
     of_shares.find_map(|column| {
         let values: Vec<f64> = column.values.iter().flatten().map(|quantity| quantity.value).collect();
         let has_total = values.iter().any(|value| *value >= 99.5);
         // Shares of different wholes can exceed it, so only a sum that is near counts.
         let sum: f64 = values.iter().sum();
-        (!has_total && sum > 101.5 && sum < 130.0 && values.len() >= 3)
-            .then(|| format!("the column «{}» sums to {} %, 100 % is the whole", column.head, shown(sum)))
+        (!has_total && sum > 101.5 && sum < 130.0 && values.len() >= 3).then(|| {
+            format!(
+                "the column «{}» sums to {} %, 100 % is the whole",
+                column.head,
+                shown(sum)
+            )
+        })
     })
 }
 
@@ -149,16 +172,19 @@ fn shares(columns: &[QuantityColumn]) -> Option<String> {
 fn sums(columns: &[QuantityColumn], rows: &[Vec<String>]) -> Option<String> {
     let last = rows.last().and_then(|row| row.first())?.to_lowercase();
     let last = last.trim_matches(|c: char| !c.is_alphabetic());
-    if !["total", "sum", "합계", "총계", "전체", "합", "summe", "gesamt", "合計"].contains(&last) || rows.len() < 3 {
+    if !["total", "sum", "합계", "총계", "전체", "합", "summe", "gesamt", "合計"].contains(&last) || rows.len() < 3
+    {
         return None;
     }
     columns.iter().skip(1).find_map(|column| {
         let values: Vec<f64> = column.values.iter().flatten().map(|quantity| quantity.value).collect();
         let (total, parts) = values.split_last()?;
         let unit = column.values.last()?.as_ref()?.unit;
-        let is_summed = !["mean", "average", "median", "p50", "p95", "p99", "rate", "ratio", "min", "max", "평균", "per "]
-            .iter()
-            .any(|name| column.head.contains(name));
+        let is_summed = ![
+            "mean", "average", "median", "p50", "p95", "p99", "rate", "ratio", "min", "max", "평균", "per ",
+        ]
+        .iter()
+        .any(|name| column.head.contains(name));
         if parts.len() + 1 != rows.len() || !column.is_numeric() || !is_summed || unit == "%" {
             return None;
         }
@@ -166,7 +192,14 @@ fn sums(columns: &[QuantityColumn], rows: &[Vec<String>]) -> Option<String> {
         // A mean in the row of totals is within the column, and parts that run at once take less than their sum.
         let is_time = TIME_MEASURES.contains(&unit);
         let is_wrong = *total > most && (sum - total).abs() > sum.max(*total) * 0.015 && !(is_time && *total < sum);
-        is_wrong.then(|| format!("the column «{}» sums to {}, its total says {}", column.head, shown(sum), shown(*total)))
+        is_wrong.then(|| {
+            format!(
+                "the column «{}» sums to {}, its total says {}",
+                column.head,
+                shown(sum),
+                shown(*total)
+            )
+        })
     })
 }
 
@@ -191,14 +224,21 @@ fn f1_outside(columns: &[QuantityColumn]) -> Option<String> {
 
 /// Finds the one row whose percentage is not the quotient of two columns, where that of all others is.
 fn quotient(columns: &[QuantityColumn]) -> Option<String> {
-    let numeric: Vec<&QuantityColumn> =
-        columns.iter().skip(1).filter(|column| column.is_numeric()).take(MAX_RELATED_COLUMNS).collect();
+    let numeric: Vec<&QuantityColumn> = columns
+        .iter()
+        .skip(1)
+        .filter(|column| column.is_numeric())
+        .take(MAX_RELATED_COLUMNS)
+        .collect();
     let is_percent = |column: &&&QuantityColumn| {
         column.values.iter().flatten().all(|quantity| quantity.unit == "%") || column.head.contains('%')
     };
     for percent in numeric.iter().filter(is_percent) {
         for part in numeric.iter().filter(|column| !is_percent(column)) {
-            for whole in numeric.iter().filter(|column| !is_percent(column) && column.head != part.head) {
+            for whole in numeric
+                .iter()
+                .filter(|column| !is_percent(column) && column.head != part.head)
+            {
                 let rows = part.values.iter().zip(&whole.values).zip(&percent.values);
                 let rows: Vec<(f64, f64, f64)> = rows
                     .filter_map(|((part, whole), percent)| {
@@ -299,7 +339,9 @@ impl<'a> ClaimingSentence<'a> {
             };
             let deciding: Vec<&QuantityColumn> = columns.iter().skip(1).filter(decides).collect();
             let is_denied = !deciding.is_empty()
-                && deciding.iter().all(|column| column.is_extreme(row, *most) == Some(false));
+                && deciding
+                    .iter()
+                    .all(|column| column.is_extreme(row, *most) == Some(false));
             let column = deciding.first().filter(|_| is_denied)?;
             let own = column.values.get(row)?.as_ref()?.value;
             let others = column.values.iter().flatten().map(|quantity| quantity.value);
