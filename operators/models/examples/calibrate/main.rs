@@ -32,7 +32,7 @@ use self::texts::{GamingSentence, LabelledText, TRAINING_HALF, gaming_sentences,
 /// Penalty on the squares of weights.
 const PENALTY: f64 = 10.0;
 /// Weight of a text of the project, which are few, beside one of a stranger.
-const PROJECT_WEIGHT: f64 = 2.0;
+const PROJECT_WEIGHT: f64 = 4.0;
 /// Weight of all gamed copies of a text together.
 const GAMED_WEIGHT: f64 = 1.5;
 /// The share of good texts that the operating point publishes where a domain was left out.

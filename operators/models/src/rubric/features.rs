@@ -276,11 +276,8 @@ pub(super) fn measured(title: &str, body: &str, parsed: &ParsedText, improved: u
     let mut marked: Vec<MarkedSentence<'_>> = parsed
         .sentences
         .iter()
-        .map(|sentence| counts.mark(sentence, languages))
+        .map(|sentence| counts.mark(sentence, languages, &of_title))
         .collect();
-    for sentence in &mut marked {
-        sentence.has_title = sentence.stems.iter().any(|stem| of_title.contains(stem));
-    }
     let bare = marked.iter_mut().filter(|sentence| !sentence.is_evidence());
     for sentence in bare.take(improved) {
         (sentence.figures, sentence.names, sentence.has_title) = (1, 1, true);
@@ -518,7 +515,12 @@ fn longest_run(marked: &[MarkedSentence<'_>], whole: f64) -> f64 {
 
 impl<'a> TextCounts<'a> {
     /// Marks a sentence and counts its words.
-    fn mark(&mut self, sentence: &'a Sentence, languages: LexiconLanguages) -> MarkedSentence<'a> {
+    fn mark(
+        &mut self,
+        sentence: &'a Sentence,
+        languages: LexiconLanguages,
+        of_title: &HashSet<&str>,
+    ) -> MarkedSentence<'a> {
         let mut marked = MarkedSentence {
             text: &sentence.text,
             is_row: sentence.is_row,
@@ -566,8 +568,10 @@ impl<'a> TextCounts<'a> {
             marked.words += count;
             self.different.insert(word);
             self.template += usize::from(word.contains("{{") || word.contains("xxx") || word.starts_with("your_"));
+            let stems = stems(word);
+            marked.has_title |= stems.iter().any(|stem| of_title.contains(stem));
             if !listed {
-                marked.stems.extend(stems(word));
+                marked.stems.extend(stems);
             }
         }
         let with_units = quantities(&sentence.lower)
@@ -651,8 +655,13 @@ fn stems(word: &str) -> Vec<&str> {
             && word
                 .chars()
                 .all(|c| c.is_alphabetic() || matches!(c, '-' | '_' | '.' | '\''));
-        let end = word.char_indices().nth(6).map_or(word.len(), |(at, _)| at);
-        return if is_word { vec![&word[..end]] } else { Vec::new() };
+        let singular = ["es", "s"]
+            .iter()
+            .find_map(|end| word.strip_suffix(end))
+            .filter(|stem| stem.len() >= 4);
+        let stem = singular.unwrap_or(word);
+        let end = stem.char_indices().nth(6).map_or(stem.len(), |(at, _)| at);
+        return if is_word { vec![&stem[..end]] } else { Vec::new() };
     }
     let starts: Vec<(usize, char)> = word.char_indices().collect();
     let end_of = |index: usize| starts.get(index).map_or(word.len(), |(at, _)| *at);
