@@ -94,7 +94,7 @@ fn fitted_to(samples: &[FitSample], is_used: &[bool], penalty: f64) -> FittedWei
             let spread = sample.weight * (chance * (1.0 - chance)).max(1e-6);
             for one in 0..=count {
                 gradient[one] += error * row[one];
-                for (part, value) in curvature[one].iter_mut().zip(&row[..=one]) {
+                for (part, value) in curvature[one].iter_mut().zip(row) {
                     *part += spread * row[one] * value;
                 }
             }
@@ -103,11 +103,6 @@ fn fitted_to(samples: &[FitSample], is_used: &[bool], penalty: f64) -> FittedWei
             if one < count {
                 gradient[one] -= penalty * weights[one];
                 curvature[one][one] += penalty;
-            }
-        }
-        for one in 0..=count {
-            for other in 0..one {
-                curvature[other][one] = curvature[one][other];
             }
         }
         let step = solved(curvature, gradient);

@@ -4,10 +4,11 @@
 //! Invariant: it reads the training half only, and the same files give the same table.
 //!
 //! ```text
-//! cargo run --release -p models --example calibrate -- FOLDER
+//! cargo run --release -p models --example calibrate -- FOLDER [families]
 //! ```
 //!
-//! `FOLDER` has `texts.jsonl`, which `corpus/fetch.py` writes.
+//! `FOLDER` has `texts.jsonl`, which `corpus/fetch.py` writes. With `families` each family of gaming sentences is held back
+//! once, too.
 
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
@@ -30,13 +31,13 @@ use self::gaming::{AttackPlace, AttackRandom, climbed, gamed};
 use self::texts::{GamingSentence, LabelledText, TRAINING_HALF, gaming_sentences, project_texts, stranger_texts};
 
 /// Penalty on the squares of weights.
-const PENALTY: f64 = 10.0;
+const PENALTY: f64 = 20.0;
 /// Weight of a text of the project, which are few, beside one of a stranger.
 const PROJECT_WEIGHT: f64 = 4.0;
 /// Weight of all gamed copies of a text together.
 const GAMED_WEIGHT: f64 = 1.5;
 /// The share of good texts that the operating point publishes where a domain was left out.
-const GOOD_PUBLISHED: f64 = 0.86;
+const GOOD_PUBLISHED: f64 = 0.83;
 /// Rounds in which an attacker climbs over the last fit.
 const ROUNDS: usize = 3;
 const CLIMBER_CALLS: usize = 40;
@@ -83,10 +84,9 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// The features of which more is never worse, and those of which more is never better: evidence raises a score, whatever
 /// the texts of the fit happen to be.
-const RAISING: &str =
-    "evidence joined early spread conditioned coherent titled some code rows change kind denials varied item_words";
-const LOWERING: &str =
-    "hedged run vague talk market stock addressed boiler template repeat links stray adorned pictograms short_items";
+const RAISING: &str = "evidence joined early spread conditioned coherent titled some code rows change kind denials varied item_words rules";
+const LOWERING: &str = "hedged run vague talk market stock addressed boiler template repeat links stray adorned pictograms short_items idle \
+                        headed fillers";
 
 fn signs() -> Vec<WeightSign> {
     let sign = |name: &&str| {
@@ -208,7 +208,7 @@ fn gamed_copies(text: &LabelledText, sentences: &[GamingSentence], without: &str
         if of_family.is_empty() {
             continue;
         }
-        for (place, count) in AttackPlace::ALL.into_iter().zip([1, 3, 6]) {
+        for (place, count) in AttackPlace::ALL.into_iter().zip([1, 2, 4]) {
             let chosen: Vec<&str> = (0..count)
                 .map(|_| of_family[random.below(of_family.len())].as_str())
                 .collect();
@@ -333,7 +333,10 @@ fn checked(texts: &[FitText], sentences: &[GamingSentence], found: &TrainedWeigh
         }
     }
     println!("gamed copies by family, in sample: {by_family:?}; climber: {climbed_over:?}");
-    for family in by_family.keys().filter(|family| *family != "mixed") {
+    // Each family takes a fit of its own, so who only wants the table leaves this out.
+    let all_families = env::args().any(|argument| argument == "families");
+    let held_back = by_family.keys().filter(|family| all_families && *family != "mixed");
+    for family in held_back {
         let without = trained(texts, sentences, family);
         let point = operating_point(&plain, &without.gamed);
         let mut counts = [0, 0];

@@ -24,7 +24,7 @@ pub(super) fn contradictions(body: &str, submitted_at: Timestamp) -> Vec<String>
     let parsed = &parse(body);
     let by_comma = LexiconLanguages::ENGLISH
         .and(LexiconLanguages::KOREAN)
-        .and(LexiconLanguages::JAPANESE);
+        .and(LexiconLanguages::SPACELESS);
     let is_grouped_otherwise = !text_languages(body).has(by_comma);
     for sentence in &parsed.sentences {
         if found.len() >= MAX_CONTRADICTIONS {

@@ -100,6 +100,14 @@ rubric_features! {
     item_words: Reproducibility,
     /// Share of short items.
     short_items: Specificity,
+    /// Introductions, pointers to other places, and plans.
+    idle: Novelty,
+    /// Share of sentences with a default, a condition or an exception.
+    rules: Accuracy,
+    /// Share of items that begin with an emphasis or a pictogram, as lists of features do.
+    headed: Specificity,
+    /// Lines of code that install or draw a tree of folders, as a share of the text.
+    fillers: Reproducibility,
 }
 
 /// The kind of a text, by its strongest signs.
@@ -261,6 +269,7 @@ struct TextCounts<'a> {
     you: usize,
     boiler: usize,
     template: usize,
+    idle: usize,
     commands: HashSet<&'a str>,
     versions: HashSet<&'a str>,
     environment: WordClasses,
@@ -467,6 +476,13 @@ fn features(
         denials: sentences.share(|sentence| sentence.has(WordClass::Denial)),
         item_words: mean_words(marked, 20.0, |sentence| sentence.is_item),
         short_items: sentences.share(|sentence| sentence.is_item && sentence.words < 6),
+        idle: density(counts.idle, 6.0),
+        rules: sentences.share(|sentence| sentence.has(WordClass::Rule) && sentence.words >= 4),
+        headed: sentences.share(|sentence| sentence.is_item && is_headed(sentence.text)),
+        fillers: share(
+            number(parsed.code.iter().filter(|line| is_filler(line)).count()),
+            number(parsed.code.len()) + sentences.whole,
+        ),
     }
 }
 
@@ -534,10 +550,10 @@ impl<'a> TextCounts<'a> {
             marked.classes.insert(class);
             if let Some(listed) = listed.get_mut(at) {
                 // Words of these classes are in any text; those of systems and loads are in any measurement.
-                *listed |= lower[at].is_ascii() || !languages.has(LexiconLanguages::JAPANESE);
+                *listed |= lower[at].is_ascii() || !languages.has(LexiconLanguages::SPACELESS);
             }
             acts_first |= class == WordClass::Imperative
-                && (at < 3 || languages.has(LexiconLanguages::JAPANESE.and(LexiconLanguages::KOREAN)));
+                && (at < 3 || languages.has(LexiconLanguages::SPACELESS.and(LexiconLanguages::KOREAN)));
             is_ordered |= class == WordClass::Order && at < 2;
             match class {
                 WordClass::Vague => self.vague += 1,
@@ -547,6 +563,7 @@ impl<'a> TextCounts<'a> {
                 WordClass::You => self.you += 1,
                 WordClass::Boiler => self.boiler += 1,
                 WordClass::Template => self.template += 1,
+                WordClass::Idle => self.idle += 1,
                 other if ENVIRONMENT.contains(&other) => self.environment.insert(other),
                 _ => {}
             }
@@ -577,8 +594,8 @@ impl<'a> TextCounts<'a> {
         let with_units = quantities(&sentence.lower)
             .filter(|quantity| !quantity.unit.is_empty())
             .count();
-        let bare_numbers =
-            quantities(&sentence.lower).filter(|quantity| quantity.value >= 10.0 && quantity.unit.is_empty());
+        let bare_numbers = quantities(&sentence.lower)
+            .filter(|quantity| (quantity.value >= 100.0 || quantity.value.fract() != 0.0) && quantity.unit.is_empty());
         marked.figures = with_units
             + if sentence.is_row || marked.words >= 4 {
                 bare_numbers.count()
@@ -626,6 +643,28 @@ impl<'a> TextCounts<'a> {
             }
         }
     }
+}
+
+/// Returns true for an item that begins with an emphasis or a pictogram.
+fn is_headed(text: &str) -> bool {
+    text.starts_with("**") || text.starts_with("__") || text.starts_with(is_pictogram)
+}
+
+/// Returns true for a line that installs, or that draws a tree of folders.
+fn is_filler(line: &str) -> bool {
+    const INSTALLERS: [&str; 9] = [
+        "pip install",
+        "npm install",
+        "npm i ",
+        "yarn add",
+        "pnpm add",
+        "cargo add",
+        "uv add",
+        "git clone",
+        "cargo install",
+    ];
+    let line = line.trim_start_matches(['$', ' ']);
+    INSTALLERS.iter().any(|installer| line.starts_with(installer)) || line.contains("── ") || line.starts_with('#')
 }
 
 /// Returns the program of a line that is a command with an argument.
@@ -761,7 +800,9 @@ fn links(body: &str) -> f64 {
 }
 
 fn pictograms(body: &str) -> usize {
-    body.chars()
-        .filter(|c| matches!(c, '\u{1F300}'..='\u{1FAFF}' | '\u{2600}'..='\u{27BF}'))
-        .count()
+    body.chars().filter(|c| is_pictogram(*c)).count()
+}
+
+const fn is_pictogram(c: char) -> bool {
+    matches!(c, '\u{1F300}'..='\u{1FAFF}' | '\u{2600}'..='\u{27BF}')
 }

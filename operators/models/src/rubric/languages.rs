@@ -9,13 +9,14 @@ use crate::language::{LatinLanguage, latin_language};
 
 /// Returns the languages by whose words a text is judged: none for one that no list of words is of.
 pub(super) fn text_languages(text: &str) -> LexiconLanguages {
-    let (mut latin, mut hangul, mut kana, mut all) = (0_usize, 0_usize, 0_usize, 0_usize);
+    let (mut latin, mut hangul, mut kana, mut han, mut all) = (0_usize, 0_usize, 0_usize, 0_usize, 0_usize);
     for character in text.chars().filter(|character| character.is_alphabetic()) {
         all += 1;
         match character {
             'a'..='z' | 'A'..='Z' => latin += 1,
             '\u{1100}'..='\u{11FF}' | '\u{3130}'..='\u{318F}' | '\u{AC00}'..='\u{D7A3}' => hangul += 1,
             '\u{3040}'..='\u{30FF}' => kana += 1,
+            '\u{3400}'..='\u{4DBF}' | '\u{4E00}'..='\u{9FFF}' => han += 1,
             _ => {}
         }
     }
@@ -26,10 +27,15 @@ pub(super) fn text_languages(text: &str) -> LexiconLanguages {
     if kana * 10 >= all && kana > 0 {
         languages = languages.and(LexiconLanguages::JAPANESE);
     }
-    // Korean and Japanese texts have English words, and a text without words of its own is judged by English ones.
+    if han * 10 >= all && kana * 20 < han && hangul * 20 < han {
+        languages = languages.and(LexiconLanguages::CHINESE);
+    }
+    // Texts in these scripts have English words, and a text without words of its own is judged by English ones.
     let is_latin = latin * 2 >= all;
     match latin_language(text) {
         Some(LatinLanguage::German) if is_latin => languages.and(LexiconLanguages::GERMAN),
+        Some(LatinLanguage::Spanish) if is_latin => languages.and(LexiconLanguages::SPANISH),
+        Some(LatinLanguage::French) if is_latin => languages.and(LexiconLanguages::FRENCH),
         Some(LatinLanguage::English) | None if is_latin || !languages.is_none() => {
             languages.and(LexiconLanguages::ENGLISH)
         }

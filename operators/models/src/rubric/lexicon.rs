@@ -1,7 +1,7 @@
 //! The words of the rubric, by class.
 //!
 //! Invariant: a form counts only as whole words, in Korean with at most three syllables of a listed ending after it, in
-//! Japanese, which has no spaces, anywhere. A text is judged by the forms of its own languages.
+//! Japanese and Chinese, which have no spaces, anywhere. A text is judged by the forms of its own languages.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -15,6 +15,11 @@ impl LexiconLanguages {
     pub(super) const KOREAN: Self = Self(2);
     pub(super) const GERMAN: Self = Self(4);
     pub(super) const JAPANESE: Self = Self(8);
+    pub(super) const CHINESE: Self = Self(16);
+    pub(super) const SPANISH: Self = Self(32);
+    pub(super) const FRENCH: Self = Self(64);
+    /// The languages that are written without spaces.
+    pub(super) const SPACELESS: Self = Self::JAPANESE.and(Self::CHINESE);
 
     pub(super) const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -30,15 +35,18 @@ impl LexiconLanguages {
 }
 
 /// The files of words: a class, a tab, and forms parted by `|` on each line.
-const LEXICON_FILES: [(LexiconLanguages, &str); 4] = [
+const LEXICON_FILES: [(LexiconLanguages, &str); 7] = [
     (LexiconLanguages::ENGLISH, include_str!("../../lexicon/en.txt")),
     (LexiconLanguages::KOREAN, include_str!("../../lexicon/ko.txt")),
     (LexiconLanguages::GERMAN, include_str!("../../lexicon/de.txt")),
     (LexiconLanguages::JAPANESE, include_str!("../../lexicon/ja.txt")),
+    (LexiconLanguages::CHINESE, include_str!("../../lexicon/zh.txt")),
+    (LexiconLanguages::SPANISH, include_str!("../../lexicon/es.txt")),
+    (LexiconLanguages::FRENCH, include_str!("../../lexicon/fr.txt")),
 ];
 /// The most words of a form.
 const FORM_WORDS: usize = 4;
-/// The most characters of a Japanese form.
+/// The most characters of a form in a language without spaces.
 const FORM_CHARACTERS: usize = 10;
 /// Endings that may follow a Korean form, such as particles.
 const WORD_ENDINGS: [&str; 71] = [
@@ -146,6 +154,8 @@ pub(super) enum WordClass {
     Boiler,
     Template,
     Denial,
+    Idle,
+    Rule,
 }
 
 /// Classes of words that were found, as a set.
@@ -203,6 +213,8 @@ impl WordClass {
             "boiler" => Self::Boiler,
             "template" => Self::Template,
             "denial" => Self::Denial,
+            "idle" => Self::Idle,
+            "rule" => Self::Rule,
             _ => return None,
         })
     }
@@ -234,8 +246,8 @@ pub(super) fn find(words: &[&str], languages: LexiconLanguages, mut found: impl 
     for start in 0..words.len() {
         phrase.clear();
         for (count, word) in words[start..].iter().take(FORM_WORDS).enumerate() {
-            if count == 0 && languages.has(LexiconLanguages::JAPANESE) && !word.is_ascii() {
-                find_within(word, &mut |class| found(start, class));
+            if count == 0 && languages.has(LexiconLanguages::SPACELESS) && !word.is_ascii() {
+                find_within(word, languages, &mut |class| found(start, class));
             }
             if word.len() > 64 {
                 break;
@@ -255,8 +267,8 @@ pub(super) fn find(words: &[&str], languages: LexiconLanguages, mut found: impl 
     }
 }
 
-/// Looks up every part of a run of Japanese.
-fn find_within(run: &str, found: &mut impl FnMut(WordClass)) {
+/// Looks up every part of a run without spaces.
+fn find_within(run: &str, languages: LexiconLanguages, found: &mut impl FnMut(WordClass)) {
     let ends: Vec<usize> = run.char_indices().map(|(at, c)| at + c.len_utf8()).collect();
     let mut start = 0;
     for (index, next) in ends.iter().enumerate() {
@@ -266,7 +278,8 @@ fn find_within(run: &str, found: &mut impl FnMut(WordClass)) {
                 continue;
             }
             let classes = FORMS.get(&run[start..*end]).into_iter().flatten();
-            let of_language = classes.filter(|(language, _)| language.has(LexiconLanguages::JAPANESE));
+            let of_language =
+                classes.filter(|(language, _)| language.has(LexiconLanguages::SPACELESS) && language.has(languages));
             of_language.for_each(|(_, class)| found(*class));
         }
         start = *next;

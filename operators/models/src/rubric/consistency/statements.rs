@@ -33,6 +33,7 @@ pub(super) fn add(sentence: &Sentence, submitted_at: Timestamp, found: &mut Vec<
         order_of_times(&sentence.lower),
         later_date(&sentence.lower, submitted_at),
         shares(&sentence.lower),
+        complement(&lower),
     ];
     found.extend(rules.into_iter().flatten().map(|told| format!("{told}: {}.", quote())));
 }
@@ -278,6 +279,20 @@ const RISES: [&str; 10] = [
     "延び",
 ];
 
+/// Words of a time that is better when it is shorter, and words that say that something got better.
+const DELAYS: [&str; 9] = [
+    "latency",
+    "delay",
+    "duration",
+    "latenz",
+    "antwortzeit",
+    "지연",
+    "응답",
+    "遅延",
+    "応答",
+];
+const BETTER: [&str; 6] = ["improvement", "improved", "faster", "verbess", "개선", "改善"];
+
 /// Finds a change whose direction or percentage does not fit its figures.
 fn change(lower: &[&str]) -> Option<String> {
     let ToldChange {
@@ -302,6 +317,15 @@ fn change(lower: &[&str]) -> Option<String> {
     }
     if rises && !falls && to.value < from.value {
         return Some(format!("{figures} is less, the text says it rose"));
+    }
+    let is_time = matches!(unit, "ns" | "µs" | "ms" | "s" | "min" | "h");
+    let is_delay = before.iter().any(|word| DELAYS.iter().any(|form| word.contains(form)));
+    let improves = after
+        .iter()
+        .take(4)
+        .any(|word| BETTER.iter().any(|form| word.starts_with(form)));
+    if is_time && is_delay && improves && to.value > from.value {
+        return Some(format!("{figures} is more, the text says it improved"));
     }
     let stated = stated_percent(&after)?;
     let (one, other) = (from.value, to.value);
@@ -646,7 +670,7 @@ fn order_of_times(lower: &str) -> Option<String> {
         "utc+",
         "monday",
     ];
-    if OTHER_DAY.iter().any(|mark| lower.contains(mark)) || lower.matches(':').count() != 2 {
+    if OTHER_DAY.iter().any(|mark| lower.contains(mark)) || lower.matches(':').count() > 4 {
         return None;
     }
     let (mut began, mut ended) = (None, None);
@@ -762,6 +786,33 @@ fn date_of(days: i64) -> String {
         month -= 1;
     }
     format!("{year}-{month:02}-{:02}", days - days_of_date(year, month, 1) + 1)
+}
+
+/// Finds `X % were … and Y % were not`, which are not the whole together.
+fn complement(lower: &[&str]) -> Option<String> {
+    let percents: Vec<(usize, f64)> = (0..lower.len())
+        .filter(|at| starts_with_number(lower[*at]))
+        .filter_map(|at| Some((at, first(&lower[at..(at + 2).min(lower.len())].join(" "))?)))
+        .filter(|(_, quantity)| quantity.unit == "%")
+        .map(|(at, quantity)| (at, quantity.value))
+        .collect();
+    let [(_, one), (at, other)] = percents.as_slice() else {
+        return None;
+    };
+    let and = at.checked_sub(1).and_then(|at| lower.get(at))?;
+    let rest: Vec<&str> = lower[at + 1..].iter().filter(|word| **word != "%").copied().collect();
+    let is_denied = matches!(
+        rest.as_slice(),
+        ["were" | "was" | "are" | "is" | "did" | "do" | "does", "not"]
+    );
+    (matches!(*and, "and" | "but") && is_denied && (one + other - 100.0).abs() > ROUNDED_POINTS).then(|| {
+        format!(
+            "{} % and {} % are {} % together, 100 % is the whole",
+            shown(*one),
+            shown(*other),
+            shown(one + other)
+        )
+    })
 }
 
 /// Finds shares of one whole whose sum is above it.

@@ -32,6 +32,18 @@ fn what_contradicts_itself_is_told_with_both_figures() {
         ("지연이 90ms에서 130ms로 줄었다.", ["90 ms to 130 ms is more", "fell"]),
         ("応答時間は48msから72msに短縮した。", ["48 ms to 72 ms is more", "fell"]),
         ("Errors: 68 of 400 (34 %) had one.", ["68 of 400 is 17 %", "34 %"]),
+        (
+            "So 92.6 % of the accounts were equal and 24 % were not.",
+            ["92.6 % and 24 %", "116.6 %"],
+        ),
+        (
+            "The latency went from 90 ms to 130 ms, an improvement of 30 %.",
+            ["90 ms to 130 ms", "improved"],
+        ),
+        (
+            "Time line: it was detected at 14:20, began at 14:35 and was gone at 14:10.",
+            ["14:10", "14:35"],
+        ),
         ("We found 240 of 121 summaries.", ["240 of 121", "whole"]),
         (
             "The p50 was 90 ms and the p99 was 40 ms.",
@@ -111,6 +123,9 @@ fn what_fits_is_not_told() {
         "4 GB에서 8 GB로 늘리면 p99는 61 % 줄었다.",
         "Going from 4 GB to 8 GB cut the p99 by 61 %.",
         "Memory fell from 4 GB to 3 GB while errors fell by 80 %.",
+        "So 92.6 % of the accounts were equal and 7.4 % were not.",
+        "The delay went from 90 ms to 60 ms, an improvement of 33 %.",
+        "The battery life went from 3 h to 5 h, an improvement of 67 %.",
         "cargo build --release && ./run",
     ] {
         assert_eq!(found(text), [] as [String; 0], "{text}");
