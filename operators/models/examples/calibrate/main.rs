@@ -37,7 +37,11 @@ const PROJECT_WEIGHT: f64 = 4.0;
 /// Weight of all gamed copies of a text together.
 const GAMED_WEIGHT: f64 = 1.5;
 /// The share of good texts that the operating point publishes where a domain was left out.
-const GOOD_PUBLISHED: f64 = 0.83;
+const GOOD_PUBLISHED: f64 = 0.825;
+/// The words and characters of a text that stand for a sentence alone, and the weight of such a text.
+const ALONE_WORDS: usize = 12;
+const ALONE_CHARACTERS: usize = 60;
+const ALONE_WEIGHT: f64 = 0.4;
 /// Rounds in which an attacker climbs over the last fit.
 const ROUNDS: usize = 3;
 const CLIMBER_CALLS: usize = 40;
@@ -86,7 +90,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// the texts of the fit happen to be.
 const RAISING: &str = "evidence joined early spread conditioned coherent titled some code rows change kind denials varied item_words rules";
 const LOWERING: &str = "hedged run vague talk market stock addressed boiler template repeat links stray adorned pictograms short_items idle \
-                        headed fillers";
+                        headed fillers brief";
 
 fn signs() -> Vec<WeightSign> {
     let sign = |name: &&str| {
@@ -155,6 +159,17 @@ fn trained(texts: &[FitText], sentences: &[GamingSentence], without: &str) -> Tr
         })
         .collect();
     let mut gamed_samples = Vec::new();
+    // A sentence alone is no unit, whatever it says.
+    for text in texts {
+        let words: Vec<&str> = text.text.body.split_whitespace().take(ALONE_WORDS).collect();
+        let alone: String = words.join(" ").chars().take(ALONE_CHARACTERS).collect();
+        gamed_samples.push(FitSample {
+            values: measure(&unit(&text.text, &alone)).values(),
+            is_good: false,
+            weight: ALONE_WEIGHT,
+            domain: text.text.domain.clone(),
+        });
+    }
     for text in texts.iter().filter(|text| !text.is_good() && text.text.junk) {
         let copies = gamed_copies(&text.text, sentences, without);
         #[expect(clippy::cast_precision_loss, reason = "few")]

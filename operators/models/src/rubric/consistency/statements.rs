@@ -304,7 +304,7 @@ fn change(lower: &[&str]) -> Option<String> {
     if from.value <= 0.0 || to.value <= 0.0 || from.value.to_bits() == to.value.to_bits() {
         return None;
     }
-    let unit = from.unit;
+    let unit = if from.unit.is_empty() { to.unit } else { from.unit };
     let figures = format!("{} {unit} to {} {unit}", shown(from.value), shown(to.value));
     let after: Vec<&str> = after.iter().map(String::as_str).collect();
     let is_near = |listed: &[&str]| before.iter().rev().take(2).any(|word| listed.contains(word));
