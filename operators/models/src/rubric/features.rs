@@ -102,6 +102,8 @@ rubric_features! {
     short_items: Specificity,
     /// Words that a statement with its circumstances needs and the text lacks; 0 from 25.
     brief: Reproducibility,
+    /// Sentences that advise or praise; 1 from six. What is added beside them takes none away.
+    talks: Specificity,
     /// Introductions, pointers to other places, and plans.
     idle: Novelty,
     /// Share of sentences with a default, a condition or an exception.
@@ -479,6 +481,7 @@ fn features(
         item_words: mean_words(marked, 20.0, |sentence| sentence.is_item),
         short_items: sentences.share(|sentence| sentence.is_item && sentence.words < 6),
         brief: 1.0 - saturated(counts.words, 25.0),
+        talks: saturated(sentences.count(MarkedSentence::is_talk), 6.0),
         idle: density(counts.idle, 6.0),
         rules: sentences.share(|sentence| sentence.has(WordClass::Rule) && sentence.words >= 4),
         headed: sentences.share(|sentence| sentence.is_item && is_headed(sentence.text)),
