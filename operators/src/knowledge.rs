@@ -12,10 +12,10 @@ mod published;
 use std::fmt::Debug;
 
 use async_trait::async_trait;
-use types::UnitId;
 use types::knowledge::{Axes, UnitText};
 use types::unit::Judge;
 use types::vocabulary::Language;
+use types::{Timestamp, UnitId};
 
 pub use chunk_vectors::{ChunkVectors, keep_best_hits};
 pub use facts::{
@@ -68,6 +68,16 @@ impl Axis {
     }
 }
 
+/// A judge that looks for figures of a text that contradict each other. It is a fixed rule, so it always answers. Object
+/// safe.
+pub trait ContradictionFinder: Debug + Send + Sync {
+    /// Returns the name that answers give.
+    fn judge(&self) -> Judge;
+
+    /// Returns a sentence for each contradiction, which names both figures. The text is data.
+    fn contradictions(&self, unit: &UnitText, submitted_at: Timestamp) -> Vec<String>;
+}
+
 /// The answer of a [`Scorer`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScorerAnswer {
@@ -75,6 +85,9 @@ pub struct ScorerAnswer {
     pub axes: Axes,
     /// One request for each axis, in the order of [`Axis::ALL`]: the change that would raise it most.
     pub fixes: [String; 4],
+    /// Reasons why the score is below the mark, quoted from the text, the weightiest first; the requests of the lowest
+    /// axes stand in their place if there are none.
+    pub reasons: Vec<String>,
     /// Language of the text.
     pub language: Language,
     /// Remark for the entry, such as that the text was cut.

@@ -235,6 +235,8 @@ words! {
         Embedding = "embedding",
         /// The screen for harmful text.
         Screen = "screen",
+        /// The search for figures that contradict each other.
+        Consistency = "consistency",
         /// The score.
         Score = "score",
         /// The commit, which compares once more.

@@ -16,7 +16,7 @@ use models::remote::{
     ChatModel, CompleteScreener, LeaseError, NoReply, Provider, ProviderReply, RemoteEmbedder, TextPrefixes,
     TokenBudget, TokenLeases, Transport, Waits,
 };
-use models::rubric::RubricScorer;
+use models::rubric::{ArithmeticFinder, RubricScorer};
 use models::screen::UnitScreener;
 use models::sentences::SentenceEmbedder;
 use object_store::path::Path;
@@ -62,6 +62,7 @@ pub(crate) struct AllJudges {
 pub(crate) fn of_units() -> anyhow::Result<pipelines::knowledge::Judges> {
     Ok(pipelines::knowledge::Judges {
         screeners: vec![Arc::new(LocalScreener), Arc::new(UnitScreener)],
+        contradictions: Arc::new(ArithmeticFinder),
         scorer: Arc::new(RubricScorer),
         embedder: Some(Arc::new(SentenceEmbedder::open()?)),
         comparer: None,

@@ -4,15 +4,16 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use operators::knowledge::{NearestUnit, Scorer, ScorerAnswer};
+use operators::knowledge::{ContradictionFinder, NearestUnit, Scorer, ScorerAnswer};
 use operators::screen::{LocalScreener, Unavailable};
 use pipelines::isolation::child;
 use pipelines::knowledge::Judges;
+use types::Timestamp;
 use types::knowledge::{Axes, UnitText};
 use types::unit::Judge;
 use types::vocabulary::Language;
 
-/// A scorer that finds every unit good.
+/// A judge that finds every unit good.
 #[derive(Debug)]
 struct Kind;
 
@@ -26,15 +27,27 @@ impl Scorer for Kind {
         Ok(ScorerAnswer {
             axes: Axes::of_tenths([70; 4]),
             fixes: ["", "", "", ""].map(ToOwned::to_owned),
+            reasons: Vec::new(),
             language: Language::English,
             remark: None,
         })
     }
 }
 
+impl ContradictionFinder for Kind {
+    fn judge(&self) -> Judge {
+        Judge::heuristic("kind")
+    }
+
+    fn contradictions(&self, _: &UnitText, _: Timestamp) -> Vec<String> {
+        Vec::new()
+    }
+}
+
 fn main() -> ExitCode {
     child::run(Judges {
         screeners: vec![Arc::new(LocalScreener)],
+        contradictions: Arc::new(Kind),
         scorer: Arc::new(Kind),
         embedder: None,
         comparer: None,

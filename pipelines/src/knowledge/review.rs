@@ -1,4 +1,4 @@
-//! The review of one version: personal data, copies, meaning, screen, score.
+//! The review of one version: personal data, copies, meaning, screen, consistency, score.
 //!
 //! Invariants: a refusal ends the review, and a judge that does not answer holds it. No step falls back to another
 //! judge. What an entry says never quotes personal data.
@@ -8,8 +8,8 @@ use std::sync::{Arc, OnceLock};
 use messages::UnitSubmission;
 use operators::gates::{PersonalData, instead_of_personal_data};
 use operators::knowledge::{
-    Axis, Comparer, CopiedText, EmbeddedText, Embedder, Fingerprint, Likeness, NearestUnit, Neighbour, QuantisedVector,
-    Scorer, ScorerAnswer, TextRole,
+    Axis, Comparer, ContradictionFinder, CopiedText, EmbeddedText, Embedder, Fingerprint, Likeness, NearestUnit,
+    Neighbour, QuantisedVector, Scorer, ScorerAnswer, TextRole,
 };
 use operators::screen::{Cause, Screen, Screener, Unavailable};
 use operators::{GateChain, Reason, Verdict as RowVerdict};
@@ -41,6 +41,8 @@ const OVERDUE: &str =
 pub struct Judges {
     /// Screeners, the local one first. The first objection counts.
     pub screeners: Vec<Arc<dyn Screener>>,
+    /// Finder of figures that contradict each other.
+    pub contradictions: Arc<dyn ContradictionFinder>,
     /// Scorer of the four axes of a unit.
     pub scorer: Arc<dyn Scorer>,
     /// Maker of vectors. Meanings are not compared without one.
@@ -203,6 +205,7 @@ impl UnitReview<'_> {
             let chain = GateChain::new().stage(Arc::new(Screen::new(screener)));
             self.rows(ReviewStep::Screen, chain, Some(judge)).await?;
         }
+        self.consistency()?;
         let scored = self
             .judges
             .scorer
@@ -373,12 +376,41 @@ impl UnitReview<'_> {
         })
     }
 
+    /// Looks for figures of the text that contradict each other. Each refuses by itself, whatever the text is worth else.
+    fn consistency(&mut self) -> Result<(), ReviewStop> {
+        let finder = &self.judges.contradictions;
+        let found = finder.contradictions(&self.submission.text, self.submission.submitted_at);
+        let judge = Some(finder.judge());
+        let mut end = None;
+        for detail in found {
+            self.add(
+                ReviewStep::Consistency,
+                StepOutcome::Refused,
+                "contradiction",
+                detail.clone(),
+            )
+            .judge
+            .clone_from(&judge);
+            end.get_or_insert(ReviewStop::Reject("contradiction".to_owned(), detail));
+        }
+        if let Some(end) = end {
+            return Err(end);
+        }
+        let detail = "No figures were found that contradict each other.".to_owned();
+        self.add(ReviewStep::Consistency, StepOutcome::Passed, "passed", detail)
+            .judge = judge;
+        Ok(())
+    }
+
     /// Adds the entry of the score.
     fn score(&mut self, scored: &ScorerAnswer, judge: &Judge) -> Result<(), ReviewStop> {
         let total = scored.axes.total();
         let passes = scored.axes.passes();
         let mut detail = format!("Total {total} of 100, {PASS_MARK} is needed.");
-        if !passes {
+        if !passes && !scored.reasons.is_empty() {
+            detail.push(' ');
+            detail.push_str(&scored.reasons.join(" "));
+        } else if !passes {
             let mut axes: Vec<_> = Axis::ALL
                 .into_iter()
                 .zip(scored.axes.tenths())

@@ -44,7 +44,8 @@ fn review() -> String {
         "A text is published from a total of {PASS_MARK} of 100 on (`passMark`). The total is computed from four axes, each of 0 to {most}:\n\n\
          | Axis | Meaning |\n|-|-|\n{axes}\n\n\
          Before the score, a text with personal data and a copy of a published one, in other words too, are rejected. Government \
-         identity numbers are never taken."
+         identity numbers are never taken. So is a text whose figures contradict each other: the reason names both. Evidence counts as a share \
+         of the text and by what it belongs to, so a sentence of figures in a text without any adds little."
     )
 }
 

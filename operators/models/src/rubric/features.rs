@@ -1,339 +1,730 @@
 //! The features of a text that the rubric weighs, each from 0 to 1.
 //!
-//! Invariant: every count is of distinct items, so repeating a text gains nothing.
+//! Invariants:
+//! - Most are shares of the text, so a sentence more changes them by what it is of the whole.
+//! - Linear in the text, and sums go in a fixed order over + − × ÷ alone: the same text has the same features on every
+//!   machine.
 
 use std::collections::HashSet;
 
-use super::contradictions::contradictions;
-use super::lexicon::{ENVIRONMENT, WordClass, find};
-use super::parse::{ParsedText, Sentence, parse, quantities, words};
+use operators::knowledge::{Axis, is_east_asian};
 
-/// The features of a text. Each is from 0 to 1.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct RubricFeatures {
-    /// Different quantities with units; 1 from six of them.
-    pub qty: f64,
-    /// Share of the quantities that have a condition.
-    pub ctx: f64,
-    /// Different names with versions; 1 from three of them.
-    pub ver: f64,
-    /// Kinds of the environment that are named.
-    pub env: f64,
-    /// Commands: 0.6 for a block of code, the rest for options.
-    pub cmd: f64,
-    /// Steps with evidence or enough words; 1 from four.
-    pub steps: f64,
-    /// Figures of a spread.
-    pub spread: f64,
-    /// Comparisons: 1 for a full one with figures, 0.5 for a sign of one.
-    pub compare: f64,
-    /// A failure with its cause and what ended it.
-    pub fail: f64,
-    /// Identifiers, by their number and by their density in the text.
-    pub terms: f64,
-    /// Date: 1 for a full one, 0.5 for a month.
-    pub date: f64,
-    /// Words that limit a statement; 1 from two different ones.
-    pub limit: f64,
-    /// Strength of the source.
-    pub src: f64,
-    /// Density of vague words in the text.
-    pub vague: f64,
-    /// Different selling words; 1 from two of them.
-    pub market: f64,
-    /// Share of sentences with advice that no evidence supports, scaled.
-    pub advice: f64,
-    /// Stock phrases, or a poor vocabulary in a long text.
-    pub pad: f64,
-    /// Share of repeated runs of eight words, scaled.
-    pub repeat: f64,
-    /// Contradictions within the text; 1 from two of them.
-    pub contra: f64,
-    /// Links in place of text.
-    pub links: f64,
-    /// Numbers and names in place of sentences.
-    pub stuff: f64,
-    /// Length in words: 0 up to 15, 1 from 80.
-    pub len: f64,
+use super::languages::text_languages;
+use super::lexicon::{ENVIRONMENT, LexiconLanguages, WordClass, WordClasses, find};
+use super::parse::{ParsedText, Sentence, quantities, words};
+
+macro_rules! rubric_features {
+    ($($(#[$doc:meta])+ $name:ident: $axis:ident),+ $(,)?) => {
+        /// The features of a text. Each is from 0 to 1.
+        #[derive(Clone, Debug, Default, PartialEq)]
+        pub struct RubricFeatures {
+            $($(#[$doc])+ pub $name: f64,)+
+        }
+
+        impl RubricFeatures {
+            /// Names of the features, in the order of [`Self::values`].
+            pub const NAMES: &[&str] = &[$(stringify!($name)),+];
+            /// The axis that each of them explains.
+            pub const AXES: &[Axis] = &[$(Axis::$axis),+];
+
+            /// Returns the features in the order of [`Self::NAMES`].
+            pub fn values(&self) -> Vec<f64> {
+                vec![$(self.$name),+]
+            }
+        }
+    };
+}
+
+rubric_features! {
+    /// Share of sentences with a figure, a name, a cause of a failure or a command.
+    evidence: Accuracy,
+    /// Share of sentences with two kinds of it.
+    joined: Accuracy,
+    /// The same share in the first half of the text.
+    early: Accuracy,
+    /// The least share among the thirds of the text.
+    spread: Accuracy,
+    /// Share of figures whose sentence names what they are of, or the condition.
+    conditioned: Accuracy,
+    /// Share of evidence that speaks of what the title or the rest of the text speaks of.
+    coherent: Accuracy,
+    /// Share of evidence with a word of the title.
+    titled: Novelty,
+    /// Words that hedge.
+    hedged: Accuracy,
+    /// Longest run of sentences without evidence, as a share.
+    run: Specificity,
+    /// Density of vague words.
+    vague: Specificity,
+    /// Share of sentences that advise or praise and have no evidence.
+    talk: Specificity,
+    /// Density of selling words.
+    market: Novelty,
+    /// Density of stock phrases.
+    stock: Novelty,
+    /// Density of words that address the reader.
+    addressed: Specificity,
+    /// Words of licenses, thanks and contributors.
+    boiler: Novelty,
+    /// Words and marks of a template that nobody has filled in.
+    template: Novelty,
+    /// Share of repeated runs of words.
+    repeat: Novelty,
+    /// Share of different words among all, for the length of the text.
+    varied: Novelty,
+    /// Mean length of the words.
+    long_words: Specificity,
+    /// Share of the text in links.
+    links: Novelty,
+    /// Sentences and lines of code with evidence; 1 from three.
+    some: Accuracy,
+    /// Share of lines that are code.
+    code: Reproducibility,
+    /// Share of rows of tables.
+    rows: Reproducibility,
+    /// Share of items of lists.
+    items: Reproducibility,
+    /// Change from one state or version to another, as a share.
+    change: Reproducibility,
+    /// The strongest of the kinds of a text.
+    kind: Reproducibility,
+    /// Share of the text that is evidence of something else.
+    stray: Novelty,
+    /// Talk beside evidence that does not belong to it.
+    adorned: Novelty,
+    /// Pictograms for letters.
+    pictograms: Specificity,
+    /// Share of sentences that deny or exclude.
+    denials: Accuracy,
+    /// Mean length of the items; 1 from 20 words.
+    item_words: Reproducibility,
+    /// Share of short items.
+    short_items: Specificity,
+    /// Words that a statement with its circumstances needs and the text lacks; 0 from 25.
+    brief: Reproducibility,
+    /// Sentences that advise or praise; 1 from six. What is added beside them takes none away.
+    talks: Specificity,
+    /// Introductions, pointers to other places, and plans.
+    idle: Novelty,
+    /// Share of sentences with a default, a condition or an exception.
+    rules: Accuracy,
+    /// Share of items that begin with an emphasis or a pictogram, as lists of features do.
+    headed: Specificity,
+    /// Lines of code that install or draw a tree of folders, as a share of the text.
+    fillers: Reproducibility,
+}
+
+/// The kind of a text, by its strongest signs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TextKind {
+    Measurement,
+    Procedure,
+    Limit,
+    Incident,
+    Migration,
+    Reference,
+}
+
+/// What a text is measured to be.
+#[derive(Clone, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each says of one thing if it is in the text"
+)]
+pub(super) struct MeasuredText {
+    pub(super) features: RubricFeatures,
+    pub(super) kind: TextKind,
+    /// Number of sentences and rows of the text.
+    pub(super) sentences: usize,
+    /// Number of sentences without evidence, and the first of them.
+    pub(super) bare: usize,
+    pub(super) first_bare: Option<String>,
+    /// Number of sentences that advise or praise without evidence, and the first of them.
+    pub(super) talk: usize,
+    pub(super) first_talk: Option<String>,
+    /// The first evidence that speaks of nothing else in the text.
+    pub(super) first_stray: Option<String>,
+    pub(super) stray: usize,
+    /// The first figure whose sentence says neither of what it is nor under which condition.
+    pub(super) first_loose: Option<String>,
+    pub(super) has_figures: bool,
+    pub(super) has_names: bool,
+    pub(super) has_versions: bool,
+    pub(super) has_environment: bool,
+    pub(super) has_commands: bool,
+    pub(super) has_cause: bool,
 }
 
 /// Returns min(1, x / k).
-fn sat(count: usize, k: f64) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "counts of words are small")]
-    let count = count as f64;
-    (count / k).min(1.0)
+fn saturated(count: usize, k: f64) -> f64 {
+    (number(count) / k).min(1.0)
+}
+
+fn number(count: usize) -> f64 {
+    f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }
 
 /// Returns a share, 0 of nothing.
-fn share(part: usize, whole: usize) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "counts of words are small")]
-    let share = part as f64 / whole.max(1) as f64;
-    share
+fn share(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { (part / whole).min(1.0) } else { 0.0 }
 }
 
-/// Classes of words, identifiers and quantities of one sentence.
+/// A sentence and what was found in it.
 #[derive(Debug, Default)]
-struct Marks {
-    classes: HashSet<WordClass>,
-    identifiers: usize,
-    quantities: usize,
+#[expect(clippy::struct_excessive_bools, reason = "each is a mark of its own")]
+struct MarkedSentence<'a> {
+    text: &'a str,
+    classes: WordClasses,
+    /// Quantities with units, or numbers in a row.
+    figures: usize,
+    /// Identifiers, versions, paths, and words in code marks.
+    names: usize,
+    /// Words in capitals, and Latin words in a text of another script.
+    proper: usize,
+    commands: usize,
+    words: usize,
+    is_row: bool,
+    is_item: bool,
+    is_step: bool,
+    /// Beginnings of the words that are of a subject and not of any measurement.
+    stems: Vec<&'a str>,
+    has_title: bool,
+    is_stray: bool,
 }
 
-impl Marks {
+impl MarkedSentence<'_> {
     fn has(&self, class: WordClass) -> bool {
-        self.classes.contains(&class)
+        self.classes.has(class)
     }
 
-    /// Returns true if the sentence supports what it or a neighbour advises.
+    fn gives_cause(&self) -> bool {
+        self.has(WordClass::Cause) && self.has(WordClass::Symptom)
+    }
+
     fn is_evidence(&self) -> bool {
-        self.quantities > 0 || self.identifiers > 0 || self.has(WordClass::Cause)
+        self.figures > 0 || self.names > 0 || self.commands > 0 || self.gives_cause()
+    }
+
+    fn is_talk(&self) -> bool {
+        let talks = self.has(WordClass::Vague)
+            || self.has(WordClass::Advice)
+            || self.has(WordClass::Market)
+            || self.has(WordClass::Stock)
+            || self.has(WordClass::You);
+        talks && !self.is_evidence()
+    }
+
+    /// Returns true if a figure stands with what it is of, or with the condition it holds under.
+    fn is_conditioned(&self) -> bool {
+        let is_named = self.is_row || self.names > 0 || self.proper > 0;
+        self.figures > 0 && (is_named || self.has(WordClass::Condition) && self.words >= 6)
+    }
+
+    fn is_limit(&self) -> bool {
+        self.has(WordClass::Limit) && self.names + self.figures > 0
+    }
+
+    fn is_incident(&self) -> bool {
+        let is_told = self.has(WordClass::Cause) || self.has(WordClass::Fix) || self.names > 0;
+        self.has(WordClass::Symptom) && is_told
+    }
+
+    fn is_change(&self) -> bool {
+        let has_both = self.has(WordClass::Before) && self.has(WordClass::After);
+        (has_both || self.has(WordClass::Fix)) && self.names + self.proper > 0
+    }
+
+    /// Returns true for a row or an item that says something of a name or a figure.
+    fn is_entry(&self) -> bool {
+        (self.is_row || self.is_item) && self.names + self.figures > 0
+    }
+
+    /// Number of kinds of evidence.
+    fn kinds(&self) -> usize {
+        let is_one = [
+            self.figures > 0,
+            self.names > 0,
+            self.commands > 0 || self.is_step,
+            self.has(WordClass::Cause) || self.has(WordClass::Limit),
+            self.has(WordClass::Before) && self.has(WordClass::After)
+                || self.has(WordClass::Compare) && self.figures > 1,
+            self.has(WordClass::Symptom),
+            self.proper > 0,
+        ];
+        is_one.into_iter().filter(|is| *is).count()
+    }
+
+    /// Weight of the sentence in shares: a row of a table says less than a sentence.
+    fn weight(&self) -> f64 {
+        if self.is_row { 0.34 } else { 1.0 }
     }
 }
 
-/// Everything that is counted in one pass over the sentences.
+/// Counts over the whole text.
 #[derive(Debug, Default)]
-struct SentenceCounts {
-    quantities: HashSet<(u64, &'static str)>,
-    with_condition: HashSet<(u64, &'static str)>,
-    identifiers: HashSet<String>,
-    versions: HashSet<String>,
-    forms: HashSet<(WordClass, &'static str)>,
+struct TextCounts<'a> {
+    words: usize,
+    letters: usize,
+    different: HashSet<&'a str>,
     vague: usize,
-    pairs: bool,
-    compares: bool,
-    latin_words: usize,
-    east_asian: usize,
-    number_tokens: usize,
-    tokens: usize,
-    steps: usize,
-    flags: HashSet<String>,
-    shell_lines: usize,
+    market: usize,
+    stock: usize,
+    hedge: usize,
+    you: usize,
+    boiler: usize,
+    template: usize,
+    idle: usize,
+    commands: HashSet<&'a str>,
+    versions: HashSet<&'a str>,
+    environment: WordClasses,
 }
 
-impl SentenceCounts {
-    fn count(&self, class: WordClass) -> usize {
-        self.forms.iter().filter(|(of, _)| *of == class).count()
+/// Measures a text as if so many of its first sentences without evidence had a figure and a name.
+pub(super) fn measured(title: &str, body: &str, parsed: &ParsedText, improved: usize) -> MeasuredText {
+    let languages = text_languages(body);
+    let mut counts = TextCounts::default();
+    let title_lower = title.to_lowercase();
+    let title_words = words(&title_lower);
+    let of_title: HashSet<&str> = title_words.iter().flat_map(|word| stems(word)).collect();
+    let mut marked: Vec<MarkedSentence<'_>> = parsed
+        .sentences
+        .iter()
+        .map(|sentence| counts.mark(sentence, languages, &of_title))
+        .collect();
+    let bare = marked.iter_mut().filter(|sentence| !sentence.is_evidence());
+    for sentence in bare.take(improved) {
+        (sentence.figures, sentence.names, sentence.has_title) = (1, 1, true);
     }
-}
-
-/// Returns the features of a text and its source.
-pub(super) fn features(title: &str, body: &str, source: &str) -> RubricFeatures {
-    let parsed = parse(body);
-    let mut counts = SentenceCounts::default();
-    let marks: Vec<Marks> = parsed.sentences.iter().map(|sentence| counts.add(sentence)).collect();
-    counts.add_code(&parsed);
-    counts.add_tables(&parsed);
-    // The title names versions and identifiers too, and says what the text is about.
-    let mut head = SentenceCounts::default();
-    let title_sentence = of_line(title);
-    head.add(&title_sentence);
-    counts.versions.extend(head.versions);
-    counts.identifiers.extend(head.identifiers);
-    // Two syllables stand for one word, so that lengths and densities agree between the two languages.
-    let weight = share(counts.latin_words * 2 + counts.east_asian, 2);
-    let prose = prose(&parsed);
-    let mut features = RubricFeatures {
-        qty: sat(counts.quantities.len(), 6.0),
-        ctx: share(counts.with_condition.len(), counts.quantities.len()),
-        ver: sat(counts.versions.len(), 3.0),
-        cmd: cmd(&parsed, &counts),
-        steps: sat(counts.steps, 4.0),
-        spread: sat(counts.count(WordClass::Spread), 3.0),
-        compare: compare(&parsed, &counts),
-        fail: fail(&marks, &parsed),
-        terms: sat(counts.identifiers.len(), 6.0) * 100.0 / weight.max(100.0),
-        limit: sat(counts.count(WordClass::Limit), 2.0),
-        vague: (sat(counts.vague, 5.0) * 5.0 * 100.0 / weight.max(60.0) / 5.0).min(1.0),
-        market: sat(counts.count(WordClass::Market), 2.0),
-        advice: advice(&marks),
-        pad: pad(&counts, &prose),
-        repeat: repeat(&prose),
-        links: links(body, weight),
-        stuff: ((share(counts.number_tokens, counts.tokens) - 0.45) / 0.25).clamp(0.0, 1.0),
-        len: ((weight - 15.0) / 65.0).clamp(0.0, 1.0),
-        ..RubricFeatures::default()
-    };
-    let sourced = of_line(source);
-    let mut of_source = SentenceCounts::default();
-    let source_marks = of_source.add(&sourced);
-    let all = format!("{} {}", body.to_lowercase(), source.to_lowercase());
-    features.date = date(&all);
-    let kinds = |counts: &SentenceCounts| -> HashSet<WordClass> {
-        ENVIRONMENT
-            .into_iter()
-            .filter(|class| counts.count(*class) > 0)
-            .collect()
-    };
-    let mut environment = kinds(&counts);
-    environment.extend(kinds(&of_source));
-    features.env = sat(environment.len(), 4.0);
-    features.src = source_strength(&source_marks, &of_source, source, &counts, &environment);
-    features.contra = sat(contradictions(&parsed), 2.0);
-    features
-}
-
-fn of_line(text: &str) -> Sentence {
-    Sentence {
-        lower: text.to_lowercase().replace(['*', '`', '"', '(', ')', '[', ']'], " "),
-        text: text.to_owned(),
-        is_item: false,
-        is_row: false,
-    }
-}
-
-impl SentenceCounts {
-    /// Counts a sentence, and returns its marks.
-    fn add(&mut self, sentence: &Sentence) -> Marks {
-        let mut marks = Marks::default();
-        let lower = words(&sentence.lower);
-        let (mut vague, mut forms) = (0, Vec::new());
-        find(&lower, |at, class, form| {
-            marks.classes.insert(class);
-            forms.push((at, class, form));
-            vague += usize::from(class == WordClass::Vague);
-        });
-        self.vague += vague;
-        self.forms.extend(forms.iter().map(|(_, class, form)| (*class, *form)));
-        for word in &lower {
-            self.tokens += 1;
-            let east_asian = word.chars().filter(|c| ('\u{1100}'..='\u{D7FF}').contains(c)).count();
-            self.east_asian += east_asian;
-            self.latin_words += usize::from(east_asian == 0 && word.chars().any(char::is_alphanumeric));
-            self.number_tokens += usize::from(word.chars().next().is_some_and(|c| c.is_ascii_digit()));
+    mark_strays(&mut marked);
+    for line in &parsed.code {
+        if let Some(first) = command(line) {
+            counts.commands.insert(first);
         }
-        self.add_names(sentence, &mut marks);
-        let conditioned = marks.has(WordClass::Condition) || marks.identifiers > 0 || sentence.is_row;
-        // Numbers without a sentence around them are no evidence.
-        let is_stated = sentence.is_row || sentence.is_item || lower.len() >= 4 || marks.has(WordClass::Condition);
-        let mut units = HashSet::new();
-        for quantity in quantities(&sentence.lower).filter(|quantity| !quantity.unit.is_empty()) {
-            marks.quantities += 1;
-            if is_stated {
-                let key = (quantity.value.to_bits(), quantity.unit);
-                self.quantities.insert(key);
-                if conditioned {
-                    self.with_condition.insert(key);
-                }
+    }
+    built(body, parsed, &marked, &counts)
+}
+
+/// Marks the evidence that shares no word of its subject with the rest of the text.
+fn mark_strays(marked: &mut [MarkedSentence<'_>]) {
+    // What the sentences without evidence speak of is the subject; a text of evidence alone has the subject of all.
+    let bare: HashSet<&str> = marked
+        .iter()
+        .filter(|sentence| !sentence.is_evidence())
+        .flat_map(|sentence| sentence.stems.iter().copied())
+        .collect();
+    let mut counted = std::collections::HashMap::<&str, (usize, usize)>::new();
+    for (at, sentence) in marked.iter().enumerate() {
+        for stem in &sentence.stems {
+            let (seen, last) = counted.entry(stem).or_insert((0, usize::MAX));
+            if *last != at {
+                (*seen, *last) = (*seen + 1, at);
             }
-            self.pairs |= !units.insert(quantity.unit);
         }
-        self.compares |= (marks.has(WordClass::Before) && marks.has(WordClass::After)) || marks.has(WordClass::Compare);
-        let imperative = forms
-            .iter()
-            .any(|(at, class, _)| *class == WordClass::Imperative && *at < 3)
-            || (sentence.is_item && marks.has(WordClass::Imperative) && !sentence.lower.is_ascii());
-        let ordered = forms.iter().any(|(at, class, _)| *class == WordClass::Order && *at < 2);
-        // A step says what to do with what: an item without a name, a number or a reason is a heading.
-        let is_step = (sentence.is_item && imperative) || ordered;
-        self.steps += usize::from(is_step && (marks.is_evidence() || lower.len() >= 8));
-        marks
+    }
+    let has_bare = bare.len() >= 8;
+    for sentence in marked.iter_mut() {
+        let is_tied = |stem: &&str| {
+            if has_bare {
+                bare.contains(stem)
+            } else {
+                counted.get(stem).is_some_and(|(seen, _)| *seen > 1)
+            }
+        };
+        sentence.is_stray = !sentence.has_title && !sentence.stems.iter().any(is_tied);
+    }
+}
+
+/// The sentences of a text with the weight of all of them.
+struct WeighedSentences<'a, 'b> {
+    marked: &'b [MarkedSentence<'a>],
+    whole: f64,
+    evidence: f64,
+}
+
+impl<'a, 'b> WeighedSentences<'a, 'b> {
+    fn of(marked: &'b [MarkedSentence<'a>]) -> Self {
+        let mut sentences = Self {
+            marked,
+            whole: 0.0,
+            evidence: 0.0,
+        };
+        sentences.whole = sentences.sum(|_| true);
+        sentences.evidence = sentences.sum(MarkedSentence::is_evidence);
+        sentences
     }
 
-    /// Adds the identifiers and versions of a sentence.
-    fn add_names(&mut self, sentence: &Sentence, marks: &mut Marks) {
+    fn sum(&self, is_so: impl Fn(&MarkedSentence<'a>) -> bool) -> f64 {
+        let those = self.marked.iter().filter(|sentence| is_so(sentence));
+        those.map(MarkedSentence::weight).sum()
+    }
+
+    /// Returns a share of the text.
+    fn share(&self, is_so: impl Fn(&MarkedSentence<'a>) -> bool) -> f64 {
+        share(self.sum(is_so), self.whole)
+    }
+
+    /// Returns a share of the evidence.
+    fn share_of_evidence(&self, is_so: impl Fn(&MarkedSentence<'a>) -> bool) -> f64 {
+        share(
+            self.sum(|sentence| sentence.is_evidence() && is_so(sentence)),
+            self.evidence,
+        )
+    }
+
+    fn count(&self, is_so: impl Fn(&MarkedSentence<'a>) -> bool) -> usize {
+        self.marked.iter().filter(|sentence| is_so(sentence)).count()
+    }
+
+    /// Returns the first sentence of prose that is so.
+    fn first(&self, is_so: impl Fn(&MarkedSentence<'a>) -> bool) -> Option<String> {
+        let found = self.marked.iter().find(|sentence| !sentence.is_row && is_so(sentence));
+        found.map(|sentence| sentence.text.to_owned())
+    }
+
+    /// Returns the kind of the text, and how strongly it is of it. Each kind has signs of its own, so that a procedure or a
+    /// limit needs no spread.
+    fn kind(&self, code: f64, commands: usize) -> (f64, TextKind) {
+        let steps = self.share(|sentence| sentence.is_step);
+        let kinds = [
+            (self.share(MarkedSentence::is_conditioned), TextKind::Measurement),
+            (steps.max(code.min(saturated(commands, 2.0))), TextKind::Procedure),
+            (self.share(MarkedSentence::is_limit), TextKind::Limit),
+            (1.5 * self.share(MarkedSentence::is_incident), TextKind::Incident),
+            (self.share(MarkedSentence::is_change), TextKind::Migration),
+            (0.9 * self.share(MarkedSentence::is_entry), TextKind::Reference),
+        ];
+        kinds.into_iter().fold(
+            (0.0, TextKind::Reference),
+            |best, next| if next.0 > best.0 { next } else { best },
+        )
+    }
+}
+
+fn built(body: &str, parsed: &ParsedText, marked: &[MarkedSentence<'_>], counts: &TextCounts<'_>) -> MeasuredText {
+    let sentences = WeighedSentences::of(marked);
+    let lines = number(parsed.code.len());
+    let code = share(lines, lines + sentences.whole);
+    let (kind_share, kind) = sentences.kind(code, counts.commands.len());
+    let is_stray = |sentence: &MarkedSentence<'_>| sentence.is_evidence() && sentence.is_stray;
+    let is_bare = |sentence: &MarkedSentence<'_>| !sentence.is_row && !sentence.is_evidence();
+    let with_figures = sentences.sum(|sentence| sentence.figures > 0);
+    MeasuredText {
+        features: features(body, parsed, &sentences, counts, (code, kind_share)),
+        kind,
+        sentences: sentences.count(|sentence| !sentence.is_row),
+        bare: sentences.count(is_bare),
+        first_bare: sentences.first(is_bare),
+        talk: sentences.count(MarkedSentence::is_talk),
+        first_talk: sentences.first(MarkedSentence::is_talk),
+        stray: sentences.count(|sentence| !sentence.is_row && is_stray(sentence)),
+        first_stray: sentences.first(is_stray),
+        first_loose: sentences.first(|sentence| sentence.figures > 0 && !sentence.is_conditioned()),
+        has_figures: with_figures > 0.0,
+        has_names: marked.iter().any(|sentence| sentence.names > 0),
+        has_versions: !counts.versions.is_empty(),
+        has_environment: counts.environment != WordClasses::default(),
+        has_commands: !counts.commands.is_empty() || code > 0.0,
+        has_cause: marked.iter().any(|sentence| sentence.has(WordClass::Cause)),
+    }
+}
+
+fn features(
+    body: &str,
+    parsed: &ParsedText,
+    sentences: &WeighedSentences<'_, '_>,
+    counts: &TextCounts<'_>,
+    (code, kind): (f64, f64),
+) -> RubricFeatures {
+    let marked = sentences.marked;
+    let (early, spread) = parts(marked);
+    let words = number(counts.words).max(30.0);
+    let density = |count: usize, per_hundred: f64| (number(count) * 100.0 / words / per_hundred).min(1.0);
+    let coherent = sentences.share_of_evidence(|sentence| !sentence.is_stray);
+    let talk = sentences.share(MarkedSentence::is_talk);
+    RubricFeatures {
+        evidence: sentences.share(MarkedSentence::is_evidence),
+        joined: sentences.share(|sentence| sentence.is_evidence() && sentence.kinds() >= 2),
+        early,
+        spread,
+        conditioned: share(
+            sentences.sum(MarkedSentence::is_conditioned),
+            sentences.sum(|sentence| sentence.figures > 0),
+        ),
+        coherent,
+        titled: sentences.share_of_evidence(|sentence| sentence.has_title),
+        hedged: density(counts.hedge, 4.0),
+        run: longest_run(marked, sentences.whole),
+        vague: density(counts.vague, 8.0),
+        talk,
+        market: density(counts.market, 3.0),
+        stock: density(counts.stock, 3.0),
+        addressed: density(counts.you, 8.0),
+        boiler: density(counts.boiler, 8.0),
+        template: density(counts.template, 4.0),
+        repeat: repeat(parsed),
+        varied: varied(counts),
+        long_words: share(number(counts.letters), number(counts.words).max(1.0) * 10.0),
+        links: links(body),
+        some: saturated(
+            sentences.count(MarkedSentence::is_evidence) + parsed.code.len() / 2,
+            3.0,
+        ),
+        code,
+        rows: sentences.share(|sentence| sentence.is_row),
+        items: sentences.share(|sentence| sentence.is_item),
+        change: sentences.share(MarkedSentence::is_change),
+        kind: kind.min(1.0),
+        stray: sentences.share(|sentence| sentence.is_evidence() && sentence.is_stray),
+        adorned: talk * (1.0 - coherent),
+        pictograms: saturated(pictograms(body), 5.0),
+        denials: sentences.share(|sentence| sentence.has(WordClass::Denial)),
+        item_words: mean_words(marked, 20.0, |sentence| sentence.is_item),
+        short_items: sentences.share(|sentence| sentence.is_item && sentence.words < 6),
+        brief: 1.0 - saturated(counts.words, 25.0),
+        talks: saturated(sentences.count(MarkedSentence::is_talk), 6.0),
+        idle: density(counts.idle, 6.0),
+        rules: sentences.share(|sentence| sentence.has(WordClass::Rule) && sentence.words >= 4),
+        headed: sentences.share(|sentence| sentence.is_item && is_headed(sentence.text)),
+        fillers: share(
+            number(parsed.code.iter().filter(|line| is_filler(line)).count()),
+            number(parsed.code.len()) + sentences.whole,
+        ),
+    }
+}
+
+fn mean_words(marked: &[MarkedSentence<'_>], most: f64, of: impl Fn(&MarkedSentence<'_>) -> bool) -> f64 {
+    let counted: Vec<usize> = marked
+        .iter()
+        .filter(|sentence| of(sentence))
+        .map(|sentence| sentence.words)
+        .collect();
+    share(number(counted.iter().sum()), number(counted.len()) * most)
+}
+
+/// Returns the share of evidence in the first half, and the least share of the thirds.
+fn parts(marked: &[MarkedSentence<'_>]) -> (f64, f64) {
+    let of = |part: &[MarkedSentence<'_>]| {
+        let whole: f64 = part.iter().map(MarkedSentence::weight).sum();
+        let evident = part.iter().filter(|sentence| sentence.is_evidence());
+        share(evident.map(MarkedSentence::weight).sum(), whole)
+    };
+    let count = marked.len();
+    let early = of(&marked[..count.div_ceil(2)]);
+    if count < 6 {
+        return (early, of(marked));
+    }
+    let thirds = [
+        &marked[..count / 3],
+        &marked[count / 3..count * 2 / 3],
+        &marked[count * 2 / 3..],
+    ];
+    (early, thirds.into_iter().map(of).fold(1.0, f64::min))
+}
+
+/// Returns the longest run without evidence as a share of the text.
+fn longest_run(marked: &[MarkedSentence<'_>], whole: f64) -> f64 {
+    let (mut run, mut longest) = (0.0, 0.0_f64);
+    for sentence in marked {
+        run = if sentence.is_evidence() {
+            0.0
+        } else {
+            run + sentence.weight()
+        };
+        longest = longest.max(run);
+    }
+    share(longest, whole)
+}
+
+impl<'a> TextCounts<'a> {
+    /// Marks a sentence and counts its words.
+    fn mark(
+        &mut self,
+        sentence: &'a Sentence,
+        languages: LexiconLanguages,
+        of_title: &HashSet<&str>,
+    ) -> MarkedSentence<'a> {
+        let mut marked = MarkedSentence {
+            text: &sentence.text,
+            is_row: sentence.is_row,
+            is_item: sentence.is_item,
+            ..MarkedSentence::default()
+        };
+        let lower = words(&sentence.lower);
+        let (mut acts_first, mut is_ordered) = (false, false);
+        let mut listed = vec![false; lower.len()];
+        find(&lower, languages, |at, class| {
+            marked.classes.insert(class);
+            if let Some(listed) = listed.get_mut(at) {
+                // Words of these classes are in any text; those of systems and loads are in any measurement.
+                *listed |= lower[at].is_ascii() || !languages.has(LexiconLanguages::SPACELESS);
+            }
+            acts_first |= class == WordClass::Imperative
+                && (at < 3 || languages.has(LexiconLanguages::SPACELESS.and(LexiconLanguages::KOREAN)));
+            is_ordered |= class == WordClass::Order && at < 2;
+            match class {
+                WordClass::Vague => self.vague += 1,
+                WordClass::Market => self.market += 1,
+                WordClass::Stock => self.stock += 1,
+                WordClass::Hedge => self.hedge += 1,
+                WordClass::You => self.you += 1,
+                WordClass::Boiler => self.boiler += 1,
+                WordClass::Template => self.template += 1,
+                WordClass::Idle => self.idle += 1,
+                other if ENVIRONMENT.contains(&other) => self.environment.insert(other),
+                _ => {}
+            }
+        });
+        for (word, listed) in lower.iter().zip(listed) {
+            let wide = word.chars().filter(|c| is_east_asian(*c)).count();
+            // Two signs of these scripts stand for a word.
+            let count = if wide > 0 {
+                wide.div_ceil(2)
+            } else {
+                usize::from(word.chars().any(char::is_alphanumeric))
+            };
+            self.words += count;
+            self.letters += if wide > 0 {
+                5 * count
+            } else {
+                count * word.chars().count().min(20)
+            };
+            marked.words += count;
+            self.different.insert(word);
+            self.template += usize::from(word.contains("{{") || word.contains("xxx") || word.starts_with("your_"));
+            let stems = stems(word);
+            marked.has_title |= stems.iter().any(|stem| of_title.contains(stem));
+            if !listed {
+                marked.stems.extend(stems);
+            }
+        }
+        let with_units = quantities(&sentence.lower)
+            .filter(|quantity| !quantity.unit.is_empty())
+            .count();
+        let bare_numbers = quantities(&sentence.lower)
+            .filter(|quantity| (quantity.value >= 100.0 || quantity.value.fract() != 0.0) && quantity.unit.is_empty());
+        marked.figures = with_units
+            + if sentence.is_row || marked.words >= 4 {
+                bare_numbers.count()
+            } else {
+                0
+            };
+        self.add_names(sentence, &mut marked);
+        let objects = marked.figures + marked.names + marked.proper;
+        marked.is_step = (acts_first || is_ordered) && objects > 0;
+        marked
+    }
+
+    /// Adds the identifiers, versions, commands and words in capitals of a sentence.
+    fn add_names(&mut self, sentence: &'a Sentence, marked: &mut MarkedSentence<'a>) {
         let outer = |c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '/' | '.' | ':' | '%'));
-        let raw: Vec<&str> = sentence
-            .text
-            .split(|c: char| c.is_whitespace() || matches!(c, ',' | '(' | ')' | '|'))
-            .collect();
+        let is_wide_text = sentence.text.chars().any(is_east_asian);
         let mut before = "";
         let mut in_code = false;
-        for word in raw {
+        let parted = |c: char| c.is_whitespace() || matches!(c, ',' | '(' | ')' | '|' | '、' | '。' | '「' | '」');
+        for (at, word) in sentence.text.split(parted).filter(|word| !word.is_empty()).enumerate() {
             let ticks = word.matches('`').count();
             let coded = in_code || ticks > 0;
             in_code ^= ticks % 2 == 1;
             let name = word.trim_matches(|c| outer(c) || matches!(c, '.' | ':'));
-            if name.is_empty() || name.len() > 120 {
+            if name.is_empty() || name.len() > 120 || name.contains("://") {
                 continue;
             }
-            if is_version(name) && before.chars().any(char::is_alphabetic) && before.chars().count() > 1 {
-                self.versions.insert(format!("{} {name}", before.to_lowercase()));
-                marks.identifiers += 1;
-            } else if is_named_version(name) {
-                self.versions.insert(name.to_lowercase());
-                marks.identifiers += 1;
+            let follows_name = before.chars().any(char::is_alphabetic) && before.chars().count() > 1;
+            if is_version(name) && follows_name || is_named_version(name) {
+                self.versions.insert(name);
+                marked.names += 1;
             } else if (coded && name.chars().any(char::is_alphabetic)) || is_identifier(name) {
-                self.identifiers.insert(name.to_lowercase());
-                marks.identifiers += 1;
-                if name.starts_with("--") || (coded && name.contains('=')) || name.starts_with('/') {
-                    self.flags.insert(name.to_lowercase());
-                }
-            }
-            if word.starts_with("--") && word.len() > 3 {
-                self.flags.insert(word.to_lowercase());
+                marked.names += 1;
+            } else if (is_wide_text && name.chars().take_while(char::is_ascii_alphabetic).count() >= 2)
+                || (at > 0 && is_capital(name))
+            {
+                marked.proper += 1;
             }
             before = name;
         }
-        let coded_command = sentence.text.split('`').skip(1).step_by(2);
-        self.shell_lines += coded_command
-            .filter(|code| code.split_whitespace().count() >= 2)
-            .count();
-    }
-
-    fn add_code(&mut self, parsed: &ParsedText) {
-        const SQL: [&str; 10] = [
-            "select", "insert", "update", "delete", "alter", "create", "explain", "vacuum", "join", "where",
-        ];
-        for line in &parsed.code {
-            let mut words = line.split_whitespace();
-            let first = words.next().unwrap_or("");
-            self.shell_lines += usize::from(line.split_whitespace().count() >= 2);
-            if first
-                .chars()
-                .all(|c| c.is_ascii_lowercase() || matches!(c, '-' | '.' | '$'))
-            {
-                self.flags.insert(first.to_owned());
-            }
-            for word in line.split_whitespace() {
-                let lower = word.to_lowercase();
-                let told = word.starts_with('-') && word.len() > 1
-                    || word.contains('=')
-                    || word.contains('/')
-                    || SQL.contains(&lower.as_str());
-                if told {
-                    self.flags.insert(lower.clone());
-                }
-                let name = lower.trim_matches(|c: char| !c.is_alphanumeric());
-                if is_identifier(name) {
-                    self.identifiers.insert(name.to_owned());
-                }
-                if is_named_version(name) {
-                    self.versions.insert(name.to_owned());
-                }
-            }
-        }
-    }
-
-    /// Counts the bare numbers of a column whose head has a unit.
-    fn add_tables(&mut self, parsed: &ParsedText) {
-        for table in &parsed.tables {
-            let Some((head, rows)) = table.split_first() else {
-                continue;
-            };
-            let units: Vec<_> = head.iter().map(|name| unit_of_column(name)).collect();
-            for (cell, unit) in rows.iter().flat_map(|row| row.iter().zip(&units)) {
-                for quantity in quantities(&cell.to_lowercase()) {
-                    let unit = if quantity.unit.is_empty() {
-                        *unit
-                    } else {
-                        Some(quantity.unit)
-                    };
-                    // A number under a heading is of what the heading says.
-                    let key = (quantity.value.to_bits(), unit.unwrap_or("of a column"));
-                    self.quantities.insert(key);
-                    self.with_condition.insert(key);
-                }
+        for code in sentence.text.split('`').skip(1).step_by(2) {
+            if let Some(first) = command(code) {
+                self.commands.insert(first);
+                marked.commands += 1;
             }
         }
     }
 }
 
-/// Returns the unit that the head of a column names.
-fn unit_of_column(name: &str) -> Option<&'static str> {
-    let lower = name.to_lowercase();
-    lower
-        .split(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | ',' | '/'))
-        .find_map(super::parse::unit_of)
+/// Returns true for an item that begins with an emphasis or a pictogram.
+fn is_headed(text: &str) -> bool {
+    text.starts_with("**") || text.starts_with("__") || text.starts_with(is_pictogram)
+}
+
+/// Returns true for a line that installs, or that draws a tree of folders.
+fn is_filler(line: &str) -> bool {
+    const INSTALLERS: [&str; 9] = [
+        "pip install",
+        "npm install",
+        "npm i ",
+        "yarn add",
+        "pnpm add",
+        "cargo add",
+        "uv add",
+        "git clone",
+        "cargo install",
+    ];
+    let line = line.trim_start_matches(['$', ' ']);
+    INSTALLERS.iter().any(|installer| line.starts_with(installer)) || line.contains("── ") || line.starts_with('#')
+}
+
+/// Returns the program of a line that is a command with an argument.
+fn command(line: &str) -> Option<&str> {
+    let line = line.trim_start_matches(['$', '>', ' ']);
+    let (first, rest) = line.split_once(' ')?;
+    let is_program = first.len() >= 2
+        && first.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '.' | '/'))
+        && first
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '/' | '_'));
+    (is_program && !rest.trim().is_empty() && !rest.trim_start().starts_with(['=', ':', '{'])).then_some(first)
+}
+
+/// Returns true for `API`, `Redis`, `OpenSSL`.
+fn is_capital(word: &str) -> bool {
+    word.len() >= 2 && word.is_ascii() && word.starts_with(|c: char| c.is_ascii_uppercase())
+}
+
+/// Returns the beginnings of a word that stand for its subject: of Latin words six letters, of Hangul two syllables, of
+/// Han and Kana each pair of signs.
+fn stems(word: &str) -> Vec<&str> {
+    let wide = word.chars().any(is_east_asian);
+    if !wide {
+        let count = word.chars().count();
+        let is_word = count >= 4
+            && word
+                .chars()
+                .all(|c| c.is_alphabetic() || matches!(c, '-' | '_' | '.' | '\''));
+        let singular = ["es", "s"]
+            .iter()
+            .find_map(|end| word.strip_suffix(end))
+            .filter(|stem| stem.len() >= 4);
+        let stem = singular.unwrap_or(word);
+        let end = stem.char_indices().nth(6).map_or(stem.len(), |(at, _)| at);
+        return if is_word { vec![&stem[..end]] } else { Vec::new() };
+    }
+    let starts: Vec<(usize, char)> = word.char_indices().collect();
+    let end_of = |index: usize| starts.get(index).map_or(word.len(), |(at, _)| *at);
+    if starts.iter().any(|(_, c)| ('\u{AC00}'..='\u{D7A3}').contains(c)) {
+        return if starts.len() >= 2 {
+            vec![&word[..end_of(2)]]
+        } else {
+            Vec::new()
+        };
+    }
+    let is_hiragana = |c: char| ('\u{3041}'..='\u{309F}').contains(&c);
+    starts
+        .windows(2)
+        .enumerate()
+        .filter(|(_, pair)| is_east_asian(pair[0].1) && is_east_asian(pair[1].1))
+        .filter(|(_, pair)| !is_hiragana(pair[0].1) && !is_hiragana(pair[1].1))
+        .map(|(index, pair)| &word[pair[0].0..end_of(index + 2)])
+        .collect()
 }
 
 /// Returns true for `1.2`, `v1.2.3`, `22.04`.
@@ -361,7 +752,7 @@ fn is_named_version(word: &str) -> bool {
 /// Returns true for `snake_case`, `camelCase`, `a.b`, `/path/x`, `CODE_CASE`, `E0502`, `--flag`.
 fn is_identifier(word: &str) -> bool {
     if !word.is_ascii() || word.len() < 2 {
-        // A Korean particle may follow an identifier.
+        // A particle may follow an identifier.
         let latin = word.trim_end_matches(|c: char| !c.is_ascii());
         return latin.len() >= 3 && latin.len() < word.len() && is_identifier(latin);
     }
@@ -380,95 +771,27 @@ fn is_identifier(word: &str) -> bool {
         && word.len() >= 3
         && !word.contains('%');
     let path = word.starts_with('/') && word.len() > 3;
-    letters && (inner('_') || camel || dotted || code || path || word.starts_with("--"))
-}
-
-fn cmd(parsed: &ParsedText, counts: &SentenceCounts) -> f64 {
-    let block = parsed.has_block || counts.shell_lines >= 2;
-    0.6 * f64::from(u8::from(block)) + 0.4 * sat(counts.flags.len(), 5.0)
-}
-
-fn compare(parsed: &ParsedText, counts: &SentenceCounts) -> f64 {
-    let numeric = |row: &Vec<String>| {
-        row.iter()
-            .filter(|cell| cell.chars().any(|c| c.is_ascii_digit()))
-            .count()
-            >= 2
-    };
-    let table = parsed
-        .tables
-        .iter()
-        .any(|table| table.iter().skip(1).filter(|row| numeric(row)).count() >= 2);
-    // A table of words that has many rows and columns compares too.
-    let words = parsed.tables.iter().any(|table| {
-        table.len() >= 4
-            && table[0].len() >= 3
-            && table
-                .iter()
-                .skip(1)
-                .flatten()
-                .any(|cell| cell.chars().any(|c| c.is_ascii_digit()) || is_identifier(cell.trim_matches('`')))
-    });
-    match (
-        table || (counts.pairs && counts.compares),
-        counts.pairs || counts.compares || words,
-    ) {
-        (true, _) => 1.0,
-        (_, true) => 0.5,
-        _ => 0.0,
-    }
-}
-
-fn fail(marks: &[Marks], parsed: &ParsedText) -> f64 {
-    let symptom = marks.iter().position(|marks| marks.has(WordClass::Symptom));
-    let Some(symptom) = symptom else { return 0.0 };
-    // A failure that no number, name or date tells of is a general remark.
-    let told = marks.iter().filter(|marks| marks.is_evidence()).count() >= 2;
-    if !told {
-        return 0.0;
-    }
-    let mut apart = 0;
-    let mut cause = false;
-    for (index, sentence) in parsed.sentences.iter().enumerate().skip(symptom.saturating_sub(2)) {
-        cause |= marks[index].has(WordClass::Cause);
-        apart += sentence.text.chars().count();
-        if cause || apart > 800 {
-            break;
-        }
-    }
-    let fixed = marks.iter().any(|marks| marks.has(WordClass::Fix));
-    0.4 + 0.4 * f64::from(u8::from(cause)) + 0.2 * f64::from(u8::from(fixed))
-}
-
-/// Returns the share of advice that nothing supports.
-fn advice(marks: &[Marks]) -> f64 {
-    let bare = marks.iter().enumerate().filter(|(index, of)| {
-        let around = index.saturating_sub(1)..(index + 2).min(marks.len());
-        of.has(WordClass::Advice) && !marks[around].iter().any(Marks::is_evidence)
-    });
-    ((share(bare.count(), marks.len()) - 0.1) / 0.4).clamp(0.0, 1.0)
-}
-
-/// Returns the words of the text outside of tables.
-fn prose(parsed: &ParsedText) -> Vec<&str> {
-    let sentences = parsed.sentences.iter().filter(|sentence| !sentence.is_row);
-    sentences.flat_map(|sentence| words(&sentence.lower)).collect()
-}
-
-fn pad(counts: &SentenceCounts, all: &[&str]) -> f64 {
-    let types: HashSet<&&str> = all.iter().collect();
-    let poor = all.len() > 200 && share(types.len(), all.len()) < 0.35;
-    sat(counts.count(WordClass::Pad), 3.0).max(f64::from(u8::from(poor)))
+    letters && (inner('_') || camel || dotted || code || path || word.starts_with("--") || word.contains("::"))
 }
 
 /// Returns how much of the prose is in runs of eight words that came before.
-fn repeat(all: &[&str]) -> f64 {
+fn repeat(parsed: &ParsedText) -> f64 {
+    let prose = parsed.sentences.iter().filter(|sentence| !sentence.is_row);
+    let all: Vec<&str> = prose.flat_map(|sentence| words(&sentence.lower)).collect();
     let mut seen = HashSet::new();
     let again = all.windows(8).filter(|run| !seen.insert(*run)).count();
-    ((share(again, all.len().saturating_sub(7)) - 0.10) / 0.4).clamp(0.0, 1.0)
+    share(number(again), number(all.len().saturating_sub(7)))
 }
 
-fn links(body: &str, weight: f64) -> f64 {
+/// Returns the share of different words, of which a longer text has fewer.
+fn varied(counts: &TextCounts<'_>) -> f64 {
+    share(
+        number(counts.different.len()),
+        6.0 * number(counts.words).sqrt().max(1.0),
+    )
+}
+
+fn links(body: &str) -> f64 {
     let mut in_links = 0;
     let mut rest = body;
     while let Some(at) = rest.find("://") {
@@ -479,100 +802,13 @@ fn links(body: &str, weight: f64) -> f64 {
         in_links += length + 8;
         rest = &after[length..];
     }
-    if in_links > 0 && weight < 40.0 {
-        return 1.0;
-    }
-    ((share(in_links, body.len()) - 0.3) / 0.4).clamp(0.0, 1.0)
+    share(number(in_links), number(body.len()))
 }
 
-/// Returns 1 for a full date, 0.5 for a month.
-fn date(lower: &str) -> f64 {
-    const MONTHS: [&str; 12] = [
-        "january",
-        "february",
-        "march",
-        "april",
-        "may",
-        "june",
-        "july",
-        "august",
-        "september",
-        "october",
-        "november",
-        "december",
-    ];
-    let all: Vec<&str> = words(lower);
-    let is_number = |word: &str, least: u32, most: u32| {
-        let digits = word.trim_end_matches(|c: char| !c.is_ascii_digit());
-        digits.len() == word.len() && digits.parse::<u32>().is_ok_and(|n| (least..=most).contains(&n))
-    };
-    let year = |word: &str| is_number(word.trim_end_matches('년'), 1990, 2100);
-    let mut best: f64 = 0.0;
-    for (index, word) in all.iter().enumerate() {
-        let parts: Vec<&str> = word.split(['-', '/', '.']).collect();
-        if let [a, b, c] = parts.as_slice()
-            && is_number(a, 1990, 2100)
-            && is_number(b, 1, 12)
-            && is_number(c.trim_end_matches(|c: char| !c.is_ascii_digit()), 1, 31)
-        {
-            return 1.0;
-        }
-        if let [a, b] = parts.as_slice()
-            && is_number(a, 1990, 2100)
-            && is_number(b, 1, 12)
-        {
-            best = best.max(0.5);
-        }
-        if MONTHS.contains(word) {
-            let around = &all[index.saturating_sub(1)..(index + 3).min(all.len())];
-            let day = around.iter().any(|word| is_number(word, 1, 31));
-            let with_year = around.iter().any(|word| year(word));
-            best = best.max(match (day, with_year) {
-                (true, true) => 1.0,
-                (false, true) | (true, false) => 0.5,
-                _ => 0.0,
-            });
-        }
-        if word.ends_with('년') && year(word) {
-            let month = all.get(index + 1).is_some_and(|word| word.contains('월'));
-            let day = all
-                .get(index + 2)
-                .is_some_and(|word| word.contains('일') && word.starts_with(|c: char| c.is_ascii_digit()));
-            best = best.max(if month && day { 1.0 } else { 0.5 });
-        }
-        if word.contains('월') && word.starts_with(|c: char| c.is_ascii_digit()) {
-            best = best.max(0.5);
-        }
-        if year(word) {
-            best = best.max(0.3);
-        }
-    }
-    best
+fn pictograms(body: &str) -> usize {
+    body.chars().filter(|c| is_pictogram(*c)).count()
 }
 
-/// Returns the strength of the source: of work of one's own, or of another's.
-fn source_strength(
-    marks: &Marks,
-    of_source: &SentenceCounts,
-    source: &str,
-    body: &SentenceCounts,
-    environment: &HashSet<WordClass>,
-) -> f64 {
-    let lower = source.to_lowercase();
-    let dated = date(&lower);
-    let first_hand = marks.has(WordClass::FirstHand) || body.count(WordClass::FirstHand) >= 2;
-    let one = |yes: bool| f64::from(u8::from(yes));
-    let place = environment.iter().any(|class| !matches!(class, WordClass::Load));
-    let size =
-        marks.quantities > 0 || source.chars().any(|c| c.is_ascii_digit()) && dated < 1.0 || body.quantities.len() >= 3;
-    let own = one(first_hand)
-        * (0.35
-            + 0.2 * dated
-            + 0.2 * one(place)
-            + 0.15 * one(size)
-            + 0.1 * one(!of_source.versions.is_empty() || !body.versions.is_empty()));
-    let other = 0.3 * one(marks.has(WordClass::Organisation))
-        + 0.3 * one(source.contains("://") || marks.identifiers > 0)
-        + 0.2 * dated;
-    own.max(other)
+const fn is_pictogram(c: char) -> bool {
+    matches!(c, '\u{1F300}'..='\u{1FAFF}' | '\u{2600}'..='\u{27BF}')
 }

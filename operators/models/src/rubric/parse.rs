@@ -5,6 +5,8 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use operators::knowledge::is_east_asian;
+
 /// A sentence, an item of a list or a row of a table.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sentence {
@@ -31,27 +33,34 @@ pub(super) struct ParsedText {
     pub(super) has_block: bool,
 }
 
-/// Splits Markdown into sentences, lines of code and tables.
+/// Splits Markdown into sentences, lines of code and tables. Lines of one paragraph are joined, so that a sentence may
+/// go over several. Badges, tags, definitions of links and headings are left out.
 pub(super) fn parse(body: &str) -> ParsedText {
     let mut parsed = ParsedText::default();
-    let (mut fenced, mut lines_of_block) = (false, 0);
+    let (mut fenced, mut lines_of_block, mut after_blank) = (false, 0, true);
     let mut table: Vec<Vec<String>> = Vec::new();
+    let mut paragraph = Paragraph::default();
     for line in body.lines() {
         let trimmed = line.trim();
         if trimmed.starts_with("```") || trimmed.starts_with("~~~") {
+            paragraph.end(&mut parsed);
             parsed.has_block |= fenced && lines_of_block >= 2;
             fenced = !fenced;
             lines_of_block = 0;
             continue;
         }
-        if fenced {
+        let is_indented =
+            after_blank && paragraph.text.is_empty() && (line.starts_with("    ") || line.starts_with('\t'));
+        if fenced || (is_indented && !trimmed.is_empty() && !list_item(trimmed).0) {
             if !trimmed.is_empty() {
                 lines_of_block += 1;
                 parsed.code.push(trimmed.to_owned());
             }
             continue;
         }
+        after_blank = trimmed.is_empty();
         if let Some(row) = trimmed.strip_prefix('|') {
+            paragraph.end(&mut parsed);
             let cells: Vec<String> = row
                 .trim_end_matches('|')
                 .split('|')
@@ -69,31 +78,18 @@ pub(super) fn parse(body: &str) -> ParsedText {
         if !table.is_empty() {
             parsed.tables.push(std::mem::take(&mut table));
         }
-        if trimmed.is_empty() || trimmed.starts_with('#') {
+        if trimmed.is_empty() || trimmed.starts_with('#') || is_decoration(trimmed) {
+            paragraph.end(&mut parsed);
             continue;
         }
-        let (item, rest) = list_item(trimmed);
-        // Each sentence of a line; a stop inside a number or a name ends none.
-        let mut start = 0;
-        let mut first = true;
-        let ends = rest.char_indices().filter(|(at, character)| {
-            let after = &rest[at + character.len_utf8()..];
-            matches!(character, '.' | '!' | '?')
-                && (after.is_empty() || after.starts_with([' ', '"', ')', '*']) || matches!(character, '。' | '？'))
-        });
-        for end in ends
-            .map(|(at, character)| at + character.len_utf8())
-            .chain([rest.len()])
-        {
-            if rest[start..end].trim().len() > 1 {
-                parsed
-                    .sentences
-                    .push(sentence(rest[start..end].trim(), item && first, false));
-                first = false;
-            }
-            start = end;
+        let (item, rest) = list_item(trimmed.trim_start_matches("> "));
+        if item {
+            paragraph.end(&mut parsed);
+            paragraph.is_item = true;
         }
+        paragraph.add(rest);
     }
+    paragraph.end(&mut parsed);
     if !table.is_empty() {
         parsed.tables.push(table);
     }
@@ -101,10 +97,72 @@ pub(super) fn parse(body: &str) -> ParsedText {
     parsed
 }
 
+/// The lines of a paragraph or of an item so far.
+#[derive(Debug, Default)]
+struct Paragraph {
+    text: String,
+    is_item: bool,
+}
+
+impl Paragraph {
+    fn add(&mut self, line: &str) {
+        if !self.text.is_empty() {
+            self.text.push(' ');
+        }
+        self.text.push_str(line);
+    }
+
+    /// Adds the sentences of the paragraph to a text. A stop inside a number or a name ends none.
+    fn end(&mut self, parsed: &mut ParsedText) {
+        let (rest, mut is_first) = (std::mem::take(&mut self.text), std::mem::take(&mut self.is_item));
+        let mut start = 0;
+        let ends = rest.char_indices().filter(|(at, character)| {
+            let after = &rest[at + character.len_utf8()..];
+            matches!(character, '.' | '!' | '?') && (after.is_empty() || after.starts_with([' ', '"', ')', '*']))
+                || matches!(character, '。' | '？' | '！')
+        });
+        for end in ends
+            .map(|(at, character)| at + character.len_utf8())
+            .chain([rest.len()])
+        {
+            // What a short word such as `e.g.` ends goes on.
+            let text = rest[start..end].trim();
+            if end < rest.len() && is_abbreviation(text) {
+                continue;
+            }
+            if text.len() > 1 {
+                parsed.sentences.push(sentence(text, is_first, false));
+                is_first = false;
+            }
+            start = end;
+        }
+    }
+}
+
+/// Returns true if a text ends with an abbreviation.
+fn is_abbreviation(text: &str) -> bool {
+    const ABBREVIATIONS: [&str; 14] = [
+        "e.g.", "i.e.", "etc.", "vs.", "cf.", "approx.", "no.", "z.b.", "bzw.", "d.h.", "u.a.", "ca.", "nr.", "inkl.",
+    ];
+    let last = text.rsplit([' ', '(']).next().unwrap_or_default();
+    last.len() <= 7 && ABBREVIATIONS.contains(&last.to_lowercase().as_str())
+}
+
+/// Returns true for a badge, a tag of HTML and a definition of a link.
+fn is_decoration(line: &str) -> bool {
+    let is_definition = line.starts_with('[')
+        && line
+            .find("]:")
+            .is_some_and(|at| !line[..at].contains(' ') || line.contains("://"));
+    line.starts_with("[![") || line.starts_with("![") || is_definition || (line.starts_with('<') && line.ends_with('>'))
+}
+
 fn sentence(text: &str, is_item: bool, is_row: bool) -> Sentence {
     let lower = text
         .to_lowercase()
-        .replace(['*', '`', '|', '"', '“', '”', '(', ')', '[', ']', '→'], " ");
+        .replace(['*', '`', '|', '"', '“', '”', '(', ')', '[', ']'], " ")
+        .replace('→', " → ")
+        .replace("->", " → ");
     Sentence {
         lower,
         text: text.to_owned(),
@@ -115,7 +173,12 @@ fn sentence(text: &str, is_item: bool, is_row: bool) -> Sentence {
 
 /// Returns true for an item of a list, and the text without its mark.
 fn list_item(line: &str) -> (bool, &str) {
-    if let Some(rest) = line.strip_prefix("- ").or_else(|| line.strip_prefix("* ")) {
+    if let Some(rest) = line
+        .strip_prefix("- ")
+        .or_else(|| line.strip_prefix("* "))
+        .or_else(|| line.strip_prefix("+ "))
+        .or_else(|| line.strip_prefix("• "))
+    {
         return (true, rest);
     }
     let digits = line.len() - line.trim_start_matches(|c: char| c.is_ascii_digit()).len();
@@ -152,30 +215,71 @@ pub(super) struct Quantity {
 
 /// The spellings of each unit, the name first.
 const MEASURE_WORDS: [&[&str]; 40] = [
-    &["ms", "msec", "millisecond", "milliseconds", "밀리초"],
+    &[
+        "ms",
+        "msec",
+        "millisecond",
+        "milliseconds",
+        "밀리초",
+        "ミリ秒",
+        "millisekunden",
+    ],
     &["µs", "us", "μs", "microseconds", "마이크로초"],
     &["ns", "nanoseconds"],
-    &["s", "sec", "secs", "second", "seconds", "초"],
-    &["min", "mins", "minute", "minutes", "분"],
-    &["h", "hr", "hour", "hours", "시간"],
-    &["days", "day", "d", "일"],
-    &["weeks", "week", "주", "주일"],
-    &["months", "month", "개월", "달"],
-    &["years", "year", "년"],
-    &["%", "percent", "퍼센트", "％", "points", "point"],
-    &["b", "bytes", "byte", "바이트"],
+    &[
+        "s", "sec", "secs", "second", "seconds", "초", "秒", "sekunden", "sekunde",
+    ],
+    &[
+        "min", "mins", "minute", "minutes", "분", "分", "分間", "minuten", "minute",
+    ],
+    &["h", "hr", "hour", "hours", "시간", "時間", "stunden", "stunde", "std"],
+    &["days", "day", "d", "일", "日", "日間", "tage", "tagen"],
+    &["weeks", "week", "주", "주일", "週", "週間", "wochen"],
+    &["months", "month", "개월", "달", "か月", "ヶ月", "monate", "monaten"],
+    &["years", "year", "년", "年", "年間", "jahre", "jahren"],
+    &[
+        "%",
+        "percent",
+        "퍼센트",
+        "％",
+        "パーセント",
+        "prozent",
+        "points",
+        "point",
+    ],
+    &["b", "bytes", "byte", "바이트", "バイト"],
     &["kb", "kib", "k"],
     &["mb", "mib"],
     &["gb", "gib", "g"],
     &["tb", "tib"],
     &["mbps", "mbit/s", "gbps", "gbit/s", "kbps", "mb/s", "gb/s", "mib/s"],
     &["req/s", "rps", "qps", "tps", "rows/s", "ops/s", "iops"],
-    &["requests", "request", "calls", "call", "요청"],
-    &["rows", "row", "records", "record", "행", "레코드"],
+    &["requests", "request", "calls", "call", "요청", "リクエスト", "anfragen"],
+    &[
+        "rows",
+        "row",
+        "records",
+        "record",
+        "행",
+        "레코드",
+        "行",
+        "レコード",
+        "zeilen",
+        "datensätze",
+    ],
     &["tokens", "token", "토큰"],
-    &["messages", "message", "messages/s", "events", "메시지"],
+    &[
+        "messages",
+        "message",
+        "messages/s",
+        "events",
+        "메시지",
+        "メッセージ",
+        "nachrichten",
+    ],
     &[
         "건",
+        "件",
         "cases",
         "tickets",
         "invoices",
@@ -188,6 +292,10 @@ const MEASURE_WORDS: [&[&str]; 40] = [
     ],
     &[
         "개",
+        "個",
+        "dateien",
+        "seiten",
+        "ページ",
         "files",
         "items",
         "pages",
@@ -201,6 +309,10 @@ const MEASURE_WORDS: [&[&str]; 40] = [
     &[
         "회",
         "번",
+        "回",
+        "läufe",
+        "läufen",
+        "mal",
         "times",
         "runs",
         "trials",
@@ -208,17 +320,50 @@ const MEASURE_WORDS: [&[&str]; 40] = [
         "retries",
         "repetitions",
     ],
-    &["명", "people", "users", "customers", "clients", "accounts"],
     &[
-        "대", "machines", "nodes", "hosts", "servers", "replicas", "pods", "workers", "brokers",
+        "명",
+        "人",
+        "名",
+        "benutzer",
+        "people",
+        "users",
+        "customers",
+        "clients",
+        "accounts",
     ],
-    &["원", "krw"],
-    &["usd", "dollars", "dollar", "달러", "cents"],
+    &[
+        "대",
+        "台",
+        "サーバ",
+        "knoten",
+        "machines",
+        "nodes",
+        "hosts",
+        "servers",
+        "replicas",
+        "pods",
+        "workers",
+        "brokers",
+    ],
+    &["원", "krw", "ウォン"],
+    &["usd", "dollars", "dollar", "달러", "ドル", "cents"],
     &["eur", "euro", "euros", "유로"],
-    &["엔", "yen", "jpy"],
+    &["엔", "円", "万円", "yen", "jpy"],
     &["°c", "℃", "도", "degrees"],
-    &["배", "x", "×", "fold"],
-    &["cores", "core", "vcpu", "vcpus", "코어", "threads", "connections"],
+    &["배", "倍", "fach", "x", "×", "fold"],
+    &[
+        "cores",
+        "core",
+        "vcpu",
+        "vcpus",
+        "코어",
+        "コア",
+        "kerne",
+        "kernen",
+        "スレッド",
+        "threads",
+        "connections",
+    ],
     &["hz", "khz", "mhz", "ghz"],
     &["w", "kw", "kwh", "v", "a"],
     &["m", "km", "cm", "mm", "미터"],
@@ -294,9 +439,10 @@ fn quantity(lower: &str, start: usize, end: usize) -> Option<Quantity> {
         _ => None,
     };
     // Digits within a name or a version are no quantity.
-    let in_name = before.is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '/' | '.' | ':' | '#' | '='));
-    let number: String = lower[start..end].chars().filter(|c| *c != ',').collect();
-    let value = number.parse::<f64>().ok()?;
+    let in_name = before.is_some_and(|c| {
+        (c.is_alphanumeric() && !is_east_asian(c)) || matches!(c, '_' | '-' | '/' | '.' | ':' | '#' | '=')
+    });
+    let value = value_of(&lower[start..end])?;
     let dash = matches!(before, Some('-' | '=' | ':'));
     // A range such as `10-20 ms` has its second number behind a dash, and `retries=3` is a quantity
     // too.
@@ -304,7 +450,7 @@ fn quantity(lower: &str, start: usize, end: usize) -> Option<Quantity> {
         return None;
     }
     let rest = &lower[end..];
-    let ends = |c: char| c.is_whitespace() || matches!(c, ',' | '.' | ';' | ':' | '!' | '?');
+    let ends = |c: char| c.is_whitespace() || matches!(c, ',' | '.' | ';' | ':' | '!' | '?' | '、' | '。');
     let unit = currency
         .or_else(|| unit_of(word(rest, |c| ends(c) || c == '~')?))
         .or_else(|| unit_of(word(rest.strip_prefix(' ')?, ends)?));
@@ -314,7 +460,21 @@ fn quantity(lower: &str, start: usize, end: usize) -> Option<Quantity> {
     })
 }
 
-/// Returns what a text begins with up to a character that ends it, unless that is too long to be a unit.
+/// Returns the value of digits with commas and stops: a comma before three digits groups thousands, another one is a
+/// decimal mark.
+pub(super) fn value_of(digits: &str) -> Option<f64> {
+    let decimal = digits
+        .split_once(',')
+        .filter(|(_, rest)| rest.len() != 3 && !rest.contains([',', '.']));
+    let number: String = match decimal {
+        Some((whole, rest)) => format!("{whole}.{rest}"),
+        None => digits.chars().filter(|c| *c != ',').collect(),
+    };
+    number.parse().ok()
+}
+
+/// Returns what a text begins with up to a character that ends it, or, in scripts without spaces, its beginning. A word
+/// in Latin letters that is too long is no unit.
 fn word(text: &str, ends: impl Fn(char) -> bool) -> Option<&str> {
     let first = text
         .char_indices()
@@ -322,11 +482,19 @@ fn word(text: &str, ends: impl Fn(char) -> bool) -> Option<&str> {
         .find(|(_, c)| ends(*c));
     match first {
         Some((at, _)) => Some(&text[..at]),
-        None => (text.len() <= LONGEST_UNIT).then_some(text),
+        None if text.len() <= LONGEST_UNIT => Some(text),
+        None => {
+            let end = text
+                .char_indices()
+                .map(|(at, _)| at)
+                .take_while(|at| *at <= LONGEST_UNIT)
+                .last()?;
+            text[..end].chars().any(is_east_asian).then_some(&text[..end])
+        }
     }
 }
 
-/// Returns the name of a unit, which Korean particles may follow.
+/// Returns the name of a unit, which particles may follow.
 pub(super) fn unit_of(word: &str) -> Option<&'static str> {
     if word.is_empty() || word.len() > LONGEST_UNIT {
         return None;
@@ -334,13 +502,19 @@ pub(super) fn unit_of(word: &str) -> Option<&'static str> {
     if word.is_ascii() {
         return NAMES.get(word).copied();
     }
-    // The longest unit that the word begins with; what follows is a particle.
-    let ends = word.char_indices().map(|(at, c)| at + c.len_utf8()).collect::<Vec<_>>();
-    ends.iter()
-        .rev()
-        // Particles are short; a longer rest makes the beginning a part of another word.
-        .take(5)
-        .find_map(|end| NAMES.get(&word[..*end]).copied())
+    let signs: Vec<(usize, char)> = word.char_indices().collect();
+    // The longest unit that the word begins with.
+    (1..=signs.len()).rev().find_map(|count| {
+        let end = signs.get(count).map_or(word.len(), |(at, _)| *at);
+        let after = signs.get(count).map(|(_, c)| *c);
+        // Particles of Korean are short; a longer rest makes the beginning a part of another word. Han and Kana have no
+        // spaces, so any sign of them may follow.
+        let is_particle = signs.len() - count < 5;
+        let is_spaceless = after.is_some_and(|c| is_east_asian(c) && !('\u{AC00}'..='\u{D7FF}').contains(&c));
+        (is_particle || is_spaceless)
+            .then(|| NAMES.get(&word[..end]).copied())
+            .flatten()
+    })
 }
 
 #[cfg(test)]
