@@ -391,7 +391,7 @@ impl UnitReview<'_> {
             )
             .judge
             .clone_from(&judge);
-            end.get_or_insert(ReviewStop::Reject("contradiction".to_owned(), detail));
+            end.get_or_insert_with(|| ReviewStop::Reject("contradiction".to_owned(), detail));
         }
         if let Some(end) = end {
             return Err(end);

@@ -59,6 +59,7 @@ impl Scorer for ChatModel {
             remark.extend([" ", CUT]);
         }
         Ok(ScorerAnswer {
+            reasons: Vec::new(),
             axes: Axes::of_tenths(sheet.axes()),
             fixes: sheet.requests(),
             language: crate::rubric::language(&unit.body),
