@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use models::rubric::RubricScorer;
+use models::rubric::{ArithmeticFinder, RubricScorer};
 use models::screen::UnitScreener;
 use operators::GateChain;
 use operators::gates::PersonalData;
@@ -123,7 +123,7 @@ async fn first_refusal(text: &UnitText, now: Timestamp) -> Result<Option<StepRef
             return Ok(Some((step, message)));
         }
     }
-    if let Some(contradiction) = RubricScorer.contradictions(text, now).into_iter().next() {
+    if let Some(contradiction) = ArithmeticFinder.contradictions(text, now).into_iter().next() {
         return Ok(Some((ReviewStep::Consistency, contradiction)));
     }
     let scored = RubricScorer
