@@ -12,6 +12,8 @@
 
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
+#[path = "../../tests/corpus/climber.rs"]
+mod climber;
 mod fit;
 #[path = "../../tests/corpus/gaming.rs"]
 mod gaming;
@@ -26,8 +28,9 @@ use std::path::PathBuf;
 use models::rubric::{RubricFeatures, measure};
 use types::knowledge::UnitText;
 
+use self::climber::{ATTACK_PLACES, climbed};
 use self::fit::{FitSample, FittedWeights, WeightSign, fitted};
-use self::gaming::{AttackPlace, AttackRandom, climbed, gamed};
+use self::gaming::{AttackRandom, gamed, passage_copies};
 use self::texts::{GamingSentence, LabelledText, TRAINING_HALF, gaming_sentences, project_texts, stranger_texts};
 
 /// Penalty on the squares of weights.
@@ -223,7 +226,7 @@ fn gamed_copies(text: &LabelledText, sentences: &[GamingSentence], without: &str
         if of_family.is_empty() {
             continue;
         }
-        for (place, count) in AttackPlace::ALL.into_iter().zip([1, 2, 4]) {
+        for (place, count) in ATTACK_PLACES.into_iter().zip([1, 2, 4]) {
             let chosen: Vec<&str> = (0..count)
                 .map(|_| of_family[random.below(of_family.len())].as_str())
                 .collect();
@@ -347,6 +350,16 @@ fn checked(texts: &[FitText], sentences: &[GamingSentence], found: &TrainedWeigh
             climbed_over[usize::from(found.is_some())] += 1;
         }
     }
+    let junk = texts.iter().filter(|text| !text.is_good() && text.text.junk);
+    let passages: Vec<f64> = junk
+        .flat_map(|text| passage_copies(&text.text, sentences))
+        .map(|copy| found.fit.logit(&measure(&unit(&copy, &copy.body)).values()))
+        .collect();
+    let passed = passages.iter().filter(|logit| **logit >= operating).count();
+    println!(
+        "junk with one passage, in sample: {passed} of {} published",
+        passages.len()
+    );
     println!("gamed copies by family, in sample: {by_family:?}; climber: {climbed_over:?}");
     // Each family takes a fit of its own, so who only wants the table leaves this out.
     let all_families = env::args().any(|argument| argument == "families");
