@@ -18,6 +18,7 @@ mod gaming;
 #[path = "../tests/corpus/texts.rs"]
 mod texts;
 
+use std::collections::BTreeSet;
 use std::env;
 use std::error::Error;
 use std::path::Path;
@@ -42,9 +43,11 @@ fn main() -> Result<(), Box<dyn Error>> {
             sets.push(("strangers", stranger_texts(Path::new(folder), half)?));
         }
         for (name, texts) in sets {
+            let mut domains = BTreeSet::new();
             let (mut junk, mut plain, mut published, mut spent, mut adorned, mut copies) = (0, 0, 0, 0, 0, 0);
             for text in texts.into_iter().filter(|text| text.junk && text.label != "good") {
                 junk += 1;
+                domains.insert(text.domain.clone());
                 let passes = |body: &str| {
                     let unit = UnitText {
                         title: text.title.clone(),
@@ -71,8 +74,9 @@ fn main() -> Result<(), Box<dyn Error>> {
                 }
             }
             println!(
-                "{RUBRIC_NAME}, {name}, {half}: {junk} junk texts; {plain} are published as they are, {adorned} of {copies} \
+                "{RUBRIC_NAME}, {name}, {half}: {junk} junk texts of {} domains; {plain} are published as they are, {adorned} of {copies} \
                  with one passage, {published} of the rest after at most {calls} calls ({} on average)",
+                domains.len(),
                 spent.checked_div(published).unwrap_or(0)
             );
         }

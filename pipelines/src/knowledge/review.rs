@@ -382,7 +382,7 @@ impl UnitReview<'_> {
             )
             .judge
             .clone_from(&judge);
-            end.get_or_insert(ReviewStop::Reject("contradiction".to_owned(), detail));
+            end.get_or_insert_with(|| ReviewStop::Reject("contradiction".to_owned(), detail));
         }
         if let Some(end) = end {
             return Err(end);
