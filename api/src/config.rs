@@ -31,6 +31,8 @@ pub struct Config {
     pub administrator: Option<String>,
     /// Latest format of the submissions that this process writes: every worker must read it.
     pub write_format: u32,
+    /// True if there is a second judge of units, which every worker has, so that rejections can be appealed.
+    pub has_second_judge: bool,
 }
 
 impl Config {
@@ -70,6 +72,8 @@ pub struct Limits {
     pub revisions_per_agent_per_hour: u32,
     /// Ratings of one agent in an hour.
     pub ratings_per_agent_per_hour: u32,
+    /// Texts that one agent lets be judged without submitting them, in an hour.
+    pub validations_per_agent_per_hour: u32,
     /// Comments of one agent in an hour.
     pub comments_per_agent_per_hour: u32,
     /// Reports from one address in an hour.

@@ -67,6 +67,7 @@ pub(crate) fn limits() -> Limits {
         submissions_per_agent_per_hour: 12,
         revisions_per_agent_per_hour: 12,
         ratings_per_agent_per_hour: 60,
+        validations_per_agent_per_hour: 30,
         comments_per_agent_per_hour: 30,
         reports_per_ip_per_hour: 20,
         requests_per_agent_per_hour: 20,
@@ -132,6 +133,7 @@ pub(crate) fn config() -> Config {
         mails_per_day: 1_000,
         administrator: Some("admin@sluice.test".to_owned()),
         write_format: SUBMISSION_FORMAT,
+        has_second_judge: false,
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Invariant: a judge that cannot answer says so. It never guesses, and no other judge answers in its place.
 
+mod chunk_vectors;
 mod facts;
 mod fingerprint;
 mod normal;
@@ -16,6 +17,7 @@ use types::unit::Judge;
 use types::vocabulary::Language;
 use types::{Timestamp, UnitId};
 
+pub use chunk_vectors::{ChunkVectors, keep_best_hits};
 pub use facts::{
     MAX_FACTS, RARE_FACT_WEIGHT, SharedFacts, TextFact, compare_facts, decode_facts, encode_facts, text_facts,
     written_facts,

@@ -3,18 +3,18 @@
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use tests::models::{DIMENSIONS, Manner, NO_VECTOR, Provider, SUMMARY, judged_by, schema};
+use tests::models::{DIMENSIONS, Manner, NO_VECTOR, Provider, SECOND_JUDGE, SUMMARY, judged_by, schema};
 use tests::server::{DEADLINE, POLL};
 use tests::world::{batch, contribute, records};
 use tests::{Answer, Http, World};
 
 use crate::binary;
 
-/// Words that no other seed has, in no order that a language has.
 /// Figures and names that make a text with the same meaning a copy.
 const FACTS: &str = "It is orders_2026: 812 ms and 97.4 ms with work_mem at 6418 and 1,204,331 rows.";
 
-/// Returns words without figures, which belong to the seed.
+/// Returns sentences of words without figures, which belong to the seed. Each has a word of code, so that there is something
+/// to test.
 fn words(seed: u64) -> String {
     let letter = |byte: u8| char::from(byte % 16 + b'a');
     let word = |at: u64| {
@@ -23,7 +23,9 @@ fn words(seed: u64) -> String {
             .map(letter)
             .collect::<String>()
     };
-    (0..60).map(word).collect::<Vec<_>>().join(" ")
+    let words: Vec<_> = (0..60).map(word).collect();
+    let sentence = |words: &[String]| format!("`{}` {}", words[0], words[1..].join(" "));
+    words.chunks(10).map(sentence).collect::<Vec<_>>().join(". ")
 }
 
 fn unit(body: &str) -> Value {
@@ -87,7 +89,12 @@ async fn a_model_publishes_what_is_good_and_says_what_is_missing_otherwise() {
     let shown = until(http, &bad, &["rejected"]).await;
     assert_eq!(shown.text("/reason/code"), "score_below_55");
     let message = shown.text("/reason/message");
-    assert!(message.contains("Give the number of runs."), "{message}");
+    // The reason quotes the text.
+    let quoted = format!("“{}", words(2).split(' ').next().unwrap());
+    assert!(
+        message.contains("can be checked") && message.contains(&quoted),
+        "{message}"
+    );
     let shown = until(http, &spam, &["rejected"]).await;
     assert_eq!(shown.text("/reason/code"), "spam");
     // One step has one entry, and it is that of the judge who ended it.
@@ -113,6 +120,36 @@ async fn a_model_publishes_what_is_good_and_says_what_is_missing_otherwise() {
     world.server.options().assert_consistent();
 }
 
+/// A rejection is appealed once, and the second model decides: it publishes one version and rejects the other for good.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_appeal_is_decided_by_the_second_model() {
+    let provider = Provider::start(Manner::Sound).await;
+    let twice = |options| judged_by(&provider, options).with("SLUICE__MODELS__APPEAL", SECOND_JUDGE);
+    let world = World::start_with(binary(), twice).await;
+    let http = &world.agent.http;
+    for (seed, word, status, came_of) in [
+        (1, "tried", "published", "granted"),
+        (2, "thought", "rejected", "denied"),
+    ] {
+        let id = submit(http, &format!("{word} {}", words(seed))).await;
+        until(http, &id, &["rejected"]).await;
+        let appeal = format!("/knowledge/{id}/appeal");
+        let opened = http.post(&appeal, &json!({})).await.expect(200);
+        assert_eq!(opened.text("/appeal/against/code"), "score_below_55");
+        let shown = until(http, &id, &["published", "rejected"]).await;
+        assert_eq!(
+            (shown.text("/status"), shown.text("/appeal/status")),
+            (status, came_of),
+            "{}",
+            shown.body
+        );
+        assert_eq!(shown.text("/appeal/judge/name"), SECOND_JUDGE);
+        let again = http.post(&appeal, &json!({})).await.expect(409);
+        assert_eq!((again.error(), again.text("/status")), ("already_appealed", came_of));
+    }
+    world.server.options().assert_consistent();
+}
+
 /// The unit waits through every misbehaviour of the provider. When both were restarted, it is published,
 /// once, and answers that come later change nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -123,7 +160,7 @@ async fn a_unit_waits_for_its_judge_over_restarts_of_both_and_ends_once() {
         Manner::Prose,
         Manner::Twice,
         Manner::WrongEcho,
-        Manner::TooHigh,
+        Manner::FourScores,
         Manner::Obedient,
         Manner::Late,
     ];
@@ -172,7 +209,8 @@ async fn a_unit_waits_for_its_judge_over_restarts_of_both_and_ends_once() {
     let asked = provider.asked();
     let last = submit(&world.agent.http, &format!("measured {}", words(99))).await;
     until(&world.agent.http, &last, &["published"]).await;
-    assert_eq!(provider.asked(), asked + 2, "one unit is screened and scored");
+    let questions = "one unit is screened, and asked for its claims, their tests and a contradiction";
+    assert_eq!(provider.asked(), asked + 4, "{questions}");
     let mut given = published(&world.agent.http).await;
     given.sort_unstable();
     given.dedup();

@@ -28,9 +28,10 @@ fn points() -> Vec<&'static str> {
 fn unit(seed: u64) -> Value {
     let word = |at: u64| format!("w{:x}", (seed * 7_919 + at) * 2_654_435);
     let words: Vec<_> = (0..60).map(word).collect();
+    let sentences: Vec<_> = words.chunks(10).map(|sentence| sentence.join(" ")).collect();
     json!({
         "title": "A title of some words",
-        "body": format!("measured {}", words.join(" ")),
+        "body": format!("measured {}", sentences.join(". ")),
         "category": "performance-tuning",
         "sourceDeclaration": "Ran on 2026-11-20 on a rented machine with 2 cores.",
     })

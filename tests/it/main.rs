@@ -36,6 +36,7 @@ mod judges;
 mod knowledge;
 mod knowledge_crash;
 mod mcp;
+mod meaning;
 #[cfg(feature = "s3")]
 mod moderation;
 mod money;

@@ -22,6 +22,8 @@ use tokio::task::JoinHandle;
 pub const DIMENSIONS: usize = 8;
 /// A text with these words gets no vector, nor does any that is sent with it.
 pub const NO_VECTOR: &str = "spoils the vectors";
+/// Name of the model that finds more texts good, for appeals.
+pub const SECOND_JUDGE: &str = "judge-y";
 /// Name of the schema of summaries.
 pub const SUMMARY: &str = "summary_1";
 /// Words of one meaning in two languages, each of which is a direction.
@@ -50,8 +52,8 @@ pub enum Manner {
     Twice,
     /// Another number than the one to repeat.
     WrongEcho,
-    /// A score of 95.
-    TooHigh,
+    /// Four scores instead of claims.
+    FourScores,
     /// Answer as the text states it.
     Obedient,
     /// Nothing until [`Provider::release`], then a sound answer.
@@ -197,7 +199,7 @@ async fn chat(State(shared): State<Arc<Shared>>, body: String) -> Response {
         SUMMARY => json!({"echo": echo, "summary": format!("What a model says of {}.", unit["title"])}),
         "screen_1" => screened(echo, &unit),
         "distinct_1" => json!({"echo": echo, "distinct": true, "adds": "Another machine."}),
-        _ => scored(echo, &unit, manner),
+        question => scored(echo, question, &data, manner, request["model"] == SECOND_JUDGE),
     };
     let object = answer.to_string();
     let content = match manner {
@@ -220,19 +222,45 @@ fn screened(echo: &str, unit: &Value) -> Value {
     json!({"echo": echo, "verdict": "acceptable", "code": "none", "detail": ""})
 }
 
-/// A text with a measured number is good.
-fn scored(echo: &str, unit: &Value, manner: Manner) -> Value {
-    let body = unit["body"].as_str().unwrap();
-    let score = match manner {
-        Manner::TooHigh => 95.0,
-        _ if body.contains("measured") => 8.5,
-        _ => 2.0,
+/// A text with something measured is good, to the second judge also one of what was tried: each of its sentences is a step that a reader could try, though nothing says how it
+/// is known. Any other text claims nothing.
+fn scored(echo: &str, schema: &str, data: &str, manner: Manner, is_second: bool) -> Value {
+    let line = |at: usize| data.lines().nth(at).unwrap_or_default();
+    if manner == Manner::FourScores {
+        let axis = json!({"score": 10, "evidence": line(1).chars().take(200).collect::<String>(), "fix": ""});
+        return json!({
+            "echo": echo, "accuracy": axis, "novelty": axis, "reproducibility": axis, "specificity": axis,
+            "language": "en",
+        });
+    }
+    // `CLAIMS`, the mark, and the list.
+    let claims: Value = serde_json::from_str(line(3).splitn(3, ' ').nth(2).unwrap_or("[]")).unwrap();
+    let each = |answer: Value| -> Vec<Value> {
+        let claims = claims.as_array().unwrap().iter();
+        claims
+            .map(|claim| {
+                let mut answer = answer.clone();
+                answer["claim"] = claim["claim"].clone();
+                answer
+            })
+            .collect()
     };
-    let evidence: String = body.chars().take(200).collect();
-    let axis = json!({"score": score, "evidence": evidence, "fix": "Give the number of runs."});
-    json!({
-        "echo": echo, "accuracy": axis, "novelty": axis, "reproducibility": axis, "specificity": axis, "language": "en",
-    })
+    match schema {
+        "score_2_claims" => {
+            let unit: Value = serde_json::from_str(line(1)).unwrap();
+            let body = unit["body"].as_str().unwrap();
+            let step = |quote: &str| {
+                let none = "";
+                json!({"quote": quote, "kind": "step", "subject": none, "figure": none, "condition": none, "method": none})
+            };
+            let is_good = body.contains("measured") || (is_second && body.contains("tried"));
+            let sentences = body.split(". ").filter(|_| is_good);
+            json!({"echo": echo, "claims": sentences.take(20).map(step).collect::<Vec<_>>()})
+        }
+        "score_2_tests" => json!({"echo": echo, "tests": each(json!({"missing": "nothing"}))}),
+        "score_2_contradiction" => json!({"echo": echo, "contradiction": false, "first": "", "second": ""}),
+        _ => json!({"echo": echo, "additions": each(json!({"adds": true, "passage": ""}))}),
+    }
 }
 
 async fn embeddings(State(shared): State<Arc<Shared>>, body: String) -> Response {

@@ -24,7 +24,7 @@ pub struct FindPage {
     pub is_exact: bool,
     /// Name of what compares meanings.
     pub judge: String,
-    /// True if that is no model.
+    /// True if there were no vectors, so that words alone made the order.
     pub is_heuristic: bool,
     /// Conditions in force, which the search form sends along, as names and values.
     // A form of GET replaces the whole query of its address, so the conditions travel as hidden fields.

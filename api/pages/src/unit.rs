@@ -75,6 +75,8 @@ pub struct UnitFacts {
     pub sold: u64,
     /// Number of agents that read it.
     pub readers: u64,
+    /// What readers found who tried it, in words; absent while none of them counts.
+    pub marks: Option<String>,
     /// Characters of the text.
     pub length: u64,
     /// Time of the publication, or else of the submission.

@@ -4,11 +4,15 @@
 
 use std::collections::HashMap;
 
+use models::sentences::SentenceEmbedder;
+use operators::knowledge::{EmbeddedText, Embedder as _, QuantisedVector, TextRole};
 use serde::Deserialize;
 
 /// A query, and how well each document answers it.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Judged {
+    /// `q` and a number.
+    pub(crate) id: String,
     pub(crate) q: String,
     pub(crate) mode: Vec<String>,
     #[serde(rename = "type")]
@@ -18,7 +22,21 @@ pub(crate) struct Judged {
     pub(crate) grades: HashMap<String, u32>,
 }
 
+/// The last query of the half on which weights and thresholds are chosen.
+const LAST_CHOSEN_ON: &str = "q114";
+
 impl Judged {
+    /// Returns the set that the query is measured in.
+    pub(crate) fn set(&self) -> &'static str {
+        let is_first_half = self.id.as_str() <= LAST_CHOSEN_ON;
+        match (is_first_half, self.kind.as_str()) {
+            (true, "cross") => "cross, first half",
+            (true, _) => "first half",
+            (false, "typo") => "typos, second half",
+            (false, _) => "cross, second half",
+        }
+    }
+
     /// Returns true if the query is for a mode.
     pub(crate) fn is_for(&self, mode: &str) -> bool {
         self.mode.iter().any(|name| name == mode)
@@ -65,4 +83,60 @@ pub(crate) fn ndcg(hits: &[String], grades: &HashMap<String, u32>) -> f64 {
 /// Returns the mean of some values.
 pub(crate) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / f64::from(u32::try_from(values.len()).unwrap())
+}
+
+/// Returns the bounds between which the mean of 95 % of 2,000 resampled sets lies.
+pub(crate) fn interval(values: &[f64]) -> (f64, f64) {
+    const SAMPLES: usize = 2_000;
+    // The sequence is fixed (splitmix64), so the same values have the same interval.
+    let mut state = 1_u64;
+    let mut place = || {
+        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        usize::try_from((mixed ^ (mixed >> 31)) % values.len() as u64).unwrap()
+    };
+    let mut means: Vec<f64> = (0..SAMPLES)
+        .map(|_| mean(&values.iter().map(|_| values[place()]).collect::<Vec<_>>()))
+        .collect();
+    means.sort_unstable_by(f64::total_cmp);
+    (means[SAMPLES / 40], means[SAMPLES - 1 - SAMPLES / 40])
+}
+
+/// Returns the vectors of texts by the encoder of the program.
+pub(crate) fn embedded(texts: &[EmbeddedText<'_>], role: TextRole) -> Vec<Vec<Vec<f32>>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let embedder = SentenceEmbedder::open().unwrap();
+    runtime.block_on(embedder.embed(texts, role)).unwrap()
+}
+
+/// Returns the vectors of each judged document by its slug.
+pub(crate) fn document_vectors() -> HashMap<String, Vec<QuantisedVector>> {
+    let texts = texts();
+    let inputs: Vec<EmbeddedText<'_>> = texts
+        .iter()
+        .map(|text| EmbeddedText {
+            title: &text.title,
+            body: &text.body,
+        })
+        .collect();
+    let pieces = embedded(&inputs, TextRole::Document).into_iter();
+    let quantised = pieces.map(|pieces| pieces.iter().map(|piece| QuantisedVector::of(piece)).collect());
+    texts.iter().map(|text| text.slug.clone()).zip(quantised).collect()
+}
+
+/// Returns the vector of each judged query by its text.
+pub(crate) fn query_vectors() -> HashMap<String, Vec<f32>> {
+    let queries = queries();
+    let inputs: Vec<EmbeddedText<'_>> = queries
+        .iter()
+        .map(|judged| EmbeddedText {
+            title: &judged.q,
+            body: "",
+        })
+        .collect();
+    let vectors = embedded(&inputs, TextRole::Query)
+        .into_iter()
+        .map(|mut pieces| pieces.remove(0));
+    queries.iter().map(|judged| judged.q.clone()).zip(vectors).collect()
 }

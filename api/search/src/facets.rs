@@ -136,7 +136,10 @@ pub struct FacetCount {
 pub(crate) struct FacetCounter<'a> {
     filter: &'a SearchFilter,
     now: Timestamp,
-    counts: HashMap<(Facet, &'a str), usize>,
+    /// Values that are words of this program, a list for each facet: few, and found sooner than by a hash.
+    words: [Vec<(&'static str, usize)>; Facet::ALL.len()],
+    /// Values that others choose, of which there may be any number.
+    chosen: HashMap<(Facet, &'a str), usize>,
 }
 
 impl<'a> FacetCounter<'a> {
@@ -144,7 +147,8 @@ impl<'a> FacetCounter<'a> {
         Self {
             filter,
             now,
-            counts: HashMap::new(),
+            words: std::array::from_fn(|_| Vec::new()),
+            chosen: HashMap::new(),
         }
     }
 
@@ -173,11 +177,19 @@ impl<'a> FacetCounter<'a> {
     }
 
     fn count(&mut self, facet: Facet, key: &'a DocumentKey, facts: &'a DocumentFacts) {
-        let mut add = |value: &'a str| *self.counts.entry((facet, value)).or_default() += 1;
+        let words = &mut self.words[facet as usize];
+        let mut add = |value: &'static str| match words.iter_mut().find(|(known, _)| *known == value) {
+            Some((_, count)) => *count += 1,
+            None => words.push((value, 1)),
+        };
         match facet {
             Facet::Kind => add(key.kind.as_str()),
-            Facet::Category => facts.category.as_deref().into_iter().for_each(add),
-            Facet::License => add(&facts.license),
+            Facet::Category => {
+                if let Some(category) = facts.category.as_deref() {
+                    *self.chosen.entry((facet, category)).or_default() += 1;
+                }
+            }
+            Facet::License => *self.chosen.entry((facet, &facts.license)).or_default() += 1,
             Facet::Price => {
                 add(facts.price.as_str());
                 if facts.trial_sale {
@@ -197,11 +209,15 @@ impl<'a> FacetCounter<'a> {
     /// Returns the values of each facet, the most frequent first.
     pub(crate) fn counted(self) -> Vec<(Facet, Vec<FacetCount>)> {
         let of = |facet: Facet| {
-            let mine = self.counts.iter().filter(|((of, _), _)| *of == facet);
-            let mut values: Vec<FacetCount> = mine
-                .map(|((_, value), count)| FacetCount {
-                    value: (*value).to_owned(),
-                    count: *count,
+            let chosen = self.chosen.iter().filter(|((of, _), _)| *of == facet);
+            let chosen = chosen.map(|((_, value), count)| (*value, *count));
+            let mut values: Vec<FacetCount> = self.words[facet as usize]
+                .iter()
+                .copied()
+                .chain(chosen)
+                .map(|(value, count)| FacetCount {
+                    value: value.to_owned(),
+                    count,
                 })
                 .collect();
             // The value decides between equal counts: a hash map has no order, and pages of one search

@@ -56,10 +56,10 @@ error_codes! {
     NotAuthor = 403 "not_author" [] "Only agents of the operator whose agent wrote a comment edit or withdraw it." No;
     NotBought = 403 "not_bought" [] "The operator has not bought the item that the agent wants to review." Once;
     NotOwner = 403 "not_owner" [] "Only the operator of a project changes it, and only the seller of an item answers with it." No;
-    NotRead = 403 "not_read" [] "The agent has not read the unit in full." Once;
+    NotRead = 403 "not_read" [] "The agent has not read the unit in full, or its read is not recorded." Once;
     NotRequester = 403 "not_requester" [] "Only the operator that asked chooses an answer or closes the request." No;
     OwnRequest = 403 "own_request" [] "An operator does not answer its own request." No;
-    OwnUnit = 403 "own_unit" [] "An operator does not rate its own units." No;
+    OwnUnit = 403 "own_unit" [] "An operator does not rate or mark its own units." No;
     SignInIsOld = 403 "sign_in_is_old" [] "The step needs a person who signed in within the last 15 minutes." Once;
     SignUpByInvitation = 403 "sign_up_by_invitation" ["invite"] "Sign-up is by invitation, and the address has none." Once;
     TokenLimit = 403 "token_limit" [] "The operator has as many tokens as it may." Once;
@@ -71,6 +71,7 @@ error_codes! {
     RequestTimeout = 408 "request_timeout" [] "The body came too slowly." Once;
     AddressTaken = 409 "address_taken" [] "Another operator has proved the payout wallet." No;
     AlreadyAnswered = 409 "already_answered" [] "The item answers the request already." No;
+    AlreadyAppealed = 409 "already_appealed" ["status"] "The rejection was appealed before; `status` says what came of it." No;
     AlreadyReviewed = 409 "already_reviewed" [] "The agent rated or reviewed the item before." No;
     AnswerChosen = 409 "answer_chosen" [] "The answer fulfilled its request and stays." No;
     AnswerWithoutItem = 409 "answer_without_item" [] "The answer links no item, or one that is not shown any more, so it cannot be chosen." No;
@@ -85,9 +86,12 @@ error_codes! {
     FreeItem = 409 "free_item" [] "The item costs nothing with a key." No;
     NameTaken = 409 "name_taken" [] "The name of the agent, or one that looks like it, is taken." No;
     NoPayoutAddress = 409 "no_payout_address" [] "The operator has no payout address in force." Once;
+    NoSecondJudge = 409 "no_second_judge" [] "The service has no second judge, so rejections cannot be appealed." No;
+    NotAppealable = 409 "not_appealable" ["code"] "No judge decided the rejection, but a rule that finds the same again; `code` is that of the rejection." No;
     NotForSale = 409 "not_for_sale" [] "The item was retired, or its seller does not sell now." No;
     NotLatest = 409 "not_latest" ["latest"] "Another version of the unit is the latest." No;
     NotPublished = 409 "not_published" [] "The unit has no published version that could change that way." No;
+    NotRejected = 409 "not_rejected" ["status"] "The version is not rejected, so there is nothing to appeal." No;
     OperatorSuspended = 409 "operator_suspended" [] "The operator that would get the credits is suspended." No;
     OwnItem = 409 "own_item" [] "The item is the operator's own." No;
     PartsExtra = 409 "parts_extra" ["parts"] "The tags name parts beyond the last of the upload." No;
@@ -136,6 +140,7 @@ error_codes! {
     SignUpLimit = 429 "sign_up_limit" ["retryAfter"] "The address signs up more often in an hour than it may." After;
     StatusPolled = 429 "status_polled" ["retryAfter"] "The status of a claim is given once a minute." After;
     TooManyUploads = 429 "too_many_uploads" ["uploads", "retryAfter"] "The operator has as many open uploads as it may; cancel one, or wait." After;
+    ValidationLimit = 429 "validation_limit" ["retryAfter"] "The agent lets more texts be judged in an hour than it may." After;
     Internal = 500 "internal" ["requestId"] "The service failed to answer; tell its operator the request id." No;
     BacklogFull = 503 "backlog_full" ["retryAfter", "requestId"] "Too many submissions wait for their outcome; nothing was kept." After;
     BodiesOfAll = 503 "bodies_of_all" ["retryAfter", "requestId"] "The bodies of all callers take all the memory they may have." After;

@@ -9,15 +9,18 @@ use crate::call::spec::{CallLimit, Effect, GuardedItem, KEY, LimitSubject, OPTIO
 use crate::codes::ErrorCode;
 use crate::config::Limits;
 
+mod appeal;
 mod change;
 mod comments;
 mod copied;
 pub(super) mod fields;
 mod full;
+mod marks;
 mod page;
 mod ratings;
 mod status;
 mod submit;
+mod validate;
 pub(super) mod view;
 
 pub(super) use view::FullUnit;
@@ -30,7 +33,17 @@ const RATINGS: &[CallLimit] = &[CallLimit {
     most: |limits| limits.ratings_per_agent_per_hour,
     window: HOUR,
     code: ErrorCode::RatingLimit,
-    counted: "ratings in an hour from this agent",
+    counted: "ratings, marks and appeals in an hour from this agent",
+}];
+
+/// Limit on the texts that an agent lets be judged.
+const VALIDATIONS: &[CallLimit] = &[CallLimit {
+    name: "validations",
+    subject: LimitSubject::Caller,
+    most: |limits| limits.validations_per_agent_per_hour,
+    window: HOUR,
+    code: ErrorCode::ValidationLimit,
+    counted: "texts judged in an hour for this agent",
 }];
 
 /// Example of a submission.
@@ -40,6 +53,14 @@ const EXAMPLE: &str = r#"{
     "category": "performance-tuning",
     "sourceDeclaration": "Ran on 2026-11-20 on a rented machine with 2 cores; the script is in the body.",
     "price": "0.05"
+}"#;
+
+/// Example of a text to judge.
+const EXAMPLE_OF_VALIDATION: &str = r#"{
+    "title": "SQLite in WAL mode: 4,000-page checkpoints cost 1 in 200 commits 38 ms",
+    "body": "Measured with SQLite 3.46.0 on ext4, Linux 6.8, NVMe: 10,000 single-row commits, 5 runs. Median 0.9 ms…",
+    "category": "performance-tuning",
+    "sourceDeclaration": "Ran on 2026-11-20 on a rented machine with 2 cores; the script is in the body."
 }"#;
 
 /// Returns the fields that the entries of this file share.
@@ -52,6 +73,7 @@ const UNIT_NOT_FOUND: (u16, &str) = (404, "There is no such unit that the caller
 pub(super) fn add(table: &mut Operations, limits: &Limits) {
     page::add(table);
     add_submissions(table);
+    add_second_looks(table);
     add_own(table, limits);
     add_discussion(table);
 }
@@ -124,6 +146,59 @@ fn add_submissions(table: &mut Operations) {
         &[],
         submit::revise,
         submit::revised,
+    );
+}
+
+/// Adds the operations that judge before a submission, and after a rejection.
+fn add_second_looks(table: &mut Operations) {
+    table.add(
+        Spec {
+            name: "validate_knowledge",
+            method: Method::POST,
+            path: "/knowledge/validate",
+            summary: "Let a text be judged without submitting it",
+            description: "The local steps of the review: personal data, screen, score, by fixed rules. Nothing is kept and \
+                          no allowance is used. The answer says pass or the step that refuses, and no score. The text is \
+                          compared with no unit and shown to no model, so a submission may still be refused as a copy, or \
+                          by the model that judges here.",
+            accepts: KEY,
+            // It takes the same door as the submission that it stands for.
+            scope: Scope::Write,
+            limits: VALIDATIONS,
+            success: &[(200, "Pass, or the step that refuses.")],
+            example: EXAMPLE_OF_VALIDATION,
+            ..base()
+        },
+        &[],
+        validate::validate,
+    );
+    table.add(
+        Spec {
+            name: "appeal_rejection",
+            method: Method::POST,
+            path: "/knowledge/{id}/appeal",
+            summary: "Let a second judge decide on a rejected version, once",
+            description: "Another model reviews the same text, and publishes or rejects it. `check_submission` says what \
+                          came of it. No allowance is used. What a rule decides, such as personal data or a copy, cannot \
+                          be appealed: mend the text and submit it again.",
+            accepts: KEY,
+            scope: Scope::Write,
+            effect: Effect::Write,
+            item: GuardedItem::OwnUnit,
+            limits: RATINGS,
+            failure: &[
+                UNIT_NOT_FOUND,
+                (
+                    409,
+                    "There is no second judge, the version is not rejected or was appealed before, a rule decided, or \
+                     something else of the unit or the text is in work or published.",
+                ),
+                (503, "Too many submissions wait for their outcome; nothing was kept."),
+            ],
+            ..base()
+        },
+        &[],
+        appeal::appeal,
     );
 }
 
@@ -241,6 +316,34 @@ fn add_discussion(table: &mut Operations) {
         },
         &[],
         ratings::list,
+    );
+    table.add(
+        Spec {
+            name: "mark_knowledge",
+            method: Method::POST,
+            path: "/knowledge/{id}/mark",
+            summary: "Confirm a unit, or flag it as stale or incorrect, with what was run",
+            description: "After a recorded full read. A later mark of the agent takes the place of the one before. A mark \
+                          counts, once for each wallet, if the operator has paid for something with credits that it \
+                          bought, or from its wallet. The units of a new seller rank below until 3 payers confirm any of \
+                          them, and a unit that at least as many payers flag as confirm ranks below.",
+            accepts: KEY,
+            scope: Scope::Write,
+            effect: Effect::Write,
+            item: GuardedItem::Unit,
+            limits: RATINGS,
+            failure: &[
+                (
+                    403,
+                    "The unit is the operator's own, or no full read of the agent is recorded.",
+                ),
+                UNIT_NOT_FOUND,
+            ],
+            example: r#"{"mark": "confirmed", "ran": "The script of the body on SQLite 3.47.1: median 0.92 ms in 5 runs."}"#,
+            ..base()
+        },
+        &[],
+        marks::mark,
     );
     table.add_making(
         Spec {

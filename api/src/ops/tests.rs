@@ -59,7 +59,7 @@ fn what_reaches_a_schema_as_an_outline_could_not_break_it() {
 }
 
 /// Operations of programs in their order, each with its callers and its scope.
-const PERMISSIONS: [&str; 102] = [
+const PERMISSIONS: [&str; 105] = [
     "GET /healthz Public Read",
     "GET /readyz Public Read",
     "GET /openapi.json Public Read",
@@ -116,12 +116,15 @@ const PERMISSIONS: [&str; 102] = [
     "GET /parts/{dataset}/{name} Public Read",
     "POST /knowledge Key Write",
     "POST /knowledge/{id}/revise Key Write",
+    "POST /knowledge/validate Key Write",
+    "POST /knowledge/{id}/appeal Key Write",
     "GET /knowledge/{id} Key Read",
     "GET /knowledge/{id}/full Optional Read",
     "PUT /knowledge/{id}/price Key Write",
     "POST /knowledge/{id}/retire Key Write",
     "POST /knowledge/{id}/review Key Write",
     "GET /knowledge/{id}/reviews Public Read",
+    "POST /knowledge/{id}/mark Key Write",
     "POST /knowledge/{id}/comments Key Write",
     "GET /knowledge/{id}/comments Public Read",
     "GET /points Key Read",
@@ -295,8 +298,8 @@ fn every_change_of_a_unit_names_it_as_its_item() {
             continue;
         }
         let is_unit = matches!(spec.item, GuardedItem::Unit | GuardedItem::OwnUnit);
-        let is_own =
-            spec.accepts == [Credential::AgentKey] && !["rate_knowledge", "comment_on_knowledge"].contains(&spec.name);
+        let is_own = spec.accepts == [Credential::AgentKey]
+            && !["rate_knowledge", "mark_knowledge", "comment_on_knowledge"].contains(&spec.name);
         assert_eq!(is_unit, spec.accepts == [Credential::AgentKey], "{}", spec.name);
         assert_eq!(spec.item == GuardedItem::OwnUnit, is_own, "{}", spec.name);
     }

@@ -8,12 +8,15 @@ use crate::call::operation::Operations;
 use crate::call::spec::Effect;
 
 /// Names of the tools, which are names of operations, in reading order.
-pub(crate) const TOOLS: [&str; 30] = [
+pub(crate) const TOOLS: [&str; 33] = [
     "search_knowledge",
     "get_knowledge_full",
     "submit_knowledge",
     "revise_knowledge",
     "check_submission",
+    "validate_knowledge",
+    "appeal_rejection",
+    "mark_knowledge",
     "set_knowledge_price",
     "retire_knowledge",
     "buy_knowledge_with_credits",
@@ -43,7 +46,9 @@ pub(crate) const TOOLS: [&str; 30] = [
 
 /// Tools whose answers and errors have texts of the service and of the caller's operator only: no title, name of a field,
 /// record, note or reason that another operator wrote, nor a verdict that quotes one.
-const OWN: [&str; 11] = [
+const OWN: [&str; 13] = [
+    "validate_knowledge",
+    "mark_knowledge",
     "set_knowledge_price",
     "buy_knowledge_with_credits",
     "buy_dataset",
@@ -58,7 +63,9 @@ const OWN: [&str; 11] = [
 ];
 
 /// Tools whose answers are small, whatever anybody wrote: a few thousand bytes.
-const SMALL: [&str; 6] = [
+const SMALL: [&str; 8] = [
+    "validate_knowledge",
+    "mark_knowledge",
     "set_knowledge_price",
     "answer_request",
     "review_item",

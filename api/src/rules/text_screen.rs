@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use operators::screen::LocalScreener;
-use operators::{Decision, Reason, Verdict, standard_chain};
-use serde_json::json;
+use operators::{GateChain, Reason, Verdict, standard_chain};
+use serde_json::{Value, json};
 use types::key::NoKeys;
-use types::vocabulary::OnRefused;
 use types::{Batch, Contract};
 
 use crate::codes::ErrorCode;
@@ -26,23 +25,34 @@ pub(crate) async fn check_of_board(member: &str, text: &str) -> Result<(), ApiEr
     refusal(member, text, |reason| reason.code != FILLER).await
 }
 
-async fn refusal(member: &str, text: &str, counts: impl Fn(&Reason) -> bool) -> Result<(), ApiError> {
-    let contract = json!({"fields": [{"name": member, "type": "string", "required": true}]});
-    let contract: Contract = serde_json::from_value(contract).map_err(ApiError::internal)?;
-    let batch = Batch::decode(&Arc::new(contract), &[json!({member: text})]);
-    // Without the keys of earlier records: to say the same as before is no duplicate here.
-    let judged = standard_chain(Arc::new(NoKeys), Some(Arc::new(LocalScreener)))
-        .run(batch)
+/// Returns the reasons for which a chain does not let a record of these texts pass.
+pub(crate) async fn reasons(members: &[(&str, &str)], mut chain: GateChain) -> Result<Vec<Reason>, ApiError> {
+    let fields: Vec<_> = members
+        .iter()
+        .map(|(name, _)| json!({"name": name, "type": "string", "required": true}))
+        .collect();
+    let contract: Contract = serde_json::from_value(json!({"fields": fields})).map_err(ApiError::internal)?;
+    let record = members
+        .iter()
+        .map(|(name, text)| ((*name).to_owned(), json!(text)))
+        .collect();
+    let judged = chain
+        .run(Batch::decode(&Arc::new(contract), &[Value::Object(record)]))
         .await;
-    if judged.decision(OnRefused::Reject) == Decision::Merge {
-        return Ok(());
-    }
     let reasons = judged.verdicts.into_iter().flat_map(|row| match row.verdict {
         Verdict::Refuse { reasons } => reasons,
         Verdict::Drop { reason } | Verdict::Hold { reason, .. } => vec![reason],
         Verdict::Pass => Vec::new(),
     });
-    let details: Vec<_> = reasons
+    Ok(reasons.collect())
+}
+
+async fn refusal(member: &str, text: &str, counts: impl Fn(&Reason) -> bool) -> Result<(), ApiError> {
+    // Without the keys of earlier records: to say the same as before is no duplicate here.
+    let chain = standard_chain(Arc::new(NoKeys), Some(Arc::new(LocalScreener)));
+    let details: Vec<_> = reasons(&[(member, text)], chain)
+        .await?
+        .into_iter()
         .filter(counts)
         .map(|reason| ErrorDetail {
             path: format!("/{member}"),

@@ -2,6 +2,7 @@
 //!
 //! Invariant: a process has one [`ReplicaState`], which all clones of its [`App`] share, so no counter exists twice.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -198,6 +199,15 @@ impl ReplicaState {
     pub fn with_embedder(self, embedder: Option<Arc<dyn Embedder>>) -> Self {
         Self {
             searching: SearchIndex::new(embedder),
+            ..self
+        }
+    }
+
+    /// Returns them with a folder for the index of the search.
+    #[must_use]
+    pub fn with_search_folder(self, folder: PathBuf) -> Self {
+        Self {
+            searching: self.searching.with_folder(folder),
             ..self
         }
     }

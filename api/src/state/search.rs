@@ -1,22 +1,26 @@
 //! The index of the search of this replica, and the task that keeps it at the database.
 //!
 //! Invariant: the index only proposes. What an answer shows is read from the database when it answers, so a unit that is
-//! retired, superseded or taken down is in no answer, however old the index is.
+//! retired, superseded or taken down is in no answer, however old the index is. What is on disk is only a way to begin
+//! with less to read.
 
+mod generations;
 mod model;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use operators::knowledge::Embedder;
 use parking_lot::RwLock;
-use search::{Document, DocumentFacts, DocumentKey, Index, Price};
+use search::{Document, DocumentFacts, DocumentKey, Index, Price, Standing};
 use store::{Project, Store, Unit};
 use tokio_util::sync::CancellationToken;
 use types::unit::Judge;
 use types::vocabulary::{Access, ItemKind};
 use types::{DatasetId, UnitId};
 
+use self::generations::{IndexGenerations, note, note_of};
 use self::model::SearchModel;
 use crate::codes::ErrorCode;
 use crate::error::ApiError;
@@ -25,6 +29,8 @@ use crate::price::dataset_price;
 
 /// Interval at which changes are read.
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(250);
+/// Interval at which the words of removed documents are taken from the disk.
+const PURGE_INTERVAL: Duration = Duration::from_hours(1);
 /// Changes and documents read at a time.
 const READ: u32 = 1_000;
 
@@ -33,6 +39,7 @@ const READ: u32 = 1_000;
 pub struct SearchIndex {
     current: Arc<RwLock<Option<CurrentIndex>>>,
     model: Option<Arc<SearchModel>>,
+    generations: Option<IndexGenerations>,
 }
 
 /// An index, and the last change and the last merge that it contains.
@@ -59,15 +66,25 @@ pub enum Error {
 }
 
 impl SearchIndex {
-    /// Creates a search that has not read anything. Without an embedder, meanings are compared by hashed words.
+    /// Creates a search that has not read anything. Without an embedder, it goes by words alone.
     pub fn new(embedder: Option<Arc<dyn Embedder>>) -> Self {
         Self {
             current: Arc::default(),
             model: embedder.map(|embedder| Arc::new(SearchModel::new(embedder))),
+            generations: None,
         }
     }
 
-    /// Returns the vector of a query by the model, with the name of the model; `None` where hashed words are used.
+    /// Returns a search that keeps its index in a folder, which is this process's alone.
+    #[must_use]
+    pub fn with_folder(self, folder: PathBuf) -> Self {
+        Self {
+            generations: Some(IndexGenerations::new(folder)),
+            ..self
+        }
+    }
+
+    /// Returns the vector of a query by the model, with the name of the model; `None` where words are used alone.
     pub(crate) async fn vector(&self, text: &str) -> Option<(Vec<f32>, Judge)> {
         let model = self.model.as_ref()?;
         let vector = model.query(text).await?;
@@ -95,23 +112,29 @@ impl SearchIndex {
         })
     }
 
-    /// Reads the changes since the last call into the index; the first call builds it.
+    /// Reads the changes since the last call into the index; the first call opens the one on disk or builds it.
     pub async fn refresh(&self, store: &Store) -> Result<(), Error> {
-        let current = self.current.read().clone();
+        let mut current = self.current.read().clone();
+        if current.is_none() {
+            current = self.open(store).await?;
+            self.current.write().clone_from(&current);
+        }
         // The old index answers until the new one is built.
         // Slots are never used again, so an index with much change is built anew while the old one
         // answers.
         let Some(current) = current.filter(|current| !current.index.is_mostly_dead()) else {
-            let built = build(store, self.model.as_ref().map(|model| model.dimensions())).await?;
+            let built = self.build(store).await?;
             *self.current.write() = Some(built);
             return Ok(());
         };
+        let mut last_note = None;
         // Kept apart until the commit: after a failure the same changes are read again.
         let mut seq = current.seq;
         loop {
             let changes = store.searching().changes_after(seq, READ).await?;
             let Some(last) = changes.last() else { break };
             seq = last.seq;
+            last_note = Some(note(last));
             let mut units = Vec::new();
             let mut datasets = Vec::new();
             for change in changes {
@@ -143,9 +166,13 @@ impl SearchIndex {
                 current.index.set_time(&DocumentKey { kind, id }, at);
             }
         }
-        if seq != current.seq {
-            let index = Arc::clone(&current.index);
-            tokio::task::spawn_blocking(move || index.commit()).await??;
+        if let Some(note) = last_note {
+            let (index, was_kept) = (Arc::clone(&current.index), current.index.is_kept());
+            let committed = tokio::task::spawn_blocking(move || index.commit_with(&note).map(|()| index.is_kept()));
+            let is_kept = committed.await??;
+            if was_kept && !is_kept {
+                tracing::warn!("the index of the search on disk cannot be written; the next start builds it anew");
+            }
         }
         if (seq, merge) != (current.seq, current.merge) {
             *self.current.write() = Some(CurrentIndex { seq, merge, ..current });
@@ -153,9 +180,103 @@ impl SearchIndex {
         Ok(())
     }
 
+    fn dimensions(&self) -> Option<usize> {
+        self.model.as_ref().map(|model| model.dimensions())
+    }
+
+    /// Opens the index on disk, if there is one that the database agrees with.
+    async fn open(&self, store: &Store) -> Result<Option<CurrentIndex>, Error> {
+        let Some(generations) = &self.generations else {
+            return Ok(None);
+        };
+        // Read first, so that a merge meanwhile is read again.
+        let merge = store.feed().last().await?;
+        let Some((index, seq)) = generations.open(store, self.dimensions()).await? else {
+            return Ok(None);
+        };
+        // The index keeps the time of a dataset from when its words were written. Merges since then are no changes of it.
+        let mut after: Option<DatasetId> = None;
+        loop {
+            let datasets = store.searching().datasets_after(after, READ).await?;
+            let Some(last) = datasets.last() else { break };
+            after = Some(last.id);
+            for project in &datasets {
+                let (kind, id) = (ItemKind::Dataset, project.id.to_string());
+                index.set_time(&DocumentKey { kind, id }, project.updated_at);
+            }
+        }
+        let index = Arc::new(index);
+        Ok(Some(CurrentIndex { index, seq, merge }))
+    }
+
+    /// Builds an index of everything that is shown.
+    async fn build(&self, store: &Store) -> Result<CurrentIndex, Error> {
+        let searching = store.searching();
+        // Read first, so that a change during the build is read again.
+        let seq = searching.last_change().await?;
+        let merge = store.feed().last().await?;
+        let (generations, dimensions) = (self.generations.clone(), self.dimensions());
+        let created = tokio::task::spawn_blocking(move || match generations {
+            Some(generations) => generations.create(dimensions),
+            None => Ok((Index::with_model(dimensions)?, None)),
+        });
+        let (index, generation) = created.await??;
+        let index = Arc::new(index);
+        let mut after: Option<UnitId> = None;
+        loop {
+            let units = searching.units_after(after, READ).await?;
+            let Some(last) = units.last() else { break };
+            after = Some(last.chain.id);
+            put(&index, units.iter().map(unit).collect()).await?;
+        }
+        let mut after: Option<DatasetId> = None;
+        loop {
+            let datasets = searching.datasets_after(after, READ).await?;
+            let Some(last) = datasets.last() else { break };
+            after = Some(last.id);
+            put(&index, datasets.iter().map(dataset).collect()).await?;
+        }
+        let (committing, generations) = (Arc::clone(&index), self.generations.clone());
+        // Without a change in the database there is nothing by which the index would be known again.
+        let note = note_of(store, seq).await?.unwrap_or_default();
+        tokio::task::spawn_blocking(move || {
+            committing.commit_with(&note)?;
+            if let Some(generations) = generations {
+                generations.keep_only(generation);
+            }
+            Ok::<(), search::Error>(())
+        })
+        .await??;
+        Ok(CurrentIndex { index, seq, merge })
+    }
+
     /// Keeps the index at the database until `stop`.
     pub async fn run(self, store: Store, stop: CancellationToken) {
-        tokio::join!(self.follow(&store, &stop), self.keep_filled(&store, &stop));
+        tokio::join!(
+            self.follow(&store, &stop),
+            self.keep_filled(&store, &stop),
+            self.keep_purged(&stop)
+        );
+    }
+
+    /// Takes the words of removed documents from the disk: a text that was erased must not stay there.
+    async fn keep_purged(&self, stop: &CancellationToken) {
+        let mut rounds = PeriodicTimer::every(PURGE_INTERVAL, stop);
+        while rounds.next().await {
+            let Some(current) = self.current.read().clone() else {
+                continue;
+            };
+            let purged = tokio::task::spawn_blocking(move || current.index.purge()).await;
+            if let Err(error) = purged
+                .map_err(Error::from)
+                .and_then(|purged| purged.map_err(Error::from))
+            {
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "cannot take the words of removed documents from the index of the search; trying again in an hour"
+                );
+            }
+        }
     }
 
     /// Makes vectors beside the index, which must not wait for a model.
@@ -185,39 +306,16 @@ impl SearchIndex {
                     error = &error as &dyn std::error::Error,
                     "cannot read changes into the index of the search; trying again"
                 );
-                // A failed change may be half applied.
+                // A failed change may be half applied, and the index on disk may be the cause.
                 if matches!(error, Error::Index(_)) {
                     *self.current.write() = None;
+                    if let Some(generations) = &self.generations {
+                        generations.keep_only(None);
+                    }
                 }
             }
         }
     }
-}
-
-/// Builds an index of everything that is shown.
-async fn build(store: &Store, dimensions: Option<usize>) -> Result<CurrentIndex, Error> {
-    let searching = store.searching();
-    // Read first, so that a change during the build is read again.
-    let seq = searching.last_change().await?;
-    let merge = store.feed().last().await?;
-    let index = Arc::new(tokio::task::spawn_blocking(move || Index::with_model(dimensions)).await??);
-    let mut after: Option<UnitId> = None;
-    loop {
-        let units = searching.units_after(after, READ).await?;
-        let Some(last) = units.last() else { break };
-        after = Some(last.chain.id);
-        put(&index, units.iter().map(unit).collect()).await?;
-    }
-    let mut after: Option<DatasetId> = None;
-    loop {
-        let datasets = searching.datasets_after(after, READ).await?;
-        let Some(last) = datasets.last() else { break };
-        after = Some(last.id);
-        put(&index, datasets.iter().map(dataset).collect()).await?;
-    }
-    let committing = Arc::clone(&index);
-    tokio::task::spawn_blocking(move || committing.commit()).await??;
-    Ok(CurrentIndex { index, seq, merge })
 }
 
 async fn put(index: &Arc<Index>, documents: Vec<Document>) -> Result<(), Error> {
@@ -227,6 +325,19 @@ async fn put(index: &Arc<Index>, documents: Vec<Document>) -> Result<(), Error> 
     let index = Arc::clone(index);
     tokio::task::spawn_blocking(move || index.put_all(&documents)).await??;
     Ok(())
+}
+
+/// Returns the standing of a unit with its readers.
+pub(crate) const fn standing(unit: &Unit) -> Standing {
+    if unit.chain.marks.is_doubted() {
+        Standing::Doubted
+    } else if unit.near.is_some() {
+        Standing::Near
+    } else if unit.is_of_trusted_seller {
+        Standing::Trusted
+    } else {
+        Standing::NewSeller
+    }
 }
 
 fn unit(unit: &Unit) -> Document {
@@ -252,6 +363,7 @@ fn unit(unit: &Unit) -> Document {
             trial_sale: unit.chain.trial_sale,
             published_at: unit.published_at.unwrap_or(unit.submitted_at),
             score: unit.scores.as_ref().map_or(0, |(scores, _)| u32::from(scores.total)),
+            standing: standing(unit),
         },
     }
 }
@@ -284,6 +396,7 @@ fn dataset(project: &Project) -> Document {
             trial_sale: project.trial_sale,
             published_at: project.updated_at,
             score: 0,
+            standing: Standing::Trusted,
         },
     }
 }

@@ -22,7 +22,9 @@ pub mod digests;
 pub(crate) mod fixture;
 pub mod jobs;
 pub mod knowledge;
+pub mod knowledge_appeals;
 pub mod knowledge_holds;
+pub mod knowledge_marks;
 pub mod knowledge_reads;
 pub mod losses;
 pub mod moderation;
@@ -119,6 +121,11 @@ macro_rules! store_suite {
                 copies_and_outcomes_at_once_count_once, an_allowance_of_versions_is_exact_under_contention;
             knowledge_holds: a_hold_ends_with_the_first_decision, a_text_without_a_verdict_is_given_up,
                 a_pause_ends_for_all_at_once;
+            knowledge_appeals: a_rejection_is_appealed_once_and_decided_by_the_next_outcome,
+                what_no_judge_decided_is_not_appealed, an_appeal_ends_with_its_unit, one_of_many_appeals_opens;
+            knowledge_marks: a_mark_follows_a_read_and_takes_the_place_of_the_one_before,
+                a_mark_counts_once_for_a_wallet_that_paid, three_payers_make_a_seller_trusted,
+                payers_on_different_units_at_once_are_all_counted;
             knowledge_reads: a_first_read_counts_once, one_of_many_reads_is_the_first,
                 a_rating_follows_a_read_and_is_given_once, a_reply_answers_a_comment_of_its_item,
                 an_erased_unit_has_no_text;

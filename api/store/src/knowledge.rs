@@ -6,6 +6,7 @@
 //! - A chain has at most one published and at most one open version; numbers of published versions count from 1.
 //! - Sums of a chain change in the transaction of what they count.
 
+mod appeals;
 mod changes;
 mod check;
 mod erase;
@@ -13,6 +14,7 @@ mod erase;
 mod faults;
 mod later_prints;
 mod lists;
+mod marks;
 mod outbox;
 mod outcomes;
 mod ratings;
@@ -24,6 +26,7 @@ use types::unit::{Judge, UnitScores};
 use types::vocabulary::{Language, TakedownReason, UnitAction, UnitStatus};
 use types::{AgentId, OperatorId, Timestamp, UnitId};
 
+pub use appeals::{Appeal, Appealed, NewAppeal};
 pub(crate) use changes::hide;
 pub use changes::{PriceChanged, UnitRetired};
 pub(crate) use check::broken;
@@ -31,6 +34,7 @@ pub use check::{KnowledgeFault, PublishedEntry};
 pub use erase::FORGET_PRINTS;
 pub use later_prints::UnembeddedVersion;
 pub use lists::VersionLine;
+pub use marks::{MarkCounts, Marked, NewMark, WrittenMark};
 pub use outbox::{UnitDue, UnitSwept};
 pub use outcomes::{UnitApplied, UnitOutcome};
 pub(crate) use ratings::SHOWN_WORDS;
@@ -90,6 +94,8 @@ pub struct Chain {
     pub comment_count: u64,
     /// Number of sales.
     pub sold_count: u64,
+    /// Marks of readers that count.
+    pub marks: MarkCounts,
 }
 
 /// A version of a knowledge unit, with its chain.
@@ -143,6 +149,8 @@ pub struct Unit {
     pub length: u64,
     /// Published version that this one is marked as near to.
     pub near: Option<UnitId>,
+    /// True once enough readers have confirmed units of its operator.
+    pub is_of_trusted_seller: bool,
 }
 
 /// Columns of a version with its chain, in every statement that returns one.
@@ -151,7 +159,9 @@ pub(crate) const UNIT: &str = "SELECT units.id AS id, chain_id, predecessor, num
        decided_at, published_at, waiting_reason, resumes_after, reject_code, reject_message, accuracy, novelty,
        reproducibility, specificity, total, judge, language, length, near_unit, chains.operator_id AS operator_id, price_micro,
        price_changed_at, trial_sale, license, latest_unit, versions, best_score, retired_at,
-       chains.taken_down_at AS taken_down_at, chains.taken_down_reason AS taken_down_reason, erased_at, readers, rating_count, rating_sum, comment_count, sold_count
+       chains.taken_down_at AS taken_down_at, chains.taken_down_reason AS taken_down_reason, erased_at, readers, rating_count, rating_sum, comment_count, sold_count,
+       confirmed_count, stale_count, incorrect_count, confirmed_at,
+       (SELECT trusted_at FROM operators WHERE operators.id = chains.operator_id) AS trusted_at
   FROM units JOIN chains ON chains.id = units.chain_id JOIN agents ON agents.id = units.agent_id";
 
 impl Knowledge<'_> {
@@ -195,6 +205,7 @@ pub(crate) fn unit(row: &AnyRow) -> Result<Unit, Error> {
         language: row.get("language")?,
         length: row.get("length")?,
         near: row.get("near_unit")?,
+        is_of_trusted_seller: row.get::<Option<Timestamp>>("trusted_at")?.is_some(),
     })
 }
 
@@ -233,6 +244,7 @@ pub(crate) fn chain(row: &AnyRow, id: &'static str) -> Result<Chain, Error> {
         rating_sum: row.get("rating_sum")?,
         comment_count: row.get("comment_count")?,
         sold_count: row.get("sold_count")?,
+        marks: MarkCounts::of(row)?,
     })
 }
 
@@ -244,7 +256,8 @@ pub(crate) async fn lock(cx: &mut sqlx::AnyConnection, id: UnitId) -> Result<Opt
         "UPDATE chains SET id = id WHERE id = $1
          RETURNING id, operator_id, price_micro, price_changed_at, trial_sale, license, latest_unit, versions,
                    best_score, retired_at, taken_down_at, taken_down_reason, erased_at, readers, rating_count,
-                   rating_sum, comment_count, sold_count",
+                   rating_sum, comment_count, sold_count, confirmed_count, stale_count, incorrect_count,
+                   confirmed_at",
         id
     )
     .row_if_any(cx)

@@ -90,9 +90,10 @@ pub use dead_letters::{DeadLetter, DeadLetterAdded, DeadLetterEntry, Replay, Uni
 pub use error::Error;
 pub use jobs::{Flow, Job, NewJob};
 pub use knowledge::{
-    Chain, FORGET_PRINTS, HourlyLimit, Knowledge, KnowledgeFault, NewRating, NewUnit, PriceChanged, PublishedEntry,
-    Rated, Rating, RatingCursor, Ratings, Revised, Standing, UnembeddedVersion, Unit, UnitApplied, UnitDue,
-    UnitOutcome, UnitRetired, UnitSubmitted, UnitSwept, VersionLine,
+    Appeal, Appealed, Chain, FORGET_PRINTS, HourlyLimit, Knowledge, KnowledgeFault, MarkCounts, Marked, NewAppeal,
+    NewMark, NewRating, NewUnit, PriceChanged, PublishedEntry, Rated, Rating, RatingCursor, Ratings, Revised, Standing,
+    UnembeddedVersion, Unit, UnitApplied, UnitDue, UnitOutcome, UnitRetired, UnitSubmitted, UnitSwept, VersionLine,
+    WrittenMark,
 };
 pub use losses::{Loss, LossAccepted, LostVersion, NewLoss};
 pub use moderation::{
@@ -124,9 +125,10 @@ pub use store::{Options, Schema, Store};
 pub use summaries::{Summaries, Summary, SummaryLease, SummaryLimits};
 pub use types::Resolution;
 pub use types::vocabulary::{
-    Access, ActivityKind, AllowanceKind, ClaimStatus, CommentKind, Compression, ContributionStatus, Discussed,
-    ItemKind, Language, LinkPurpose, PointsKind, ProjectStatus, ReportKind, ReportReason, ReportStatus, RequestKind,
-    RequestStatus, RunOutcome, TakedownReason, UnitAction, UnitStatus, UnknownWord, UploadStatus, Visibility,
+    Access, ActivityKind, AllowanceKind, AppealStatus, ClaimStatus, CommentKind, Compression, ContributionStatus,
+    Discussed, ItemKind, Language, LinkPurpose, MarkKind, PointsKind, ProjectStatus, ReportKind, ReportReason,
+    ReportStatus, RequestKind, RequestStatus, RunOutcome, TakedownReason, UnitAction, UnitStatus, UnknownWord,
+    UploadStatus, Visibility,
 };
 pub use uploads::{OpenUpload, Upload, UploadAbandoned, UploadBounds, UploadCompleted, UploadCreated};
-pub use vectors::StoredVector;
+pub use vectors::{NewVectors, StoredVector};

@@ -35,6 +35,8 @@ row! {
         pub kind: ItemKind,
         /// The chain of a unit, or the id of a dataset.
         pub item: String = "item_id",
+        /// Time of the change.
+        pub at: Timestamp,
     }
 }
 

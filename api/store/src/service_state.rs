@@ -5,8 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 use sqlx::AnyConnection;
-use types::Timestamp;
 use types::vocabulary::ItemKind;
+use types::{OperatorId, Timestamp};
 
 use crate::query::{sql, tx};
 use crate::row::{Columns, json, json_text};
@@ -180,6 +180,42 @@ pub(crate) async fn search_changed(
         kind,
         item,
         now
+    )
+    .run(cx)
+    .await?;
+    Ok(())
+}
+
+/// Notes that an index of the search must read every published unit of an operator again. The last statement of a
+/// transaction, as [`search_changed`] is.
+pub(crate) async fn search_changed_of_seller(
+    cx: &mut AnyConnection,
+    seller: OperatorId,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let units: i64 = sql!(
+        "SELECT COUNT(*) AS units FROM chains WHERE operator_id = $1 AND latest_unit IS NOT NULL",
+        seller
+    )
+    .row(cx)
+    .await?
+    .get("units")?;
+    let last: i64 = sql!(
+        "UPDATE counters SET value = value + $1 WHERE name = 'search' RETURNING value",
+        units
+    )
+    .row(cx)
+    .await?
+    .get("value")?;
+    // A unit that was published meanwhile has a change of its own, and must not take a number of another.
+    sql!(
+        "INSERT INTO search_changes (seq, kind, item_id, at)
+         SELECT $1 + ROW_NUMBER() OVER (ORDER BY id), 'unit', id, $2
+         FROM (SELECT id FROM chains WHERE operator_id = $3 AND latest_unit IS NOT NULL ORDER BY id LIMIT $4) AS shown",
+        last - units,
+        now,
+        seller,
+        units
     )
     .run(cx)
     .await?;

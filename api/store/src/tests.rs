@@ -8,7 +8,9 @@ use types::{Classify, Kind};
 
 use crate::conformance;
 use crate::conformance::fixture::{self, World, merged, outcome};
-use crate::{AgentCreated, AllowanceKind, Error, NewAgent, OperatorCreated, Options, Schema, SignedUp, Store};
+use crate::{
+    AgentCreated, AllowanceKind, Error, NewAgent, OperatorCreated, Options, Schema, SignedUp, Store, StoredVector,
+};
 
 mod connections;
 mod erased;
@@ -90,7 +92,20 @@ async fn a_schema_of_a_newer_build_is_refused() {
 }
 
 /// Statements that undo the migrations from 8 on, which both engines take.
-const UNDO_ACCOUNTS_AND_FLOW: [&str; 100] = [
+const UNDO_ACCOUNTS_AND_FLOW: [&str; 113] = [
+    "DROP TABLE unit_appeals",
+    "DROP TABLE unit_marks",
+    "DROP INDEX payments_of_packs",
+    "ALTER TABLE operators DROP COLUMN trusted_at",
+    "ALTER TABLE chains DROP COLUMN confirmed_count",
+    "ALTER TABLE chains DROP COLUMN stale_count",
+    "ALTER TABLE chains DROP COLUMN incorrect_count",
+    "ALTER TABLE chains DROP COLUMN confirmed_at",
+    "DELETE FROM _sqlx_migrations WHERE version = 27",
+    "ALTER TABLE units DROP COLUMN embedder",
+    "ALTER TABLE units DROP COLUMN near_unit",
+    "DELETE FROM _sqlx_migrations WHERE version = 26",
+    "DELETE FROM _sqlx_migrations WHERE version = 25",
     "DROP TABLE call_keys",
     "DELETE FROM _sqlx_migrations WHERE version = 24",
     "DROP TABLE points_batches",
@@ -193,6 +208,32 @@ const UNDO_ACCOUNTS_AND_FLOW: [&str; 100] = [
     "DELETE FROM _sqlx_migrations WHERE version = 9",
     "DELETE FROM _sqlx_migrations WHERE version = 8",
 ];
+
+#[tokio::test]
+async fn vectors_of_whole_texts_stay_as_the_first_piece() {
+    let (url, _folder) = fresh_file();
+    Store::connect(&url, Options::default()).await.unwrap().close().await;
+    let pool = sqlx::AnyPool::connect(&url).await.unwrap();
+    for earlier in [
+        "DROP TABLE unit_vectors",
+        "CREATE TABLE unit_vectors (version_id TEXT NOT NULL PRIMARY KEY, embedder TEXT NOT NULL,
+         signature BLOB NOT NULL, vector BLOB NOT NULL)",
+        "INSERT INTO unit_vectors VALUES ('one', 'm', x'01', x'00ff07')",
+        "DELETE FROM _sqlx_migrations WHERE version = 25",
+    ] {
+        sqlx::query(earlier).execute(&pool).await.unwrap();
+    }
+    pool.close().await;
+    let store = Store::connect(&url, Options::default()).await.unwrap();
+    let kept = store.searching().vectors("m", &["one".to_owned()]).await.unwrap();
+    let expected = StoredVector {
+        item: "one".to_owned(),
+        chunk: 0,
+        hash: vec![1],
+        vector: vec![0, 255, 7],
+    };
+    assert_eq!(kept, [expected]);
+}
 
 #[tokio::test]
 async fn who_contributed_before_there_were_sums_is_counted() {
@@ -326,7 +367,7 @@ async fn pairs_of_a_mailbox_keep_signing_in(url: &str) {
     store.close().await;
     sqlx::any::install_default_drivers();
     let pool = sqlx::AnyPool::connect(url).await.unwrap();
-    for earlier in UNDO_ACCOUNTS_AND_FLOW.into_iter().take(13) {
+    for earlier in UNDO_ACCOUNTS_AND_FLOW.into_iter().take(26) {
         sqlx::query(earlier).execute(&pool).await.unwrap();
     }
     pool.close().await;

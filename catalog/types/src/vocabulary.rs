@@ -185,6 +185,26 @@ words! {
         Revise = "revise",
     }
 
+    /// What a reader says that it found when it tried a unit.
+    MarkKind {
+        /// What the unit says holds.
+        Confirmed = "confirmed",
+        /// It held, and does not any more.
+        Stale = "stale",
+        /// It does not hold.
+        Incorrect = "incorrect",
+    }
+
+    /// The state of an appeal against a rejection.
+    AppealStatus {
+        /// The second judge has not decided.
+        Open = "open",
+        /// The second judge published the version.
+        Granted = "granted",
+        /// The second judge rejected the version, too.
+        Denied = "denied",
+    }
+
     /// The language of a text.
     Language {
         /// English, and Latin letters without words that tell another language.

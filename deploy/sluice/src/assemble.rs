@@ -229,7 +229,7 @@ struct InterfaceDependencies<'a> {
     uploads: UploadServices,
     drain: Drain,
     payments: Arc<PaymentServices>,
-    embedder: Option<Arc<dyn Embedder>>,
+    embedder: Arc<dyn Embedder>,
     summariser: Option<Arc<dyn Summariser>>,
 }
 
@@ -291,8 +291,9 @@ async fn interface(
     let durable = Arc::new(DurableCounters::new(store.clone()));
     let limits = config.limits.clone();
     let settings = config.api(address);
-    let process = ReplicaState::new(&limits).with_embedder(embedder.clone());
+    let process = ReplicaState::new(&limits).with_embedder(Some(Arc::clone(&embedder)));
     let process = process.with_open_files(tasks.open_files.clone());
+    let process = process.with_search_folder(layout.search());
     let app = App {
         apps: OAuthApps::open(
             &settings.public_url,

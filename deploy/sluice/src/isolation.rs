@@ -14,7 +14,13 @@ pub use pipelines::isolation::ARGUMENT;
 
 /// Runs the child.
 pub fn run() -> ExitCode {
-    child::run(judges::of_units())
+    match judges::of_units() {
+        Ok(judges) => child::run(judges),
+        Err(error) => {
+            tracing::error!(error = format!("{error:#}"), "the child cannot judge");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 /// Returns the means to try messages out, unless the configuration wants none.

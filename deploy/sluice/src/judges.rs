@@ -13,11 +13,12 @@ use bytes::Bytes;
 use catalog::storage::DurableStore;
 use http::header::RETRY_AFTER;
 use models::remote::{
-    ChatModel, CompleteScreener, LeaseError, NoReply, Provider, ProviderReply, RemoteEmbedder, TokenBudget,
-    TokenLeases, Transport, Waits,
+    ChatModel, CompleteScreener, LeaseError, NoReply, Provider, ProviderReply, RemoteEmbedder, TextPrefixes,
+    TokenBudget, TokenLeases, Transport, Waits,
 };
 use models::rubric::{ArithmeticFinder, RubricScorer};
 use models::screen::UnitScreener;
+use models::sentences::SentenceEmbedder;
 use object_store::path::Path;
 use object_store::{ObjectStore as _, PutMode};
 use operators::knowledge::{Comparer, Embedder, Previews, Scorer};
@@ -48,28 +49,32 @@ pub(crate) struct AllJudges {
     pub(crate) datasets: Arc<dyn Screener>,
     /// Judges of the versions of knowledge units.
     pub(crate) units: pipelines::knowledge::Judges,
-    /// Maker of the vectors of the search; none for hashed words.
-    pub(crate) embedder: Option<Arc<dyn Embedder>>,
+    /// Maker of the vectors of the search.
+    pub(crate) embedder: Arc<dyn Embedder>,
     /// Writer of summaries; none without a chat model.
     pub(crate) summariser: Option<Arc<dyn Summariser>>,
 }
 
-/// Returns the judges of units that ask nobody: fixed rules.
-pub(crate) fn of_units() -> pipelines::knowledge::Judges {
-    pipelines::knowledge::Judges {
+/// Returns the judges of units that ask nobody: fixed rules, and the encoder of the program.
+///
+/// # Errors
+/// A program whose weights are damaged.
+pub(crate) fn of_units() -> anyhow::Result<pipelines::knowledge::Judges> {
+    Ok(pipelines::knowledge::Judges {
         screeners: vec![Arc::new(LocalScreener), Arc::new(UnitScreener)],
         contradictions: Arc::new(ArithmeticFinder),
         scorer: Arc::new(RubricScorer),
-        embedder: None,
+        embedder: Some(Arc::new(SentenceEmbedder::open()?)),
         comparer: None,
-    }
+        appeal: None,
+    })
 }
 
 /// Builds the judges that the configuration names. `store` has the previews that the chat model compares with; a worker
 /// has none, and a fixed rule compares there.
 ///
 /// # Errors
-/// A key that cannot be a header, or trusted certificates that cannot be read.
+/// A key that cannot be a header, trusted certificates that cannot be read, or a program whose weights are damaged.
 pub(crate) fn build(
     config: &config::Models,
     objects: &Arc<dyn DurableStore>,
@@ -78,8 +83,9 @@ pub(crate) fn build(
 ) -> anyhow::Result<AllJudges> {
     let mut judges = AllJudges {
         datasets: Arc::new(LocalScreener),
-        units: of_units(),
-        embedder: None,
+        units: of_units()?,
+        // Apart from that of the reviews, which can keep its threads busy.
+        embedder: Arc::new(SentenceEmbedder::open()?),
         summariser: None,
     };
     if config.url.is_empty() {
@@ -116,34 +122,50 @@ pub(crate) fn build(
     // One provider for scores, screens and vectors of the review: they share a circuit, so a provider that is down is
     // found once.
     let reviewing = provider(budget("reviews", config.tokens_per_day - of_search - of_summaries));
+    let chat_model = |name: &str| {
+        let previews = store.map(|store| Arc::new(StoredPreviews::new(store.clone())) as Arc<dyn Previews>);
+        let characters = config.context_characters;
+        Arc::new(ChatModel::new(Arc::clone(&reviewing), name, characters, previews))
+    };
+    let rules = judges.units.clone();
     if has_chat {
         let most = config.context_characters.min(SUMMARY_CHARACTERS);
         let writing = provider(budget("summaries", of_summaries));
         judges.summariser = Some(Arc::new(ChatModel::new(writing, config.chat.as_str(), most, None)));
-        let previews = store.map(|store| Arc::new(StoredPreviews::new(store.clone())) as Arc<dyn Previews>);
-        let chat = ChatModel::new(
-            Arc::clone(&reviewing),
-            config.chat.as_str(),
-            config.context_characters,
-            previews,
-        );
-        let chat = Arc::new(chat);
-        judges.units.screeners.push(Arc::clone(&chat) as Arc<dyn Screener>);
-        judges.units.scorer = Arc::clone(&chat) as Arc<dyn Scorer>;
-        judges.units.comparer = Some(Arc::clone(&chat) as Arc<dyn Comparer>);
+        let chat = chat_model(config.chat.as_str());
+        judges.units = judged_by(judges.units, &chat);
         judges.datasets = Arc::new(CompleteScreener::new(
             judges.datasets,
             chat,
             config.questions_per_contribution,
         ));
     }
+    // Another model than the one that rejected, or a model after the rules did.
+    let mut second = (!config.appeal.is_empty()).then(|| judged_by(rules, &chat_model(config.appeal.as_str())));
     if !config.embeddings.is_empty() {
-        let embedder = |provider| RemoteEmbedder::new(provider, config.embeddings.as_str(), config.dimensions);
-        judges.units.embedder = Some(Arc::new(embedder(reviewing)));
+        let prefixes = TextPrefixes {
+            query: config.query_prefix.clone(),
+            document: config.document_prefix.clone(),
+        };
+        let (model, dimensions) = (config.embeddings.as_str(), config.dimensions);
+        let embedder = |provider| RemoteEmbedder::new(provider, model, dimensions, prefixes.clone());
+        judges.units.embedder = Some(Arc::new(embedder(Arc::clone(&reviewing))));
+        if let Some(second) = &mut second {
+            second.embedder.clone_from(&judges.units.embedder);
+        }
         let searching = provider(budget("search", of_search));
-        judges.embedder = Some(Arc::new(embedder(searching)));
+        judges.embedder = Arc::new(embedder(searching));
     }
+    judges.units.appeal = second.map(Arc::new);
     Ok(judges)
+}
+
+/// Returns the judges with a chat model that screens after the rules, scores and compares.
+fn judged_by(mut judges: pipelines::knowledge::Judges, chat: &Arc<ChatModel>) -> pipelines::knowledge::Judges {
+    judges.screeners.push(Arc::clone(chat) as Arc<dyn Screener>);
+    judges.scorer = Arc::clone(chat) as Arc<dyn Scorer>;
+    judges.comparer = Some(Arc::clone(chat) as Arc<dyn Comparer>);
+    judges
 }
 
 /// Sends requests over HTTP to the address that the administrator named.

@@ -41,6 +41,11 @@ impl DataLayout {
         self.root.join("index")
     }
 
+    /// Returns the folder of the indexes of the search, which are derived from the database.
+    pub fn search(&self) -> PathBuf {
+        self.root.join("search")
+    }
+
     /// Returns the folder of the letters while there is no mail server.
     pub fn mail(&self) -> PathBuf {
         self.root.join("mail")

@@ -15,7 +15,7 @@ use operators::screen::Unavailable;
 use types::unit::Judge;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use crate::tokens::{Token, TokenKind, identifiers, tokens};
+use crate::tokens::{StemLanguages, Token, TokenKind, identifiers, tokens};
 
 /// The number of dimensions.
 pub const HASHED_DIMENSIONS: usize = 512;
@@ -110,7 +110,9 @@ impl HashedFeatures {
             last_pair: None,
             run_is_common: false,
         };
-        tokens(text, &mut |token| reader.token(token));
+        tokens(text, StemLanguages::ENGLISH, &mut |token| {
+            reader.token(token);
+        });
         reader.end_word();
         identifiers(text, &mut |name, is_whole| {
             if is_whole {

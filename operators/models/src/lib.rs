@@ -7,4 +7,5 @@ pub mod language;
 pub mod remote;
 pub mod rubric;
 pub mod screen;
+pub mod sentences;
 pub mod tokens;

@@ -9,14 +9,19 @@ mod answer;
 mod budget;
 mod chat;
 mod circuit;
+mod claims;
 mod embedder;
+mod passages;
 mod prompt;
 mod provider;
 mod sample;
 
+/// Name of the protocol by which a chat model scores: which questions are asked, and how the answers are counted.
+const SCORE_PROTOCOL: &str = "score-2";
+
 pub use budget::{LeaseError, TokenBudget, TokenLeases};
 pub use chat::{ChatModel, CompleteScreener};
-pub use embedder::RemoteEmbedder;
+pub use embedder::{RemoteEmbedder, TextPrefixes};
 pub use provider::{NoReply, Provider, ProviderReply, Transport, Waits};
 
 #[cfg(test)]

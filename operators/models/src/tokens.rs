@@ -4,12 +4,18 @@
 //! of syllables; every spelling of it has that position, so a phrase of a document is a phrase of a query.
 
 mod identifier;
+mod language;
+mod parts;
+
+use std::borrow::Cow;
 
 use rust_stemmers::{Algorithm, Stemmer};
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
 pub use identifier::identifiers;
+pub use language::StemLanguages;
+pub use parts::word_parts;
 
 /// The most characters of a token.
 const MAX_TOKEN_CHARACTERS: usize = 40;
@@ -25,7 +31,7 @@ const PARTICLES: [&str; 17] = [
 pub enum TokenKind {
     /// A word in lower case without marks.
     Word,
-    /// The stem of an English word, where it differs from the word.
+    /// The stem of a word by the rules of a language, where it differs from the word.
     Stem,
     /// A number, a version, or the beginning of a version.
     Number,
@@ -86,38 +92,119 @@ fn script(character: char) -> Script {
     }
 }
 
-/// Calls `sink` with every token of a text, in the order of positions.
-pub fn tokens(text: &str, sink: &mut dyn FnMut(Token<'_>)) {
-    let folded: String;
-    let text = if text.is_ascii() {
-        text
-    } else {
-        let shown = |character: &char| !operators::is_invisible(u32::from(*character));
-        // These two stand for sentences, which would make a text up to 18 times as long.
-        let is_sentence = |character: &char| matches!(character, '\u{FDFA}' | '\u{FDFB}');
-        let plain = text
-            .chars()
-            .filter(|character| shown(character) && !is_sentence(character));
-        // Filtered again after folding, which can turn a visible character into one that does not show.
-        folded = plain.nfkc().filter(shown).collect();
-        &folded
-    };
+/// Calls `sink` with every token of a text, in the order of positions. Words of Latin letters have the stems of
+/// `languages`.
+pub fn tokens(text: &str, languages: StemLanguages, sink: &mut dyn FnMut(Token<'_>)) {
+    let text = folded(text);
     let mut scan = TokenScan {
-        text,
+        text: &text,
         at: 0,
         position: 0,
-        stemmer: Stemmer::create(Algorithm::English),
+        languages,
         buffer: String::new(),
         sink,
     };
     scan.run();
 }
 
+/// Returns a text with one spelling for characters that differ in form only.
+fn folded(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return Cow::Borrowed(text);
+    }
+    let shown = |character: &char| !operators::is_invisible(u32::from(*character));
+    // These two stand for sentences, which would make a text up to 18 times as long.
+    let is_sentence = |character: &char| matches!(character, '\u{FDFA}' | '\u{FDFB}');
+    let plain = text
+        .chars()
+        .filter(|character| shown(character) && !is_sentence(character));
+    // Filtered again after folding, which can turn a visible character into one that does not show.
+    let mut folded = String::with_capacity(text.len());
+    for character in plain.nfkc().filter(shown) {
+        match character {
+            'ß' | 'ẞ' => folded.push_str("ss"),
+            // Without its dot, Turkish and others write it with one.
+            'ı' => folded.push('i'),
+            // Forms of one letter in Arabic and Persian, and the stroke that only lengthens a word.
+            'ى' | 'ی' => folded.push('ي'),
+            'ک' => folded.push('ك'),
+            'ة' => folded.push('ه'),
+            'ٱ' => folded.push('ا'),
+            'ـ' => {}
+            other => folded.push(decimal_digit(other).unwrap_or(other)),
+        }
+    }
+    Cow::Owned(folded)
+}
+
+/// Returns the ASCII digit of a decimal digit of another script.
+fn decimal_digit(character: char) -> Option<char> {
+    /// The zeros of scripts whose ten digits follow each other: Arabic, Persian, Nko, and those of India, South-East
+    /// Asia and Tibet.
+    const ZEROS: [u32; 19] = [
+        0x0660, 0x06F0, 0x07C0, 0x0966, 0x09E6, 0x0A66, 0x0AE6, 0x0B66, 0x0BE6, 0x0C66, 0x0CE6, 0x0D66, 0x0DE6, 0x0E50,
+        0x0ED0, 0x0F20, 0x1040, 0x17E0, 0x1810,
+    ];
+    let code = u32::from(character);
+    let zero = ZEROS.into_iter().find(|zero| (*zero..*zero + 10).contains(&code))?;
+    char::from_digit(code - zero, 10)
+}
+
+/// Returns the stems of a word in lower case without marks, each once and none that is the word.
+fn stems(word: &str, languages: StemLanguages) -> Vec<String> {
+    let Some(first) = word.chars().next().filter(|_| word.chars().all(char::is_alphabetic)) else {
+        return Vec::new();
+    };
+    let of_script = match first {
+        '\u{0370}'..='\u{03FF}' => Some(Algorithm::Greek),
+        '\u{0400}'..='\u{04FF}' => Some(Algorithm::Russian),
+        '\u{0600}'..='\u{06FF}' => Some(Algorithm::Arabic),
+        '\u{0B80}'..='\u{0BFF}' => Some(Algorithm::Tamil),
+        'a'..='z' | '\u{00DF}'..='\u{024F}' => None,
+        _ => return Vec::new(),
+    };
+    let mut found: Vec<String> = Vec::new();
+    let mut add = |stem: Cow<'_, str>| {
+        if !stem.is_empty() && *stem != *word && !found.iter().any(|known| *known == *stem) {
+            found.push(stem.into_owned());
+        }
+    };
+    if let Some(algorithm) = of_script {
+        add(Stemmer::create(algorithm).stem(word));
+        return found;
+    }
+    for algorithm in languages.algorithms() {
+        let plain = match algorithm {
+            Algorithm::German => with_plain_umlauts(word),
+            _ => Cow::Borrowed(word),
+        };
+        add(Stemmer::create(algorithm).stem(&plain));
+    }
+    found
+}
+
+/// Returns a word in which `ae`, `oe` and `ue` are written as `ä`, `ö` and `ü` are without their marks.
+fn with_plain_umlauts(word: &str) -> Cow<'_, str> {
+    if !word.contains('e') {
+        return Cow::Borrowed(word);
+    }
+    let mut plain = String::with_capacity(word.len());
+    let mut last = None;
+    for letter in word.chars() {
+        let is_sign = letter == 'e' && matches!(last, Some('a' | 'o' | 'u')) && !plain.ends_with("qu");
+        if !is_sign {
+            plain.push(letter);
+        }
+        last = Some(letter);
+    }
+    Cow::Owned(plain)
+}
+
 struct TokenScan<'a, 's> {
     text: &'a str,
     at: usize,
     position: u32,
-    stemmer: Stemmer,
+    languages: StemLanguages,
     buffer: String,
     sink: &'s mut dyn FnMut(Token<'_>),
 }
@@ -160,7 +247,7 @@ impl<'a> TokenScan<'a, '_> {
         self.emit_word(run);
     }
 
-    /// Emits a word and its stem at the present position, which it ends. A run of marks alone is no word.
+    /// Emits a word and its stems at the present position, which it ends. A run of marks alone is no word.
     fn emit_word(&mut self, run: &str) {
         let mut word = std::mem::take(&mut self.buffer);
         word.clear();
@@ -174,12 +261,8 @@ impl<'a> TokenScan<'a, '_> {
         }
         if !word.is_empty() {
             self.emit(&word, TokenKind::Word, false);
-            if word.bytes().all(|byte| byte.is_ascii_lowercase()) {
-                let stem = self.stemmer.stem(&word);
-                if stem != word {
-                    let stem = stem.into_owned();
-                    self.emit(&stem, TokenKind::Stem, false);
-                }
+            for stem in stems(&word, self.languages) {
+                self.emit(&stem, TokenKind::Stem, false);
             }
             self.position += 1;
         }

@@ -9,7 +9,7 @@ use growth::is_linear;
 use models::hashing::HashingEmbedder;
 use models::rubric;
 use models::screen::UnitScreener;
-use models::tokens::tokens;
+use models::tokens::{StemLanguages, tokens, word_parts};
 use operators::knowledge::NearestUnit;
 use operators::screen::Screener as _;
 use types::knowledge::UnitText;
@@ -49,7 +49,10 @@ fn the_screen_of_units_is_linear() {
 
 #[test]
 fn tokens_and_vectors_are_linear() {
-    is_linear("the tokens", 4_000, |body| tokens(body, &mut |_| {}));
+    is_linear("the tokens", 4_000, |body| {
+        tokens(body, StemLanguages::ALL, &mut |_| {})
+    });
+    is_linear("the parts of words", 4_000, |body| word_parts([body], &mut |_| {}));
     is_linear("the vector of a document", 2_000, |body| {
         HashingEmbedder::document("A title", body);
     });

@@ -196,43 +196,13 @@ impl QuantisedVector {
             bytes: vector.iter().map(byte).collect(),
         }
     }
-
-    /// Returns the cosine with another vector, or 0 if their dimensions differ or one is zero.
-    pub fn cosine(&self, other: &Self) -> f32 {
-        cosine(&self.bytes, self.norm(), &other.bytes, other.norm())
-    }
-
-    /// Returns the length of the vector of bytes.
-    pub(super) fn norm(&self) -> f32 {
-        norm(&self.bytes)
-    }
-}
-
-/// Returns the length of a vector of bytes.
-#[expect(clippy::cast_precision_loss, reason = "a cosine needs few digits")]
-pub(super) fn norm(bytes: &[i8]) -> f32 {
-    (dot(bytes, bytes) as f32).sqrt()
-}
-
-/// Returns the cosine of two vectors of bytes whose lengths are known.
-#[expect(clippy::cast_precision_loss, reason = "a cosine needs few digits")]
-pub(super) fn cosine(one: &[i8], one_norm: f32, other: &[i8], other_norm: f32) -> f32 {
-    if one.len() != other.len() || one_norm == 0.0 || other_norm == 0.0 {
-        return 0.0;
-    }
-    dot(one, other) as f32 / (one_norm * other_norm)
-}
-
-/// Returns the dot product. The loop has no branch, so it compiles to vector instructions.
-fn dot(one: &[i8], other: &[i8]) -> i32 {
-    let product = |(one, other): (&i8, &i8)| i32::from(*one) * i32::from(*other);
-    one.iter().zip(other).map(product).sum()
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
 
+    use super::super::ChunkVectors;
     use super::*;
 
     /// Words of a fixed sequence.
@@ -308,7 +278,11 @@ mod tests {
                 .iter_mut()
                 .zip(&one)
                 .for_each(|(other, one)| *other += one * 0.2 * f32::from(seed));
-            let quantised = QuantisedVector::of(&one).cosine(&QuantisedVector::of(&other));
+            let length = |vector: &[f32]| vector.iter().map(|value| value * value).sum::<f32>().sqrt();
+            let whole = |vector: &[f32]| vector.iter().map(|value| value / length(vector)).collect::<Vec<_>>();
+            let mut vectors = ChunkVectors::new(512);
+            assert!(vectors.add(0, &[QuantisedVector::of(&whole(&one))]));
+            let quantised = vectors.best_of_rows(&QuantisedVector::of(&whole(&other)), 0..1);
             assert!((quantised - exact(&one, &other)).abs() <= 0.005);
         }
     }

@@ -4,13 +4,15 @@
 //! Invariant: a version is never compared with its own chain.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 use types::{OperatorId, UnitId};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::NearestUnit;
+use super::chunk_vectors::ChunkVectors;
 use super::facts::{RARE_FACT_WEIGHT, SharedFacts, TextFact, compare_facts};
-use super::fingerprint::{Fingerprint, QuantisedVector, SIGNATURE, Signature, cosine};
+use super::fingerprint::{Fingerprint, QuantisedVector, SIGNATURE, Signature};
 
 /// The bands of a signature.
 const BANDS: usize = 32;
@@ -42,6 +44,8 @@ const MAX_COMPARED_VERSIONS: usize = 32;
 const COPY_COSINE: f32 = 0.65;
 /// The cosine from which a text without common facts is near.
 const NEAR_COSINE: f32 = 0.90;
+/// The versions with the nearest vectors to one of a text that are compared with it.
+const NEAREST_VERSIONS: usize = 16;
 /// The end of a list of slots.
 const NONE: u32 = u32::MAX;
 
@@ -137,10 +141,7 @@ pub struct PublishedUnits {
     /// For each slot and band, the slot before it with the same band.
     before: Vec<[u32; BANDS]>,
     by_fact: HashMap<u32, FactPostings>,
-    dimensions: usize,
-    vectors: Vec<i8>,
-    /// The slot of each vector, and its length.
-    vector_slots: Vec<(u32, f32)>,
+    vectors: ChunkVectors,
     /// Slots with vectors.
     with_vectors: usize,
 }
@@ -149,20 +150,23 @@ pub struct PublishedUnits {
 const MAX_COMPARED_VECTORS: usize = 8;
 
 /// The best cosine of each vector of a text with any of a version.
-#[derive(Clone, Copy, Debug, Default)]
-struct PieceCosines([f32; MAX_COMPARED_VECTORS]);
+#[derive(Clone, Debug)]
+struct PieceCosines(Vec<f32>);
 
 impl PieceCosines {
+    fn of(vectors: &[QuantisedVector], best: impl Fn(&QuantisedVector) -> f32) -> Self {
+        Self(vectors.iter().map(best).collect())
+    }
+
     /// Returns the best, rounded: the last bits of a sum decide nothing.
     fn best(&self) -> f32 {
         rounded(self.0.iter().copied().fold(0.0, f32::max))
     }
 
-    /// Returns the mean of the first `count`, rounded.
-    fn mean(&self, count: usize) -> f32 {
-        let count = count.clamp(1, MAX_COMPARED_VECTORS);
+    /// Returns the mean, rounded.
+    fn mean(&self) -> f32 {
         #[expect(clippy::cast_precision_loss, reason = "there are at most eight")]
-        let mean = self.0[..count].iter().sum::<f32>() / count as f32;
+        let mean = self.0.iter().sum::<f32>() / self.0.len().max(1) as f32;
         rounded(mean)
     }
 }
@@ -201,7 +205,8 @@ struct Slot {
     details: Vec<u32>,
     facts: Vec<TextFact>,
     signature: Option<Signature>,
-    has_vectors: bool,
+    /// Rows of its vectors.
+    rows: Range<usize>,
 }
 
 /// The published versions that are nearest to a text by its shingles.
@@ -262,7 +267,7 @@ impl PublishedUnits {
             details: unit.details,
             facts: Vec::new(),
             signature: unit.signature,
-            has_vectors: false,
+            rows: 0..0,
         });
         self.slots.insert(unit.unit, slot);
         self.set_facts(slot, unit.facts);
@@ -293,7 +298,7 @@ impl PublishedUnits {
         let Some(known) = self.units.get(slot as usize) else {
             return;
         };
-        let (has_facts, has_vectors) = (!known.facts.is_empty(), known.has_vectors);
+        let (has_facts, has_vectors) = (!known.facts.is_empty(), !known.rows.is_empty());
         if !has_facts {
             self.set_facts(slot, facts);
         }
@@ -337,18 +342,16 @@ impl PublishedUnits {
         let Some(unit) = self.units.get_mut(slot as usize) else {
             return;
         };
-        for vector in of_body(vectors) {
-            if self.dimensions == 0 {
-                self.dimensions = vector.bytes.len();
-            }
-            // Vectors of one embedder have one number of dimensions.
-            if vector.bytes.len() == self.dimensions && self.dimensions > 0 {
-                self.vectors.extend_from_slice(&vector.bytes);
-                self.vector_slots.push((slot, vector.norm()));
-                unit.has_vectors = true;
-            }
+        let vectors = of_body(vectors);
+        if self.vectors.is_empty() {
+            self.vectors = ChunkVectors::new(vectors.first().map_or(0, |vector| vector.bytes.len()));
         }
-        self.with_vectors += usize::from(unit.has_vectors);
+        // Vectors of one embedder have one number of dimensions.
+        let first = self.vectors.len();
+        if !vectors.is_empty() && self.vectors.add(slot as usize, vectors) {
+            unit.rows = first..self.vectors.len();
+            self.with_vectors += 1;
+        }
     }
 
     /// Looks for a copy of a text among the versions of other chains than `chain`.
@@ -433,81 +436,67 @@ impl PublishedUnits {
         vectors: &[QuantisedVector],
         since: usize,
     ) -> Option<Neighbour> {
-        let is_other = |slot: u32| {
-            let unit = self.units.get(slot as usize);
-            slot as usize >= since && unit.is_some_and(|unit| unit.chain != chain)
-        };
+        let is_other = |slot: usize| slot >= since && self.units.get(slot).is_some_and(|unit| unit.chain != chain);
         let vectors = of_body(vectors);
-        let cosines = self.cosines(vectors, is_other);
+        let vectors = &vectors[..vectors.len().min(MAX_COMPARED_VECTORS)];
         let by_facts = self.by_shared_facts(print, is_other).into_iter().filter_map(|slot| {
-            let facts = compare_facts(&print.facts, &self.units.get(slot as usize)?.facts, |fact| {
-                self.is_rare(fact)
-            });
+            let facts = compare_facts(&print.facts, &self.units.get(slot)?.facts, |fact| self.is_rare(fact));
             Some((slot, facts))
         });
-        let nearest = cosines.iter().max_by(|one, other| {
-            // Of two that are equal, the older one: the map has no order.
-            let by_mean = one.1.mean(vectors.len()).total_cmp(&other.1.mean(vectors.len()));
-            by_mean.then(other.0.cmp(one.0))
-        });
-        let nearest = nearest.map(|(slot, _)| (*slot, SharedFacts::default()));
-        let candidates = by_facts.chain(nearest).filter_map(|(slot, facts)| {
-            let unit = self.units.get(slot as usize)?;
-            let pieces = cosines.get(&slot).copied().unwrap_or_default();
-            let cosine = pieces.mean(vectors.len());
+        let near = vectors
+            .iter()
+            .flat_map(|vector| self.vectors.nearest(vector, 0.0, NEAREST_VERSIONS, is_other))
+            .map(|(slot, _)| (slot, SharedFacts::default()));
+        let candidates = by_facts.chain(near).filter_map(|(slot, facts)| {
+            let unit = self.units.get(slot)?;
+            let pieces = PieceCosines::of(vectors, |vector| self.vectors.best_of_rows(vector, unit.rows.clone()));
+            let has_vectors = !unit.rows.is_empty();
             let likeness = match facts.is_strong {
-                true if unit.has_vectors && pieces.best() >= COPY_COSINE => Likeness::Copy,
-                true if !unit.has_vectors => Likeness::Near,
-                _ if cosine >= NEAR_COSINE => Likeness::Near,
+                true if has_vectors && pieces.best() >= COPY_COSINE => Likeness::Copy,
+                true if !has_vectors => Likeness::Near,
+                _ if pieces.mean() >= NEAR_COSINE => Likeness::Near,
                 _ => Likeness::Distinct,
             };
-            Some(Neighbour {
+            let cosine = pieces.mean();
+            let neighbour = Neighbour {
                 unit: unit.unit,
                 cosine,
                 shingles: ratio(unit.equal_bins(&print.signature), SIGNATURE),
                 shared_facts: facts.count,
                 likeness,
-            })
+            };
+            Some((slot, neighbour))
         });
-        candidates.max_by(|one, other| {
+        let most = candidates.max_by(|(slot, one), (other_slot, other)| {
             let by_likeness = one.likeness.cmp(&other.likeness);
-            by_likeness.then(one.cosine.total_cmp(&other.cosine))
-        })
-    }
-
-    /// Compares the vectors with those of each slot that `keeps` accepts.
-    fn cosines(&self, vectors: &[QuantisedVector], keeps: impl Fn(u32) -> bool) -> HashMap<u32, PieceCosines> {
-        let mut best: HashMap<u32, PieceCosines> = HashMap::new();
-        if self.dimensions == 0 {
-            return best;
-        }
-        let norms: Vec<f32> = vectors.iter().map(QuantisedVector::norm).collect();
-        for (known, (slot, known_norm)) in self.vectors.chunks_exact(self.dimensions).zip(&self.vector_slots) {
-            if !keeps(*slot) {
-                continue;
-            }
-            let best = best.entry(*slot).or_default();
-            for ((vector, norm), most) in vectors.iter().zip(&norms).zip(&mut best.0) {
-                *most = most.max(cosine(&vector.bytes, *norm, known, *known_norm));
-            }
-        }
-        best
+            let by_cosine = by_likeness.then(one.cosine.total_cmp(&other.cosine));
+            // Of two that are equal, the older one.
+            by_cosine
+                .then(one.shared_facts.cmp(&other.shared_facts))
+                .then(other_slot.cmp(slot))
+        });
+        most.map(|(_, neighbour)| neighbour)
     }
 
     /// Returns the slots that share the most rare facts with a text.
-    fn by_shared_facts(&self, print: &Fingerprint, keeps: impl Fn(u32) -> bool) -> Vec<u32> {
-        let mut counts: HashMap<u32, usize> = HashMap::new();
+    fn by_shared_facts(&self, print: &Fingerprint, keeps: impl Fn(usize) -> bool) -> Vec<usize> {
+        let mut counts: HashMap<usize, usize> = HashMap::new();
         let mut last = None;
         for fact in &print.facts {
             if last.replace(fact.hash) == Some(fact.hash) {
                 continue;
             }
             let slots = self.by_fact.get(&fact.hash).map(|postings| &postings.slots);
-            for slot in slots.into_iter().flatten().filter(|slot| keeps(**slot)) {
-                *counts.entry(*slot).or_default() += 1;
+            let kept = slots
+                .into_iter()
+                .flatten()
+                .map(|slot| *slot as usize)
+                .filter(|slot| keeps(*slot));
+            for slot in kept {
+                *counts.entry(slot).or_default() += 1;
             }
         }
-        let mut shared: Vec<(u32, usize)> = counts.into_iter().collect();
+        let mut shared: Vec<(usize, usize)> = counts.into_iter().collect();
         shared.retain(|(_, count)| *count >= MIN_SHARED_FACTS);
         shared.sort_unstable_by_key(|(slot, count)| (std::cmp::Reverse(*count), *slot));
         shared.truncate(MAX_COMPARED_VERSIONS);

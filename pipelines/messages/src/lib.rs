@@ -18,7 +18,7 @@ pub use records::Records;
 pub use submission::{Address, CONTRIBUTIONS_TOPIC, Source, Submission};
 pub use types::knowledge::UnitText;
 pub use types::{Resolution, UploadLayout};
-pub use unit::{KNOWLEDGE_TOPIC, UnitAddress, UnitSubmission};
+pub use unit::{APPEAL_FORMAT, KNOWLEDGE_TOPIC, UnitAddress, UnitSubmission};
 
 /// The format of every message that needs no later one.
 pub const BASE_FORMAT: u32 = 1;

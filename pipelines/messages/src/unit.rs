@@ -11,15 +11,18 @@ use types::trace::Origin;
 use types::{AgentId, OperatorId, Timestamp, UnitId};
 
 use crate::records::{compress, decompress};
-use crate::{BASE_FORMAT, DecodeError, read, split};
+use crate::{DecodeError, read, split};
 
 /// Topic of [`UnitSubmission`]s, and the key of all of them and of their outcomes: one writer publishes all units.
 pub const KNOWLEDGE_TOPIC: &str = "knowledge";
 
+/// The format of a submission to the second judge. A build without appeals refuses it: its first judge must not decide.
+pub const APPEAL_FORMAT: u32 = 2;
+
 /// A version of a knowledge unit that is to be reviewed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UnitSubmission {
-    /// Format of the message; this build writes [`BASE_FORMAT`](crate::FORMAT).
+    /// Format of the message: [`BASE_FORMAT`](crate::BASE_FORMAT), or [`APPEAL_FORMAT`] for the second judge.
     pub format: u32,
     /// Id of the version.
     pub unit: UnitId,
@@ -90,7 +93,7 @@ impl UnitSubmission {
     /// Decodes the value of a record that [`Self::record`] returned.
     pub fn decode(value: &[u8]) -> Result<Self, DecodeError> {
         let (head, block) = split(value);
-        let head: UnitHead = read(head, BASE_FORMAT, |head: &UnitHead| head.format)?;
+        let head: UnitHead = read(head, APPEAL_FORMAT, |head: &UnitHead| head.format)?;
         // The head has only ids and times, so a dead letter or a span never shows text that nobody has
         // reviewed.
         let text = decompress(block, head.bytes)?;
@@ -106,6 +109,11 @@ impl UnitSubmission {
             text: serde_json::from_slice(&text).map_err(DecodeError::Malformed)?,
             origin: head.origin,
         })
+    }
+
+    /// Returns true if the second judge is to decide.
+    pub const fn is_appeal(&self) -> bool {
+        self.format == APPEAL_FORMAT
     }
 
     /// Returns the names of the submission.

@@ -51,5 +51,6 @@ fn main() -> ExitCode {
         scorer: Arc::new(Kind),
         embedder: None,
         comparer: None,
+        appeal: None,
     })
 }

@@ -49,6 +49,8 @@ pub struct Judges {
     pub embedder: Option<Arc<dyn Embedder>>,
     /// Judge of units of like meaning. A fixed rule decides without one.
     pub comparer: Option<Arc<dyn Comparer>>,
+    /// The second judges, which decide on appeals in place of these.
+    pub appeal: Option<Arc<Self>>,
 }
 
 /// The verdict of a review.
@@ -120,15 +122,22 @@ pub(super) async fn review(
             verdict: Verdict::Told(told),
         };
     }
+    let (second, is_appeal) = (judges.appeal.clone(), submission.is_appeal());
     let mut review = UnitReview {
         print: print.get_or_init(|| Fingerprint::of(&submission.text.body)),
         submission: &submission,
         published: &published,
-        judges: &judges,
+        judges: second.as_deref().filter(|_| is_appeal).unwrap_or(&judges),
         at: clock.now(),
         entries: Vec::new(),
     };
-    let verdict = match review.run().await {
+    // Whoever rejected the version does not decide on the appeal: it waits for a worker that has a second judge.
+    let reviewed = if is_appeal && second.is_none() {
+        Err(ReviewStop::Hold(OUT_OF_ORDER))
+    } else {
+        review.run().await
+    };
+    let verdict = match reviewed {
         Ok(candidate) => Verdict::Pass(Box::new(candidate)),
         Err(ReviewStop::Reject(code, message)) => Verdict::Reject { code, message },
         Err(ReviewStop::Hold(unavailable)) => {
@@ -308,7 +317,7 @@ impl UnitReview<'_> {
             Likeness::Distinct => (StepOutcome::Passed, "passed"),
         };
         let detail = format!("{}{so_far}", decided.detail);
-        let added = self.add(ReviewStep::Embedding, outcome, code, detail.clone());
+        let added = self.add(ReviewStep::Embedding, outcome, code, detail);
         added.judge = Some(decided.judge);
         added.similar = Some(SimilarUnit {
             unit_id: nearest.unit,

@@ -5,7 +5,7 @@
 use data_encoding::HEXLOWER;
 use messages::UnitSubmission;
 use operators::knowledge::{Fingerprint, PublishedUnit, QuantisedVector, UnitPrints};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use types::unit::{Judge, UnitResolution, UnitScores};
 use types::vocabulary::Language;

@@ -10,7 +10,8 @@ use catalog::{Catalog, Columns, platform};
 use eventlog::{Embedded, EmbeddedOptions, EventLog, Record, Subscription};
 use futures_util::TryStreamExt as _;
 use messages::{
-    BASE_FORMAT, DEAD_LETTERS, DeadLetter, KNOWLEDGE_TOPIC, OUTCOMES_TOPIC, UnitOutcome, UnitSubmission, UnitText,
+    APPEAL_FORMAT, BASE_FORMAT, DEAD_LETTERS, DeadLetter, KNOWLEDGE_TOPIC, OUTCOMES_TOPIC, UnitOutcome, UnitSubmission,
+    UnitText,
 };
 use operators::knowledge::{
     ContradictionFinder, EmbeddedText, Embedder, NearestUnit, Scorer, ScorerAnswer, TextRole, Vector,
@@ -137,6 +138,8 @@ pub(crate) struct World {
     /// The same log, to tell it what to refuse.
     faulty: Arc<Faulty>,
     embedder: Option<Arc<dyn Embedder>>,
+    /// The second scorer, for appeals.
+    second: Option<Arc<dyn Scorer>>,
     outcomes: Box<dyn Subscription>,
     pub(crate) scorer: Arc<Scripted>,
     pub(crate) review_time: Option<Duration>,
@@ -159,6 +162,7 @@ impl World {
             log,
             faulty,
             embedder: None,
+            second: None,
             outcomes,
             scorer: Arc::default(),
             review_time: None,
@@ -176,13 +180,16 @@ impl World {
 
     /// Starts a worker in a process of its own.
     pub(crate) fn start(&mut self, process: &str, group: &str) {
-        let judges = Judges {
+        let judges = |scorer, appeal| Judges {
             screeners: vec![Arc::new(LocalScreener)],
             contradictions: Arc::clone(&self.scorer) as Arc<dyn ContradictionFinder>,
-            scorer: Arc::clone(&self.scorer) as Arc<dyn Scorer>,
+            scorer,
             embedder: self.embedder.clone(),
             comparer: None,
+            appeal,
         };
+        let second = self.second.clone().map(|scorer| Arc::new(judges(scorer, None)));
+        let judges = judges(Arc::clone(&self.scorer) as Arc<dyn Scorer>, second);
         let clock = Arc::new(ManualClock::at(NOW));
         let mut worker = KnowledgeWorker::new(Arc::clone(&self.log), self.catalog(process), judges, clock, group)
             .with_isolation(Some(Arc::clone(&self.trials) as Arc<dyn Isolation>));
@@ -372,6 +379,62 @@ async fn units_are_published_or_rejected_with_reasons() {
     world.stop().await;
 }
 
+/// A scorer that gives 60 to every text.
+#[derive(Debug)]
+struct Second;
+
+#[async_trait]
+impl Scorer for Second {
+    fn judge(&self) -> Judge {
+        Judge::heuristic("second")
+    }
+
+    async fn score(&self, _: &UnitText, _: &NearestUnit) -> Result<ScorerAnswer, Unavailable> {
+        Ok(ScorerAnswer {
+            axes: Axes::of_tenths([60; 4]),
+            fixes: ["a", "b", "c", "d"].map(ToOwned::to_owned),
+            language: Language::English,
+            remark: None,
+        })
+    }
+}
+
+#[tokio::test]
+async fn an_appeal_is_decided_by_the_second_judge_and_by_no_other() {
+    let mut world = World::new().await;
+    world.start("one", "knowledge");
+    let first = unit(&format!("bad {}", words(1, 60)));
+    let appeal = UnitSubmission {
+        format: APPEAL_FORMAT,
+        generation: 1,
+        ..first.clone()
+    };
+    world.submit(std::slice::from_ref(&first)).await;
+    assert_eq!(code(&world.outcomes(1).await[0]), "score_below_55");
+    world.submit(std::slice::from_ref(&appeal)).await;
+    assert_eq!(
+        code(&world.outcomes(1).await[0]),
+        "provider",
+        "there is no second judge"
+    );
+    world.stop().await;
+    world.second = Some(Arc::new(Second));
+    world.start("one", "knowledge");
+    world.submit(std::slice::from_ref(&appeal)).await;
+    let outcomes = world.outcomes(1).await;
+    assert_eq!((code(&outcomes[0]), outcomes[0].generation), ("published", 1));
+    let judge = outcomes[0]
+        .report
+        .iter()
+        .find_map(|entry| entry.scores.and(entry.judge.as_ref()));
+    assert_eq!(judge.unwrap().name, "second");
+    // What is no appeal is judged as before.
+    let other = unit(&format!("bad {}", words(2, 60)));
+    world.submit(std::slice::from_ref(&other)).await;
+    assert_eq!(code(&world.outcomes(1).await[0]), "score_below_55");
+    world.stop().await;
+}
+
 #[tokio::test]
 async fn what_a_refusal_recommends_is_published() {
     let mut world = World::new().await;
@@ -493,6 +556,15 @@ async fn of_units_with_the_same_facts_the_earliest_is_published_whoever_reviews_
         (last.step, last.similar.unwrap().unit_id),
         (ReviewStep::Publish, units[0].unit)
     );
+    // The sentence names the rule that decided, and no mark that did not.
+    let names_rule = |detail: &str| {
+        detail.contains("figures and names") && detail.contains("the meaning is alike") && !detail.contains("0.9")
+    };
+    assert!(
+        names_rule(&last.detail) && last.detail.contains("while yours was being judged"),
+        "{}",
+        last.detail
+    );
     world.stop().await;
     // A new process knows the vector from the prints beside the table.
     world.start("two", "knowledge");
@@ -505,6 +577,7 @@ async fn of_units_with_the_same_facts_the_earliest_is_published_whoever_reviews_
         (last.step, last.similar.unwrap().unit_id),
         (ReviewStep::Embedding, units[0].unit)
     );
+    assert!(names_rule(&last.detail), "{}", last.detail);
     world.stop().await;
 }
 

@@ -201,7 +201,8 @@ pub(super) async fn input(site: &Site, items: &Items, operation: &str, row: &Row
             let dataset = items.dataset(site, kind).await;
             json!({"slug": dataset.slug, "id": dataset.contribution})
         }
-        "submit_knowledge" => unit_body(site),
+        "submit_knowledge" | "validate_knowledge" => unit_body(site),
+        "appeal_rejection" => json!({"id": items.unit(site).await}),
         "revise_knowledge" => json!({"id": site.unit(None).await, "body": site.name("Another text")}),
         "check_submission" => json!({"id": items.unit(site).await}),
         "set_knowledge_price" => json!({"id": site.unit(None).await, "price": "0.25"}),
@@ -216,13 +217,17 @@ pub(super) async fn input(site: &Site, items: &Items, operation: &str, row: &Row
         "activity_events" => json!({"seconds": 1}),
         "retire_knowledge" => json!({"id": site.unit(None).await}),
         "get_knowledge_full" => json!({"id": items.free_unit(site).await}),
-        "rate_knowledge" => {
+        "rate_knowledge" | "mark_knowledge" => {
             let id = site.unit(None).await;
             for key in [&site.owner.key, &site.other.key] {
                 let read = site.http().with(key).get(&format!("/knowledge/{id}/full")).await;
                 read.expect(200);
             }
-            json!({"id": id, "rating": 4})
+            if operation == "rate_knowledge" {
+                json!({"id": id, "rating": 4})
+            } else {
+                json!({"id": id, "mark": "confirmed", "ran": "The commands of the text."})
+            }
         }
         "knowledge_reviews" | "knowledge_comments" => json!({"id": items.unit(site).await}),
         "comment_on_knowledge" => json!({"id": items.unit(site).await, "body": "Does it hold with two writers?"}),

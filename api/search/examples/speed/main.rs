@@ -1,5 +1,5 @@
-//! Times the index over generated units: how fast it is built, how fast each mode answers, and how well it answers the
-//! judged queries, each beside tantivy and FTS5 of `SQLite` used plainly.
+//! Times the index over generated units: how fast it is built, how fast each mode answers, without and with vectors of
+//! five pieces a unit, and how well it answers the judged queries, each beside tantivy and FTS5 of `SQLite` used plainly.
 //!
 //! Invariant: the units and the queries are the same in every run.
 //!
@@ -13,16 +13,18 @@
 mod judged;
 mod peers;
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::fs;
 use std::io::{Write as _, stdout};
 use std::time::{Duration, Instant};
 
-use search::{Document, DocumentFacts, DocumentKey, Index, Price, SearchFilter, SearchMode, SearchQuery};
+use operators::knowledge::QuantisedVector;
+use search::{Document, DocumentFacts, DocumentKey, Index, Price, SearchFilter, SearchMode, SearchQuery, Standing};
 use types::Timestamp;
 use types::vocabulary::ItemKind;
 
-use self::judged::{mean, ndcg};
+use self::judged::{document_vectors, interval, mean, ndcg, query_vectors};
 use self::peers::{Fts5, Peer, Tantivy};
 
 const WORDS: u64 = 20_000;
@@ -31,6 +33,9 @@ const BODY: u64 = 280;
 const QUERIES: u64 = 200;
 /// Queries of FTS5, which takes long for one.
 const FEW_QUERIES: u64 = 20;
+const DIMENSIONS: usize = 512;
+/// Vectors of a unit: of its title and of four pieces.
+const PIECES: usize = 5;
 const MODES: [SearchMode; 3] = [SearchMode::Keyword, SearchMode::Semantic, SearchMode::Auto];
 const NOW: Timestamp = Timestamp::from_micros(0);
 
@@ -60,6 +65,16 @@ impl Numbers {
         word
     }
 
+    /// A vector of length 1 in a direction by chance.
+    #[expect(clippy::cast_precision_loss, reason = "a direction by chance needs few digits")]
+    fn vector(&mut self) -> Vec<f32> {
+        let values: Vec<f32> = (0..DIMENSIONS)
+            .map(|_| (self.next() >> 40) as f32 / 8_388_608.0 - 1.0)
+            .collect();
+        let length = values.iter().map(|value| value * value).sum::<f32>().sqrt();
+        values.into_iter().map(|value| value / length).collect()
+    }
+
     fn words(&mut self, count: u64) -> String {
         (0..count).map(|_| self.word()).collect::<Vec<_>>().join(" ")
     }
@@ -83,6 +98,7 @@ fn document(id: String, title: String, body: String, category: String, source: S
             trial_sale: false,
             published_at: NOW,
             score: 60,
+            standing: Standing::Trusted,
         },
     }
 }
@@ -102,10 +118,10 @@ fn generated(units: u64) -> Vec<Document> {
     (0..units).map(&mut unit).collect()
 }
 
-fn ids(index: &Index, text: &str, mode: SearchMode) -> Result<Vec<String>, Box<dyn Error>> {
+fn ids(index: &Index, text: &str, mode: SearchMode, vector: Option<Vec<f32>>) -> Result<Vec<String>, Box<dyn Error>> {
     let query = SearchQuery {
         text: text.to_owned(),
-        vector: None,
+        vector,
         mode,
         filter: SearchFilter::default(),
         offset: 0,
@@ -137,24 +153,26 @@ fn time(
     Ok(())
 }
 
-/// Prints how well the judged queries for a mode are answered, without those across languages.
+/// Prints how well the judged queries of each set are answered, with intervals of 95 %.
 fn judge(
     name: &str,
     mode: SearchMode,
     mut search: impl FnMut(&str) -> Result<Vec<String>, Box<dyn Error>>,
 ) -> Result<(), Box<dyn Error>> {
-    let mut values = Vec::new();
+    let mut by_set: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for judged in judged::queries() {
-        if judged.is_for(mode.as_str()) && judged.kind != "cross" {
-            values.push(ndcg(&search(&judged.q)?, &judged.grades));
+        if judged.is_for(mode.as_str()) {
+            let value = ndcg(&search(&judged.q)?, &judged.grades);
+            by_set.entry(judged.set()).or_default().push(value);
         }
     }
-    let (mean, mode) = (mean(&values), mode.as_str());
-    writeln!(
-        stdout(),
-        "{name:9} nDCG@10 {mean:.3} of {} judged queries for {mode}",
-        values.len()
-    )?;
+    for (set, values) in by_set {
+        let (mean, (low, high), number) = (mean(&values), interval(&values), values.len());
+        writeln!(
+            stdout(),
+            "{name:13} {set:18} nDCG@10 {mean:.3} ({low:.3} to {high:.3}) of {number} queries"
+        )?;
+    }
     Ok(())
 }
 
@@ -186,9 +204,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         "rebuild   {units} units in {took:.2?}: {speed:.0} units/s, {grown} MB"
     )?;
     for mode in MODES {
-        time(mode.as_str(), QUERIES, |text| ids(&index, text, mode))?;
+        time(mode.as_str(), QUERIES, |text| ids(&index, text, mode, None))?;
     }
     drop(index);
+    time_vectors(&documents)?;
     let some = &documents[..documents.len().min(usize::try_from(of_peers)?)];
     writeln!(stdout(), "peers over {} units", some.len())?;
     let start = Instant::now();
@@ -197,7 +216,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     time("tantivy", QUERIES, |text| tantivy.search(text))?;
     drop(tantivy);
     let start = Instant::now();
-    let mut fts5 = Fts5::of(some)?;
+    let mut fts5 = Fts5::of(some, "trigram")?;
     writeln!(stdout(), "fts5      built in {:.2?}", start.elapsed())?;
     time("fts5", FEW_QUERIES, |text| fts5.search(text))?;
     drop(fts5);
@@ -209,11 +228,58 @@ fn main() -> Result<(), Box<dyn Error>> {
     let index = Index::new()?;
     index.put_all(&judged)?;
     index.commit()?;
-    for mode in MODES {
-        judge(mode.as_str(), mode, |text| ids(&index, text, mode))?;
+    // Without vectors the modes differ in what they count only. Those across languages need vectors.
+    judge("sluice, words", SearchMode::Auto, |text| {
+        ids(&index, text, SearchMode::Auto, None)
+    })?;
+    judge_with_vectors(&judged)?;
+    let mut tantivy = Tantivy::of(&judged)?;
+    judge("tantivy", SearchMode::Auto, |text| tantivy.search(text))?;
+    for (name, tokenizer) in [("fts5, stems", "porter"), ("fts5, trigram", "trigram")] {
+        let mut fts5 = Fts5::of(&judged, tokenizer)?;
+        judge(name, SearchMode::Auto, |text| fts5.search(text))?;
     }
-    let (mut tantivy, mut fts5) = (Tantivy::of(&judged)?, Fts5::of(&judged)?);
-    judge("tantivy", SearchMode::Keyword, |text| tantivy.search(text))?;
-    judge("fts5", SearchMode::Keyword, |text| fts5.search(text))?;
+    Ok(())
+}
+
+/// Prints how long a search by vectors takes, and the memory of the vectors.
+fn time_vectors(documents: &[Document]) -> Result<(), Box<dyn Error>> {
+    let index = Index::with_model(Some(DIMENSIONS))?;
+    index.put_all(documents)?;
+    index.commit()?;
+    let (before, mut numbers) = (memory()?, Numbers(3));
+    for missing in index.without_vector(documents.len()) {
+        let pieces: Vec<_> = (0..PIECES).map(|_| QuantisedVector::of(&numbers.vector())).collect();
+        index.set_vectors(&missing, &pieces);
+    }
+    let grown = memory()?.saturating_sub(before);
+    writeln!(
+        stdout(),
+        "vectors   {} of {DIMENSIONS} bytes, {grown} MB",
+        documents.len() * PIECES
+    )?;
+    for mode in [SearchMode::Semantic, SearchMode::Auto] {
+        time(mode.as_str(), QUERIES, |text| {
+            let vector = numbers.vector();
+            ids(&index, text, mode, Some(vector))
+        })?;
+    }
+    Ok(())
+}
+
+/// Prints how well the judged queries are answered with vectors of the encoder of the program.
+fn judge_with_vectors(judged: &[Document]) -> Result<(), Box<dyn Error>> {
+    let index = Index::with_model(Some(DIMENSIONS))?;
+    index.put_all(judged)?;
+    index.commit()?;
+    let (documents, queries) = (document_vectors(), query_vectors());
+    for missing in index.without_vector(documents.len()) {
+        let pieces = documents.get(&missing.key.id).map(Vec::as_slice).unwrap_or_default();
+        index.set_vectors(&missing, pieces);
+    }
+    for mode in [SearchMode::Semantic, SearchMode::Auto] {
+        let name = format!("sluice, {}", mode.as_str());
+        judge(&name, mode, |text| ids(&index, text, mode, queries.get(text).cloned()))?;
+    }
     Ok(())
 }

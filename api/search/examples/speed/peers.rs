@@ -69,15 +69,17 @@ impl Peer for Tantivy {
     }
 }
 
-/// FTS5 of `SQLite` with tokens of three characters, in a file.
+/// FTS5 of `SQLite` with one of its tokenizers, in a file.
 pub(crate) struct Fts5 {
     runtime: Runtime,
     connection: SqliteConnection,
+    /// Characters of the shortest token.
+    shortest: usize,
     _folder: TempDir,
 }
 
 impl Fts5 {
-    pub(crate) fn of(documents: &[Document]) -> Result<Self, Box<dyn Error>> {
+    pub(crate) fn of(documents: &[Document], tokenizer: &str) -> Result<Self, Box<dyn Error>> {
         let (runtime, folder) = (Builder::new_current_thread().enable_all().build()?, TempDir::new()?);
         let options = SqliteConnectOptions::new()
             .filename(folder.path().join("fts5.db"))
@@ -86,8 +88,9 @@ impl Fts5 {
             .synchronous(SqliteSynchronous::Off);
         let connection = runtime.block_on(async {
             let mut connection = options.connect().await?;
-            let table = "CREATE VIRTUAL TABLE units USING fts5(id UNINDEXED, title, body, tokenize = 'trigram')";
-            sqlx::query(table).execute(&mut connection).await?;
+            let table =
+                format!("CREATE VIRTUAL TABLE units USING fts5(id UNINDEXED, title, body, tokenize = '{tokenizer}')");
+            sqlx::query(sqlx::AssertSqlSafe(table)).execute(&mut connection).await?;
             let mut all = connection.begin().await?;
             for document in documents {
                 sqlx::query("INSERT INTO units (id, title, body) VALUES ($1, $2, $3)")
@@ -103,6 +106,7 @@ impl Fts5 {
         Ok(Self {
             runtime,
             connection,
+            shortest: if tokenizer == "trigram" { 3 } else { 1 },
             _folder: folder,
         })
     }
@@ -112,7 +116,7 @@ impl Peer for Fts5 {
     fn search(&mut self, text: &str) -> Result<Vec<String>, Box<dyn Error>> {
         // Shorter words have no token.
         let words = text.split(|character: char| !character.is_alphanumeric());
-        let words = words.filter(|word| word.chars().count() >= 3);
+        let words = words.filter(|word| word.chars().count() >= self.shortest);
         let any = words.map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" OR ");
         if any.is_empty() {
             return Ok(Vec::new());

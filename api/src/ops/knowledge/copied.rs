@@ -93,7 +93,7 @@ fn shared_sentence(body: &str, known: &Unit, may_know: bool) -> Option<String> {
         format!("Its public part has {}.", listed(&same))
     };
     if may_know && !new.is_empty() {
-        sentence.push_str(&format!(" New here: {}.", listed(&new)));
+        sentence.extend([" New here: ", &listed(&new), "."]);
     }
     Some(sentence)
 }

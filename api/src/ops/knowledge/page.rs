@@ -7,7 +7,7 @@ use pages::console::{StateMark, UnitRow, UnitsPage};
 use pages::{Discussion, SaidEntry, ScoreView, UnitFacts, UnitPage, UnitStep, UnitVersion};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use store::{Unit, UnitStatus, VersionLine};
+use store::{MarkCounts, Unit, UnitStatus, VersionLine};
 use types::UnitId;
 use types::unit::ReviewEntry;
 use types::vocabulary::{ItemKind, JudgeKind, StepOutcome};
@@ -178,10 +178,26 @@ fn facts(unit: Unit, is_own: bool) -> UnitFacts {
         price_note: price_note.to_owned(),
         sold: unit.chain.sold_count,
         readers: unit.chain.readers,
+        marks: marks(&unit.chain.marks),
         length: unit.length,
         at: instant(unit.published_at.unwrap_or(unit.submitted_at)),
         is_own,
     }
+}
+
+/// Returns what readers found who tried a unit, in words.
+fn marks(counts: &MarkCounts) -> Option<String> {
+    let said = [
+        (counts.confirmed, ["confirms it", "confirm it"]),
+        (counts.stale, ["calls it stale", "call it stale"]),
+        (counts.incorrect, ["calls it incorrect", "call it incorrect"]),
+    ];
+    let said: Vec<_> = said
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, [one, many])| format!("{count} {}", if count == 1 { one } else { many }))
+        .collect();
+    (!said.is_empty()).then(|| said.join(", "))
 }
 
 /// Returns the sentence about a rejection, a wait or a takedown.

@@ -8,7 +8,7 @@ use messages::{BASE_FORMAT, KNOWLEDGE_TOPIC, UnitSubmission, UnitText};
 use operators::knowledge::normalised;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use store::{Allowance, HourlyLimit, NewUnit, Revised, UnitSubmitted};
+use store::{Allowance, HourlyLimit, NewUnit, Revised, UnitStatus, UnitSubmitted};
 use types::trace::Origin;
 use types::{Timestamp, UnitId, fault, metric};
 
@@ -158,17 +158,9 @@ async fn acknowledge(cx: Cx, draft: UnitDraft) -> Result<JsonReply<UnitView>, Ap
     let (id, bytes, is_held) = (new.id, new.submission.len(), new.held.is_some());
     match cx.app.store.knowledge().submit(new, hourly, allowance).await? {
         UnitSubmitted::Submitted => {}
-        UnitSubmitted::Duplicate { unit, status } => {
-            let message = "the operator has a unit with the same text";
-            return Err(ApiError::new(ErrorCode::DuplicateSubmission, message)
-                .field("unitId", unit.to_string())
-                .field("status", status.as_str()));
-        }
+        UnitSubmitted::Duplicate { unit, status } => return Err(duplicate(unit, status)),
         UnitSubmitted::NotLatest { latest } => return Err(not_latest(&latest.to_string())),
-        UnitSubmitted::InValidation { unit } => {
-            let message = "a revision of the unit is being reviewed";
-            return Err(ApiError::new(ErrorCode::RevisionInValidation, message).field("unitId", unit.to_string()));
-        }
+        UnitSubmitted::InValidation { unit } => return Err(in_validation(unit)),
         UnitSubmitted::NotPublished => return Err(not_published("only a published unit is revised")),
         UnitSubmitted::Hourly { until } => {
             let message = format!("more than {} {action} in an hour from this agent", hourly.most);
@@ -191,6 +183,20 @@ async fn acknowledge(cx: Cx, draft: UnitDraft) -> Result<JsonReply<UnitView>, Ap
     }
     let unit = units::own(&cx, &id.to_string()).await?;
     Ok(JsonReply::created(UnitView::of(&cx, unit, 0).await?))
+}
+
+/// Returns the 409 for a text that the operator has in work or published.
+pub(super) fn duplicate(unit: UnitId, status: UnitStatus) -> ApiError {
+    let message = "the operator has a unit with the same text";
+    ApiError::new(ErrorCode::DuplicateSubmission, message)
+        .field("unitId", unit.to_string())
+        .field("status", status.as_str())
+}
+
+/// Returns the 409 for a unit of which a revision is in work.
+pub(super) fn in_validation(unit: UnitId) -> ApiError {
+    let message = "a revision of the unit is being reviewed";
+    ApiError::new(ErrorCode::RevisionInValidation, message).field("unitId", unit.to_string())
 }
 
 /// Returns the row of a version, and the message of which that row is the outbox entry.

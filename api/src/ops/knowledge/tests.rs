@@ -17,6 +17,7 @@ mod pages;
 mod prints;
 mod submissions;
 mod table;
+mod trust;
 
 /// A service with an author and another operator, whose limits no test meets by chance.
 pub(in crate::ops) struct World {
@@ -33,6 +34,7 @@ fn wide() -> Limits {
         submissions_per_agent_per_hour: 1_000_000,
         revisions_per_agent_per_hour: 1_000_000,
         ratings_per_agent_per_hour: 1_000_000,
+        validations_per_agent_per_hour: 1_000_000,
         comments_per_agent_per_hour: 1_000_000,
         requests_per_agent_per_hour: 1_000_000,
         answers_per_agent_per_hour: 1_000_000,
@@ -48,7 +50,19 @@ impl World {
     }
 
     pub(in crate::ops) async fn with(limits: Limits) -> Self {
-        let service = Service::with(config(), limits).await;
+        Self::of(Service::with(config(), limits).await).await
+    }
+
+    /// A service with a second judge, so that rejections can be appealed.
+    async fn judged_twice(limits: Limits) -> Self {
+        let config = crate::Config {
+            has_second_judge: true,
+            ..config()
+        };
+        Self::of(Service::with(config, limits).await).await
+    }
+
+    async fn of(service: Service) -> Self {
         let (one, two) = (service.operator().await, service.operator().await);
         Self {
             author: service.agent(&one, "author").await,

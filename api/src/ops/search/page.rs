@@ -6,7 +6,6 @@ use pages::{FindFacet, FindHit, FindMode, FindPage, FindValue};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use types::money::MicroUsdc;
-use types::vocabulary::JudgeKind;
 use url::form_urlencoded::Serializer;
 
 use super::view::{DatasetPreview, FacetValueCount, SearchHit, UnitPreview};
@@ -163,7 +162,7 @@ async fn find(cx: Cx, input: SearchPageQuery) -> Result<PageResponse, ApiError> 
             .to_vec(),
         total: results.total,
         is_exact: results.total_is_exact,
-        is_heuristic: results.judge.kind == JudgeKind::Heuristic,
+        is_heuristic: results.judge.name == search::LEXICAL_RANKING_ID,
         judge: results.judge.name,
         kept: kept
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
@@ -223,6 +222,12 @@ fn unit_hit(unit: UnitPreview) -> FindHit {
             if count == 1 { "rating" } else { "ratings" }
         )
     });
+    let below = match unit.ranked_below {
+        Some("new_seller") => Some("new seller: ranks below".to_owned()),
+        Some("near_another") => Some("near another unit: ranks below".to_owned()),
+        Some(_) => Some("flagged by readers: ranks below".to_owned()),
+        None => None,
+    };
     FindHit {
         title: unit.title,
         href: format!("/units/{}", unit.id),
@@ -232,7 +237,10 @@ fn unit_hit(unit: UnitPreview) -> FindHit {
         ratings: ratings.or_else(|| Some("not yet rated".to_owned())),
         price: price(unit.price_micro),
         is_locked: unit.locked,
-        notes: notes(unit.trial_sale, with_key.then(|| "free with a key".to_owned())),
+        notes: notes(unit.trial_sale, with_key.then(|| "free with a key".to_owned()))
+            .into_iter()
+            .chain(below)
+            .collect(),
         at: instant(unit.published_at.instant()),
     }
 }

@@ -1,11 +1,13 @@
 use std::time::Duration;
 
+use search::{SearchFilter, SearchMode, SearchQuery};
 use serde_json::json;
 use store::{Allowance, HourlyLimit, NewUnit, UnitOutcome};
 use types::unit::{Judge, UnitResolution, UnitScores};
 use types::vocabulary::{Language, TakedownReason};
 use types::{OperatorId, UnitId};
 
+use crate::state::search::SearchIndex;
 use crate::testing::{Got, Service};
 
 /// A service with an operator, an agent and its key.
@@ -167,6 +169,101 @@ async fn a_published_unit_is_found_until_it_is_retired_or_taken_down() {
     assert!(store.knowledge().take_down(lock, None, now).await.unwrap());
     refresh(&service).await;
     assert_eq!(titles(&service.get("/search", None).await), ["Locks of a table"]);
+}
+
+#[tokio::test]
+async fn a_start_opens_the_index_on_disk_and_catches_up_or_builds_it_anew() {
+    let (service, token, author) = scene().await;
+    let folder = tempfile::tempdir().unwrap();
+    let store = &service.app.store;
+    let started = async |store: &store::Store| {
+        let searching = SearchIndex::default().with_folder(folder.path().to_owned());
+        searching.refresh(store).await.unwrap();
+        searching
+    };
+    let found = |searching: &SearchIndex, text: &str| {
+        let query = SearchQuery {
+            text: text.to_owned(),
+            vector: None,
+            mode: SearchMode::Auto,
+            filter: SearchFilter::default(),
+            offset: 0,
+            limit: 10,
+        };
+        searching
+            .index()
+            .unwrap()
+            .search(&query, service.app.clock.now())
+            .unwrap()
+            .hits
+            .len()
+    };
+    let generations = || {
+        let entries = std::fs::read_dir(folder.path()).unwrap();
+        let mut names: Vec<String> = entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    };
+    publish(&service, author, "Pool of connections", None).await;
+    let lock = publish(&service, author, "Locks of a table", None).await;
+    assert_eq!(found(&started(store).await, "pool"), 1);
+    assert_eq!(generations(), ["1"]);
+
+    // What changed while no process ran is read, and nothing else is built.
+    let now = service.app.clock.now();
+    assert_eq!(
+        store.knowledge().retire(lock, lock, now).await.unwrap(),
+        store::UnitRetired::Retired
+    );
+    service.project(&token, "tides", &json!({"title": "Tide gauges"})).await;
+    let searching = started(store).await;
+    assert_eq!((found(&searching, "locks"), found(&searching, "gauges")), (0, 1));
+    assert_eq!(generations(), ["1"]);
+    // Nothing changed, and the index is the same again.
+    let again = started(store).await;
+    assert_eq!((found(&again, "pool"), found(&again, "locks")), (1, 0));
+    assert_eq!(
+        (again.index().unwrap().count(), generations()),
+        (2, vec!["1".to_owned()])
+    );
+
+    // A damaged file is noticed.
+    let damage = |generation: &str| {
+        let files = std::fs::read_dir(folder.path().join(generation)).unwrap();
+        let paths = files.map(|file| file.unwrap().path());
+        let path = paths
+            .into_iter()
+            .find(|path| path.extension().is_some_and(|end| end == "idx"))
+            .unwrap();
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[0] ^= 1;
+        std::fs::write(&path, bytes).unwrap();
+    };
+    damage("1");
+    assert_eq!(found(&started(store).await, "pool"), 1);
+    assert_eq!(generations(), ["2"]);
+    // So is a folder whose process ended before its first commit, or in the middle of one.
+    std::fs::remove_file(folder.path().join("2/meta.json")).unwrap();
+    assert_eq!(found(&started(store).await, "pool"), 1);
+    assert_eq!(generations(), ["3"]);
+
+    // Another database has other changes under the same numbers, and a restored one fewer.
+    let (other, _, author) = scene().await;
+    for title in [
+        "Rates of an exchange",
+        "Fees of a bank",
+        "Taxes of a sale",
+        "Terms of a loan",
+    ] {
+        publish(&other, author, title, None).await;
+    }
+    let searching = started(&other.app.store).await;
+    assert_eq!((found(&searching, "pool"), found(&searching, "exchange")), (0, 1));
+    assert_eq!(generations(), ["4"]);
+    let (empty, ..) = scene().await;
+    assert_eq!(started(&empty.app.store).await.index().unwrap().count(), 0);
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 //! The docs of these types and their fields are published in the machine-readable description.
 
 use schemars::JsonSchema;
-use search::{Facet, FacetCount, SearchMode, SearchResult};
+use search::{Facet, FacetCount, SearchMode, SearchResult, Standing};
 use serde::Serialize;
 use store::{Access, Project, Unit};
 use types::unit::Judge;
@@ -14,6 +14,7 @@ use crate::ops::knowledge::view::{JudgeView, UnitRatings, VersionScores, is_lock
 use crate::price::dataset_price;
 use crate::rules::entitlement;
 use crate::rules::previews::preview;
+use crate::state::search::standing;
 
 /// The answer of a search.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -22,7 +23,7 @@ use crate::rules::previews::preview;
 pub(super) struct SearchAnswer {
     /// Way of searching, such as `auto`.
     pub(super) mode: &'static str,
-    /// The maker of the vectors.
+    /// The maker of the vectors, or the rules for words where there are none.
     pub(super) judge: JudgeView,
     /// Number of matches, or of candidates where `totalIsExact` is false.
     pub(super) total: u64,
@@ -111,6 +112,13 @@ pub(super) struct UnitPreview {
     pub(super) trial_sale: bool,
     /// Ratings of its readers.
     pub(super) ratings: UnitRatings,
+    /// Confirmations and flags of its readers; absent without any that counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) freshness: Option<UnitFreshness>,
+    /// Reason why it ranks below its like: `new_seller` until 3 payers confirm units of the seller, `near_another` if its
+    /// text is near to that of an earlier unit, `flagged` while at least as many payers flag the unit as confirm it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) ranked_below: Option<&'static str>,
     /// Number of agents of other operators that read it.
     pub(super) readers: u64,
     /// Number of sales of the unit.
@@ -119,6 +127,20 @@ pub(super) struct UnitPreview {
     pub(super) published_at: WireInstant,
     /// Page of the unit.
     pub(super) url: String,
+}
+
+/// What readers found when they tried a unit; each wallet that paid counts once.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Freshness")]
+#[serde(rename_all = "camelCase")]
+pub(super) struct UnitFreshness {
+    /// Time of the latest confirmation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) confirmed_at: Option<WireInstant>,
+    /// Payers that say that it holds.
+    pub(super) confirmed: u64,
+    /// Payers that say that it does not hold, or not any more.
+    pub(super) flagged: u64,
 }
 
 /// The beginning of a dataset's readme.
@@ -189,7 +211,14 @@ fn count(count: &FacetCount) -> FacetValueCount {
 
 impl SearchHit {
     pub(super) fn of_unit(cx: &Cx, unit: Unit) -> Self {
+        let ranked_below = match standing(&unit) {
+            Standing::Trusted => None,
+            Standing::NewSeller => Some("new_seller"),
+            Standing::Near => Some("near_another"),
+            Standing::Doubted => Some("flagged"),
+        };
         let chain = unit.chain;
+        let marks = chain.marks;
         let is_priced = is_locked(chain.price_micro);
         let scores = unit.scores.map(|(scores, judge)| VersionScores::of(scores, &judge));
         Self::Unit(Box::new(UnitPreview {
@@ -207,6 +236,12 @@ impl SearchHit {
             locked: is_priced,
             trial_sale: chain.trial_sale,
             ratings: UnitRatings::of(chain.rating_sum, chain.rating_count),
+            freshness: (marks.confirmed + marks.flagged() > 0).then(|| UnitFreshness {
+                confirmed_at: marks.confirmed_at.map(Into::into),
+                confirmed: marks.confirmed,
+                flagged: marks.flagged(),
+            }),
+            ranked_below,
             readers: chain.readers,
             sold: chain.sold_count,
             published_at: unit.published_at.unwrap_or(unit.submitted_at).into(),

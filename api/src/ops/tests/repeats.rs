@@ -152,6 +152,8 @@ fn every_operation_that_makes_something_takes_a_key_or_has_a_reason() {
         "complete_upload",
         "validate_records",
         "retire_knowledge",
+        "appeal_rejection",
+        "mark_knowledge",
         "buy_dataset",
         "buy_knowledge_with_credits",
         "prove_payout_address",

@@ -1,7 +1,7 @@
 //! Vectors of a model for the search: of documents in the background, of queries as they come.
 //!
 //! Invariant: the vectors of a model are used only once nearly every document has one, and a search never waits long for
-//! the model: without its answer the hashed words are used, and the answer says so.
+//! the model: without its answer words are used alone, and the answer says so.
 
 use std::collections::HashMap;
 use std::slice;
@@ -9,17 +9,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use operators::knowledge::{EmbeddedText, Embedder, QuantisedVector, TextRole};
+use operators::knowledge::{EmbeddedText, Embedder, QuantisedVector, TextRole, Vector};
 use operators::screen::Cause;
 use parking_lot::Mutex;
 use search::{DocumentKey, Index, MissingVector};
-use store::{Store, StoredVector};
+use store::{NewVectors, Store};
 use types::UnitId;
 use types::unit::Judge;
 use types::vocabulary::ItemKind;
 
 use super::Error;
 
+/// Documents whose stored vectors are read at a time.
+const READ_DOCUMENTS: usize = 256;
 /// Documents whose vectors are made at a time.
 const FILLED: usize = 32;
 /// The longest time that a search waits for the vector of its text.
@@ -95,58 +97,29 @@ impl SearchModel {
     /// Gives documents of the index their vectors, from the database or by the model, until all have one or the model
     /// does not answer.
     pub(super) async fn fill(&self, store: &Store, index: &Index) -> Result<(), Error> {
-        loop {
-            let missing = index.without_vector(FILLED);
+        'rounds: loop {
+            let missing = index.without_vector(READ_DOCUMENTS);
             if missing.is_empty() {
                 break;
             }
             let mut texts = read(store, index, missing).await?;
             let items: Vec<String> = texts.iter().map(|text| text.item.clone()).collect();
-            let stored = store.searching().vectors(self.embedder.id(), &items).await?;
-            let stored: HashMap<String, StoredVector> =
-                stored.into_iter().map(|stored| (stored.item.clone(), stored)).collect();
-            texts.retain(|text| {
-                let known = stored.get(&text.item).filter(|stored| stored.hash == text.hash);
-                let known = known.and_then(|stored| decoded(&stored.vector));
-                // A stored vector that the index does not take, such as one of other dimensions, is
-                // made anew.
-                known.is_none_or(|vector| !index.set_vector(&text.missing, &vector))
-            });
-            if texts.is_empty() {
-                continue;
+            let mut stored: HashMap<(String, Vec<u8>), Vec<QuantisedVector>> = HashMap::new();
+            for row in store.searching().vectors(self.embedder.id(), &items).await? {
+                stored
+                    .entry((row.item, row.hash))
+                    .or_default()
+                    .extend(decoded(&row.vector));
             }
-            let inputs: Vec<EmbeddedText<'_>> = texts
-                .iter()
-                .map(|text| EmbeddedText {
-                    title: &text.title,
-                    body: &text.body,
-                })
-                .collect();
-            let vectors = match self.embedder.embed(&inputs, TextRole::Document).await {
-                Ok(vectors) => vectors
-                    .iter()
-                    .map(|of_text| of_text.first().map(|vector| QuantisedVector::of(vector)))
-                    .collect(),
-                // One text that the model refuses fails the whole call, so each is tried alone.
-                Err(error) if error.reason == Cause::Text => self.each(&inputs).await,
-                Err(_) => None,
-            };
-            let Some(vectors) = vectors else { break };
-            for (text, vector) in texts.into_iter().zip(vectors) {
-                let new = StoredVector {
-                    item: text.item,
-                    hash: text.hash,
-                    vector: encoded(&vector),
-                };
-                // An erased unit is out of the index soon.
-                if store
-                    .searching()
-                    .keep_vector(self.embedder.id(), text.chain, new)
-                    .await?
-                {
-                    index.set_vector(&text.missing, &vector);
-                } else {
-                    index.remove(&text.missing.key);
+            texts.retain(|text| {
+                let known = stored.get(&(text.item.clone(), text.hash.clone()));
+                // Stored vectors that the index does not take, such as those of other dimensions, are
+                // made anew.
+                known.is_none_or(|vectors| !index.set_vectors(&text.missing, vectors))
+            });
+            for texts in texts.chunks(FILLED) {
+                if !self.make(store, index, texts).await? {
+                    break 'rounds;
                 }
             }
         }
@@ -156,24 +129,62 @@ impl SearchModel {
         Ok(())
     }
 
-    /// Returns the vector of each text, asked for alone. A text to which the model gives none gets one that is near to
+    /// Makes and keeps the vectors of texts. Returns false if the model does not answer.
+    async fn make(&self, store: &Store, index: &Index, texts: &[MissingText]) -> Result<bool, Error> {
+        let inputs: Vec<EmbeddedText<'_>> = texts
+            .iter()
+            .map(|text| EmbeddedText {
+                title: &text.title,
+                body: &text.body,
+            })
+            .collect();
+        let vectors = match self.embedder.embed(&inputs, TextRole::Document).await {
+            Ok(vectors) => Some(vectors.iter().map(|pieces| quantised(pieces)).collect()),
+            // One text that the model refuses fails the whole call, so each is tried alone.
+            Err(error) if error.reason == Cause::Text => self.each(&inputs).await,
+            Err(_) => None,
+        };
+        let Some(vectors) = vectors else {
+            return Ok(false);
+        };
+        for (text, pieces) in texts.iter().zip(vectors) {
+            let new = NewVectors {
+                item: text.item.clone(),
+                hash: text.hash.clone(),
+                vectors: pieces.iter().map(encoded).collect(),
+            };
+            let searching = store.searching();
+            // An erased unit is out of the index soon.
+            if searching.keep_vectors(self.embedder.id(), text.chain, new).await? {
+                index.set_vectors(&text.missing, &pieces);
+            } else {
+                index.remove(&text.missing.key);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Returns the vectors of each text, asked for alone. A text to which the model gives none gets one that is near to
     /// nothing, so that it keeps no other waiting. Returns `None` if the model does not answer.
-    async fn each(&self, texts: &[EmbeddedText<'_>]) -> Option<Vec<QuantisedVector>> {
+    async fn each(&self, texts: &[EmbeddedText<'_>]) -> Option<Vec<Vec<QuantisedVector>>> {
         let mut vectors = Vec::with_capacity(texts.len());
         for text in texts {
-            vectors.push(
-                match self.embedder.embed(slice::from_ref(text), TextRole::Document).await {
-                    Ok(found) => QuantisedVector::of(found.first()?.first()?),
-                    Err(error) if error.reason == Cause::Text => QuantisedVector {
-                        scale: f32::MIN_POSITIVE,
-                        bytes: vec![0; self.embedder.dimensions()],
-                    },
-                    Err(_) => return None,
-                },
-            );
+            let text = slice::from_ref(text);
+            vectors.push(match self.embedder.embed(text, TextRole::Document).await {
+                Ok(found) => quantised(found.first()?),
+                Err(error) if error.reason == Cause::Text => vec![QuantisedVector {
+                    scale: f32::MIN_POSITIVE,
+                    bytes: vec![0; self.embedder.dimensions()],
+                }],
+                Err(_) => return None,
+            });
         }
         Some(vectors)
     }
+}
+
+fn quantised(pieces: &[Vector]) -> Vec<QuantisedVector> {
+    pieces.iter().map(|piece| QuantisedVector::of(piece)).collect()
 }
 
 /// Reads the texts of documents. What is not shown any more leaves the index.

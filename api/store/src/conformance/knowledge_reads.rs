@@ -6,7 +6,7 @@ use types::{AgentId, OperatorId, UnitId};
 
 use super::fixture::{agent, at, open, race};
 use super::knowledge::{World, apply, is_sound, published, status, submitted};
-use crate::{ItemKind, NewComment, NewRating, Outbox, Rated, RatingCursor, Standing, StoredVector, UnitStatus};
+use crate::{ItemKind, NewComment, NewRating, NewVectors, Outbox, Rated, RatingCursor, Standing, UnitStatus};
 
 const DAY: Duration = Duration::from_hours(24);
 
@@ -164,29 +164,46 @@ pub async fn an_erased_unit_has_no_text(url: &str) {
     let one = world.published(&store, "one", 60).await;
     let two = submitted(&store, world.revision(one, one, "two")).await;
     let searching = store.searching();
-    let vector = |item: &str, hash: u8| StoredVector {
+    let vectors = |item: &str, hash: u8, pieces: u8| NewVectors {
         item: item.to_owned(),
         hash: vec![hash],
-        vector: vec![0, 255, 7],
+        vectors: (0..pieces).map(|piece| vec![piece, 255, hash]).collect(),
     };
     let item = one.to_string();
-    for hash in [1, 2] {
-        assert!(
-            searching
-                .keep_vector("m", Some(one), vector(&item, hash))
-                .await
-                .unwrap()
-        );
+    // A text that became shorter has fewer pieces.
+    for (hash, pieces) in [(1, 5), (2, 2)] {
+        let new = vectors(&item, hash, pieces);
+        assert!(searching.keep_vectors("m", Some(one), new).await.unwrap());
     }
-    assert!(searching.keep_vector("m", None, vector("dataset", 3)).await.unwrap());
+    assert!(
+        searching
+            .keep_vectors("m", None, vectors("dataset", 3, 1))
+            .await
+            .unwrap()
+    );
     let items = [item.clone(), "dataset".to_owned(), "none".to_owned()];
-    let mut kept = searching.vectors("m", &items).await.unwrap();
-    kept.sort_by(|first, second| first.hash.cmp(&second.hash));
-    assert_eq!(kept, [vector(&item, 2), vector("dataset", 3)]);
+    let kept = async || {
+        let kept = searching.vectors("m", &items).await.unwrap();
+        let kept = kept.into_iter().map(|kept| (kept.item, kept.chunk, kept.vector));
+        kept.collect::<Vec<_>>()
+    };
+    let of_dataset = ("dataset".to_owned(), 0, vec![0, 255, 3]);
+    let mut all = vec![
+        (item.clone(), 0, vec![0, 255, 2]),
+        (item.clone(), 1, vec![1, 255, 2]),
+        of_dataset.clone(),
+    ];
+    all.sort();
+    assert_eq!(kept().await, all);
     assert!(searching.vectors("other", &items).await.unwrap().is_empty());
     assert!(store.knowledge().erase(one, at(20)).await.unwrap());
-    assert!(!searching.keep_vector("m", Some(one), vector(&item, 4)).await.unwrap());
-    assert_eq!(searching.vectors("m", &items).await.unwrap(), [vector("dataset", 3)]);
+    assert!(
+        !searching
+            .keep_vectors("m", Some(one), vectors(&item, 4, 1))
+            .await
+            .unwrap()
+    );
+    assert_eq!(kept().await, [of_dataset]);
     assert!(!store.knowledge().erase(one, at(21)).await.unwrap());
     assert!(!store.knowledge().erase(UnitId::new(at(0)), at(21)).await.unwrap());
     for id in [one, two] {

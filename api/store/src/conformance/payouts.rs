@@ -28,12 +28,24 @@ pub(crate) fn refund(now: i64) -> WalletRefund {
 
 /// Pays for a thing by x402, and returns the payment with what came of it.
 pub(crate) async fn pay(store: &Store, kind: PaidFor, thing: String, amount: i64, now: i64) -> (String, Settled) {
+    pay_from(store, WALLET, kind, thing, amount, now).await
+}
+
+/// Pays as [`pay`] does, from this wallet.
+pub(crate) async fn pay_from(
+    store: &Store,
+    wallet: &str,
+    kind: PaidFor,
+    thing: String,
+    amount: i64,
+    now: i64,
+) -> (String, Settled) {
     let id = PaymentId::new(at(now)).to_string();
     let new = NewPayment {
         id: id.clone(),
         network: "eip155:84532".to_owned(),
         asset: "0x5111ce0000000000000000000000000000000402".to_owned(),
-        payer: WALLET.to_owned(),
+        payer: wallet.to_owned(),
         nonce: format!("nonce of {id}"),
         protocol: 2,
         bound: Bound {

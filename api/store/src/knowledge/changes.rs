@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use types::vocabulary::{ItemKind, TakedownReason, UnitStatus};
+use types::vocabulary::{AppealStatus, ItemKind, TakedownReason, UnitStatus};
 use types::{Timestamp, UnitId};
 
 use super::outbox::remove;
-use super::{Chain, Knowledge, lock};
+use super::{Chain, Knowledge, appeals, lock};
 use crate::Error;
 use crate::query::{sql, tx};
 use crate::row::Columns;
@@ -211,7 +211,9 @@ pub(super) async fn close_open(
     .row_if_any(cx)
     .await?;
     if let Some(row) = closed {
-        remove(cx, row.value("id")?).await?;
+        let id: UnitId = row.get("id")?;
+        remove(cx, &id.to_string()).await?;
+        appeals::close(cx, id, AppealStatus::Denied, message, None, now).await?;
     }
     Ok(())
 }

@@ -112,12 +112,49 @@ const RULES: &[(&str, &str)] = &[
          WHERE points_events.kind = 'first_read' AND unit_reads.chain_id IS NULL",
     ),
     (
-        "nobody's read, rating or purchase of a unit of the own operator is recorded",
+        "nobody's read, rating, mark or purchase of a unit of the own operator is recorded",
         "SELECT chains.id AS subject FROM chains JOIN unit_reads
              ON unit_reads.chain_id = chains.id AND unit_reads.operator_id = chains.operator_id
          UNION ALL
          SELECT chains.id AS subject FROM chains JOIN unit_ratings
-             ON unit_ratings.chain_id = chains.id AND unit_ratings.operator_id = chains.operator_id",
+             ON unit_ratings.chain_id = chains.id AND unit_ratings.operator_id = chains.operator_id
+         UNION ALL
+         SELECT chains.id AS subject FROM chains JOIN unit_marks
+             ON unit_marks.chain_id = chains.id AND unit_marks.operator_id = chains.operator_id",
+    ),
+    (
+        "the marks of a chain are those that its readers gave, one a payer",
+        "SELECT chains.id AS subject FROM chains
+         LEFT JOIN (SELECT chain_id, COUNT(DISTINCT CASE WHEN mark = 'confirmed' THEN payer END) AS confirmed,
+                           COUNT(DISTINCT CASE WHEN mark = 'stale' THEN payer END) AS stale,
+                           COUNT(DISTINCT CASE WHEN mark = 'incorrect' THEN payer END) AS incorrect,
+                           MAX(CASE WHEN mark = 'confirmed' AND payer IS NOT NULL THEN at END) AS confirmed_at
+                    FROM unit_marks GROUP BY chain_id) AS given ON given.chain_id = chains.id
+         WHERE chains.confirmed_count <> COALESCE(given.confirmed, 0)
+            OR chains.stale_count <> COALESCE(given.stale, 0)
+            OR chains.incorrect_count <> COALESCE(given.incorrect, 0)
+            OR COALESCE(chains.confirmed_at, 0) <> COALESCE(given.confirmed_at, 0)",
+    ),
+    (
+        "an operator is trusted if and only if enough payers confirm its units",
+        "SELECT operators.id AS subject FROM operators
+         LEFT JOIN (SELECT seller_id, COUNT(DISTINCT payer) AS payers FROM unit_marks
+                    WHERE mark = 'confirmed' GROUP BY seller_id) AS given ON given.seller_id = operators.id
+         WHERE (operators.trusted_at IS NOT NULL) <> (COALESCE(given.payers, 0) >= 3)",
+    ),
+    (
+        "an appeal is open only while its version is in work or cannot be processed, and granted only if it was published",
+        "SELECT unit_appeals.unit_id AS subject FROM unit_appeals JOIN units ON units.id = unit_appeals.unit_id
+         WHERE (unit_appeals.status = 'open' AND units.status NOT IN ('queued', 'waiting')
+                AND COALESCE(reject_code, '') <> 'unprocessable')
+            OR (unit_appeals.status = 'granted' AND units.status NOT IN ('published', 'superseded'))
+            OR (unit_appeals.status = 'denied' AND units.status <> 'rejected')",
+    ),
+    (
+        "a mark follows a read of the unit",
+        "SELECT unit_marks.chain_id AS subject FROM unit_marks
+         LEFT JOIN unit_reads ON unit_reads.chain_id = unit_marks.chain_id AND unit_reads.agent_id = unit_marks.agent_id
+         WHERE unit_reads.chain_id IS NULL",
     ),
     (
         "the sums of a chain are those of its reads, ratings and comments",

@@ -21,7 +21,7 @@ use crate::{Error, NewJob, jobs, scrub};
 pub const FORGET_PRINTS: &str = "forget_prints";
 
 impl Knowledge<'_> {
-    /// Blanks every text of a unit: titles, bodies, sources, submissions, words of ratings; and deletes what was derived
+    /// Blanks every text of a unit: titles, bodies, sources, submissions, words of ratings and marks; and deletes what was derived
     /// from them; the prints beside the platform's table, and what free pages of the database still hold, by a job. A
     /// version in work is rejected. Returns false if the unit
     /// was erased before or does not exist.
@@ -82,6 +82,9 @@ async fn blank(cx: &mut AnyConnection, chain: UnitId, now: Timestamp) -> Result<
     for text in [
         "UPDATE units SET title = '', body = '', source_declaration = '' WHERE chain_id = $1",
         "UPDATE unit_ratings SET comment = '' WHERE chain_id = $1 AND comment IS NOT NULL",
+        "UPDATE unit_marks SET ran = '' WHERE chain_id = $1",
+        "UPDATE unit_appeals SET message = '', verdict = '' WHERE decided_at IS NOT NULL AND unit_id IN
+         (SELECT id FROM units WHERE chain_id = $1)",
         "UPDATE unit_validations SET detail = '' WHERE unit_id IN
          (SELECT id FROM units WHERE chain_id = $1)",
         "DELETE FROM unit_vectors WHERE version_id IN (SELECT id FROM units WHERE chain_id = $1)",

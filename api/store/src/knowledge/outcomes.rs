@@ -17,7 +17,7 @@ use types::{Timestamp, UnitId, fault, mutate};
 
 use super::erase::forget_late_prints;
 use super::outbox::remove;
-use super::{Chain, Knowledge, lock};
+use super::{Chain, Knowledge, appeals, lock};
 use crate::activity::{self, NewActivity};
 use crate::points::{self, NewPoints};
 use crate::query::{sql, tx};
@@ -27,7 +27,7 @@ use crate::writer::Change;
 use crate::{Error, allowances};
 
 /// The code of versions whose message could not be processed. Their use of the allowance is given back.
-const UNPROCESSABLE: &str = "unprocessable";
+pub(super) const UNPROCESSABLE: &str = "unprocessable";
 /// The code of versions about which the judge never gave an answer that counts.
 const NO_VERDICT: &str = "no_verdict";
 /// The tries of such a version. With the longest wait of the default configuration they take 40 minutes, so a gateway
@@ -101,6 +101,7 @@ impl Knowledge<'_> {
                     };
                     if changed {
                         keep_entries(cx, outcome).await?;
+                        appeals::decide(cx, outcome).await?;
                     } else {
                         forget_late_prints(cx, outcome.id, outcome.at).await?;
                     }

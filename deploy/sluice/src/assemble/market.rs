@@ -98,25 +98,22 @@ pub(super) fn keep_money(
     tariff
 }
 
-/// Starts the runner of the jobs. With an embedder, older units without its vectors get them.
+/// Starts the runner of the jobs. Older units without vectors of the embedder get them.
 ///
 /// # Errors
 /// A database that cannot be used.
 pub(super) async fn run_jobs(
     app: &App,
     letters: MailHandler,
-    embedder: Option<Arc<dyn Embedder>>,
+    embedder: Arc<dyn Embedder>,
     tasks: &mut Tasks,
 ) -> anyhow::Result<()> {
     let (store, clock) = (app.store.clone(), Arc::clone(&app.clock));
     let forget_prints = ForgetFingerprints::new(store.clone(), app.catalog.clone(), Arc::clone(&clock));
-    let mut jobs = JobRunner::new(store.clone(), Arc::clone(&clock));
-    if let Some(embedder) = embedder {
-        let vectors = MakeVectors::new(store.clone(), app.catalog.clone(), embedder, Arc::clone(&clock));
-        vectors.add(None).await?;
-        jobs = jobs.with(MakeVectors::KIND, Arc::new(vectors));
-    }
-    let jobs = jobs
+    let vectors = MakeVectors::new(store.clone(), app.catalog.clone(), embedder, Arc::clone(&clock));
+    vectors.add(None).await?;
+    let jobs = JobRunner::new(store.clone(), Arc::clone(&clock))
+        .with(MakeVectors::KIND, Arc::new(vectors))
         .with(api::rules::letters::KIND, Arc::new(letters))
         .with(BatchPoints::KIND, Arc::new(BatchPoints::new(store.clone())))
         .with(ForgetFingerprints::KIND, Arc::new(forget_prints))

@@ -66,7 +66,11 @@ impl Config {
 
     fn check_models(&self) -> Result<(), Error> {
         let models = &self.models;
-        for (key, value) in [("models.chat", &models.chat), ("models.embeddings", &models.embeddings)] {
+        for (key, value) in [
+            ("models.chat", &models.chat),
+            ("models.appeal", &models.appeal),
+            ("models.embeddings", &models.embeddings),
+        ] {
             if !value.is_empty() && models.url.is_empty() {
                 return Err(Error::Alone {
                     key,
@@ -79,6 +83,18 @@ impl Config {
                 key: "models.embeddings",
                 other: "models.dimensions",
             });
+        }
+        let prefixes = [
+            ("models.query_prefix", &models.query_prefix),
+            ("models.document_prefix", &models.document_prefix),
+        ];
+        for (key, prefix) in prefixes {
+            if !prefix.is_empty() && models.embeddings.is_empty() {
+                return Err(Error::Alone {
+                    key,
+                    other: "models.embeddings",
+                });
+            }
         }
         if models.dimensions > MOST_DIMENSIONS {
             return Err(Error::TooLarge {

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use messages::{BASE_FORMAT, SUBMISSION_FORMAT};
+use messages::{APPEAL_FORMAT, BASE_FORMAT, SUBMISSION_FORMAT};
 use types::money::MicroUsdc;
 
 use super::{Compaction, Config, Log, LogBackend, Worker};
@@ -28,6 +28,7 @@ impl Config {
             mails_per_day: self.mail.per_day,
             administrator: Some(self.mail.administrator.clone()).filter(|address| !address.is_empty()),
             write_format: self.write_format(),
+            has_second_judge: !self.models.appeal.is_empty() && self.write_format() >= APPEAL_FORMAT,
         }
     }
 

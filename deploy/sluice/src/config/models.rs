@@ -17,10 +17,16 @@ pub struct Models {
     pub key: String,
     /// The chat model that screens, scores, compares and summarises. Empty means fixed rules.
     pub chat: String,
-    /// The embedding model. Empty means hashed words.
+    /// The chat model that decides on appeals in place of `chat`. Empty means that there are none.
+    pub appeal: String,
+    /// The embedding model. Empty means words alone.
     pub embeddings: String,
     /// The dimensions of the embedding model.
     pub dimensions: usize,
+    /// What the embedding model wants before the text of a query. Empty means nothing.
+    pub query_prefix: String,
+    /// What it wants before the text of a unit or dataset. Empty means nothing.
+    pub document_prefix: String,
     /// The tokens of all models in a UTC day. 0 means no limit.
     pub tokens_per_day: u64,
     /// The most characters of a text that the chat model is shown.
@@ -43,6 +49,7 @@ impl fmt::Debug for Models {
         f.debug_struct("Models")
             .field("url", &self.url)
             .field("chat", &self.chat)
+            .field("appeal", &self.appeal)
             .field("embeddings", &self.embeddings)
             .finish_non_exhaustive()
     }

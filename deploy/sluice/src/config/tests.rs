@@ -304,6 +304,14 @@ fn what_would_fail_later_is_refused() {
             &[("SLUICE__OBJECTS__BACKEND", "s3"), ("SLUICE__LIMITS__PART_URLS", "8d")],
             "`limits.part_urls` must be at most 15m with tables in a bucket",
         ),
+        (
+            &[("SLUICE__MODELS__QUERY_PREFIX", "query: ")],
+            "`models.query_prefix` needs `models.embeddings`",
+        ),
+        (
+            &[("SLUICE__MODELS__DOCUMENT_PREFIX", "passage: ")],
+            "`models.document_prefix` needs `models.embeddings`",
+        ),
     ] {
         let refused = message_of(load(None, variables, &[]));
         assert!(refused.starts_with(expected), "{refused}");

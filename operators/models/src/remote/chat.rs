@@ -1,9 +1,9 @@
 //! A chat model as scorer, screener, comparer and writer of summaries.
 //!
-//! Invariant: code computes what a verdict becomes. The model gives scores of axes and shows where it read them; an axis
-//! whose evidence is not in the text gets at most half.
+//! Invariant: code computes what a verdict becomes. No number of the model is a score.
 
 mod rubric;
+mod score;
 mod summary;
 
 use std::fmt::Debug;
@@ -11,34 +11,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
-use operators::knowledge::{Axis, Comparer, ComparerAnswer, NearestUnit, Previews, Scorer, ScorerAnswer, normalised};
+use operators::knowledge::{Comparer, ComparerAnswer, NearestUnit, Previews};
 use operators::screen::{Cause, LocalScreener, Opinion, Screener, Unavailable};
 use serde_json::{Value, json};
-use types::knowledge::{Axes, UnitText, tenths};
+use types::knowledge::UnitText;
 use types::unit::Judge;
 
-use self::rubric::{COMPARE_PROMPT, FIXES, SCORE_PROMPT, SCREEN_PROMPT, objection, undecided};
-use super::answer::{AxisScore, Distinct, EchoedNumber, Score, ScreenAnswer, ScreenVerdict, read};
-use super::prompt::{TextQuestion, cut};
+use self::rubric::{COMPARE_PROMPT, SCREEN_PROMPT, objection, undecided};
+use super::answer::{Distinct, EchoedNumber, ScreenAnswer, ScreenVerdict, read};
+use super::prompt::{CLAIMS, NEAREST, TextQuestion, cut};
 use super::provider::{Provider, ProviderFailure, ProviderRequest};
 use super::sample::QuestionSample;
 use crate::screen::UnitScreener;
 
 /// The most bytes of a completion, which has our object of at most 64 KiB as a string.
 const ANSWER_BYTES: u64 = 256 << 10;
-/// The most tokens of each answer.
-const SCORE_TOKENS: u64 = 1_500;
+/// The most tokens of an answer of some sentences.
 const SHORT_TOKENS: u64 = 400;
 /// Asks for one answer, because the first may be rubbish.
 const MAX_ANSWERS_ASKED: u32 = 2;
-/// The least code points of evidence.
-const MIN_EVIDENCE_CHARACTERS: usize = 12;
-/// The most tenths of an axis without evidence.
-const MAX_AXIS_WITHOUT_EVIDENCE: u8 = 50;
-/// Totals that are asked for again.
-const CLOSE_TOTALS: std::ops::RangeInclusive<u8> = 50..=59;
-/// The difference of two totals beyond which the lower counts.
-const MAX_TOTAL_DIFFERENCE: u8 = 15;
 
 /// A chat model of a provider.
 #[derive(Debug)]
@@ -78,10 +69,14 @@ impl ChatModel {
         }
         // The control has the same instructions and schema, so only the text differs between the two
         // questions.
-        let (text, nearest) = own();
+        let text = own_text();
         let control = TextQuestion {
             text: &text,
-            nearest: question.nearest.map(|_| &nearest),
+            beside: question
+                .beside
+                .iter()
+                .map(|(name, _)| (*name, own_beside(name)))
+                .collect(),
             ..question.clone()
         };
         let answers_others = self.answer::<T>(&control).await?.is_some();
@@ -144,7 +139,7 @@ impl ChatModel {
             answer_bytes: ANSWER_BYTES,
         };
         let answer = self.provider.ask(request).await?;
-        Ok(read(&answer, &numbers.echo))
+        Ok(read(&answer, &numbers.echo, question))
     }
 
     /// Returns the unit as JSON, and true if its body was cut.
@@ -171,20 +166,6 @@ impl ChatModel {
         Some(json!([{"title": preview.title, "preview": preview.text, "similarity": similarity}]))
     }
 
-    async fn score_once(&self, text: &Value, nearest: Option<&Value>, order: [&str; 4]) -> Result<Score, Unavailable> {
-        let schema = Score::schema(&order);
-        let order = format!("Grade it on {}.", order.join(", "));
-        let question = TextQuestion {
-            instructions: SCORE_PROMPT,
-            text,
-            nearest,
-            order: &order,
-            schema: ("score_1", &schema),
-            tokens: SCORE_TOKENS,
-        };
-        self.ask(&question).await
-    }
-
     /// Asks if a group of records may be published. Returns the objection if one may not.
     async fn screen_once(&self, records: &[&str]) -> Result<Option<Opinion>, Unavailable> {
         // As JSON within JSON: as text, every quote of a record would be escaped once more and cost
@@ -201,7 +182,7 @@ impl ChatModel {
         let question = TextQuestion {
             instructions: SCREEN_PROMPT,
             text: &text,
-            nearest: None,
+            beside: Vec::new(),
             order: "Screen it.",
             schema: ("screen_1", &schema),
             tokens: SHORT_TOKENS,
@@ -211,62 +192,6 @@ impl ChatModel {
             return Ok(None);
         }
         Ok(Some(objection(answer.code, &vetted(&answer.detail).await)))
-    }
-}
-
-#[async_trait]
-impl Scorer for ChatModel {
-    fn judge(&self) -> Judge {
-        Judge::model(&self.model)
-    }
-
-    async fn score(&self, unit: &UnitText, near: &NearestUnit) -> Result<ScorerAnswer, Unavailable> {
-        let (text, is_cut) = self.shown(unit);
-        let nearest = self.nearest(near).await;
-        let order = Axis::ALL.map(Axis::name);
-        let first = self.score_once(&text, nearest.as_ref(), order).await?;
-        // Built from the text itself: the mark of a cut and the escapes of JSON are no evidence.
-        let read = normalised(&[&unit.title, "\n", &unit.body, "\n", &unit.source_declaration].concat());
-        let mut axes = first.axes().map(|axis| counted(axis, &read));
-        let total = Axes::of_tenths(axes).total();
-        if CLOSE_TOTALS.contains(&total) {
-            let [first, second, third, fourth] = order;
-            // In the other order, so that no axis is graded twice under the impression of the same one
-            // before it.
-            let again = [fourth, third, second, first];
-            let again = self.score_once(&text, nearest.as_ref(), again).await?;
-            let second = again.axes().map(|axis| counted(axis, &read));
-            let other = Axes::of_tenths(second).total();
-            // Near the threshold one answer decides about publication, so a second is asked for. Two
-            // that differ much show doubt, and doubt counts against the text.
-            axes = if total.abs_diff(other) <= MAX_TOTAL_DIFFERENCE {
-                let mut means = axes;
-                for (mean, other) in means.iter_mut().zip(second) {
-                    *mean = mean.midpoint(other);
-                }
-                means
-            } else if other < total {
-                second
-            } else {
-                axes
-            };
-        }
-        let mut fixes = FIXES.map(ToOwned::to_owned);
-        for (fix, axis) in fixes.iter_mut().zip(first.axes()) {
-            // The sentence of a model goes to the author, and may repeat what the text told it to say.
-            let said = vetted(&axis.fix).await;
-            if !said.is_empty() {
-                *fix = said;
-            }
-        }
-        Ok(ScorerAnswer {
-            axes: Axes::of_tenths(axes),
-            fixes,
-            reasons: Vec::new(),
-            language: crate::rubric::language(&unit.body),
-            remark: is_cut
-                .then(|| "The middle of the text was left out because it is too long for the model.".to_owned()),
-        })
     }
 }
 
@@ -287,7 +212,7 @@ impl Comparer for ChatModel {
         let question = TextQuestion {
             instructions: COMPARE_PROMPT,
             text: &text,
-            nearest: Some(&nearest),
+            beside: vec![(NEAREST, nearest)],
             order: "Compare it with the nearest published unit.",
             schema: ("distinct_1", &schema),
             tokens: SHORT_TOKENS,
@@ -423,35 +348,28 @@ impl Screener for CompleteScreener {
     }
 }
 
-/// Returns a text of our own and a text to compare it with, about which every model can answer.
-fn own() -> (Value, Value) {
-    let text = json!({
+/// Returns a text of our own, about which every model can answer.
+fn own_text() -> Value {
+    json!({
         "title": "An index on the date",
         "category": "performance-tuning",
         "sourceDeclaration": "Ran on a rented machine with 8 cores.",
         "body": "The median of 40 runs fell from 812 ms to 90 ms with an index on the date.",
-    });
-    let nearest = json!([{"title": "An index on the name", "preview": "It changed nothing.", "similarity": 0.9}]);
-    (text, nearest)
+    })
+}
+
+/// Returns what is shown beside the text of our own in place of what has this name.
+fn own_beside(name: &str) -> Value {
+    match name {
+        CLAIMS => json!([{"claim": 1, "quote": "The median of 40 runs fell from 812 ms to 90 ms"}]),
+        _ => json!([{"title": "An index on the name", "preview": "It changed nothing.", "similarity": 0.9}]),
+    }
 }
 
 /// Returns the halves of a range.
 fn halves(range: &std::ops::Range<usize>) -> [std::ops::Range<usize>; 2] {
     let middle = range.start.midpoint(range.end);
     [range.start..middle, middle..range.end]
-}
-
-/// Returns the tenths of an axis. `text` is the normal form of the unit.
-fn counted(axis: &AxisScore, text: &str) -> u8 {
-    let evidence = normalised(&axis.evidence);
-    // A few letters are in every text, so short evidence proves nothing.
-    let is_read = evidence.chars().count() >= MIN_EVIDENCE_CHARACTERS && text.contains(&evidence);
-    let score = tenths(axis.score);
-    if is_read {
-        score
-    } else {
-        score.min(MAX_AXIS_WITHOUT_EVIDENCE)
-    }
 }
 
 /// Returns a sentence of the model on one line without its stop, or nothing if it may not be shown.

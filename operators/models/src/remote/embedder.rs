@@ -11,6 +11,7 @@ use operators::screen::Unavailable;
 use serde::Deserialize;
 use serde_json::json;
 use types::unit::Judge;
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::provider::{Provider, ProviderFailure, ProviderRequest};
 
@@ -29,35 +30,71 @@ const PROBE_TEXT: EmbeddedText<'static> = EmbeddedText {
     body: "The median of 40 runs fell from 812 ms to 90 ms with an index on the date.",
 };
 
+/// The words that a model wants before each text, by the role of the text; empty for a model that wants none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TextPrefixes {
+    /// Before the text of a query, such as `query: `.
+    pub query: String,
+    /// Before a text that is found or compared, such as `passage: `.
+    pub document: String,
+}
+
+impl TextPrefixes {
+    const fn is_empty(&self) -> bool {
+        self.query.is_empty() && self.document.is_empty()
+    }
+
+    fn of(&self, role: TextRole) -> &str {
+        match role {
+            TextRole::Document => &self.document,
+            TextRole::Query => &self.query,
+        }
+    }
+
+    /// Returns a number that other prefixes do not have.
+    fn digest(&self) -> u64 {
+        // The length keeps `a`, `bc` apart from `ab`, `c`.
+        let length = self.query.len().to_string();
+        xxh3_64([&length, ":", &self.query, &self.document].concat().as_bytes())
+    }
+}
+
 /// An embedding model of a provider.
 #[derive(Debug)]
 pub struct RemoteEmbedder {
     provider: Arc<Provider>,
     model: String,
     dimensions: usize,
+    prefixes: TextPrefixes,
     id: String,
 }
 
 impl RemoteEmbedder {
     /// Creates an embedder of a model whose vectors have `dimensions` numbers.
-    pub fn new(provider: Arc<Provider>, model: impl Into<String>, dimensions: usize) -> Self {
+    pub fn new(provider: Arc<Provider>, model: impl Into<String>, dimensions: usize, prefixes: TextPrefixes) -> Self {
         let model = model.into();
+        // Vectors are compared only under one id. A change of how texts are put together needs a new
+        // version, or old and new vectors would be taken for each other's neighbours.
+        let mut id = format!("{model}-{dimensions}-{TEXT_FORM_VERSION}");
+        // Without prefixes the id is that of the vectors that were made before there were any.
+        if !prefixes.is_empty() {
+            id.extend(["-", &format!("{:016x}", prefixes.digest())]);
+        }
         Self {
-            // Vectors are compared only under one id. A change of how texts are put together needs a
-            // new version, or old and new vectors would be taken for each other's neighbours.
-            id: format!("{model}-{dimensions}-{TEXT_FORM_VERSION}"),
             provider,
             model,
             dimensions,
+            prefixes,
+            id,
         }
     }
 
-    async fn some(&self, texts: &[EmbeddedText<'_>]) -> Result<Vec<Vector>, Unavailable> {
-        if let Some(vectors) = self.vectors(texts).await? {
+    async fn some(&self, texts: &[EmbeddedText<'_>], role: TextRole) -> Result<Vec<Vector>, Unavailable> {
+        if let Some(vectors) = self.vectors(texts, role).await? {
             return Ok(vectors);
         }
         // A text of our own tells texts that have no vectors from a model that gives none.
-        let answers_others = self.vectors(&[PROBE_TEXT]).await?.is_some();
+        let answers_others = self.vectors(&[PROBE_TEXT], role).await?.is_some();
         tracing::warn!(
             model = self.model,
             answers_others,
@@ -67,8 +104,9 @@ impl RemoteEmbedder {
     }
 
     /// Asks for vectors, at most twice. Returns `None` if no answer counts.
-    async fn vectors(&self, texts: &[EmbeddedText<'_>]) -> Result<Option<Vec<Vector>>, Unavailable> {
-        let inputs: Vec<String> = texts.iter().map(input).collect();
+    async fn vectors(&self, texts: &[EmbeddedText<'_>], role: TextRole) -> Result<Option<Vec<Vector>>, Unavailable> {
+        let prefix = self.prefixes.of(role);
+        let inputs: Vec<String> = texts.iter().map(|text| input(prefix, text)).collect();
         let body = json!({"model": self.model, "input": inputs, "encoding_format": "float"});
         let request = ProviderRequest {
             path: "embeddings",
@@ -123,10 +161,10 @@ impl Embedder for RemoteEmbedder {
         self.dimensions
     }
 
-    async fn embed(&self, texts: &[EmbeddedText<'_>], _: TextRole) -> Result<Vec<Vec<Vector>>, Unavailable> {
+    async fn embed(&self, texts: &[EmbeddedText<'_>], role: TextRole) -> Result<Vec<Vec<Vector>>, Unavailable> {
         let mut vectors = Vec::with_capacity(texts.len());
         for texts in texts.chunks(MAX_TEXTS_PER_REQUEST) {
-            let found = self.some(texts).await?;
+            let found = self.some(texts, role).await?;
             vectors.extend(found.into_iter().map(|vector| vec![vector]));
         }
         Ok(vectors)
@@ -145,10 +183,12 @@ struct EmbeddingItem {
 }
 
 /// Returns the text that is embedded.
-fn input(text: &EmbeddedText<'_>) -> String {
+fn input(prefix: &str, text: &EmbeddedText<'_>) -> String {
     // Cut here, because a provider may refuse a text that is too long instead of cutting it.
     let body: String = text.body.chars().take(MAX_EMBEDDED_CHARACTERS).collect();
-    format!("{}\n{body}", text.title).trim().to_owned()
+    let text = format!("{}\n{body}", text.title);
+    // The space at the end of a prefix is a part of it.
+    [prefix, text.trim()].concat()
 }
 
 /// Returns a vector with length 1, or `None` for one without a direction.

@@ -6,6 +6,10 @@
 use data_encoding::HEXLOWER;
 use serde_json::{Value, json};
 
+/// Name of the claims beside a text.
+pub(super) const CLAIMS: &str = "CLAIMS";
+/// Name of the nearest published text beside a text.
+pub(super) const NEAREST: &str = "NEAREST";
 /// Told in place of what is cut out of a long text.
 const CUT_MARK: &str = "\n[… the middle of this text was left out because it is too long …]\n";
 /// The first sentences of every instruction.
@@ -43,8 +47,8 @@ pub(super) struct TextQuestion<'a> {
     pub(super) instructions: &'a str,
     /// The text, as JSON.
     pub(super) text: &'a Value,
-    /// The nearest published text, as JSON.
-    pub(super) nearest: Option<&'a Value>,
+    /// What is shown behind the text, each with its name: the nearest published text, claims of the text.
+    pub(super) beside: Vec<(&'static str, Value)>,
     /// The order at the end.
     pub(super) order: &'a str,
     /// Name and schema of the answer.
@@ -58,13 +62,14 @@ impl TextQuestion<'_> {
     /// instructions contain the schema.
     pub(super) fn request(&self, model: &str, is_strict: bool) -> Option<(Value, Numbers)> {
         let text = line(self.text);
-        let nearest = self.nearest.map(line);
-        // Over both texts, since the nearest unit is a stranger's text too.
-        let numbers = Numbers::draw(&[text.as_str(), nearest.as_deref().unwrap_or_default()].concat())?;
+        let beside: Vec<_> = self.beside.iter().map(|(name, value)| (name, line(value))).collect();
+        // Over all texts, since the nearest unit is a stranger's text too.
+        let all = beside.iter().fold(text.clone(), |all, (_, value)| all + value);
+        let numbers = Numbers::draw(&all)?;
         let mark = &numbers.mark;
         let mut data = format!("UNIT {mark} BEGIN\n{text}\nUNIT {mark} END");
-        if let Some(nearest) = nearest {
-            data.extend(["\nNEAREST ", mark, " ", &nearest]);
+        for (name, value) in beside {
+            data.extend(["\n", name, " ", mark, " ", &value]);
         }
         let (name, schema) = self.schema;
         let mut system = format!("{DATA_PROMPT} {}", self.instructions);

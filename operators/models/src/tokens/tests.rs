@@ -5,9 +5,11 @@ use proptest::prelude::*;
 
 use super::*;
 
+const ENGLISH: StemLanguages = StemLanguages::ENGLISH;
+
 fn told(text: &str) -> String {
     let mut out = String::new();
-    tokens(text, &mut |token| {
+    tokens(text, ENGLISH, &mut |token| {
         let particle = if token.is_particle { "?" } else { "" };
         write!(out, "{}:{}{particle} ", token.position, token.text).unwrap();
     });
@@ -16,7 +18,7 @@ fn told(text: &str) -> String {
 
 fn words(text: &str) -> Vec<String> {
     let mut found = Vec::new();
-    tokens(text, &mut |token| found.push(token.text.to_owned()));
+    tokens(text, ENGLISH, &mut |token| found.push(token.text.to_owned()));
     found
 }
 
@@ -26,7 +28,10 @@ fn words_have_their_stems_at_the_same_position() {
         told("Running latencies, fast"),
         "0:running 0:run 1:latencies 1:latenc 2:fast"
     );
-    assert_eq!(told("Café ＮＡＩＶＥ straße"), "0:cafe 1:naive 1:naiv 2:straße");
+    assert_eq!(
+        told("Café ＮＡＩＶＥ straße"),
+        "0:cafe 1:naive 1:naiv 2:strasse 2:strass"
+    );
     assert_eq!(told("p95 of h264 A1B2C3"), "0:p95 1:of 2:h264 3:a1b2c3");
 }
 
@@ -108,7 +113,7 @@ fn hostile_texts_are_read_in_time() {
         let text: String = part.chars().cycle().take(50_000).collect();
         let start = Instant::now();
         let mut count = 0;
-        tokens(&text, &mut |_| count += 1);
+        tokens(&text, ENGLISH, &mut |_| count += 1);
         identifiers(&text, &mut |_, _| count += 1);
         let took = start.elapsed();
         // Without optimisation, the same takes about ten times as long.
@@ -120,7 +125,78 @@ fn hostile_texts_are_read_in_time() {
     }
 }
 
+fn parts(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    word_parts([text], &mut |part| found.push(part.to_owned()));
+    found
+}
+
+#[test]
+fn stems_are_those_of_the_language_of_a_document() {
+    let stems = |text: &str, languages| {
+        let mut found = Vec::new();
+        tokens(text, languages, &mut |token| {
+            if token.kind == TokenKind::Stem {
+                found.push(token.text.to_owned());
+            }
+        });
+        found
+    };
+    let german = StemLanguages::of_document("Die Kündigung einer Wohnung", "Der Brief wurde nicht angenommen.");
+    assert_eq!(stems("Kündigungen", german), ["kundig"]);
+    assert_eq!(stems("Kuendigungen", german), ["kundig"]);
+    assert_eq!(stems("queues", StemLanguages::ENGLISH), ["queue"]);
+    let french = StemLanguages::of_document("Une requête lente", "Le temps de réponse est de 48 ms avec un index.");
+    assert_eq!(stems("requêtes", french), stems("requête", french));
+    // A query that shows no language has the stems of each.
+    assert!(stems("Kündigungen", StemLanguages::of_query("Kündigungen")).contains(&"kundig".to_owned()));
+    assert_eq!(StemLanguages::of_document("", ""), StemLanguages::ENGLISH);
+    // A script of one language needs no guess.
+    assert_eq!(stems("серверами", StemLanguages::ENGLISH), ["сервер"]);
+    assert_eq!(StemLanguages::from_bits(german.bits()), Some(german));
+    assert_eq!(StemLanguages::from_bits(u16::MAX), None);
+}
+
+#[test]
+fn letters_and_digits_that_differ_in_form_only_are_one() {
+    for (one, other) in [
+        ("Straße", "STRASSE"),
+        ("مستشفى", "مستشفي"),
+        ("ک", "ك"),
+        ("٢٠٢٤", "2024"),
+        ("۲۰۲۴", "2024"),
+        ("२०२४", "2024"),
+        ("ısı", "isi"),
+        ("İstanbul", "istanbul"),
+        ("مـــرحبا", "مرحبا"),
+    ] {
+        assert_eq!(words(one), words(other), "{one}");
+        assert_eq!(parts(one), parts(other), "{one}");
+    }
+}
+
+#[test]
+fn parts_of_words_are_distinct_and_framed() {
+    assert_eq!(parts("Banana"), ["_ba", "ana", "ban", "na_", "nan"]);
+    assert_eq!(parts("a"), ["_a_"]);
+    assert_eq!(parts("猫"), ["猫"]);
+    assert_eq!(parts("黒猫"), ["猫", "黒", "黒猫"]);
+    // One wrong vowel leaves the parts of the other syllables.
+    let common = |one: &str, other: &str| {
+        let others = parts(other);
+        parts(one).into_iter().filter(|part| others.contains(part)).count()
+    };
+    assert!(common("인덱스", "인뎃스") >= 2);
+    assert_eq!(parts("!?"), Vec::<String>::new());
+}
+
 proptest! {
+    #[test]
+    fn any_text_has_stems_in_every_language(text in "\\PC{0,40}|[a-zäöüßéçñışğåøæаяεωبىதா]{0,30}") {
+        tokens(&text, StemLanguages::ALL, &mut |_| {});
+        parts(&text);
+    }
+
     #[test]
     fn two_texts_side_by_side_have_the_tokens_of_both(one in "\\PC{0,40}", other in "\\PC{0,40}") {
         let mut both = words(&one);
@@ -132,7 +208,7 @@ proptest! {
     fn positions_rise_by_at_most_one(text in "\\PC{0,80}|[가-힣a-z0-9., ]{0,80}") {
         let mut last = 0;
         let mut is_sound = true;
-        tokens(&text, &mut |token| {
+        tokens(&text, ENGLISH, &mut |token| {
             is_sound &= token.position >= last && token.position <= last + 1;
             is_sound &= !token.text.is_empty() && token.text.chars().count() <= MAX_TOKEN_CHARACTERS;
             last = token.position;

@@ -55,6 +55,18 @@ fn a_golden_submission_is_read() {
 }
 
 #[test]
+fn a_submission_to_the_second_judge_says_so() {
+    assert!(!submission().is_appeal());
+    let appeal = UnitSubmission {
+        format: APPEAL_FORMAT,
+        ..submission()
+    };
+    let decoded = UnitSubmission::decode(&appeal.record().unwrap().value).unwrap();
+    assert!(decoded.is_appeal());
+    assert_eq!(decoded, appeal);
+}
+
+#[test]
 fn a_long_text_takes_little_room_and_is_weighed_at_its_length() {
     let mut submission = submission();
     submission.predecessor = None;

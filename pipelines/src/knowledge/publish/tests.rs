@@ -48,7 +48,8 @@ fn passed() -> Reviewed {
     };
     let candidate = Candidate {
         print: Fingerprint::of(&text.body),
-        vector: None,
+        vectors: Vec::new(),
+        near: None,
         scores: UnitScores::from(Axes::of_tenths([70; 4])),
         judge: Judge::heuristic("scripted"),
         language: Language::English,

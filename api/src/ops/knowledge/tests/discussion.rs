@@ -94,7 +94,8 @@ async fn a_read_of_a_free_unit_leaves_a_permit_only() {
     let item = world.get(&format!("/knowledge/{id}"), Some(&world.author)).await.json();
     assert_eq!(
         item["stats"],
-        json!({"readers": 0, "sold": 0, "comments": 0, "ratings": {"average": 5.0, "count": 1}})
+        json!({"readers": 0, "sold": 0, "comments": 0, "ratings": {"average": 5.0, "count": 1},
+               "marks": {"confirmed": 0, "stale": 0, "incorrect": 0}})
     );
 }
 

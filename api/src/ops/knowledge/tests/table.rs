@@ -55,18 +55,22 @@ enum Endpoint {
     Comments,
     Comment,
     Rate,
+    Mark,
+    Appeal,
     Price,
     Revise,
     Retire,
 }
 
-const ENDPOINTS: [Endpoint; 9] = [
+const ENDPOINTS: [Endpoint; 11] = [
     Endpoint::Full,
     Endpoint::Item,
     Endpoint::Reviews,
     Endpoint::Comments,
     Endpoint::Comment,
     Endpoint::Rate,
+    Endpoint::Mark,
+    Endpoint::Appeal,
     Endpoint::Price,
     Endpoint::Revise,
     Endpoint::Retire,
@@ -98,7 +102,7 @@ fn expected(status: Status, price: Option<i64>, caller: Caller, endpoint: Endpoi
             Retired if owns || reads => (201, ""),
             _ => missing,
         },
-        Endpoint::Rate => match status {
+        Endpoint::Rate | Endpoint::Mark => match status {
             TakenDown(_) => missing,
             _ if owns => (403, "own_unit"),
             Published | Superseded | Retired if reads => (200, ""),
@@ -107,6 +111,10 @@ fn expected(status: Status, price: Option<i64>, caller: Caller, endpoint: Endpoi
         },
         _ if !owns => missing,
         Endpoint::Item => (200, ""),
+        Endpoint::Appeal => match status {
+            Rejected => (200, ""),
+            _ => (409, "not_rejected"),
+        },
         Endpoint::Price => match status {
             Rejected | Retired | TakenDown(_) => (409, "not_published"),
             _ => (200, ""),
@@ -174,7 +182,7 @@ async fn make(world: &World, number: usize, status: Status, price: Option<i64>) 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_cell_answers_as_the_table_says() {
-    let world = World::with(Limits {
+    let world = World::judged_twice(Limits {
         // The price was changed for the item just now.
         price_change_window: HumanDuration(Duration::ZERO),
         ..wide()
@@ -216,6 +224,11 @@ async fn every_cell_answers_as_the_table_says() {
                             .await
                     }
                     Endpoint::Rate => world.post(&path("/review"), key, &json!({"rating": 4})).await,
+                    Endpoint::Mark => {
+                        let mark = json!({"mark": "stale", "ran": "The commands of the text."});
+                        world.post(&path("/mark"), key, &mark).await
+                    }
+                    Endpoint::Appeal => world.post(&path("/appeal"), key, &json!({})).await,
                     Endpoint::Price => {
                         let body = json!({"price": "0.50"}).to_string();
                         world.service.call("PUT", &path("/price"), key, &body).await
@@ -242,14 +255,14 @@ async fn every_cell_answers_as_the_table_says() {
                 let is_spent = got.status.is_success()
                     && matches!(
                         endpoint,
-                        Endpoint::Rate | Endpoint::Price | Endpoint::Revise | Endpoint::Retire
+                        Endpoint::Rate | Endpoint::Appeal | Endpoint::Price | Endpoint::Revise | Endpoint::Retire
                     )
                     || (endpoint == Endpoint::Full && caller == Caller::Stranger);
                 id = (!is_spent).then_some(item);
             }
         }
     }
-    assert_eq!(cells, 13 * 3 * 4 * 9);
+    assert_eq!(cells, 13 * 3 * 4 * 11);
     assert!(wrong.is_empty(), "{} cells differ:\n{}", wrong.len(), wrong.join("\n"));
     assert_eq!(world.service.app.store.knowledge().faults(10).await.unwrap(), []);
 }
@@ -270,12 +283,21 @@ async fn a_hidden_unit_is_answered_like_a_missing_one() {
         ("GET", "/comments", None, ""),
         ("POST", "/comments", Some(&world.other), r#"{"body":"A question."}"#),
         ("POST", "/review", Some(&world.other), r#"{"rating":3}"#),
+        (
+            "POST",
+            "/mark",
+            Some(&world.other),
+            r#"{"mark":"stale","ran":"The commands of the text."}"#,
+        ),
+        ("POST", "/appeal", Some(&world.other), "{}"),
         ("POST", "/revise", Some(&world.other), r#"{"body":"Mine now."}"#),
         ("POST", "/retire", Some(&world.other), "{}"),
         ("PUT", "/price", Some(&world.other), r#"{"price":0}"#),
         // A bad body tells nothing either.
         ("PUT", "/price", Some(&world.other), r#"{"price":-1}"#),
         ("POST", "/review", Some(&world.other), r#"{"rating":9}"#),
+        ("POST", "/mark", Some(&world.other), r#"{"mark":"wrong"}"#),
+        ("POST", "/appeal", Some(&world.other), r#"{"why":"It is good."}"#),
         ("POST", "/comments", Some(&world.other), "{}"),
         ("POST", "/revise", Some(&world.other), "{}"),
     ] {

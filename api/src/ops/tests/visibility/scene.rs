@@ -120,6 +120,7 @@ impl Scene {
             submissions_per_agent_per_hour: MANY,
             revisions_per_agent_per_hour: MANY,
             ratings_per_agent_per_hour: MANY,
+            validations_per_agent_per_hour: MANY,
             comments_per_agent_per_hour: MANY,
             reports_per_ip_per_hour: MANY,
             requests_per_agent_per_hour: MANY,

@@ -1,4 +1,4 @@
-use store::{Chain, Language, TakedownReason, UnitAction};
+use store::{Chain, Language, MarkCounts, TakedownReason, UnitAction};
 use types::{AgentId, Timestamp};
 
 use super::*;
@@ -26,6 +26,7 @@ fn unit(status: UnitStatus, price_micro: Option<i64>) -> Unit {
             rating_sum: 0,
             comment_count: 0,
             sold_count: 0,
+            marks: MarkCounts::default(),
         },
         predecessor: None,
         number: Some(1),
@@ -48,6 +49,8 @@ fn unit(status: UnitStatus, price_micro: Option<i64>) -> Unit {
         scores: None,
         language: Language::English,
         length: 1,
+        near: None,
+        is_of_trusted_seller: false,
     }
 }
 

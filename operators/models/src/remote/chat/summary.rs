@@ -36,7 +36,7 @@ impl Summariser for ChatModel {
         let question = TextQuestion {
             instructions: SUMMARY_PROMPT,
             text: &text,
-            nearest: None,
+            beside: Vec::new(),
             order: "Summarise it.",
             schema: ("summary_1", &schema),
             tokens: SUMMARY_TOKENS,

@@ -1,0 +1,62 @@
+//! The form in which an index keeps the key and the facts of a document.
+//!
+//! Invariant: what is written is read back equal. Anything else is no facts, and the index is built anew.
+
+use types::Timestamp;
+use types::vocabulary::Language;
+
+use crate::document::{DocumentFacts, DocumentKey, Price, Standing};
+
+/// What stands between two values. No value has one: ids, categories and licences are single lines.
+const SEPARATOR: char = '\n';
+
+/// Returns a key and facts as text.
+pub(crate) fn encoded(key: &DocumentKey, facts: &DocumentFacts) -> String {
+    let trial_sale = if facts.trial_sale { "trial" } else { "" };
+    let values = [
+        key.kind.as_str(),
+        &key.id,
+        facts.category.as_deref().unwrap_or_default(),
+        &facts.license,
+        facts.language.map_or("", Language::as_str),
+        facts.price.as_str(),
+        trial_sale,
+        &facts.published_at.micros().to_string(),
+        &facts.score.to_string(),
+        facts.standing.as_str(),
+    ];
+    values.join(&SEPARATOR.to_string())
+}
+
+/// Reads what [`encoded`] wrote.
+pub(crate) fn decoded(text: &str) -> Option<(DocumentKey, DocumentFacts)> {
+    let mut values = text.split(SEPARATOR);
+    let mut next = || values.next();
+    let key = DocumentKey {
+        kind: next()?.parse().ok()?,
+        id: next()?.to_owned(),
+    };
+    let facts = DocumentFacts {
+        category: next().filter(|value| !value.is_empty()).map(str::to_owned),
+        license: next()?.to_owned(),
+        language: match next()? {
+            "" => None,
+            language => Some(language.parse().ok()?),
+        },
+        price: match next()? {
+            "free" => Price::Free,
+            "key" => Price::WithKey,
+            "priced" => Price::Priced,
+            _ => return None,
+        },
+        trial_sale: match next()? {
+            "" => false,
+            "trial" => true,
+            _ => return None,
+        },
+        published_at: Timestamp::from_micros(next()?.parse().ok()?),
+        score: next()?.parse().ok()?,
+        standing: Standing::of(next()?)?,
+    };
+    values.next().is_none().then_some((key, facts))
+}
