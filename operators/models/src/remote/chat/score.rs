@@ -61,6 +61,7 @@ impl Scorer for ChatModel {
         Ok(ScorerAnswer {
             axes: Axes::of_tenths(sheet.axes()),
             fixes: sheet.requests(),
+            reasons: Vec::new(),
             language: crate::rubric::language(&unit.body),
             remark: Some(remark),
         })
