@@ -393,6 +393,7 @@ impl Scorer for Second {
         Ok(ScorerAnswer {
             axes: Axes::of_tenths([60; 4]),
             fixes: ["a", "b", "c", "d"].map(ToOwned::to_owned),
+            reasons: Vec::new(),
             language: Language::English,
             remark: None,
         })
