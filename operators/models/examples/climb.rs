@@ -11,11 +11,14 @@
 
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
+#[path = "../tests/corpus/climber.rs"]
+mod climber;
 #[path = "../tests/corpus/gaming.rs"]
 mod gaming;
 #[path = "../tests/corpus/texts.rs"]
 mod texts;
 
+use std::collections::BTreeSet;
 use std::env;
 use std::error::Error;
 use std::path::Path;
@@ -23,15 +26,16 @@ use std::path::Path;
 use models::rubric::{INTERCEPT, RUBRIC_NAME, WEIGHTS, measure, weighed};
 use types::knowledge::UnitText;
 
-use self::gaming::climbed;
-use self::texts::{LabelledText, gaming_sentences, project_texts, stranger_texts};
+use self::climber::climbed;
+use self::gaming::passage_copies;
+use self::texts::{LabelledText, TRAINING_HALF, gaming_sentences, project_texts, stranger_texts};
 
 const CALLS: usize = 200;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = env::args().nth(1);
     let calls = env::args().nth(2).map_or(Ok(CALLS), |text| text.parse())?;
-    for half in ["train", "held"] {
+    for half in [TRAINING_HALF, "held"] {
         let sentences = gaming_sentences(half)?;
         let project: Vec<LabelledText> = project_texts(half)?;
         let mut sets = vec![("the project's", project)];
@@ -39,9 +43,11 @@ fn main() -> Result<(), Box<dyn Error>> {
             sets.push(("strangers", stranger_texts(Path::new(folder), half)?));
         }
         for (name, texts) in sets {
-            let (mut junk, mut plain, mut published, mut spent) = (0, 0, 0, 0);
+            let mut domains = BTreeSet::new();
+            let (mut junk, mut plain, mut published, mut spent, mut adorned, mut copies) = (0, 0, 0, 0, 0, 0);
             for text in texts.into_iter().filter(|text| text.junk && text.label != "good") {
                 junk += 1;
+                domains.insert(text.domain.clone());
                 let passes = |body: &str| {
                     let unit = UnitText {
                         title: text.title.clone(),
@@ -51,6 +57,10 @@ fn main() -> Result<(), Box<dyn Error>> {
                     };
                     weighed(&measure(&unit), WEIGHTS, INTERCEPT).total >= 0.0
                 };
+                for copy in passage_copies(&text, &sentences) {
+                    copies += 1;
+                    adorned += usize::from(passes(&copy.body));
+                }
                 if passes(&text.body) {
                     plain += 1;
                     continue;
@@ -64,8 +74,9 @@ fn main() -> Result<(), Box<dyn Error>> {
                 }
             }
             println!(
-                "{RUBRIC_NAME}, {name}, {half}: {junk} junk texts; {plain} are published as they are, {published} of the \
-                 rest after at most {calls} calls ({} on average)",
+                "{RUBRIC_NAME}, {name}, {half}: {junk} junk texts of {} domains; {plain} are published as they are, {adorned} of {copies} \
+                 with one passage, {published} of the rest after at most {calls} calls ({} on average)",
+                domains.len(),
                 spent.checked_div(published).unwrap_or(0)
             );
         }

@@ -15,11 +15,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use models::hashing::HashingEmbedder;
-use models::rubric::score;
+use models::rubric::{ArithmeticFinder, score};
 use models::screen::UnitScreener;
 use operators::chain::GateChain;
 use operators::gates::PersonalData;
-use operators::knowledge::{Fingerprint, NearestUnit, PublishedUnit, PublishedUnits, QuantisedVector, normalised};
+use operators::knowledge::{
+    ContradictionFinder as _, Fingerprint, NearestUnit, PublishedUnit, PublishedUnits, QuantisedVector, normalised,
+};
 use operators::screen::{LocalScreener, Screen};
 use serde::Deserialize;
 use serde_json::json;
@@ -37,7 +39,14 @@ const COPIES: u64 = 1_000;
 const REVIEWS: usize = 600;
 /// The Jaccard similarity from which a copy must be found.
 const COPY: f64 = 0.85;
-const STEPS: [&str; 5] = ["personal data", "duplicate", "embedding", "screen", "score"];
+const STEPS: [&str; 6] = [
+    "personal data",
+    "duplicate",
+    "embedding",
+    "screen",
+    "contradictions",
+    "score",
+];
 
 #[derive(Deserialize)]
 struct Labelled {
@@ -194,11 +203,13 @@ fn reviews(name: &str, units: &PublishedUnits) -> Result<(), Box<dyn Error>> {
                 .run(row(text)?),
         );
         ends(3);
+        ArithmeticFinder.contradictions(text, Timestamp::from_micros(0));
+        ends(4);
         score(
             text,
             &near.map_or_else(NearestUnit::default, operators::knowledge::Neighbour::near),
         );
-        ends(4);
+        ends(5);
     }
     let of_one = |time: Duration| time / u32::try_from(REVIEWS).unwrap_or(1);
     let all = times.iter().sum::<Duration>();

@@ -50,7 +50,7 @@ fn the_screen_of_units_is_linear() {
 #[test]
 fn tokens_and_vectors_are_linear() {
     is_linear("the tokens", 4_000, |body| {
-        tokens(body, StemLanguages::ALL, &mut |_| {})
+        tokens(body, StemLanguages::ALL, &mut |_| {});
     });
     is_linear("the parts of words", 4_000, |body| word_parts([body], &mut |_| {}));
     is_linear("the vector of a document", 2_000, |body| {

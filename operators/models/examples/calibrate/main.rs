@@ -12,6 +12,8 @@
 
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
+#[path = "../../tests/corpus/climber.rs"]
+mod climber;
 mod fit;
 #[path = "../../tests/corpus/gaming.rs"]
 mod gaming;
@@ -26,8 +28,9 @@ use std::path::PathBuf;
 use models::rubric::{RubricFeatures, measure};
 use types::knowledge::UnitText;
 
+use self::climber::{ATTACK_PLACES, climbed};
 use self::fit::{FitSample, FittedWeights, WeightSign, fitted};
-use self::gaming::{AttackPlace, AttackRandom, climbed, gamed};
+use self::gaming::{AttackRandom, gamed, passage_copies};
 use self::texts::{GamingSentence, LabelledText, TRAINING_HALF, gaming_sentences, project_texts, stranger_texts};
 
 /// Penalty on the squares of weights.
@@ -223,7 +226,7 @@ fn gamed_copies(text: &LabelledText, sentences: &[GamingSentence], without: &str
         if of_family.is_empty() {
             continue;
         }
-        for (place, count) in AttackPlace::ALL.into_iter().zip([1, 2, 4]) {
+        for (place, count) in ATTACK_PLACES.into_iter().zip([1, 2, 4]) {
             let chosen: Vec<&str> = (0..count)
                 .map(|_| of_family[random.below(of_family.len())].as_str())
                 .collect();
@@ -291,6 +294,58 @@ fn area(logits: &[f64], samples: &[FitSample]) -> f64 {
     right / pairs
 }
 
+/// Prints how attackers of junk do against the fit, and, where asked, against fits without their family.
+fn print_attacks(
+    texts: &[FitText],
+    sentences: &[GamingSentence],
+    found: &TrainedWeights,
+    operating: f64,
+    plain: &[FitSample],
+) {
+    let mut by_family: BTreeMap<String, [usize; 2]> = BTreeMap::new();
+    let mut climbed_over = [0, 0];
+    for (text, number) in texts.iter().filter(|text| !text.is_good() && text.text.junk).zip(0..) {
+        for (family, values) in gamed_copies(&text.text, sentences, "") {
+            let passes = found.fit.logit(&values) >= operating;
+            by_family.entry(family).or_default()[usize::from(passes)] += 1;
+        }
+        if number % 4 == 0 {
+            let all: Vec<String> = families(&text.text, sentences, "").into_values().flatten().collect();
+            let all: Vec<&str> = all.iter().map(String::as_str).collect();
+            let passes = |body: &str| found.fit.logit(&measure(&unit(&text.text, body)).values()) >= operating;
+            let found = climbed(&text.text.body, &all, 200, &text.text.id, passes);
+            climbed_over[usize::from(found.is_some())] += 1;
+        }
+    }
+    let junk = texts.iter().filter(|text| !text.is_good() && text.text.junk);
+    let passages: Vec<f64> = junk
+        .flat_map(|text| passage_copies(&text.text, sentences))
+        .map(|copy| found.fit.logit(&measure(&unit(&copy, &copy.body)).values()))
+        .collect();
+    let passed = passages.iter().filter(|logit| **logit >= operating).count();
+    println!(
+        "junk with one passage, in sample: {passed} of {} published",
+        passages.len()
+    );
+    println!("gamed copies by family, in sample: {by_family:?}; climber: {climbed_over:?}");
+    // Each family takes a fit of its own, so who only wants the table leaves this out.
+    let all_families = env::args().any(|argument| argument == "families");
+    let held_back = by_family.keys().filter(|family| all_families && *family != "mixed");
+    for family in held_back {
+        let without = trained(texts, sentences, family);
+        let point = operating_point(plain, &without.gamed);
+        let mut counts = [0, 0];
+        for text in texts.iter().filter(|text| !text.is_good() && text.text.junk) {
+            for (of, values) in gamed_copies(&text.text, sentences, "") {
+                if of == *family {
+                    counts[usize::from(without.fit.logit(&values) >= point)] += 1;
+                }
+            }
+        }
+        println!("family {family} held back: {counts:?} refused, published");
+    }
+}
+
 /// Prints how the fit does on domains and families that it has not seen, and the table.
 fn checked(texts: &[FitText], sentences: &[GamingSentence], found: &TrainedWeights) {
     let plain: Vec<FitSample> = texts
@@ -332,38 +387,7 @@ fn checked(texts: &[FitText], sentences: &[GamingSentence], found: &TrainedWeigh
     }
     let passed = of_gamed.iter().filter(|logit| **logit >= operating).count();
     println!("gamed copies: {passed} of {} published", of_gamed.len());
-    let mut by_family: BTreeMap<String, [usize; 2]> = BTreeMap::new();
-    let mut climbed_over = [0, 0];
-    for (text, number) in texts.iter().filter(|text| !text.is_good() && text.text.junk).zip(0..) {
-        for (family, values) in gamed_copies(&text.text, sentences, "") {
-            let passes = found.fit.logit(&values) >= operating;
-            by_family.entry(family).or_default()[usize::from(passes)] += 1;
-        }
-        if number % 4 == 0 {
-            let all: Vec<String> = families(&text.text, sentences, "").into_values().flatten().collect();
-            let all: Vec<&str> = all.iter().map(String::as_str).collect();
-            let passes = |body: &str| found.fit.logit(&measure(&unit(&text.text, body)).values()) >= operating;
-            let found = climbed(&text.text.body, &all, 200, &text.text.id, passes);
-            climbed_over[usize::from(found.is_some())] += 1;
-        }
-    }
-    println!("gamed copies by family, in sample: {by_family:?}; climber: {climbed_over:?}");
-    // Each family takes a fit of its own, so who only wants the table leaves this out.
-    let all_families = env::args().any(|argument| argument == "families");
-    let held_back = by_family.keys().filter(|family| all_families && *family != "mixed");
-    for family in held_back {
-        let without = trained(texts, sentences, family);
-        let point = operating_point(&plain, &without.gamed);
-        let mut counts = [0, 0];
-        for text in texts.iter().filter(|text| !text.is_good() && text.text.junk) {
-            for (of, values) in gamed_copies(&text.text, sentences, "") {
-                if of == *family {
-                    counts[usize::from(without.fit.logit(&values) >= point)] += 1;
-                }
-            }
-        }
-        println!("family {family} held back: {counts:?} refused, published");
-    }
+    print_attacks(texts, sentences, found, operating, &plain);
     if env::var_os("CALIBRATE_MISSED").is_some() {
         missed.sort_by(|one, other| one.1.total_cmp(&other.1));
         for (at, logit) in missed {

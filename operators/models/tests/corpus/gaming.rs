@@ -1,6 +1,10 @@
-//! Attacks on the reviewer: sentences of gaming families put into a text, and a climber that learns from the verdict.
+//! Attacks on the reviewer: sentences of gaming families put into a text.
 //!
 //! Invariant: the same seed makes the same text.
+
+use std::collections::BTreeMap;
+
+use super::texts::{GamingSentence, LabelledText};
 
 /// A source of numbers for attacks: `SplitMix64`.
 #[derive(Clone, Debug)]
@@ -29,10 +33,6 @@ pub(crate) enum AttackPlace {
     Begin,
     End,
     Spread,
-}
-
-impl AttackPlace {
-    pub(crate) const ALL: [Self; 3] = [Self::Begin, Self::End, Self::Spread];
 }
 
 /// Puts sentences into a body.
@@ -74,28 +74,31 @@ fn parts(body: &str) -> Vec<String> {
     parts
 }
 
-/// Adds and moves sentences until a text is published or the calls are used, seeing no more than the verdict.
-/// Returns the text that was published and the number of calls.
-pub(crate) fn climbed(
-    body: &str,
-    sentences: &[&str],
-    calls: usize,
-    seed: &str,
-    passes: impl Fn(&str) -> bool,
-) -> Option<(String, usize)> {
-    let mut random = AttackRandom::new(seed);
-    if sentences.is_empty() {
-        return None;
+/// Returns a copy of a text for each family, with one passage of it at its place; the kind of a copy is the family.
+pub(crate) fn passage_copies(text: &LabelledText, sentences: &[GamingSentence]) -> Vec<LabelledText> {
+    let mut families: BTreeMap<&str, Vec<&GamingSentence>> = BTreeMap::new();
+    let has_own = sentences.iter().any(|sentence| sentence.language == text.language);
+    // Who has no sentences in the language of a text takes English ones.
+    let language = if has_own { text.language.as_str() } else { "en" };
+    // Sentences without a place are for attackers that choose it.
+    let placed = sentences.iter().filter(|sentence| !sentence.place.is_empty());
+    for sentence in placed.filter(|sentence| sentence.language == language) {
+        families.entry(&sentence.family).or_default().push(sentence);
     }
-    for call in 0..calls {
-        // Few sentences first: each that is added costs a reader's trust.
-        let count = 1 + call * 14 / calls.max(1) + random.below(3);
-        let chosen: Vec<&str> = (0..count).map(|_| sentences[random.below(sentences.len())]).collect();
-        let place = AttackPlace::ALL[random.below(3)];
-        let tried = gamed(body, &chosen, place, &mut random);
-        if passes(&tried) {
-            return Some((tried, call + 1));
-        }
-    }
-    None
+    let mut random = AttackRandom::new(&text.id);
+    let copy = |(family, of): (&str, Vec<&GamingSentence>)| {
+        let sentence = of[random.below(of.len())];
+        let place = match sentence.place.as_str() {
+            "start" => AttackPlace::Begin,
+            "middle" | "spread" => AttackPlace::Spread,
+            _ => AttackPlace::End,
+        };
+        let passages = sentence.about(&text.title);
+        let passages: Vec<&str> = passages.iter().map(String::as_str).collect();
+        let mut copy = text.clone();
+        copy.body = gamed(&text.body, &passages, place, &mut random);
+        family.clone_into(&mut copy.kind);
+        copy
+    };
+    families.into_iter().map(copy).collect()
 }

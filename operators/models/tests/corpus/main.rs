@@ -28,10 +28,8 @@ use sha2::{Digest as _, Sha256};
 use types::knowledge::UnitText;
 use types::{Timestamp, UnitId};
 
-use self::gaming::{AttackPlace, AttackRandom, gamed};
-use self::texts::{
-    GamingSentence, LabelledText, TRAINING_HALF, gaming_sentences, project_files, project_texts, stranger_texts,
-};
+use self::gaming::passage_copies;
+use self::texts::{LabelledText, TRAINING_HALF, gaming_sentences, project_files, project_texts, stranger_texts};
 
 /// 2026-11-26, the time of the submissions.
 const SUBMITTED: Timestamp = Timestamp::from_micros(1_795_651_200_000_000);
@@ -258,33 +256,6 @@ async fn the_held_back_half_is_told_apart() {
     assert_eq!(alarms.part, 0);
 }
 
-/// Returns copies of a text with what one attacker of each family adds.
-fn gamed_copies(text: &LabelledText, sentences: &[GamingSentence]) -> Vec<LabelledText> {
-    let mut families: BTreeMap<&str, Vec<&GamingSentence>> = BTreeMap::new();
-    let has_own = sentences.iter().any(|sentence| sentence.language == text.language);
-    // Who has no sentences in the language of a text takes English ones.
-    let language = if has_own { text.language.as_str() } else { "en" };
-    for sentence in sentences.iter().filter(|sentence| sentence.language == language) {
-        families.entry(&sentence.family).or_default().push(sentence);
-    }
-    let mut random = AttackRandom::new(&text.id);
-    let copy = |(family, of): (&str, Vec<&GamingSentence>)| {
-        let sentence = of[random.below(of.len())];
-        let place = match sentence.place.as_str() {
-            "start" => AttackPlace::Begin,
-            "middle" | "spread" => AttackPlace::Spread,
-            _ => AttackPlace::End,
-        };
-        let mut copy = text.clone();
-        let passages = sentence.about(&text.title);
-        let passages: Vec<&str> = passages.iter().map(String::as_str).collect();
-        copy.body = gamed(&text.body, &passages, place, &mut random);
-        family.clone_into(&mut copy.kind);
-        copy
-    };
-    families.into_iter().map(copy).collect()
-}
-
 /// Prints and returns good published, bad published, gamed junk published and false alarms of a half of the strangers.
 async fn of_strangers(folder: &Path, half: &str) -> [CountedShare; 4] {
     let all = stranger_texts(folder, half).unwrap();
@@ -295,7 +266,7 @@ async fn of_strangers(folder: &Path, half: &str) -> [CountedShare; 4] {
         .collect();
     let sentences = gaming_sentences(half).unwrap();
     let junk = labelled.iter().filter(|text| text.label == "bad" && text.junk);
-    let copies: Vec<_> = junk.flat_map(|text| gamed_copies(text, &sentences)).collect();
+    let copies: Vec<_> = junk.flat_map(|text| passage_copies(text, &sentences)).collect();
     let judged = judge(labelled, false).await;
     report(&format!("strangers, {half}"), &judged);
     counted(

@@ -62,6 +62,7 @@ impl Scorer for ChatModel {
             reasons: Vec::new(),
             axes: Axes::of_tenths(sheet.axes()),
             fixes: sheet.requests(),
+            reasons: Vec::new(),
             language: crate::rubric::language(&unit.body),
             remark: Some(remark),
         })
