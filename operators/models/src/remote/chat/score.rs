@@ -59,7 +59,6 @@ impl Scorer for ChatModel {
             remark.extend([" ", CUT]);
         }
         Ok(ScorerAnswer {
-            reasons: Vec::new(),
             axes: Axes::of_tenths(sheet.axes()),
             fixes: sheet.requests(),
             reasons: Vec::new(),
