@@ -87,7 +87,7 @@ impl ChunkVectors {
             let bytes = self.bytes.get(start..start + self.dimensions)?;
             Some(product(&wide, bytes) as f32 * self.scales.get(row)? * query.scale)
         };
-        rows.filter_map(cosine).fold(0.0, f32::max)
+        rows.filter_map(cosine).reduce(f32::max).unwrap_or(0.0)
     }
 
     /// Returns the slots with a vector whose cosine with `query` is at least `floor`, each with its best one, the

@@ -270,9 +270,14 @@ pub fn compare_facts(new: &[TextFact], known: &[TextFact], is_rare: impl Fn(Text
             }
         }
     }
+    let mut all_known = FactSum::default();
+    for fact in known.iter().copied().filter(|fact| is_rare(*fact)) {
+        all_known.add(fact);
+    }
     let is_close = pairs.iter().any(|((window, _), common)| {
         let whole = windows.get(window).copied().unwrap_or_default();
-        common.is_most_of(whole)
+        // A whole text that stands among figures of others is most of itself.
+        common.is_most_of(whole) || common.is_most_of(all_known)
     });
     SharedFacts {
         count: shared.count,
