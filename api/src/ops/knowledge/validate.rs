@@ -5,14 +5,15 @@
 
 use std::sync::Arc;
 
-use models::rubric::RubricScorer;
+use models::rubric::{ArithmeticFinder, RubricScorer};
 use models::screen::UnitScreener;
 use operators::GateChain;
 use operators::gates::PersonalData;
-use operators::knowledge::{NearestUnit, Scorer as _};
+use operators::knowledge::{ContradictionFinder as _, NearestUnit, Scorer as _};
 use operators::screen::{LocalScreener, Screen, Screener};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use types::Timestamp;
 use types::knowledge::UnitText;
 use types::vocabulary::ReviewStep;
 
@@ -24,8 +25,8 @@ use crate::error::ApiError;
 use crate::rules::text_screen;
 
 /// The sentence about a text whose score is too low. It says no more of it.
-const SCORE_TOO_LOW: &str = "The text does not reach the total of a published unit: figures with their conditions, steps, \
-                             causes and a source are what the score counts.";
+const SCORE_TOO_LOW: &str = "The text does not reach the total of a published unit: most of its sentences must hold a \
+                             figure with its condition, a name, a cause or a command, and be about its subject.";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -80,9 +81,9 @@ pub(super) async fn validate(cx: Cx, input: ValidateUnitInput) -> Result<JsonRep
         .await
         .map_err(ApiError::internal)?;
     // The steps use the processor for long, so they run on a blocking thread and not on the runtime's.
-    let runtime = tokio::runtime::Handle::current();
+    let (runtime, now) = (tokio::runtime::Handle::current(), cx.now);
     let judging = tokio::task::spawn_blocking(move || {
-        let refusal = runtime.block_on(first_refusal(&text));
+        let refusal = runtime.block_on(first_refusal(&text, now));
         // A caller that disconnects does not end the work, so it must not free the permit.
         drop(place);
         refusal
@@ -98,7 +99,7 @@ pub(super) async fn validate(cx: Cx, input: ValidateUnitInput) -> Result<JsonRep
 }
 
 /// Returns the first step that refuses a text.
-async fn first_refusal(text: &UnitText) -> Result<Option<StepRefusal>, ApiError> {
+async fn first_refusal(text: &UnitText, now: Timestamp) -> Result<Option<StepRefusal>, ApiError> {
     let members = [
         ("title", text.title.as_str()),
         ("body", text.body.as_str()),
@@ -121,6 +122,9 @@ async fn first_refusal(text: &UnitText) -> Result<Option<StepRefusal>, ApiError>
             let message = format!("{place}Expected {}; found {}.", reason.expected, reason.actual);
             return Ok(Some((step, message)));
         }
+    }
+    if let Some(contradiction) = ArithmeticFinder.contradictions(text, now).into_iter().next() {
+        return Ok(Some((ReviewStep::Consistency, contradiction)));
     }
     let scored = RubricScorer
         .score(text, &NearestUnit::default())

@@ -166,7 +166,7 @@ fn a_fact_of_three_sellers_tells_nothing() {
         units.add(PublishedUnit {
             unit: id,
             chain: id,
-            operator: Some(types::OperatorId::from_bytes([seller; 16])),
+            operator: Some(OperatorId::from_bytes([seller; 16])),
             text_hash: [seller; 32],
             paragraphs: Vec::new(),
             signature: None,
