@@ -2,7 +2,7 @@
 
 use types::Timestamp;
 
-use super::super::parse::{Quantity, Sentence, quantities, value_of, words};
+use super::super::parse::{Quantity, Sentence, quantities, unit_of, value_of, words};
 use super::super::reasons::quoted;
 use super::shown;
 
@@ -34,6 +34,8 @@ pub(super) fn add(sentence: &Sentence, submitted_at: Timestamp, found: &mut Vec<
         later_date(&sentence.lower, submitted_at),
         shares(&sentence.lower),
         complement(&lower),
+        part_of_named(&lower),
+        f1_outside(&lower),
     ];
     found.extend(rules.into_iter().flatten().map(|told| format!("{told}: {}.", quote())));
 }
@@ -80,7 +82,7 @@ fn ratio(lower: &[&str], text: &str) -> Option<String> {
             // `section 7 of 5`, `100 of 10 MB each`: only a count of what is counted as a whole is meant.
             let is_counted = after.chars().count() > 3
                 && after.chars().all(char::is_alphabetic)
-                && super::super::parse::unit_of(after).is_none_or(|unit| !NOT_COUNTED.contains(&unit));
+                && unit_of(after).is_none_or(|unit| !NOT_COUNTED.contains(&unit));
             if is_counted && !BEFORE_NUMBERS.contains(&before) && whole.fract() == 0.0 && part.fract() == 0.0 {
                 return Some(format!("{} of {} is more than the whole", shown(part), shown(whole)));
             }
@@ -128,16 +130,16 @@ struct ToldChange<'a> {
     after: Vec<String>,
 }
 
-/// Reads the first change of a sentence: `from A to B`, `von A auf B`, `A → B`, `A에서 B로`, `AからBに`.
-fn told_change<'a>(lower: &'a [&'a str]) -> Option<ToldChange<'a>> {
+/// Reads the changes of a sentence: `from A to B`, `von A auf B`, `A → B`, `A에서 B로`, `AからBに`.
+fn told_changes<'a>(lower: &'a [&'a str]) -> impl Iterator<Item = ToldChange<'a>> {
     let owned = |words: &[&str]| words.iter().take(WORDS_BEHIND).map(|word| (*word).to_owned()).collect();
-    let found = |start: usize, (from, to, count): (Quantity, Quantity, usize)| ToldChange {
+    let found = move |start: usize, (from, to, count): (Quantity, Quantity, usize)| ToldChange {
         from,
         to,
         before: &lower[..start],
         after: owned(lower.get(start + count..).unwrap_or_default()),
     };
-    lower.iter().enumerate().find_map(|(at, word)| match *word {
+    lower.iter().enumerate().filter_map(move |(at, word)| match *word {
         "from" => spaced(&lower[at + 1..], "to").map(|(a, b, n)| found(at, (a, b, n + 1))),
         "von" => spaced(&lower[at + 1..], "auf").map(|(a, b, n)| found(at, (a, b, n + 1))),
         _ if starts_with_number(word) => spaced(&lower[at..], "→").map(|read| found(at, read)).or_else(|| {
@@ -171,9 +173,7 @@ fn spaced(lower: &[&str], between: &str) -> Option<(Quantity, Quantity, usize)> 
     let from = first(&lower[..at].join(" ")).filter(|_| lower.first().is_some_and(|word| starts_with_number(word)))?;
     let rest = lower.get(at + 1..)?;
     starts_with_number(rest.first()?).then_some(())?;
-    let has_unit_apart = rest
-        .get(1)
-        .is_some_and(|word| super::super::parse::unit_of(word).is_some());
+    let has_unit_apart = rest.get(1).is_some_and(|word| unit_of(word).is_some());
     let count = if first(rest[0])?.unit.is_empty() && has_unit_apart {
         2
     } else {
@@ -295,12 +295,16 @@ const BETTER: [&str; 6] = ["improvement", "improved", "faster", "verbess", "개�
 
 /// Finds a change whose direction or percentage does not fit its figures.
 fn change(lower: &[&str]) -> Option<String> {
+    told_changes(lower).find_map(|told| misfit(&told))
+}
+
+fn misfit(told: &ToldChange<'_>) -> Option<String> {
     let ToldChange {
         from,
         to,
         before,
         after,
-    } = told_change(lower)?;
+    } = told;
     if from.value <= 0.0 || to.value <= 0.0 || from.value.to_bits() == to.value.to_bits() {
         return None;
     }
@@ -327,7 +331,7 @@ fn change(lower: &[&str]) -> Option<String> {
     if is_time && is_delay && improves && to.value > from.value {
         return Some(format!("{figures} is more, the text says it improved"));
     }
-    let stated = stated_percent(&after)?;
+    let stated = stated_percent(&after).or_else(|| percent_before(before))?;
     let (one, other) = (from.value, to.value);
     let fits = [(other - one) / one, (other - one) / other, other / one, one / other];
     let is_fitting = fits
@@ -347,7 +351,7 @@ const OF_ANOTHER: [&str; 26] = [
 ];
 
 /// Words that tie a percentage to the change before it.
-const LINKING: [&str; 24] = [
+const LINKING: [&str; 29] = [
     "a",
     "an",
     "by",
@@ -372,7 +376,71 @@ const LINKING: [&str; 24] = [
     "um",
     "also",
     "etwa",
+    "which",
+    "is",
+    "that",
+    "so",
+    "thus",
 ];
+
+/// Returns the percentage of `fell by 50 %` right before a change.
+fn percent_before(before: &[&str]) -> Option<f64> {
+    let at = before.iter().rposition(|word| matches!(*word, "by" | "um"))?;
+    let rest = before.get(at + 1..)?;
+    let is_percent = match rest {
+        [number, "%" | "percent" | "prozent"] => plain(number),
+        [number] => first(number)
+            .filter(|quantity| quantity.unit == "%")
+            .map(|quantity| quantity.value),
+        _ => None,
+    };
+    let verb = at.checked_sub(1).and_then(|at| before.get(at))?;
+    is_percent.filter(|_| FALLING.contains(verb) || RISING.contains(verb) || matches!(*verb, "reduced" | "cut"))
+}
+
+/// Finds `Of N things, M failed` with M above N.
+fn part_of_named(lower: &[&str]) -> Option<String> {
+    let ["of", whole, named, rest @ ..] = lower else {
+        return None;
+    };
+    let (whole, part) = (
+        plain(whole)?,
+        rest.iter().take(3).position(|word| starts_with_number(word))?,
+    );
+    let is_named =
+        named.chars().all(char::is_alphabetic) && unit_of(named).is_none_or(|unit| !NOT_COUNTED.contains(&unit));
+    let verb = rest.get(part + 1)?;
+    let is_told = verb.ends_with("ed") || matches!(*verb, "were" | "had" | "was" | "did" | "took");
+    let part = plain(rest[part])?;
+    (is_named && is_told && part > whole && part.fract() == 0.0 && whole.fract() == 0.0)
+        .then(|| format!("{} of {} is more than the whole", shown(part), shown(whole)))
+}
+
+/// Finds an F1 that is not between the precision and the recall of the same sentence.
+fn f1_outside(lower: &[&str]) -> Option<String> {
+    let of = |name: &str| {
+        let mut places = lower
+            .iter()
+            .enumerate()
+            .filter(|(_, word)| **word == name)
+            .map(|(at, _)| at);
+        let at = places.next().filter(|_| places.next().is_none())?;
+        let rest = lower.get(at + 1..(at + 3).min(lower.len()))?;
+        let number = rest.iter().position(|word| starts_with_number(word))?;
+        plain(rest[number]).filter(|_| {
+            rest[..number]
+                .iter()
+                .all(|word| matches!(*word, "of" | "was" | "is" | "="))
+        })
+    };
+    let (precision, recall, f1) = (of("precision")?, of("recall")?, of("f1")?);
+    let (low, high) = (precision.min(recall), precision.max(recall));
+    let slack = if high > 1.5 { 1.0 } else { 0.01 };
+    (f1 > high + slack || f1 < low - slack).then(|| {
+        let (f1, precision, recall) = (shown(f1), shown(precision), shown(recall));
+        format!("an F1 of {f1} is not between precision {precision} and recall {recall}")
+    })
+}
 
 /// Returns the percentage right behind a change, if nothing else is named before it.
 fn stated_percent(after: &[&str]) -> Option<f64> {
@@ -665,7 +733,7 @@ fn order_of_times(lower: &str) -> Option<String> {
         "다음 날",
         "이튿날",
         "翌",
-        "tag",
+        "folgetag",
         "previous",
         "utc+",
         "monday",

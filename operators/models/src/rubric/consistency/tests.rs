@@ -44,6 +44,27 @@ fn what_contradicts_itself_is_told_with_both_figures() {
             "Time line: it was detected at 14:20, began at 14:35 and was gone at 14:10.",
             ["14:10", "14:35"],
         ),
+        (
+            "The index cut it from 48 ms to 36 ms, which is 62 % faster.",
+            ["48 ms to 36 ms is 25 %", "62 %"],
+        ),
+        (
+            "Memory decreased by 50 %, from 2.0 GB to 1.6 GB.",
+            ["2 gb to 1.6 gb is 20 %", "50 %"],
+        ),
+        (
+            "It went from 1.2 GB to 300 MB and the start from 9 s to 12 s, a reduction of 40 %.",
+            ["9 s to 12 s is 33.33 %", "40 %"],
+        ),
+        ("Of 400 requests, 450 failed.", ["450 of 400", "whole"]),
+        (
+            "Precision 0.81, recall 0.74, F1 0.88 on the test set.",
+            ["F1 of 0.88", "0.74"],
+        ),
+        (
+            "The outage started at 14:05 and ended at 13:50 UTC.",
+            ["13:50", "14:05"],
+        ),
         ("We found 240 of 121 summaries.", ["240 of 121", "whole"]),
         (
             "The p50 was 90 ms and the p99 was 40 ms.",
@@ -123,6 +144,9 @@ fn what_fits_is_not_told() {
         "4 GB에서 8 GB로 늘리면 p99는 61 % 줄었다.",
         "Going from 4 GB to 8 GB cut the p99 by 61 %.",
         "Memory fell from 4 GB to 3 GB while errors fell by 80 %.",
+        "Of 3 servers, 200 requests failed.",
+        "Memory decreased by 20 %, from 2.0 GB to 1.6 GB.",
+        "Precision 0.81, recall 0.74, F1 0.77 on the test set.",
         "So 92.6 % of the accounts were equal and 7.4 % were not.",
         "The delay went from 90 ms to 60 ms, an improvement of 33 %.",
         "The battery life went from 3 h to 5 h, an improvement of 67 %.",
