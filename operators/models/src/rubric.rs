@@ -8,6 +8,7 @@ mod consistency;
 mod features;
 mod languages;
 mod lexicon;
+mod marks;
 mod parse;
 mod reasons;
 mod weights;

@@ -499,7 +499,7 @@ const FACTS: &str = "orders_2026 took 812 ms and 97.4 ms with work_mem at 6418 a
 fn plain_words(seed: u32, count: u32) -> String {
     let letters = |word: String| {
         word.bytes()
-            .map(|byte| char::from(byte % 10 + b'a'))
+            .map(|byte| char::from(byte % 10 + b'k'))
             .collect::<String>()
     };
     let plain = words(seed, count);

@@ -4,8 +4,10 @@
 //! - A text without numbers has none. A rule speaks only where nothing else can be meant, and names both figures.
 //! - Linear in the text: what is held against everything else, and the columns of a table, have bounds.
 
+mod changes;
 mod statements;
 mod tables;
+mod times;
 
 use types::Timestamp;
 

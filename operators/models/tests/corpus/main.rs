@@ -154,7 +154,7 @@ impl CountedShare {
         let middle = share + z * z / (2.0 * count);
         let apart = z * (share * (1.0 - share) / count + z * z / (4.0 * count * count)).sqrt();
         let scale = 1.0 + z * z / count;
-        ((middle - apart) / scale, (middle + apart) / scale)
+        (((middle - apart) / scale).max(0.0), ((middle + apart) / scale).min(1.0))
     }
 
     fn print(self, name: &str) {
@@ -233,7 +233,7 @@ async fn the_training_half_is_told_apart() {
     report("the project's train", &judged);
     let accuracy = counted("accuracy", &judged, |_| true, Judged::is_right);
     let good = counted("good published", &judged, is_good, is_published);
-    assert!(accuracy.part >= 48 && good.part >= 17, "{accuracy:?} {good:?}");
+    assert!(accuracy.part >= 51 && good.part >= 19, "{accuracy:?} {good:?}");
 }
 
 #[tokio::test]
@@ -252,7 +252,7 @@ async fn the_held_back_half_is_told_apart() {
     counted("good published", &judged, is_good, is_published);
     counted("bad published", &judged, |one| !is_good(one), is_published);
     let alarms = counted("false alarms", &judged, is_good, Judged::is_alarmed);
-    assert!(accuracy.part >= 44, "{accuracy:?}");
+    assert!(accuracy.part >= 47, "{accuracy:?}");
     assert_eq!(alarms.part, 0);
 }
 
@@ -302,10 +302,11 @@ async fn texts_of_strangers_are_told_apart() {
     let [good, bad, gamed, alarms] = of_strangers(&folder, "held").await;
     // A one-sided bound of 95 %.
     let (least_good, _) = good.interval(1.645);
-    assert!(least_good >= 0.70, "{good:?}");
-    assert!(bad.share() <= 0.50, "{bad:?}");
-    assert!(gamed.share() <= 0.40, "{gamed:?}");
-    assert!(alarms.part <= 2, "{alarms:?}");
+    assert!(least_good >= 0.78, "{good:?}");
+    assert!(bad.share() <= 0.26, "{bad:?}");
+    // The goal is 25 % and is missed: see `corpus/runs.md`.
+    assert!(gamed.share() <= 0.36, "{gamed:?}");
+    assert!(alarms.part <= 1, "{alarms:?}");
 }
 
 #[tokio::test]
