@@ -209,8 +209,9 @@ async fn a_unit_waits_for_its_judge_over_restarts_of_both_and_ends_once() {
     let asked = provider.asked();
     let last = submit(&world.agent.http, &format!("measured {}", words(99))).await;
     until(&world.agent.http, &last, &["published"]).await;
-    let questions = "one unit is screened, and asked for its claims, their tests and a contradiction";
-    assert_eq!(provider.asked(), asked + 4, "{questions}");
+    let questions =
+        "one unit is screened, compared with the nearest, and asked for its claims, their tests and a contradiction";
+    assert_eq!(provider.asked(), asked + 5, "{questions}");
     let mut given = published(&world.agent.http).await;
     given.sort_unstable();
     given.dedup();

@@ -171,7 +171,10 @@ async fn a_unit_is_reviewed_found_bought_and_read() {
     assert_eq!(rejected.text("/status"), "rejected", "{}", rejected.body);
     let details = rejected.body["validations"].as_array().unwrap();
     let last = details.last().unwrap()["detail"].as_str().unwrap();
-    assert!(last.contains("55 is needed") && last.contains(':'), "{last}");
+    assert!(
+        last.contains("55 is needed") && last.contains("«Unicode is very important.»"),
+        "{last}"
+    );
 
     let (buyer, reader) = world.newcomer().await;
     let copied = reader

@@ -20,6 +20,7 @@ mod outcomes;
 mod ratings;
 mod reads;
 mod submit;
+mod unit_outcome;
 
 use sqlx::any::AnyRow;
 use types::unit::{Judge, UnitScores};
@@ -36,11 +37,11 @@ pub use later_prints::UnembeddedVersion;
 pub use lists::VersionLine;
 pub use marks::{MarkCounts, Marked, NewMark, WrittenMark};
 pub use outbox::{UnitDue, UnitSwept};
-pub use outcomes::{UnitApplied, UnitOutcome};
 pub(crate) use ratings::SHOWN_WORDS;
 pub use ratings::{NewRating, Rated, Rating, RatingCursor, Ratings};
 pub use reads::Standing;
 pub use submit::{HourlyLimit, NewUnit, Revised, UnitSubmitted};
+pub use unit_outcome::{UnitApplied, UnitOutcome};
 
 use crate::query::{sql, text};
 use crate::row::{Columns, json};

@@ -334,15 +334,19 @@ impl UnitReview<'_> {
     /// rule. A likeness of meaning alone refuses nothing: reports of one template are as alike as copies.
     async fn compared(&self, nearest: &Neighbour, judge: Judge) -> Result<DecidedLikeness, Unavailable> {
         let (cosine, unit) = (nearest.cosine, nearest.unit);
-        let is_close = nearest.likeness != Likeness::Distinct || cosine >= CLOSE;
+        // Common facts are proof enough; a judge decides what only seems alike.
+        let is_close = match nearest.likeness {
+            Likeness::Copy => false,
+            Likeness::Near => true,
+            Likeness::Distinct => cosine >= CLOSE,
+        };
         if let Some(comparer) = self.judges.comparer.as_ref().filter(|_| is_close)
             && let Some(compared) = comparer.compare(&self.submission.text, &nearest.near()).await?
         {
             return Ok(DecidedLikeness {
                 likeness: match nearest.likeness {
                     _ if !compared.is_distinct => Likeness::Copy,
-                    Likeness::Distinct => Likeness::Distinct,
-                    Likeness::Near | Likeness::Copy => Likeness::Near,
+                    likeness => likeness,
                 },
                 detail: if compared.is_distinct {
                     format!(

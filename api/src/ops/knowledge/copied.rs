@@ -27,7 +27,7 @@ pub(super) async fn name_copied_facts(cx: &Cx, body: &str, entries: &mut [Review
         let Some(known) = cx.app.store.knowledge().unit(unit_id).await? else {
             continue;
         };
-        if let Some(facts) = shared_sentence(body, &known, may_know(cx, &known).await?) {
+        if let Some(facts) = shared_sentence(body, &known, can_read(cx, &known).await?) {
             entry.detail = format!("{} {facts}", entry.detail);
         }
     }
@@ -35,7 +35,7 @@ pub(super) async fn name_copied_facts(cx: &Cx, body: &str, entries: &mut [Review
 }
 
 /// Returns true if the caller's operator may read a unit without paying now: it is free, its own, or bought.
-async fn may_know(cx: &Cx, unit: &Unit) -> Result<bool, ApiError> {
+async fn can_read(cx: &Cx, unit: &Unit) -> Result<bool, ApiError> {
     let operator = cx.the_operator()?;
     if unit.chain.operator == operator {
         return Ok(true);
@@ -50,10 +50,10 @@ async fn may_know(cx: &Cx, unit: &Unit) -> Result<bool, ApiError> {
 }
 
 /// Returns the sentence about the facts that a text shares with a published unit, or `None` if none may be named.
-fn shared_sentence(body: &str, known: &Unit, may_know: bool) -> Option<String> {
+fn shared_sentence(body: &str, known: &Unit, is_readable: bool) -> Option<String> {
     let is_shown = known.chain.taken_down.is_none() && known.chain.erased_at.is_none();
     let shown;
-    let readable = if may_know {
+    let readable = if is_readable {
         known.body.as_str()
     } else {
         shown = if is_shown {
@@ -86,13 +86,13 @@ fn shared_sentence(body: &str, known: &Unit, may_know: bool) -> Option<String> {
     if same.is_empty() {
         return None;
     }
-    let mut sentence = if may_know {
+    let mut sentence = if is_readable {
         let all = same.len() + new.len();
         format!("{} of {all} are there, such as {}.", same.len(), listed(&same))
     } else {
         format!("Its public part has {}.", listed(&same))
     };
-    if may_know && !new.is_empty() {
+    if is_readable && !new.is_empty() {
         sentence.extend([" New here: ", &listed(&new), "."]);
     }
     Some(sentence)

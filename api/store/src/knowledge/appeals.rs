@@ -8,7 +8,7 @@ use types::unit::{Judge, UnitResolution};
 use types::vocabulary::{AppealStatus, UnitStatus};
 use types::{Timestamp, UnitId};
 
-use super::outcomes::{UNPROCESSABLE, UnitOutcome};
+use super::unit_outcome::{UNPROCESSABLE, UnitOutcome};
 use super::{Knowledge, lock};
 use crate::Error;
 use crate::query::{sql, text, tx};

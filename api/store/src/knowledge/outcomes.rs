@@ -11,12 +11,13 @@ use std::time::Duration;
 
 use serde::Serialize;
 use sqlx::AnyConnection;
-use types::unit::{Judge, ReviewEntry, UNUSABLE_ANSWER, UnitResolution, UnitScores, is_held_by_its_text};
+use types::unit::{Judge, UNUSABLE_ANSWER, UnitResolution, UnitScores, is_held_by_its_text};
 use types::vocabulary::{ActivityKind, AllowanceKind, ItemKind, Language, PointsKind, ReviewStep, StepOutcome};
 use types::{Timestamp, UnitId, fault, mutate};
 
 use super::erase::forget_late_prints;
 use super::outbox::remove;
+use super::unit_outcome::{UNPROCESSABLE, UnitApplied, UnitOutcome};
 use super::{Chain, Knowledge, appeals, lock};
 use crate::activity::{self, NewActivity};
 use crate::points::{self, NewPoints};
@@ -26,8 +27,6 @@ use crate::service_state::{self, Hold};
 use crate::writer::Change;
 use crate::{Error, allowances};
 
-/// The code of versions whose message could not be processed. Their use of the allowance is given back.
-pub(super) const UNPROCESSABLE: &str = "unprocessable";
 /// The code of versions about which the judge never gave an answer that counts.
 const NO_VERDICT: &str = "no_verdict";
 /// The tries of such a version. With the longest wait of the default configuration they take 40 minutes, so a gateway
@@ -35,33 +34,6 @@ const NO_VERDICT: &str = "no_verdict";
 const TRIES: i64 = 5;
 /// Time over which versions are spread that become due when a hold ends.
 const SPREAD: Duration = Duration::from_secs(10);
-
-/// An outcome to apply.
-#[derive(Clone, Debug, PartialEq)]
-pub struct UnitOutcome {
-    /// Id of the version.
-    pub id: UnitId,
-    /// Generation of the judged submission.
-    pub generation: u32,
-    /// Time of the decision.
-    pub at: Timestamp,
-    /// Decision on the version.
-    pub resolution: UnitResolution,
-    /// Entries of the steps of the review, in order.
-    pub report: Vec<ReviewEntry>,
-}
-
-/// The effect of an outcome.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use]
-pub struct UnitApplied {
-    /// Id of the version.
-    pub id: UnitId,
-    /// True if the outcome changed the version. False if it is unknown, decided, or of another generation.
-    pub changed: bool,
-    /// True if the outcome was the last hold of a text that spoils its answers, and rejected the version.
-    pub given_up: bool,
-}
 
 impl Knowledge<'_> {
     /// Applies outcomes in their order, in one transaction.
