@@ -103,7 +103,7 @@ async fn a_person_asks_in_korean_and_finds_the_english_unit() {
     )
     .await;
     for (query, expected) in [
-        ("데이터베이스 커밋이 가끔 느려지는 이유", &wanted),
+        ("데이터베이스 체크포인트 때문에 커밋이 느려지는 이유", &wanted),
         ("야간 내보내기 연결이 끊기는 문제", &other),
         ("warum dauern manche commits der datenbank lange", &wanted),
     ] {
@@ -112,7 +112,7 @@ async fn a_person_asks_in_korean_and_finds_the_english_unit() {
     }
     // The vectors stay: after a restart the same question is answered without the texts being read again.
     let world = world.restart_with(|options| options).await;
-    let found = found_by_meaning(&world.http, "데이터베이스 커밋이 가끔 느려지는 이유").await;
+    let found = found_by_meaning(&world.http, "데이터베이스 체크포인트 때문에 커밋이 느려지는 이유").await;
     assert_eq!(found.text("/items/0/id"), wanted);
 }
 

@@ -23,7 +23,7 @@ const MEASURED_UNIT: &str = include_str!("../../data/unit.md");
 /// Sentences that it does not.
 const VAGUE_UNIT: &str =
     "Unicode is very important. Always handle text well, and remember that good software respects every language.";
-/// Most searches for the unit.
+/// Most searches for the unit in one way.
 const MAX_SEARCHES: usize = 100;
 /// Wait between two of them.
 const SEARCH_INTERVAL: Duration = Duration::from_millis(200);
@@ -33,10 +33,14 @@ const UNIT_PRICE_USD: &str = "0.25";
 const GRANTED_MICRO_USDC: i64 = 250_000;
 /// Words of the search. The unit has other forms of them.
 const SEARCH_WORDS: &str = "fold identifier";
+/// A question in another language: characters whose case mapping does not come back.
+const KOREAN_WORDS: &str = "대소문자 변환이 되돌아오지 않는 문자";
 
 /// Runs the steps and prints their results.
 pub(super) async fn show(running: &RunningService, config: &Config, stage: &QuickstartStage) -> anyhow::Result<()> {
-    head("A knowledge unit is submitted, reviewed, found by other words, bought with credits and read:")?;
+    head(
+        "A knowledge unit is submitted, reviewed, found by other words and in another language, bought with credits and read:",
+    )?;
     // A quickstart in the same folder before this one published the text, which is a copy now.
     let title = "Simple case mappings of Unicode 15.0 that do not come back: 37 characters";
     let good = reviewed(&stage.client, &unit(title, MEASURED_UNIT)).await?;
@@ -49,11 +53,13 @@ pub(super) async fn show(running: &RunningService, config: &Config, stage: &Quic
     if good.status != "published" {
         return Ok(());
     }
-    let (found, place) = found(&stage.client, &good.id).await?;
-    item(
-        "searched",
-        &format!("`{SEARCH_WORDS}`: {} found, the unit is number {place}", found.total),
-    )?;
+    for (what, words) in [("searched", SEARCH_WORDS), ("asked in Korean", KOREAN_WORDS)] {
+        let (found, place) = found(&stage.client, words, &good.id).await?;
+        item(
+            what,
+            &format!("`{words}`: {} found, the unit is number {place}", found.total),
+        )?;
+    }
 
     let buyer = buyer(running, config, stage).await?;
     let refused = buyer.unit_full(&good.id).await;
@@ -86,11 +92,11 @@ pub(super) async fn show(running: &RunningService, config: &Config, stage: &Quic
     Ok(())
 }
 
-/// Searches until the index has the unit, which takes about a second. Returns the results and the place of the unit.
-async fn found(client: &Client, id: &str) -> anyhow::Result<(Hits, usize)> {
+/// Searches until the index has the unit and its vectors, which takes about a second. Returns the results and the place of the unit.
+async fn found(client: &Client, words: &str, id: &str) -> anyhow::Result<(Hits, usize)> {
     for _ in 0..MAX_SEARCHES {
         // The index may not be built yet.
-        if let Some(found) = client.search(SEARCH_WORDS).await.ok()
+        if let Some(found) = client.search(words).await.ok()
             && let Some(place) = found.items.iter().position(|hit| hit.id.as_deref() == Some(id))
         {
             return Ok((found, place + 1));
