@@ -233,15 +233,19 @@ fn digit_of(character: char) -> Option<char> {
 pub struct SharedFacts {
     /// Rare facts that both have, each counted once.
     pub count: usize,
-    /// True if they make one text a copy of the other, should the meanings be alike too: there are enough of them, they are
-    /// most of the rare facts, and they stand close together in both texts or run through all of the new one.
+    /// True if they make one text a copy of the other, should the meanings be alike too: there are enough of them, and they
+    /// are most of the rare facts of the new text, or of the known one and stand close together in both.
     pub is_strong: bool,
+    /// True if they are most of the rare facts of the new text, be they few, or of a part of it.
+    pub is_most: bool,
 }
 
 /// Rare facts that a copy has in common with its original.
 const MIN_STRONG_FACTS: usize = 5;
-/// Their share of the weight of the rare facts, in percent.
-const STRONG_PERCENT: u32 = 60;
+/// Rare facts that make a text near if they are most of its own.
+const MIN_NEAR_FACTS: usize = 3;
+/// Their share of the weight of the rare facts, in percent. Texts of one template have up to 70 in common.
+const MOST_PERCENT: u32 = 75;
 
 /// Compares the facts of a new text, by hash, with those of a published one. `is_rare` says if a fact tells texts apart.
 pub fn compare_facts(new: &[TextFact], known: &[TextFact], is_rare: impl Fn(TextFact) -> bool) -> SharedFacts {
@@ -276,12 +280,18 @@ pub fn compare_facts(new: &[TextFact], known: &[TextFact], is_rare: impl Fn(Text
     }
     let is_close = pairs.iter().any(|((window, _), common)| {
         let whole = windows.get(window).copied().unwrap_or_default();
-        // A whole text that stands among figures of others is most of itself.
-        common.is_most_of(whole) || common.is_most_of(all_known)
+        common.count >= MIN_STRONG_FACTS && common.is_most_of(whole)
     });
+    // A whole text that stands among figures of others is most of itself.
+    let is_contained = pairs
+        .values()
+        .any(|common| common.count >= MIN_STRONG_FACTS && common.is_most_of(all_known));
+    let is_most = shared.is_most_of(all);
     SharedFacts {
         count: shared.count,
-        is_strong: is_close || shared.is_most_of(all),
+        is_strong: is_contained || (is_most && shared.count >= MIN_STRONG_FACTS),
+        // A part that two reports of one template have in common is close too.
+        is_most: is_close || (is_most && shared.count >= MIN_NEAR_FACTS),
     }
 }
 
@@ -312,7 +322,7 @@ impl FactSum {
     }
 
     fn is_most_of(self, whole: Self) -> bool {
-        self.count >= MIN_STRONG_FACTS && self.weight * 100 >= whole.weight * STRONG_PERCENT
+        self.weight * 100 >= whole.weight * MOST_PERCENT
     }
 }
 

@@ -42,6 +42,8 @@ const MAX_COMPARED_VERSIONS: usize = 32;
 /// The cosine from which a text with the facts of a version is a copy of it. A paraphrase or a translation has 0.78 to 0.91
 /// (`use-m3-1`), texts without a common subject up to 0.6.
 const COPY_COSINE: f32 = 0.65;
+/// The cosine from which a text is near whose few facts are those of a version.
+const NEAR_FACTS_COSINE: f32 = 0.50;
 /// The cosine from which a text without common facts is near.
 const NEAR_COSINE: f32 = 0.90;
 /// The versions with the nearest vectors to one of a text that are compared with it.
@@ -451,13 +453,15 @@ impl PublishedUnits {
             let unit = self.units.get(slot)?;
             let pieces = PieceCosines::of(vectors, |vector| self.vectors.best_of_rows(vector, unit.rows.clone()));
             let has_vectors = !unit.rows.is_empty();
+            let cosine = pieces.mean();
             let likeness = match facts.is_strong {
                 true if has_vectors && pieces.best() >= COPY_COSINE => Likeness::Copy,
-                true if !has_vectors => Likeness::Near,
-                _ if pieces.mean() >= NEAR_COSINE => Likeness::Near,
+                // The meaning is not known, or a translation whose parts the encoder finds apart.
+                true => Likeness::Near,
+                false if facts.is_most && cosine >= NEAR_FACTS_COSINE => Likeness::Near,
+                _ if cosine >= NEAR_COSINE => Likeness::Near,
                 _ => Likeness::Distinct,
             };
-            let cosine = pieces.mean();
             let neighbour = Neighbour {
                 unit: unit.unit,
                 cosine,

@@ -10,6 +10,7 @@
     reason = "an integration test is a test module, and prints its figures"
 )]
 
+mod copies;
 mod gaming;
 mod texts;
 

@@ -29,9 +29,30 @@ pub(crate) struct LabelledText {
     /// Domain of a stranger's text; empty for the project's own.
     #[serde(default)]
     pub(crate) domain: String,
+    /// Author of a stranger's text; empty for the project's own.
+    #[serde(default)]
+    pub(crate) author: String,
+    /// Id of the text that a copy was made from.
+    #[serde(default, deserialize_with = "first_original")]
+    pub(crate) copy_of: Option<String>,
     /// True for a bad text that somebody would adorn with evidence he invented.
     #[serde(default)]
     pub(crate) junk: bool,
+}
+
+/// Reads the id of an original, or the first of several.
+fn first_original<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Originals {
+        One(String),
+        Several(Vec<String>),
+    }
+    Ok(match Option::<Originals>::deserialize(deserializer)? {
+        Some(Originals::One(id)) => Some(id),
+        Some(Originals::Several(ids)) => ids.into_iter().next(),
+        None => None,
+    })
 }
 
 /// A sentence that an attacker adds.
