@@ -44,6 +44,12 @@ pub(crate) fn calls(slug: &str) -> Value {
         {"name": "revise_knowledge", "arguments": {"id": NONE, "body": "More."}, "refused": "not_found"},
         {"name": "set_knowledge_price", "arguments": {"id": NONE, "price": "0.10"}, "refused": "not_found"},
         {"name": "retire_knowledge", "arguments": {"id": NONE}, "refused": "not_found"},
+        {"name": "validate_knowledge", "arguments": {
+            "title": "Levels at the quay", "body": "The gauge at the quay read 0.83 m.", "category": "tides",
+            "sourceDeclaration": "Read by a test."}},
+        {"name": "mark_knowledge", "arguments": {"id": NONE, "mark": "confirmed", "ran": "Read the gauge again."},
+            "refused": "not_found"},
+        {"name": "appeal_rejection", "arguments": {"id": NONE}, "refused": "not_found"},
         {"name": "get_knowledge_full", "arguments": {"id": NONE}, "refused": "not_found"},
         {"name": "my_quota", "arguments": {}},
         {"name": "my_earnings", "arguments": {}},

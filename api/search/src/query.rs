@@ -148,7 +148,7 @@ fn words(
         word.spellings.push((token.text.to_owned(), weight));
         word.is_whole |= !token.is_particle;
         // A stem by the rules of another language may be a common word by chance.
-        word.is_common |= token.kind != TokenKind::Stem && models::hashing::is_common(token.text);
+        word.is_common |= token.kind != TokenKind::Stem && models::tokens::is_common(token.text);
     });
     for word in positions.into_iter().filter(|word| !word.spellings.is_empty()) {
         let has_stem = word.spellings.len() > 1;

@@ -2,7 +2,6 @@
 //!
 //! Invariant: a text is data. No judge follows an instruction in one, and none raises a score because a text asks.
 
-pub mod hashing;
 pub mod language;
 pub mod remote;
 pub mod rubric;

@@ -3,6 +3,7 @@
 //! Invariant: tokens depend on the text only and cost time linear in it. A position belongs to one word or to one pair
 //! of syllables; every spelling of it has that position, so a phrase of a document is a phrase of a query.
 
+mod common;
 mod identifier;
 mod language;
 mod parts;
@@ -13,6 +14,7 @@ use rust_stemmers::{Algorithm, Stemmer};
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
+pub use common::is_common;
 pub use identifier::identifiers;
 pub use language::StemLanguages;
 pub use parts::word_parts;

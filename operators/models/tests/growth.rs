@@ -6,7 +6,6 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use growth::is_linear;
-use models::hashing::HashingEmbedder;
 use models::rubric;
 use models::screen::UnitScreener;
 use models::tokens::{StemLanguages, tokens, word_parts};
@@ -48,15 +47,9 @@ fn the_screen_of_units_is_linear() {
 }
 
 #[test]
-fn tokens_and_vectors_are_linear() {
+fn tokens_are_linear() {
     is_linear("the tokens", 4_000, |body| {
         tokens(body, StemLanguages::ALL, &mut |_| {});
     });
     is_linear("the parts of words", 4_000, |body| word_parts([body], &mut |_| {}));
-    is_linear("the vector of a document", 2_000, |body| {
-        HashingEmbedder::document("A title", body);
-    });
-    is_linear("the vector of a query", 2_000, |query| {
-        HashingEmbedder::query(query, &|_| 1.0);
-    });
 }

@@ -9,10 +9,38 @@ use models::sentences::SentenceEmbedder;
 use operators::knowledge::{
     EmbeddedText, Embedder as _, Fingerprint, Likeness, PublishedUnit, PublishedUnits, QuantisedVector, TextRole,
 };
+use serde::Deserialize;
 use types::{OperatorId, Timestamp, UnitId};
 
 use super::CountedShare;
-use super::texts::{LabelledText, TRAINING_HALF, project_texts, stranger_texts};
+use super::texts::{LabelledText, TRAINING_HALF, lines, project_texts};
+
+/// A stranger's text with its author and what it was made from.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ComparedLine {
+    #[serde(flatten)]
+    text: LabelledText,
+    author: String,
+    /// Id of the text that a copy was made from.
+    #[serde(default, deserialize_with = "first_original")]
+    copy_of: Option<String>,
+}
+
+/// Reads the id of an original, or the first of several.
+fn first_original<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Originals {
+        One(String),
+        Several(Vec<String>),
+    }
+    Ok(match Option::<Originals>::deserialize(deserializer)? {
+        Some(Originals::One(id)) => Some(id),
+        Some(Originals::Several(ids)) => ids.into_iter().next(),
+        None => None,
+    })
+}
 
 /// What the review does with a text beside what is published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,10 +68,10 @@ async fn vectors(embedder: &SentenceEmbedder, text: &LabelledText) -> Vec<Quanti
         .collect()
 }
 
-async fn publish(units: &mut PublishedUnits, embedder: &SentenceEmbedder, text: &LabelledText) {
+async fn publish(units: &mut PublishedUnits, embedder: &SentenceEmbedder, author: &str, text: &LabelledText) {
     let (print, id) = (Fingerprint::of(&text.body), UnitId::new(Timestamp::from_micros(0)));
     let mut seller = [0; 16];
-    seller.copy_from_slice(&Fingerprint::of(&text.author).text_hash[..16]);
+    seller.copy_from_slice(&Fingerprint::of(author).text_hash[..16]);
     units.add(PublishedUnit {
         unit: id,
         chain: id,
@@ -82,30 +110,39 @@ async fn compared(units: &PublishedUnits, embedder: &SentenceEmbedder, text: &La
 /// Prints and returns the copies that are refused or marked, and the texts of a template that are refused.
 async fn of_half(folder: &std::path::Path, half: &str) -> (CountedShare, CountedShare) {
     let embedder = SentenceEmbedder::open().unwrap();
-    let strangers = stranger_texts(folder, half).unwrap();
+    let mut strangers: Vec<ComparedLine> = lines(&folder.join("texts.jsonl")).unwrap();
+    strangers.retain(|line| line.text.half == half);
     let originals: Vec<LabelledText> = project_texts(half).unwrap();
     let mut units = PublishedUnits::default();
     let good = |text: &&LabelledText| text.label == "good";
     for text in originals.iter().filter(good) {
-        publish(&mut units, &embedder, text).await;
+        publish(&mut units, &embedder, "project", text).await;
     }
-    let is_original = |text: &LabelledText| strangers.iter().any(|copy| copy.copy_of.as_deref() == Some(&text.id));
+    let is_original = |line: &&ComparedLine| {
+        strangers
+            .iter()
+            .any(|copy| copy.copy_of.as_deref() == Some(&line.text.id))
+    };
     let (first, second): (Vec<_>, Vec<_>) = strangers
         .iter()
-        .filter(|text| text.label == "distinct")
-        .partition(|text| text.id.ends_with("-a"));
-    for text in strangers.iter().filter(|text| is_original(text)).chain(first) {
-        publish(&mut units, &embedder, text).await;
+        .filter(|line| line.text.label == "distinct")
+        .partition(|line| line.text.id.ends_with("-a"));
+    for line in strangers.iter().filter(is_original).chain(first) {
+        publish(&mut units, &embedder, &line.author, &line.text).await;
     }
     let mut kinds: BTreeMap<(&str, ComparedText), usize> = BTreeMap::new();
     let (mut copies, mut distinct) = (CountedShare::default(), CountedShare::default());
-    for copy in strangers.iter().filter(|text| text.label == "copied") {
+    for copy in strangers
+        .iter()
+        .map(|line| &line.text)
+        .filter(|text| text.label == "copied")
+    {
         let found = compared(&units, &embedder, copy).await;
         *kinds.entry((&copy.kind, found)).or_default() += 1;
         copies.whole += 1;
         copies.part += usize::from(found != ComparedText::Distinct);
     }
-    for text in second {
+    for text in second.into_iter().map(|line| &line.text) {
         let found = compared(&units, &embedder, text).await;
         *kinds.entry((&text.kind, found)).or_default() += 1;
         distinct.whole += 1;

@@ -29,30 +29,9 @@ pub(crate) struct LabelledText {
     /// Domain of a stranger's text; empty for the project's own.
     #[serde(default)]
     pub(crate) domain: String,
-    /// Author of a stranger's text; empty for the project's own.
-    #[serde(default)]
-    pub(crate) author: String,
-    /// Id of the text that a copy was made from.
-    #[serde(default, deserialize_with = "first_original")]
-    pub(crate) copy_of: Option<String>,
     /// True for a bad text that somebody would adorn with evidence he invented.
     #[serde(default)]
     pub(crate) junk: bool,
-}
-
-/// Reads the id of an original, or the first of several.
-fn first_original<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Originals {
-        One(String),
-        Several(Vec<String>),
-    }
-    Ok(match Option::<Originals>::deserialize(deserializer)? {
-        Some(Originals::One(id)) => Some(id),
-        Some(Originals::Several(ids)) => ids.into_iter().next(),
-        None => None,
-    })
 }
 
 /// A sentence that an attacker adds.
@@ -144,7 +123,8 @@ pub(crate) fn gaming_sentences(half: &str) -> io::Result<Vec<GamingSentence>> {
         .collect())
 }
 
-fn lines<T: for<'de> Deserialize<'de>>(path: &Path) -> io::Result<Vec<T>> {
+/// Reads a file with a line of JSON for each of its items.
+pub(crate) fn lines<T: for<'de> Deserialize<'de>>(path: &Path) -> io::Result<Vec<T>> {
     let text = fs::read_to_string(path)?;
     text.lines()
         .map(|line| serde_json::from_str(line).map_err(io::Error::other))

@@ -3,13 +3,37 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use models::hashing::{HASHED_MODEL_ID, HashingEmbedder};
-use operators::knowledge::UnitPrints;
+use async_trait::async_trait;
+use operators::knowledge::{EmbeddedText, Embedder, TextRole, UnitPrints, Vector};
+use operators::screen::Unavailable;
 
 use super::*;
 use crate::flow::jobs::JobRunner;
 use crate::flow::jobs::later_prints::MakeVectors;
 use crate::flow::jobs::prints::ForgetFingerprints;
+
+/// An embedder that gives each text two vectors.
+#[derive(Debug)]
+struct TwoVectors;
+
+#[async_trait]
+impl Embedder for TwoVectors {
+    fn id(&self) -> &'static str {
+        "two"
+    }
+
+    fn judge(&self) -> Judge {
+        judge()
+    }
+
+    fn dimensions(&self) -> usize {
+        2
+    }
+
+    async fn embed(&self, texts: &[EmbeddedText<'_>], _: TextRole) -> Result<Vec<Vec<Vector>>, Unavailable> {
+        Ok(texts.iter().map(|_| vec![vec![1.0, 0.0], vec![0.0, 1.0]]).collect())
+    }
+}
 
 /// Returns the prints of all versions that have some.
 async fn prints(world: &World) -> Vec<UnitPrints> {
@@ -29,7 +53,7 @@ async fn versions_without_vectors_get_them_once_and_erased_ones_lose_them() {
     let rejected = world.submitted("A third text.").await;
     world.reject(&rejected).await;
     let (store, clock) = (app.store.clone(), Arc::clone(&app.clock));
-    let embedder = Arc::new(HashingEmbedder);
+    let embedder = Arc::new(TwoVectors);
     let vectors = Arc::new(MakeVectors::new(
         store.clone(),
         app.catalog.clone(),
@@ -47,7 +71,7 @@ async fn versions_without_vectors_get_them_once_and_erased_ones_lose_them() {
     let units: HashSet<String> = made.iter().map(|print| print.unit.to_string()).collect();
     assert_eq!(units, HashSet::from([first.clone(), second.clone()]));
     for print in &made {
-        assert_eq!(print.vectors(Some(HASHED_MODEL_ID)).len(), 1);
+        assert_eq!(print.vectors(Some("two")).len(), 2);
         assert_eq!(print.vectors(Some("another")), []);
         assert!(!print.facts().unwrap().is_empty());
     }
