@@ -56,8 +56,13 @@ impl MakeVectors {
         }
     }
 
-    /// Adds the job for the versions behind `after`, unless there is one already.
+    /// Adds the job for the versions behind `after`, unless there is one already or no version needs it.
     pub async fn add(&self, after: Option<UnitId>) -> Result<(), store::Error> {
+        let waiting = self.store.knowledge();
+        let waiting = waiting.versions_without_vectors(self.embedder.id(), after, 1).await?;
+        if waiting.is_empty() {
+            return Ok(());
+        }
         let now = self.clock.now();
         let next = NewJob {
             id: ids::new(now),
