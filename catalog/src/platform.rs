@@ -78,8 +78,8 @@ pub fn contract() -> Result<Arc<Contract>, ContractError> {
 }
 
 impl Catalog {
-    /// Stores the prints of a commit or of versions of older ones, by the first version and by their content, so that a worker that
-    /// lost its work to another one replaces nothing of it.
+    /// Stores the prints of a commit, or of versions of older ones, by the first version and by their content, so that a
+    /// worker that lost its work to another one replaces nothing of it.
     pub async fn put_prints(&self, first: UnitId, prints: Bytes) -> Result<(), Error> {
         self.put_print_file(&first.to_string(), prints).await
     }

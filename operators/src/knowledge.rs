@@ -18,10 +18,7 @@ use types::vocabulary::Language;
 use types::{Timestamp, UnitId};
 
 pub use chunk_vectors::{ChunkVectors, keep_best_hits};
-pub use facts::{
-    MAX_FACTS, RARE_FACT_WEIGHT, SharedFacts, TextFact, compare_facts, decode_facts, encode_facts, text_facts,
-    written_facts,
-};
+pub use facts::{RARE_FACT_WEIGHT, TextFact, text_facts, written_facts};
 pub use fingerprint::{Fingerprint, QuantisedVector, SIGNATURE, Signature};
 pub use normal::{is_east_asian, normalised};
 pub use prints::UnitPrints;
@@ -36,8 +33,6 @@ pub struct NearestUnit {
     pub unit: Option<UnitId>,
     /// Cosine of the two vectors, from -1 to 1.
     pub cosine: f32,
-    /// Estimated share of common shingles, from 0 to 1.
-    pub shingles: f32,
 }
 
 /// One of the four axes of a score.

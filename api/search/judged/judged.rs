@@ -121,7 +121,7 @@ pub(crate) fn document_vectors() -> HashMap<String, Vec<QuantisedVector>> {
         })
         .collect();
     let pieces = embedded(&inputs, TextRole::Document).into_iter();
-    let quantised = pieces.map(|pieces| pieces.iter().map(|piece| QuantisedVector::of(piece)).collect());
+    let quantised = pieces.map(|pieces| QuantisedVector::of_each(&pieces));
     texts.iter().map(|text| text.slug.clone()).zip(quantised).collect()
 }
 

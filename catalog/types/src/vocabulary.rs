@@ -187,11 +187,11 @@ words! {
 
     /// What a reader says that it found when it tried a unit.
     MarkKind {
-        /// What the unit says holds.
+        /// Confirms the unit: what it says was found again.
         Confirmed = "confirmed",
-        /// It held, and does not any more.
+        /// Flags the unit: it held once, and does not any more.
         Stale = "stale",
-        /// It does not hold.
+        /// Flags the unit: it does not hold.
         Incorrect = "incorrect",
     }
 

@@ -143,7 +143,7 @@ mod tests {
         damaged[20_000_000] ^= 1;
         let error = check_packed(&damaged).unwrap_err();
         assert!(matches!(error, EncoderError::Damaged { .. }), "{error}");
-        // What passes the check of the whole is held against the checksums of its parts.
+        // Each part has a checksum too, for a file whose own was replaced with it.
         let error = ModelFile::read(&damaged).unwrap_err();
         let known = EncoderError::Layout { part: "table" };
         assert!(

@@ -24,8 +24,8 @@ const BLOCKS: usize = 17;
 /// Rows of a block.
 const ROWS: usize = 7_530;
 const _: () = assert!(BLOCKS * ROWS >= tokens::VOCABULARY, "each token has a row");
-/// What is added to a variance and to the square of a length.
-const LEAST: f32 = 1e-12;
+/// Epsilon of the norms: added to a variance, and to the square of a length, so that neither is divided by 0.
+const NORM_EPSILON: f32 = 1e-12;
 /// The tokens at both ends.
 const FIRST_TOKEN: u32 = 1;
 const LAST_TOKEN: u32 = 2;
@@ -149,7 +149,7 @@ impl Layers {
         }
         let mut sum = vec![0.0; FEATURES];
         for row in features.chunks_exact_mut(FEATURES) {
-            normalise(row, &self.second_gain, &self.second_offset, LEAST);
+            normalise(row, &self.second_gain, &self.second_offset, NORM_EPSILON);
             add(&mut sum, row);
         }
         #[expect(clippy::cast_precision_loss, reason = "a text has some hundred tokens at most")]
@@ -162,7 +162,7 @@ impl Layers {
         for value in &mut vector {
             *value = tanh(*value);
         }
-        let length = length(&vector).max(LEAST.sqrt());
+        let length = length(&vector).max(NORM_EPSILON.sqrt());
         for value in &mut vector {
             *value /= length;
         }
@@ -203,7 +203,7 @@ impl Layers {
         }
         for row in filtered.chunks_exact_mut(FILTERS) {
             add(row, &self.projection_bias);
-            normalise(row, &self.first_gain, &self.first_offset, LEAST);
+            normalise(row, &self.first_gain, &self.first_offset, NORM_EPSILON);
         }
     }
 

@@ -26,9 +26,9 @@ const LANES: usize = 8;
 /// The instructions that products are computed with.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Instructions {
-    /// Those of every machine.
+    /// Scalar instructions, which every machine has.
     Plain,
-    /// AVX2.
+    /// Vector instructions of x86-64-v3 (AVX2).
     #[cfg(target_arch = "x86_64")]
     Avx2(pulp::x86::V3),
 }

@@ -18,7 +18,7 @@ pub(crate) struct CharacterMap {
 /// A normal form.
 #[derive(Debug, Default)]
 pub(crate) struct NormalText {
-    /// UTF-8.
+    /// Normal form as UTF-8.
     pub(crate) bytes: Vec<u8>,
     /// For each byte, the beginning of what it was made of in the text.
     pub(crate) origins: Vec<u32>,

@@ -215,11 +215,7 @@ fn reviews(name: &str, units: &PublishedUnits) -> Result<(), Box<dyn Error>> {
         };
         let vectors = runtime.block_on(embedder.embed(&[embedded], TextRole::Document));
         let vectors = vectors.map_err(|error| format!("{error:?}"))?;
-        let vectors: Vec<_> = vectors
-            .iter()
-            .flatten()
-            .map(|vector| QuantisedVector::of(vector))
-            .collect();
+        let vectors = QuantisedVector::of_each(&vectors.concat());
         ends(2);
         let near = units.nearest(chain, &print, &vectors);
         ends(3);

@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::normal::is_east_asian;
 
 /// The most facts of a text that are kept. A text of the longest size with a figure in every other word has more.
-pub const MAX_FACTS: usize = 4_096;
+const MAX_FACTS: usize = 4_096;
 /// The weight from which a fact tells texts apart.
 pub const RARE_FACT_WEIGHT: u8 = 2;
 /// Characters from which a piece ends with its line or sentence. A syllable or ideograph counts as two.
@@ -37,7 +37,7 @@ pub struct TextFact {
 const FACT_BYTES: usize = 7;
 
 /// Returns facts as bytes: hash, piece and weight of each, little-endian.
-pub fn encode_facts(facts: &[TextFact]) -> Vec<u8> {
+pub(super) fn encode_facts(facts: &[TextFact]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(facts.len() * FACT_BYTES);
     for fact in facts {
         bytes.extend_from_slice(&fact.hash.to_le_bytes());
@@ -48,7 +48,7 @@ pub fn encode_facts(facts: &[TextFact]) -> Vec<u8> {
 }
 
 /// Reads what [`encode_facts`] wrote; `None` if it is something else.
-pub fn decode_facts(bytes: &[u8]) -> Option<Vec<TextFact>> {
+pub(super) fn decode_facts(bytes: &[u8]) -> Option<Vec<TextFact>> {
     let (facts, rest) = bytes.as_chunks::<FACT_BYTES>();
     rest.is_empty().then(|| {
         let fact = |[a, b, c, d, e, f, weight]: &[u8; FACT_BYTES]| TextFact {
@@ -230,7 +230,7 @@ fn digit_of(character: char) -> Option<char> {
 
 /// What two texts have in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SharedFacts {
+pub(super) struct SharedFacts {
     /// Rare facts that both have, each counted once.
     pub count: usize,
     /// True if they make one text a copy of the other, should the meanings be alike too: there are enough of them, and they
@@ -248,7 +248,7 @@ const MIN_NEAR_FACTS: usize = 3;
 const MOST_PERCENT: u32 = 75;
 
 /// Compares the facts of a new text, by hash, with those of a published one. `is_rare` says if a fact tells texts apart.
-pub fn compare_facts(new: &[TextFact], known: &[TextFact], is_rare: impl Fn(TextFact) -> bool) -> SharedFacts {
+pub(super) fn compare_facts(new: &[TextFact], known: &[TextFact], is_rare: impl Fn(TextFact) -> bool) -> SharedFacts {
     let mut known_pieces: HashMap<u32, Vec<u16>> = HashMap::new();
     for fact in known {
         known_pieces.entry(fact.hash).or_default().push(fact.piece);

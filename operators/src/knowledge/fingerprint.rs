@@ -181,6 +181,19 @@ pub struct QuantisedVector {
 }
 
 impl QuantisedVector {
+    /// Quantises the vectors of a text.
+    pub fn of_each(vectors: &[Vec<f32>]) -> Vec<Self> {
+        vectors.iter().map(|vector| Self::of(vector)).collect()
+    }
+
+    /// Returns a vector that is near to nothing, for a text to which a model gives none: it waits for no other.
+    pub fn near_to_nothing(dimensions: usize) -> Self {
+        Self {
+            scale: f32::MIN_POSITIVE,
+            bytes: vec![0; dimensions],
+        }
+    }
+
     /// Quantises a vector to whole steps from -127 to 127.
     pub fn of(vector: &[f32]) -> Self {
         let most = vector.iter().fold(0.0_f32, |most, value| most.max(value.abs()));

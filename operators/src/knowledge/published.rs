@@ -92,8 +92,6 @@ pub struct Neighbour {
     pub unit: UnitId,
     /// Mean over the parts of the text of the best cosine with a part of the version, from 0 to 1.
     pub cosine: f32,
-    /// Share of equal bins of the signatures, from 0 to 1.
-    pub shingles: f32,
     /// Rare facts that both texts have.
     pub shared_facts: usize,
     /// How alike the two are.
@@ -117,7 +115,6 @@ impl Neighbour {
         NearestUnit {
             unit: Some(self.unit),
             cosine: self.cosine,
-            shingles: self.shingles,
         }
     }
 }
@@ -144,8 +141,8 @@ pub struct PublishedUnits {
     before: Vec<[u32; BANDS]>,
     by_fact: HashMap<u32, FactPostings>,
     vectors: ChunkVectors,
-    /// Slots with vectors.
-    with_vectors: usize,
+    /// Slots without vectors whose text was not erased.
+    without_vectors: usize,
 }
 
 /// The vectors of a text that are compared.
@@ -262,6 +259,7 @@ impl PublishedUnits {
         if let Some(signature) = &unit.signature {
             self.add_bands(slot, signature);
         }
+        self.without_vectors += usize::from(unit.signature.is_some());
         self.units.push(Slot {
             unit: unit.unit,
             chain: unit.chain,
@@ -309,9 +307,10 @@ impl PublishedUnits {
         }
     }
 
-    /// Returns the number of versions with vectors. The others are compared by their words and facts only.
-    pub const fn count_with_vectors(&self) -> usize {
-        self.with_vectors
+    /// Returns the number of versions whose vectors are not made yet. They are compared by their words and facts only. One
+    /// whose prints were erased is none of them: it will never have any.
+    pub const fn count_without_vectors(&self) -> usize {
+        self.without_vectors
     }
 
     fn set_facts(&mut self, slot: u32, facts: Vec<TextFact>) {
@@ -352,7 +351,7 @@ impl PublishedUnits {
         let first = self.vectors.len();
         if !vectors.is_empty() && self.vectors.add(slot as usize, vectors) {
             unit.rows = first..self.vectors.len();
-            self.with_vectors += 1;
+            self.without_vectors -= usize::from(unit.signature.is_some());
         }
     }
 
@@ -465,7 +464,6 @@ impl PublishedUnits {
             let neighbour = Neighbour {
                 unit: unit.unit,
                 cosine,
-                shingles: ratio(unit.equal_bins(&print.signature), SIGNATURE),
                 shared_facts: facts.count,
                 likeness,
             };

@@ -72,10 +72,7 @@ impl Publisher {
 
     /// Reads what was made later for older versions, if some lack vectors and the last look was a while ago.
     pub(super) async fn read_later_prints(&mut self, catalog: &Catalog) {
-        let is_whole = {
-            let units = self.published.units.read();
-            units.count_with_vectors() == units.len()
-        };
+        let is_whole = self.published.units.read().count_without_vectors() == 0;
         if is_whole || self.embedder.is_none() || self.looked.elapsed() < PRINTS_INTERVAL {
             return;
         }

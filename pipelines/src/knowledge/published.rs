@@ -84,7 +84,8 @@ impl Published {
                     Ok(row) => {
                         let prints = self.prints.lock().waiting.remove(&row.unit);
                         let resolution = row.resolution(prints.as_ref());
-                        self.outcomes.write().insert(row.unit, resolution);
+                        // A row that is read again has no prints left here, and so no mark.
+                        self.outcomes.write().entry(row.unit).or_insert(resolution);
                         self.units.write().add(row.published(prints.as_ref(), embedder));
                     }
                     Err(error) => tracing::error!(%error, "a row of the table of knowledge units cannot be read"),

@@ -192,8 +192,7 @@ impl UnitReview<'_> {
                 body: &self.submission.text.body,
             };
             let embedded = embedder.embed(&[text], TextRole::Document).await;
-            let of_text = embedded.map_err(ReviewStop::Hold)?.into_iter().flatten();
-            vectors = of_text.map(|vector| QuantisedVector::of(&vector)).collect();
+            vectors = QuantisedVector::of_each(&embedded.map_err(ReviewStop::Hold)?.concat());
             (near, marked) = self.meaning(print, &vectors, embedder.judge()).await?;
         }
         for (earlier, screener) in self.judges.screeners.clone().into_iter().enumerate() {
@@ -296,7 +295,7 @@ impl UnitReview<'_> {
         let (nearest, compared, all) = {
             let units = self.published.units.read();
             let nearest = units.nearest(self.submission.chain, print, vectors);
-            (nearest, units.count_with_vectors(), units.len())
+            (nearest, units.len() - units.count_without_vectors(), units.len())
         };
         // The vectors of older units are made in the background.
         let so_far = if compared < all {

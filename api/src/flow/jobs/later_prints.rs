@@ -80,19 +80,17 @@ impl MakeVectors {
         self.store.flow().job_add(next).await.map(drop)
     }
 
-    /// Returns the vectors of a version. One to which the embedder gives none has none, and is compared by its facts only.
+    /// Returns the vectors of a version. One to which the embedder gives none is compared by its facts only.
     async fn vectors(&self, version: &UnembeddedVersion) -> Result<Vec<QuantisedVector>, Unavailable> {
         let text = EmbeddedText {
             title: &version.title,
             body: &version.body,
         };
         match self.embedder.embed(&[text], TextRole::Document).await {
-            Ok(vectors) => Ok(vectors
-                .iter()
-                .flatten()
-                .map(|vector| QuantisedVector::of(vector))
-                .collect()),
-            Err(error) if error.reason == Cause::Text => Ok(Vec::new()),
+            Ok(vectors) => Ok(QuantisedVector::of_each(&vectors.concat())),
+            Err(error) if error.reason == Cause::Text => {
+                Ok(vec![QuantisedVector::near_to_nothing(self.embedder.dimensions())])
+            }
             Err(error) => Err(error),
         }
     }

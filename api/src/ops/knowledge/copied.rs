@@ -11,7 +11,7 @@ use types::vocabulary::StepOutcome;
 use super::view::is_locked;
 use crate::call::cx::Cx;
 use crate::error::ApiError;
-use crate::rules::entitlement::units;
+use crate::rules::entitlement::units::{self, FullRead, ShownStatus};
 use crate::rules::previews::preview;
 
 /// The facts that are named in a sentence.
@@ -34,24 +34,19 @@ pub(super) async fn name_copied_facts(cx: &Cx, body: &str, entries: &mut [Review
     Ok(())
 }
 
-/// Returns true if the caller's operator may read a unit without paying now: it is free, its own, or bought.
+/// Returns true if the caller reads a unit without paying now, and no read of it would have to be recorded first.
 async fn can_read(cx: &Cx, unit: &Unit) -> Result<bool, ApiError> {
-    let operator = cx.the_operator()?;
-    if unit.chain.operator == operator {
-        return Ok(true);
-    }
-    if unit.chain.taken_down.is_some() || unit.chain.erased_at.is_some() {
-        return Ok(false);
-    }
-    if unit.chain.price_micro == Some(0) {
-        return Ok(true);
-    }
-    units::has_bought(&cx.app, operator, unit.chain.id).await
+    let relation = units::relation(cx, unit).await?;
+    Ok(match units::full_read(unit, relation) {
+        FullRead::Open | FullRead::Permitted => true,
+        FullRead::Recorded => relation.has_read || relation.has_bought,
+        FullRead::Priced { .. } | FullRead::Hidden => false,
+    })
 }
 
 /// Returns the sentence about the facts that a text shares with a published unit, or `None` if none may be named.
 fn shared_sentence(body: &str, known: &Unit, is_readable: bool) -> Option<String> {
-    let is_shown = known.chain.taken_down.is_none() && known.chain.erased_at.is_none();
+    let is_shown = ShownStatus::of(known) == ShownStatus::Published;
     let shown;
     let readable = if is_readable {
         known.body.as_str()

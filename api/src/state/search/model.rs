@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use operators::knowledge::{EmbeddedText, Embedder, QuantisedVector, TextRole, Vector};
+use operators::knowledge::{EmbeddedText, Embedder, QuantisedVector, TextRole};
 use operators::screen::Cause;
 use parking_lot::Mutex;
 use search::{DocumentKey, Index, MissingVector};
@@ -139,7 +139,7 @@ impl SearchModel {
             })
             .collect();
         let vectors = match self.embedder.embed(&inputs, TextRole::Document).await {
-            Ok(vectors) => Some(vectors.iter().map(|pieces| quantised(pieces)).collect()),
+            Ok(vectors) => Some(vectors.iter().map(|pieces| QuantisedVector::of_each(pieces)).collect()),
             // One text that the model refuses fails the whole call, so each is tried alone.
             Err(error) if error.reason == Cause::Text => self.each(&inputs).await,
             Err(_) => None,
@@ -171,20 +171,15 @@ impl SearchModel {
         for text in texts {
             let text = slice::from_ref(text);
             vectors.push(match self.embedder.embed(text, TextRole::Document).await {
-                Ok(found) => quantised(found.first()?),
-                Err(error) if error.reason == Cause::Text => vec![QuantisedVector {
-                    scale: f32::MIN_POSITIVE,
-                    bytes: vec![0; self.embedder.dimensions()],
-                }],
+                Ok(found) => QuantisedVector::of_each(found.first()?),
+                Err(error) if error.reason == Cause::Text => {
+                    vec![QuantisedVector::near_to_nothing(self.embedder.dimensions())]
+                }
                 Err(_) => return None,
             });
         }
         Some(vectors)
     }
-}
-
-fn quantised(pieces: &[Vector]) -> Vec<QuantisedVector> {
-    pieces.iter().map(|piece| QuantisedVector::of(piece)).collect()
 }
 
 /// Reads the texts of documents. What is not shown any more leaves the index.

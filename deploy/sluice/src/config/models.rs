@@ -19,13 +19,13 @@ pub struct Models {
     pub chat: String,
     /// The chat model that decides on appeals in place of `chat`. Empty means that there are none.
     pub appeal: String,
-    /// The embedding model. Empty means words alone.
+    /// The embedding model. Empty means the encoder of the program.
     pub embeddings: String,
     /// The dimensions of the embedding model.
     pub dimensions: usize,
-    /// What the embedding model wants before the text of a query. Empty means nothing.
+    /// Prefix that the embedding model expects before the text of a query; empty for none.
     pub query_prefix: String,
-    /// What it wants before the text of a unit or dataset. Empty means nothing.
+    /// Prefix that it expects before the text of a unit or dataset; empty for none.
     pub document_prefix: String,
     /// The tokens of all models in a UTC day. 0 means no limit.
     pub tokens_per_day: u64,

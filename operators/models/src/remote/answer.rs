@@ -186,7 +186,7 @@ impl ContradictionAnswer {
         ])
     }
 
-    /// Returns the two passages that are said to contradict each other.
+    /// Returns the two passages of which the model says that they contradict each other.
     pub(super) fn quotes(&self) -> Option<[&str; 2]> {
         self.contradiction
             .then_some([self.first.as_str(), self.second.as_str()])

@@ -71,7 +71,7 @@ pub(super) struct ListedClaim {
     pub(super) method: String,
 }
 
-/// What a reader would need to test a claim.
+/// Part that the text lacks for a reader to test a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum MissingPart {
@@ -189,7 +189,7 @@ impl<'a> ClaimSheet<'a> {
         }
     }
 
-    /// Notes two passages that are said to contradict each other. They count if both stand in the text, apart from each
+    /// Notes two passages of which the model says that they contradict each other. They count if both stand in the text, apart from each
     /// other.
     pub(super) fn note_contradiction(&mut self, quotes: [&str; 2]) {
         let [first, second] = quotes.map(|quote| self.text.find(quote));
@@ -385,7 +385,7 @@ fn ratio(part: usize, whole: usize) -> f64 {
     double(part) / double(whole.max(1))
 }
 
-/// Returns true if a claim is a figure, whatever its kind is said to be.
+/// Returns true if a claim is a figure: by the kind that the model gave it, or because it has one.
 fn is_quantity(claim: &ListedClaim) -> bool {
     claim.kind == ClaimKind::Measured || !claim.figure.is_empty()
 }

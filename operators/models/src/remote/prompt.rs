@@ -47,7 +47,7 @@ pub(super) struct TextQuestion<'a> {
     pub(super) instructions: &'a str,
     /// The text, as JSON.
     pub(super) text: &'a Value,
-    /// What is shown behind the text, each with its name: the nearest published text, claims of the text.
+    /// Values shown to the model after the text, each with its name: the nearest published text, claims of the text.
     pub(super) beside: Vec<(&'static str, Value)>,
     /// The order at the end.
     pub(super) order: &'a str,

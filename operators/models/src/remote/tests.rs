@@ -452,7 +452,6 @@ async fn a_comparison_shows_the_preview_of_the_other() {
     let near = NearestUnit {
         unit: Some(UnitId::new(NOW)),
         cosine: 0.91,
-        shingles: 0.2,
     };
     let world = world(vec![content(|echo| {
         json!({"echo": echo, "distinct": true, "adds": "Another machine."}).to_string()

@@ -183,7 +183,6 @@ fn novelty_falls_with_the_cosine() {
     let near = |cosine| NearestUnit {
         unit: Some(UnitId::new(Timestamp::from_micros(0))),
         cosine,
-        shingles: 0.0,
     };
     let novelty = |cosine| score(&unit(GOOD), &near(cosine)).axes.novelty;
     assert!(novelty(0.2) > novelty(0.7));

@@ -61,11 +61,7 @@ async fn vectors(embedder: &SentenceEmbedder, text: &LabelledText) -> Vec<Quanti
         body: &text.body,
     };
     let vectors = embedder.embed(&[embedded], TextRole::Document).await.unwrap();
-    vectors
-        .iter()
-        .flatten()
-        .map(|vector| QuantisedVector::of(vector))
-        .collect()
+    QuantisedVector::of_each(&vectors.concat())
 }
 
 async fn publish(units: &mut PublishedUnits, embedder: &SentenceEmbedder, author: &str, text: &LabelledText) {

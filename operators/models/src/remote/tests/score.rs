@@ -110,7 +110,6 @@ async fn three_questions_or_four_are_asked_and_the_same_answers_give_the_same_sc
     let near = NearestUnit {
         unit: Some(UnitId::new(NOW)),
         cosine: 0.5,
-        shingles: 0.1,
     };
     let (alone, _, asked) = scored_by(&unit, &NearestUnit::default(), competent).await;
     assert_eq!(asked, 3);
@@ -436,7 +435,6 @@ async fn only_what_the_nearest_unit_says_word_for_word_is_not_new() {
     let near = NearestUnit {
         unit: Some(UnitId::new(NOW)),
         cosine: 0.9,
-        shingles: 0.2,
     };
     let unit = of_train("geocoder-burst-and-refill");
     let known = |passage: &'static str| {
