@@ -19,7 +19,7 @@ use store::{
     UploadCreated, UploadStatus, Visibility,
 };
 use types::vocabulary::OnRefused;
-use types::{ContributionId, Timestamp, metric};
+use types::{Contract, ContributionId, Timestamp, metric};
 use uploads::{PartTag, UploadLayout};
 
 use self::unbegun::AbandonOnDrop;
@@ -173,6 +173,7 @@ struct PartUrl {
 
 async fn begin(cx: Cx, input: BeginUploadInput) -> Result<JsonReply<UploadOpened>, ApiError> {
     let project = entitlement::current(&cx, &input.slug).await?;
+    check_enabled(&cx, OnRefused::Reject, &contract(&project)?)?;
     let limits = &cx.app.limits;
     if input.bytes > limits.upload.0 {
         let or = match input.compression {
@@ -374,14 +375,15 @@ async fn complete(cx: Cx, input: CompleteUploadInput) -> Result<JsonReply<Contri
     if project.status != ProjectStatus::Open {
         return Err(not_open(&project.slug, project.status));
     }
-    check_enabled(&cx, input.on_refused)?;
+    let contract = contract(&project)?;
+    check_enabled(&cx, input.on_refused, &contract)?;
     if let Some(rejected) = cx.app.backlog.rejection() {
         return Err(no_more(rejected));
     }
     // Sealing comes before the row: a row whose parts could still change would not be durable.
     let sealed = cx.app.uploads.objects.complete(&layout(&upload), &tags).await;
     sealed.map_err(|error| place_failed(&error))?;
-    let (new, record) = submission(&cx, &project, &upload, input.on_refused)?;
+    let (new, record) = submission(&cx, &project, contract, &upload, input.on_refused)?;
     let (bytes, paused) = (new.submission.len(), new.paused);
     match cx.app.store.upload_complete(etags.clone(), new).await? {
         UploadCompleted::Completed => {
@@ -538,18 +540,19 @@ pub(crate) fn place_failed(error: &uploads::Error) -> ApiError {
 fn submission(
     cx: &Cx,
     project: &Project,
+    contract: Contract,
     upload: &Upload,
     on_refused: OnRefused,
 ) -> Result<(NewContribution, eventlog::Record), ApiError> {
     let private = project.visibility == Visibility::Private;
     let message = Submission {
-        format: Submission::format_for(on_refused),
+        format: Submission::format_for(on_refused, &contract),
         contribution: upload.id,
         generation: 0,
         dataset: project.id,
         agent: upload.agent,
         private,
-        contract: contract(project)?,
+        contract,
         submitted_at: cx.now,
         source: Source::Upload(layout(upload)),
         origin: Some(cx.origin()),

@@ -96,7 +96,7 @@ fn a_damaged_submission_is_an_error_and_keeps_its_address() {
 
 fn dropping() -> Submission {
     Submission {
-        format: Submission::format_for(OnRefused::Drop),
+        format: SUBMISSION_FORMAT,
         contribution: ContributionId::from_bytes([1; 16]),
         dataset: DatasetId::from_bytes([2; 16]),
         agent: AgentId::from_bytes([3; 16]),
@@ -146,6 +146,25 @@ fn format_2_has_no_member_that_its_reader_does_not_know_and_format_1_means_what_
     assert_eq!((silent.format, silent.on_refused), (2, OnRefused::Reject));
     let before = with("\"format\":2", "\"later\":1,\"format\":1").unwrap();
     assert_eq!((before.format, before.on_refused), (1, OnRefused::Reject));
+}
+
+#[test]
+fn a_type_that_the_build_before_does_not_know_needs_format_2() {
+    let of = |kind: Value| {
+        let contract: Contract = serde_json::from_value(json!({"fields": [kind]})).unwrap();
+        let format = Submission::format_for(OnRefused::Reject, &contract);
+        assert_eq!(Submission::format_for(OnRefused::Drop, &contract), 2);
+        let message = Submission {
+            format,
+            contract,
+            ..submission(&[json!({})])
+        };
+        assert_eq!(Submission::decode(&message.record().unwrap().value).unwrap(), message);
+        format
+    };
+    assert_eq!(of(json!({"name": "a", "type": "timestamp", "unit": "s"})), 1);
+    assert_eq!(of(json!({"name": "a", "type": "date"})), 2);
+    assert_eq!(of(json!({"name": "a", "type": "decimal", "scale": 2})), 2);
 }
 
 #[test]
