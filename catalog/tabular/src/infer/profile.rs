@@ -3,10 +3,8 @@
 //! Invariant: the memory of a column is bounded, and a value is looked at once. A reading that a value excludes keeps the
 //! first such value and its line.
 
-use std::collections::HashSet;
-
 use types::json::check_digits;
-use types::{decimal, json};
+use types::{Date, Timestamp, decimal, json};
 
 use super::answer::{MAX_DISTINCT_VALUES, MAX_EXAMPLES, MAX_SHOWN_CHARACTERS, shown};
 use crate::values::{ClockShape, DateForms, NullWords, OffsetShape, TimeShape, WrittenNumber, is_null};
@@ -31,6 +29,8 @@ const GIVEN_UP_SHARE: u64 = 20;
 pub(super) const MAX_KEPT_BYTES: usize = 8 << 20;
 /// Digits of a number without exponent that a double always holds.
 const DOUBLE_DIGITS: usize = 15;
+/// Bytes of `YYYY-MM-DD`.
+const DATE_BYTES: usize = 10;
 
 /// A value that excludes a reading.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -117,7 +117,7 @@ pub(super) struct WordTally {
 }
 
 /// What the numbers of a column are like.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct NumberFacts {
     /// Numbers.
     pub(super) count: u64,
@@ -153,6 +153,48 @@ pub(super) struct NumberFacts {
 }
 
 impl NumberFacts {
+    /// Adds a number of few digits with a point or without, as most are. Returns false for every other word.
+    fn add_short(&mut self, word: &[u8], line: u64) -> bool {
+        let (is_negative, digits) = match word {
+            [b'-', digits @ ..] => (true, digits),
+            digits => (false, digits),
+        };
+        // With its point it has at most as many digits as a double always holds.
+        if digits.is_empty() || digits.len() > DOUBLE_DIGITS {
+            return false;
+        }
+        let (mut value, mut point) = (0_i64, None);
+        for (place, byte) in digits.iter().enumerate() {
+            let digit = byte.wrapping_sub(b'0');
+            if digit <= 9 {
+                value = value * 10 + i64::from(digit);
+            } else if *byte == b'.' && point.is_none() && place > 0 {
+                point = Some(place);
+            } else {
+                return false;
+            }
+        }
+        let whole = point.unwrap_or(digits.len());
+        // Zeros before the first digit are a matter of codes.
+        if digits[0] == b'0' && whole > 1 {
+            return false;
+        }
+        self.count += 1;
+        let width = word.len();
+        self.widths = Some(self.widths.map_or((width, width), |(least, most)| (least.min(width), most.max(width))));
+        self.whole_digits = self.whole_digits.max(if digits[0] == b'0' { 0 } else { whole });
+        if point.is_none() {
+            self.whole += 1;
+            let value = if is_negative { -value } else { value };
+            self.range = Some(self.range.map_or((value, value), |(least, most)| (least.min(value), most.max(value))));
+            return true;
+        }
+        let zeros = digits.iter().rev().take_while(|digit| **digit == b'0').count();
+        self.scale = self.scale.max((digits.len() - whole - 1).saturating_sub(zeros));
+        self.points.add(word, line);
+        true
+    }
+
     /// Adds a number of the file.
     fn add(&mut self, number: &WrittenNumber<'_>, is_comma: bool, text: &[u8], line: u64) {
         self.count += 1;
@@ -230,8 +272,6 @@ pub(super) struct TimeFacts {
     pub(super) fine: Exclusion,
     /// Times with an offset.
     pub(super) offsets: u64,
-    /// Times of day other than midnight.
-    pub(super) past_midnight: u64,
 }
 
 impl Default for TimeFacts {
@@ -245,14 +285,39 @@ impl Default for TimeFacts {
             is_uniform: true,
             fine: Exclusion::default(),
             offsets: 0,
-            past_midnight: 0,
         }
     }
 }
 
 impl TimeFacts {
+    /// Adds a word that is written as a contract takes it, if all others are. Returns false for every other one.
+    fn add_usual(&mut self, word: &[u8]) -> bool {
+        if !self.is_usual {
+            return false;
+        }
+        let Ok(word) = str::from_utf8(word) else {
+            return false;
+        };
+        if self.dates > 0 {
+            let is_date = word.parse::<Date>().is_ok();
+            self.dates += u64::from(is_date);
+            return is_date;
+        }
+        let Some(clock) = self.clock.filter(|_| word.parse::<Timestamp>().is_ok()) else {
+            return false;
+        };
+        // RFC 3339 has seconds and an offset at once, and leaves the sign before the time alone open.
+        self.is_uniform &= word.as_bytes().get(DATE_BYTES) == Some(&clock.separator);
+        self.times += 1;
+        self.offsets += 1;
+        true
+    }
+
     /// Adds a word, unless it is none of the forms that the others have.
     fn add(&mut self, word: &[u8], line: u64) -> bool {
+        if self.add_usual(word) {
+            return true;
+        }
         let Some(shape) = TimeShape::of(word, self.forms) else {
             return false;
         };
@@ -271,7 +336,6 @@ impl TimeFacts {
             Some(clock) => {
                 self.times += 1;
                 self.offsets += u64::from(clock.offset != OffsetShape::None);
-                self.past_midnight += u64::from(!shape.is_midnight);
             }
         }
         if shape.is_fine {
@@ -281,12 +345,19 @@ impl TimeFacts {
     }
 }
 
+/// Slots for the places of distinct values: a power of two, and more than twice as many as there are values.
+const DISTINCT_SLOTS: usize = 128;
+/// The most bytes of a value that is kept.
+const MAX_KEPT_VALUE_BYTES: usize = 4 * MAX_SHOWN_CHARACTERS;
+
 /// Distinct values of a column, as long as they are few and short.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DistinctValues {
-    seen: HashSet<Box<[u8]>>,
     /// The values in the order in which they came.
     order: Vec<Box<[u8]>>,
+    /// Places in `order`, plus one, by hash; the next free slot is taken. Empty before the first value, and when no more
+    /// values are kept.
+    slots: Vec<u8>,
     /// Place of the value that came last: equal values often follow each other.
     last: usize,
     pub(super) is_incomplete: bool,
@@ -294,33 +365,38 @@ pub(super) struct DistinctValues {
 
 impl DistinctValues {
     fn add(&mut self, value: &[u8], budget: &mut usize) {
-        if self.is_incomplete && self.order.len() >= MAX_EXAMPLES {
+        if self.is_incomplete && (self.order.len() >= MAX_EXAMPLES || self.slots.is_empty())
+            || self.order.get(self.last).is_some_and(|last| **last == *value)
+        {
             return;
         }
-        if self.order.get(self.last).is_some_and(|last| **last == *value) {
-            return;
+        if self.slots.is_empty() {
+            self.slots = vec![0; DISTINCT_SLOTS];
         }
-        if self.seen.contains(value) {
-            self.last = self.order.iter().position(|known| **known == *value).unwrap_or(0);
-            return;
-        }
-        let is_long = value.len() > 4 * MAX_SHOWN_CHARACTERS;
-        let most = if self.is_incomplete {
-            MAX_EXAMPLES
-        } else {
-            MAX_DISTINCT_VALUES
-        };
-        if self.order.len() >= most || *budget < 2 * value.len().min(4 * MAX_SHOWN_CHARACTERS) {
+        let value = if value.len() > MAX_KEPT_VALUE_BYTES {
             self.is_incomplete = true;
-            self.seen = HashSet::new();
+            &value[..MAX_KEPT_VALUE_BYTES]
+        } else {
+            value
+        };
+        let mut slot = hash_value(value);
+        while let Some(place) = self.slots.get(slot).and_then(|place| usize::from(*place).checked_sub(1)) {
+            if self.order.get(place).is_some_and(|known| **known == *value) {
+                self.last = place;
+                return;
+            }
+            slot = (slot + 1) % DISTINCT_SLOTS;
+        }
+        let most = if self.is_incomplete { MAX_EXAMPLES } else { MAX_DISTINCT_VALUES };
+        if self.order.len() >= most || *budget < value.len() {
+            self.is_incomplete = true;
+            self.slots = Vec::new();
             return;
         }
-        self.is_incomplete |= is_long;
-        let kept: Box<[u8]> = value[..value.len().min(4 * MAX_SHOWN_CHARACTERS)].into();
-        *budget -= 2 * kept.len();
-        self.seen.insert(kept.clone());
+        *budget -= value.len();
         self.last = self.order.len();
-        self.order.push(kept);
+        self.order.push(value.into());
+        self.slots[slot] = u8::try_from(self.order.len()).unwrap_or(u8::MAX);
     }
 
     /// Returns the values that are none of the words, in the order in which they came.
@@ -328,6 +404,15 @@ impl DistinctValues {
         let kept = self.order.iter().filter(|value| !but.contains(&value.trim_ascii()));
         kept.map(|value| shown(&String::from_utf8_lossy(value))).collect()
     }
+}
+
+/// Returns the first slot of a value. Values that are made to share one cost a column no more than its few values.
+fn hash_value(value: &[u8]) -> usize {
+    let word = |bytes: &[u8]| bytes.iter().fold(0_u64, |word, byte| word << 8 | u64::from(*byte));
+    let (begin, end) = (value.len().min(8), value.len().saturating_sub(8));
+    let mixed = word(&value[..begin]).wrapping_add(word(&value[end..]).rotate_left(29)) ^ value.len() as u64;
+    // Fibonacci hashing (Knuth 6.4): the upper bits depend on all of them.
+    usize::try_from(mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 57).unwrap_or(0) % DISTINCT_SLOTS
 }
 
 /// What is known of a column.
@@ -438,7 +523,7 @@ impl ColumnProfile {
     }
 
     fn add_number(&mut self, word: &[u8], line: u64) {
-        if self.numbers.is_given_up {
+        if self.numbers.is_given_up || self.number.add_short(word, line) {
             return;
         }
         let begins = matches!(word.first(), Some(b'0'..=b'9' | b'-' | b'+' | b'.' | b','));
@@ -581,4 +666,56 @@ fn meaning(word: &[u8]) -> Option<WordMeaning> {
     let is_signs = word.iter().all(u8::is_ascii_punctuation);
     let is_json = matches!(word, b"{}" | b"[]");
     (is_signs && !is_json).then_some(WordMeaning::Signs)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn a_short_number_says_what_a_long_one_says(word in "-?[0-9]{0,9}(\\.[0-9]{0,9})?") {
+            let mut short = NumberFacts::default();
+            if short.add_short(word.as_bytes(), 1) {
+                let mut long = NumberFacts::default();
+                let number = WrittenNumber::parse(word.as_bytes(), b'.').unwrap();
+                long.add(&number, false, word.as_bytes(), 1);
+                prop_assert_eq!(short, long, "{}", word);
+            }
+        }
+    }
+
+    #[test]
+    fn most_numbers_are_short() {
+        for word in ["0", "-1", "12.50", "0.5", "123456789012345", "5."] {
+            assert!(NumberFacts::default().add_short(word.as_bytes(), 1), "{word}");
+        }
+        for word in ["", "-", "007", ".5", "1e5", "1,5", "+1", "1.2.3", "1234567890123456"] {
+            assert!(!NumberFacts::default().add_short(word.as_bytes(), 1), "{word}");
+        }
+    }
+
+    #[test]
+    fn distinct_values_are_kept_as_long_as_they_are_few() {
+        let (mut values, mut budget) = (DistinctValues::default(), MAX_KEPT_BYTES);
+        for number in 0..200 {
+            values.add((number % 50).to_string().as_bytes(), &mut budget);
+        }
+        assert!(!values.is_incomplete);
+        assert_eq!(values.values(&[b"7"]).len(), 49);
+        values.add(b"one more", &mut budget);
+        assert!(values.is_incomplete);
+        let (mut values, mut budget) = (DistinctValues::default(), MAX_KEPT_BYTES);
+        values.add("é".repeat(1_000).as_bytes(), &mut budget);
+        assert_eq!(values.values(&[])[0].chars().count(), MAX_SHOWN_CHARACTERS + 1);
+        assert!(values.is_incomplete);
+        let mut none = 0;
+        let mut values = DistinctValues::default();
+        values.add(b"x", &mut none);
+        assert!(values.values(&[]).is_empty() && values.is_incomplete);
+    }
 }
