@@ -48,7 +48,7 @@ impl CellProblem {
 }
 
 /// A translator of the records of one file.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Translator {
     rules: RecordRules,
     number: Option<NumberMember>,
@@ -57,13 +57,13 @@ pub struct Translator {
     fields: usize,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum RecordRules {
     Cells(Box<CellRules>),
     Members(Box<MemberRules>),
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct CellRules {
     format: CsvFormat,
     record: CsvRecord,
@@ -71,7 +71,7 @@ struct CellRules {
     columns: Vec<Option<CellRule>>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct NumberMember {
     /// `"name":`
     member: Vec<u8>,
