@@ -161,7 +161,7 @@ async fn a_person_approves_a_device_whose_commands_then_use_its_key() {
         "agent      tide-gauge of Ada",
         path.as_str(),
         " until 20",
-        "0 of 3 are active",
+        "projects   0 of ",
     ] {
         assert!(whoami.stdout.contains(words), "{words}: {}", whoami.stdout);
     }

@@ -1,5 +1,6 @@
 //! The command line.
 
+mod own;
 mod pay;
 
 use std::net::SocketAddr;
@@ -7,9 +8,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::remote::{DEFAULT_URL, RemoteService};
+use crate::remote::RemoteService;
 use crate::roles::ProcessRole;
 
+pub use own::{ArchiveArgs, DeleteArgs, LoginArgs, UploadsArgs, UploadsCommand, WhoamiArgs};
 pub use pay::{PaymentDecision, PaymentsCommand, PayoutCommands, PayoutDecision};
 
 /// The fewest records that a quickstart streams.
@@ -448,91 +450,6 @@ pub struct PushArgs {
     /// Folder for the state of pushes [default: `$XDG_STATE_HOME/sluice/push`]
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
-    /// The service that the command talks to.
-    #[command(flatten)]
-    pub remote: RemoteService,
-}
-
-/// Options of `uploads`.
-#[derive(Clone, Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub struct UploadsArgs {
-    /// Without a command the open uploads are listed.
-    #[command(subcommand)]
-    pub command: Option<UploadsCommand>,
-    /// Print one JSON object
-    #[arg(long)]
-    pub json: bool,
-    /// The service that the command talks to.
-    #[command(flatten)]
-    pub remote: RemoteService,
-}
-
-/// Commands for open uploads.
-#[derive(Clone, Debug, Subcommand)]
-pub enum UploadsCommand {
-    /// Cancel an upload that was not completed: its bytes are deleted, and its place is free
-    Cancel {
-        /// Id of the upload, as `sluice uploads` prints it
-        id: String,
-        /// Print one JSON object
-        #[arg(long)]
-        json: bool,
-        /// The service that the command talks to.
-        #[command(flatten)]
-        remote: RemoteService,
-    },
-}
-
-/// Options of `login`.
-#[derive(Clone, Debug, Args)]
-pub struct LoginArgs {
-    /// Name of this machine, by which the person recognizes it [default: its host name]
-    #[arg(long, value_name = "NAME")]
-    pub device: Option<String>,
-    /// Address of the service
-    #[arg(long, env = "SLUICE_SERVER", value_name = "URL", default_value = DEFAULT_URL)]
-    pub server: String,
-    /// Print one JSON object
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// Options of `whoami`.
-#[derive(Clone, Debug, Args)]
-pub struct WhoamiArgs {
-    /// Print one JSON object
-    #[arg(long)]
-    pub json: bool,
-    /// The service that the command talks to.
-    #[command(flatten)]
-    pub remote: RemoteService,
-}
-
-/// Options of `archive`.
-#[derive(Clone, Debug, Args)]
-pub struct ArchiveArgs {
-    /// The project's slug
-    pub slug: String,
-    /// Print one JSON object
-    #[arg(long)]
-    pub json: bool,
-    /// The service that the command talks to.
-    #[command(flatten)]
-    pub remote: RemoteService,
-}
-
-/// Options of `delete`.
-#[derive(Clone, Debug, Args)]
-pub struct DeleteArgs {
-    /// The project's slug
-    pub slug: String,
-    /// Delete without a question
-    #[arg(long)]
-    pub yes: bool,
-    /// Print one JSON object
-    #[arg(long)]
-    pub json: bool,
     /// The service that the command talks to.
     #[command(flatten)]
     pub remote: RemoteService,
