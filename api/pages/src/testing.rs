@@ -1,5 +1,6 @@
 //! A sample of every page: with usual contents, with none, and with hostile texts.
 
+mod agents;
 mod board;
 mod collectors;
 mod console;

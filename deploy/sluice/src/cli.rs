@@ -1,5 +1,6 @@
 //! The command line.
 
+mod own;
 mod pay;
 
 use std::net::SocketAddr;
@@ -10,6 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::remote::RemoteService;
 use crate::roles::ProcessRole;
 
+pub use own::{ArchiveArgs, DeleteArgs, LoginArgs, UploadsArgs, UploadsCommand, WhoamiArgs};
 pub use pay::{PaymentDecision, PaymentsCommand, PayoutCommands, PayoutDecision};
 
 /// The fewest records that a quickstart streams.
@@ -78,6 +80,14 @@ pub enum Command {
     Push(PushArgs),
     /// List the open uploads of the operator, or cancel one
     Uploads(UploadsArgs),
+    /// Get a key for this machine, if a person approves it in the browser
+    Login(LoginArgs),
+    /// Print whom the key of this machine acts for, and what is left
+    Whoami(WhoamiArgs),
+    /// Archive a project, for good: it takes no more records
+    Archive(ArchiveArgs),
+    /// Delete a private dataset that nobody else read
+    Delete(DeleteArgs),
     /// Collect a source of public facts once
     Collect(Collect),
     /// Verify a pulled version offline: keys, signature, every part, every record
@@ -443,31 +453,6 @@ pub struct PushArgs {
     /// The service that the command talks to.
     #[command(flatten)]
     pub remote: RemoteService,
-}
-
-/// Options of `uploads`.
-#[derive(Clone, Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub struct UploadsArgs {
-    /// Without a command the open uploads are listed.
-    #[command(subcommand)]
-    pub command: Option<UploadsCommand>,
-    /// The service that the command talks to.
-    #[command(flatten)]
-    pub remote: RemoteService,
-}
-
-/// Commands for open uploads.
-#[derive(Clone, Debug, Subcommand)]
-pub enum UploadsCommand {
-    /// Cancel an upload that was not completed: its bytes are deleted, and its place is free
-    Cancel {
-        /// Id of the upload, as `sluice uploads` prints it
-        id: String,
-        /// The service that the command talks to.
-        #[command(flatten)]
-        remote: RemoteService,
-    },
 }
 
 /// The formats of a file to push.

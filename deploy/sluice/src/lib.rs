@@ -11,6 +11,7 @@ pub mod check;
 pub mod cli;
 pub mod collect;
 pub mod config;
+pub mod credentials;
 pub mod database;
 mod disk_space;
 pub mod exit;
@@ -21,12 +22,14 @@ mod judges;
 pub mod keys;
 pub mod layout;
 pub mod lock;
+pub mod login;
 pub mod losses;
 pub mod mailer;
 pub mod means_of_payment;
 pub mod money;
 pub mod objects;
 mod open_files;
+pub mod projects;
 pub mod pull;
 pub mod push;
 pub mod query;
@@ -40,6 +43,7 @@ pub mod telemetry;
 pub mod terminal;
 pub mod uploads;
 pub mod verify;
+pub mod whoami;
 
 #[cfg(test)]
 mod tests;
@@ -128,6 +132,10 @@ async fn dispatch(loaded: &LoadedConfig, command: Command) -> anyhow::Result<Exi
         Command::Pull(arguments) => pull::run(arguments).await?,
         Command::Push(arguments) => return push::run(arguments).await,
         Command::Uploads(arguments) => return uploads::run(arguments).await,
+        Command::Login(arguments) => return login::run(arguments).await,
+        Command::Whoami(arguments) => return whoami::run(arguments).await,
+        Command::Archive(arguments) => return projects::archive(arguments).await,
+        Command::Delete(arguments) => return projects::delete(arguments).await,
         Command::Collect(arguments) => return collect::run(config, arguments).await,
         Command::Verify(arguments) => verify::run(&arguments)?,
         Command::Openapi | Command::Config(_) => {}
