@@ -12,6 +12,7 @@ pub mod cli;
 pub mod collect;
 pub mod config;
 pub mod database;
+mod deleted_tables;
 mod disk_space;
 pub mod exit;
 pub mod exporter;

@@ -4,9 +4,9 @@ use super::{Book, NOW, Texts, ago, ahead, collectors, person};
 use crate::console::{
     AccountView, ActivityPage, ActivityRow, AgentView, AgentsPage, AppRow, AppsPage, Attention, BoughtRow, ChangeActor,
     ClaimEnd, ClaimView, CodeView, ContributionPage, ContributionRow, ContributionState, ContributionsPage,
-    DatasetFacts, DatasetPage, DatasetRow, DatasetsPage, DecidedClaim, EntryRow, FeeRow, GateTally, HoldRow, JobRow,
-    KeyView, MoneyPage, NewAgentForm, OverviewPage, PayoutView, SessionRow, SettingsPage, TokenRow, UploadRow,
-    VerdictKind, VerdictRow, VersionRow,
+    DatasetFacts, DatasetPage, DatasetRow, DatasetsPage, DecidedClaim, DeletionForm, EntryRow, FeeRow, GateTally,
+    HoldRow, JobRow, KeyView, MoneyPage, NewAgentForm, OverviewPage, PayoutView, SessionRow, SettingsPage, TokenRow,
+    UploadRow, VerdictKind, VerdictRow, VersionRow,
 };
 use crate::{DayCount, Error, FieldError, GateLoss, Instant, RowFlow};
 
@@ -383,6 +383,10 @@ fn datasets(book: &mut Book, texts: &Texts) -> Result<(), Error> {
             gates: tallies(texts),
             uploads: vec![upload("open"), upload("completed"), upload("expired")],
             contributions: rows(texts),
+            deletion: Some(DeletionForm {
+                confirm: texts.word.clone(),
+                errors: vec![FieldError::new("confirm", "Must be the slug of this dataset.")],
+            }),
         },
     )
 }

@@ -3,7 +3,10 @@
 use super::*;
 
 /// Statements that undo the migrations from 8 on, which both engines take.
-const UNDO_ACCOUNTS_AND_FLOW: [&str; 113] = [
+const UNDO_ACCOUNTS_AND_FLOW: [&str; 116] = [
+    "DROP INDEX projects_deleted",
+    "ALTER TABLE projects DROP COLUMN deleted_at",
+    "DELETE FROM _sqlx_migrations WHERE version = 29",
     "DROP TABLE unit_appeals",
     "DROP TABLE unit_marks",
     "DROP INDEX payments_of_packs",
