@@ -29,7 +29,15 @@ const EDGES: [(&str, &[&str]); 26] = [
     ("uploads", &["types", "catalog"]),
     (
         "pipelines",
-        &["types", "operators", "tabular", "eventlog", "catalog", "messages", "uploads"],
+        &[
+            "types",
+            "operators",
+            "tabular",
+            "eventlog",
+            "catalog",
+            "messages",
+            "uploads",
+        ],
     ),
     ("x402", &["types", "outbound"]),
     ("pay", &["types"]),

@@ -191,6 +191,11 @@ impl Http {
             .unwrap()
     }
 
+    /// DELETE without a body; panics when the connection breaks.
+    pub async fn delete(&self, path: &str) -> Answer {
+        self.send(Method::DELETE, path, &[], None).await.unwrap()
+    }
+
     /// One request; an error means that no whole answer came.
     pub async fn send(
         &self,

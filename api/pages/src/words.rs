@@ -55,6 +55,7 @@ pub(crate) fn operation(name: &str) -> String {
         "end_key" => "ended a key",
         "create_dataset" => "made a dataset",
         "update_dataset" => "changed a dataset",
+        "delete_dataset" | "delete_dataset_form" => "deleted a dataset",
         "begin_upload" => "began an upload",
         "complete_upload" => "completed an upload",
         "cancel_upload" => "cancelled an upload",

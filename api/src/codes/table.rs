@@ -91,6 +91,7 @@ error_codes! {
     NotAppealable = 409 "not_appealable" ["code"] "No judge decided the rejection, but a rule that finds the same again; `code` is that of the rejection." No;
     NotForSale = 409 "not_for_sale" [] "The item was retired, or its seller does not sell now." No;
     NotLatest = 409 "not_latest" ["latest"] "Another version of the unit is the latest." No;
+    NotPrivate = 409 "not_private" [] "The dataset is public, and only private ones are deleted; it can be archived." No;
     NotPublished = 409 "not_published" [] "The unit has no published version that could change that way." No;
     NotRejected = 409 "not_rejected" ["status"] "The version is not rejected, so there is nothing to appeal." No;
     OperatorSuspended = 409 "operator_suspended" [] "The operator that would get the credits is suspended." No;
@@ -109,6 +110,7 @@ error_codes! {
     UploadClosed = 409 "upload_closed" [] "The upload is completed, cancelled or expired and takes no parts." No;
     UploadCompleted = 409 "upload_completed" [] "The upload was completed before, with other tags or another `onRefused`, or is to be cancelled and is a contribution." No;
     UploadExpired = 409 "upload_expired" ["expiredAt"] "The upload was not completed in time, or was cancelled." No;
+    WasRead = 409 "was_read" [] "Somebody bought the dataset, or an answer links it, so it is not deleted." No;
     ClaimCodeExpired = 410 "claim_code_expired" [] "The time of the claim code is over." No;
     TokenExpired = 410 "token_expired" [] "The time of the link is over; ask for another letter." No;
     LengthRequired = 411 "length_required" ["expected"] "A part of an upload is sent with its length." No;

@@ -18,6 +18,7 @@ pub mod community;
 pub mod console;
 pub mod contributions;
 pub mod dead_letters;
+pub mod deletion;
 pub mod digests;
 pub(crate) mod fixture;
 pub mod jobs;
@@ -102,6 +103,9 @@ macro_rules! store_suite {
                 a_version_merged_after_the_table_was_read_is_kept,
                 a_lost_contribution_that_is_merged_again_has_its_version_again,
                 a_loss_forgets_the_place_in_the_source;
+            deletion: a_private_dataset_is_deleted_and_its_slug_stays, what_was_open_ends_with_its_dataset,
+                what_others_read_stays, outcomes_of_a_deleted_dataset_change_nothing, a_deletion_is_cleared_in_pages,
+                one_of_many_deletions_wins;
             races: twins_of_one_key_are_one_contribution, twins_of_one_call_make_one_thing, an_operator_never_exceeds_its_agents,
                 an_operator_never_exceeds_its_projects, an_allowance_is_exact_under_contention,
                 one_of_many_wins_a_slug, one_of_many_wins_a_name, a_price_changes_once_under_contention,

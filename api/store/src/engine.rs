@@ -352,6 +352,11 @@ impl Engine {
             (26, "near_units", include_str!("../migrations/0026_near_units.sql")),
             (27, "trust", include_str!("../migrations/0027_trust.sql")),
             (28, "logins", include_str!("../migrations/0028_logins.sql")),
+            (
+                29,
+                "deleted_datasets",
+                include_str!("../migrations/0029_deleted_datasets.sql"),
+            ),
         ];
         let (texts, text_type, bytes_type, position) = match self {
             Self::Sqlite => (SQLITE, "TEXT", "BLOB", "INSTR"),

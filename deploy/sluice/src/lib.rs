@@ -13,6 +13,7 @@ pub mod collect;
 pub mod config;
 pub mod credentials;
 pub mod database;
+mod deleted_tables;
 mod disk_space;
 pub mod exit;
 pub mod exporter;

@@ -4,8 +4,8 @@ use super::{Book, NOW, Texts, agents, ago, ahead, collectors, person};
 use crate::console::{
     AccountView, ActivityPage, ActivityRow, AgentsPage, AppRow, AppsPage, Attention, BoughtRow, ChangeActor,
     ContributionPage, ContributionRow, ContributionState, ContributionsPage, DatasetFacts, DatasetPage, DatasetRow,
-    DatasetsPage, EntryRow, FeeRow, GateTally, HoldRow, JobRow, MoneyPage, NewAgentForm, OverviewPage, PayoutView,
-    SessionRow, SettingsPage, TokenRow, UploadRow, VerdictKind, VerdictRow, VersionRow,
+    DatasetsPage, DeletionForm, EntryRow, FeeRow, GateTally, HoldRow, JobRow, MoneyPage, NewAgentForm, OverviewPage,
+    PayoutView, SessionRow, SettingsPage, TokenRow, UploadRow, VerdictKind, VerdictRow, VersionRow,
 };
 use crate::{DayCount, Error, FieldError, GateLoss, Instant, RowFlow};
 
@@ -304,6 +304,10 @@ fn datasets(book: &mut Book, texts: &Texts) -> Result<(), Error> {
             gates: tallies(texts),
             uploads: vec![upload("open"), upload("completed"), upload("expired")],
             contributions: rows(texts),
+            deletion: Some(DeletionForm {
+                confirm: texts.word.clone(),
+                errors: vec![FieldError::new("confirm", "Must be the slug of this dataset.")],
+            }),
         },
     )
 }

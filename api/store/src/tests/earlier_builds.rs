@@ -3,7 +3,10 @@
 use super::*;
 
 /// Statements that undo the migrations from 8 on, which both engines take.
-const UNDO_ACCOUNTS_AND_FLOW: [&str; 117] = [
+const UNDO_ACCOUNTS_AND_FLOW: [&str; 120] = [
+    "DROP INDEX projects_deleted",
+    "ALTER TABLE projects DROP COLUMN deleted_at",
+    "DELETE FROM _sqlx_migrations WHERE version = 29",
     "DROP TABLE login_tries",
     "DROP TABLE logins",
     "ALTER TABLE agent_keys DROP COLUMN label",
