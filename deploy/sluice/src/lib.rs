@@ -11,6 +11,7 @@ pub mod check;
 pub mod cli;
 pub mod collect;
 pub mod config;
+pub mod credentials;
 pub mod database;
 mod disk_space;
 pub mod exit;
