@@ -64,6 +64,9 @@ pub struct NewProject {
     /// The visibility: `public` or `private`. It never changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub visibility: Option<String>,
+    /// The price of a version in dollars, such as `0.50`, for a paid project. The platform's if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub price: Option<String>,
 }
 
 /// A dataset project with its latest version.
@@ -332,6 +335,9 @@ pub struct Tally {
 pub struct RowVerdict {
     /// The number of the record in the contribution, from 0.
     pub row: u64,
+    /// The line of the file on which the record begins, from 1. `None` for a batch, and from services that count lines as rows.
+    #[serde(default)]
+    pub line: Option<u64>,
     /// The verdict: `pass`, `drop`, `refuse` or `hold`.
     pub verdict: String,
     /// The broken rules. Empty if the record passed.

@@ -1,0 +1,45 @@
+//! `sluice infer`: says what a file is. It creates nothing and sends nothing.
+//!
+//! Invariant: it needs no service. With one, it says whether a project could be created.
+
+use std::process::ExitCode;
+
+use crate::cli::InferArgs;
+use crate::exit;
+use crate::input::InputFile;
+use crate::pull::bar;
+use crate::push::{BYTES_BAR, project, spool_folder, table};
+use crate::{look, terminal};
+
+/// Prints the columns of a file, the contract for it, notes and questions. The exit code is [`exit::EXIT_OPEN`] if a question
+/// is open.
+pub async fn run(arguments: &InferArgs) -> anyhow::Result<ExitCode> {
+    let options = look::options(&arguments.reading, None)?;
+    let (client, key) = arguments.remote.client_with_source()?;
+    if let Some(caller) = project::caller_if_reachable(&client, key.is_some()).await
+        && let Some(lines) = project::at_limit(&caller, None)
+    {
+        terminal::note(&lines);
+    }
+    let input = InputFile::open(&arguments.file, &spool_folder())?;
+    let reading = bar(BYTES_BAR).with_message("reading");
+    let inference = look::infer(&input, &options, &reading).await;
+    reading.finish_and_clear();
+    let inference = inference?;
+    input.check_unchanged()?;
+    if arguments.json {
+        terminal::json(&inference)?;
+    } else {
+        let mut lines = table::lines(input.name(), &inference);
+        if let Some(contract) = &inference.contract {
+            lines.push(format!("Contract: {}", terminal::plain(&serde_json::to_string(contract)?)));
+        }
+        lines.extend(table::questions(&inference));
+        terminal::line(&lines.join("\n"))?;
+    }
+    Ok(if inference.questions.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        exit::EXIT_OPEN.into()
+    })
+}
