@@ -10,7 +10,7 @@ use crate::cli::CreateArgs;
 use crate::input::InputFile;
 use crate::pull::bar;
 use crate::push::project::{self, ProjectPlan, readme_of, schema_of};
-use crate::push::{BYTES_BAR, spool_folder, table};
+use crate::push::{BYTES_BAR, state_folder, table};
 use crate::terminal::{self, shown};
 use crate::look;
 
@@ -22,7 +22,7 @@ pub async fn run(arguments: &CreateArgs) -> anyhow::Result<ExitCode> {
     project::check_limit(&client, None).await?;
     let (contract, readme) = match (&arguments.like, &arguments.schema) {
         (Some(file), _) => {
-            let input = InputFile::open(file, &spool_folder())?;
+            let input = InputFile::open(file, &state_folder(None)?)?;
             let mut options = look::options(&arguments.reading, None)?;
             let reading: ProgressBar = bar(BYTES_BAR).with_message("reading");
             let inference = look::settled(&input, &mut options, &reading).await?;

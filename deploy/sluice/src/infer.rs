@@ -8,7 +8,7 @@ use crate::cli::InferArgs;
 use crate::exit;
 use crate::input::InputFile;
 use crate::pull::bar;
-use crate::push::{BYTES_BAR, project, spool_folder, table};
+use crate::push::{BYTES_BAR, project, state_folder, table};
 use crate::{look, terminal};
 
 /// Prints the columns of a file, the contract for it, notes and questions. The exit code is [`exit::EXIT_OPEN`] if a question
@@ -21,7 +21,7 @@ pub async fn run(arguments: &InferArgs) -> anyhow::Result<ExitCode> {
     {
         terminal::note(&lines);
     }
-    let input = InputFile::open(&arguments.file, &spool_folder())?;
+    let input = InputFile::open(&arguments.file, &state_folder(None)?)?;
     let reading = bar(BYTES_BAR).with_message("reading");
     let inference = look::infer(&input, &options, &reading).await;
     reading.finish_and_clear();

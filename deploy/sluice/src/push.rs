@@ -55,7 +55,7 @@ pub async fn run(arguments: &PushArgs) -> anyhow::Result<ExitCode> {
         project::check_unused(&arguments.new)?;
     }
     let client = arguments.remote.client()?;
-    let folder = state_folder(arguments)?;
+    let folder = state_folder(arguments.state.clone())?;
     // Before the file is read, which may take minutes.
     let target = PushTarget::find(&client, arguments).await?;
     let input = InputFile::open(&arguments.file, &folder)?;
@@ -488,20 +488,11 @@ fn on_event(bar: &ProgressBar, name: &str) -> PushProgress {
     })
 }
 
-/// Returns the folder that remembers the progress of pushes.
-fn state_folder(arguments: &PushArgs) -> anyhow::Result<PathBuf> {
-    let folder = arguments.state.clone().or_else(default_state_folder);
+/// Returns the folder that remembers the progress of pushes, and has copies of what has no name.
+pub(crate) fn state_folder(named: Option<PathBuf>) -> anyhow::Result<PathBuf> {
+    let default = || config::state_home().map(|state| state.join("sluice/push"));
+    let folder = named.or_else(default);
     folder.context("there is no home folder for the state of the push; name a folder with --state")
-}
-
-/// Returns the folder for the state of pushes, if the user has a home.
-pub(crate) fn default_state_folder() -> Option<PathBuf> {
-    config::state_home().map(|state| state.join("sluice/push"))
-}
-
-/// Returns the folder for a copy of what has no name.
-pub(crate) fn spool_folder() -> PathBuf {
-    default_state_folder().unwrap_or_else(std::env::temp_dir)
 }
 
 /// Paths of the files of one push.

@@ -26,6 +26,11 @@ pub fn is_key_of_environment(key: &str) -> bool {
     env::var_os("SLUICE_KEY").is_some_and(|found| found == key)
 }
 
+/// Returns true if the terminal has a cursor that signs can move. A person without one gets lines only.
+pub fn has_cursor() -> bool {
+    env::var_os("TERM").is_none_or(|terminal| terminal != "dumb")
+}
+
 fn resolve(named: Option<OsString>, home: Option<OsString>, default: &str) -> Option<PathBuf> {
     // An empty variable is not absolute either, so it counts as unset.
     let absolute = |path: OsString| Some(PathBuf::from(path)).filter(|path| path.is_absolute());
