@@ -4,15 +4,13 @@
 
 use std::process::ExitCode;
 
-use indicatif::ProgressBar;
-
 use crate::cli::CreateArgs;
 use crate::input::InputFile;
+use crate::look::LookPlan;
 use crate::pull::bar;
 use crate::push::project::{self, ProjectPlan, readme_of, schema_of};
 use crate::push::{BYTES_BAR, state_folder, table};
 use crate::terminal::{self, shown};
-use crate::look;
 
 /// Creates a project and prints how records get into it.
 pub async fn run(arguments: &CreateArgs) -> anyhow::Result<ExitCode> {
@@ -23,14 +21,11 @@ pub async fn run(arguments: &CreateArgs) -> anyhow::Result<ExitCode> {
     let (contract, readme) = match (&arguments.like, &arguments.schema) {
         (Some(file), _) => {
             let input = InputFile::open(file, &state_folder(None)?)?;
-            let mut options = look::options(&arguments.reading, None)?;
-            let reading: ProgressBar = bar(BYTES_BAR).with_message("reading");
-            let inference = look::settled(&input, &mut options, &reading).await?;
-            reading.finish_and_clear();
-            input.check_unchanged()?;
-            table::lines(input.name(), &inference).iter().for_each(|line| terminal::note(line));
-            let contract = look::contract_of(&inference)?;
-            let readme = readme_of(&input.shown(), &table::form(&inference), None, &contract);
+            let mut plan = LookPlan::of(&arguments.reading, None)?;
+            let found = plan.settled(&input, &bar(BYTES_BAR).with_message("reading")).await?;
+            table::lines(input.name(), &found.look).iter().for_each(|line| terminal::note(line));
+            let contract = found.look.contract()?;
+            let readme = readme_of(&input.shown(), &table::form(&found.look), None, &contract);
             (contract, readme)
         }
         (None, Some(schema)) => {

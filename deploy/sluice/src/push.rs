@@ -8,7 +8,7 @@
 
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::{self, BufReader, BufWriter, Write};
+use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use flate2::write::GzEncoder;
 use indicatif::{HumanCount, ProgressBar};
 use serde::Deserialize as _;
 use serde_json::{Value, json};
-use tabular::infer::{InferOptions, Inference};
+use tabular::detect::FileCompression;
 use tabular::reading::Reading;
 use types::Contract;
 
@@ -31,7 +31,7 @@ use self::project::ProjectPlan;
 use crate::cli::{PushArgs, RefusedEffect};
 use crate::exit::{self, FileRefused, Unanswered};
 use crate::input::InputFile;
-use crate::look::{self, FileKind};
+use crate::look::{FileLook, LookPlan, LookedAtFile};
 use crate::made::{UnfinishedFile, private_folder};
 use crate::pull::bar;
 use crate::signals::Signals;
@@ -59,19 +59,17 @@ pub async fn run(arguments: &PushArgs) -> anyhow::Result<ExitCode> {
     // Before the file is read, which may take minutes.
     let target = PushTarget::find(&client, arguments).await?;
     let input = InputFile::open(&arguments.file, &folder)?;
-    let mut options = look::options(&arguments.reading, target.contract())?;
-    target.check_number(&options)?;
-    let reading = bar(BYTES_BAR).with_message("reading");
-    let inference = look::settled(&input, &mut options, &reading).await?;
-    reading.finish_and_clear();
-    target.tell(&input, &inference);
-    let contract = target.contract_for(&inference)?;
+    let mut plan = LookPlan::of(&arguments.reading, target.contract())?;
+    target.check_number(&plan)?;
+    let found = plan.settled(&input, &bar(BYTES_BAR).with_message("reading")).await?;
+    target.tell(&input, &found.look);
+    let contract = target.contract_for(&found.look)?;
     let is_there = target.is_there(&client, &contract).await?;
     let work = FileWork {
         arguments,
         input: &input,
-        options: &options,
-        inference: &inference,
+        plan: &plan,
+        found: &found,
         contract: &contract,
         slug: target.slug(),
     };
@@ -176,16 +174,16 @@ impl PushTarget {
     }
 
     /// Returns the contract of the records.
-    fn contract_for(&self, inference: &Inference) -> anyhow::Result<Contract> {
+    fn contract_for(&self, look: &FileLook) -> anyhow::Result<Contract> {
         match self {
             Self::Existing { contract, .. } => Ok(contract.clone()),
-            Self::New { .. } => look::contract_of(inference),
+            Self::New { .. } => look.contract(),
         }
     }
 
     /// Fails if rows are numbered from 1 for a dataset that has records: those of a second file would be lost to the first.
-    fn check_number(&self, options: &InferOptions) -> anyhow::Result<()> {
-        let (Self::Existing { records, .. }, Some(number)) = (self, &options.number) else {
+    fn check_number(&self, plan: &LookPlan) -> anyhow::Result<()> {
+        let (Self::Existing { records, .. }, Some(number)) = (self, &plan.options.number) else {
             return Ok(());
         };
         if *records == 0 || number.start > 1 {
@@ -200,13 +198,13 @@ impl PushTarget {
     }
 
     /// Prints what the file is.
-    fn tell(&self, input: &InputFile, inference: &Inference) {
-        let lines = table::lines(input.name(), inference);
+    fn tell(&self, input: &InputFile, look: &FileLook) {
+        let lines = table::lines(input.name(), look);
         // The fields of a dataset that exists are known, and what was decided about the file is not.
         if self.is_new() {
             lines.iter().for_each(|line| terminal::note(line));
-        } else if !inference.notes.is_empty() {
-            table::noted_lines(input.name(), inference).iter().for_each(|line| terminal::note(line));
+        } else if !look.notes.is_empty() {
+            table::noted_lines(input.name(), look).iter().for_each(|line| terminal::note(line));
         }
     }
 
@@ -229,8 +227,8 @@ impl PushTarget {
         plan.confirm(*yes, ", and send it")?;
         let readme = project::readme_of(
             &work.input.shown(),
-            &table::form(work.inference),
-            work.inference.complete.then_some(work.inference.records),
+            &table::form(&work.found.look),
+            work.found.look.complete.then_some(work.found.look.records),
             work.contract,
         );
         let new = plan.project(work.contract, readme)?;
@@ -263,8 +261,8 @@ struct PreparedFile {
 struct FileWork<'a> {
     arguments: &'a PushArgs,
     input: &'a InputFile,
-    options: &'a InferOptions,
-    inference: &'a Inference,
+    plan: &'a LookPlan,
+    found: &'a LookedAtFile,
     contract: &'a Contract,
     slug: &'a str,
 }
@@ -272,7 +270,7 @@ struct FileWork<'a> {
 impl FileWork<'_> {
     /// Returns the word for the place of a record in the file.
     fn place(&self) -> &'static str {
-        if FileKind::of(self.inference.format).is_text() {
+        if self.found.kind.is_text() {
             "line"
         } else {
             "row"
@@ -281,16 +279,14 @@ impl FileWork<'_> {
 
     /// Converts or compresses the file if needed, unless an earlier push has done so.
     async fn prepare(&self, place: &PushFiles) -> anyhow::Result<PreparedFile> {
-        let (input, inference) = (self.input, self.inference);
-        let kind = FileKind::of(inference.format);
-        let is_gzip = look::is_gzip(input)?;
-        let reading = inference.reading.clone();
-        let is_compressed = is_gzip || reading.compression.is_some();
+        let (input, found) = (self.input, self.found);
+        let reading = found.look.reading.clone();
+        let is_compressed = found.compression != FileCompression::None;
         // A compressed text is sent as it is, because the service reads it.
-        if kind.is_text() && (is_compressed || !self.arguments.gzip) {
+        if found.kind.is_text() && (is_compressed || !self.arguments.gzip) {
             return Ok(PreparedFile {
                 file: input.path().to_owned(),
-                gzip: is_gzip,
+                gzip: found.compression == FileCompression::Gzip,
                 reading,
                 made: None,
             });
@@ -303,10 +299,10 @@ impl FileWork<'_> {
             let converting = bar(BYTES_BAR).with_message("converting");
             let made = UnfinishedFile::begin(&place.made)?;
             let out = BufWriter::with_capacity(1 << 20, made.file()?);
-            let gzip = self.arguments.gzip;
-            look::convert(input, self.options, self.contract, &converting, MadeFile::new(out, gzip)).await?;
+            let converted = self.convert(&converting, out).await;
             converting.finish_and_clear();
             input.check_unchanged()?;
+            converted.with_context(|| input.shown())?;
             if made.is_empty()? {
                 return Err(FileRefused::mark(anyhow!("{} has no records", input.shown())));
             }
@@ -318,6 +314,18 @@ impl FileWork<'_> {
             reading,
             made: Some(place.made.clone()),
         })
+    }
+
+    /// Writes the file as it is sent.
+    async fn convert(&self, bar: &ProgressBar, out: BufWriter<File>) -> anyhow::Result<()> {
+        let (plan, found) = (self.plan, self.found);
+        if self.arguments.gzip {
+            let out = GzEncoder::new(out, Compression::fast());
+            plan.convert(self.input, found, bar, out).await?.finish()?.flush()?;
+        } else {
+            plan.convert(self.input, found, bar, out).await?.flush()?;
+        }
+        Ok(())
     }
 
     /// Judges the records here, unless the command line says otherwise.
@@ -348,7 +356,7 @@ impl FileWork<'_> {
         if self.arguments.json {
             terminal::json(&json!({
                 "project": self.slug, "checked": checked.json(self.place()), "schemaDef": self.contract,
-                "reading": self.inference.reading, "notes": self.inference.notes,
+                "reading": self.found.look.reading, "notes": self.found.look.notes,
             }))?;
         } else {
             let lines = checked.lines(self.place(), self.arguments);
@@ -437,7 +445,7 @@ impl FileWork<'_> {
         if self.arguments.json {
             let checked = checked.map_or(Value::Null, |checked| checked.json(self.place()));
             return terminal::json(&json!({
-                "project": self.slug, "checked": checked, "contribution": contribution, "notes": self.inference.notes,
+                "project": self.slug, "checked": checked, "contribution": contribution, "notes": self.found.look.notes,
             }));
         }
         // Names of members and texts of the service are in them.

@@ -3,11 +3,10 @@
 //! Invariant: a text of the file is printed so that a terminal does not obey it, and in a command only if it is safe there.
 
 use indicatif::HumanCount;
-use tabular::infer::{FileFormat, Inference, InferredColumn};
 use tabular::reading::Reading;
 
-use super::project::type_name;
-use crate::terminal::shown;
+use crate::look::{FileLook, LookedAtColumn, LookedAtRemark};
+use crate::terminal::{plain, shown};
 
 /// The most columns that are listed.
 const MAX_LISTED_COLUMNS: usize = 100;
@@ -20,40 +19,62 @@ const EXAMPLES: usize = 2;
 const MAX_LISTED_NOTES: usize = 20;
 
 /// Returns the lines about a file of this name: its form, its columns with the notes on each, and the other notes.
-pub(crate) fn lines(name: &str, inference: &Inference) -> Vec<String> {
-    let so_far = if inference.complete { "" } else { " so far" };
-    let mut lines = vec![format!(
-        "{}: {}; {} records{so_far}",
-        shown(name),
-        form(inference),
-        HumanCount(inference.records)
-    )];
-    let columns = inference.columns.iter().take(MAX_LISTED_COLUMNS);
-    let rows: Vec<[String; 6]> = columns.map(|column| row(column, inference)).collect();
+pub(crate) fn lines(name: &str, look: &FileLook) -> Vec<String> {
+    let mut lines = vec![head_line(name, look)];
+    let columns = look.columns.iter().take(MAX_LISTED_COLUMNS);
+    let rows: Vec<[String; 6]> = columns.map(|column| row(column, look)).collect();
     let head = ["column", "field", "type", "nulls", "examples", ""].map(str::to_owned);
     lines.extend(aligned(&head, &rows));
-    if let Some(more) = inference.columns.len().checked_sub(MAX_LISTED_COLUMNS).filter(|more| *more > 0) {
-        lines.push(format!("  … and {} more columns", HumanCount(more as u64)));
-    }
-    let others: Vec<_> = inference.notes.iter().filter(|note| !is_listed(note.column.as_deref(), inference)).collect();
+    lines.extend(more(look.columns.len(), MAX_LISTED_COLUMNS, "columns"));
+    let others: Vec<_> = look.notes.iter().filter(|note| !is_listed(note.column.as_deref(), look)).collect();
     for note in others.iter().take(MAX_LISTED_NOTES) {
-        lines.push(format!("  {}{}", place(note.column.as_deref(), note.line), sentence(&note.to_string())));
+        lines.push(format!("  {}", remark(note)));
     }
-    if let Some(more) = others.len().checked_sub(MAX_LISTED_NOTES).filter(|more| *more > 0) {
-        lines.push(format!("  … and {more} more notes"));
-    }
+    lines.extend(more(others.len(), MAX_LISTED_NOTES, "notes"));
     lines
 }
 
 /// Returns the lines about what is open, each with the flags that settle it.
-pub(crate) fn questions(inference: &Inference) -> Vec<String> {
-    let questions = inference.questions.iter();
-    questions
-        .map(|question| {
-            let words = sentence(&question.to_string());
-            format!("{}{words}", place(question.column.as_deref(), question.line))
-        })
-        .collect()
+pub(crate) fn questions(look: &FileLook) -> Vec<String> {
+    look.questions.iter().map(remark).collect()
+}
+
+/// Returns the lines about a file for a dataset that exists: its form, and what was decided.
+pub(crate) fn noted_lines(name: &str, look: &FileLook) -> Vec<String> {
+    let mut lines = vec![head_line(name, look)];
+    lines.extend(look.notes.iter().take(MAX_LISTED_NOTES).map(|note| format!("  {}", remark(note))));
+    lines.extend(more(look.notes.len(), MAX_LISTED_NOTES, "notes"));
+    lines
+}
+
+/// Returns a remark with its place and its flags.
+fn remark(remark: &LookedAtRemark) -> String {
+    format!("{}{}", place(remark.column.as_deref(), remark.line), sentence(remark))
+}
+
+/// Returns a remark with its flags. It has words of the file.
+fn sentence(remark: &LookedAtRemark) -> String {
+    let flags: Vec<&str> = remark
+        .remedies
+        .iter()
+        .map(|remedy| remedy.command.as_deref().unwrap_or(&remedy.flag))
+        .collect();
+    if flags.is_empty() {
+        return plain(&remark.message);
+    }
+    plain(&format!("{}: {}", remark.message, flags.join(", or ")))
+}
+
+/// Returns the line about entries that are not listed.
+fn more(entries: usize, most: usize, noun: &str) -> Option<String> {
+    let more = entries.checked_sub(most).filter(|more| *more > 0)?;
+    Some(format!("  … and {} more {noun}", HumanCount(more as u64)))
+}
+
+fn head_line(name: &str, look: &FileLook) -> String {
+    let so_far = if look.complete { "" } else { " so far" };
+    let (form, records) = (form(look), HumanCount(look.records));
+    format!("{}: {form}; {records} records{so_far}", shown(name))
 }
 
 /// Returns the place of a remark, as the begin of its line.
@@ -66,18 +87,13 @@ fn place(column: Option<&str>, line: Option<u64>) -> String {
     }
 }
 
-/// Returns a remark as it is printed. It has words of the file.
-fn sentence(remark: &str) -> String {
-    crate::terminal::plain(remark)
-}
-
 /// Returns true if the column is in the list, where its notes are.
-fn is_listed(column: Option<&str>, inference: &Inference) -> bool {
-    let columns = inference.columns.iter().take(MAX_LISTED_COLUMNS);
+fn is_listed(column: Option<&str>, look: &FileLook) -> bool {
+    let columns = look.columns.iter().take(MAX_LISTED_COLUMNS);
     column.is_some_and(|name| columns.clone().any(|column| column.name == name))
 }
 
-fn row(column: &InferredColumn, inference: &Inference) -> [String; 6] {
+fn row(column: &LookedAtColumn, look: &FileLook) -> [String; 6] {
     let examples: Vec<String> = column.examples.iter().take(EXAMPLES).map(|text| cut(text, MAX_EXAMPLE_CHARS)).collect();
     let mut notes: Vec<String> = Vec::new();
     if let Some(parse) = &column.parse {
@@ -87,12 +103,12 @@ fn row(column: &InferredColumn, inference: &Inference) -> [String; 6] {
         let are = if null.count == 1 { "is" } else { "are" };
         notes.push(format!("{} × `{}` {are} null", HumanCount(null.count), shown(&null.word)));
     }
-    let own = inference.notes.iter().filter(|note| note.column.as_deref() == Some(&column.name));
-    notes.extend(own.map(|note| sentence(&note.to_string())));
+    let own = look.notes.iter().filter(|note| note.column.as_deref() == Some(&column.name));
+    notes.extend(own.map(sentence));
     [
         cut(&column.name, MAX_NAME_CHARS),
         column.field.as_deref().map_or_else(|| "left out".to_owned(), |field| cut(field, MAX_NAME_CHARS)),
-        if column.field.is_some() { type_name(column.kind) } else { String::new() },
+        column.field.as_ref().map_or_else(String::new, |_| column.type_name()),
         HumanCount(column.nulls).to_string(),
         examples.join(", "),
         notes.join("; "),
@@ -136,22 +152,23 @@ fn aligned(head: &[String; 6], rows: &[[String; 6]]) -> Vec<String> {
 }
 
 /// Returns the words for the form of a file, as "CSV with `;`, decimal comma, UTF-8".
-pub(crate) fn form(inference: &Inference) -> String {
-    let reading = &inference.reading;
-    match inference.format {
-        FileFormat::Csv => csv_form(reading),
-        FileFormat::JsonLines => format!("JSON Lines{}", encoding(reading)),
-        FileFormat::Json => {
+pub(crate) fn form(look: &FileLook) -> String {
+    let reading = &look.reading;
+    match look.format.as_str() {
+        "csv" => csv_form(reading),
+        "json-lines" => format!("JSON Lines{}", encoding(reading)),
+        "json" => {
             let at = match reading.records.as_str() {
                 "" => String::new(),
                 pointer => format!(" with records at {}", shown(pointer)),
             };
             format!("a JSON document{at}{}", encoding(reading))
         }
-        FileFormat::Parquet => "Parquet".to_owned(),
-        FileFormat::ArrowFile => "an Arrow file".to_owned(),
-        FileFormat::ArrowStream => "an Arrow stream".to_owned(),
-        FileFormat::Xlsx => "a workbook".to_owned(),
+        "parquet" => "Parquet".to_owned(),
+        "arrow-file" => "an Arrow file".to_owned(),
+        "arrow-stream" => "an Arrow stream".to_owned(),
+        "xlsx" => "a workbook".to_owned(),
+        other => shown(other),
     }
 }
 
