@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tabular::detect::{self, FileCompression, FileKind};
 use tabular::files::FilePlan;
-use tabular::infer::{FileFormat, InferOptions};
+use tabular::infer::{FileFormat, InferError, InferOptions};
 use tabular::reading::Reading;
 use types::Contract;
 
@@ -22,7 +22,7 @@ use crate::exit::{FileRefused, Unanswered, WrongUsage};
 use crate::file_child::{FileProcesses, WorkbookFile};
 use crate::input::{InputFile, WatchedFile};
 use crate::push::table;
-use crate::terminal;
+use crate::terminal::{self, quoted_path};
 
 /// The most times that a person is asked.
 const MAX_ANSWERS: usize = 100;
@@ -165,7 +165,7 @@ impl LookPlan {
             (detected.kind, detected.compression)
         });
         let (look, plan) = if kind.is_text() {
-            (self.look_at_text(file, bar).await, None)
+            (self.look_at_text(input, file, bar).await, None)
         } else if compression != FileCompression::None {
             (Err(FileRefused::mark(anyhow!("it is compressed; decompress it first"))), None)
         } else if kind == FileKind::Xlsx {
@@ -187,12 +187,11 @@ impl LookPlan {
         })
     }
 
-    async fn look_at_text(&self, file: File, bar: &ProgressBar) -> anyhow::Result<FileLook> {
+    async fn look_at_text(&self, input: &InputFile, file: File, bar: &ProgressBar) -> anyhow::Result<FileLook> {
         let (options, file) = (self.options.clone(), WatchedFile::new(file, bar.clone()));
         // Reading is bound by the processor and the disk.
         let inferred = tokio::task::spawn_blocking(move || tabular::infer::infer(file, &options)).await?;
-        let inference = inferred.map_err(|error| FileRefused::mark(error.into()))?;
-        FileLook::of(&serde_json::to_value(&inference)?)
+        FileLook::of(&serde_json::to_value(&inferred.map_err(|error| not_inferred(error, input))?)?)
     }
 
     async fn look_at_table(&self, file: File, kind: FileKind) -> anyhow::Result<(FileLook, FilePlan)> {
@@ -287,6 +286,21 @@ fn table_format(kind: FileKind) -> anyhow::Result<FileFormat> {
         FileKind::ArrowFile => Ok(FileFormat::ArrowFile),
         FileKind::ArrowStream => Ok(FileFormat::ArrowStream),
         _ => bail!("it is no table"),
+    }
+}
+
+/// Returns the error for a text of which nothing can be said.
+fn not_inferred(error: InferError, input: &InputFile) -> anyhow::Error {
+    match error {
+        InferError::Io(error) => anyhow::Error::from(error),
+        InferError::Flag(error) => WrongUsage(error.to_string()).into(),
+        InferError::Unreadable { problem, remedy, .. } => {
+            // A command to paste names the file only if a shell takes the name as it is.
+            let file = (!input.is_spooled()).then(|| quoted_path(input.path())).flatten();
+            let remedy = file.map_or(remedy.clone(), |file| remedy.replace("FILE", &file));
+            FileRefused::mark(anyhow!("{problem}; {remedy}"))
+        }
+        error => FileRefused::mark(error.into()),
     }
 }
 
