@@ -5,12 +5,19 @@
 //! - What is refused here is refused by the worker. The worker may refuse more, and has the last word.
 //! - Memory is bounded whatever the size, and records that come twice are counted exactly.
 
-use std::io::Read;
+mod text;
+
+use std::io::{self, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use catalog::DistinctKeys;
 use operators::{Decision, Reason, Tally, Verdict};
+use parking_lot::Mutex;
+use tabular::decode::{Utf8Reader, decompress};
+use tabular::detect::FileCompression;
+use tabular::frame::{FrameError, RecordReader};
+use tabular::reading::{Reading, TextCompression};
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use types::Contract;
@@ -18,6 +25,7 @@ use types::key::NoKeys;
 use types::vocabulary::OnRefused;
 use uploads::Compression;
 
+use self::text::{TextProblems, TranslatedText};
 use crate::judge::chunk::LineContext;
 use crate::judge::in_order::{InOrderError, LineJudges};
 use crate::judge::merger::Merger;
@@ -33,6 +41,8 @@ const JUDGES: usize = 4;
 pub struct FileCheck {
     /// The contract of the records.
     pub contract: Arc<Contract>,
+    /// How the text becomes records.
+    pub reading: Reading,
     /// The compression that the upload will declare.
     pub compression: Compression,
     /// Effect of refused records.
@@ -44,12 +54,10 @@ pub struct FileCheck {
 /// A record that is refused.
 #[derive(Clone, Copy, Debug)]
 pub struct RefusedRecord<'a> {
-    /// Line of the file on which it begins, from 1.
-    pub line: u64,
+    /// Number of the record in the file, from 0; rows without a value are none.
+    pub number: u64,
     /// Rules that it breaks: at least one.
     pub reasons: &'a [Reason],
-    /// Text of the record, as UTF-8 and without its line end.
-    pub text: &'a [u8],
 }
 
 /// A file that was judged.
@@ -84,14 +92,14 @@ pub enum CheckError {
     /// Its bytes cannot be read as records.
     #[error("{message}")]
     Unreadable {
-        /// The rule, such as `gzip_damaged`.
+        /// The rule, such as `unclosed_quote`.
         code: String,
         /// The sentence for people.
         message: String,
     },
     /// The file could not be read.
     #[error("the file could not be read")]
-    Source,
+    Source(#[source] io::Error),
     /// What does not fit into memory could not be kept.
     #[error(transparent)]
     Kept(#[from] catalog::Error),
@@ -100,84 +108,119 @@ pub enum CheckError {
     Failed(String),
 }
 
-/// Text of a chunk with its place in the file.
-struct ChunkText {
-    first: u64,
-    text: Vec<u8>,
+fn unreadable(code: &str, message: impl Into<String>) -> CheckError {
+    CheckError::Unreadable {
+        code: code.to_owned(),
+        message: message.into(),
+    }
 }
 
-impl ChunkText {
-    fn of(chunk: &LineChunk) -> Self {
-        Self {
-            first: chunk.first,
-            text: chunk.text.clone(),
+impl From<FrameError> for CheckError {
+    fn from(error: FrameError) -> Self {
+        match error {
+            FrameError::Io(error) if tabular::decode::MalformedText::of(&error).is_none() => Self::Source(error),
+            error => unreadable(error.code(), error.to_string()),
         }
     }
-
-    /// Returns the text of a line by its index in the file.
-    fn line(&self, index: u32) -> &[u8] {
-        let index = u64::from(index).checked_sub(self.first).and_then(|index| usize::try_from(index).ok());
-        let line = index.and_then(|index| self.text.split(|byte| *byte == b'\n').nth(index));
-        line.map_or(&[], <[u8]>::trim_ascii)
-    }
 }
 
-/// Judges a file. Calls `on_refused` with each record that is refused, in order. Blocks, on a thread of a runtime.
-pub fn check_file(
-    check: &FileCheck,
-    input: impl Read + Send,
-    mut on_refused: impl FnMut(RefusedRecord<'_>),
-) -> Result<CheckedFile, CheckError> {
-    let context = LineContext {
-        contract: Arc::clone(&check.contract),
-        known: Arc::new(NoKeys),
-        screener: None,
-        most_rows: MOST_RECORDS,
-    };
-    let (handle, stop) = (Handle::current(), CancellationToken::new());
-    let judges = LineJudges {
-        most: JUDGES,
-        ..LineJudges::new(&handle, &stop, &context)
-    };
-    let merger = Merger::new(DistinctKeys::new(&check.folder), check.on_refused);
-    let fields = check.contract.fields().len();
-    let (merger, ended) = judges
-        .run(
+impl FileCheck {
+    /// Returns a reader of the records of the file.
+    ///
+    /// # Errors
+    /// The reading is none, or there is no memory for a decoder.
+    pub fn records<'a>(&self, input: impl Read + 'a) -> Result<RecordReader<Box<dyn Read + 'a>>, CheckError> {
+        let compression = match (self.compression, self.reading.compression) {
+            (Compression::Gzip, _) => FileCompression::Gzip,
+            (_, Some(TextCompression::Zstd)) => FileCompression::Zstd,
+            _ => FileCompression::None,
+        };
+        let text = decompress(input, compression).map_err(CheckError::Source)?;
+        let text = Utf8Reader::new(text, &self.reading.encoding);
+        let text: Box<dyn Read + 'a> = Box::new(text.map_err(|error| unreadable("reading", error.to_string()))?);
+        RecordReader::new(text, &self.reading).map_err(|error| unreadable("reading", error.to_string()))
+    }
+
+    /// Judges the file. Calls `on_refused` with each record that is refused, in order. Blocks, on a thread of a runtime.
+    ///
+    /// # Errors
+    /// If its bytes are no records, or something that judging needs fails.
+    pub fn run(
+        &self,
+        input: impl Read + Send,
+        mut on_refused: impl FnMut(RefusedRecord<'_>),
+    ) -> Result<CheckedFile, CheckError> {
+        let context = LineContext {
+            contract: Arc::clone(&self.contract),
+            known: Arc::new(NoKeys),
+            screener: None,
+            most_rows: MOST_RECORDS,
+        };
+        let (handle, stop) = (Handle::current(), CancellationToken::new());
+        let judges = LineJudges {
+            most: JUDGES,
+            ..LineJudges::new(&handle, &stop, &context)
+        };
+        let merger = Merger::new(DistinctKeys::new(&self.folder), self.on_refused);
+        let (problems, failed) = (TextProblems::default(), Mutex::new(None));
+        let ran = judges.run(
             merger,
-            |emit| split(input, check.compression, fields, emit),
-            ChunkText::of,
-            |merger, lines, chunk| {
+            |emit| self.split(input, &problems, emit).map_err(|error| {
+                let unwanted = matches!(&error, Ok(SplitError::Unwanted));
+                *failed.lock() = error.map_or_else(Some, |_| None);
+                if unwanted { SplitError::Unwanted } else { SplitError::Source }
+            }),
+            |chunk: &LineChunk| chunk.first + chunk.lines as u64,
+            |merger, mut lines, end| {
+                problems.take_before(end, &mut lines);
                 merger.push(lines, |said| {
                     if let Verdict::Refuse { reasons } = &said.verdict {
-                        on_refused(RefusedRecord {
-                            line: u64::from(said.row) + 1,
-                            reasons,
-                            text: chunk.line(said.row),
-                        });
+                        let number = u64::from(said.row);
+                        on_refused(RefusedRecord { number, reasons });
                     }
                 })
             },
-        )
-        .map_err(|error| match error {
+        );
+        let (merger, ended) = ran.map_err(|error| match error {
             InOrderError::Catalog(error) => CheckError::Kept(error),
             error => CheckError::Failed(error.to_string()),
         })?;
-    match ended {
-        Ok(()) => {
-            let (decision, report, _) = merger.decide();
-            Ok(CheckedFile {
-                decision,
-                tallies: report.tallies,
-            })
+        match (ended, failed.into_inner()) {
+            (_, Some(error)) => Err(error),
+            (Err(SplitError::Unwanted), None) => {
+                let message = format!("it has more than {MOST_RECORDS} records: send it in parts");
+                Err(unreadable("too_many_records", message))
+            }
+            (Err(error), None) => Err(CheckError::Failed(error.to_string())),
+            (Ok(()), None) => {
+                let (decision, report, _) = merger.decide();
+                Ok(CheckedFile {
+                    decision,
+                    tallies: report.tallies,
+                })
+            }
         }
-        Err(SplitError::Unreadable { code, message }) => Err(CheckError::Unreadable {
-            code: code.to_owned(),
-            message: message.to_owned(),
-        }),
-        Err(SplitError::Source) => Err(CheckError::Source),
-        Err(SplitError::Unwanted) => Err(CheckError::Unreadable {
-            code: "too_many_records".to_owned(),
-            message: format!("it has more than {MOST_RECORDS} records: send it in parts"),
-        }),
+    }
+
+    /// Hands on the records as lines, the number of each its line. The error is that of the file, or that no more are wanted.
+    fn split(
+        &self,
+        input: impl Read,
+        problems: &TextProblems,
+        emit: &mut dyn FnMut(LineChunk) -> bool,
+    ) -> Result<(), Result<SplitError, CheckError>> {
+        let fields = self.contract.fields().len();
+        let records = self.records(input).map_err(Err)?;
+        let mut text = TranslatedText::new(records, &self.reading, &self.contract, problems)
+            .map_err(|error| Err(unreadable("reading", error.to_string())))?;
+        let ended = split(&mut text, Compression::None, fields, emit);
+        match (text.failure(), ended) {
+            (Some(error), _) => Err(Err(error.into())),
+            (None, Ok(())) => Ok(()),
+            (None, Err(error)) => Err(Ok(error)),
+        }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -70,7 +70,7 @@ pub struct NewProject {
 }
 
 /// A dataset project with its latest version.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Project {
     /// The slug, which names the project in addresses.
@@ -125,7 +125,7 @@ pub(crate) struct OpenUploads {
 }
 
 /// An immutable snapshot of a dataset.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct VersionInfo {
     /// The number of the version, from 1.
@@ -140,7 +140,7 @@ pub struct VersionInfo {
 }
 
 /// A contribution: a batch or a completed upload.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Contribution {
     /// The id of the contribution.
@@ -305,7 +305,7 @@ pub struct Hit {
 }
 
 /// The reason that a contribution is not merged.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BatchReason {
     /// The machine-readable code.
     pub code: String,
@@ -314,7 +314,7 @@ pub struct BatchReason {
 }
 
 /// The counts of one gate for a contribution.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// The name of the gate.
     pub gate: String,
@@ -331,7 +331,7 @@ pub struct Tally {
 }
 
 /// The verdict on one record.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RowVerdict {
     /// The number of the record in the contribution, from 0.
     pub row: u64,
@@ -346,7 +346,7 @@ pub struct RowVerdict {
 }
 
 /// A rule that a record breaks.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reason {
     /// The name of the gate.
     pub gate: String,

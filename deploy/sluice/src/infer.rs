@@ -18,9 +18,10 @@ pub async fn run(arguments: &InferArgs) -> anyhow::Result<ExitCode> {
     let plan = LookPlan::of(&arguments.reading, None)?;
     let (client, key) = arguments.remote.client_with_source()?;
     if let Some(caller) = project::caller_if_reachable(&client, key.is_some()).await
-        && let Some(lines) = project::at_limit(&caller, None)
+        && let Some((active, room)) = project::at_limit(&caller, None)
     {
-        terminal::note(&lines);
+        terminal::note(&active);
+        terminal::note(&room);
     }
     let input = InputFile::open(&arguments.file, &state_folder(None)?)?;
     let look = plan.look(&input, &bar(BYTES_BAR).with_message("reading")).await?.look;

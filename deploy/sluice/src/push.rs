@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
-use client::model::{Contribution, Me, OpenUpload, Project};
+use client::model::{Contribution, Me, OpenUpload};
 use client::{Client, PushEvent, PushProgress};
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -76,24 +76,24 @@ pub async fn run(arguments: &PushArgs) -> anyhow::Result<ExitCode> {
     let place = PushFiles::of(&work, &folder)?;
     place.tidy()?;
     let prepared = work.prepare(&place).await?;
-    let checked = work.check(&prepared, &folder).await?;
-    if let Some(checked) = &checked
-        && (checked.is_rejected() || arguments.dry_run)
-    {
-        place.discard_made()?;
-        return work.end_without_push(checked);
-    }
-    let told = checked.as_ref().map_or(0, |checked| checked.refused);
-    if let Some(checked) = &checked {
-        checked.tell(target.is_new(), arguments.refused.as_deref());
-    }
-    input.check_unchanged()?;
-    let created = target.create(&client, &work, is_there).await?;
+    let ready = target.make_ready(&client, &work, &prepared, &folder, is_there).await;
+    let (checked, created) = match ready {
+        Ok(PushReady::Go { checked, created }) => (checked, created),
+        Ok(PushReady::Ends(checked)) => {
+            place.discard_made()?;
+            return work.end_without_push(&checked);
+        }
+        Err(error) => {
+            // The error is more important than one of this.
+            place.discard_made().ok();
+            return Err(error);
+        }
+    };
     let contribution = work.push(&client, &place, &prepared).await?;
     let context = PushContext {
         slug: target.slug(),
         place: work.place(),
-        told,
+        told: checked.as_ref().map_or(0, |checked| checked.refused),
         kept_in: arguments.refused.as_ref().map(|file| file.display().to_string()),
     };
     work.print(&context, &contribution, checked.as_ref())?;
@@ -109,6 +109,17 @@ pub async fn run(arguments: &PushArgs) -> anyhow::Result<ExitCode> {
         Some(reason) if reason.code == "unprocessable" => exit::EXIT_FAILED.into(),
         _ => exit::EXIT_REFUSED.into(),
     })
+}
+
+/// A push whose file is prepared.
+enum PushReady {
+    /// Nothing is sent.
+    Ends(CheckedRecords),
+    Go {
+        checked: Option<CheckedRecords>,
+        /// True if the project was created just now.
+        created: bool,
+    },
 }
 
 /// The project that a file is pushed to.
@@ -208,20 +219,41 @@ impl PushTarget {
         }
     }
 
-    /// Returns the project, if it exists.
-    async fn is_there(&self, client: &Client, contract: &Contract) -> anyhow::Result<Option<Project>> {
+    /// Returns true if the project exists, and is one that can be gone on with.
+    async fn is_there(&self, client: &Client, contract: &Contract) -> anyhow::Result<bool> {
         match self {
-            Self::Existing { .. } => Ok(None),
+            Self::Existing { .. } => Ok(true),
             Self::New { plan, caller, .. } => project::own_equal(client, caller, plan, contract).await,
         }
     }
 
+    /// Judges the records, and creates the project if nothing speaks against it.
+    async fn make_ready(
+        &self,
+        client: &Client,
+        work: &FileWork<'_>,
+        prepared: &PreparedFile,
+        folder: &Path,
+        is_there: bool,
+    ) -> anyhow::Result<PushReady> {
+        let checked = match work.check(prepared, folder).await? {
+            Some(checked) if checked.is_rejected() || work.arguments.dry_run => return Ok(PushReady::Ends(checked)),
+            checked => checked,
+        };
+        if let Some(checked) = &checked {
+            checked.tell(self.is_new(), work.arguments.refused.as_deref());
+        }
+        work.input.check_unchanged()?;
+        let created = self.create(client, work, is_there).await?;
+        Ok(PushReady::Go { checked, created })
+    }
+
     /// Creates the project, unless it exists. Returns true if it was created.
-    async fn create(&self, client: &Client, work: &FileWork<'_>, found: Option<Project>) -> anyhow::Result<bool> {
+    async fn create(&self, client: &Client, work: &FileWork<'_>, is_there: bool) -> anyhow::Result<bool> {
         let Self::New { plan, yes, .. } = self else {
             return Ok(false);
         };
-        if found.is_some() {
+        if is_there {
             return Ok(false);
         }
         plan.confirm(*yes, ", and send it")?;

@@ -4,14 +4,14 @@
 //! it, and in a command only if it is safe there.
 
 use std::fs::File;
-use std::io::{BufWriter, Write as _};
+use std::io::{BufReader, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
 use indicatif::{HumanCount, ProgressBar};
 use operators::{Decision, GateName, Reason};
-use pipelines::check::{CheckError, CheckedFile, FileCheck, RefusedRecord, check_file};
+use pipelines::check::{CheckError, CheckedFile, FileCheck};
 use serde_json::{Value, json};
 use tabular::reading::{Reading, TextFormat};
 use types::Contract;
@@ -80,49 +80,80 @@ pub(super) async fn check(plan: CheckPlan, bar: &ProgressBar) -> anyhow::Result<
 }
 
 fn check_now(plan: &CheckPlan, bar: &ProgressBar) -> anyhow::Result<CheckedRecords> {
-    let file = File::open(&plan.file).with_context(|| format!("{} cannot be read", plan.name))?;
+    let open = || File::open(&plan.file).with_context(|| format!("{} cannot be read", plan.name));
+    let file = open()?;
     bar.set_length(file.metadata()?.len());
     private_folder(&plan.folder)?;
-    let mut kept = plan.refused.as_deref().map(RefusedFile::new).transpose()?;
-    let mut listed = Vec::new();
-    let (mut listed_records, mut broken) = (0, None);
-    let file_check = FileCheck {
+    let kept = plan.refused.as_deref().map(|path| RefusedFile::new(path, &plan.reading)).transpose()?;
+    let check = FileCheck {
         contract: Arc::clone(&plan.contract),
         reading: plan.reading.clone(),
         compression: if plan.gzip { Compression::Gzip } else { Compression::None },
         on_refused: if plan.drops_refused { OnRefused::Drop } else { OnRefused::Reject },
         folder: plan.folder.clone(),
     };
-    let checked = check_file(&file_check, WatchedFile::new(file, bar.clone()), |refused| {
-        if listed_records < MAX_LISTED as u64 {
-            listed_records += 1;
-            listed.extend(list(&plan.reading, refused));
+    let (mut listed, mut numbers) = (Vec::new(), Vec::new());
+    let checked = check.run(WatchedFile::new(file, bar.clone()), |refused| {
+        if listed.len() < MAX_LISTED {
+            listed.push((refused.number, refused.reasons.to_vec()));
         }
-        if let Some(kept) = &mut kept
-            && let Err(error) = kept.add(&refused)
-        {
-            broken.get_or_insert(error);
+        if kept.is_some() {
+            // A file has at most so many records, and all of them may be refused.
+            numbers.extend(u32::try_from(refused.number));
         }
     });
-    let checked = checked.map_err(|error| match error {
-        CheckError::Unreadable { message, .. } => FileRefused::mark(anyhow!("{}: {message}", plan.name)),
-        error => error.into(),
-    })?;
-    let kept = kept.map_or(Ok(()), RefusedFile::finish);
-    if let Some(error) = broken.map_or(kept, Err).err() {
-        return Err(error).context("the refused records could not be kept");
+    let checked = checked.map_err(|error| plan.failed(error))?;
+    let listed = plan.with_texts(&check, open()?, &listed, &numbers, kept)?;
+    Ok(CheckedRecords::of(&checked, listed))
+}
+
+impl CheckPlan {
+    fn failed(&self, error: CheckError) -> anyhow::Error {
+        match error {
+            CheckError::Unreadable { message, .. } => FileRefused::mark(anyhow!("{}: {message}", self.name)),
+            error => anyhow::Error::from(error).context(self.name.clone()),
+        }
     }
-    Ok(CheckedRecords::of(&checked, listed, listed_records))
+
+    /// Reads the file again for the refused records, since their texts were not kept: lists the first, and keeps all of them
+    /// in a file.
+    fn with_texts(
+        &self,
+        check: &FileCheck,
+        file: File,
+        listed: &[(u64, Vec<Reason>)],
+        numbers: &[u32],
+        mut kept: Option<RefusedFile>,
+    ) -> anyhow::Result<Vec<Vec<ListedRefusal>>> {
+        let mut records = check.records(BufReader::with_capacity(1 << 20, file)).map_err(|error| self.failed(error))?;
+        let (mut listed, mut numbers) = (listed.iter().peekable(), numbers.iter().peekable());
+        let (mut found, mut text) = (Vec::new(), Vec::new());
+        while listed.peek().is_some() || numbers.peek().is_some() {
+            text.clear();
+            let record = records.read(&mut text).map_err(|error| self.failed(error.into()))?;
+            let record = record.context("the file has fewer records than before")?;
+            if let Some((_, reasons)) = listed.next_if(|(number, _)| *number == record.number) {
+                found.push(list(&self.reading, record.line, reasons, &text));
+            }
+            if numbers.next_if(|number| u64::from(**number) == record.number).is_some()
+                && let Some(kept) = &mut kept
+            {
+                kept.add(&text)?;
+            }
+        }
+        kept.map_or(Ok(()), RefusedFile::finish)?;
+        Ok(found)
+    }
 }
 
 /// Returns the broken rules of a record, each with its value.
-fn list(reading: &Reading, refused: RefusedRecord<'_>) -> Vec<ListedRefusal> {
-    let reasons = refused.reasons.iter().take(MAX_LISTED_REASONS);
+fn list(reading: &Reading, line: u64, reasons: &[Reason], text: &[u8]) -> Vec<ListedRefusal> {
+    let reasons = reasons.iter().take(MAX_LISTED_REASONS);
     reasons
         .map(|reason| {
-            let (column, value) = place_in_file(reading, &reason.path, refused.text);
+            let (column, value) = place_in_file(reading, &reason.path, text);
             ListedRefusal {
-                line: refused.line,
+                line,
                 column,
                 reason: reason.clone(),
                 value,
@@ -150,10 +181,8 @@ fn place_in_file(reading: &Reading, path: &str, text: &[u8]) -> (String, Option<
 
 /// Returns a cell of a record by the number of its column.
 fn cell(reading: &Reading, text: &[u8], at: usize) -> Option<String> {
-    let format = reading.csv_format().ok()?;
-    let mut reader = tabular::csv::CsvReader::new(text, format);
     let mut record = tabular::csv::CsvRecord::default();
-    reader.read(&mut record).ok().filter(|found| *found)?;
+    record.set(text, 0, reading.csv_format().ok()?);
     let cell = record.cells().nth(at)?;
     Some(String::from_utf8_lossy(cell).into_owned())
 }
@@ -169,15 +198,32 @@ fn member(text: &[u8], name: &str, rest: Option<&str>) -> Option<String> {
     value.map(Value::to_string)
 }
 
-/// The file that gets the refused records, as they are in the file. It exists from the first record on.
+/// Returns the header of a delimited text, as a reader of it takes it.
+fn header(reading: &Reading) -> Option<String> {
+    if reading.format != TextFormat::Csv || reading.header_line == 0 {
+        return None;
+    }
+    let quoted = |name: &str| match reading.quote {
+        Some(quote) => format!("{quote}{}{quote}", name.replace(quote, &format!("{quote}{quote}"))),
+        None => name.to_owned(),
+    };
+    let names = reading.columns.iter().map(|column| {
+        let is_plain = column.from.chars().all(|sign| sign.is_alphanumeric() || matches!(sign, ' ' | '_' | '-' | '.'));
+        if is_plain { column.from.clone() } else { quoted(&column.from) }
+    });
+    Some(names.collect::<Vec<_>>().join(&reading.delimiter.to_string()))
+}
+
+/// The file that gets the refused records, as they are in the file and below its header. It exists from the first record on.
 #[derive(Debug)]
 struct RefusedFile {
     path: PathBuf,
+    header: Option<String>,
     out: Option<BufWriter<File>>,
 }
 
 impl RefusedFile {
-    fn new(path: &Path) -> anyhow::Result<Self> {
+    fn new(path: &Path, reading: &Reading) -> anyhow::Result<Self> {
         // An earlier one would be taken for that of this push.
         match std::fs::remove_file(path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -187,18 +233,25 @@ impl RefusedFile {
         }
         Ok(Self {
             path: path.to_owned(),
+            header: header(reading),
             out: None,
         })
     }
 
-    fn add(&mut self, refused: &RefusedRecord<'_>) -> anyhow::Result<()> {
+    fn add(&mut self, text: &[u8]) -> anyhow::Result<()> {
         let path = &self.path;
         let unwritten = || format!("`{}` cannot be written", path.display());
         let out = match &mut self.out {
             Some(out) => out,
-            none => none.insert(BufWriter::new(File::create(path).with_context(unwritten)?)),
+            none => {
+                let out = none.insert(BufWriter::new(File::create(path).with_context(unwritten)?));
+                if let Some(header) = &self.header {
+                    writeln!(out, "{header}").with_context(unwritten)?;
+                }
+                out
+            }
         };
-        out.write_all(refused.text).and_then(|()| out.write_all(b"\n")).with_context(unwritten)
+        out.write_all(text).and_then(|()| out.write_all(b"\n")).with_context(unwritten)
     }
 
     fn finish(self) -> anyhow::Result<()> {
@@ -209,14 +262,14 @@ impl RefusedFile {
 }
 
 impl CheckedRecords {
-    fn of(checked: &CheckedFile, listed: Vec<ListedRefusal>, listed_records: u64) -> Self {
+    fn of(checked: &CheckedFile, listed: Vec<Vec<ListedRefusal>>) -> Self {
         Self {
             records: checked.records(),
             refused: checked.refused(),
             duplicates: checked.duplicates(),
             decision: checked.decision.clone(),
-            listed,
-            listed_records,
+            listed_records: listed.len() as u64,
+            listed: listed.into_iter().flatten().collect(),
         }
     }
 

@@ -14,7 +14,7 @@ use types::Contract;
 
 use crate::cli::{ProjectArgs, ReadingArgs};
 use crate::exit::{FileRefused, NotAllowed, Unanswered, WrongUsage};
-use crate::terminal::{self, plain, quoted, shown};
+use crate::terminal::{self, plain, shown};
 
 /// Bounds on the length of a slug, in characters.
 const SLUG_CHARS: std::ops::RangeInclusive<usize> = 3..=60;
@@ -138,8 +138,9 @@ pub(crate) async fn caller_if_reachable(client: &Client, has_key: bool) -> Optio
     client.clone().with_retry_budget(RetryBudget::NONE).me().await.ok()
 }
 
-/// Returns the lines about the limit of active projects, if the caller is at it and has no active project of this name.
-pub(crate) fn at_limit(caller: &Me, slug: Option<&str>) -> Option<String> {
+/// Returns what is active and the ways to make room, if the caller is at the limit of active projects and has none of this
+/// name.
+pub(crate) fn at_limit(caller: &Me, slug: Option<&str>) -> Option<(String, String)> {
     let projects = &caller.projects;
     let is_own = |slug: &str| projects.active.iter().any(|project| project.slug == slug);
     if (projects.active.len() as u64) < projects.limit || slug.is_some_and(is_own) {
@@ -162,20 +163,20 @@ pub(crate) fn at_limit(caller: &Me, slug: Option<&str>) -> Option<String> {
     if let Some(private) = private.and_then(|project| quoted_slug(&project.slug)) {
         ways.push(format!("sluice delete {private}"));
     }
-    Some(format!(
-        "{} of {} projects are active: {}. Nothing was read.\nMake room: {}.",
+    let active = format!(
+        "{} of {} projects are active: {}.",
         HumanCount(projects.active.len() as u64),
         HumanCount(projects.limit),
         listed.join(", "),
-        ways.join(", or ")
-    ))
+    );
+    Some((active, format!("Make room: {}.", ways.join(", or "))))
 }
 
 /// Fails if the caller cannot create another project, before anything is read.
 pub(crate) async fn check_limit(client: &Client, slug: Option<&str>) -> anyhow::Result<Me> {
     let caller = client.me().await?;
     match at_limit(&caller, slug) {
-        Some(lines) => bail!(NotAllowed(lines)),
+        Some((active, room)) => bail!(NotAllowed(format!("{active} Nothing was read.\n{room}"))),
         None => Ok(caller),
     }
 }
@@ -185,17 +186,19 @@ fn quoted_slug(slug: &str) -> Option<String> {
     is_slug(slug).then(|| slug.to_owned())
 }
 
-/// Returns the project of this slug if it is the caller's own and active, after a look at its rules, visibility and access.
-/// `None` if there is no such project.
+/// Returns true if there is a project of this slug, and false if there is none.
+///
+/// # Errors
+/// If it is not the caller's own and active one, with equal rules, visibility and access.
 pub(crate) async fn own_equal(
     client: &Client,
     caller: &Me,
     plan: &ProjectPlan,
     contract: &Contract,
-) -> anyhow::Result<Option<Project>> {
+) -> anyhow::Result<bool> {
     let project = match client.project(&plan.slug).await {
         Ok(project) => project,
-        Err(error) if error.problem().is_some_and(|problem| problem.status == 404) => return Ok(None),
+        Err(error) if error.problem().is_some_and(|problem| problem.status == 404) => return Ok(false),
         Err(error) => return Err(error.into()),
     };
     let is_own = caller.projects.active.iter().any(|own| own.slug == plan.slug);
@@ -206,7 +209,7 @@ pub(crate) async fn own_equal(
     );
     let has_same_rules = contract_of(&project).is_ok_and(|found| found.rules() == contract.rules());
     if is_own && has_same_rules && word("visibility") == visibility && word("access") == access {
-        return Ok(Some(project));
+        return Ok(true);
     }
     let slug = shown(&plan.slug);
     let append = if is_own {
@@ -341,11 +344,6 @@ pub(crate) fn schema_of(argument: &str) -> anyhow::Result<Contract> {
     };
     let contract: Result<Contract, _> = serde_json::from_str(&text);
     contract.map_err(|error| FileRefused::mark(anyhow!("--schema is no contract: {error}")))
-}
-
-/// Returns the command line that appends `file` to a project, if a shell takes it as it is.
-pub(crate) fn append_line(file: &str, slug: &str) -> Option<String> {
-    Some(format!("sluice push {} --project {}", quoted(file)?, quoted_slug(slug)?))
 }
 
 /// Fails if flags of reading are given where no file is read.
