@@ -35,6 +35,7 @@ mod history;
 mod judges;
 mod knowledge;
 mod knowledge_crash;
+mod login;
 mod mcp;
 mod meaning;
 #[cfg(feature = "s3")]

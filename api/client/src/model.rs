@@ -40,6 +40,104 @@ impl std::fmt::Debug for Agent {
     }
 }
 
+/// A login of a device that waits for a person.
+#[derive(Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BegunLogin {
+    /// The code that the person types.
+    pub code: String,
+    /// The key (`km_…`), which works once a person has approved. No later answer has it.
+    pub key: String,
+    /// The seconds between two questions about the decision.
+    pub poll_seconds: u64,
+}
+
+/// Shows the code, never the key.
+impl std::fmt::Debug for BegunLogin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BegunLogin")
+            .field("code", &self.code)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The caller, as the service knows it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Me {
+    /// The name of the agent that acts; of an operator token the display name of the operator.
+    pub name: String,
+    /// The id of the agent that acts. `None` for an operator token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    /// The operator of the caller.
+    pub operator: MyOperator,
+    /// The time from which the key no longer works (RFC 3339). `None` for one without end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<String>,
+    /// The limits of the operator.
+    pub limits: MyLimits,
+    /// The projects of the operator that are not archived.
+    pub projects: MyProjects,
+    /// All other fields of the answer.
+    #[serde(flatten)]
+    pub more: Map<String, Value>,
+}
+
+/// The operator of the caller.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct MyOperator {
+    /// The id of the operator.
+    pub id: String,
+    /// The display name of the operator.
+    pub name: String,
+}
+
+/// The limits of the operator.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct MyLimits {
+    /// The uploads that are open.
+    pub uploads: LimitUse,
+    /// All other fields of the answer.
+    #[serde(flatten)]
+    pub more: Map<String, Value>,
+}
+
+/// A used and an allowed number.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct LimitUse {
+    /// The used number.
+    pub used: u64,
+    /// The allowed number.
+    pub allowed: u64,
+}
+
+/// The projects of the operator that are not archived.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct MyProjects {
+    /// The projects, the latest merge first.
+    pub active: Vec<ActiveProject>,
+    /// The number that may be active at once.
+    pub limit: u64,
+}
+
+/// A project that is not archived.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ActiveProject {
+    /// The slug, which names the project in addresses.
+    pub slug: String,
+    /// The visibility: `public` or `private`.
+    pub visibility: String,
+    /// The latest version. 0 before the first.
+    pub version: u64,
+    /// The number of records of the latest version.
+    pub record_count: u64,
+    /// All other fields of the answer.
+    #[serde(flatten)]
+    pub more: Map<String, Value>,
+}
+
 /// Body of the request that creates a dataset project. A field that is left out gets the service's default.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::remote::RemoteService;
+use crate::remote::{DEFAULT_URL, RemoteService};
 use crate::roles::ProcessRole;
 
 pub use files::{CreateArgs, InferArgs, ProjectArgs, PushArgs, ReadingArgs, RefusedEffect};
@@ -84,6 +84,14 @@ pub enum Command {
     Push(Box<PushArgs>),
     /// List the open uploads of the operator, or cancel one
     Uploads(UploadsArgs),
+    /// Get a key for this machine, if a person approves it in the browser
+    Login(LoginArgs),
+    /// Print whom the key of this machine acts for, and what is left
+    Whoami(WhoamiArgs),
+    /// Archive a project, for good: it takes no more records
+    Archive(ArchiveArgs),
+    /// Delete a private dataset that nobody else read
+    Delete(DeleteArgs),
     /// Collect a source of public facts once
     Collect(Collect),
     /// Verify a pulled version offline: keys, signature, every part, every record
@@ -429,6 +437,9 @@ pub struct UploadsArgs {
     /// Without a command the open uploads are listed.
     #[command(subcommand)]
     pub command: Option<UploadsCommand>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
     /// The service that the command talks to.
     #[command(flatten)]
     pub remote: RemoteService,
@@ -441,10 +452,67 @@ pub enum UploadsCommand {
     Cancel {
         /// Id of the upload, as `sluice uploads` prints it
         id: String,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
         /// The service that the command talks to.
         #[command(flatten)]
         remote: RemoteService,
     },
+}
+
+/// Options of `login`.
+#[derive(Clone, Debug, Args)]
+pub struct LoginArgs {
+    /// Name of this machine, by which the person recognizes it [default: its host name]
+    #[arg(long, value_name = "NAME")]
+    pub device: Option<String>,
+    /// Address of the service
+    #[arg(long, env = "SLUICE_SERVER", value_name = "URL", default_value = DEFAULT_URL)]
+    pub server: String,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Options of `whoami`.
+#[derive(Clone, Debug, Args)]
+pub struct WhoamiArgs {
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// The service that the command talks to.
+    #[command(flatten)]
+    pub remote: RemoteService,
+}
+
+/// Options of `archive`.
+#[derive(Clone, Debug, Args)]
+pub struct ArchiveArgs {
+    /// The project's slug
+    pub slug: String,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// The service that the command talks to.
+    #[command(flatten)]
+    pub remote: RemoteService,
+}
+
+/// Options of `delete`.
+#[derive(Clone, Debug, Args)]
+pub struct DeleteArgs {
+    /// The project's slug
+    pub slug: String,
+    /// Delete without a question
+    #[arg(long)]
+    pub yes: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// The service that the command talks to.
+    #[command(flatten)]
+    pub remote: RemoteService,
 }
 
 /// Options of `collect`: a definition, or the name of a collector.

@@ -76,7 +76,7 @@ pub fn code_of(error: &anyhow::Error) -> u8 {
     }
     match error.chain().find_map(|cause| cause.downcast_ref::<Error>()) {
         Some(Error::Refused { problem, .. }) => match (problem.status, problem.code.as_str()) {
-            (401..=403, _) | (_, "project_limit") => NOT_ALLOWED,
+            (401..=403, _) | (_, "project_limit" | "not_private" | "was_read") => NOT_ALLOWED,
             (404, _) => NOT_FOUND,
             (400 | 413 | 422, _) => EXIT_REFUSED,
             _ => EXIT_FAILED,
@@ -132,6 +132,8 @@ mod tests {
             (refused(402, "storage_quota"), 5),
             (refused(403, "forbidden"), 5),
             (refused(409, "project_limit"), 5),
+            (refused(409, "not_private"), 5),
+            (refused(409, "was_read"), 5),
             (refused(404, "not_found"), 7),
             (FileRefused::mark(anyhow!("line 2")).context("`f.csv`"), 4),
             (FileRefused::mark(std::io::Error::other("disk").into()), 1),

@@ -25,6 +25,7 @@ mod judges;
 pub mod keys;
 pub mod layout;
 pub mod lock;
+pub mod login;
 mod look;
 pub mod losses;
 mod made;
@@ -33,6 +34,7 @@ pub mod means_of_payment;
 pub mod money;
 pub mod objects;
 mod open_files;
+pub mod projects;
 pub mod pull;
 pub mod push;
 pub mod query;
@@ -46,6 +48,7 @@ pub mod telemetry;
 pub mod terminal;
 pub mod uploads;
 pub mod verify;
+pub mod whoami;
 
 #[cfg(test)]
 mod tests;
@@ -136,6 +139,10 @@ async fn dispatch(loaded: &LoadedConfig, command: Command) -> anyhow::Result<Exi
         Command::Create(arguments) => return create::run(&arguments).await,
         Command::Push(arguments) => return push::run(&arguments).await,
         Command::Uploads(arguments) => return uploads::run(arguments).await,
+        Command::Login(arguments) => return login::run(arguments).await,
+        Command::Whoami(arguments) => return whoami::run(arguments).await,
+        Command::Archive(arguments) => return projects::archive(arguments).await,
+        Command::Delete(arguments) => return projects::delete(arguments).await,
         Command::Collect(arguments) => return collect::run(config, arguments).await,
         Command::Verify(arguments) => verify::run(&arguments)?,
         Command::Openapi | Command::Config(_) => {}

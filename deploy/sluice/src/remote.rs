@@ -9,9 +9,11 @@ use client::Client;
 
 use crate::config;
 use crate::credentials::{CredentialsFile, SavedKey};
+use crate::exit::NotAllowed;
+use crate::terminal::shown;
 
 /// Address of a service with the default configuration.
-const DEFAULT_URL: &str = "http://127.0.0.1:8080";
+pub(crate) const DEFAULT_URL: &str = "http://127.0.0.1:8080";
 
 /// The service that a client command talks to.
 #[derive(Clone, clap::Args)]
@@ -53,8 +55,23 @@ impl RemoteService {
         self.client_with_source().map(|(client, _)| client)
     }
 
+    /// Returns a client of the service with its key, and the place that the key is from.
+    ///
+    /// # Errors
+    /// [`NotAllowed`] without a key.
+    pub fn client_with_key(&self) -> anyhow::Result<(Client, KeySource)> {
+        let (client, source) = self.client_with_source()?;
+        let source = source.ok_or_else(|| {
+            let origin = shown(&client.origin());
+            NotAllowed(format!(
+                "there is no key for {origin}; `sluice login` gets one, or name it with --key"
+            ))
+        })?;
+        Ok((client, source))
+    }
+
     /// Returns a client of the service, and the place that its key is from; `None` without a key.
-    pub fn client_with_source(&self) -> anyhow::Result<(Client, Option<KeySource>)> {
+    fn client_with_source(&self) -> anyhow::Result<(Client, Option<KeySource>)> {
         if let Some(key) = &self.key {
             let source = if config::is_key_of_environment(key) {
                 KeySource::Environment

@@ -31,6 +31,11 @@ pub fn has_cursor() -> bool {
     env::var_os("TERM").is_none_or(|terminal| terminal != "dumb")
 }
 
+/// Returns true if the environment has a key for services, `SLUICE_KEY`.
+pub fn has_key_of_environment() -> bool {
+    env::var_os("SLUICE_KEY").is_some_and(|found| !found.is_empty())
+}
+
 fn resolve(named: Option<OsString>, home: Option<OsString>, default: &str) -> Option<PathBuf> {
     // An empty variable is not absolute either, so it counts as unset.
     let absolute = |path: OsString| Some(PathBuf::from(path)).filter(|path| path.is_absolute());
