@@ -7,14 +7,13 @@
 //!   with the same bytes.
 
 use std::fs::{self, File};
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::{Context, anyhow, bail};
-use client::model::{Contribution, Me, OpenUpload};
+use anyhow::{Context as _, anyhow};
+use client::model::{Contribution, OpenUpload};
 use client::{Client, PushEvent, PushProgress};
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -26,22 +25,27 @@ use tabular::reading::Reading;
 use types::Contract;
 
 use self::check::{CheckPlan, CheckedRecords};
+use self::files::PushFiles;
 use self::outcome::PushContext;
-use self::project::ProjectPlan;
+use self::target::{PushReady, PushTarget};
 use crate::cli::{PushArgs, RefusedEffect};
-use crate::exit::{self, FileRefused, Unanswered};
+use crate::exit::{self, FileRefused};
 use crate::input::InputFile;
-use crate::look::{FileLook, LookPlan, LookedAtFile};
+use crate::look::{LookPlan, LookedAtFile};
 use crate::made::{UnfinishedFile, private_folder};
 use crate::pull::bar;
 use crate::signals::Signals;
-use crate::terminal::{self, quoted_path, shown};
-use crate::{config, uploads};
+use crate::terminal::{self, shown};
+use crate::uploads;
 
 mod check;
+mod files;
 mod outcome;
 pub(crate) mod project;
 pub(crate) mod table;
+mod target;
+
+pub(crate) use self::files::state_folder;
 
 /// Template of the bar of bytes that are read or sent.
 pub(crate) const BYTES_BAR: &str = "{msg} {bar:40} {bytes}/{total_bytes}, {binary_bytes_per_sec}, {eta} left";
@@ -109,174 +113,6 @@ pub async fn run(arguments: &PushArgs) -> anyhow::Result<ExitCode> {
         Some(reason) if reason.code == "unprocessable" => exit::EXIT_FAILED.into(),
         _ => exit::EXIT_REFUSED.into(),
     })
-}
-
-/// A push whose file is prepared.
-enum PushReady {
-    /// Nothing is sent.
-    Ends(CheckedRecords),
-    Go {
-        checked: Option<CheckedRecords>,
-        /// True if the project was created just now.
-        created: bool,
-    },
-}
-
-/// The project that a file is pushed to.
-enum PushTarget {
-    /// It exists.
-    Existing {
-        slug: String,
-        contract: Contract,
-        records: u64,
-    },
-    /// It is made of the file.
-    New { plan: Box<ProjectPlan>, caller: Box<Me>, yes: bool },
-}
-
-impl PushTarget {
-    /// Finds the project, or fails if the caller cannot create another one.
-    async fn find(client: &Client, arguments: &PushArgs) -> anyhow::Result<Self> {
-        let slug = arguments.project.as_deref();
-        if arguments.create {
-            let is_named = !InputFile::is_standard_input(&arguments.file);
-            let name = is_named.then(|| arguments.file.to_string_lossy());
-            let plan = ProjectPlan::of(slug, name.as_deref(), &arguments.new)?;
-            let caller = project::check_limit(client, Some(&plan.slug)).await?;
-            return Ok(Self::New {
-                plan: Box::new(plan),
-                caller: Box::new(caller),
-                yes: arguments.yes,
-            });
-        }
-        let slug = slug.context("--project is missing")?;
-        let project = client.project(slug).await.map_err(|error| {
-            let is_missing = error.problem().is_some_and(|problem| problem.status == 404);
-            let error = anyhow::Error::from(error);
-            if is_missing {
-                return error.context(missing(slug, &arguments.file));
-            }
-            error
-        })?;
-        Ok(Self::Existing {
-            slug: slug.to_owned(),
-            contract: project::contract_of(&project)?,
-            records: project.record_count,
-        })
-    }
-
-    fn slug(&self) -> &str {
-        match self {
-            Self::Existing { slug, .. } => slug,
-            Self::New { plan, .. } => &plan.slug,
-        }
-    }
-
-    const fn is_new(&self) -> bool {
-        matches!(self, Self::New { .. })
-    }
-
-    /// Returns the contract that the file is fitted to.
-    const fn contract(&self) -> Option<&Contract> {
-        match self {
-            Self::Existing { contract, .. } => Some(contract),
-            Self::New { .. } => None,
-        }
-    }
-
-    /// Returns the contract of the records.
-    fn contract_for(&self, look: &FileLook) -> anyhow::Result<Contract> {
-        match self {
-            Self::Existing { contract, .. } => Ok(contract.clone()),
-            Self::New { .. } => look.contract(),
-        }
-    }
-
-    /// Fails if rows are numbered from 1 for a dataset that has records: those of a second file would be lost to the first.
-    fn check_number(&self, plan: &LookPlan) -> anyhow::Result<()> {
-        let (Self::Existing { records, .. }, Some(number)) = (self, &plan.options.number) else {
-            return Ok(());
-        };
-        if *records == 0 || number.start > 1 {
-            return Ok(());
-        }
-        bail!(Unanswered(format!(
-            "the dataset has {} records: --number-rows {}={}",
-            HumanCount(*records),
-            shown(&number.field),
-            records.saturating_add(1)
-        )))
-    }
-
-    /// Prints what the file is.
-    fn tell(&self, input: &InputFile, look: &FileLook) {
-        let lines = table::lines(input.name(), look);
-        // The fields of a dataset that exists are known, and what was decided about the file is not.
-        if self.is_new() {
-            lines.iter().for_each(|line| terminal::note(line));
-        } else if !look.notes.is_empty() {
-            table::noted_lines(input.name(), look).iter().for_each(|line| terminal::note(line));
-        }
-    }
-
-    /// Returns true if the project exists, and is one that can be gone on with.
-    async fn is_there(&self, client: &Client, contract: &Contract) -> anyhow::Result<bool> {
-        match self {
-            Self::Existing { .. } => Ok(true),
-            Self::New { plan, caller, .. } => project::own_equal(client, caller, plan, contract).await,
-        }
-    }
-
-    /// Judges the records, and creates the project if nothing speaks against it.
-    async fn make_ready(
-        &self,
-        client: &Client,
-        work: &FileWork<'_>,
-        prepared: &PreparedFile,
-        folder: &Path,
-        is_there: bool,
-    ) -> anyhow::Result<PushReady> {
-        let checked = match work.check(prepared, folder).await? {
-            Some(checked) if checked.is_rejected() || work.arguments.dry_run => return Ok(PushReady::Ends(checked)),
-            checked => checked,
-        };
-        if let Some(checked) = &checked {
-            checked.tell(self.is_new(), work.arguments.refused.as_deref());
-        }
-        work.input.check_unchanged()?;
-        let created = self.create(client, work, is_there).await?;
-        Ok(PushReady::Go { checked, created })
-    }
-
-    /// Creates the project, unless it exists. Returns true if it was created.
-    async fn create(&self, client: &Client, work: &FileWork<'_>, is_there: bool) -> anyhow::Result<bool> {
-        let Self::New { plan, yes, .. } = self else {
-            return Ok(false);
-        };
-        if is_there {
-            return Ok(false);
-        }
-        plan.confirm(*yes, ", and send it")?;
-        let readme = project::readme_of(
-            &work.input.shown(),
-            &table::form(&work.found.look),
-            work.found.look.complete.then_some(work.found.look.records),
-            work.contract,
-        );
-        let new = plan.project(work.contract, readme)?;
-        let created = client.project_create(&new).await;
-        created.map_err(|error| project::explained(error, &plan.slug))?;
-        Ok(true)
-    }
-}
-
-/// Returns the sentence about a project that is not there.
-fn missing(slug: &str, file: &Path) -> String {
-    let slug = shown(slug);
-    match quoted_path(file) {
-        Some(file) => format!("no project `{slug}`: `sluice push {file} --create --project {slug}` makes it"),
-        None => format!("no project `{slug}`: `sluice push FILE --create` makes one"),
-    }
 }
 
 /// The file that is sent.
@@ -526,78 +362,4 @@ fn on_event(bar: &ProgressBar, name: &str) -> PushProgress {
             bar.tick();
         }
     })
-}
-
-/// Returns the folder that remembers the progress of pushes, and has copies of what has no name.
-pub(crate) fn state_folder(named: Option<PathBuf>) -> anyhow::Result<PathBuf> {
-    let default = || config::state_home().map(|state| state.join("sluice/push"));
-    let folder = named.or_else(default);
-    folder.context("there is no home folder for the state of the push; name a folder with --state")
-}
-
-/// Paths of the files of one push.
-#[derive(Debug)]
-struct PushFiles {
-    /// The state file.
-    state: PathBuf,
-    /// The converted file.
-    made: PathBuf,
-}
-
-impl PushFiles {
-    /// Returns the paths of a push. The state file is the same for the same path, project and service, so a push of a
-    /// changed file finds what became of the earlier one. The converted file is also named by size, time of change and
-    /// options, which decide its bytes.
-    fn of(work: &FileWork<'_>, folder: &Path) -> anyhow::Result<Self> {
-        let (input, arguments) = (work.input, work.arguments);
-        let path = if input.is_spooled() {
-            // No other command continues it, whatever it is named.
-            PathBuf::from(format!("{}:{}", std::process::id(), input.path().display()))
-        } else {
-            let path = input.path().canonicalize();
-            path.with_context(|| format!("`{}` cannot be read", input.path().display()))?
-        };
-        let state = hash(&(&path, work.slug, &arguments.remote.server));
-        let contract = serde_json::to_string(work.contract)?;
-        let flags = format!("{:?}", arguments.reading);
-        let bytes = hash(&(input.version(), arguments.gzip, contract, flags));
-        Ok(Self {
-            made: folder.join(format!("{state}-{bytes}")),
-            state: folder.join(format!("{state}.json")),
-        })
-    }
-
-    /// Removes what earlier states of the file were converted to.
-    fn tidy(&self) -> io::Result<()> {
-        let Some(folder) = self.state.parent().filter(|folder| folder.exists()) else {
-            return Ok(());
-        };
-        let stem = self.state.file_stem().unwrap_or_default().as_encoded_bytes();
-        for entry in fs::read_dir(folder)? {
-            let path = entry?.path();
-            let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-            let is_of_push = name.strip_prefix(stem).is_some_and(|rest| rest.starts_with(b"-"));
-            if is_of_push && path != self.made {
-                fs::remove_file(path)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Removes the converted file of a push that does not take place, unless an earlier one can go on with it.
-    fn discard_made(&self) -> io::Result<()> {
-        if self.state.exists() {
-            return Ok(());
-        }
-        match fs::remove_file(&self.made) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        }
-    }
-}
-
-fn hash(what: &impl Hash) -> String {
-    let mut hasher = DefaultHasher::new();
-    what.hash(&mut hasher);
-    format!("{:016x}", hasher.finish())
 }
