@@ -81,6 +81,7 @@ pub(crate) fn limits() -> Limits {
         price_change_window: HumanDuration(Duration::from_hours(24)),
         idempotency_window: HumanDuration(Duration::from_hours(24)),
         contribution_body: Size(4 << 20),
+        file_body: Size(16 << 20),
         body: Size(1 << 20),
         bodies_per_operator: Size(64 << 20),
         bodies: Size(256 << 20),

@@ -4,3 +4,5 @@
 //! whatever the file says.
 
 pub mod csv;
+#[cfg(feature = "files")]
+pub mod files;

@@ -5,10 +5,11 @@
 use std::borrow::Cow;
 
 use data_encoding::{BASE64, HEXLOWER};
-use jiff::tz::{AmbiguousOffset, TimeZone};
+use jiff::tz::TimeZone;
 use types::{Date, FieldType, Timestamp, canonical};
 
 use super::words;
+use crate::values::{TimeProblem, Zone};
 
 const NANOSECONDS_PER_SECOND: i128 = 1_000_000_000;
 const NANOSECONDS_PER_DAY: i128 = 86_400 * NANOSECONDS_PER_SECOND;
@@ -58,7 +59,7 @@ pub(crate) enum BytesForm {
 /// Rules by which the values of a column become those of a field.
 #[derive(Clone, Debug)]
 pub(crate) struct CellRule {
-    pub(crate) zone: TimeZone,
+    pub(crate) zone: Zone,
     /// True if a time is rounded to microseconds.
     pub(crate) rounds: bool,
     pub(crate) bytes: Option<BytesForm>,
@@ -69,7 +70,7 @@ pub(crate) struct CellRule {
 impl Default for CellRule {
     fn default() -> Self {
         Self {
-            zone: TimeZone::UTC,
+            zone: Zone::Fixed(0),
             rounds: false,
             bytes: None,
             nulls: Vec::new(),
@@ -150,6 +151,34 @@ impl FileCell<'_> {
             Self::Unsayable(problem) => Cow::Borrowed(problem),
             Self::Failed => "the error of a formula".into(),
             Self::Unstored => "a formula without a value".into(),
+        }
+    }
+
+    /// Returns true for a time with digits beyond microseconds.
+    pub(crate) const fn is_finer(&self) -> bool {
+        match self {
+            Self::Local(nanoseconds) | Self::Instant(nanoseconds) => nanoseconds % NANOSECONDS_PER_MICROSECOND != 0,
+            _ => false,
+        }
+    }
+
+    /// Returns true for a local time that does not exist in the zone, or exists twice.
+    pub(crate) fn is_ambiguous(&self, rule: &CellRule) -> bool {
+        matches!(self, Self::Local(nanoseconds) if in_zone(*nanoseconds, &rule.zone).is_err())
+    }
+
+    /// Returns false for a day and a time outside of the years 1 to 9999.
+    pub(crate) fn is_sayable(&self) -> bool {
+        match self {
+            Self::Day(days) => day(*days).is_some(),
+            Self::Local(nanoseconds) | Self::Instant(nanoseconds) => {
+                let rounds = CellRule {
+                    rounds: true,
+                    ..CellRule::default()
+                };
+                instant(*nanoseconds, &rounds).is_ok()
+            }
+            _ => true,
         }
     }
 
@@ -299,15 +328,11 @@ impl FileCell<'_> {
         let text: Cow<'_, str> = match self {
             Self::Integer(value) => value.to_string().into(),
             Self::Unsigned(value) => value.to_string().into(),
-            Self::Single(value) => serde_json::Number::from_f64(f64::from(*value))
-                .map(|number| of_number(&number, scale))
-                .ok_or_else(|| self.other("decimal"))??
-                .into(),
-            Self::Double(value) => serde_json::Number::from_f64(*value)
-                .map(|number| of_number(&number, scale))
-                .ok_or_else(|| self.other("decimal"))??
-                .into(),
-            Self::Decimal(text) | Self::Text(text) => Cow::Borrowed(text),
+            // The shortest decimal of a float of 32 bits is another than that of the double that it is widened to.
+            Self::Single(value) => of_number(&value.to_string(), scale)?.into(),
+            Self::Double(value) => of_number(&value.to_string(), scale)?.into(),
+            Self::Decimal(text) => Cow::Borrowed(text),
+            Self::Text(text) => words::number(text).map_err(misfit)?,
             other => return Err(other.other("decimal")),
         };
         let units = types::decimal::parse(text.as_bytes(), scale).map_err(|error| misfit(error.to_string()))?;
@@ -330,8 +355,10 @@ impl FileCell<'_> {
     }
 }
 
-fn of_number(number: &serde_json::Number, scale: u8) -> Result<String, CellMisfit> {
-    let units = types::decimal::of_number(number, scale).map_err(|error| misfit(error.to_string()))?;
+/// Returns the decimal of a number as it is written.
+fn of_number(text: &str, scale: u8) -> Result<String, CellMisfit> {
+    let number: serde_json::Number = text.parse().map_err(|_error| misfit("it is no number of JSON"))?;
+    let units = types::decimal::of_number(&number, scale).map_err(|error| misfit(error.to_string()))?;
     Ok(types::decimal::text(units, scale))
 }
 
@@ -380,30 +407,27 @@ fn local_text(nanoseconds: i128) -> String {
 }
 
 /// Returns the instant of a local time.
-fn in_zone(nanoseconds: i128, zone: &TimeZone) -> Result<i128, CellMisfit> {
-    if *zone == TimeZone::UTC {
-        return Ok(nanoseconds);
-    }
-    let seconds = i64::try_from(nanoseconds.div_euclid(NANOSECONDS_PER_SECOND)).unwrap_or(i64::MAX);
-    // Instants of jiff end a day before the year 9999 does. The calendar repeats after 400 years.
-    let instant = [0, CALENDAR_CYCLE_SECONDS]
-        .into_iter()
-        .find_map(|shift| jiff::Timestamp::new(seconds.checked_sub(shift)?, 0).ok());
-    let time = TimeZone::UTC.to_datetime(instant.ok_or_else(|| misfit(NO_TIME))?);
-    let offset = match zone.to_ambiguous_timestamp(time).offset() {
-        AmbiguousOffset::Unambiguous { offset } => offset,
-        AmbiguousOffset::Gap { .. } => return Err(ambiguous(zone, "does not exist in")),
-        AmbiguousOffset::Fold { .. } => return Err(ambiguous(zone, "exists twice in")),
+fn in_zone(nanoseconds: i128, zone: &Zone) -> Result<i128, CellMisfit> {
+    let offset = match zone {
+        Zone::Fixed(seconds) => *seconds,
+        zone @ Zone::Named(_) => {
+            let seconds = i64::try_from(nanoseconds.div_euclid(NANOSECONDS_PER_SECOND)).unwrap_or(i64::MAX);
+            // Instants of jiff end a day before the year 9999 does. The calendar repeats after 400 years.
+            let instant = [0, CALENDAR_CYCLE_SECONDS]
+                .into_iter()
+                .find_map(|shift| jiff::Timestamp::new(seconds.checked_sub(shift)?, 0).ok());
+            let local = TimeZone::UTC.to_datetime(instant.ok_or_else(|| misfit(NO_TIME))?);
+            zone.offset(local).map_err(|problem| CellMisfit {
+                code: "ambiguous_time",
+                problem: match problem {
+                    TimeProblem::Repeated => "this time exists twice in the zone, where the clocks are set back",
+                    _ => "this time does not exist in the zone, where the clocks are set forward",
+                }
+                .to_owned(),
+            })?
+        }
     };
-    Ok(nanoseconds - i128::from(offset.seconds()) * NANOSECONDS_PER_SECOND)
-}
-
-fn ambiguous(zone: &TimeZone, problem: &str) -> CellMisfit {
-    let zone = zone.iana_name().unwrap_or("the zone");
-    CellMisfit {
-        code: "ambiguous_time",
-        problem: format!("this time {problem} {zone}, where the clocks are changed"),
-    }
+    Ok(nanoseconds - i128::from(offset) * NANOSECONDS_PER_SECOND)
 }
 
 /// Returns an instant in microseconds.

@@ -14,6 +14,9 @@ pub enum FileError {
     /// The file comes to more than a bound.
     #[error("{0}")]
     TooLarge(String),
+    /// No more of the file is wanted.
+    #[error("the rest of the file is not wanted")]
+    Enough,
 }
 
 impl From<arrow::error::ArrowError> for FileError {

@@ -79,7 +79,7 @@ fn readers(
     let open = |unit| -> Result<_, FileError> {
         let options = ArrowReaderOptions::new().with_schema(as_read(metadata.schema(), Some(unit)));
         let metadata = ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), options)?;
-        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(input.try_clone()?, metadata);
+        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(input.clone(), metadata);
         Ok(builder.with_batch_size(rows).build()?)
     };
     let mut fields = metadata.schema().fields().iter();

@@ -19,7 +19,7 @@ use super::cell::FileCell;
 use super::error::FileError;
 use super::input::FileInput;
 use super::nested::iso_duration_of_millis;
-use super::table::{MAX_COLUMNS, RowVisitor, TableNotes};
+use super::table::{MAX_COLUMNS, RowVisitor};
 
 /// The most bytes of all parts of a workbook.
 pub const MAX_UNPACKED_BYTES: u64 = 256 << 20;
@@ -34,14 +34,14 @@ pub(super) fn visit(
     input: FileInput,
     choice: &SheetChoice,
     visitor: &mut dyn RowVisitor,
-) -> Result<TableNotes, FileError> {
-    check_size(input.try_clone()?)?;
-    let mut workbook: Workbook = Xlsx::new(BufReader::new(input.try_clone()?))?;
+) -> Result<Vec<String>, FileError> {
+    check_size(input.from_begin())?;
+    let mut workbook: Workbook = Xlsx::new(BufReader::new(input.from_begin()))?;
     let name = chosen(&mut workbook, choice)?;
-    let mut notes = TableNotes::default();
+    let mut notes = Vec::new();
     let others = others(&workbook, &name);
     if choice.sheet.is_none() && !others.is_empty() {
-        notes.notes.push(format!(
+        notes.push(format!(
             "the sheet `{name}` is read; there {}: `--sheet` names another",
             match &others[..] {
                 [other] => format!("is also `{other}`"),
@@ -52,12 +52,11 @@ pub(super) fn visit(
     let mut head = SheetHead::new(choice, visitor);
     let failures = rows(&mut workbook, &name, &mut |number, cells| head.row(number, cells))?;
     if failures > 0 {
-        notes.notes.push(format!("{failures} cells with an error of a kind that is not known are null"));
+        notes.push(format!("{failures} cells with an error of a kind that is not known are null"));
     }
     let ended = head.end()?;
-    notes.header_row = ended.header_row;
-    notes.notes.extend(ended.note);
-    notes.notes.extend(hidden::notes(input, &name, ended.columns));
+    notes.extend(ended.note);
+    notes.extend(hidden::notes(input, &name, ended.columns));
     Ok(notes)
 }
 

@@ -7,7 +7,8 @@ use arrow::datatypes::Schema;
 use super::cell::FileCell;
 use super::error::FileError;
 use super::input::FileInput;
-use super::{BinaryFormat, SheetChoice, arrow_file, parquet_file, sheet};
+use super::{SheetChoice, arrow_file, parquet_file, sheet};
+use crate::infer::FileFormat;
 
 /// The most columns of a file.
 pub(super) const MAX_COLUMNS: usize = 10_000;
@@ -22,37 +23,23 @@ pub(super) trait RowVisitor {
     fn row(&mut self, number: u64, cells: &[FileCell<'_>]) -> Result<(), FileError>;
 }
 
-/// Notices about a file as a whole.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct TableNotes {
-    /// Sentences for people.
-    pub(super) notes: Vec<String>,
-    /// Number of the row with the names of the columns; 0 if there is none.
-    pub(super) header_row: u64,
-}
-
-/// Visits every row of a file.
+/// Visits every row of a file. Returns notices about it as a whole.
 pub(super) fn visit(
     input: &FileInput,
-    format: BinaryFormat,
+    format: FileFormat,
     choice: &SheetChoice,
     visitor: &mut dyn RowVisitor,
-) -> Result<TableNotes, FileError> {
+) -> Result<Vec<String>, FileError> {
     match format {
-        BinaryFormat::Parquet => parquet_file::visit(input, visitor)?,
-        BinaryFormat::ArrowFile => arrow_file::visit_file(rewound(input)?, visitor)?,
-        BinaryFormat::ArrowStream => arrow_file::visit_stream(rewound(input)?, visitor)?,
-        BinaryFormat::Xlsx => return sheet::visit(rewound(input)?, choice, visitor),
+        FileFormat::Parquet => parquet_file::visit(input, visitor)?,
+        FileFormat::ArrowFile => arrow_file::visit_file(input.from_begin(), visitor)?,
+        FileFormat::ArrowStream => arrow_file::visit_stream(input.from_begin(), visitor)?,
+        FileFormat::Csv | FileFormat::JsonLines | FileFormat::Json => {
+            return Err(FileError::Refused("the file is text, which is read as it is".to_owned()));
+        }
+        FileFormat::Xlsx => return sheet::visit(input.from_begin(), choice, visitor),
     }
-    Ok(TableNotes::default())
-}
-
-fn rewound(input: &FileInput) -> Result<FileInput, FileError> {
-    use std::io::Seek as _;
-
-    let mut input = input.try_clone()?;
-    input.rewind()?;
-    Ok(input)
+    Ok(Vec::new())
 }
 
 /// Returns the names of the columns.

@@ -11,7 +11,7 @@ pub(super) fn integer(text: &str) -> Result<i64, &'static str> {
 }
 
 /// Returns a number as JSON writes it (RFC 8259 section 6), with all its digits. `+1`, `007`, `.5` and `5.` are numbers too.
-fn number(text: &str) -> Result<Cow<'_, str>, &'static str> {
+pub(super) fn number(text: &str) -> Result<Cow<'_, str>, &'static str> {
     if !text.parse::<f64>().is_ok_and(f64::is_finite) {
         return Err("it is no number");
     }

@@ -12,25 +12,16 @@ const SAMPLE_ROWS: usize = 100;
 
 /// Finds the header among the first rows and hands the others on.
 pub(super) struct SheetHead<'v> {
-    choice: HeaderChoice,
+    choice: &'v SheetChoice,
     visitor: &'v mut dyn RowVisitor,
     /// The first rows, until the header is known.
     held: Option<Vec<(u64, Vec<FileCell<'static>>)>>,
     found: FoundHeader,
 }
 
-/// Where the header is said to be.
-#[derive(Clone, Copy)]
-enum HeaderChoice {
-    Found { skipped: u64 },
-    None { skipped: u64 },
-    Row(u64),
-}
-
 /// What became of the header.
 #[derive(Debug, Default)]
 pub(super) struct FoundHeader {
-    pub(super) header_row: u64,
     /// Notice about rows that were skipped.
     pub(super) note: Option<String>,
     /// The number of columns of the widest row.
@@ -38,13 +29,7 @@ pub(super) struct FoundHeader {
 }
 
 impl<'v> SheetHead<'v> {
-    pub(super) fn new(choice: &SheetChoice, visitor: &'v mut dyn RowVisitor) -> Self {
-        let skipped = choice.skipped_rows;
-        let choice = match choice.header_row {
-            Some(0) => HeaderChoice::None { skipped },
-            Some(row) => HeaderChoice::Row(row),
-            None => HeaderChoice::Found { skipped },
-        };
+    pub(super) fn new(choice: &'v SheetChoice, visitor: &'v mut dyn RowVisitor) -> Self {
         Self {
             choice,
             visitor,
@@ -56,11 +41,7 @@ impl<'v> SheetHead<'v> {
     /// Takes a row with cells.
     pub(super) fn row(&mut self, number: u64, cells: Vec<FileCell<'_>>) -> Result<(), FileError> {
         self.found.columns = self.found.columns.max(cells.len());
-        let skipped = match self.choice {
-            HeaderChoice::Found { skipped } | HeaderChoice::None { skipped } => skipped,
-            HeaderChoice::Row(row) => row - 1,
-        };
-        if number <= skipped {
+        if self.choice.skips(number) {
             return Ok(());
         }
         let Some(held) = &mut self.held else {
@@ -84,14 +65,7 @@ impl<'v> SheetHead<'v> {
         let Some(held) = self.held.take() else {
             return Ok(());
         };
-        let at = match self.choice {
-            HeaderChoice::None { .. } => None,
-            HeaderChoice::Row(row) => {
-                let at = held.iter().position(|(number, _)| *number == row);
-                Some(at.ok_or_else(|| FileError::Refused(format!("row {row} is to name the columns, and is empty")))?)
-            }
-            HeaderChoice::Found { .. } => header(&held),
-        };
+        let at = if self.choice.has_no_header { None } else { header(&held) };
         let (before, records) = match at {
             Some(at) => (at, at + 1),
             None => (0, 0),
@@ -103,10 +77,9 @@ impl<'v> SheetHead<'v> {
                 rows.join(", ")
             ));
         }
-        let names = at.and_then(|at| held.get(at)).map(|(number, cells)| {
-            self.found.header_row = *number;
-            cells.iter().map(name_of).collect()
-        });
+        let names = at
+            .and_then(|at| held.get(at))
+            .map(|(_, cells)| cells.iter().map(name_of).collect());
         self.visitor.begin(names.unwrap_or_default())?;
         for (number, cells) in &held[records..] {
             self.visitor.row(*number, cells)?;
