@@ -289,7 +289,12 @@ async fn infer(cx: Cx, input: FileInput) -> Result<JsonReply<InferredFile>, ApiE
         serde_json::from_value(found).map_err(|error| ApiError::internal(format!("inference: {error}")))?;
     let limit = cx.app.limits.active_projects_per_operator;
     // One more than there may be, since a lower limit leaves those that there are.
-    let active = cx.app.store.console().active_projects_of(operator, limit.saturating_add(1)).await?;
+    let active = cx
+        .app
+        .store
+        .console()
+        .active_projects_of(operator, limit.saturating_add(1))
+        .await?;
     found.projects = Some(FileProjects {
         active: active.len() as u64,
         limit,

@@ -17,7 +17,7 @@ mod sheet;
 mod table;
 mod words;
 
-use std::io::{self, Write};
+use std::io::{self, Read as _, Write};
 
 use serde_json::Value;
 use types::{Contract, Field, FieldType, canonical};
@@ -81,6 +81,20 @@ pub struct RowProblem {
     pub problem: String,
 }
 
+/// Returns the format of a file, by its bytes; `None` if it is none of these.
+pub fn format_of(input: &FileInput) -> io::Result<Option<FileFormat>> {
+    let mut begin = Vec::new();
+    input.rewound().take(8).read_to_end(&mut begin)?;
+    Ok(match &begin[..] {
+        [b'P', b'A', b'R', b'1', ..] => Some(FileFormat::Parquet),
+        [b'A', b'R', b'R', b'O', b'W', b'1', ..] => Some(FileFormat::ArrowFile),
+        // The marker of continuation, and the length of the schema.
+        [0xff, 0xff, 0xff, 0xff, ..] => Some(FileFormat::ArrowStream),
+        [b'P', b'K', 3, 4, ..] if sheet::is_workbook(input) => Some(FileFormat::Xlsx),
+        _ => None,
+    })
+}
+
 /// Reads a whole file: what it is, the dataset that it can become, and how [`convert_file`] makes records of it.
 pub fn infer_file(
     input: &FileInput,
@@ -125,7 +139,10 @@ pub fn infer_file(
                 ..Field::new(to, kind)
             });
         }
-        columns.push(inferred(&name, to.clone(), kind, profile));
+        // A column of a sheet without name and values is none.
+        if !name.is_empty() || !profile.is_empty() {
+            columns.push(inferred(&name, to.clone(), kind, profile));
+        }
         plans.push(ColumnPlan { to, kind, rule });
     }
     if let Some(number) = &options.number {
@@ -178,48 +195,110 @@ fn inferred(name: &str, field: Option<String>, kind: FieldType, profile: &Column
     }
 }
 
-/// Writes the records as JSON Lines. `on_problem` learns of each value that does not fit its field.
+/// Takes the records of a file as lines of JSON, and what is wrong with them.
+pub trait RecordSink {
+    /// Takes the record of a row, from 1, without a line end. Rows ascend; those between them are no records.
+    fn record(&mut self, row: u64, line: &[u8]) -> io::Result<()>;
+
+    /// Takes a value that does not fit its field, before the record. The record has it as text.
+    fn problem(&mut self, problem: RowProblem) -> io::Result<()>;
+}
+
+/// Converts the records of a file.
 ///
 /// # Errors
-/// Also those of `out` and of `on_problem`.
-pub fn convert_file(
-    input: &FileInput,
-    plan: &FilePlan,
-    out: &mut dyn Write,
-    on_problem: &mut dyn FnMut(RowProblem) -> io::Result<()>,
-) -> Result<u64, FileError> {
-    let mut writer = LineWriter {
+/// Also those of the sink.
+pub fn convert_file(input: &FileInput, plan: &FilePlan, sink: &mut dyn RecordSink) -> Result<(), FileError> {
+    let mut converter = RowConverter {
         plan,
-        out,
-        on_problem,
+        sink,
         line: Vec::new(),
-        lines: 0,
-        records: 0,
-        most: u64::MAX,
+        left: u64::MAX,
     };
-    table::visit(input, plan.format, &plan.choice, &mut writer)?;
-    Ok(writer.records)
+    table::visit(input, plan.format, &plan.choice, &mut converter)?;
+    Ok(())
+}
+
+/// Writes records so that line N is row N.
+#[derive(Debug)]
+pub struct LineWriter<W> {
+    out: W,
+    lines: u64,
+    problems: u64,
+}
+
+impl<W: Write> LineWriter<W> {
+    /// Begins without lines.
+    pub const fn new(out: W) -> Self {
+        Self {
+            out,
+            lines: 0,
+            problems: 0,
+        }
+    }
+
+    /// Returns the number of values that do not fit their fields.
+    pub const fn problems(&self) -> u64 {
+        self.problems
+    }
+
+    /// Returns what the lines were written to.
+    pub fn into_inner(self) -> W {
+        self.out
+    }
+}
+
+impl<W: Write> RecordSink for LineWriter<W> {
+    fn record(&mut self, row: u64, line: &[u8]) -> io::Result<()> {
+        while self.lines + 1 < row {
+            self.out.write_all(b"\n")?;
+            self.lines += 1;
+        }
+        self.out.write_all(line)?;
+        self.out.write_all(b"\n")?;
+        self.lines += 1;
+        Ok(())
+    }
+
+    fn problem(&mut self, _problem: RowProblem) -> io::Result<()> {
+        self.problems += 1;
+        Ok(())
+    }
 }
 
 /// Returns the first records as they will be stored.
 fn sample(input: &FileInput, plan: &FilePlan, contract: &Contract) -> Result<Vec<Value>, FileError> {
-    let mut text = Vec::new();
-    let mut writer = LineWriter {
-        plan,
-        out: &mut text,
-        on_problem: &mut |_| Ok(()),
-        line: Vec::new(),
-        lines: 0,
-        records: 0,
-        most: MAX_SAMPLE_RECORDS as u64,
+    let mut sample = RecordSample {
+        contract,
+        records: Vec::new(),
     };
-    match table::visit(input, plan.format, &plan.choice, &mut writer) {
-        Ok(_) | Err(FileError::Enough) => {}
-        Err(error) => return Err(error),
+    let mut converter = RowConverter {
+        plan,
+        sink: &mut sample,
+        line: Vec::new(),
+        left: MAX_SAMPLE_RECORDS as u64,
+    };
+    match table::visit(input, plan.format, &plan.choice, &mut converter) {
+        Ok(_) | Err(FileError::Enough) => Ok(sample.records),
+        Err(error) => Err(error),
     }
-    let lines = text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-    let stored = lines.map(|line| stored(line, contract));
-    Ok(stored.collect())
+}
+
+/// The first records.
+struct RecordSample<'a> {
+    contract: &'a Contract,
+    records: Vec<Value>,
+}
+
+impl RecordSink for RecordSample<'_> {
+    fn record(&mut self, _row: u64, line: &[u8]) -> io::Result<()> {
+        self.records.push(stored(line, self.contract));
+        Ok(())
+    }
+
+    fn problem(&mut self, _problem: RowProblem) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Returns a record as it is stored, or as it was written if it is refused.
@@ -257,16 +336,17 @@ impl RowVisitor for Profiler<'_> {
             return Ok(());
         }
         if cells.len() > MAX_COLUMNS {
-            return Err(FileError::TooLarge(format!("the file has more than {MAX_COLUMNS} columns")));
+            return Err(FileError::TooLarge(format!(
+                "the file has more than {MAX_COLUMNS} columns"
+            )));
         }
         while self.names.len() < cells.len() {
             self.names.push(String::new());
             self.rules.push(plan::rule_of("", self.options));
-            self.profiles.push(ColumnProfile {
-                // The rows before have no cell here.
-                nulls: self.records,
-                ..ColumnProfile::default()
-            });
+            let mut profile = ColumnProfile::default();
+            // The rows before have no cell here.
+            profile.nulls = self.records;
+            self.profiles.push(profile);
         }
         for ((cell, profile), rule) in cells.iter().zip(&mut self.profiles).zip(&self.rules) {
             profile.add(number, cell, rule, &mut self.room);
@@ -279,20 +359,16 @@ impl RowVisitor for Profiler<'_> {
     }
 }
 
-/// Writes rows as lines.
-struct LineWriter<'a> {
+/// Makes lines of rows.
+struct RowConverter<'a> {
     plan: &'a FilePlan,
-    out: &'a mut dyn Write,
-    on_problem: &'a mut dyn FnMut(RowProblem) -> io::Result<()>,
+    sink: &'a mut dyn RecordSink,
     line: Vec<u8>,
-    /// Lines that are written.
-    lines: u64,
-    records: u64,
-    /// The number of records after which this ends.
-    most: u64,
+    /// The number of records that are still wanted.
+    left: u64,
 }
 
-impl RowVisitor for LineWriter<'_> {
+impl RowVisitor for RowConverter<'_> {
     fn begin(&mut self, _names: Vec<String>) -> Result<(), FileError> {
         Ok(())
     }
@@ -301,19 +377,13 @@ impl RowVisitor for LineWriter<'_> {
         if self.plan.choice.skips(number) {
             return Ok(());
         }
-        if self.records >= self.most {
-            return Err(FileError::Enough);
-        }
-        while self.lines + 1 < number {
-            self.out.write_all(b"\n")?;
-            self.lines += 1;
-        }
+        self.left = self.left.checked_sub(1).ok_or(FileError::Enough)?;
         self.line.clear();
         let mut before = b'{';
         for (column, cell) in self.plan.columns.iter().zip(cells) {
             let Some(to) = &column.to else { continue };
+            // A member that is missing is null, and shorter.
             if cell.is_null(&column.rule) {
-                // The same as null, and shorter.
                 continue;
             }
             self.line.push(before);
@@ -323,7 +393,7 @@ impl RowVisitor for LineWriter<'_> {
             if let Err(misfit) = cell.write(column.kind, &column.rule, &mut self.line) {
                 let value = shown(&cell.shown());
                 canonical::write_string(&mut self.line, &value);
-                (self.on_problem)(RowProblem {
+                self.sink.problem(RowProblem {
                     row: number,
                     field: to.clone(),
                     value,
@@ -335,10 +405,11 @@ impl RowVisitor for LineWriter<'_> {
         if before == b'{' {
             self.line.push(b'{');
         }
-        self.line.extend_from_slice(b"}\n");
-        self.out.write_all(&self.line)?;
-        self.lines += 1;
-        self.records += 1;
+        self.line.push(b'}');
+        self.sink.record(number, &self.line)?;
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

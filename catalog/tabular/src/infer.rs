@@ -3,7 +3,7 @@
 //! Invariant: no value is changed, guessed or left out without a note or a question that says so, and memory is bounded
 //! whatever the file says.
 
-use std::io::{self, Read};
+use std::io;
 
 mod answer;
 mod options;
@@ -12,6 +12,7 @@ pub use answer::{
     FileFormat, Inference, InferredColumn, MAX_DISTINCT_VALUES, MAX_EXAMPLES, MAX_REMARKS, MAX_SAMPLE_RECORDS,
     MAX_SHOWN_CHARACTERS, Note, NullWordCount, Question, Remedy, is_pasteable, shown,
 };
+pub(crate) use options::names_column;
 pub use options::{FlagError, InferOptions, MAX_INFERRED_TEXT_BYTES, QuoteSign, READING_FLAGS, TypeFlag};
 
 /// Reason why nothing can be said of a file.

@@ -15,6 +15,7 @@ pub mod database;
 mod disk_space;
 pub mod exit;
 pub mod exporter;
+pub mod file_child;
 pub mod instrumented;
 pub mod isolation;
 mod judges;

@@ -18,6 +18,8 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use indicatif::{HumanCount, ProgressBar};
 use serde::Deserialize as _;
+use tabular::files::{FileInput, LineWriter, RecordSink, RowProblem, convert_file, infer_file};
+use tabular::infer::{FileFormat, InferOptions};
 use types::Contract;
 
 use self::made::UnfinishedFile;
@@ -29,10 +31,8 @@ use crate::terminal::{self, shown};
 use crate::{config, uploads};
 
 mod cell;
-mod convert;
 mod csv;
 mod made;
-mod nested;
 
 /// First two bytes of a gzip file (RFC 1952 section 2.3.1).
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
@@ -442,11 +442,51 @@ fn make(file: &Path, format: PushFormat, contract: Option<&Contract>, gzip: bool
 fn write(input: File, format: PushFormat, contract: Option<&Contract>, out: &mut impl Write) -> anyhow::Result<()> {
     match (format, contract) {
         (PushFormat::Csv, Some(contract)) => csv::convert(input, contract, out),
-        (PushFormat::Parquet, Some(contract)) => convert::parquet(&input, contract, out),
+        (PushFormat::Parquet, Some(contract)) => parquet(input, contract, out),
         _ => {
             io::copy(&mut BufReader::with_capacity(1 << 20, input), out)?;
             Ok(())
         }
+    }
+}
+
+/// Writes the records of a Parquet file. The first value that does not fit its field ends it.
+fn parquet(input: File, contract: &Contract, out: &mut impl Write) -> anyhow::Result<()> {
+    let length = input.metadata()?.len();
+    let input = FileInput::of_file(input, length);
+    let options = InferOptions {
+        contract: Some(contract.clone()),
+        ..InferOptions::default()
+    };
+    let (inference, plan) = infer_file(&input, FileFormat::Parquet, &options)?;
+    if let Some(question) = inference.questions.first() {
+        bail!("{question}");
+    }
+    let mut sink = FittingRecords {
+        lines: LineWriter::new(out),
+        misfit: None,
+    };
+    let converted = convert_file(&input, &plan, &mut sink);
+    if let Some(RowProblem { row, field, value, problem, .. }) = sink.misfit {
+        bail!("row {row}, the column of `{field}`: `{value}`: {problem}");
+    }
+    Ok(converted?)
+}
+
+/// Writes records until a value does not fit its field.
+struct FittingRecords<W> {
+    lines: LineWriter<W>,
+    misfit: Option<RowProblem>,
+}
+
+impl<W: Write> RecordSink for FittingRecords<W> {
+    fn record(&mut self, row: u64, line: &[u8]) -> io::Result<()> {
+        self.lines.record(row, line)
+    }
+
+    fn problem(&mut self, problem: RowProblem) -> io::Result<()> {
+        self.misfit = Some(problem);
+        Err(io::ErrorKind::InvalidData.into())
     }
 }
 

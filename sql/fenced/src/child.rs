@@ -2,14 +2,33 @@
 //!
 //! Invariant: nothing of a job is read before the fence is closed.
 
+use std::ffi::OsStr;
 use std::io;
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
-use std::process::ExitCode;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Command, ExitCode};
 use std::sync::mpsc::{self, Receiver, Sender};
 
 use crate::wire::ChildChannel;
 use crate::{ChildReadiness, ChildSetup, fence};
+
+/// Argument that a program was started again with.
+const RESTARTED: &str = "limited";
+
+/// Limits the address space and starts the program again with its argument, unless that was done. An allocator reserves
+/// address space when a program begins, which a later limit would count.
+///
+/// # Errors
+/// The reason why the process could not be limited or started again.
+pub fn restart_within(program: &Path, argument: &OsStr, memory_bytes: u64) -> io::Result<()> {
+    if std::env::args_os().nth(2).is_some_and(|given| given == RESTARTED) {
+        return Ok(());
+    }
+    fence::limit_memory(memory_bytes).map_err(io::Error::other)?;
+    Err(Command::new(program).arg(argument).arg(RESTARTED).exec())
+}
 
 /// A child whose fence is closed.
 #[derive(Debug)]
@@ -70,7 +89,10 @@ fn prepare<T>(
     warm_up: impl FnOnce(&ChildSetup) -> Result<T, String>,
 ) -> Result<T, String> {
     if setup.protocol != protocol {
-        return Err(format!("the process has the protocol `{protocol}`, the service has `{}`", setup.protocol));
+        return Err(format!(
+            "the process has the protocol `{protocol}`, the service has `{}`",
+            setup.protocol
+        ));
     }
     let watched = channel.0.try_clone().map_err(|error| error.to_string())?;
     // The thread starts now, because the fence forbids to start threads.

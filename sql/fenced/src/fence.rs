@@ -37,10 +37,14 @@ pub(crate) fn limit_files() -> Result<(), String> {
         .map_err(|error| format!("cannot protect the memory of the process: {error}"))
 }
 
+/// Limits the address space. An allocation beyond it fails in this process and disturbs no other.
+pub(crate) fn limit_memory(bytes: u64) -> Result<(), String> {
+    set(Resource::As, bytes)
+}
+
 /// Limits memory and processor time.
 pub(crate) fn limit(setup: &ChildSetup) -> Result<(), String> {
-    // An allocation beyond the limit fails in this process and disturbs no other.
-    set(Resource::As, setup.memory)?;
+    limit_memory(setup.memory)?;
     // SIGXCPU at the first limit tells the caller the reason. SIGKILL at the second limit would not.
     set_both(Resource::Cpu, setup.processor, setup.processor + 1)
 }

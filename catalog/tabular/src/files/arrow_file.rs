@@ -55,6 +55,11 @@ fn uuids(schema: &Schema) -> Vec<Vec<bool>> {
 fn leaves(field: &Field) -> Vec<bool> {
     match nested::children(field.data_type()) {
         Some(fields) => fields.into_iter().flat_map(leaves).collect(),
-        None => vec![field.metadata().get(EXTENSION_KEY).is_some_and(|name| name == UUID_EXTENSION)],
+        None => vec![
+            field
+                .metadata()
+                .get(EXTENSION_KEY)
+                .is_some_and(|name| name == UUID_EXTENSION),
+        ],
     }
 }

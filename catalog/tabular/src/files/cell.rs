@@ -121,16 +121,11 @@ impl FileCell<'_> {
     pub(crate) fn is_null(&self, rule: &CellRule) -> bool {
         match self {
             Self::Null | Self::Failed | Self::Unstored => true,
-            Self::Single(number) if !number.is_finite() => self.is_null_number(f64::from(*number), rule),
-            Self::Double(number) if !number.is_finite() => self.is_null_number(*number, rule),
+            Self::Single(number) if !number.is_finite() => is_null_number(f64::from(*number), rule),
+            Self::Double(number) if !number.is_finite() => is_null_number(*number, rule),
             Self::Text(text) => rule.nulls.iter().any(|null| null == text),
             _ => false,
         }
-    }
-
-    /// Says of NaN and infinities whether they are null: NaN is, since JSON has none.
-    fn is_null_number(&self, number: f64, rule: &CellRule) -> bool {
-        number.is_nan() || rule.nulls.iter().any(|null| null.parse() == Ok(number))
     }
 
     /// Returns the value as people read it.
@@ -155,7 +150,7 @@ impl FileCell<'_> {
     }
 
     /// Returns true for a time with digits beyond microseconds.
-    pub(crate) const fn is_finer(&self) -> bool {
+    pub(crate) fn is_finer(&self) -> bool {
         match self {
             Self::Local(nanoseconds) | Self::Instant(nanoseconds) => nanoseconds % NANOSECONDS_PER_MICROSECOND != 0,
             _ => false,
@@ -232,7 +227,11 @@ impl FileCell<'_> {
                 };
                 canonical::write_string(out, &text);
             }
-            Self::Instant(nanoseconds) => canonical::write_string(out, &instant(*nanoseconds, rule)?.to_string()),
+            // A time without a zone is one of its zone as text too.
+            Self::Local(nanoseconds) => {
+                let instant = in_zone(*nanoseconds, &rule.zone)?;
+                canonical::write_string(out, &format!("{}Z", local_text(instant)));
+            }
             other => canonical::write_string(out, &other.shown()),
         }
         Ok(())
@@ -316,7 +315,11 @@ impl FileCell<'_> {
                 i64::try_from(nanoseconds / NANOSECONDS_PER_DAY).ok().and_then(day)
             }
             Self::Local(_) | Self::Instant(_) => return Err(misfit("it has a time, and a date has none")),
-            Self::Text(text) => Some(text.parse::<Date>().map_err(|error| misfit(error.to_string()))?.to_string()),
+            Self::Text(text) => Some(
+                text.parse::<Date>()
+                    .map_err(|error| misfit(error.to_string()))?
+                    .to_string(),
+            ),
             other => return Err(other.other("date")),
         };
         let text = text.ok_or_else(|| misfit("it is no day of the years 1 to 9999"))?;
@@ -355,6 +358,11 @@ impl FileCell<'_> {
     }
 }
 
+/// Says of NaN and infinities whether they are null: NaN is, since JSON has none.
+fn is_null_number(number: f64, rule: &CellRule) -> bool {
+    number.is_nan() || rule.nulls.iter().any(|null| null.parse() == Ok(number))
+}
+
 /// Returns the decimal of a number as it is written.
 fn of_number(text: &str, scale: u8) -> Result<String, CellMisfit> {
     let number: serde_json::Number = text.parse().map_err(|_error| misfit("it is no number of JSON"))?;
@@ -366,7 +374,9 @@ fn whole(value: f64) -> Result<i64, CellMisfit> {
     // Beyond, integers of 64 bits and doubles are not the same.
     const END: f64 = 9_223_372_036_854_775_808.0;
     if value.fract() != 0.0 {
-        return Err(misfit(format!("the conversion would change `{value}`, which has a fraction")));
+        return Err(misfit(format!(
+            "the conversion would change `{value}`, which has a fraction"
+        )));
     }
     if !(-END..END).contains(&value) {
         return Err(misfit("it is larger than an integer of 64 bits"));
@@ -378,7 +388,9 @@ fn whole(value: f64) -> Result<i64, CellMisfit> {
 /// Returns bytes that are text: UTF-8 without control characters other than those of text files.
 pub(crate) fn text_of(bytes: &[u8]) -> Option<&str> {
     let text = std::str::from_utf8(bytes).ok()?;
-    let is_plain = !text.chars().any(|sign| sign.is_control() && !matches!(sign, '\n' | '\r' | '\t'));
+    let is_plain = !text
+        .chars()
+        .any(|sign| sign.is_control() && !matches!(sign, '\n' | '\r' | '\t'));
     is_plain.then_some(text)
 }
 
@@ -388,21 +400,20 @@ pub(crate) fn day(days: i64) -> Option<String> {
     text.parse::<Date>().is_ok().then_some(text)
 }
 
-/// Returns a time without its zone as RFC 3339 writes it, with all digits.
+/// Returns a time without its zone as RFC 3339 writes it, with milliseconds, microseconds or nanoseconds as it has them.
 fn local_text(nanoseconds: i128) -> String {
-    let micros = i64::try_from(nanoseconds.div_euclid(NANOSECONDS_PER_MICROSECOND)).map(Timestamp::from_micros);
+    let seconds = nanoseconds.div_euclid(NANOSECONDS_PER_SECOND);
+    let micros = i64::try_from(seconds * 1_000_000).map(Timestamp::from_micros);
     let Some(time) = micros.ok().filter(|time| time.is_sayable()) else {
         return format!("{nanoseconds} ns");
     };
-    let text = time.to_string();
-    let text = text.trim_end_matches('Z');
-    match nanoseconds.rem_euclid(NANOSECONDS_PER_MICROSECOND) {
-        0 => text.to_owned(),
-        finer => {
-            let (seconds, fraction) = text.split_once('.').unwrap_or((text, ""));
-            let digits = format!("{fraction:0<6}{finer:03}");
-            format!("{seconds}.{}", digits.trim_end_matches('0'))
-        }
+    let mut text = time.to_string();
+    text.truncate(text.len() - 1);
+    match nanoseconds.rem_euclid(NANOSECONDS_PER_SECOND) {
+        0 => text,
+        rest if rest % 1_000_000 == 0 => format!("{text}.{:03}", rest / 1_000_000),
+        rest if rest % 1_000 == 0 => format!("{text}.{:06}", rest / 1_000),
+        rest => format!("{text}.{rest:09}"),
     }
 }
 
@@ -434,13 +445,18 @@ fn in_zone(nanoseconds: i128, zone: &Zone) -> Result<i128, CellMisfit> {
 fn instant(nanoseconds: i128, rule: &CellRule) -> Result<Timestamp, CellMisfit> {
     let rest = nanoseconds.rem_euclid(NANOSECONDS_PER_MICROSECOND);
     if rest != 0 && !rule.rounds {
-        return Err(misfit("it has digits beyond microseconds, which the conversion would change"));
+        return Err(misfit(
+            "it has digits beyond microseconds, which the conversion would change",
+        ));
     }
-    let half = if rule.rounds { NANOSECONDS_PER_MICROSECOND / 2 } else { 0 };
+    let half = if rule.rounds {
+        NANOSECONDS_PER_MICROSECOND / 2
+    } else {
+        0
+    };
     let micros = (nanoseconds + half).div_euclid(NANOSECONDS_PER_MICROSECOND);
     let instant = i64::try_from(micros).ok().map(Timestamp::from_micros);
     instant
         .filter(|instant| instant.is_sayable())
         .ok_or_else(|| misfit(NO_TIME))
 }
-

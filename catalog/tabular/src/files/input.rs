@@ -36,7 +36,7 @@ impl FileInput {
 
     /// Returns the same file from its begin.
     #[must_use]
-    pub fn from_begin(&self) -> Self {
+    pub fn rewound(&self) -> Self {
         Self {
             position: 0,
             ..self.clone()

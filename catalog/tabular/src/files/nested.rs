@@ -20,14 +20,6 @@ use types::canonical;
 use super::arrow_columns::STRICT;
 use super::error::FileError;
 
-/// Returns true if values of this type are lists, structs or maps.
-pub(super) fn is_nested(kind: &DataType) -> bool {
-    match kind {
-        DataType::Dictionary(_, values) => is_nested(values),
-        kind => kind.is_nested(),
-    }
-}
-
 /// Returns the number of columns of Parquet behind a column of this type.
 pub(super) fn leaves(kind: &DataType) -> usize {
     children(kind).map_or(1, |fields| fields.iter().map(|field| leaves(field.data_type())).sum())
@@ -303,7 +295,10 @@ impl NestedColumn {
                 for (field, column) in fields.iter().zip(column.as_struct().columns()) {
                     let head = head(field.name());
                     if members.iter().any(|(other, _)| *other == head) {
-                        return Err(FileError::Refused(format!("a struct has two members called `{}`", field.name())));
+                        return Err(FileError::Refused(format!(
+                            "a struct has two members called `{}`",
+                            field.name()
+                        )));
                     }
                     let (own, rest) = uuids
                         .split_at_checked(leaves(field.data_type()))
@@ -354,7 +349,9 @@ impl NestedColumn {
     pub(super) fn write(&self, row: usize, most: usize, out: &mut Vec<u8>) -> Result<(), String> {
         // A few texts of a dictionary may be many elements.
         if out.len() > most {
-            return Err(format!("the value has more than {most} bytes as JSON, the most of a record"));
+            return Err(format!(
+                "the value has more than {most} bytes as JSON, the most of a record"
+            ));
         }
         if self.is_null(row) {
             out.extend_from_slice(b"null");

@@ -14,8 +14,8 @@ use parquet::file::metadata::ParquetMetaData;
 use super::arrow_columns::{as_read, rows};
 use super::error::FileError;
 use super::input::FileInput;
-use super::table::{RowVisitor, names_of};
 use super::nested;
+use super::table::{RowVisitor, names_of};
 
 /// The most rows that are read at once.
 const ROWS_PER_BATCH: u64 = 8_192;
@@ -95,7 +95,9 @@ fn joined(months: &RecordBatch, days: &RecordBatch) -> Result<RecordBatch, FileE
     let schema = days.schema();
     let columns = schema.fields().iter().zip(months.columns()).zip(days.columns());
     let columns = columns.map(|((field, months), days)| Ok((field.name(), nested::join_intervals(months, days)?)));
-    Ok(RecordBatch::try_from_iter(columns.collect::<Result<Vec<_>, FileError>>()?)?)
+    Ok(RecordBatch::try_from_iter(
+        columns.collect::<Result<Vec<_>, FileError>>()?,
+    )?)
 }
 
 /// Says of each column's leaves, in order, whether it is a UUID. Arrow's type does not say it.

@@ -4,7 +4,7 @@ use types::{Contract, Field, FieldType, decimal};
 
 use super::cell::{BytesForm, CellRule};
 use super::profile::{CellKind, ColumnProfile, Found};
-use crate::infer::{InferOptions, Note, Question, names_column};
+use crate::infer::{InferOptions, Note, NullWordCount, Question, names_column};
 use crate::names::{fold, name_fields};
 use crate::values::{TimeZones, Zone};
 
@@ -45,7 +45,9 @@ pub(super) fn rule_of(name: &str, options: &InferOptions) -> CellRule {
         nulls.extend(reading.nulls.iter().cloned());
     }
     nulls.extend(column.into_iter().flat_map(|column| column.nulls.iter().cloned()));
-    let zone = column.and_then(|column| column.zone.as_deref()).or(options.zone.as_deref());
+    let zone = column
+        .and_then(|column| column.zone.as_deref())
+        .or(options.zone.as_deref());
     let zone = zone.and_then(|name| TimeZones::new().get(name).ok());
     let parse = options.type_of(name, field).and_then(|flag| flag.parse.as_deref());
     CellRule {
@@ -96,18 +98,26 @@ pub(super) fn fields_of(
     // A column without a name is called by its place among all.
     let places: Vec<String> = free
         .iter()
-        .map(|(at, name)| if name.is_empty() { format!("column_{}", at + 1) } else { (*name).to_owned() })
-        .collect();
-    let made = match &options.contract {
-        Some(contract) => places.iter().map(|name| of_contract(name, contract).map(|name| (name, None))).collect(),
-        None => {
-            let made = name_fields(places.iter().map(String::as_str), &taken);
-            for (name, _) in places.iter().zip(&made).filter(|(_, made)| made.is_numbered) {
-                let message = "another column has this name already, so the field gets a number";
-                remarks.notes.push(Note::new("name_twice", message).column(name));
+        .map(|(at, name)| {
+            if name.is_empty() {
+                format!("column_{}", at + 1)
+            } else {
+                (*name).to_owned()
             }
-            made.into_iter().map(|made| Some((made.name, made.title))).collect::<Vec<_>>()
+        })
+        .collect();
+    let made = if let Some(contract) = &options.contract {
+        let found = places.iter().map(|name| of_contract(name, contract));
+        found.map(|found| found.map(|name| (name, None))).collect()
+    } else {
+        let made = name_fields(places.iter().map(String::as_str), &taken);
+        for (name, _) in places.iter().zip(&made).filter(|(_, made)| made.is_numbered) {
+            let message = "another column has this name already, so the field gets a number";
+            remarks.notes.push(Note::new("name_twice", message).column(name));
         }
+        made.into_iter()
+            .map(|made| Some((made.name, made.title)))
+            .collect::<Vec<_>>()
     };
     let mut made = free.iter().map(|(at, _)| *at).zip(made).peekable();
     let mut fields = Vec::with_capacity(names.len());
@@ -116,13 +126,17 @@ pub(super) fn fields_of(
             Some((_, field)) => {
                 if field.is_none() {
                     let message = format!("column `{name}` is no field of the dataset");
-                    let question = Question::new("no_field", message).column(name).remedy("--ignore", name.as_str());
+                    let question = Question::new("no_field", message)
+                        .column(name)
+                        .remedy("--ignore", &[name], "");
                     remarks.questions.push(question);
                 }
                 field
             }
             None if is_out(name, profile) => None,
-            None => said(name).flatten().map(|to| (to, Some(name.clone()).filter(|_| options.contract.is_none()))),
+            None => said(name)
+                .flatten()
+                .map(|to| (to, Some(name.clone()).filter(|_| options.contract.is_none()))),
         };
         fields.push(field);
     }
@@ -150,7 +164,10 @@ pub(super) fn kind_of(
     options: &InferOptions,
     remarks: &mut Remarks,
 ) -> FieldType {
-    let known = options.contract.as_ref().and_then(|contract| contract.fields().iter().find(|known| known.name == field));
+    let known = options
+        .contract
+        .as_ref()
+        .and_then(|contract| contract.fields().iter().find(|known| known.name == field));
     let flag = options.type_of(name, Some(field)).map(|flag| flag.kind);
     let kind = flag.or_else(|| known.map(|known| known.kind));
     let kind = kind.unwrap_or_else(|| found_kind(name, profile, remarks));
@@ -162,7 +179,9 @@ fn found_kind(name: &str, profile: &ColumnProfile, remarks: &mut Remarks) -> Fie
     let note = |code, message: &str| Note::new(code, message).column(name);
     match profile.kinds()[..] {
         [] => {
-            remarks.notes.push(note("no_values", "the column has no values, so it is text"));
+            remarks
+                .notes
+                .push(note("no_values", "the column has no values, so it is text"));
             FieldType::String
         }
         [CellKind::Boolean] => FieldType::Boolean,
@@ -187,9 +206,9 @@ fn found_kind(name: &str, profile: &ColumnProfile, remarks: &mut Remarks) -> Fie
             }
         },
         [CellKind::Day] => FieldType::Date,
-        [CellKind::Local] | [CellKind::Instant] | [CellKind::Day, CellKind::Local] => FieldType::Timestamp,
+        [CellKind::Local | CellKind::Instant] | [CellKind::Day, CellKind::Local] => FieldType::Timestamp,
         [CellKind::Nested] => FieldType::Json,
-        [CellKind::Text] | [CellKind::Form] | [CellKind::Text, CellKind::Form] | [CellKind::Bytes] => FieldType::String,
+        [CellKind::Text | CellKind::Form | CellKind::Bytes] | [CellKind::Text, CellKind::Form] => FieldType::String,
         ref mixed => {
             remarks.notes.push(mixed_note(name, profile, mixed));
             FieldType::String
@@ -212,7 +231,7 @@ fn mixed_note(name: &str, profile: &ColumnProfile, kinds: &[CellKind]) -> Note {
     );
     let note = Note::new("mixed", message).column(name).line(*row);
     if few == CellKind::Text {
-        note.remedy("--null", format!("{name}={value}"))
+        note.remedy("--null", &[name, value], "")
     } else {
         note
     }
@@ -227,9 +246,12 @@ fn remark(name: &str, kind: FieldType, profile: &ColumnProfile, options: &InferO
         notes.push(note("nan", format!("{} × NaN are null", profile.nans)));
     }
     if profile.failed > 0 {
-        notes.push(note("cell_errors", format!("{} cells with the error of a formula are null", profile.failed)));
+        notes.push(note(
+            "cell_errors",
+            format!("{} × an error of a formula is null", profile.failed),
+        ));
     }
-    for NullWord { word, count } in profile.null_words.iter().map(NullWord::of) {
+    for NullWordCount { word, count } in &profile.null_words {
         notes.push(note("null_word", format!("{count} × `{word}` are null")));
     }
     if profile.inexact.count > 0 && options.contract.is_none() {
@@ -239,8 +261,12 @@ fn remark(name: &str, kind: FieldType, profile: &ColumnProfile, options: &InferO
     let is_time = kind == FieldType::Timestamp;
     let locals = profile.of(CellKind::Local).count + profile.of(CellKind::Day).count;
     if is_time && locals > 0 && options.zone.is_none() {
-        let what = if profile.of(CellKind::Local).count > 0 { "no zone in the file" } else { "dates are midnight" };
-        notes.push(note("zone", format!("{what}: taken as UTC")).remedy("--zone", "Europe/Oslo"));
+        let what = if profile.of(CellKind::Local).count > 0 {
+            "no zone in the file"
+        } else {
+            "dates are midnight"
+        };
+        notes.push(note("zone", format!("{what}: taken as UTC")).remedy("--zone", &[], "Europe/Oslo"));
     }
     if is_time && profile.ambiguous.count > 0 {
         let Found { count, row, value } = &profile.ambiguous;
@@ -250,28 +276,40 @@ fn remark(name: &str, kind: FieldType, profile: &ColumnProfile, options: &InferO
     let infinities = &profile.infinities;
     if infinities.count > 0 && kind != FieldType::String {
         let message = format!("it has {} infinities, which JSON has not", infinities.count);
-        let question = ask("infinity", message, infinities).remedy("--null", "inf");
-        questions.push(question.remedy("--types", format!("{name}=string")));
+        let question = ask("infinity", message, infinities).remedy("--null", &[], "inf");
+        questions.push(question.remedy("--types", &[name], "=string"));
     }
     if is_time && profile.finer.count > 0 {
-        let message = format!("it has {} times finer than a microsecond: `{}`", profile.finer.count, profile.finer.value);
-        if profile.finer.count > 0 && !crate::infer::names_column(&options.rounded, name, None) {
-            questions.push(ask("fine_time", message, &profile.finer).remedy("--round", name));
+        let message = format!(
+            "it has {} times finer than a microsecond: `{}`",
+            profile.finer.count, profile.finer.value
+        );
+        if !rule_of(name, options).rounds {
+            questions.push(ask("fine_time", message, &profile.finer).remedy("--round", &[name], ""));
         }
     }
     if profile.unsaid.count > 0 {
         let of = &profile.unsaid;
-        let message = format!("it has {} times outside of the years 1 to 9999: `{}`", of.count, of.value);
-        questions.push(ask("years", message, of).remedy("--ignore", name));
+        let message = format!(
+            "it has {} times outside of the years 1 to 9999: `{}`",
+            of.count, of.value
+        );
+        questions.push(ask("years", message, of).remedy("--ignore", &[name], ""));
     }
     if profile.opaque.count > 0 && rule_of(name, options).bytes.is_none() {
         let question = ask("bytes", "its bytes are no text of UTF-8".to_owned(), &profile.opaque);
-        let question = question.remedy("--types", format!("{name}=string:base64"));
-        questions.push(question.remedy("--types", format!("{name}=string:hex")).remedy("--ignore", name));
+        let question = question.remedy("--types", &[name], "=string:base64");
+        questions.push(
+            question
+                .remedy("--types", &[name], "=string:hex")
+                .remedy("--ignore", &[name], ""),
+        );
     }
     if profile.unsayable.count > 0 {
         let of = &profile.unsayable;
-        questions.push(ask("unsayable", format!("JSON cannot say a value: {}", of.value), of).remedy("--ignore", name));
+        questions.push(
+            ask("unsayable", format!("JSON cannot say a value: {}", of.value), of).remedy("--ignore", &[name], ""),
+        );
     }
     if profile.unstored.count > 0 {
         let of = &profile.unstored;
@@ -279,31 +317,12 @@ fn remark(name: &str, kind: FieldType, profile: &ColumnProfile, options: &InferO
             "{} formulas have no value in the file; open and save it with a spreadsheet program, which computes them",
             of.count
         );
-        questions.push(ask("formulas", message, of).remedy("--ignore", name));
-    }
-}
-
-/// A word that means null, with its number.
-struct NullWord<'a> {
-    word: &'a str,
-    count: u64,
-}
-
-impl<'a> NullWord<'a> {
-    fn of(counted: &'a crate::infer::NullWordCount) -> Self {
-        Self {
-            word: &counted.word,
-            count: counted.count,
-        }
+        questions.push(ask("formulas", message, of).remedy("--ignore", &[name], ""));
     }
 }
 
 /// Returns the contract of the fields; `None` if there is none, which a question says.
-pub(super) fn contract_of(
-    fields: Vec<Field>,
-    options: &InferOptions,
-    remarks: &mut Remarks,
-) -> Option<Contract> {
+pub(super) fn contract_of(fields: Vec<Field>, options: &InferOptions, remarks: &mut Remarks) -> Option<Contract> {
     if let Some(contract) = &options.contract {
         let missing = contract.fields().iter().find(|field| {
             let is_number = options.number.as_ref().is_some_and(|number| number.field == field.name);
@@ -311,7 +330,11 @@ pub(super) fn contract_of(
         });
         if let Some(missing) = missing {
             let message = format!("no column is the field `{}`, which the dataset requires", missing.name);
-            remarks.questions.push(Question::new("no_column", message).remedy("--rename", format!("COLUMN={}", missing.name)));
+            remarks.questions.push(Question::new("no_column", message).remedy(
+                "--rename",
+                &["COLUMN", &missing.name],
+                "",
+            ));
         }
         return Some(contract.clone());
     }

@@ -196,7 +196,10 @@ impl ColumnProfile {
             FileCell::Decimal(text) => {
                 let digits = text.trim_start_matches('-');
                 let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-                self.is_beyond |= text.split('.').next().is_some_and(|whole| whole.parse::<i64>().is_err());
+                self.is_beyond |= text
+                    .split('.')
+                    .next()
+                    .is_some_and(|whole| whole.parse::<i64>().is_err());
                 self.whole_digits = self.whole_digits.max(whole.trim_start_matches('0').len());
                 self.fraction_digits = self.fraction_digits.max(fraction.trim_end_matches('0').len());
             }

@@ -35,8 +35,8 @@ pub(super) fn visit(
     choice: &SheetChoice,
     visitor: &mut dyn RowVisitor,
 ) -> Result<Vec<String>, FileError> {
-    check_size(input.from_begin())?;
-    let mut workbook: Workbook = Xlsx::new(BufReader::new(input.from_begin()))?;
+    check_size(input.rewound())?;
+    let mut workbook: Workbook = Xlsx::new(BufReader::new(input.rewound()))?;
     let name = chosen(&mut workbook, choice)?;
     let mut notes = Vec::new();
     let others = others(&workbook, &name);
@@ -50,14 +50,20 @@ pub(super) fn visit(
         ));
     }
     let mut head = SheetHead::new(choice, visitor);
-    let failures = rows(&mut workbook, &name, &mut |number, cells| head.row(number, cells))?;
+    let failures = rows(&mut workbook, &name, &mut head)?;
     if failures > 0 {
-        notes.push(format!("{failures} cells with an error of a kind that is not known are null"));
+        notes.push(format!("{failures} × an error of a kind that is not known is null"));
     }
     let ended = head.end()?;
     notes.extend(ended.note);
     notes.extend(hidden::notes(input, &name, ended.columns));
     Ok(notes)
+}
+
+/// Returns true for an archive with the parts of a workbook.
+pub(super) fn is_workbook(input: &FileInput) -> bool {
+    let archive = ZipArchive::new(BufReader::new(input.rewound()));
+    archive.is_ok_and(|archive| archive.index_for_name("xl/workbook.xml").is_some())
 }
 
 /// Refuses a workbook whose parts claim to be large.
@@ -110,15 +116,13 @@ fn chosen(workbook: &mut Workbook, choice: &SheetChoice) -> Result<String, FileE
             }
         }
     }
-    Err(FileError::Refused("the workbook has no visible sheet with cells".to_owned()))
+    Err(FileError::Refused(
+        "the workbook has no visible sheet with cells".to_owned(),
+    ))
 }
 
-/// Calls `each` with every row that has cells, and returns the number of cells that could not be read.
-fn rows(
-    workbook: &mut Workbook,
-    name: &str,
-    each: &mut dyn FnMut(u64, Vec<FileCell<'_>>) -> Result<(), FileError>,
-) -> Result<u64, FileError> {
+/// Hands on every row that has cells, and returns the number of cells that could not be read.
+fn rows(workbook: &mut Workbook, name: &str, head: &mut SheetHead<'_>) -> Result<u64, FileError> {
     let mut reader = workbook.worksheet_cells_reader(name)?;
     let (mut row, mut cells, mut failures) = (0, Vec::new(), 0);
     loop {
@@ -139,11 +143,13 @@ fn rows(
             )));
         }
         if column >= MAX_COLUMNS {
-            return Err(FileError::TooLarge(format!("the sheet has more than {MAX_COLUMNS} columns")));
+            return Err(FileError::TooLarge(format!(
+                "the sheet has more than {MAX_COLUMNS} columns"
+            )));
         }
         if number > row {
             if !cells.is_empty() {
-                each(row, std::mem::take(&mut cells))?;
+                head.row(row, std::mem::take(&mut cells))?;
             }
             row = number;
         }
@@ -156,7 +162,7 @@ fn rows(
         }
     }
     if !cells.is_empty() {
-        each(row, cells)?;
+        head.row(row, cells)?;
     }
     Ok(failures)
 }

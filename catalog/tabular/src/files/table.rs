@@ -32,12 +32,14 @@ pub(super) fn visit(
 ) -> Result<Vec<String>, FileError> {
     match format {
         FileFormat::Parquet => parquet_file::visit(input, visitor)?,
-        FileFormat::ArrowFile => arrow_file::visit_file(input.from_begin(), visitor)?,
-        FileFormat::ArrowStream => arrow_file::visit_stream(input.from_begin(), visitor)?,
+        FileFormat::ArrowFile => arrow_file::visit_file(input.rewound(), visitor)?,
+        FileFormat::ArrowStream => arrow_file::visit_stream(input.rewound(), visitor)?,
         FileFormat::Csv | FileFormat::JsonLines | FileFormat::Json => {
-            return Err(FileError::Refused("the file is text, which is read as it is".to_owned()));
+            return Err(FileError::Refused(
+                "the file is text, which is read as it is".to_owned(),
+            ));
         }
-        FileFormat::Xlsx => return sheet::visit(input.from_begin(), choice, visitor),
+        FileFormat::Xlsx => return sheet::visit(input.rewound(), choice, visitor),
     }
     Ok(Vec::new())
 }
@@ -46,7 +48,9 @@ pub(super) fn visit(
 pub(super) fn names_of(schema: &Schema) -> Result<Vec<String>, FileError> {
     let fields = schema.fields();
     if fields.len() > MAX_COLUMNS {
-        return Err(FileError::TooLarge(format!("the file has more than {MAX_COLUMNS} columns")));
+        return Err(FileError::TooLarge(format!(
+            "the file has more than {MAX_COLUMNS} columns"
+        )));
     }
     let mut seen = HashSet::new();
     for field in fields {

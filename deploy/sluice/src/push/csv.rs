@@ -12,7 +12,6 @@ use tabular::csv::{CsvReader, CsvRecord, Error, RecordProblem};
 use types::{Contract, FieldType};
 
 use super::cell::{boolean, compact, integer, number};
-use super::convert::kind_of;
 use crate::terminal::shown;
 
 /// The most columns of a file, which bounds the memory that a header can take.
@@ -233,6 +232,22 @@ fn without_mark(mut input: impl Read) -> anyhow::Result<impl Read> {
     Ok(std::io::Cursor::new(first).chain(input))
 }
 
+/// Returns the type of a column's field, or `None` if the contract allows the column as an extra member.
+fn kind_of(contract: &Contract, name: &str) -> anyhow::Result<Option<FieldType>> {
+    match contract.fields().iter().find(|field| field.name == name) {
+        Some(field) => Ok(Some(field.kind)),
+        None if contract.allow_extra() => Ok(None),
+        None => {
+            let fields: Vec<&str> = contract.fields().iter().map(|field| field.name.as_str()).collect();
+            bail!(
+                "the column `{}` is no field of the project; its fields are {}",
+                shown(name),
+                fields.join(", ")
+            )
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::{self, Cursor};
@@ -240,8 +255,19 @@ mod tests {
 
     use serde_json::{Value, json};
 
-    use super::super::convert::tests::contract;
     use super::*;
+
+    fn contract(extra: bool) -> Contract {
+        serde_json::from_value(json!({"fields": [
+            {"name": "name", "type": "string", "required": true},
+            {"name": "count", "type": "integer"},
+            {"name": "ratio", "type": "number"},
+            {"name": "good", "type": "boolean"},
+            {"name": "at", "type": "timestamp"},
+            {"name": "more", "type": "json"}
+        ], "allowExtra": extra}))
+        .unwrap()
+    }
 
     fn converted(text: &str, extra: bool) -> anyhow::Result<Vec<Value>> {
         let mut out = Vec::new();

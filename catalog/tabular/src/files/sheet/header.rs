@@ -108,7 +108,10 @@ fn header(held: &[(u64, Vec<FileCell<'_>>)]) -> Option<usize> {
         fewest.push(least.min(count(cells)));
     }
     fewest.reverse();
-    let titles = held.iter().zip(fewest.iter().skip(1)).take_while(|((_, cells), fewest)| count(cells) < **fewest);
+    let titles = held
+        .iter()
+        .zip(fewest.iter().skip(1))
+        .take_while(|((_, cells), fewest)| count(cells) < **fewest);
     let at = titles.count();
     let (_, cells) = held.get(at)?;
     cells.iter().any(|cell| matches!(cell, FileCell::Text(_))).then_some(at)

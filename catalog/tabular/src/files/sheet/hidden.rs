@@ -3,8 +3,8 @@
 use std::fmt::Display;
 use std::io::{BufRead, BufReader};
 
-use sheet_xml::Reader;
 use sheet_xml::events::{BytesStart, Event};
+use sheet_xml::{Reader, XmlVersion};
 use zip::ZipArchive;
 
 use super::super::input::FileInput;
@@ -21,14 +21,18 @@ struct HiddenCounts {
 
 /// Returns notices about a sheet with so many columns. A sheet that cannot be found has none.
 pub(super) fn notes(input: FileInput, sheet: &str, columns: usize) -> Vec<String> {
-    let counts = ZipArchive::new(BufReader::new(input))
-        .ok()
-        .and_then(|mut archive| counts(&mut archive, &path_of(&mut archive, sheet)?, columns as u64));
+    let archive = ZipArchive::new(BufReader::new(input)).ok();
+    let counts = archive.and_then(|mut archive| {
+        let path = path_of(&mut archive, sheet)?;
+        counts(&mut archive, &path, columns as u64)
+    });
     let counts = counts.unwrap_or_default();
     let mut notes = Vec::new();
     if counts.merged > 0 {
         let areas = counted(counts.merged, "merged area");
-        notes.push(format!("{areas}: a value is in the first cell of an area, and its other cells are null"));
+        notes.push(format!(
+            "{areas}: a value is in the first cell of an area, and its other cells are null"
+        ));
     }
     let hidden = [(counts.rows, "hidden row"), (counts.columns, "hidden column")];
     let hidden: Vec<_> = hidden.into_iter().filter(|(count, _)| *count > 0).collect();
@@ -64,9 +68,12 @@ fn walk(reader: &mut Reader<impl BufRead>, each: &mut impl FnMut(&BytesStart<'_>
 
 /// Returns the value of an attribute, whatever its prefix.
 fn attribute(element: &BytesStart<'_>, name: &str) -> Option<String> {
-    let attributes = element.attributes().with_checks(false).flatten();
-    let found = attributes.into_iter().find(|found| found.key.local_name().as_ref() == name)?;
-    Some(found.unescaped_value().ok()?.into_owned())
+    let mut attributes = element.attributes();
+    let found = attributes
+        .with_checks(false)
+        .flatten()
+        .find(|found| found.key.local_name().as_ref() == name)?;
+    Some(found.normalized_value(XmlVersion::Explicit1_0).ok()?.into_owned())
 }
 
 /// Returns the path of a sheet's part.
@@ -84,7 +91,10 @@ fn path_of(archive: &mut Archive, sheet: &str) -> Option<String> {
         }
     })?;
     let path: String = path?;
-    Some(path.strip_prefix('/').map_or_else(|| format!("xl/{path}"), str::to_owned))
+    Some(
+        path.strip_prefix('/')
+            .map_or_else(|| format!("xl/{path}"), str::to_owned),
+    )
 }
 
 fn counts(archive: &mut Archive, path: &str, columns: u64) -> Option<HiddenCounts> {
