@@ -1,5 +1,9 @@
 //! Readers of files of strangers. Pure; no runtime.
 //!
+//! ```text
+//! bytes ── detect ──► a reading ── decode ──► UTF-8 ── frame ──► records with their lines ── translate ──► JSON lines
+//! ```
+//!
 //! Invariant: what a reader cannot make sense of is an error with its line, never another value, and memory is bounded
 //! whatever the file says.
 
