@@ -29,6 +29,7 @@
 //! ends two of them goes to the dead letters, too.
 
 pub mod check;
+pub mod file_judge;
 pub mod isolation;
 pub mod knowledge;
 pub mod message;

@@ -11,6 +11,9 @@ mod read;
 mod update;
 mod view;
 
+pub(super) use create::contract as contract_of;
+pub(super) use view::SchemaDef;
+
 const TAG: &str = "datasets";
 /// Pattern of a slug in a body.
 pub(super) const SLUG: &str = r"^[a-z0-9][a-z0-9-]{1,58}[a-z0-9]$";

@@ -64,6 +64,7 @@ use crate::mailer::{mailer, note_if_nobody_is_told};
 use crate::means_of_payment;
 use crate::objects::{self, TableStores};
 use crate::roles::ProcessRole;
+use crate::file_child::FileProcesses;
 use crate::sandbox::{PartFiles, ProcessSandbox};
 use crate::serve::serve;
 use crate::signals::Signals;
@@ -308,6 +309,7 @@ async fn interface(
         waiters,
         screener: Arc::new(LocalScreener),
         sandbox: Arc::new(ProcessSandbox::start(config, files, &clock)?),
+        files: Arc::new(FileProcesses::new()?),
         clock,
         propagator,
         egress,

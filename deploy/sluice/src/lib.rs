@@ -17,6 +17,7 @@ pub mod database;
 mod disk_space;
 pub mod exit;
 pub mod exporter;
+pub mod file_child;
 pub mod infer;
 mod input;
 pub mod instrumented;

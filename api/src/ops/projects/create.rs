@@ -108,7 +108,7 @@ pub(super) async fn again(cx: Cx, _: CreateProjectInput, slug: String) -> Result
 }
 
 /// Parses a `schemaDef` into a contract. The input schema has checked its shape, so this checks what it cannot express.
-fn contract(schema_def: Value) -> Result<Contract, ApiError> {
+pub(in crate::ops) fn contract(schema_def: Value) -> Result<Contract, ApiError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Def {
