@@ -94,7 +94,7 @@ const EDGES: [(&str, &[&str]); 27] = [
 ];
 
 /// Outside packages with few users: who they are. Everybody else goes through these.
-const OWNERS: [(&str, &[&str]); 38] = [
+const OWNERS: [(&str, &[&str]); 40] = [
     ("sqlx", &["store"]),
     ("datafusion", &["sql"]),
     ("chrono", &["sql"]),
