@@ -41,7 +41,7 @@ const JUDGES: usize = 4;
 pub struct FileCheck {
     /// The contract of the records.
     pub contract: Arc<Contract>,
-    /// How the text becomes records.
+    /// Way from the text to records.
     pub reading: Reading,
     /// The compression that the upload will declare.
     pub compression: Compression,
@@ -100,7 +100,7 @@ pub enum CheckError {
     /// The file could not be read.
     #[error("the file could not be read")]
     Source(#[source] io::Error),
-    /// What does not fit into memory could not be kept.
+    /// Keys that do not fit into memory could not be kept.
     #[error(transparent)]
     Kept(#[from] catalog::Error),
     /// There is no thread to judge on, or a gate panicked.
