@@ -110,6 +110,10 @@ impl Operations {
         let caller = authenticating.instrument(tracing::debug_span!("authenticate")).await?;
         // These limits come before the input, so that calls count that are refused for their input.
         call_limits::count(app, spec, client, caller.as_ref(), None).await?;
+        let _place = match &caller {
+            Some(caller) if spec.alone => Some(app.process.files.place(caller.operator)?),
+            _ => None,
+        };
         let reading = input(caller.as_ref().map(|caller| caller.operator));
         let CallInput {
             members,

@@ -66,7 +66,7 @@ pub use error::Error;
 pub use history::{Agreement, KnownHead};
 pub use part::{HIDDEN_COLUMNS, PartInfo, PartLink};
 pub use part_cache::{CacheError, HeldParts, PartCache};
-pub use prepare::{DryRunStager, LateDuplicates, PreparedVersion, Stager};
+pub use prepare::{DistinctKeys, DryRunStager, LateDuplicates, PreparedVersion, Stager};
 pub use proof::Root;
 pub use snapshot::{Columns, Snapshot};
 pub use table::{Stagers, Table};

@@ -49,6 +49,7 @@ mod openapi;
 mod pages;
 mod payments;
 mod permissions;
+mod push_create;
 mod push_files;
 mod quarantine;
 mod readers;

@@ -11,7 +11,7 @@ use crate::model::{
     Agent, Answer, BegunLogin, Bought, Contribution, Diff, FullUnit, Hits, Me, NewAgent, NewProject, NewUnit,
     OpenUpload, OpenUploads, Page, Project, Projects, RowVerdict, Unit, Validation,
 };
-use crate::push::{BegunUpload, NewUpload, PartTag};
+use crate::push::{BegunUpload, NewUpload, UploadCompletion};
 use crate::{Client, Error};
 
 /// A request before it is sent.
@@ -230,12 +230,9 @@ impl Client {
         &self,
         slug: &str,
         id: &str,
-        etags: Vec<PartTag>,
+        completion: &UploadCompletion<'_>,
     ) -> Result<Contribution, Error> {
-        let call = PendingCall::post(
-            ["projects", slug, "uploads", id, "complete"],
-            &json!({ "etags": etags }),
-        );
+        let call = PendingCall::post(["projects", slug, "uploads", id, "complete"], completion);
         // A completed upload stays completed, so the call may be repeated like a read.
         self.json(PendingCall { reads: true, ..call }).await
     }

@@ -162,6 +162,9 @@ pub struct NewProject {
     /// The visibility: `public` or `private`. It never changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub visibility: Option<String>,
+    /// The price of a version in dollars, such as `0.50`, for a paid project. The platform's if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub price: Option<String>,
 }
 
 /// A dataset project with its latest version.
@@ -235,7 +238,7 @@ pub struct VersionInfo {
 }
 
 /// A contribution: a batch or a completed upload.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Contribution {
     /// The id of the contribution.
@@ -400,7 +403,7 @@ pub struct Hit {
 }
 
 /// The reason that a contribution is not merged.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BatchReason {
     /// The machine-readable code.
     pub code: String,
@@ -409,7 +412,7 @@ pub struct BatchReason {
 }
 
 /// The counts of one gate for a contribution.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// The name of the gate.
     pub gate: String,
@@ -426,10 +429,13 @@ pub struct Tally {
 }
 
 /// The verdict on one record.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RowVerdict {
     /// The number of the record in the contribution, from 0.
     pub row: u64,
+    /// The line of the file on which the record begins, from 1. `None` for a batch, and from services that count lines as rows.
+    #[serde(default)]
+    pub line: Option<u64>,
     /// The verdict: `pass`, `drop`, `refuse` or `hold`.
     pub verdict: String,
     /// The broken rules. Empty if the record passed.
@@ -438,7 +444,7 @@ pub struct RowVerdict {
 }
 
 /// A rule that a record breaks.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reason {
     /// The name of the gate.
     pub gate: String,

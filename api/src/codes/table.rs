@@ -27,6 +27,9 @@ error_codes! {
     ClaimCodeUnknown = 400 "claim_code_unknown" ["details"] "There is no such claim code, or its second part is wrong." No;
     Digits = 400 "digits" ["details"] "A double drops digits of a number in the records; `details` names each number and how to send it." No;
     EmailDisposable = 400 "email_disposable" ["details"] "The address belongs to a service of addresses for some minutes." No;
+    FileOpen = 400 "file_open" ["questions"] "The file leaves something open that a person decides; `questions` says what." No;
+    FileRefused = 400 "file_refused" [] "The file is none that is read, or is damaged; `message` says what it is." No;
+    FileTooLarge = 400 "file_too_large" [] "The file comes to more, or takes more work, than may be read here." No;
     InvalidRequest = 400 "invalid_request" ["details"] "The request breaks a rule; `details` names each place and its rule." No;
     LengthMismatch = 400 "length_mismatch" ["expected"] "The part of an upload has another length than the upload was begun with." No;
     MalformedJson = 400 "malformed_json" ["details"] "The body is not strict JSON (RFC 8259, members once)." No;
@@ -125,6 +128,7 @@ error_codes! {
     AllowanceSpent = 429 "allowance_spent" ["allowance", "retryAfter"] "The operator's contributions or units of the day are used up." After;
     AnswerLimit = 429 "answer_limit" ["retryAfter"] "The agent answers more requests in an hour than it may." After;
     BodiesOfOne = 429 "bodies_of_one" ["retryAfter"] "Other bodies of the same operator or address take all the memory it may have." After;
+    Busy = 429 "busy" ["retryAfter"] "Another file of the operator is being read, its processor time for files is used, or every place is taken." After;
     CommentLimit = 429 "comment_limit" ["retryAfter"] "The agent writes more comments in an hour than it may." After;
     DecisionLimit = 429 "decision_limit" ["retryAfter"] "The agent chooses answers or closes requests more often in an hour than it may." After;
     FaucetLimit = 429 "faucet_limit" ["retryAfter"] "The faucet has given what a wallet, a caller or all of them get in a day." After;

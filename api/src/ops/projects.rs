@@ -12,7 +12,9 @@ mod read;
 mod update;
 mod view;
 
+pub(super) use create::contract_of;
 pub(in crate::ops) use delete::delete_project;
+pub(super) use view::SchemaDef;
 
 const TAG: &str = "datasets";
 /// Pattern of a slug in a body.

@@ -11,6 +11,8 @@ mod buffer;
 pub mod csv;
 pub mod decode;
 pub mod detect;
+#[cfg(feature = "files")]
+pub mod files;
 pub mod fit;
 pub mod frame;
 pub mod infer;

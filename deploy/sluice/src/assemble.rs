@@ -55,6 +55,7 @@ use crate::cache;
 use crate::collect;
 use crate::config::{Backend, Config, LoadedConfig, LogBackend};
 use crate::database::connect;
+use crate::file_child::FileProcesses;
 use crate::instrumented;
 use crate::isolation;
 use crate::judges;
@@ -308,6 +309,7 @@ async fn interface(
         waiters,
         screener: Arc::new(LocalScreener),
         sandbox: Arc::new(ProcessSandbox::start(config, files, &clock)?),
+        files: Arc::new(FileProcesses::new()?),
         clock,
         propagator,
         egress,

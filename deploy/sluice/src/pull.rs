@@ -66,8 +66,11 @@ pub(crate) fn known_keys(trust: &TrustArgs) -> anyhow::Result<KnownKeys> {
     Ok(KnownKeys::at(path))
 }
 
-/// Returns a progress bar on standard error. It is hidden if that is no terminal.
+/// Returns a progress bar on standard error. It is hidden if that is no terminal, or one without a cursor.
 pub(crate) fn bar(template: &str) -> ProgressBar {
+    if !config::has_cursor() {
+        return ProgressBar::hidden();
+    }
     let bar = ProgressBar::new(0);
     if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style);

@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use types::json::LostDigits;
 
 use super::{body, takes_body};
-use crate::call::answer::FORM;
+use crate::call::answer::{FORM, OCTET_STREAM};
 use crate::call::operation::{CallInput, Operation};
 use crate::call::schema::{coerce, takes, whole};
 use crate::call::spec::{ApiKind, ParamLocation};
@@ -170,6 +170,11 @@ impl InputReader<'_> {
             self.raw_body = Some(bytes.clone());
             return Ok(());
         }
+        // The bytes of a file, whatever they are.
+        if self.operation.spec.takes.contains(&OCTET_STREAM) && is_octet_stream(headers) {
+            self.raw_body = Some(bytes.clone());
+            return Ok(());
+        }
         // A body of white space counts as none. The schema then reports the members that are missing.
         if bytes.iter().all(u8::is_ascii_whitespace) {
             return Ok(());
@@ -275,6 +280,13 @@ pub(super) fn check_digits(operation: &Operation, body: &[u8]) -> Result<(), Api
 /// Returns the 400 for a body that is not strict JSON.
 pub(super) fn malformed(error: types::json::JsonError) -> ApiError {
     ApiError::invalid(error.path, format!("is not strict JSON: {}", error.problem)).with_code(ErrorCode::MalformedJson)
+}
+
+/// Returns true if a body is said to be bytes. [`media_type`] has accepted its type.
+fn is_octet_stream(headers: &HeaderMap) -> bool {
+    let given = headers.get(header::CONTENT_TYPE).and_then(|given| given.to_str().ok());
+    let essence = given.and_then(|given| given.split(';').next()).unwrap_or_default();
+    essence.trim().eq_ignore_ascii_case(OCTET_STREAM)
 }
 
 /// Refuses a body of a media type that the operation does not accept, or in an encoding other than UTF-8. A body

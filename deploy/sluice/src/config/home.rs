@@ -26,6 +26,11 @@ pub fn is_key_of_environment(key: &str) -> bool {
     env::var_os("SLUICE_KEY").is_some_and(|found| found == key)
 }
 
+/// Returns true if the terminal has a cursor that signs can move. A person without one gets lines only.
+pub fn has_cursor() -> bool {
+    env::var_os("TERM").is_none_or(|terminal| terminal != "dumb")
+}
+
 /// Returns true if the environment has a key for services, `SLUICE_KEY`.
 pub fn has_key_of_environment() -> bool {
     env::var_os("SLUICE_KEY").is_some_and(|found| !found.is_empty())

@@ -5,7 +5,7 @@
 
 use rustix::process::{DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit};
 
-use crate::wire::Setup;
+use crate::ChildSetup;
 
 fn set(resource: Resource, value: u64) -> Result<(), String> {
     set_both(resource, value, value)
@@ -20,14 +20,14 @@ fn set_both(resource: Resource, current: u64, maximum: u64) -> Result<(), String
 }
 
 /// Makes the kernel prefer this process over the service when the machine runs out of memory.
-pub(super) fn prefer_for_oom_kill() {
+pub(crate) fn prefer_for_oom_kill() {
     #[cfg(target_os = "linux")]
     // The error is ignored: without the permission the process is an ordinary victim.
     std::fs::write("/proc/self/oom_score_adj", "1000").ok();
 }
 
 /// Raises the limit of open files to the maximum, forbids writes to files, and disables core dumps.
-pub(super) fn limit_files() -> Result<(), String> {
+pub(crate) fn limit_files() -> Result<(), String> {
     let mut files = getrlimit(Resource::Nofile);
     files.current = files.maximum;
     setrlimit(Resource::Nofile, files).map_err(|error| format!("cannot set the limit of open files: {error}"))?;
@@ -37,17 +37,21 @@ pub(super) fn limit_files() -> Result<(), String> {
         .map_err(|error| format!("cannot protect the memory of the process: {error}"))
 }
 
+/// Limits the address space. An allocation beyond it fails in this process and disturbs no other.
+pub(crate) fn limit_memory(bytes: u64) -> Result<(), String> {
+    set(Resource::As, bytes)
+}
+
 /// Limits memory and processor time.
-pub(super) fn limit(setup: &Setup) -> Result<(), String> {
-    // An allocation beyond the limit fails in this process and disturbs no other.
-    set(Resource::As, setup.memory)?;
+pub(crate) fn limit(setup: &ChildSetup) -> Result<(), String> {
+    limit_memory(setup.memory)?;
     // SIGXCPU at the first limit tells the caller the reason. SIGKILL at the second limit would not.
     set_both(Resource::Cpu, setup.processor, setup.processor + 1)
 }
 
-/// Forbids every system call that a query does not need, in all threads and for ever.
+/// Forbids every system call that the work does not need, in all threads and for ever.
 #[cfg(target_os = "linux")]
-pub(super) fn close() -> Result<(), String> {
+pub(crate) fn close() -> Result<(), String> {
     use std::collections::BTreeMap;
 
     use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch, apply_filter_all_threads};
@@ -126,6 +130,6 @@ pub(super) fn close() -> Result<(), String> {
 
 /// Does nothing: other systems have only the limits.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn close() -> Result<(), String> {
+pub(crate) fn close() -> Result<(), String> {
     Ok(())
 }

@@ -10,12 +10,12 @@ use arrow::datatypes::{Fields, Int32Type, IntervalDayTime};
 
 use super::*;
 
-fn written(column: &ArrayRef, uuids: &[bool]) -> anyhow::Result<Vec<String>> {
-    let node = NestedColumn::new(column, uuids)?;
+fn written(column: &ArrayRef, uuids: &[bool]) -> Result<Vec<String>, String> {
+    let node = NestedColumn::new(column, uuids).map_err(|error| error.to_string())?;
     let rows = (0..column.len()).map(|row| {
         let mut out = Vec::new();
         node.write(row, 1_000, &mut out)?;
-        Ok(String::from_utf8(out)?)
+        Ok(String::from_utf8(out).unwrap())
     });
     rows.collect()
 }
@@ -119,18 +119,18 @@ fn lists_structs_and_maps_are_real_json() {
         [r#"[{"key":1,"value":"a"},{"key":2,"value":null}]"#]
     );
     let twice = written(&map(texts(["x", "x"]), texts(["1", "2"])), &[]).unwrap_err();
-    assert!(twice.to_string().contains("the key `x` twice"), "{twice}");
+    assert!(twice.contains("the key `x` twice"), "{twice}");
 }
 
 #[test]
 fn what_json_cannot_say_is_an_error() {
     for number in [f64::NAN, f64::INFINITY] {
         let error = written(&list(Arc::new(Float64Array::from(vec![number]))), &[]).unwrap_err();
-        assert!(error.to_string().contains("is no number of JSON"), "{error}");
+        assert!(error.contains("is no number of JSON"), "{error}");
     }
     let long = list(Arc::new(StringArray::from(vec!["x".repeat(600); 10])));
     let error = written(&long, &[]).unwrap_err();
-    assert!(error.to_string().contains("more than 1000 bytes"), "{error}");
+    assert!(error.contains("more than 1000 bytes"), "{error}");
 }
 
 #[test]

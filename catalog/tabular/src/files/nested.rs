@@ -3,10 +3,8 @@
 //! Invariant: a text stays a text and a null stays a null. What JSON has no value for (decimals, times, intervals, bytes)
 //! is a text, and a number that JSON cannot write is an error.
 
-use std::io::Write as _;
 use std::sync::Arc;
 
-use anyhow::{Context, anyhow, bail};
 use arrow::array::{
     Array, ArrayRef, AsArray as _, BooleanArray, FixedSizeListArray, Float32Array, Float64Array, Int64Array,
     IntervalMonthDayNanoArray, StringArray, StringViewArray, UInt64Array, make_array,
@@ -17,16 +15,10 @@ use arrow::datatypes::{
     IntervalMonthDayNanoType, IntervalUnit, IntervalYearMonthType, TimeUnit, UInt64Type,
 };
 use data_encoding::BASE64;
+use types::canonical;
 
-use super::convert::STRICT;
-
-/// Returns true if values of this type are lists, structs or maps.
-pub(super) fn is_nested(kind: &DataType) -> bool {
-    match kind {
-        DataType::Dictionary(_, values) => is_nested(values),
-        kind => kind.is_nested(),
-    }
-}
+use super::arrow_columns::STRICT;
+use super::error::FileError;
 
 /// Returns the number of columns of Parquet behind a column of this type.
 pub(super) fn leaves(kind: &DataType) -> usize {
@@ -59,7 +51,7 @@ pub(super) fn with_leaves(kind: &DataType, leaf: &impl Fn(&DataType) -> DataType
     }
 }
 
-fn children(kind: &DataType) -> Option<Vec<&Field>> {
+pub(super) fn children(kind: &DataType) -> Option<Vec<&Field>> {
     match kind {
         DataType::List(field)
         | DataType::LargeList(field)
@@ -73,7 +65,7 @@ fn children(kind: &DataType) -> Option<Vec<&Field>> {
 }
 
 /// Joins the parts of intervals that were read as months and as days: Parquet's have both.
-pub(super) fn join_intervals(months: &ArrayRef, days: &ArrayRef) -> anyhow::Result<ArrayRef> {
+pub(super) fn join_intervals(months: &ArrayRef, days: &ArrayRef) -> Result<ArrayRef, FileError> {
     if !has_interval(days.data_type()) {
         return Ok(ArrayRef::clone(days));
     }
@@ -92,14 +84,14 @@ pub(super) fn join_intervals(months: &ArrayRef, days: &ArrayRef) -> anyhow::Resu
     let children = of_months.child_data().iter().zip(of_days.child_data());
     let joined = children.map(|(months, days)| {
         let joined = join_intervals(&make_array(months.clone()), &make_array(days.clone()))?;
-        Ok(joined.to_data())
+        Ok::<_, FileError>(joined.to_data())
     });
     let whole = DataType::Interval(IntervalUnit::MonthDayNano);
     let kind = with_leaves(days.data_type(), &|kind| match kind {
         DataType::Interval(_) => whole.clone(),
         kind => kind.clone(),
     });
-    let joined = joined.collect::<anyhow::Result<_>>()?;
+    let joined = joined.collect::<Result<_, _>>()?;
     let data = of_days.into_builder().data_type(kind).child_data(joined).build()?;
     Ok(make_array(data))
 }
@@ -153,9 +145,14 @@ fn iso_duration(count: i64, unit: TimeUnit) -> String {
     )
 }
 
+/// Returns a duration of sheets.
+pub(super) fn iso_duration_of_millis(milliseconds: i64) -> String {
+    iso_duration(milliseconds, TimeUnit::Millisecond)
+}
+
 /// Returns the texts of values whose text is the same in a field and in JSON; `is_uuid` is true for 16 bytes that are a
 /// UUID (RFC 9562). `None` for other types.
-pub(super) fn texts(column: &ArrayRef, is_uuid: bool) -> anyhow::Result<Option<StringArray>> {
+pub(super) fn texts(column: &ArrayRef, is_uuid: bool) -> Result<Option<StringArray>, FileError> {
     Ok(Some(match column.data_type() {
         DataType::Interval(IntervalUnit::MonthDayNano) => {
             let intervals = column.as_primitive::<IntervalMonthDayNanoType>();
@@ -246,7 +243,7 @@ impl ElementEnds {
 
 impl NestedColumn {
     /// Prepares a column. `uuids` says of each of its leaves, in order, whether it is a UUID.
-    pub(super) fn new(column: &ArrayRef, uuids: &[bool]) -> anyhow::Result<Self> {
+    pub(super) fn new(column: &ArrayRef, uuids: &[bool]) -> Result<Self, FileError> {
         let array = ArrayRef::clone(column);
         let cast = |wanted: &DataType| cast_with_options(column, wanted, &STRICT);
         let first = |kind: &DataType| uuids.split_at_checked(leaves(kind)).unwrap_or((uuids, &[]));
@@ -266,8 +263,8 @@ impl NestedColumn {
                 NestedValues::Text(cast(&DataType::Utf8View)?.as_string_view().clone())
             }
             DataType::FixedSizeBinary(16) if uuids.first() == Some(&true) => {
-                let texts = texts(column, true)?.context("16 bytes are a UUID")?;
-                NestedValues::Text(texts.iter().collect())
+                let texts = column.as_fixed_size_binary().iter().map(|bytes| bytes.map(uuid));
+                NestedValues::Text(texts.collect())
             }
             DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
                 let array = cast(&DataType::BinaryView)?;
@@ -296,9 +293,12 @@ impl NestedColumn {
                 let mut uuids = uuids;
                 let mut members = Vec::with_capacity(fields.len());
                 for (field, column) in fields.iter().zip(column.as_struct().columns()) {
-                    let head = head(field.name())?;
+                    let head = head(field.name());
                     if members.iter().any(|(other, _)| *other == head) {
-                        bail!("two members are called `{}`", field.name());
+                        return Err(FileError::Refused(format!(
+                            "a struct has two members called `{}`",
+                            field.name()
+                        )));
                     }
                     let (own, rest) = uuids
                         .split_at_checked(leaves(field.data_type()))
@@ -317,7 +317,7 @@ impl NestedColumn {
                 if let NestedValues::Text(keys) = keys.values {
                     NestedValues::Object { ends, keys, values }
                 } else {
-                    let entries = NestedValues::Struct(vec![(head("key")?, keys), (head("value")?, *values)]);
+                    let entries = NestedValues::Struct(vec![(head("key"), keys), (head("value"), *values)]);
                     let array: ArrayRef = Arc::new(map.entries().clone());
                     let entries = Box::new(Self { values: entries, array });
                     NestedValues::Entries { ends, entries }
@@ -342,11 +342,16 @@ impl NestedColumn {
         matches!(self.values, NestedValues::Null) || self.array.is_null(row)
     }
 
-    /// Appends a row as JSON in one line. A value that takes `out` beyond `most` bytes is an error.
-    pub(super) fn write(&self, row: usize, most: usize, out: &mut Vec<u8>) -> anyhow::Result<()> {
+    /// Appends a row as JSON in one line.
+    ///
+    /// # Errors
+    /// The reason why JSON cannot say the value, or that it takes `out` beyond `most` bytes.
+    pub(super) fn write(&self, row: usize, most: usize, out: &mut Vec<u8>) -> Result<(), String> {
         // A few texts of a dictionary may be many elements.
         if out.len() > most {
-            bail!("the value has more than {most} bytes as JSON, the most of a record");
+            return Err(format!(
+                "the value has more than {most} bytes as JSON, the most of a record"
+            ));
         }
         if self.is_null(row) {
             out.extend_from_slice(b"null");
@@ -354,16 +359,16 @@ impl NestedColumn {
         }
         match &self.values {
             NestedValues::Null => {}
-            NestedValues::Boolean(values) => write!(out, "{}", values.value(row))?,
-            NestedValues::Integer(values) => write!(out, "{}", values.value(row))?,
-            NestedValues::Unsigned(values) => write!(out, "{}", values.value(row))?,
+            NestedValues::Boolean(values) => out.extend_from_slice(values.value(row).to_string().as_bytes()),
+            NestedValues::Integer(values) => out.extend_from_slice(values.value(row).to_string().as_bytes()),
+            NestedValues::Unsigned(values) => out.extend_from_slice(values.value(row).to_string().as_bytes()),
             // The shortest digits that are the same 32 bits, since more of them would be the conversion's own.
             NestedValues::Single(values) => number(values.value(row).is_finite(), values.value(row), out)?,
             NestedValues::Double(values) => number(values.value(row).is_finite(), values.value(row), out)?,
-            NestedValues::Text(values) => serde_json::to_writer(out, values.value(row))?,
+            NestedValues::Text(values) => canonical::write_string(out, values.value(row)),
             NestedValues::Bytes => {
                 let text = BASE64.encode(self.array.as_binary_view().value(row));
-                serde_json::to_writer(out, &text)?;
+                canonical::write_string(out, &text);
             }
             NestedValues::List { ends, values } => list(ends.range(row), values, most, out)?,
             NestedValues::Entries { ends, entries } => list(ends.range(row), entries, most, out)?,
@@ -384,17 +389,14 @@ impl NestedColumn {
                 let range = ends.range(row);
                 let mut seen = std::collections::HashSet::new();
                 if let Some(key) = range.clone().find(|at| !seen.insert(keys.value(*at))) {
-                    return Err(anyhow!(
-                        "a map has the key `{}` twice",
-                        crate::terminal::shown(keys.value(key))
-                    ));
+                    return Err(format!("a map has the key `{}` twice", keys.value(key)));
                 }
                 out.push(b'{');
                 for at in range.clone() {
                     if at > range.start {
                         out.push(b',');
                     }
-                    serde_json::to_writer(&mut *out, keys.value(at))?;
+                    canonical::write_string(out, keys.value(at));
                     out.push(b':');
                     values.write(at, most, out)?;
                 }
@@ -405,7 +407,7 @@ impl NestedColumn {
     }
 }
 
-fn list(range: std::ops::Range<usize>, values: &NestedColumn, most: usize, out: &mut Vec<u8>) -> anyhow::Result<()> {
+fn list(range: std::ops::Range<usize>, values: &NestedColumn, most: usize, out: &mut Vec<u8>) -> Result<(), String> {
     out.push(b'[');
     for at in range.clone() {
         if at > range.start {
@@ -417,20 +419,20 @@ fn list(range: std::ops::Range<usize>, values: &NestedColumn, most: usize, out: 
     Ok(())
 }
 
-fn number(is_finite: bool, number: impl serde::Serialize + std::fmt::Display, out: &mut Vec<u8>) -> anyhow::Result<()> {
+fn number(is_finite: bool, number: impl serde::Serialize + std::fmt::Display, out: &mut Vec<u8>) -> Result<(), String> {
     // JSON has no NaN and no infinities (RFC 8259 section 6).
     if !is_finite {
-        bail!("`{number}` is no number of JSON");
+        return Err(format!("`{number}` is no number of JSON"));
     }
-    serde_json::to_writer(out, &number)?;
-    Ok(())
+    serde_json::to_writer(out, &number).map_err(|error| error.to_string())
 }
 
 /// Returns the JSON before the value of a member: its name and a colon.
-fn head(name: &str) -> anyhow::Result<Vec<u8>> {
-    let mut head = serde_json::to_vec(name)?;
+fn head(name: &str) -> Vec<u8> {
+    let mut head = Vec::new();
+    canonical::write_string(&mut head, name);
     head.push(b':');
-    Ok(head)
+    head
 }
 
 #[cfg(test)]
