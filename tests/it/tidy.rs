@@ -26,11 +26,11 @@ const EDGES: [(&str, &[&str]); 27] = [
     ("encoder", &[]),
     ("models", &["types", "operators", "encoder"]),
     ("eventlog", &["types"]),
-    ("messages", &["types", "proof", "operators", "eventlog"]),
+    ("messages", &["types", "proof", "operators", "tabular", "eventlog"]),
     ("uploads", &["types", "catalog"]),
     (
         "pipelines",
-        &["types", "operators", "eventlog", "catalog", "messages", "uploads"],
+        &["types", "operators", "tabular", "eventlog", "catalog", "messages", "uploads"],
     ),
     ("x402", &["types", "outbound"]),
     ("pay", &["types"]),
@@ -49,6 +49,7 @@ const EDGES: [(&str, &[&str]); 27] = [
         &[
             "types",
             "proof",
+            "tabular",
             "operators",
             "eventlog",
             "catalog",
@@ -93,7 +94,7 @@ const EDGES: [(&str, &[&str]); 27] = [
 ];
 
 /// Outside packages with few users: who they are. Everybody else goes through these.
-const OWNERS: [(&str, &[&str]); 38] = [
+const OWNERS: [(&str, &[&str]); 40] = [
     ("sqlx", &["store"]),
     ("datafusion", &["sql"]),
     ("chrono", &["sql"]),
@@ -122,7 +123,9 @@ const OWNERS: [(&str, &[&str]); 38] = [
     ("askama", &["pages"]),
     ("tantivy", &["search"]),
     ("rust-stemmers", &["models"]),
-    ("zstd", &["encoder"]),
+    ("zstd", &["encoder", "tabular"]),
+    ("encoding_rs", &["tabular"]),
+    ("chardetng", &["tabular"]),
     ("pulldown-cmark", &["pages"]),
     ("axum", &["api", "sluice", "tests"]),
     ("hyper", &["outbound", "sluice", "s3-server"]),

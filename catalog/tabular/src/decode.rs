@@ -18,6 +18,8 @@ const MAX_WINDOW_LOG: u32 = 27;
 const SOURCE_BYTES: usize = 64 << 10;
 /// Bytes on each side of a malformed sequence that its error keeps.
 const AROUND_BYTES: usize = 40;
+/// Bytes of the begin of a file that an encoding is guessed from.
+const GUESS_BYTES: usize = 64 << 10;
 /// A shorter buffer may not have room for one character.
 const LEAST_TARGET: usize = 16;
 
@@ -263,7 +265,7 @@ pub struct EncodingOffer {
 /// Returns an encoding in which `malformed` is text, guessed from the begin of the file.
 pub fn offer_encoding(begin: &[u8], malformed: &MalformedText) -> Option<EncodingOffer> {
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
-    detector.feed(begin, false);
+    detector.feed(&begin[..begin.len().min(GUESS_BYTES)], false);
     detector.feed(&malformed.around, true);
     let encoding = detector.guess(None, Utf8Detection::Deny);
     let (before, rest) = malformed.around.split_at_checked(malformed.at)?;

@@ -208,7 +208,7 @@ pub trait RecordSink {
 ///
 /// # Errors
 /// Also those of the sink.
-pub fn convert_file(input: &FileInput, plan: &FilePlan, sink: &mut dyn RecordSink) -> Result<(), FileError> {
+pub fn convert_records(input: &FileInput, plan: &FilePlan, sink: &mut dyn RecordSink) -> Result<(), FileError> {
     let mut converter = RowConverter {
         plan,
         sink,
@@ -219,36 +219,33 @@ pub fn convert_file(input: &FileInput, plan: &FilePlan, sink: &mut dyn RecordSin
     Ok(())
 }
 
-/// Writes records so that line N is row N.
-#[derive(Debug)]
-pub struct LineWriter<W> {
-    out: W,
+/// Writes the records of a file as JSON Lines, so that line N is row N. `on_problem` learns of each value that does not fit
+/// its field. `out` is not flushed.
+///
+/// # Errors
+/// Also those of `out` and of `on_problem`.
+pub fn convert_file(
+    input: &FileInput,
+    plan: &FilePlan,
+    out: &mut dyn Write,
+    on_problem: &mut dyn FnMut(RowProblem) -> io::Result<()>,
+) -> Result<(), FileError> {
+    let mut lines = NumberedLines {
+        out,
+        on_problem,
+        lines: 0,
+    };
+    convert_records(input, plan, &mut lines)
+}
+
+/// Writes records on the lines of their rows.
+struct NumberedLines<'a> {
+    out: &'a mut dyn Write,
+    on_problem: &'a mut dyn FnMut(RowProblem) -> io::Result<()>,
     lines: u64,
-    problems: u64,
 }
 
-impl<W: Write> LineWriter<W> {
-    /// Begins without lines.
-    pub const fn new(out: W) -> Self {
-        Self {
-            out,
-            lines: 0,
-            problems: 0,
-        }
-    }
-
-    /// Returns the number of values that do not fit their fields.
-    pub const fn problems(&self) -> u64 {
-        self.problems
-    }
-
-    /// Returns what the lines were written to.
-    pub fn into_inner(self) -> W {
-        self.out
-    }
-}
-
-impl<W: Write> RecordSink for LineWriter<W> {
+impl RecordSink for NumberedLines<'_> {
     fn record(&mut self, row: u64, line: &[u8]) -> io::Result<()> {
         while self.lines + 1 < row {
             self.out.write_all(b"\n")?;
@@ -260,9 +257,8 @@ impl<W: Write> RecordSink for LineWriter<W> {
         Ok(())
     }
 
-    fn problem(&mut self, _problem: RowProblem) -> io::Result<()> {
-        self.problems += 1;
-        Ok(())
+    fn problem(&mut self, problem: RowProblem) -> io::Result<()> {
+        (self.on_problem)(problem)
     }
 }
 

@@ -13,6 +13,7 @@ pub mod decode;
 pub mod detect;
 #[cfg(feature = "files")]
 pub mod files;
+pub mod fit;
 pub mod frame;
 pub mod infer;
 pub mod names;

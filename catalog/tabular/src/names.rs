@@ -38,11 +38,16 @@ pub fn broken_rule(name: &str) -> Option<String> {
     if length == 0 || length > MAX_NAME {
         return Some(format!("must have 1 to {MAX_NAME} characters"));
     }
-    if name.chars().any(|character| character.is_control() || " ,;{}()=".contains(character)) {
+    if name
+        .chars()
+        .any(|character| character.is_control() || " ,;{}()=".contains(character))
+    {
         return Some("must not contain spaces, control characters or any of , ; { } ( ) =".to_owned());
     }
     if name.to_lowercase().starts_with(RESERVED_PREFIX) {
-        return Some(format!("must not start with `{RESERVED_PREFIX}`, which the service keeps for itself"));
+        return Some(format!(
+            "must not start with `{RESERVED_PREFIX}`, which the service keeps for itself"
+        ));
     }
     None
 }
@@ -53,7 +58,10 @@ pub fn name_fields<'a>(columns: impl IntoIterator<Item = &'a str>, taken: &[Stri
     let mut seen: HashSet<String> = taken.iter().map(|name| name.to_lowercase()).collect();
     let is_legal = |name: &&str| broken_rule(name).is_none();
     let mut distinct = seen.clone();
-    if columns.iter().all(|name| is_legal(name) && distinct.insert(name.to_lowercase())) {
+    if columns
+        .iter()
+        .all(|name| is_legal(name) && distinct.insert(name.to_lowercase()))
+    {
         let kept = columns.into_iter().map(|name| FieldName {
             name: name.to_owned(),
             title: None,
@@ -61,7 +69,11 @@ pub fn name_fields<'a>(columns: impl IntoIterator<Item = &'a str>, taken: &[Stri
         });
         return kept.collect();
     }
-    let folded: Vec<String> = columns.iter().enumerate().map(|(place, name)| fold(name, place)).collect();
+    let folded: Vec<String> = columns
+        .iter()
+        .enumerate()
+        .map(|(place, name)| fold(name, place))
+        .collect();
     // A column whose own name ends in a number keeps it before another one gets it.
     let own: HashSet<&String> = folded.iter().collect();
     let mut next = std::collections::HashMap::new();
@@ -137,7 +149,12 @@ fn title(column: &str) -> Option<String> {
         .chars()
         .filter(|character| !UNSEEN.iter().any(|unseen| unseen.contains(character)))
         .map(|character| if character.is_control() { ' ' } else { character });
-    let title: String = seen.collect::<String>().trim().chars().take(MAX_TITLE_CHARACTERS).collect();
+    let title: String = seen
+        .collect::<String>()
+        .trim()
+        .chars()
+        .take(MAX_TITLE_CHARACTERS)
+        .collect();
     Some(title.trim_end().to_owned()).filter(|title| !title.is_empty())
 }
 
@@ -146,7 +163,10 @@ mod tests {
     use super::*;
 
     fn names(columns: &[&str]) -> Vec<String> {
-        name_fields(columns.iter().copied(), &[]).into_iter().map(|field| field.name).collect()
+        name_fields(columns.iter().copied(), &[])
+            .into_iter()
+            .map(|field| field.name)
+            .collect()
     }
 
     #[test]
@@ -210,6 +230,9 @@ mod tests {
         assert_eq!(fields[0].title.as_deref(), Some("a b (m)"));
         assert_eq!(fields[1].title.as_deref(), Some("x y"));
         let long = format!("{} ", "é".repeat(200));
-        assert_eq!(name_fields([long.as_str()], &[])[0].title.as_deref(), Some(&*"é".repeat(100)));
+        assert_eq!(
+            name_fields([long.as_str()], &[])[0].title.as_deref(),
+            Some(&*"é".repeat(100))
+        );
     }
 }

@@ -14,6 +14,7 @@ use types::{Contract, FieldType};
 
 use self::cell::{CellFault, CellRule, quote};
 use self::members::MemberRules;
+pub(crate) use self::members::MemberScan;
 use crate::csv::{CsvFormat, CsvRecord, MAX_RECORD_BYTES, RecordProblem};
 use crate::reading::{Reading, ReadingError, TextFormat};
 use crate::values::{TimeZones, tz_release};

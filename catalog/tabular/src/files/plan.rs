@@ -4,7 +4,8 @@ use types::{Contract, Field, FieldType, decimal};
 
 use super::cell::{BytesForm, CellRule};
 use super::profile::{CellKind, ColumnProfile, Found};
-use crate::infer::{InferOptions, Note, NullWordCount, Question, names_column};
+use crate::fit::{ColumnChoice, FittedColumn, fit_columns};
+use crate::infer::{InferOptions, Note, NullWordCount, Question, names_column, shown};
 use crate::names::{fold, name_fields};
 use crate::values::{TimeZones, Zone};
 
@@ -86,6 +87,23 @@ pub(super) fn fields_of(
             || (name.is_empty() && profile.is_empty())
     };
     let columns = || names.iter().zip(profiles);
+    if let Some(contract) = &options.contract {
+        let choices = columns().map(|(name, profile)| match said(name) {
+            _ if is_out(name, profile) => ColumnChoice::LeftOut,
+            Some(Some(to)) => ColumnChoice::Named(to),
+            _ => ColumnChoice::Open,
+        });
+        let choices: Vec<_> = choices.collect();
+        let fitted = names
+            .iter()
+            .zip(&choices)
+            .map(|(name, said)| FittedColumn { name, said });
+        let fits = fit_columns(fitted, contract).into_iter().zip(names).map(|(fit, name)| {
+            remarks.questions.extend(fit.question(name));
+            fit.into_name().map(|field| (field, None))
+        });
+        return fits.collect();
+    }
     let taken: Vec<String> = columns()
         .filter(|(name, profile)| !is_out(name, profile))
         .filter_map(|(name, _)| said(name).flatten())
@@ -106,54 +124,23 @@ pub(super) fn fields_of(
             }
         })
         .collect();
-    let made = if let Some(contract) = &options.contract {
-        let found = places.iter().map(|name| of_contract(name, contract));
-        found.map(|found| found.map(|name| (name, None))).collect()
-    } else {
-        let made = name_fields(places.iter().map(String::as_str), &taken);
-        for (name, _) in places.iter().zip(&made).filter(|(_, made)| made.is_numbered) {
-            let message = "another column has this name already, so the field gets a number";
-            remarks.notes.push(Note::new("name_twice", message).column(name));
-        }
-        made.into_iter()
-            .map(|made| Some((made.name, made.title)))
-            .collect::<Vec<_>>()
-    };
+    let made = name_fields(places.iter().map(String::as_str), &taken);
+    for (name, _) in places.iter().zip(&made).filter(|(_, made)| made.is_numbered) {
+        let message = "another column has this name already, so the field gets a number";
+        remarks.notes.push(Note::new("name_twice", message).column(name));
+    }
+    let made = made.into_iter().map(|made| (made.name, made.title));
     let mut made = free.iter().map(|(at, _)| *at).zip(made).peekable();
     let mut fields = Vec::with_capacity(names.len());
     for (at, (name, profile)) in columns().enumerate() {
         let field = match made.next_if(|(of, _)| *of == at) {
-            Some((_, field)) => {
-                if field.is_none() {
-                    let message = format!("column `{name}` is no field of the dataset");
-                    let question = Question::new("no_field", message)
-                        .column(name)
-                        .remedy("--ignore", &[name], "");
-                    remarks.questions.push(question);
-                }
-                field
-            }
+            Some((_, field)) => Some(field),
             None if is_out(name, profile) => None,
-            None => said(name)
-                .flatten()
-                .map(|to| (to, Some(name.clone()).filter(|_| options.contract.is_none()))),
+            None => said(name).flatten().map(|to| (to, Some(name.clone()))),
         };
         fields.push(field);
     }
     fields
-}
-
-/// Returns the field of a contract that a column of this name becomes: that of the name, of its folded form, or of the
-/// title.
-fn of_contract(name: &str, contract: &Contract) -> Option<String> {
-    let fields = contract.fields();
-    let folded = fold(name, 0);
-    let found = fields
-        .iter()
-        .find(|field| field.name == name)
-        .or_else(|| fields.iter().find(|field| field.name == folded))
-        .or_else(|| fields.iter().find(|field| field.title.as_deref() == Some(name)));
-    found.map(|field| field.name.clone())
 }
 
 /// Returns the type of a column by its values.
@@ -259,14 +246,15 @@ fn remark(name: &str, kind: FieldType, profile: &ColumnProfile, options: &InferO
         notes.push(note("inexact", message.to_owned()).line(profile.inexact.row));
     }
     let is_time = kind == FieldType::Timestamp;
-    let locals = profile.of(CellKind::Local).count + profile.of(CellKind::Day).count;
-    if is_time && locals > 0 && options.zone.is_none() {
-        let what = if profile.of(CellKind::Local).count > 0 {
-            "no zone in the file"
-        } else {
-            "dates are midnight"
-        };
-        notes.push(note("zone", format!("{what}: taken as UTC")).remedy("--zone", &[], "Europe/Oslo"));
+    if is_time && profile.of(CellKind::Local).count > 0 && options.zone.is_none() {
+        let message = "no zone in the file: taken as UTC".to_owned();
+        notes.push(note("zone", message).remedy("--zone", &[], "Europe/Oslo"));
+    }
+    if is_time && profile.of(CellKind::Day).count > 0 {
+        notes.push(note(
+            "midnight",
+            format!("dates in `{}` are taken as midnight", shown(name)),
+        ));
     }
     if is_time && profile.ambiguous.count > 0 {
         let Found { count, row, value } = &profile.ambiguous;

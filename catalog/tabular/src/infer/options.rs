@@ -22,7 +22,10 @@ pub enum QuoteSign {
 
 /// What is known of a file beforehand. Each member overrides what would be found.
 #[derive(Clone, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "a command has its flags, and none of them excludes another")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "a command has its flags, and none of them excludes another"
+)]
 pub struct InferOptions {
     /// `--format`.
     pub format: Option<TextFormat>,
@@ -175,10 +178,12 @@ impl InferOptions {
                 });
             }
             "--delimiter" => self.delimiter = Some(character(value)?),
-            "--quote" => self.quote = Some(match value {
-                "none" => QuoteSign::None,
-                sign => QuoteSign::Is(character(sign)?),
-            }),
+            "--quote" => {
+                self.quote = Some(match value {
+                    "none" => QuoteSign::None,
+                    sign => QuoteSign::Is(character(sign)?),
+                });
+            }
             "--escape" => {
                 self.escape = Some(match value {
                     "double" => QuoteEscape::Double,
@@ -188,7 +193,8 @@ impl InferOptions {
             }
             "--encoding" => {
                 let known = encoding_rs::Encoding::for_label_no_replacement(value.as_bytes());
-                let known = known.ok_or("expected an encoding of the WHATWG Encoding Standard, such as `windows-1252`")?;
+                let known =
+                    known.ok_or("expected an encoding of the WHATWG Encoding Standard, such as `windows-1252`")?;
                 self.encoding = Some(known.name().to_ascii_lowercase());
             }
             "--no-header" => self.no_header = true,
@@ -206,7 +212,9 @@ impl InferOptions {
             }
             "--types" => self.types.push(type_flag(value)?),
             "--rename" => {
-                let (old, new) = value.rsplit_once('=').ok_or("expected `OLD=NEW`, such as `Station ID=station`")?;
+                let (old, new) = value
+                    .rsplit_once('=')
+                    .ok_or("expected `OLD=NEW`, such as `Station ID=station`")?;
                 self.renames.push((named(old)?, named(new)?));
             }
             "--ignore" => self.ignored.push(named(value)?),
@@ -218,7 +226,10 @@ impl InferOptions {
                     None => (value, 1),
                     Some((field, start)) => {
                         let start = start.parse().ok().filter(|start| *start >= 0);
-                        (field, start.ok_or("expected the number of the first row, such as `row=5211`")?)
+                        (
+                            field,
+                            start.ok_or("expected the number of the first row, such as `row=5211`")?,
+                        )
                     }
                 };
                 self.number = Some(RecordNumber {
@@ -272,7 +283,8 @@ fn lines(known: &[u64], value: &str) -> Result<Vec<u64>, String> {
 }
 
 fn type_flag(value: &str) -> Result<TypeFlag, String> {
-    const EXPECTED: &str = "expected `COLUMN=TYPE`, such as `zip=string`, `fare=decimal(2)` or `at=timestamp:unix-seconds`";
+    const EXPECTED: &str =
+        "expected `COLUMN=TYPE`, such as `zip=string`, `fare=decimal(2)` or `at=timestamp:unix-seconds`";
     // A pattern may have `=`, the name of a type has none: the first one that a type follows parts them.
     for (place, _) in value.match_indices('=') {
         let (column, rest) = (&value[..place], &value[place + 1..]);

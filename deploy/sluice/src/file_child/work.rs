@@ -17,7 +17,7 @@ use tabular::csv::CsvRecord;
 use tabular::decode::{Utf8Reader, decompress};
 use tabular::detect::{DETECT_BYTES, Detected, FileCompression, detect};
 use tabular::files::{
-    FileError, FileInput, FilePlan, LineWriter, MAX_UNPACKED_BYTES, RecordSink, RowProblem, convert_file, format_of,
+    FileError, FileInput, FilePlan, MAX_UNPACKED_BYTES, RecordSink, RowProblem, convert_file, convert_records, format_of,
     infer_file,
 };
 use tabular::frame::RecordReader;
@@ -176,7 +176,7 @@ fn infer(task: &FileTask, input: FileInput) -> Result<String, Failure> {
     {
         let mut judge = TaskJudge::new(task, contract, inference)?;
         match &found {
-            FoundFile::Binary(_, plan) => convert_file(&input, plan, &mut judge)?,
+            FoundFile::Binary(_, plan) => convert_records(&input, plan, &mut judge)?,
             FoundFile::Text(inference, detected) => judge.text(&input, &inference.reading, *detected, contract)?,
         }
         judge.finish(&mut answer)?;
@@ -195,14 +195,13 @@ fn convert(task: &FileTask, input: FileInput, channel: &mut ChildChannel) -> Res
         let questions = inference.questions.iter().map(ToString::to_string);
         return Err(Failure::Open(questions.collect()));
     }
-    let pieces = PieceWriter {
+    let mut pieces = PieceWriter {
         channel,
         left: task.most,
         piece: Vec::with_capacity(PIECE_BYTES),
     };
-    let mut lines = LineWriter::new(pieces);
-    convert_file(&input, &plan, &mut lines)?;
-    lines.into_inner().flush().map_err(|error| FileError::Io(error).into())
+    convert_file(&input, &plan, &mut pieces, &mut |_| Ok(()))?;
+    pieces.flush().map_err(|error| FileError::Io(error).into())
 }
 
 /// Sends what is written in pieces.
