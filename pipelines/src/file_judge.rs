@@ -167,7 +167,7 @@ impl FileJudge {
         }
         self.chunks += 1;
         self.before += lines.len() as u64;
-        self.merger.push(judged).map_err(|error| with_causes(&error))
+        self.merger.push(judged, |_| {}).map_err(|error| with_causes(&error))
     }
 
     /// Ends the file.

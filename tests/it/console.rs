@@ -19,9 +19,10 @@ const EMAIL: &str = "ada@example.org";
 /// Widths, and whether the colours are dark.
 const LOOKS: [(u32, bool); 4] = [(390, false), (390, true), (1_440, false), (1_440, true)];
 /// Pages that a signed-in person can open.
-const CONSOLE: [&str; 10] = [
+const CONSOLE: [&str; 11] = [
     "/console",
     "/console/agents",
+    "/console/login",
     "/console/datasets",
     "/console/contributions",
     "/console/knowledge",
@@ -194,6 +195,36 @@ fn dataset(slug: &str) -> Value {
     })
 }
 
+/// A device shows a code, which the person types; its key is ended again.
+async fn log_a_device_in(site: &Site, page: &Page) {
+    let begun = site
+        .http
+        .post("/agents/login", &json!({"device": "ada-laptop"}))
+        .await
+        .expect(202);
+    let device = site.http.with(begun.text("/key"));
+    assert_eq!(device.get("/me").await.expect(401).text("/status"), "pending");
+    page.goto(site.url("/console/login"));
+    page.fill(By::Label("Code"), "BCDF-GHJ");
+    assert_eq!(page.submit(By::Button("Next")).status, 400);
+    judge_answer(page, "a code that is none");
+    page.fill(By::Label("Code"), begun.text("/code"));
+    assert_eq!(page.submit(By::Button("Next")).status, 200);
+    assert!(page.text().contains("ada-laptop"), "{}", page.text());
+    judge_answer(page, "the login of a device");
+    let approved = page.submit(By::Button("Approve"));
+    assert_eq!(
+        (approved.status, approved.url),
+        (200, site.url("/console/login?ended=approved"))
+    );
+    judge_answer(page, "a login that was approved");
+    assert_eq!(device.soon("/me", 200).await.text("/name"), "tide-gauge");
+    page.goto(site.url("/console/agents"));
+    judge_answer(page, "agents with the key of a login");
+    page.submit(By::Css("form:has-text('ada-laptop') button"));
+    device.soon("/me", 401).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_person_signs_up_sets_up_agents_and_sees_what_became_of_their_work() {
     let Some(browser) = browser("console") else { return };
@@ -263,6 +294,8 @@ async fn a_person_signs_up_sets_up_agents_and_sees_what_became_of_their_work() {
     page.submit(By::Css("form[action$='/remove'] button"));
     second_key.get("/projects").await.expect(401);
 
+    log_a_device_in(&site, &page).await;
+
     // Work: one batch is merged, another refused.
     let records =
         json!({"records": [{"at": "2026-11-24T00:00", "level": 1.5}, {"at": "2026-11-24T00:10", "level": 1.25}]});
@@ -296,6 +329,8 @@ async fn a_person_signs_up_sets_up_agents_and_sees_what_became_of_their_work() {
         "made a claim code",
         "approved a claim",
         "removed an agent",
+        "approved the login of a device",
+        "ended a key",
     ] {
         assert!(text.contains(words), "{words}: {text}");
     }

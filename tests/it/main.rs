@@ -35,6 +35,7 @@ mod history;
 mod judges;
 mod knowledge;
 mod knowledge_crash;
+mod login;
 mod mcp;
 mod meaning;
 #[cfg(feature = "s3")]
@@ -47,6 +48,7 @@ mod openapi;
 mod pages;
 mod payments;
 mod permissions;
+mod push_create;
 mod push_files;
 mod quarantine;
 mod readers;

@@ -6,6 +6,7 @@ mod apps;
 mod collectors;
 mod contributions;
 mod datasets;
+mod login;
 mod moderation;
 mod money;
 mod overview;
@@ -20,6 +21,7 @@ pub use contributions::{
     ContributionPage, ContributionRow, ContributionState, ContributionsPage, GateTally, VerdictKind, VerdictRow,
 };
 pub use datasets::{DatasetFacts, DatasetPage, DatasetRow, DatasetsPage, UploadRow, VersionRow};
+pub use login::{AskedLogin, LoginEnd, LoginPage};
 pub use moderation::{ModerationPage, ReportQueue, ReportRow, TakedownRow};
 pub use money::{BoughtRow, EntryRow, FeeRow, HoldRow, MoneyPage};
 pub use overview::{Attention, OverviewPage};

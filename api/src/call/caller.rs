@@ -23,6 +23,8 @@ pub struct Caller {
     pub scopes: Scopes,
     /// Kind of the credential.
     pub credential: Credential,
+    /// Instant from which the key of an agent is no longer valid, if it has an end.
+    pub expires_at: Option<Timestamp>,
 }
 
 /// Kind of a caller.

@@ -43,6 +43,7 @@ error_codes! {
     TokenUnknown = 400 "token_unknown" ["details"] "There is no such link, or its account is gone." No;
     AccountSuspended = 401 "account_suspended" ["hint", "getKey"] "The operator is suspended; an address of a part then answers 403 with this code." Once;
     ClaimNotApproved = 401 "claim_not_approved" ["status", "hint", "getKey"] "The key was given for a claim that the operator has not approved; `status` says if it still may." Once;
+    LoginNotApproved = 401 "login_not_approved" ["status", "hint", "getKey"] "The key was given for a login that no person has approved; `status` says if one still may." Once;
     NotSignedIn = 401 "not_signed_in" [] "The page needs a person who is signed in; a browser is led to the sign-in page." Once;
     Unauthenticated = 401 "unauthenticated" ["hint", "getKey"] "There is no credential, or none that is valid." No;
     CreditsShort = 402 "credits_short" ["price", "priceMicro", "credits", "pay"] "The credits of the operator do not cover the price." Once;
@@ -130,6 +131,7 @@ error_codes! {
     DecisionLimit = 429 "decision_limit" ["retryAfter"] "The agent chooses answers or closes requests more often in an hour than it may." After;
     FaucetLimit = 429 "faucet_limit" ["retryAfter"] "The faucet has given what a wallet, a caller or all of them get in a day." After;
     HourlyLimit = 429 "hourly_limit" ["retryAfter"] "The agent submits or revises more units in an hour than it may." After;
+    LoginCodeLimit = 429 "login_code_limit" ["retryAfter"] "The person typed more wrong codes of logins in an hour than anybody may." After;
     PlatformCapacity = 429 "platform_capacity" ["resetAt", "retryAfter"] "The service sends no more this month." After;
     PriceChanged = 429 "price_changed" ["retryAfter"] "The price was changed within the last day." After;
     QueriesBusy = 429 "queries_busy" ["retryAfter"] "Queries of others have every place." After;

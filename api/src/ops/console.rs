@@ -12,6 +12,7 @@ mod contributions;
 mod datasets;
 mod entry;
 mod invite;
+mod logins;
 mod moderation;
 mod money;
 mod overview;
@@ -29,6 +30,7 @@ pub(super) fn add(table: &mut Operations) {
     invite::add(table);
     overview::add(table);
     agents::add(table);
+    logins::add(table);
     datasets::add(table);
     contributions::add(table);
     money::add(table);

@@ -71,7 +71,7 @@ pub(crate) async fn authenticate(
     let principal = app.principal(hash(text)).await?;
     let principal = principal.ok_or_else(|| refuse(INVALID))?;
     // An agent is suspended with its operator, which the database has resolved.
-    let (caller, suspended) = caller(Arc::unwrap_or_clone(principal));
+    let (caller, suspended) = caller(app, Arc::unwrap_or_clone(principal))?;
     // A suspension is reported before a wrong kind, since no other credential of the operator would help.
     if suspended {
         return Err(account_suspended(app));
@@ -116,19 +116,24 @@ async fn session(app: &App, spec: &Spec, token: &str) -> Result<Option<Caller>, 
         actor,
         scopes: Scopes::ALL,
         credential: Credential::Session,
+        expires_at: None,
     };
     admit(app, spec, caller)
 }
 
 /// Returns the caller behind a credential, and whether its operator is suspended.
-fn caller(principal: Principal) -> (Caller, bool) {
+///
+/// # Errors
+/// 401 for the key of a login that was not approved, which is nobody's.
+fn caller(app: &App, principal: Principal) -> Result<(Caller, bool), ApiError> {
     let caller = |operator, actor, credential| Caller {
         operator,
         actor,
         scopes: Scopes::ALL,
         credential,
+        expires_at: None,
     };
-    match principal {
+    Ok(match principal {
         Principal::Operator { operator, suspended } => (
             caller(operator, CallerKind::Person, Credential::OperatorToken),
             suspended,
@@ -138,9 +143,14 @@ fn caller(principal: Principal) -> (Caller, bool) {
             operator,
             name,
             suspended,
+            expires_at,
         } => {
             let actor = CallerKind::Agent { id: agent, name };
-            (caller(operator, actor, Credential::AgentKey), suspended)
+            let caller = Caller {
+                expires_at,
+                ..caller(operator, actor, Credential::AgentKey)
+            };
+            (caller, suspended)
         }
         Principal::Claimed {
             claim,
@@ -151,7 +161,8 @@ fn caller(principal: Principal) -> (Caller, bool) {
             let actor = CallerKind::Claimant { claim, status };
             (caller(operator, actor, Credential::ClaimedKey), suspended)
         }
-    }
+        Principal::Login { status } => return Err(login_not_approved(app, status)),
+    })
 }
 
 /// Checks that an operation accepts a valid credential of this kind, and that the credential has the permission.
@@ -234,6 +245,25 @@ fn not_approved(app: &App, status: ClaimStatus) -> ApiError {
         )
     };
     refused(app, ErrorCode::ClaimNotApproved, message, hint, "keys").field("status", status.as_str())
+}
+
+/// Returns the 401 for the key of a login that was not approved.
+fn login_not_approved(app: &App, status: ClaimStatus) -> ApiError {
+    let (message, hint) = match status {
+        ClaimStatus::Pending => (
+            "the login of this key awaits approval",
+            "a person types the code in the console and approves; ask again every 5 seconds",
+        ),
+        ClaimStatus::Rejected => (
+            "the login of this key was rejected",
+            "the key never works; ask the person before another login",
+        ),
+        ClaimStatus::Expired | ClaimStatus::Approved => (
+            "nobody approved the login of this key in time",
+            "the key never works; begin another login",
+        ),
+    };
+    refused(app, ErrorCode::LoginNotApproved, message, hint, "keys").field("status", status.as_str())
 }
 
 /// Returns the 401 for a missing or invalid credential, with a hint at the header to send.

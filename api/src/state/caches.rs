@@ -70,7 +70,7 @@ impl Remembered for Arc<Principal> {
     fn bytes(&self) -> usize {
         let name = match &**self {
             Principal::Agent { name, .. } => name.len(),
-            Principal::Operator { .. } | Principal::Claimed { .. } => 0,
+            Principal::Operator { .. } | Principal::Claimed { .. } | Principal::Login { .. } => 0,
         };
         size_of::<Principal>() + name
     }

@@ -26,6 +26,7 @@ pub mod knowledge_appeals;
 pub mod knowledge_holds;
 pub mod knowledge_marks;
 pub mod knowledge_reads;
+pub mod logins;
 pub mod losses;
 pub mod moderation;
 pub mod money;
@@ -73,6 +74,9 @@ macro_rules! store_suite {
                 the_first_decision_about_a_claim_stays, a_rotated_key_ends_when_it_was_said_to,
                 a_revoked_token_is_unknown, a_payout_address_changes_at_its_instant,
                 a_status_is_given_once_per_interval;
+            logins: an_approved_login_is_a_key_with_an_end, a_login_that_is_over_gives_no_key,
+                wrong_codes_lock_a_person_out, one_of_many_approvals_wins, a_login_makes_its_agent_or_nothing,
+                the_key_of_a_login_ends_with_its_agent;
             projects: a_project_is_found_as_it_was_created, a_number_out_of_range_names_its_column, a_slug_is_never_freed, archiving_makes_room_for_another,
                 private_projects_are_listed_for_their_operator_only, a_search_takes_its_text_literally,
                 a_search_ignores_case_beyond_ascii, pages_neither_repeat_nor_skip, archived_is_final,

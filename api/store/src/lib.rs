@@ -65,9 +65,10 @@ mod tests;
 
 pub use accounts::{
     Accounts, Agent, AgentCreated, AgentKey, Approval, Claim, ClaimCode, ClaimCodeAdded, Claimed, CodeRefused,
-    InviteRequest, LinkRefused, LinkRequest, LinkRequested, MAX_WRONG_TRIES, Mail, MailLink, NewAgent, NewClaim,
-    NewClaimCode, NewConsent, NewLink, NewOperator, NewSession, NewSignUp, NewToken, Operator, OperatorCreated, Payout,
-    Polled, Principal, Rejection, Session, SignedUp, Token, TokenAdded, WalletOwner,
+    InviteRequest, LinkRefused, LinkRequest, LinkRequested, Login, LoginAgent, LoginApproval, MAX_WRONG_CODES,
+    MAX_WRONG_TRIES, Mail, MailLink, NewAgent, NewClaim, NewClaimCode, NewConsent, NewLink, NewLogin, NewOperator,
+    NewSession, NewSignUp, NewToken, Operator, OperatorCreated, Payout, Polled, Principal, Rejection, Session,
+    SignedUp, Token, TokenAdded, TypedCode, TypedCodeRefused, WRONG_CODE_WINDOW, WalletOwner,
 };
 pub use activity::{Activity, Feed, Merges};
 pub use allowances::Allowance;

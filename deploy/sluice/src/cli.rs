@@ -1,5 +1,6 @@
 //! The command line.
 
+mod files;
 mod pay;
 
 use std::net::SocketAddr;
@@ -7,9 +8,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::remote::RemoteService;
+use crate::remote::{DEFAULT_URL, RemoteService};
 use crate::roles::ProcessRole;
 
+pub use files::{CreateArgs, InferArgs, ProjectArgs, PushArgs, ReadingArgs, RefusedEffect};
 pub use pay::{PaymentDecision, PaymentsCommand, PayoutCommands, PayoutDecision};
 
 /// The fewest records that a quickstart streams.
@@ -74,10 +76,22 @@ pub enum Command {
     Query(QueryArgs),
     /// Pull a version of a dataset into a folder and verify its signature, parts and records
     Pull(PullArgs),
-    /// Push a file of records into a dataset, in parts; resumes an interrupted push
-    Push(PushArgs),
+    /// Say what a file is: its columns, a contract for it, and what is doubtful
+    Infer(Box<InferArgs>),
+    /// Create a project without records
+    Create(Box<CreateArgs>),
+    /// Push a file of records into a dataset, or make a dataset of it; resumes an interrupted push
+    Push(Box<PushArgs>),
     /// List the open uploads of the operator, or cancel one
     Uploads(UploadsArgs),
+    /// Get a key for this machine, if a person approves it in the browser
+    Login(LoginArgs),
+    /// Print whom the key of this machine acts for, and what is left
+    Whoami(WhoamiArgs),
+    /// Archive a project, for good: it takes no more records
+    Archive(ArchiveArgs),
+    /// Delete a private dataset that nobody else read
+    Delete(DeleteArgs),
     /// Collect a source of public facts once
     Collect(Collect),
     /// Verify a pulled version offline: keys, signature, every part, every record
@@ -416,35 +430,6 @@ pub struct TrustArgs {
     pub known_keys: Option<PathBuf>,
 }
 
-/// Options of `push`.
-#[derive(Clone, Debug, Args)]
-#[command(disable_version_flag = true)]
-pub struct PushArgs {
-    /// The file: JSON Lines (also compressed with gzip), CSV or Parquet
-    pub file: PathBuf,
-    /// The project's slug
-    #[arg(long, value_name = "SLUG")]
-    pub project: String,
-    /// Format of the file [default: from its name: .csv, .parquet, otherwise JSON Lines]
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    pub format: Option<PushFormat>,
-    /// Compress with gzip before sending
-    #[arg(long)]
-    pub gzip: bool,
-    /// The source of the records: what was measured, where and when, or whose work it is
-    #[arg(long, value_name = "TEXT")]
-    pub source: Option<String>,
-    /// Size of a part; larger for a file that would have more than 1000 parts
-    #[arg(long, value_name = "SIZE", default_value = "8MiB")]
-    pub part_size: types::Size,
-    /// Folder for the state of pushes [default: `$XDG_STATE_HOME/sluice/push`]
-    #[arg(long, value_name = "DIR")]
-    pub state: Option<PathBuf>,
-    /// The service that the command talks to.
-    #[command(flatten)]
-    pub remote: RemoteService,
-}
-
 /// Options of `uploads`.
 #[derive(Clone, Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -452,6 +437,9 @@ pub struct UploadsArgs {
     /// Without a command the open uploads are listed.
     #[command(subcommand)]
     pub command: Option<UploadsCommand>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
     /// The service that the command talks to.
     #[command(flatten)]
     pub remote: RemoteService,
@@ -464,21 +452,67 @@ pub enum UploadsCommand {
     Cancel {
         /// Id of the upload, as `sluice uploads` prints it
         id: String,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
         /// The service that the command talks to.
         #[command(flatten)]
         remote: RemoteService,
     },
 }
 
-/// The formats of a file to push.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum PushFormat {
-    /// One JSON record per line
-    Ndjson,
-    /// RFC 4180 with a header line
-    Csv,
-    /// A file of Apache Parquet
-    Parquet,
+/// Options of `login`.
+#[derive(Clone, Debug, Args)]
+pub struct LoginArgs {
+    /// Name of this machine, by which the person recognizes it [default: its host name]
+    #[arg(long, value_name = "NAME")]
+    pub device: Option<String>,
+    /// Address of the service
+    #[arg(long, env = "SLUICE_SERVER", value_name = "URL", default_value = DEFAULT_URL)]
+    pub server: String,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Options of `whoami`.
+#[derive(Clone, Debug, Args)]
+pub struct WhoamiArgs {
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// The service that the command talks to.
+    #[command(flatten)]
+    pub remote: RemoteService,
+}
+
+/// Options of `archive`.
+#[derive(Clone, Debug, Args)]
+pub struct ArchiveArgs {
+    /// The project's slug
+    pub slug: String,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// The service that the command talks to.
+    #[command(flatten)]
+    pub remote: RemoteService,
+}
+
+/// Options of `delete`.
+#[derive(Clone, Debug, Args)]
+pub struct DeleteArgs {
+    /// The project's slug
+    pub slug: String,
+    /// Delete without a question
+    #[arg(long)]
+    pub yes: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// The service that the command talks to.
+    #[command(flatten)]
+    pub remote: RemoteService,
 }
 
 /// Options of `collect`: a definition, or the name of a collector.

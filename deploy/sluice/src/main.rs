@@ -23,6 +23,9 @@ fn main() -> ExitCode {
         let said = format!("sluice: {error:#}");
         // Names of files and texts of the service are in it; some errors have several lines.
         terminal::note(&terminal::plain_lines(said.split('\n')));
+        if let Some(remedy) = exit::remedy_of(&error) {
+            terminal::note(remedy);
+        }
         exit::code_of(&error).into()
     })
 }

@@ -61,6 +61,13 @@ pub(crate) struct Merger<S = Stager> {
     totals: Totals,
 }
 
+impl<S> Merger<S> {
+    /// Returns the number of records that were judged.
+    pub(crate) const fn rows(&self) -> u64 {
+        self.totals.rows
+    }
+}
+
 impl<S: RowSink> Merger<S> {
     pub(crate) fn new(sink: S, on_refused: OnRefused) -> Self {
         Self {
@@ -73,13 +80,12 @@ impl<S: RowSink> Merger<S> {
         }
     }
 
-    /// Returns the number of records that were judged.
-    pub(crate) const fn rows(&self) -> u64 {
-        self.totals.rows
-    }
-
-    /// Adds the next chunk.
-    pub(crate) fn push(&mut self, mut chunk: JudgedLines) -> Result<(), catalog::Error> {
+    /// Adds the next chunk, and calls `on_refused` with the verdict on each of its records that is refused.
+    pub(crate) fn push(
+        &mut self,
+        mut chunk: JudgedLines,
+        mut on_refused: impl FnMut(&RowVerdict),
+    ) -> Result<(), catalog::Error> {
         self.totals.rows += u64::from(chunk.judged.report.rows);
         let again = self.seen_before(&chunk)?;
         if !again.is_empty() {
@@ -93,6 +99,9 @@ impl<S: RowSink> Merger<S> {
         }
         for said in chunk.judged.report.verdicts {
             self.totals.add(&said);
+            if matches!(said.verdict, Verdict::Refuse { .. }) {
+                on_refused(&said);
+            }
             match &said.verdict {
                 Verdict::Drop { .. } if self.dropped.len() < NAMED => self.dropped.push(said),
                 Verdict::Refuse { .. } if self.refused.len() < NAMED => self.refused.push(said),

@@ -179,6 +179,7 @@ pub(super) async fn input(site: &Site, items: &Items, operation: &str, row: &Row
         "register_app" => json!({"client_name": "an app", "redirect_uris": ["http://127.0.0.1/callback"]}),
         "create_agent" => json!({"name": site.name("made")}),
         "claim_agent" => json!({"code": site.claim_code().await, "name": site.name("claimant")}),
+        "begin_login" => json!({"device": "a laptop"}),
         "search_knowledge" => json!({"q": "tide"}),
         "create_dataset" => project_body(&site.name("made")),
         "update_dataset" => json!({"slug": project(site, kind).await, "title": "Another title"}),

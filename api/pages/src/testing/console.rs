@@ -2,13 +2,13 @@
 
 use super::{Book, NOW, Texts, ago, ahead, collectors, person};
 use crate::console::{
-    AccountView, ActivityPage, ActivityRow, AgentView, AgentsPage, AppRow, AppsPage, Attention, BoughtRow, ChangeActor,
-    ClaimEnd, ClaimView, CodeView, ContributionPage, ContributionRow, ContributionState, ContributionsPage,
-    DatasetFacts, DatasetPage, DatasetRow, DatasetsPage, DecidedClaim, EntryRow, FeeRow, GateTally, HoldRow, JobRow,
-    KeyView, MoneyPage, NewAgentForm, OverviewPage, PayoutView, SessionRow, SettingsPage, TokenRow, UploadRow,
-    VerdictKind, VerdictRow, VersionRow,
+    AccountView, ActivityPage, ActivityRow, AgentView, AgentsPage, AppRow, AppsPage, AskedLogin, Attention, BoughtRow,
+    ChangeActor, ClaimEnd, ClaimView, CodeView, ContributionPage, ContributionRow, ContributionState,
+    ContributionsPage, DatasetFacts, DatasetPage, DatasetRow, DatasetsPage, DecidedClaim, EntryRow, FeeRow, GateTally,
+    HoldRow, JobRow, KeyView, LoginEnd, LoginPage, MoneyPage, NewAgentForm, OverviewPage, PayoutView, SessionRow,
+    SettingsPage, TokenRow, UploadRow, VerdictKind, VerdictRow, VersionRow,
 };
-use crate::{DayCount, Error, FieldError, GateLoss, Instant, RowFlow};
+use crate::{AgentChoice, DayCount, Error, FieldError, GateLoss, Instant, RowFlow};
 
 const ID: &str = "019a8d10-2c4e-7f11-8a07-b2f0e5d9c314";
 const DAY_MINUTES: i64 = 24 * 60;
@@ -16,6 +16,7 @@ const DAY_MINUTES: i64 = 24 * 60;
 pub(super) fn add(book: &mut Book, texts: &Texts) -> Result<(), Error> {
     book.add("console-overview", &overview(texts))?;
     book.add("console-agents", &agents(texts))?;
+    logins(book, texts)?;
     datasets(book, texts)?;
     contributions(book, texts)?;
     book.add(
@@ -221,12 +222,15 @@ fn overview(texts: &Texts) -> OverviewPage {
 }
 
 fn agent(texts: &Texts, name: &str, removed_at: Option<Instant>, old_key: bool) -> AgentView {
-    let key = |minutes: i64, expires_at: Option<Instant>| KeyView {
+    let key = |minutes: i64, expires_at: Option<Instant>, device: Option<&str>| KeyView {
+        id: format!("{ID}-{minutes}"),
+        device: device.map(str::to_owned),
         created_at: ago(minutes),
         expires_at,
     };
-    let mut keys = vec![key(300, None)];
-    keys.extend(old_key.then(|| key(50 * DAY_MINUTES, Some(ahead(180)))));
+    let mut keys = vec![key(300, None, None)];
+    keys.extend(old_key.then(|| key(50 * DAY_MINUTES, Some(ahead(180)), None)));
+    keys.extend(old_key.then(|| key(20, Some(ahead(90 * DAY_MINUTES)), Some(&texts.name))));
     AgentView {
         id: format!("{ID}-{name}")
             .chars()
@@ -240,6 +244,62 @@ fn agent(texts: &Texts, name: &str, removed_at: Option<Instant>, old_key: bool) 
         removed_at,
         keys,
     }
+}
+
+fn logins(book: &mut Book, texts: &Texts) -> Result<(), Error> {
+    let page = |asked: Option<AskedLogin>, ended: Option<LoginEnd>, errors: Vec<FieldError>| LoginPage {
+        chrome: person("/console/login", texts, 0),
+        code: "BCDF-GHJK".to_owned(),
+        asked,
+        ended,
+        errors,
+    };
+    let agent = |id: &str, name: &str, description: Option<&str>| AgentChoice {
+        id: id.to_owned(),
+        name: name.to_owned(),
+        description: description.map(str::to_owned),
+    };
+    let asked = |agents: Vec<AgentChoice>, is_own_address: bool| AskedLogin {
+        device: texts.name.clone(),
+        address: "2001:db8:1:2::1".to_owned(),
+        own_address: "203.0.113.7".to_owned(),
+        is_own_address,
+        asked_at: ago(2),
+        expires_at: ahead(13),
+        operator: texts.name.clone(),
+        key_ends_at: ahead(90 * DAY_MINUTES),
+        places_left: u32::from(!is_own_address),
+        agents,
+        chosen: String::new(),
+        new_name: texts.name.clone(),
+    };
+    let two = || {
+        vec![
+            agent("019a1", "loess-9", Some(&texts.text)),
+            agent("019a2", &texts.name, None),
+        ]
+    };
+    let code = vec![FieldError::new("code", "code: no login waits with it")];
+    let name = vec![FieldError::new("new_name", "name: another agent has it")];
+    book.add("console-login", &page(None, None, Vec::new()))?;
+    book.add("console-login-unknown", &page(None, None, code))?;
+    book.add(
+        "console-login-asked",
+        &page(Some(asked(two(), false)), None, Vec::new()),
+    )?;
+    book.add("console-login-full", &page(Some(asked(two(), true)), None, Vec::new()))?;
+    book.add(
+        "console-login-errors",
+        &page(Some(asked(Vec::new(), false)), None, name),
+    )?;
+    book.add(
+        "console-login-approved",
+        &page(None, Some(LoginEnd::Approved), Vec::new()),
+    )?;
+    book.add(
+        "console-login-rejected",
+        &page(None, Some(LoginEnd::Rejected), Vec::new()),
+    )
 }
 
 fn agents(texts: &Texts) -> AgentsPage {

@@ -82,9 +82,10 @@ async fn agent(app: &App, text: &str) -> Result<Option<Caller>, ApiError> {
         return Ok(None);
     }
     let principal = app.principal(hash(text)).await?;
-    let Some((caller, suspended)) = principal.map(|principal| caller(Arc::unwrap_or_clone(principal))) else {
+    let Some(principal) = principal else {
         return Ok(None);
     };
+    let (caller, suspended) = caller(app, Arc::unwrap_or_clone(principal))?;
     if suspended {
         return Err(account_suspended(app));
     }
@@ -124,6 +125,7 @@ async fn token(app: &App, text: &str, resource: Resource) -> Result<Option<Calle
         },
         scopes: permissions(scopes),
         credential: Credential::AppToken,
+        expires_at: None,
     }))
 }
 
