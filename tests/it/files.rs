@@ -43,7 +43,9 @@ impl ZipPart {
     fn new(name: &'static str, text: &[u8]) -> Self {
         let mut compress = Compress::new(Compression::fast(), false);
         let mut deflated = Vec::with_capacity(text.len() + 100);
-        compress.compress_vec(text, &mut deflated, FlushCompress::Finish).unwrap();
+        compress
+            .compress_vec(text, &mut deflated, FlushCompress::Finish)
+            .unwrap();
         let mut crc = Crc::new();
         crc.update(text);
         Self {
@@ -104,7 +106,9 @@ fn workbook_of(mebibytes: usize, is_honest: bool) -> Vec<u8> {
     // The head is a block of its own; no end is needed, since nobody comes to it.
     let mut compress = Compress::new(Compression::fast(), false);
     let mut texts = Vec::with_capacity(1_000);
-    compress.compress_vec(head.as_bytes(), &mut texts, FlushCompress::Full).unwrap();
+    compress
+        .compress_vec(head.as_bytes(), &mut texts, FlushCompress::Full)
+        .unwrap();
     texts.extend(deflated(b'a', mebibytes));
     zip(&[
         ZipPart::new("_rels/.rels", relations("xl/workbook.xml", "officeDocument").as_bytes()),
@@ -148,7 +152,11 @@ fn table_of(rows: usize) -> Vec<u8> {
 }
 
 async fn infer(world: &World, file: Vec<u8>) -> Answer {
-    world.agent.http.post_as("/files/infer", "application/octet-stream", file).await
+    world
+        .agent
+        .http
+        .post_as("/files/infer", "application/octet-stream", file)
+        .await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -161,12 +169,22 @@ async fn a_workbook_is_inferred_judged_and_converted() {
     let fields = json!([{"name": "station_id", "type": "string"}, {"name": "elevation_m", "type": "integer"}]);
     let base64 = data_encoding::BASE64.encode(WORKBOOK);
     let ignored = ["Opened", "Seen", "Ratio", "Open at", "Note"];
-    let flags: Vec<Value> = ignored.iter().map(|name| json!({"flag": "--ignore", "value": name})).collect();
+    let flags: Vec<Value> = ignored
+        .iter()
+        .map(|name| json!({"flag": "--ignore", "value": name}))
+        .collect();
     let mut body = json!({"base64": base64, "schemaDef": {"fields": fields}, "flags": flags});
     let judged = world.agent.http.post("/files/infer", &body).await.expect(200).body;
-    assert_eq!((&judged["passed"], &judged["refused"]), (&json!(2), &json!(1)), "{judged}");
+    assert_eq!(
+        (&judged["passed"], &judged["refused"]),
+        (&json!(2), &json!(1)),
+        "{judged}"
+    );
     let verdict = &judged["verdicts"][0];
-    assert_eq!((&verdict["line"], &verdict["column"]), (&json!(2), &json!("Elevation (m)")));
+    assert_eq!(
+        (&verdict["line"], &verdict["column"]),
+        (&json!(2), &json!("Elevation (m)"))
+    );
     assert_eq!((&verdict["value"], &verdict["gate"]), (&json!("9.5"), &json!("decode")));
     assert_eq!(verdict["remedy"]["flag"], "--null");
     body["schemaDef"]["fields"][1]["type"] = json!("number");
@@ -193,7 +211,12 @@ async fn a_text_is_judged_with_its_values_and_lines() {
     );
     let verdict = &judged["verdicts"][0];
     assert_eq!(
-        (&verdict["line"], &verdict["column"], &verdict["value"], &verdict["path"]),
+        (
+            &verdict["line"],
+            &verdict["column"],
+            &verdict["value"],
+            &verdict["path"]
+        ),
         (&json!(3), &json!("sample"), &json!("x"), &json!("/sample"))
     );
 }
@@ -219,18 +242,34 @@ async fn a_bomb_ends_its_process_and_not_the_service() {
     ] {
         assert!(file.len() < 8 << 20, "{name}");
         let (operator, agent) = world.newcomer().await;
-        let answer = agent.http.post_as("/files/infer", "application/octet-stream", file).await;
-        assert_eq!((answer.code(), answer.error()), (400, "file_too_large"), "{name}: {}", answer.body);
+        let answer = agent
+            .http
+            .post_as("/files/infer", "application/octet-stream", file)
+            .await;
+        assert_eq!(
+            (answer.code(), answer.error()),
+            (400, "file_too_large"),
+            "{name}: {}",
+            answer.body
+        );
         drop(operator);
     }
     // Text of one character is no records, and it is not held.
     let (_, agent) = world.newcomer().await;
-    let answer = agent.http.post_as("/files/infer", "application/octet-stream", gzip).await;
+    let answer = agent
+        .http
+        .post_as("/files/infer", "application/octet-stream", gzip)
+        .await;
     assert_eq!(answer.code(), 400, "{}", answer.body);
     let body = json!({"base64": data_encoding::BASE64.encode(&table_of(100))});
     let (_, agent) = world.newcomer().await;
     let answer = agent.http.post("/files/convert", &body).await;
-    assert_eq!((answer.code(), answer.error()), (400, "file_too_large"), "{}", answer.body);
+    assert_eq!(
+        (answer.code(), answer.error()),
+        (400, "file_too_large"),
+        "{}",
+        answer.body
+    );
     // The service is as it was.
     let found = infer(&world, TABLE.to_vec()).await.expect(200).body;
     assert_eq!(found["columns"][2]["examples"], json!(["P2M3D"]));
@@ -255,8 +294,17 @@ async fn a_damaged_file_is_refused() {
     let mut zeros = Cursor::new(TABLE.to_vec());
     zeros.set_position(20);
     zeros.write_all(&[0; 40]).unwrap();
-    for file in [WORKBOOK[..WORKBOOK.len() / 2].to_vec(), TABLE[..TABLE.len() - 9].to_vec(), zeros.into_inner()] {
+    for file in [
+        WORKBOOK[..WORKBOOK.len() / 2].to_vec(),
+        TABLE[..TABLE.len() - 9].to_vec(),
+        zeros.into_inner(),
+    ] {
         let answer = infer(&world, file).await;
-        assert_eq!((answer.code(), answer.error()), (400, "file_refused"), "{}", answer.body);
+        assert_eq!(
+            (answer.code(), answer.error()),
+            (400, "file_refused"),
+            "{}",
+            answer.body
+        );
     }
 }

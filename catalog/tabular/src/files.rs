@@ -26,9 +26,9 @@ pub use error::FileError;
 pub use input::FileInput;
 pub use sheet::MAX_UNPACKED_BYTES;
 
-use self::cell::{CellRule, FileCell};
-use self::plan::{ColumnPlan, Remarks};
-use self::profile::{ColumnProfile, HintRoom};
+use self::cell::{FileCellRule, FileCell};
+use self::plan::{ColumnPlan, FileRemarks};
+use self::profile::{FileColumnProfile, HintRoom};
 use self::table::{MAX_COLUMNS, RowVisitor};
 use crate::infer::{FileFormat, InferOptions, Inference, InferredColumn, MAX_REMARKS, MAX_SAMPLE_RECORDS, Note, shown};
 use crate::reading::Reading;
@@ -119,7 +119,7 @@ pub fn infer_file(
         records,
         ..
     } = profiler;
-    let mut remarks = Remarks::default();
+    let mut remarks = FileRemarks::default();
     let notes = notes.into_iter().map(|note| Note::new("sheet", note));
     remarks.notes.extend(notes);
     let fields = plan::fields_of(&names, &profiles, options, &mut remarks);
@@ -178,7 +178,7 @@ pub fn infer_file(
     Ok((inference, plan))
 }
 
-fn inferred(name: &str, field: Option<String>, kind: FieldType, profile: &ColumnProfile) -> InferredColumn {
+fn inferred(name: &str, field: Option<String>, kind: FieldType, profile: &FileColumnProfile) -> InferredColumn {
     InferredColumn {
         name: shown(name),
         field,
@@ -313,8 +313,8 @@ struct Profiler<'a> {
     options: &'a InferOptions,
     choice: &'a SheetChoice,
     names: Vec<String>,
-    rules: Vec<CellRule>,
-    profiles: Vec<ColumnProfile>,
+    rules: Vec<FileCellRule>,
+    profiles: Vec<FileColumnProfile>,
     room: HintRoom,
     records: u64,
 }
@@ -322,7 +322,7 @@ struct Profiler<'a> {
 impl RowVisitor for Profiler<'_> {
     fn begin(&mut self, names: Vec<String>) -> Result<(), FileError> {
         self.rules = names.iter().map(|name| plan::rule_of(name, self.options)).collect();
-        self.profiles = vec![ColumnProfile::default(); names.len()];
+        self.profiles = vec![FileColumnProfile::default(); names.len()];
         self.names = names;
         Ok(())
     }
@@ -339,7 +339,7 @@ impl RowVisitor for Profiler<'_> {
         while self.names.len() < cells.len() {
             self.names.push(String::new());
             self.rules.push(plan::rule_of("", self.options));
-            let mut profile = ColumnProfile::default();
+            let mut profile = FileColumnProfile::default();
             // The rows before have no cell here.
             profile.nulls = self.records;
             self.profiles.push(profile);

@@ -2,8 +2,8 @@
 
 use types::{Contract, Field, FieldType, decimal};
 
-use super::cell::{BytesForm, CellRule};
-use super::profile::{CellKind, ColumnProfile, Found};
+use super::cell::{BytesForm, FileCellRule};
+use super::profile::{FileCellKind, FileColumnProfile, Found};
 use crate::fit::{ColumnChoice, FittedColumn, fit_columns};
 use crate::infer::{InferOptions, Note, NullWordCount, Question, names_column, shown};
 use crate::names::{fold, name_fields};
@@ -15,18 +15,18 @@ pub(super) struct ColumnPlan {
     /// Field that gets the values; none if they are left out.
     pub(super) to: Option<String>,
     pub(super) kind: FieldType,
-    pub(super) rule: CellRule,
+    pub(super) rule: FileCellRule,
 }
 
 /// Notes and questions.
 #[derive(Debug, Default)]
-pub(super) struct Remarks {
+pub(super) struct FileRemarks {
     pub(super) notes: Vec<Note>,
     pub(super) questions: Vec<Question>,
 }
 
 /// Returns the rule by which the values of a column are read, before their field is known.
-pub(super) fn rule_of(name: &str, options: &InferOptions) -> CellRule {
+pub(super) fn rule_of(name: &str, options: &InferOptions) -> FileCellRule {
     let column = options
         .reading
         .iter()
@@ -51,7 +51,7 @@ pub(super) fn rule_of(name: &str, options: &InferOptions) -> CellRule {
         .or(options.zone.as_deref());
     let zone = zone.and_then(|name| TimeZones::new().get(name).ok());
     let parse = options.type_of(name, field).and_then(|flag| flag.parse.as_deref());
-    CellRule {
+    FileCellRule {
         zone: zone.unwrap_or(Zone::Fixed(0)),
         rounds: names_column(&options.rounded, name, field) || column.is_some_and(|column| column.round),
         bytes: match parse {
@@ -66,9 +66,9 @@ pub(super) fn rule_of(name: &str, options: &InferOptions) -> CellRule {
 /// Returns the name of the field of each column; `None` where a column is left out.
 pub(super) fn fields_of(
     names: &[String],
-    profiles: &[ColumnProfile],
+    profiles: &[FileColumnProfile],
     options: &InferOptions,
-    remarks: &mut Remarks,
+    remarks: &mut FileRemarks,
 ) -> Vec<Option<(String, Option<String>)>> {
     let readings = options.reading.iter().flat_map(|reading| &reading.columns);
     let said = |name: &str| {
@@ -80,7 +80,7 @@ pub(super) fn fields_of(
             (None, None) => None,
         }
     };
-    let is_out = |name: &str, profile: &ColumnProfile| {
+    let is_out = |name: &str, profile: &FileColumnProfile| {
         let field = fold(name, 0);
         names_column(&options.ignored, name, Some(&field))
             || said(name) == Some(None)
@@ -147,9 +147,9 @@ pub(super) fn fields_of(
 pub(super) fn kind_of(
     name: &str,
     field: &str,
-    profile: &ColumnProfile,
+    profile: &FileColumnProfile,
     options: &InferOptions,
-    remarks: &mut Remarks,
+    remarks: &mut FileRemarks,
 ) -> FieldType {
     let known = options
         .contract
@@ -162,7 +162,7 @@ pub(super) fn kind_of(
     kind
 }
 
-fn found_kind(name: &str, profile: &ColumnProfile, remarks: &mut Remarks) -> FieldType {
+fn found_kind(name: &str, profile: &FileColumnProfile, remarks: &mut FileRemarks) -> FieldType {
     let note = |code, message: &str| Note::new(code, message).column(name);
     match profile.kinds()[..] {
         [] => {
@@ -171,11 +171,11 @@ fn found_kind(name: &str, profile: &ColumnProfile, remarks: &mut Remarks) -> Fie
                 .push(note("no_values", "the column has no values, so it is text"));
             FieldType::String
         }
-        [CellKind::Boolean] => FieldType::Boolean,
-        [CellKind::Whole] if profile.is_beyond => FieldType::Decimal(0),
-        [CellKind::Whole] => FieldType::Integer,
-        [CellKind::Floating] | [CellKind::Whole, CellKind::Floating] => FieldType::Number,
-        [CellKind::Decimal] => match (profile.whole_digits, profile.fraction_digits) {
+        [FileCellKind::Boolean] => FieldType::Boolean,
+        [FileCellKind::Whole] if profile.is_beyond => FieldType::Decimal(0),
+        [FileCellKind::Whole] => FieldType::Integer,
+        [FileCellKind::Floating] | [FileCellKind::Whole, FileCellKind::Floating] => FieldType::Number,
+        [FileCellKind::Decimal] => match (profile.whole_digits, profile.fraction_digits) {
             (_, 0) if !profile.is_beyond => FieldType::Integer,
             (whole, scale)
                 if scale <= usize::from(decimal::MAX_SCALE) && whole + scale <= usize::from(decimal::MAX_DIGITS) =>
@@ -192,10 +192,14 @@ fn found_kind(name: &str, profile: &ColumnProfile, remarks: &mut Remarks) -> Fie
                 FieldType::String
             }
         },
-        [CellKind::Day] => FieldType::Date,
-        [CellKind::Local | CellKind::Instant] | [CellKind::Day, CellKind::Local] => FieldType::Timestamp,
-        [CellKind::Nested] => FieldType::Json,
-        [CellKind::Text | CellKind::Form | CellKind::Bytes] | [CellKind::Text, CellKind::Form] => FieldType::String,
+        [FileCellKind::Day] => FieldType::Date,
+        [FileCellKind::Local | FileCellKind::Instant] | [FileCellKind::Day, FileCellKind::Local] => {
+            FieldType::Timestamp
+        }
+        [FileCellKind::Nested] => FieldType::Json,
+        [FileCellKind::Text | FileCellKind::Form | FileCellKind::Bytes] | [FileCellKind::Text, FileCellKind::Form] => {
+            FieldType::String
+        }
         ref mixed => {
             remarks.notes.push(mixed_note(name, profile, mixed));
             FieldType::String
@@ -204,11 +208,11 @@ fn found_kind(name: &str, profile: &ColumnProfile, remarks: &mut Remarks) -> Fie
 }
 
 /// Returns the note on a column with values of several kinds: of the rarest, the first is named.
-fn mixed_note(name: &str, profile: &ColumnProfile, kinds: &[CellKind]) -> Note {
+fn mixed_note(name: &str, profile: &FileColumnProfile, kinds: &[FileCellKind]) -> Note {
     let mut kinds = kinds.to_vec();
     kinds.sort_by_key(|kind| profile.of(*kind).count);
-    let few = kinds.first().copied().unwrap_or(CellKind::Text);
-    let most = kinds.last().copied().unwrap_or(CellKind::Text);
+    let few = kinds.first().copied().unwrap_or(FileCellKind::Text);
+    let most = kinds.last().copied().unwrap_or(FileCellKind::Text);
     let Found { count, row, value } = profile.of(few);
     let message = format!(
         "kept as text: it has {} {} and {count} {}, the first of them in row {row}: `{value}`",
@@ -217,7 +221,7 @@ fn mixed_note(name: &str, profile: &ColumnProfile, kinds: &[CellKind]) -> Note {
         few.plural()
     );
     let note = Note::new("mixed", message).column(name).line(*row);
-    if few == CellKind::Text {
+    if few == FileCellKind::Text {
         note.remedy("--null", &[name, value], "")
     } else {
         note
@@ -225,8 +229,8 @@ fn mixed_note(name: &str, profile: &ColumnProfile, kinds: &[CellKind]) -> Note {
 }
 
 /// Says what else there is to know of a column that becomes this type.
-fn remark(name: &str, kind: FieldType, profile: &ColumnProfile, options: &InferOptions, remarks: &mut Remarks) {
-    let Remarks { notes, questions } = remarks;
+fn remark(name: &str, kind: FieldType, profile: &FileColumnProfile, options: &InferOptions, remarks: &mut FileRemarks) {
+    let FileRemarks { notes, questions } = remarks;
     let note = |code, message: String| Note::new(code, message).column(name);
     let ask = |code, message: String, of: &Found| Question::new(code, message).column(name).line(of.row);
     if profile.nans > 0 {
@@ -246,11 +250,11 @@ fn remark(name: &str, kind: FieldType, profile: &ColumnProfile, options: &InferO
         notes.push(note("inexact", message.to_owned()).line(profile.inexact.row));
     }
     let is_time = kind == FieldType::Timestamp;
-    if is_time && profile.of(CellKind::Local).count > 0 && options.zone.is_none() {
+    if is_time && profile.of(FileCellKind::Local).count > 0 && options.zone.is_none() {
         let message = "no zone in the file: taken as UTC".to_owned();
         notes.push(note("zone", message).remedy("--zone", &[], "Europe/Oslo"));
     }
-    if is_time && profile.of(CellKind::Day).count > 0 {
+    if is_time && profile.of(FileCellKind::Day).count > 0 {
         notes.push(note(
             "midnight",
             format!("dates in `{}` are taken as midnight", shown(name)),
@@ -310,7 +314,7 @@ fn remark(name: &str, kind: FieldType, profile: &ColumnProfile, options: &InferO
 }
 
 /// Returns the contract of the fields; `None` if there is none, which a question says.
-pub(super) fn contract_of(fields: Vec<Field>, options: &InferOptions, remarks: &mut Remarks) -> Option<Contract> {
+pub(super) fn contract_of(fields: Vec<Field>, options: &InferOptions, remarks: &mut FileRemarks) -> Option<Contract> {
     if let Some(contract) = &options.contract {
         let missing = contract.fields().iter().find(|field| {
             let is_number = options.number.as_ref().is_some_and(|number| number.field == field.name);
