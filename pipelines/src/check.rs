@@ -41,7 +41,7 @@ const JUDGES: usize = 4;
 pub struct FileCheck {
     /// The contract of the records.
     pub contract: Arc<Contract>,
-    /// How the text becomes records.
+    /// Way from the text to records.
     pub reading: Reading,
     /// The compression that the upload will declare.
     pub compression: Compression,
@@ -100,7 +100,7 @@ pub enum CheckError {
     /// The file could not be read.
     #[error("the file could not be read")]
     Source(#[source] io::Error),
-    /// What does not fit into memory could not be kept.
+    /// Keys that do not fit into memory could not be kept.
     #[error(transparent)]
     Kept(#[from] catalog::Error),
     /// There is no thread to judge on, or a gate panicked.
@@ -165,11 +165,15 @@ impl FileCheck {
         let (problems, failed) = (TextProblems::default(), Mutex::new(None));
         let ran = judges.run(
             merger,
-            |emit| self.split(input, &problems, emit).map_err(|error| {
-                let unwanted = matches!(&error, Ok(SplitError::Unwanted));
-                *failed.lock() = error.map_or_else(Some, |_| None);
-                if unwanted { SplitError::Unwanted } else { SplitError::Source }
-            }),
+            |emit| {
+                self.split(input, &problems, emit).map_err(|error| match error {
+                    Ok(error) => error,
+                    Err(error) => {
+                        *failed.lock() = Some(error);
+                        SplitError::Source
+                    }
+                })
+            },
             |chunk: &LineChunk| chunk.first + chunk.lines as u64,
             |merger, mut lines, end| {
                 problems.take_before(end, &mut lines);
@@ -191,7 +195,8 @@ impl FileCheck {
                 let message = format!("it has more than {MOST_RECORDS} records: send it in parts");
                 Err(unreadable("too_many_records", message))
             }
-            (Err(error), None) => Err(CheckError::Failed(error.to_string())),
+            (Err(SplitError::Unreadable { code, message }), None) => Err(unreadable(code, message)),
+            (Err(error @ SplitError::Source), None) => Err(CheckError::Failed(error.to_string())),
             (Ok(()), None) => {
                 let (decision, report, _) = merger.decide();
                 Ok(CheckedFile {

@@ -44,7 +44,7 @@ pub struct Push {
     pub slug: String,
     /// The declared source of the records.
     pub source_declaration: Option<String>,
-    /// How the text becomes records, as the service reads it; `None` if it is JSON Lines.
+    /// Reading that makes records of the text, as the service takes it; `None` if it is JSON Lines.
     pub reading: Option<Value>,
     /// True if refused records are left out instead of rejecting the upload.
     pub drops_refused: bool,

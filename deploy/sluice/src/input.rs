@@ -33,7 +33,7 @@ pub(crate) struct InputFile {
     spool: Option<UnfinishedFile>,
 }
 
-/// What tells a file from a changed one.
+/// Signs by which a changed file is noticed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct FileStamp {
     bytes: u64,

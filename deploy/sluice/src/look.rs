@@ -27,7 +27,7 @@ use crate::terminal::{self, quoted_path};
 /// The most times that a person is asked.
 const MAX_ANSWERS: usize = 100;
 
-/// What a file is, and the dataset that it can become: the answer of an look.
+/// A file by its content, and the dataset that it can become: the answer of an inference.
 // Of the answer as JSON, since a workbook is looked at in another process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -110,7 +110,7 @@ pub(crate) struct LookedAtRemedy {
     pub(crate) command: Option<String>,
 }
 
-/// How a file is to be looked at.
+/// Options of a look.
 #[derive(Clone, Debug)]
 pub(crate) struct LookPlan {
     pub(crate) options: InferOptions,
@@ -124,7 +124,7 @@ pub(crate) struct LookedAtFile {
     pub(crate) look: FileLook,
     pub(crate) kind: FileKind,
     pub(crate) compression: FileCompression,
-    /// How records are made of a file of Parquet or Arrow.
+    /// Way to the records of a file of Parquet or Arrow.
     plan: Option<FilePlan>,
 }
 

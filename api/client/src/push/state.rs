@@ -35,12 +35,12 @@ struct SavedPush {
     upload: BegunUpload,
     tags: BTreeMap<u32, String>,
     completed: bool,
-    /// What the upload was completed with.
+    /// Body of the completion of the upload, without its tags.
     #[serde(default)]
     completed_with: Option<CompletedWith>,
 }
 
-/// What a push says about its upload when it is complete.
+/// Statement of a push about its complete upload.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct CompletedWith {
     reading: Option<Value>,

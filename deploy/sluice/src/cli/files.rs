@@ -15,7 +15,7 @@ pub struct InferArgs {
     /// Print one JSON object: columns, contract, reading, notes, questions
     #[arg(long)]
     pub json: bool,
-    /// How the file is read.
+    /// Options of the reading.
     #[command(flatten)]
     pub reading: ReadingArgs,
     /// The service that the command talks to.
@@ -41,10 +41,10 @@ pub struct CreateArgs {
     /// Print the project as JSON
     #[arg(long)]
     pub json: bool,
-    /// What the project is.
+    /// Options of the project.
     #[command(flatten)]
     pub project: ProjectArgs,
-    /// How the file is read.
+    /// Options of the reading.
     #[command(flatten)]
     pub reading: ReadingArgs,
     /// The service that the command talks to.
@@ -83,10 +83,10 @@ pub struct PushArgs {
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
-    /// What a new project is.
+    /// Options of a new project.
     #[command(flatten)]
     pub new: ProjectArgs,
-    /// How the file is read.
+    /// Options of the reading.
     #[command(flatten)]
     pub reading: ReadingArgs,
     /// Compress with gzip before sending
@@ -140,7 +140,7 @@ pub struct ProjectArgs {
     pub paid: Option<String>,
 }
 
-/// Options of how a file is read. Without them its content says so.
+/// Options of a reading. Without them the content of the file decides.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Reading")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
@@ -154,7 +154,7 @@ pub struct ReadingArgs {
     /// Character around cells; `none` if quotes are plain characters
     #[arg(long, value_name = "CHAR")]
     pub quote: Option<String>,
-    /// How a quote is written within quotes: double or backslash
+    /// Sign for a quote within quotes: double or backslash
     #[arg(long, value_name = "HOW")]
     pub escape: Option<String>,
     /// Encoding of the text, such as windows-1252

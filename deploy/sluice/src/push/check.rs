@@ -60,7 +60,7 @@ struct ListedRefusal {
     is_json: bool,
 }
 
-/// What the check came to.
+/// Result of a check.
 #[derive(Debug)]
 pub(super) struct CheckedRecords {
     pub(super) records: u64,
@@ -278,10 +278,10 @@ impl CheckedRecords {
         matches!(self.decision, Decision::Reject { .. })
     }
 
-    /// Prints what the check came to, before the records are sent.
-    pub(super) fn tell(&self, is_new: bool, refused: Option<&Path>) {
+    /// Prints the result, before the records are sent.
+    pub(super) fn tell(&self, place: &str, is_new: bool, refused: Option<&Path>) {
         terminal::note(&self.headline());
-        for line in self.refusals("line", false) {
+        for line in self.refusals(place, false) {
             terminal::note(&terminal::plain(&line));
         }
         if self.refused > 0 && let Some(file) = refused.and_then(quoted_path) {

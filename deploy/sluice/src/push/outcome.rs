@@ -5,7 +5,7 @@ use indicatif::HumanCount;
 
 use crate::terminal::shown;
 
-/// What the command knows about a push beside its outcome.
+/// Facts about a push beside its outcome.
 #[derive(Debug, Default)]
 pub(super) struct PushContext<'a> {
     pub(super) slug: &'a str,

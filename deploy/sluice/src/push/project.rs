@@ -28,7 +28,7 @@ const FORM_ENDS: [&str; 21] = [
     "feather", "ipc", "xlsx", "xlsm", "gz", "zst", "zstd",
 ];
 
-/// What a new project is, apart from its contract.
+/// A new project without its contract.
 #[derive(Clone, Debug)]
 pub(crate) struct ProjectPlan {
     pub(crate) slug: String,

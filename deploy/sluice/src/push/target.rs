@@ -149,7 +149,7 @@ impl PushTarget {
             checked => checked,
         };
         if let Some(checked) = &checked {
-            checked.tell(self.is_new(), work.arguments.refused.as_deref());
+            checked.tell(work.place(), self.is_new(), work.arguments.refused.as_deref());
         }
         work.input.check_unchanged()?;
         let created = self.create(client, work, is_there).await?;
