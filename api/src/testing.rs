@@ -11,6 +11,7 @@ use async_trait::async_trait;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::response::Response;
+use bytes::Bytes;
 use catalog::storage::DurableLocal;
 use catalog::{Catalog, CommitOutcome, Merge, PreparedVersion, Snapshot};
 use http::{HeaderValue, Request, StatusCode, header};

@@ -46,7 +46,7 @@ async fn a_file_that_is_not_read_says_why() {
     ] {
         let body = json!({"text": text}).to_string();
         let got = service.call("POST", "/files/convert", Some(&token), &body).await;
-        assert_eq!((got.status.as_u16(), &got.json()["code"]), (400, &json!(code)));
+        assert_eq!((got.status.as_u16(), &got.json()["error"]), (400, &json!(code)));
     }
 }
 
@@ -68,7 +68,7 @@ async fn two_operators_that_repeat_files_leave_a_third_its_place() {
         service.files.hanging.notified().await;
         service.files.hanging.notified().await;
         let again = service.call("POST", INFER, Some(&tokens[0]), &file).await;
-        assert_eq!((again.status.as_u16(), &again.json()["code"]), (429, &json!("busy")));
+        assert_eq!((again.status.as_u16(), &again.json()["error"]), (429, &json!("busy")));
     };
     tokio::select! {
         _ = async { tokio::join!(first, second) } => panic!("they hang"),
@@ -89,7 +89,7 @@ async fn an_operator_has_a_minute_of_processor_time_in_ten_minutes() {
         assert_eq!(got.status, 200, "call {call} of 15 seconds");
     }
     let spent = service.call("POST", INFER, Some(&token), &body).await;
-    assert_eq!((spent.status.as_u16(), &spent.json()["code"]), (429, &json!("busy")));
+    assert_eq!((spent.status.as_u16(), &spent.json()["error"]), (429, &json!("busy")));
     assert!(spent.headers.contains_key("retry-after"));
     assert_eq!(service.call("POST", INFER, Some(&other), &body).await.status, 200);
     service.clock.advance(Duration::from_mins(10));

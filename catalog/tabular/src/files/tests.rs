@@ -59,7 +59,7 @@ fn converted(columns: Vec<(&str, ArrayRef)>) -> Result<Value, String> {
     };
     let (_, plan) = infer_file(&input, FileFormat::Parquet, &options).unwrap();
     let mut first = First::default();
-    convert_file(&input, &plan, &mut first).unwrap();
+    convert_records(&input, &plan, &mut first).unwrap();
     first
         .1
         .into_iter()
