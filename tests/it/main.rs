@@ -47,6 +47,7 @@ mod openapi;
 mod pages;
 mod payments;
 mod permissions;
+mod publish;
 mod push_files;
 mod quarantine;
 mod readers;

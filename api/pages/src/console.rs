@@ -9,6 +9,7 @@ mod datasets;
 mod moderation;
 mod money;
 mod overview;
+mod publish;
 mod settings;
 mod units;
 
@@ -23,6 +24,10 @@ pub use datasets::{DatasetFacts, DatasetPage, DatasetRow, DatasetsPage, UploadRo
 pub use moderation::{ModerationPage, ReportQueue, ReportRow, TakedownRow};
 pub use money::{BoughtRow, EntryRow, FeeRow, HoldRow, MoneyPage};
 pub use overview::{Attention, OverviewPage};
+pub use publish::{
+    ActiveDataset, ConnectForm, DatasetWords, PublishBounds, PublishColumn, PublishDraft, PublishPage, PublishTarget,
+    RefusedCell, UnfinishedUpload,
+};
 pub use settings::{AccountView, PayoutView, SessionRow, SettingsPage, TokenRow};
 pub use units::{UnitRow, UnitsPage};
 

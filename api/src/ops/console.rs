@@ -15,6 +15,7 @@ mod invite;
 mod moderation;
 mod money;
 mod overview;
+mod publish;
 mod settings;
 mod texts;
 
@@ -30,6 +31,7 @@ pub(super) fn add(table: &mut Operations) {
     overview::add(table);
     agents::add(table);
     datasets::add(table);
+    publish::add(table);
     contributions::add(table);
     money::add(table);
     collectors::add(table);

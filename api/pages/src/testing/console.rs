@@ -1,6 +1,6 @@
 //! Samples of the pages of the console.
 
-use super::{Book, NOW, Texts, ago, ahead, collectors, person};
+use super::{Book, NOW, Texts, ago, ahead, collectors, person, publish};
 use crate::console::{
     AccountView, ActivityPage, ActivityRow, AgentView, AgentsPage, AppRow, AppsPage, Attention, BoughtRow, ChangeActor,
     ClaimEnd, ClaimView, CodeView, ContributionPage, ContributionRow, ContributionState, ContributionsPage,
@@ -339,6 +339,7 @@ fn datasets(book: &mut Book, texts: &Texts) -> Result<(), Error> {
             ],
         },
     )?;
+    publish::add(book, texts)?;
     let version = |version: u64, added: u64| VersionRow {
         version,
         contribution: Some(ID.to_owned()),

@@ -197,7 +197,7 @@ async fn create(cx: Cx, input: CreateAgentForm) -> Result<PageResponse, ApiError
 }
 
 /// Checks the form of a name as `POST /agents` does.
-fn name_form(name: &str) -> Result<(), ApiError> {
+pub(super) fn name_form(name: &str) -> Result<(), ApiError> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     if (1..=60).contains(&name.len()) && name.bytes().all(is_plain) {
         return Ok(());
