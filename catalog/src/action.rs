@@ -3,6 +3,7 @@
 //! Invariant: an action that this module does not know is an error, because only this catalog writes a table.
 
 use std::borrow::Cow;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -191,7 +192,7 @@ pub(crate) struct StructType {
 pub(crate) struct StructField {
     pub(crate) name: String,
     #[serde(rename = "type")]
-    pub(crate) kind: &'static str,
+    pub(crate) kind: Cow<'static, str>,
     pub(crate) nullable: bool,
     pub(crate) metadata: BTreeMap<String, String>,
 }

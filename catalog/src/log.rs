@@ -10,6 +10,7 @@ pub(crate) mod checkpoint;
 mod compacted;
 pub(crate) mod seal;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -194,25 +195,37 @@ fn lines(actions: &[Action<'_>]) -> Result<Vec<u8>, serde_json::Error> {
 fn schema_string(contract: &Contract) -> Result<String, serde_json::Error> {
     let schema = part::schema(contract);
     let fields = schema.fields().iter().map(|field| {
-        let kind = match field.data_type() {
-            DataType::Int64 => "long",
-            DataType::Float64 => "double",
-            DataType::Boolean => "boolean",
-            DataType::Timestamp(_, _) => "timestamp",
-            DataType::Binary => "binary",
-            _ => "string",
-        };
-        StructField {
+        Ok(StructField {
             name: field.name().clone(),
-            kind,
+            kind: delta_type(field.data_type())?,
             nullable: true,
             metadata: BTreeMap::new(),
-        }
+        })
     });
     serde_json::to_string(&StructType {
         kind: "struct",
-        fields: fields.collect(),
+        fields: fields.collect::<Result<_, _>>()?,
     })
+}
+
+/// Returns the type of a column for readers of Delta (Delta protocol, *Primitive Types*).
+fn delta_type(kind: &DataType) -> Result<Cow<'static, str>, serde_json::Error> {
+    let name = match kind {
+        DataType::Utf8 => "string",
+        DataType::Int64 => "long",
+        DataType::Float64 => "double",
+        DataType::Boolean => "boolean",
+        DataType::Timestamp(_, _) => "timestamp",
+        DataType::Binary => "binary",
+        DataType::Date32 => "date",
+        DataType::Decimal128(precision, scale) => return Ok(format!("decimal({precision},{scale})").into()),
+        // Another name would make readers take the values for something else.
+        other => {
+            let problem = format!("a column of type {other} has no type of Delta");
+            return Err(serde::ser::Error::custom(problem));
+        }
+    };
+    Ok(name.into())
 }
 
 /// Parses the actions of a commit, one per line.

@@ -18,18 +18,18 @@ use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 const EDGES: [(&str, &[&str]); 26] = [
     ("types", &[]),
     ("proof", &["types"]),
-    ("tabular", &[]),
+    ("tabular", &["types"]),
     ("catalog", &["types", "proof"]),
     ("sql", &["types"]),
     ("operators", &["types"]),
     ("encoder", &[]),
     ("models", &["types", "operators", "encoder"]),
     ("eventlog", &["types"]),
-    ("messages", &["types", "proof", "operators", "eventlog"]),
+    ("messages", &["types", "proof", "operators", "tabular", "eventlog"]),
     ("uploads", &["types", "catalog"]),
     (
         "pipelines",
-        &["types", "operators", "eventlog", "catalog", "messages", "uploads"],
+        &["types", "operators", "tabular", "eventlog", "catalog", "messages", "uploads"],
     ),
     ("x402", &["types", "outbound"]),
     ("pay", &["types"]),
@@ -48,6 +48,7 @@ const EDGES: [(&str, &[&str]); 26] = [
         &[
             "types",
             "proof",
+            "tabular",
             "operators",
             "eventlog",
             "catalog",
@@ -91,7 +92,7 @@ const EDGES: [(&str, &[&str]); 26] = [
 ];
 
 /// Outside packages with few users: who they are. Everybody else goes through these.
-const OWNERS: [(&str, &[&str]); 35] = [
+const OWNERS: [(&str, &[&str]); 37] = [
     ("sqlx", &["store"]),
     ("datafusion", &["sql"]),
     ("chrono", &["sql"]),
@@ -117,7 +118,9 @@ const OWNERS: [(&str, &[&str]); 35] = [
     ("askama", &["pages"]),
     ("tantivy", &["search"]),
     ("rust-stemmers", &["models"]),
-    ("zstd", &["encoder"]),
+    ("zstd", &["encoder", "tabular"]),
+    ("encoding_rs", &["tabular"]),
+    ("chardetng", &["tabular"]),
     ("pulldown-cmark", &["pages"]),
     ("axum", &["api", "sluice", "tests"]),
     ("hyper", &["outbound", "sluice", "s3-server"]),

@@ -168,5 +168,9 @@ const fn sample(kind: FieldType) -> &'static str {
         FieldType::Boolean => "true",
         FieldType::Timestamp => r#""2026-01-31T12:00:00Z""#,
         FieldType::Json => r#"{"any": "value"}"#,
+        FieldType::Date => r#""2026-01-31""#,
+        FieldType::Decimal(0) => r#""12""#,
+        FieldType::Decimal(1) => r#""12.5""#,
+        FieldType::Decimal(_) => r#""12.50""#,
     }
 }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use store::{Access, Contributor, Project, ProjectStatus, ProjectSummary, ProjectVersion, Visibility};
-use types::FieldType;
+use types::contract::FieldTypeName;
 
 use crate::call::cx::Cx;
 use crate::call::room::PageRoom;
@@ -237,7 +237,10 @@ struct SchemaField {
     name: String,
     /// Type of the values.
     #[schemars(rename = "type")]
-    kind: FieldType,
+    kind: FieldTypeName,
+    /// Digits after the point of a `decimal`, which must have it.
+    #[schemars(range(min = 0, max = 18))]
+    scale: Option<u8>,
     /// True to refuse a record without it, or with null.
     required: Option<bool>,
 }

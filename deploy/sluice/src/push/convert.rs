@@ -8,12 +8,12 @@ use std::panic;
 
 use anyhow::{Context, bail};
 use arrow::array::{
-    Array as _, ArrayRef, AsArray as _, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray,
-    StringBuilder, TimestampMicrosecondArray, new_null_array,
+    Array as _, ArrayRef, AsArray as _, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int64Array,
+    RecordBatch, StringArray, StringBuilder, TimestampMicrosecondArray, new_null_array,
 };
 use arrow::compute::kernels::cmp::not_distinct;
 use arrow::compute::{CastOptions, cast_with_options};
-use arrow::datatypes::{DataType, Field, Float64Type, IntervalUnit, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Field, Float32Type, Float64Type, IntervalUnit, Schema, SchemaRef};
 use arrow::util::display::{FormatOptions, array_value_to_string};
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
@@ -24,9 +24,9 @@ use std::fs::File;
 use std::ops::Range;
 use std::sync::Arc;
 use types::render::lines::RenderedLines;
-use types::{Contract, FieldType, Timestamp};
+use types::{Contract, Date, FieldType, Timestamp, decimal};
 
-use super::cell::{boolean, compact, double, integer};
+use super::cell::{boolean, compact, double, integer, number};
 use super::nested::{self, NestedColumn};
 use crate::terminal::shown;
 
@@ -310,14 +310,19 @@ fn exactly(column: &ArrayRef, kind: FieldType, is_uuid: bool) -> anyhow::Result<
     }
     // These casts would succeed with a meaning that the file does not state, such as the microseconds of a time.
     let is_other = match kind {
-        FieldType::Boolean | FieldType::Timestamp => column.data_type().is_numeric(),
-        FieldType::Integer | FieldType::Number => {
+        FieldType::Boolean | FieldType::Timestamp | FieldType::Date => column.data_type().is_numeric(),
+        FieldType::Integer | FieldType::Number | FieldType::Decimal(_) => {
             column.data_type().is_temporal() || column.data_type() == &DataType::Boolean
         }
         FieldType::String | FieldType::Json => false,
     };
     if is_other {
         bail!("its values are {}", column.data_type());
+    }
+    if let FieldType::Decimal(scale) = kind
+        && column.data_type().is_floating()
+    {
+        return of_doubles(column, scale);
     }
     // The cast goes through the zone, so that a time without one is taken as UTC in any unit.
     let column = match column.data_type() {
@@ -347,7 +352,12 @@ fn exactly(column: &ArrayRef, kind: FieldType, is_uuid: bool) -> anyhow::Result<
             Ok(cast)
         }
         FieldType::Json => of_texts(cast.as_string(), kind),
-        _ => Ok(cast),
+        FieldType::String
+        | FieldType::Integer
+        | FieldType::Boolean
+        | FieldType::Timestamp
+        | FieldType::Date
+        | FieldType::Decimal(_) => Ok(cast),
     }
 }
 
@@ -373,6 +383,35 @@ fn plain(column: &ArrayRef, kind: FieldType) -> anyhow::Result<ArrayRef> {
     })
 }
 
+/// Converts doubles to decimals like numbers of JSON: each is the shortest decimal of its double, of few digits.
+fn of_doubles(column: &ArrayRef, scale: u8) -> anyhow::Result<ArrayRef> {
+    // The shortest decimal of a float of 32 bits is another than that of the double that it is widened to.
+    let texts: Vec<Option<String>> = match column.data_type() {
+        DataType::Float64 => {
+            let doubles = column.as_primitive::<Float64Type>().iter();
+            doubles.map(|double| double.map(|double| double.to_string())).collect()
+        }
+        _ => {
+            let floats = cast_with_options(column, &DataType::Float32, &STRICT)?;
+            let floats = floats.as_primitive::<Float32Type>().iter();
+            floats.map(|float| float.map(|float| float.to_string())).collect()
+        }
+    };
+    let read = |text: Option<String>| {
+        let read = |text: String| {
+            let shown = || format!("`{text}` is no decimal of the field");
+            let number: serde_json::Number = text.parse().with_context(shown)?;
+            decimal::of_number(&number, scale).with_context(shown)
+        };
+        text.map(read).transpose()
+    };
+    let units = texts
+        .into_iter()
+        .map(read)
+        .collect::<anyhow::Result<Decimal128Array>>()?;
+    Ok(Arc::new(units.with_data_type(FieldType::Decimal(scale).arrow())))
+}
+
 /// Parses a column of texts as a type, with the rules for cells of CSV.
 fn of_texts(texts: &StringArray, kind: FieldType) -> anyhow::Result<ArrayRef> {
     fn each<T, A: FromIterator<Option<T>>>(
@@ -390,6 +429,11 @@ fn of_texts(texts: &StringArray, kind: FieldType) -> anyhow::Result<ArrayRef> {
         FieldType::Timestamp => {
             let micros: TimestampMicrosecondArray = each(texts, |text| Ok(text.parse::<Timestamp>()?.micros()))?;
             Arc::new(micros.with_timezone("UTC"))
+        }
+        FieldType::Date => Arc::new(each::<_, Date32Array>(texts, |text| Ok(text.parse::<Date>()?.days()))?),
+        FieldType::Decimal(scale) => {
+            let read = |text: &str| Ok(decimal::parse(number(text)?.as_bytes(), scale)?);
+            Arc::new(each::<_, Decimal128Array>(texts, read)?.with_data_type(kind.arrow()))
         }
         FieldType::Json => {
             let compact = |text: &str| Ok(compact(text)?.into_owned());

@@ -210,7 +210,9 @@ fn value(cell: &str, kind: Option<FieldType>, line: &mut Vec<u8>) -> anyhow::Res
         Some(FieldType::Number) => line.extend_from_slice(number(cell)?.as_bytes()),
         Some(FieldType::Boolean) => write!(line, "{}", boolean(cell)?)?,
         Some(FieldType::Json) => line.extend_from_slice(compact(cell)?.as_bytes()),
-        Some(FieldType::String | FieldType::Timestamp) | None => serde_json::to_writer(line, cell)?,
+        // As text, since a JSON number keeps 15 digits.
+        Some(FieldType::Decimal(_)) => serde_json::to_writer(line, &*number(cell)?)?,
+        Some(FieldType::String | FieldType::Timestamp | FieldType::Date) | None => serde_json::to_writer(line, cell)?,
     }
     Ok(())
 }
