@@ -53,7 +53,10 @@ pub(super) async fn records(
     }
     let records = lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     let records: Result<Vec<Value>, _> = records.map(serde_json::from_slice).collect();
-    records.map(Value::Array).map_err(ApiError::internal)
+    // A line of JSON Lines that is none is passed on by the translator, for whoever reads it.
+    records
+        .map(Value::Array)
+        .map_err(|error| ApiError::invalid("/file", format!("has a line that is no JSON: {error}")))
 }
 
 /// Translates a text into JSON Lines of at most `most` bytes and a record.
