@@ -3,7 +3,6 @@
 //! Invariant: an action that this module does not know is an error, because only this catalog writes a table.
 
 use std::borrow::Cow;
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};

@@ -386,16 +386,13 @@ fn plain(column: &ArrayRef, kind: FieldType) -> anyhow::Result<ArrayRef> {
 /// Converts doubles to decimals like numbers of JSON: each is the shortest decimal of its double, of few digits.
 fn of_doubles(column: &ArrayRef, scale: u8) -> anyhow::Result<ArrayRef> {
     // The shortest decimal of a float of 32 bits is another than that of the double that it is widened to.
-    let texts: Vec<Option<String>> = match column.data_type() {
-        DataType::Float64 => {
-            let doubles = column.as_primitive::<Float64Type>().iter();
-            doubles.map(|double| double.map(|double| double.to_string())).collect()
-        }
-        _ => {
-            let floats = cast_with_options(column, &DataType::Float32, &STRICT)?;
-            let floats = floats.as_primitive::<Float32Type>().iter();
-            floats.map(|float| float.map(|float| float.to_string())).collect()
-        }
+    let texts: Vec<Option<String>> = if column.data_type() == &DataType::Float64 {
+        let doubles = column.as_primitive::<Float64Type>().iter();
+        doubles.map(|double| double.map(|double| double.to_string())).collect()
+    } else {
+        let floats = cast_with_options(column, &DataType::Float32, &STRICT)?;
+        let floats = floats.as_primitive::<Float32Type>().iter();
+        floats.map(|float| float.map(|float| float.to_string())).collect()
     };
     let read = |text: Option<String>| {
         let read = |text: String| {
