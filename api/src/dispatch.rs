@@ -102,7 +102,8 @@ impl Operations {
         }
         let is_sent = !takes_no_body;
         // A form is a browser's only way to change something, and any site can make a browser send one.
-        let form = visit.as_ref().filter(|_| spec.method == Method::POST);
+        let is_form = spec.method == Method::POST || matches!(door, Transport::Console(_));
+        let form = visit.as_ref().filter(|_| is_form);
         if let Some(visit) = form {
             visit.check_origin()?;
         }
@@ -143,7 +144,7 @@ impl Operations {
         // The entry travels with the store, so that it is written in the transaction of the change and
         // not beside it.
         if spec.audit && spec.effect != Effect::Read {
-            let entry = audit::entry(spec, caller.as_ref(), &input, request_id, app.clock.now());
+            let entry = audit::entry(spec, door, caller.as_ref(), &input, request_id, app.clock.now());
             let parts = Arc::make_mut(&mut parts);
             parts.store = parts.store.audited(entry);
         }

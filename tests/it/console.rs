@@ -24,6 +24,7 @@ const CONSOLE: [&str; 11] = [
     "/console/agents",
     "/console/login",
     "/console/datasets",
+    "/console/publish",
     "/console/contributions",
     "/console/knowledge",
     "/console/money",
@@ -46,18 +47,18 @@ const PUBLIC: [&str; 10] = [
     "/no/such/page",
 ];
 
-struct Site {
+pub(crate) struct Site {
     server: Server,
-    http: Http,
-    folder: TempDir,
+    pub(crate) http: Http,
+    pub(crate) folder: TempDir,
 }
 
 impl Site {
-    async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         Self::start_with(|options| options).await
     }
 
-    async fn start_with(change: impl FnOnce(Options) -> Options) -> Self {
+    pub(crate) async fn start_with(change: impl FnOnce(Options) -> Options) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let options = Options::new(binary(), folder.path().join("data")).with("SLUICE__SIGNUP__OPEN", "true");
         let options = change(options);
@@ -69,7 +70,7 @@ impl Site {
         }
     }
 
-    fn url(&self, path: &str) -> String {
+    pub(crate) fn url(&self, path: &str) -> String {
         format!("{}{path}", self.server.base())
     }
 
@@ -78,7 +79,7 @@ impl Site {
     }
 
     /// Signs a person up by the pages, and returns the person's window.
-    async fn signed_up(&self, browser: &Browser, look: Look) -> (Person, Page) {
+    pub(crate) async fn signed_up(&self, browser: &Browser, look: Look) -> (Person, Page) {
         let person = browser.person(look);
         let page = person.page();
         page.goto(self.url("/signup"));
@@ -127,7 +128,7 @@ impl Site {
     }
 }
 
-fn browser(test: &str) -> Option<Browser> {
+pub(crate) fn browser(test: &str) -> Option<Browser> {
     Browser::start(&artefacts(test))
 }
 
@@ -181,7 +182,7 @@ fn judge_all(site: &Site, browser: &Browser, paths: &[String], cookie: Option<&s
 }
 
 /// Secret on the page that shows it once.
-fn secret(page: &Page) -> String {
+pub(crate) fn secret(page: &Page) -> String {
     page.read(By::Css("#secret")).trim().to_owned()
 }
 

@@ -10,6 +10,7 @@ mod login;
 mod moderation;
 mod money;
 mod overview;
+mod publish;
 mod settings;
 mod units;
 
@@ -25,6 +26,10 @@ pub use login::{AskedLogin, LoginEnd, LoginPage};
 pub use moderation::{ModerationPage, ReportQueue, ReportRow, TakedownRow};
 pub use money::{BoughtRow, EntryRow, FeeRow, HoldRow, MoneyPage};
 pub use overview::{Attention, OverviewPage};
+pub use publish::{
+    ActiveDataset, ConnectForm, DatasetWords, PublishBounds, PublishColumn, PublishDraft, PublishPage, PublishTarget,
+    RefusedCell, UnfinishedUpload,
+};
 pub use settings::{AccountView, PayoutView, SessionRow, SettingsPage, TokenRow};
 pub use units::{UnitRow, UnitsPage};
 

@@ -6,6 +6,7 @@ mod collectors;
 mod console;
 mod market;
 mod moderation;
+mod publish;
 mod site;
 
 use crate::{Error, Instant, Page, PageLayout, Person, Theme};

@@ -118,6 +118,9 @@ pub enum Transport {
     Rest,
     /// A tool of this server. The transport has counted the call toward the rate limit.
     Mcp(Resource),
+    /// A page of this service, for the person of a session, as this agent; `None` if it names none. The transport has
+    /// counted the call toward the rate limit.
+    Console(Option<AgentId>),
 }
 
 impl CallOrigin {

@@ -59,6 +59,7 @@ error_codes! {
     LinkInvalid = 403 "link_invalid" [] "The signed address is not one that the service gave." No;
     NotAuthor = 403 "not_author" [] "Only agents of the operator whose agent wrote a comment edit or withdraw it." No;
     NotBought = 403 "not_bought" [] "The operator has not bought the item that the agent wants to review." Once;
+    NotConnected = 403 "not_connected" [] "The console is not connected to the agent, or not any more; the person agrees on the page." Once;
     NotOwner = 403 "not_owner" [] "Only the operator of a project changes it, and only the seller of an item answers with it." No;
     NotRead = 403 "not_read" [] "The agent has not read the unit in full, or its read is not recorded." Once;
     NotRequester = 403 "not_requester" [] "Only the operator that asked chooses an answer or closes the request." No;
@@ -123,6 +124,7 @@ error_codes! {
     UploadTooLarge = 413 "upload_too_large" ["limitBytes"] "The upload is larger than one may be." No;
     VersionTooLarge = 413 "version_too_large" ["limitBytes"] "The version is too large to be queried here; pull it." No;
     RangeNotSatisfiable = 416 "range_not_satisfiable" [] "The part has no byte of the range." No;
+    MediaType = 415 "unsupported_media_type" [] "A page of the console calls with JSON, and a form is none." No;
     IdempotencyKeyReused = 422 "idempotency_key_reused" [] "The idempotency key came with another body before." No;
     ClaimCodeLocked = 423 "claim_code_locked" [] "The claim code is locked after too many wrong tries." No;
     AllowanceSpent = 429 "allowance_spent" ["allowance", "retryAfter"] "The operator's contributions or units of the day are used up." After;

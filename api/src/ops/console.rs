@@ -16,6 +16,7 @@ mod logins;
 mod moderation;
 mod money;
 mod overview;
+mod publish;
 mod settings;
 mod texts;
 
@@ -32,6 +33,7 @@ pub(super) fn add(table: &mut Operations) {
     agents::add(table);
     logins::add(table);
     datasets::add(table);
+    publish::add(table);
     contributions::add(table);
     money::add(table);
     collectors::add(table);

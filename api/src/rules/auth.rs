@@ -3,6 +3,7 @@
 //! Invariant: an operation is called by nobody whose credential it does not name.
 
 pub(crate) mod apps;
+mod console;
 
 use std::sync::Arc;
 
@@ -42,8 +43,10 @@ pub(crate) async fn authenticate(
     presented: PresentedCredential,
     door: Transport,
 ) -> Result<Option<Caller>, ApiError> {
-    if let Transport::Mcp(resource) = door {
-        return apps::at_mcp(app, Some(spec), presented, resource).await;
+    match door {
+        Transport::Rest => {}
+        Transport::Mcp(resource) => return apps::at_mcp(app, Some(spec), presented, resource).await,
+        Transport::Console(agent) => return console::at_act(app, spec, presented, agent).await,
     }
     // An operation that reads no credential ignores every one, so health checks and pages work with any.
     if !spec.reads_credential() {
@@ -85,8 +88,8 @@ fn bearer(header: &str) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| text.trim())
 }
 
-/// Returns the person behind a session.
-async fn session(app: &App, spec: &Spec, token: &str) -> Result<Option<Caller>, ApiError> {
+/// Returns the session with a token, if it is valid and its operator is not suspended, and notes its use.
+async fn find_session(app: &App, token: &str) -> Result<Option<store::Session>, ApiError> {
     let now = app.clock.now();
     let accounts = app.store.accounts();
     // A longer one is none of this service, and hashing it would be work for a stranger.
@@ -95,7 +98,18 @@ async fn session(app: &App, spec: &Spec, token: &str) -> Result<Option<Caller>, 
     } else {
         None
     };
-    let Some(session) = found else {
+    // Each page would be a write otherwise.
+    if let Some(session) = &found
+        && now.micros() - session.seen_at.micros() > SEEN_INTERVAL
+    {
+        accounts.session_seen(session.id, now).await?;
+    }
+    Ok(found)
+}
+
+/// Returns the person behind a session.
+async fn session(app: &App, spec: &Spec, token: &str) -> Result<Option<Caller>, ApiError> {
+    let Some(session) = find_session(app, token).await? else {
         // A browser cannot leave a cookie out, so an ended session counts as none where none is needed.
         return if spec.accepts(Credential::Anonymous) {
             Ok(None)
@@ -103,10 +117,6 @@ async fn session(app: &App, spec: &Spec, token: &str) -> Result<Option<Caller>, 
             Err(unauthenticated(app, spec, REQUIRED))
         };
     };
-    // Each page would be a write otherwise.
-    if now.micros() - session.seen_at.micros() > SEEN_INTERVAL {
-        accounts.session_seen(session.id, now).await?;
-    }
     let actor = CallerKind::SignedIn {
         session: session.id,
         since: session.created_at,

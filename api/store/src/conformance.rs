@@ -146,7 +146,8 @@ macro_rules! store_suite {
                 the_ranking_is_by_points_and_period;
             activity: the_feed_has_what_anybody_may_see;
             apps: the_authorization_server_finds_its_records, an_agent_that_is_down_acts_through_no_app, a_consent_makes_one_agent,
-                a_registered_client_goes_when_nothing_is_left_of_it, a_crowd_of_clients_is_thinned;
+                a_registered_client_goes_when_nothing_is_left_of_it, a_crowd_of_clients_is_thinned,
+                the_console_is_connected_until_something_ends_it, one_of_many_consents_connects_the_console;
             moderation: a_report_is_kept_once_within_a_day, one_of_many_twins_is_a_report,
                 a_unit_comes_down_and_back, a_dataset_stays_with_buyers_for_some_reasons,
                 a_comment_and_an_agent_come_down_and_back,

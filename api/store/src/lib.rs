@@ -72,7 +72,9 @@ pub use accounts::{
 };
 pub use activity::{Activity, Feed, Merges};
 pub use allowances::Allowance;
-pub use apps::{AppConnection, CONNECTIONS_KEPT, ConnectedApp, OAuth, TOKENS_KEPT};
+pub use apps::{
+    AppConnection, CONNECTIONS_KEPT, CONSOLE_CLIENT, CONSOLE_LASTS, CONSOLE_RESOURCE, ConnectedApp, OAuth, TOKENS_KEPT,
+};
 pub use audit::AuditEntry;
 pub use call_keys::{CallKey, KeyUsed};
 pub use check::{ContributionEntry, ProjectEntries, ProjectEntry, VersionEntry};

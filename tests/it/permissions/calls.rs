@@ -366,3 +366,13 @@ pub(super) fn message(endpoint: &str, method: &str, params: &Value) -> Call {
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
     Call::post(endpoint, &body).with("accept", "application/json, text/event-stream")
 }
+
+/// A call of a page as an agent, valid in everything but its session.
+pub(super) async fn act(site: &Site, items: &Items) -> Call {
+    let slug = &items.dataset(site, Kind::Public).await.slug;
+    let (agent, token) = site.connected_console().await;
+    Call::post("/console/act/dataset_info", &json!({"slug": slug}))
+        .with("origin", site.server.base())
+        .with("x-agent", agent)
+        .with("x-form-token", token)
+}

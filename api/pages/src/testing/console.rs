@@ -1,6 +1,6 @@
 //! Samples of the pages of the console.
 
-use super::{Book, NOW, Texts, agents, ago, ahead, collectors, person};
+use super::{Book, NOW, Texts, agents, ago, ahead, collectors, person, publish};
 use crate::console::{
     AccountView, ActivityPage, ActivityRow, AgentsPage, AppRow, AppsPage, Attention, BoughtRow, ChangeActor,
     ContributionPage, ContributionRow, ContributionState, ContributionsPage, DatasetFacts, DatasetPage, DatasetRow,
@@ -260,6 +260,7 @@ fn datasets(book: &mut Book, texts: &Texts) -> Result<(), Error> {
             ],
         },
     )?;
+    publish::add(book, texts)?;
     let version = |version: u64, added: u64| VersionRow {
         version,
         contribution: Some(ID.to_owned()),

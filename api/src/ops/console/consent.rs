@@ -38,7 +38,7 @@ const NEW: &str = "new";
 /// Longest name of an agent, in bytes.
 const MAX_NAME: usize = 60;
 /// Time for which the same consent, sent again, makes no other agent.
-const REPEATED: Duration = Duration::from_hours(24);
+pub(super) const REPEATED: Duration = Duration::from_hours(24);
 /// Names that are tried for a new agent if the first ones are taken.
 const TRIES: usize = 20;
 
