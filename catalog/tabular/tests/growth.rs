@@ -125,7 +125,10 @@ fn inference_is_linear() {
     for (name, flags) in [
         ("inference", &[][..]),
         ("inference of CSV", &[("--format", "csv")]),
-        ("inference of tables", &[("--format", "csv"), ("--no-header", ""), ("--delimiter", ";")]),
+        (
+            "inference of tables",
+            &[("--format", "csv"), ("--no-header", ""), ("--delimiter", ";")],
+        ),
         ("inference of JSON Lines", &[("--format", "json-lines")]),
         ("inference of JSON", &[("--format", "json")]),
     ] {

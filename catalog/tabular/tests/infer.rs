@@ -94,6 +94,21 @@ fn delimiters_are_found() {
     let found = inferred_with("a:b\n1:2", &[("--delimiter", ":")]);
     assert_eq!(fields(&found), "a integer, b integer");
     assert_eq!(fields(&inferred("x\n6\" pipe")), "x string");
+
+    let found = inferred("t status\n35 0\n34 1\n");
+    assert_eq!(
+        (found.reading.delimiter, fields(&found).as_str()),
+        (' ', "t integer, status integer")
+    );
+    assert_eq!(
+        fields(&inferred("full name\nAda King\nAlan Turing\n")),
+        "full_name string"
+    );
+    let found = inferred("t   status\n35     0\n34     1\n");
+    assert_eq!(
+        (fields(&found).as_str(), questions(&found)),
+        ("t_status string", vec!["blanks"])
+    );
 }
 
 #[test]
@@ -214,6 +229,10 @@ fn rows_without_values_are_no_records_and_others_are_counted() {
     assert_eq!(found.reading.columns[2].to, None);
     assert_eq!(sample(&found), json!([{"a": 1, "b": 2}, {"a": 3, "b": 4}]));
 
+    let found = inferred("a,b,\n1,2\n3,4");
+    assert_eq!(sample(&found), json!([{"a": 1, "b": 2}, {"a": 3, "b": 4}]));
+    assert_eq!(notes(&found), Vec::<&str>::new());
+
     let found = inferred("a,b\n1,2\n,\n\n3,4");
     assert_eq!((found.records, notes(&found)), (2, vec!["blank_lines"]));
     assert!(found.notes[0].message.starts_with("2 "), "{}", found.notes[0].message);
@@ -231,6 +250,12 @@ fn headers_are_told_from_titles_and_data() {
     let found = inferred("Report 2024\n\na,b\n1,2");
     assert_eq!((found.reading.header_line, notes(&found)), (3, vec!["skipped_lines"]));
     assert_eq!(sample(&found), json!([{"a": 1, "b": 2}]));
+
+    let found = inferred("Name:,x\nMade by\nhand\na,b,c\n1,2,3\n4,5,6\n");
+    assert_eq!(
+        (found.reading.header_line, fields(&found).as_str()),
+        (4, "a integer, b integer, c integer")
+    );
 
     let found = inferred("1.5,2\n2.5,3");
     assert_eq!(fields(&found), "column_1 number, column_2 integer");

@@ -74,7 +74,10 @@ impl DelimitedPass<'_> {
             }
             None => {}
         }
-        if record.len() != self.profiles.len() {
+        // A delimiter at the end of the header alone is no column of the others.
+        let is_short =
+            record.len() + 1 == self.profiles.len() && self.dialect.names.last().is_some_and(String::is_empty);
+        if record.len() != self.profiles.len() && !is_short {
             if self.uneven.count == 0 {
                 self.uneven_cells = record.len();
             }
@@ -129,6 +132,7 @@ pub(super) fn infer_delimited<R: Read>(
 ) -> Result<(FoundFile, Remarks), InferError> {
     let mut remarks = Remarks::default();
     remarks.notes.clone_from(&dialect.notes);
+    remarks.questions.clone_from(&dialect.questions);
     if dialect.names.len() > MAX_FILE_COLUMNS {
         return Err(InferError::Unreadable {
             code: "too_many_columns",

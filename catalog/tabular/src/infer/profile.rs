@@ -181,12 +181,18 @@ impl NumberFacts {
         }
         self.count += 1;
         let width = word.len();
-        self.widths = Some(self.widths.map_or((width, width), |(least, most)| (least.min(width), most.max(width))));
+        self.widths = Some(
+            self.widths
+                .map_or((width, width), |(least, most)| (least.min(width), most.max(width))),
+        );
         self.whole_digits = self.whole_digits.max(if digits[0] == b'0' { 0 } else { whole });
         if point.is_none() {
             self.whole += 1;
             let value = if is_negative { -value } else { value };
-            self.range = Some(self.range.map_or((value, value), |(least, most)| (least.min(value), most.max(value))));
+            self.range = Some(
+                self.range
+                    .map_or((value, value), |(least, most)| (least.min(value), most.max(value))),
+            );
             return true;
         }
         let zeros = digits.iter().rev().take_while(|digit| **digit == b'0').count();
@@ -380,14 +386,22 @@ impl DistinctValues {
             value
         };
         let mut slot = hash_value(value);
-        while let Some(place) = self.slots.get(slot).and_then(|place| usize::from(*place).checked_sub(1)) {
+        while let Some(place) = self
+            .slots
+            .get(slot)
+            .and_then(|place| usize::from(*place).checked_sub(1))
+        {
             if self.order.get(place).is_some_and(|known| **known == *value) {
                 self.last = place;
                 return;
             }
             slot = (slot + 1) % DISTINCT_SLOTS;
         }
-        let most = if self.is_incomplete { MAX_EXAMPLES } else { MAX_DISTINCT_VALUES };
+        let most = if self.is_incomplete {
+            MAX_EXAMPLES
+        } else {
+            MAX_DISTINCT_VALUES
+        };
         if self.order.len() >= most || *budget < value.len() {
             self.is_incomplete = true;
             self.slots = Vec::new();
