@@ -177,6 +177,10 @@ fn encodings_are_known_or_asked_for() {
     );
     assert_eq!(remedies(&found, "encoding"), ["--encoding 'windows-1252'"]);
     assert!(!found.complete && !found.is_settled());
+    assert_eq!(
+        inferred(b"id,stad\n1,Oslo\n2,K\xf6ln\n").columns[0].kind,
+        FieldType::Integer
+    );
     let found = inferred_with(b"stad\nK\xf6ln\n", &[("--encoding", "windows-1252")]);
     assert_eq!((sample(&found), questions(&found)), (json!([{"stad": "Köln"}]), vec![]));
 }
@@ -685,6 +689,11 @@ fn json_keeps_its_types() {
     assert_eq!(sample(&found), json!([{"a_b": 1, "c": 2}, {"a_b": 3}]));
     let found = inferred("{\"v\":NaN}\n{\"v\":1}\n");
     assert_eq!((notes(&found), found.records), (vec!["broken_records"], 2));
+    let found = inferred("{\"o\":{\"v\":1000000000000000000007}}\n{\"o\":{}}\n");
+    assert_eq!(
+        (notes(&found), found.notes[0].line, sample(&found)),
+        (vec!["digits"], Some(1), json!([{"o": {}}]))
+    );
     assert_eq!(questions(&inferred("{\"v\":1e-400}\n{\"v\":1}\n")), ["digits"]);
 }
 

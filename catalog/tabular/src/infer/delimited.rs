@@ -187,15 +187,15 @@ pub(super) fn infer_delimited<R: Read>(
     };
     pass.blank_lines = reader.blank_rows();
     let is_cut = text.is_cut();
-    // What ends within quotes where the text was cut was not given out, so the one before it is whole.
-    let is_last_whole = !is_cut || matches!(end, Err(FrameError::Unclosed { .. }));
+    // A record that was given out before a failure is whole: only the last one of a text that was cut is not.
+    let is_last_whole = !is_cut || end.is_err();
     let malformed = match end {
         Ok(()) => None,
         Err(FrameError::Unclosed { .. }) if is_cut => None,
         Err(error) => Some(InferError::malformed(error)?),
     };
     let is_whole = malformed.is_none() && !is_cut;
-    if is_held && malformed.is_none() && is_last_whole {
+    if is_held && is_last_whole {
         pass.add(&held);
     }
     pass.note(&mut remarks);

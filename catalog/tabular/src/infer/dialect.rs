@@ -103,10 +103,13 @@ impl SampleRows {
     /// Returns true if blanks are the delimiters: all records have as many cells, none of them empty but names, and some
     /// column has numbers alone. Of words of a text that is hardly so.
     fn is_table_of_blanks(&self, is_cut: bool) -> bool {
-        let Some((_, data)) = self.rows.split_first().filter(|(_, data)| !data.is_empty()) else {
+        let Some((first, data)) = self.rows.split_first().filter(|(_, data)| !data.is_empty()) else {
             return false;
         };
-        let is_even = self.broken == 0 && self.even + usize::from(is_cut) >= self.counted && self.width >= 2;
+        // The header may leave out the names of the rows.
+        let is_short = first.cells.len() + 1 == self.width;
+        let even = self.even + usize::from(is_cut) + usize::from(is_short);
+        let is_even = self.broken == 0 && even >= self.counted && self.width >= 2;
         let is_full = |row: &SampleRow| row.cells.iter().all(|cell| !cell.is_empty());
         let is_number = |place: usize| {
             let number = |row: &SampleRow| {
