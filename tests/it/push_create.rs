@@ -560,8 +560,8 @@ async fn a_file_that_was_edited_is_sent_anew_and_its_earlier_upload_is_cancelled
     let world = World::start(binary()).await;
     let shell = Shell::new(&world);
     let rows = |extra: &str| {
-        let rows: String = (0..200_000).map(|n| format!("{n},{extra}{}\n", n * 7)).collect();
-        format!("id,value\n{rows}")
+        let rows: Vec<_> = (0..200_000).map(|n| format!("{n},{extra}{}\n", n * 7)).collect();
+        format!("id,value\n{}", rows.concat())
     };
     shell.file("loans.csv", rows(""));
     let push = ["push", "loans.csv", "--create", "--yes", "--part-size", "16KiB"];
@@ -617,4 +617,47 @@ async fn the_project_of_another_is_never_pushed_to_by_its_name() {
         .run(&["push", "shared-name.csv", "--create", "--yes"])
         .expect(3, &["`shared-name` exist"]);
     assert!(!said.all().contains("Append with"), "{}", said.all());
+}
+
+const PANDAS: &[u8] = include_bytes!("../../catalog/tabular/tests/files/pandas.parquet");
+const WORKBOOK: &[u8] = include_bytes!("../../catalog/tabular/tests/files/xlsxwriter.xlsx");
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_parquet_of_pandas_and_a_workbook_become_datasets_by_one_command() {
+    let world = World::start(binary()).await;
+    let shell = Shell::new(&world);
+    // The name of a file says nothing about it.
+    shell.file("trips.dat", PANDAS);
+    let said = shell.run(&["push", "trips.dat", "--create", "--yes"]).expect(
+        0,
+        &[
+            "trips.dat: Parquet; 3 records",
+            "decimal(2)",
+            "Checked: 3 records pass.",
+        ],
+    );
+    assert_eq!(said.out, "trips version 1: 3 of 3 records are new.\n");
+    let found = records(&world, "trips").await;
+    let first = found.iter().find(|record| record["trip_id"] == 1).unwrap();
+    assert_eq!(
+        (&first["stops"], &first["fare"]),
+        (&json!(["07", "x", null]), &json!("12.50"))
+    );
+    shell.file("days.xlsx", WORKBOOK);
+    let said = shell
+        .run(&["push", "days.xlsx", "--create", "--yes"])
+        .expect(0, &["days.xlsx: a workbook", "stand above the header"]);
+    assert!(said.out.starts_with("days version 1: "), "{}", said.all());
+    let found = records(&world, "days").await;
+    assert!(
+        found
+            .iter()
+            .any(|record| record["took"] == "P1DT12H" && record["day"] == "2024-01-01"),
+        "{found:?}"
+    );
+    // A row that does not fit is named by its row.
+    shell
+        .run(&["push", "days.xlsx", "--project", "trips"])
+        .expect(3, &["--ignore"]);
+    assert_eq!(shell.left(), Vec::<PathBuf>::new());
 }

@@ -88,8 +88,10 @@ async fn a_push_that_is_interrupted_while_it_reads_leaves_nothing() {
     let world = World::start(binary()).await;
     let slug = world.project().await;
     let mut random = tests::random::Random::new(7);
-    let digits =
-        |random: &mut tests::random::Random| (0..250).map(|_| format!("{:016x}", random.bits())).collect::<String>();
+    let digits = |random: &mut tests::random::Random| {
+        let digits: Vec<_> = (0..250).map(|_| format!("{:016x}", random.bits())).collect();
+        digits.concat()
+    };
     let rows: Vec<_> = (0..10_000)
         .map(|row| format!("{},{row}\n", digits(&mut random)))
         .collect();

@@ -363,13 +363,13 @@ fn asked(question: &LookedAtRemark) -> anyhow::Result<Option<&LookedAtRemedy>> {
     if answers.is_empty() {
         return Ok(None);
     }
-    let mut text = format!("{}\n", terminal::plain(&question.message));
-    for (number, answer) in (1..).zip(answers) {
+    let mut lines = vec![terminal::plain(&question.message)];
+    lines.extend((1..).zip(answers).map(|(number, answer)| {
         let value = answer.value.as_deref().map_or_else(String::new, terminal::shown);
-        text.push_str(&format!("  {number}  {} {value}\n", answer.flag));
-    }
-    text.push_str(&format!("Which one, 1 to {}? Enter ends. ", answers.len()));
-    let typed = terminal::ask(&text)?;
+        format!("  {number}  {} {value}", answer.flag)
+    }));
+    lines.push(format!("Which one, 1 to {}? Enter ends. ", answers.len()));
+    let typed = terminal::ask(&lines.join("\n"))?;
     let number = typed.and_then(|typed| typed.parse::<usize>().ok());
     Ok(number.and_then(|number| answers.get(number.checked_sub(1)?)))
 }

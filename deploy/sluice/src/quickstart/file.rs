@@ -73,9 +73,8 @@ fn csv(records: &[Value]) -> String {
         let text = |name: &str| record.get(name).and_then(Value::as_str).unwrap_or_default();
         counts.entry(text("category")).or_insert((0, text("codePoint"))).0 += 1;
     }
-    let mut csv = "Category;Characters;First code point\n".to_owned();
-    for (category, (count, first)) in counts {
-        csv.push_str(&format!("{category};{count};{first}\n"));
-    }
-    csv
+    let mut lines = vec!["Category;Characters;First code point\n".to_owned()];
+    let rows = counts.into_iter();
+    lines.extend(rows.map(|(category, (count, first))| format!("{category};{count};{first}\n")));
+    lines.concat()
 }
