@@ -20,7 +20,7 @@ use tabular::files::{
     FileError, FileInput, FilePlan, MAX_UNPACKED_BYTES, RecordSink, RowProblem, convert_file, convert_records,
     format_of, infer_file,
 };
-use tabular::frame::RecordReader;
+use tabular::frame::{MAX_RECORD_BYTES, RecordReader};
 use tabular::infer::{InferError, InferOptions, Inference, Remedy, shown};
 use tabular::reading::{Reading, ReadingError, TextFormat};
 use tabular::translate::{CellProblem, Translator};
@@ -251,7 +251,6 @@ struct TaskJudge {
     misfits: HashMap<(u64, String), RowProblem>,
     /// Values of cells that are refused before they are records, by line and path.
     cells: HashMap<(u64, String), String>,
-    failed: Option<String>,
 }
 
 impl TaskJudge {
@@ -264,15 +263,11 @@ impl TaskJudge {
             columns: columns.collect(),
             misfits: HashMap::new(),
             cells: HashMap::new(),
-            failed: None,
         })
     }
 
     fn push(&mut self, line: u64, record: &[u8]) -> io::Result<()> {
-        self.judge.push(line, record).map_err(|error| {
-            self.failed = Some(error);
-            io::ErrorKind::Other.into()
-        })
+        self.judge.push(line, record).map_err(io::Error::other)
     }
 
     /// Judges the records of a text.
@@ -304,6 +299,17 @@ impl TaskJudge {
             // As far as inference reads, whose answer says so.
             if judged > MAX_UNPACKED_BYTES {
                 return Ok(());
+            }
+            if framed.is_too_long {
+                let reason = Reason {
+                    gate: GateName::DECODE,
+                    code: "line_too_long".to_owned(),
+                    path: String::new(),
+                    expected: format!("a record of at most {MAX_RECORD_BYTES} bytes"),
+                    actual: "is longer".to_owned(),
+                };
+                self.judge.refuse(framed.line, vec![reason], Vec::new());
+                continue;
             }
             match translator.translate(&record, framed.number, &mut line) {
                 Ok(()) => self.push(framed.line, &line).map_err(FileError::Io)?,
@@ -347,7 +353,6 @@ impl TaskJudge {
             columns,
             misfits,
             cells,
-            ..
         } = self;
         let judged = judge.finish().map_err(TaskFailure::Unavailable)?;
         let JudgedFile {
@@ -417,10 +422,11 @@ fn verdict(
     value: Option<String>,
     misfit: Option<&RowProblem>,
 ) -> Value {
+    let decode = GateName::DECODE;
     let (gate, code, message) = match misfit {
-        Some(misfit) => (GateName::DECODE.as_str(), misfit.code, misfit.problem.clone()),
-        None if reason.gate == GateName::DECODE => {
-            (GateName::DECODE.as_str(), reason.code.as_str(), reason.actual.clone())
+        Some(misfit) => (decode.as_str(), misfit.code, misfit.problem.clone()),
+        None if reason.gate == decode => {
+            (decode.as_str(), reason.code.as_str(), reason.actual.clone())
         }
         None => {
             let message = format!("expected {}, found {}", reason.expected, reason.actual);
