@@ -115,7 +115,8 @@ async fn a_file_that_is_dropped_becomes_a_dataset_without_a_schema_being_typed()
     assert_eq!(info.text("/visibility"), "private");
     // The trail says who did it, and how.
     page.goto(site.url("/console/activity"));
-    assert!(page.text().contains("tide-gauge"), "{}", page.text());
+    let text = page.text();
+    assert!(text.contains("made a dataset, for you in the console"), "{text}");
 
     // The same file again, for the dataset that there is: nothing is new.
     page.goto(site.url("/console/datasets/stations"));
