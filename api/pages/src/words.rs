@@ -37,8 +37,8 @@ pub fn isolate(text: &str) -> String {
 /// Returns the words for an operation, or its name with spaces.
 pub(crate) fn operation(name: &str) -> String {
     // The agent acted, and the person had it do so.
-    if let Some(operation) = name.strip_prefix("console/") {
-        return format!("{}, for you in the console", operation(operation));
+    if let Some(acted) = name.strip_prefix("console/") {
+        return format!("{}, for you in the console", operation(acted));
     }
     let words = match name {
         "sign_up" => "signed up",
