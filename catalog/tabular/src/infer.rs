@@ -256,12 +256,13 @@ fn infer_lines<R: Read>(text: &mut LimitedText<R>, options: &InferOptions) -> Re
         }
         std::mem::swap(&mut record, &mut held);
     };
+    let is_last_whole = end.is_err() || !text.is_cut();
     let malformed = match end {
         Ok(()) => None,
         Err(error) => Some(InferError::malformed(error)?),
     };
     let is_whole = malformed.is_none() && !text.is_cut();
-    if let Some(line) = held_line.filter(|_| is_whole) {
+    if let Some(line) = held_line.filter(|_| is_last_whole) {
         columns.add(&held, None, line, &mut budget);
     }
     let mut remarks = Remarks::default();

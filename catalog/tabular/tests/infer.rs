@@ -94,6 +94,21 @@ fn delimiters_are_found() {
     let found = inferred_with("a:b\n1:2", &[("--delimiter", ":")]);
     assert_eq!(fields(&found), "a integer, b integer");
     assert_eq!(fields(&inferred("x\n6\" pipe")), "x string");
+
+    let found = inferred("t status\n35 0\n34 1\n");
+    assert_eq!(
+        (found.reading.delimiter, fields(&found).as_str()),
+        (' ', "t integer, status integer")
+    );
+    assert_eq!(
+        fields(&inferred("full name\nAda King\nAlan Turing\n")),
+        "full_name string"
+    );
+    let found = inferred("t   status\n35     0\n34     1\n");
+    assert_eq!(
+        (fields(&found).as_str(), questions(&found)),
+        ("t_status string", vec!["blanks"])
+    );
 }
 
 #[test]
@@ -162,6 +177,10 @@ fn encodings_are_known_or_asked_for() {
     );
     assert_eq!(remedies(&found, "encoding"), ["--encoding 'windows-1252'"]);
     assert!(!found.complete && !found.is_settled());
+    assert_eq!(
+        inferred(b"id,stad\n1,Oslo\n2,K\xf6ln\n").columns[0].kind,
+        FieldType::Integer
+    );
     let found = inferred_with(b"stad\nK\xf6ln\n", &[("--encoding", "windows-1252")]);
     assert_eq!((sample(&found), questions(&found)), (json!([{"stad": "Köln"}]), vec![]));
 }
@@ -214,6 +233,10 @@ fn rows_without_values_are_no_records_and_others_are_counted() {
     assert_eq!(found.reading.columns[2].to, None);
     assert_eq!(sample(&found), json!([{"a": 1, "b": 2}, {"a": 3, "b": 4}]));
 
+    let found = inferred("a,b,\n1,2\n3,4");
+    assert_eq!(sample(&found), json!([{"a": 1, "b": 2}, {"a": 3, "b": 4}]));
+    assert_eq!(notes(&found), Vec::<&str>::new());
+
     let found = inferred("a,b\n1,2\n,\n\n3,4");
     assert_eq!((found.records, notes(&found)), (2, vec!["blank_lines"]));
     assert!(found.notes[0].message.starts_with("2 "), "{}", found.notes[0].message);
@@ -231,6 +254,12 @@ fn headers_are_told_from_titles_and_data() {
     let found = inferred("Report 2024\n\na,b\n1,2");
     assert_eq!((found.reading.header_line, notes(&found)), (3, vec!["skipped_lines"]));
     assert_eq!(sample(&found), json!([{"a": 1, "b": 2}]));
+
+    let found = inferred("Name:,x\nMade by\nhand\na,b,c\n1,2,3\n4,5,6\n");
+    assert_eq!(
+        (found.reading.header_line, fields(&found).as_str()),
+        (4, "a integer, b integer, c integer")
+    );
 
     let found = inferred("1.5,2\n2.5,3");
     assert_eq!(fields(&found), "column_1 number, column_2 integer");
@@ -660,6 +689,11 @@ fn json_keeps_its_types() {
     assert_eq!(sample(&found), json!([{"a_b": 1, "c": 2}, {"a_b": 3}]));
     let found = inferred("{\"v\":NaN}\n{\"v\":1}\n");
     assert_eq!((notes(&found), found.records), (vec!["broken_records"], 2));
+    let found = inferred("{\"o\":{\"v\":1000000000000000000007}}\n{\"o\":{}}\n");
+    assert_eq!(
+        (notes(&found), found.notes[0].line, sample(&found)),
+        (vec!["digits"], Some(1), json!([{"o": {}}]))
+    );
     assert_eq!(questions(&inferred("{\"v\":1e-400}\n{\"v\":1}\n")), ["digits"]);
 }
 

@@ -91,12 +91,6 @@ impl CredentialsFile {
     /// # Errors
     /// Others may read the file or its folder, it has another form, or it cannot be written.
     pub fn keep(&self, origin: &str, key: SavedKey) -> anyhow::Result<()> {
-        self.change(|keys| {
-            keys.services.insert(origin.to_owned(), key);
-        })
-    }
-
-    fn change(&self, change: impl FnOnce(&mut SavedKeys)) -> anyhow::Result<()> {
         let unwritable = || format!("`{}` cannot be written", self.path().display());
         let made = DirBuilder::new().recursive(true).mode(0o700).create(&self.folder);
         made.with_context(unwritable)?;
@@ -105,7 +99,7 @@ impl CredentialsFile {
         let folder = File::open(&self.folder).with_context(unwritable)?;
         folder.lock().with_context(unwritable)?;
         let mut keys = self.read()?;
-        change(&mut keys);
+        keys.services.insert(origin.to_owned(), key);
         self.replace(&serde_json::to_vec_pretty(&keys)?)
             .with_context(unwritable)
     }

@@ -3,16 +3,18 @@
 //! Invariant: the answer is the only one with the key and the code, and the key works once a person has approved. No address
 //! has the code, so no link leads to the approval.
 
+use std::time::Duration;
+
 use http::{Method, StatusCode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::time::Duration;
 use store::NewLogin;
 
 use super::REGISTRATIONS;
 use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
+use crate::call::schema::LINE;
 use crate::call::spec::{Effect, Scope, Spec};
 use crate::call::wire::WireInstant;
 use crate::error::ApiError;
@@ -40,6 +42,7 @@ pub(super) fn add(table: &mut Operations) {
                           key answers 401 `login_not_approved` with the `status`: `pending`, `rejected` or `expired`; ask every \
                           5 seconds. Attempts count toward the limit on registrations of an hour.",
             tag: "accounts",
+            headers: &[("origin", "Origin")],
             scope: Scope::Write,
             effect: Effect::Write,
             limits: &[REGISTRATIONS],
@@ -59,6 +62,10 @@ struct BeginLoginInput {
     // Visible ASCII and blanks: a stranger's text stands on the page that asks for consent.
     #[schemars(length(min = 1, max = 60), regex(pattern = r"^[ -~]*[!-~][ -~]*$"))]
     device: String,
+    /// Must be absent: a page of a site asks for no key.
+    // A page could otherwise begin a login at the address of the person whom it then asks to type the code.
+    #[schemars(length(max = 200), regex(pattern = LINE))]
+    origin: Option<String>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -80,6 +87,10 @@ struct BegunLogin {
 }
 
 async fn begin(cx: Cx, input: BeginLoginInput) -> Result<JsonReply<BegunLogin>, ApiError> {
+    if input.origin.is_some() {
+        let problem = "must be absent: a page of a site asks for no key; the program on the device does";
+        return Err(ApiError::invalid("/origin", problem));
+    }
     let code = LoginCode::generate().map_err(ApiError::unavailable)?;
     let secret = Secret::generate(SecretKind::AgentKey).map_err(ApiError::unavailable)?;
     let expires_at = cx.now.plus(LOGIN_LASTS);

@@ -261,6 +261,16 @@ impl OpenColumn<'_> {
             let message = format!("`{}` has values of several kinds and becomes `json`", shown(self.name));
             remarks.note(Note::new("mixed", message).column(self.name).line(profile.mixed.line));
         }
+        let lossy = profile.lossy_json.with(&profile.number.lossy);
+        if !lossy.is_none() {
+            let message = format!(
+                "{} records will be refused, the first on line {}: a number in `{}` has more digits than a double keeps",
+                lossy.count,
+                lossy.line,
+                shown(self.name)
+            );
+            remarks.note(Note::new("digits", message).column(self.name).line(lossy.line));
+        }
         DecidedColumn::of(FieldType::Json)
     }
 

@@ -238,3 +238,19 @@ async fn a_device_names_itself_in_plain_letters() {
         assert_eq!(got.status, 400, "{device}");
     }
 }
+
+#[tokio::test]
+async fn a_page_of_a_site_begins_no_login_at_the_address_of_its_reader() {
+    let service = Service::start().await;
+    for origin in ["https://app.example", "http://sluice.test", "null"] {
+        let request = http::Request::post("/agents/login")
+            .header("content-type", "application/json")
+            .header("origin", origin)
+            .body(axum::body::Body::from(r#"{"device": "laptop"}"#))
+            .unwrap();
+        let got = service.send(request).await;
+        assert_eq!(got.status, 400, "{origin}");
+        assert_eq!(got.json()["details"][0]["path"], "/Origin", "{}", got.text());
+        assert!(!got.text().contains("km_"), "{}", got.text());
+    }
+}
