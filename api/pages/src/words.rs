@@ -36,6 +36,10 @@ pub fn isolate(text: &str) -> String {
 
 /// Returns the words for an operation, or its name with spaces.
 pub(crate) fn operation(name: &str) -> String {
+    // The agent acted, and the person had it do so.
+    if let Some(acted) = name.strip_prefix("console/") {
+        return format!("{}, for you in the console", operation(acted));
+    }
     let words = match name {
         "sign_up" => "signed up",
         "verify_operator" => "verified the e-mail address",
@@ -70,6 +74,7 @@ pub(crate) fn operation(name: &str) -> String {
         "cancel_payout" | "cancel_payout_change" => "cancelled a change of the payout address",
         "authorize_app" => "connected an app",
         "revoke_app" => "disconnected an app",
+        "connect_console" => "let the console act as an agent",
         "report_content" => "reported an item",
         "decide_report" => "decided about a report",
         "restore_item" => "showed an item again",
