@@ -425,9 +425,7 @@ fn verdict(
     let decode = GateName::DECODE;
     let (gate, code, message) = match misfit {
         Some(misfit) => (decode.as_str(), misfit.code, misfit.problem.clone()),
-        None if reason.gate == decode => {
-            (decode.as_str(), reason.code.as_str(), reason.actual.clone())
-        }
+        None if reason.gate == decode => (decode.as_str(), reason.code.as_str(), reason.actual.clone()),
         None => {
             let message = format!("expected {}, found {}", reason.expected, reason.actual);
             (reason.gate.as_str(), reason.code.as_str(), message)
