@@ -10,13 +10,17 @@ use types::batch::LineDecoder;
 
 mod answer;
 mod decide;
+mod decide_times;
 mod delimited;
 mod dialect;
+mod distinct;
 mod document;
 mod finish;
+mod numbers;
 mod objects;
 mod options;
 mod profile;
+mod times;
 
 pub use answer::{
     FileFormat, Inference, InferredColumn, MAX_DISTINCT_VALUES, MAX_EXAMPLES, MAX_REMARKS, MAX_SAMPLE_RECORDS,
