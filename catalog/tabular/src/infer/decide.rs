@@ -5,9 +5,9 @@
 use types::{FieldType, decimal};
 
 use super::answer::{MAX_REMARKS, Note, NullWordCount, Question, shown};
-use super::decide_times::pattern_of;
+use super::decide_times::{kind_of_form, pattern_of};
 use super::numbers::NumberFacts;
-use super::options::{InferOptions, TypeFlag};
+use super::options::InferOptions;
 use super::profile::{ColumnProfile, Exclusion, ReadingFamily, WordMeaning};
 
 /// A better type is named if it has fewer exceptions than one in so many values.
@@ -105,9 +105,6 @@ pub(super) fn decimal_sign<'a>(
     delimiter: char,
     options: &InferOptions,
 ) -> char {
-    if let Some(reading) = &options.reading {
-        return reading.decimal;
-    }
     if options.decimal_comma {
         return ',';
     }
@@ -133,11 +130,16 @@ impl OpenColumn<'_> {
     /// Decides, and says what is to be said.
     pub(super) fn decide(&self, remarks: &mut Remarks) -> DecidedColumn {
         let flag = self.options.type_of(self.name, Some(self.field));
-        let mut decided = match (flag, self.wanted) {
-            (Some(flag), _) => self.forced(flag.kind, Some(flag), remarks),
-            (None, Some(wanted)) => self.forced(wanted, None, remarks),
-            (None, None) if self.is_cell => self.decide_cells(remarks),
-            (None, None) => self.decide_json(remarks),
+        let given = self
+            .options
+            .reading_of(self.name)
+            .and_then(|column| column.parse.clone());
+        let mut decided = match (flag, self.wanted, given) {
+            (Some(flag), _, given) => self.forced(flag.kind, flag.parse.clone().or(given), remarks),
+            (None, Some(wanted), given) => self.forced(wanted, given, remarks),
+            (None, None, Some(parse)) => self.forced(kind_of_form(&parse), Some(parse), remarks),
+            (None, None, None) if self.is_cell => self.decide_cells(remarks),
+            (None, None, None) => self.decide_json(remarks),
         };
         decided.nulls = self.profile.nulls;
         if self.is_cell && !matches!(decided.kind, FieldType::String) {
@@ -147,9 +149,8 @@ impl OpenColumn<'_> {
     }
 
     /// The column has a type by a flag or by a contract.
-    fn forced(&self, kind: FieldType, flag: Option<&TypeFlag>, remarks: &mut Remarks) -> DecidedColumn {
+    fn forced(&self, kind: FieldType, given: Option<String>, remarks: &mut Remarks) -> DecidedColumn {
         let mut decided = DecidedColumn::of(kind);
-        let given = flag.and_then(|flag| flag.parse.clone());
         let time = &self.profile.time;
         match kind {
             FieldType::Date | FieldType::Timestamp if given.is_some() => decided.parse = given,

@@ -65,7 +65,12 @@ impl OpenColumn<'_> {
         if has_offsets || time.dates + time.times == 0 && decided.parse.is_none() {
             return;
         }
-        decided.zone.clone_from(&self.options.zone);
+        let given = self.options.reading_of(self.name);
+        decided.zone = self
+            .options
+            .zone
+            .clone()
+            .or_else(|| given.and_then(|column| column.zone.clone()));
         if decided.zone.is_none() {
             let message = format!("times in `{}` have no zone and are taken as UTC", shown(self.name));
             remarks.note(
@@ -77,7 +82,8 @@ impl OpenColumn<'_> {
     }
 
     pub(super) fn take_fine(&self, decided: &mut DecidedColumn, remarks: &mut Remarks) {
-        decided.round = names_column(&self.options.rounded, self.name, Some(self.field));
+        decided.round = names_column(&self.options.rounded, self.name, Some(self.field))
+            || self.options.reading_of(self.name).is_some_and(|column| column.round);
         let fine = &self.profile.time.fine;
         if fine.is_none() || decided.round {
             return;
@@ -116,4 +122,14 @@ pub(super) fn pattern_of(time: &TimeFacts) -> Result<Option<String>, [String; 2]
 /// Returns true if a form of times gives instants, whatever the zone.
 fn is_instant(parse: &str) -> bool {
     parse.starts_with("unix-") || parse == "rfc2822" || parse.contains("%z")
+}
+
+/// Returns the type of the values that a form gives.
+pub(super) fn kind_of_form(parse: &str) -> FieldType {
+    let has_time = ["%H", "%I", "%T", "%R"].iter().any(|hour| parse.contains(hour));
+    if has_time || is_instant(parse) {
+        FieldType::Timestamp
+    } else {
+        FieldType::Date
+    }
 }

@@ -126,6 +126,41 @@ fn json_keeps_its_types() {
 }
 
 #[test]
+fn words_that_a_person_calls_null_are_null_in_json() {
+    let found = inferred_with("{\"v\":\"n/a\"}\n{\"v\":\"2024-05-01\"}\n", &[("--null", "n/a")]);
+    assert_eq!((fields(&found).as_str(), found.columns[0].nulls), ("v date", 1));
+    assert_eq!(sample(&found), json!([{}, {"v": "2024-05-01"}]));
+    let found = inferred("{\"v\":\"n/a\"}\n{\"v\":\"2024-05-01\"}\n");
+    assert_eq!(fields(&found), "v string");
+}
+
+#[test]
+fn more_columns_than_a_contract_has_are_asked_about() {
+    let members: Vec<String> = (0..300).map(|number| format!("\"m{number}\":{number}")).collect();
+    let record = format!("{{{}}}\n", members.join(","));
+    let found = inferred(&record);
+    assert_eq!(
+        (questions(&found), remedies(&found, "too_many_columns")),
+        (vec!["too_many_columns"], vec!["--extra".to_owned()])
+    );
+    let found = inferred_with(&record, &[("--extra", "")]);
+    assert_eq!(
+        found.contract.as_ref().map(|contract| contract.fields().len()),
+        Some(256)
+    );
+    assert_eq!(
+        (found.sample[0]["m255"].clone(), found.sample[0]["m299"].clone()),
+        (json!(255), json!(299))
+    );
+    let names: Vec<String> = (0..300).map(|number| format!("c{number}")).collect();
+    let found = inferred(format!("{}\n{}\n", names.join(","), names.join(",")));
+    assert_eq!(
+        (questions(&found), found.contract.is_none()),
+        (vec!["too_many_columns"], true)
+    );
+}
+
+#[test]
 fn rows_are_numbered_where_it_is_asked_for() {
     let found = inferred_with("a\nx\nx\n", &[("--number-rows", "row")]);
     assert_eq!(sample(&found), json!([{"a": "x", "row": 1}, {"a": "x", "row": 2}]));
@@ -202,4 +237,43 @@ fn an_answer_is_what_the_interface_says() {
         json!({"from": "Station ID", "to": "station_id"})
     );
     assert_eq!(answer["schemaDef"]["fields"][0]["title"], "Station ID");
+}
+
+#[test]
+fn a_reading_says_again_what_it_said_of_its_file() {
+    for (text, flags) in [
+        (
+            "Made by hand\n\nStation ID;Opened;Height\n007;05/06/2020;1,5\n008;n/a;2,25\n",
+            &[("--types", "opened=date:%d/%m/%Y")][..],
+        ),
+        (
+            "t|u\n2024-05-01 08:00:00.1234567|'a|b'\n",
+            &[("--round", "t"), ("--zone", "Europe/Oslo"), ("--quote", "'")],
+        ),
+        (
+            "{\"a\":{\"v w\":\"2024-05-01 08:00\"},\"b\":{\"v w\":\"2024-05-02 09:00\"}}",
+            &[("--rename", "v w=at")],
+        ),
+        (
+            "{\"items\":[{\"t\":1714550400}],\"more\":[{\"x\":1}]}",
+            &[("--records", "/items"), ("--types", "t=timestamp:unix-seconds")],
+        ),
+        (
+            "a,b\n1,x\n2,\"\"\nTotal,y\n",
+            &[("--skip-lines", "4"), ("--empty-text", ""), ("--number-rows", "row=5")],
+        ),
+    ] {
+        let first = inferred_with(text, flags);
+        let again = InferOptions {
+            reading: Some(first.reading.clone()),
+            ..InferOptions::default()
+        };
+        let again = infer(text.as_bytes(), &again).unwrap();
+        assert_eq!(questions(&again), Vec::<&str>::new(), "{text}");
+        assert_eq!(
+            (fields(&again), again.reading, again.sample),
+            (fields(&first), first.reading, first.sample),
+            "{text}"
+        );
+    }
 }

@@ -1,6 +1,8 @@
 //! Types of columns, null words, dates and times.
 
+use proptest::prelude::*;
 use serde_json::json;
+use types::FieldType;
 
 use crate::{fields, inferred, inferred_with, notes, questions, remedies, sample};
 
@@ -255,4 +257,82 @@ fn json_in_cells_is_json() {
         fields(&inferred("j\n\"{\"\"a\"\":1000000000000000000007}\"\n")),
         "j string"
     );
+}
+
+/// Cells that are hard to tell from each other.
+const CELLS: [&str; 48] = [
+    "",
+    " ",
+    "0",
+    "-1",
+    "007",
+    "+5",
+    "+1.5",
+    "1.5",
+    "1.50",
+    ".5",
+    "5.",
+    "1e5",
+    "1E5",
+    "12E12",
+    "1e400",
+    "1,5",
+    "1,500",
+    "1.234,5",
+    "9223372036854775807",
+    "9223372036854775808",
+    "0.123456789012345678",
+    "0.1234567890123456789",
+    "9007199254740993",
+    "9007199254740993.0",
+    "NA",
+    "n/a",
+    "nan",
+    "NaN",
+    "inf",
+    "-Infinity",
+    "-",
+    "--",
+    "::",
+    "true",
+    "FALSE",
+    "2024-05-01",
+    "2024-5-1",
+    "05/06/2020",
+    "25/06/2020",
+    "06/25/2020",
+    "4 Mar 2021",
+    "2024-05-01T08:00:00Z",
+    "2024-05-01 08:00",
+    "2024-05-01 08:00:00.1234567",
+    "2024-05-01T08:00:00+02:00",
+    "{}",
+    "[1]",
+    "Oslo",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 500, ..ProptestConfig::default() })]
+
+    /// What is settled without a question refuses no record, and a text is kept as it is.
+    #[test]
+    fn no_record_is_refused_by_the_types_that_its_values_have(
+        places in prop::collection::vec((0..CELLS.len(), 0..CELLS.len()), 1..6),
+        delimiter in prop::sample::select(vec!['|', ';', ',']),
+    ) {
+        let quoted = |place: usize| format!("\"{}\"", CELLS[place]);
+        let lines = places.iter().map(|(left, right)| format!("x{delimiter}{}{delimiter}{}\n", quoted(*left), quoted(*right)));
+        let text = format!("k{delimiter}left{delimiter}right\n{}", lines.collect::<String>());
+        let found = inferred(&text);
+        if found.is_settled() {
+            prop_assert_eq!(found.sample.len(), places.len(), "{}: {}", text, fields(&found));
+            let is_text = |name: &str| found.columns.iter().any(|column| column.name == name && column.kind == FieldType::String);
+            for ((left, right), record) in places.iter().zip(&found.sample) {
+                for (name, place) in [("left", left), ("right", right)] {
+                    let kept = record.get(name).and_then(|value| value.as_str()).unwrap_or_default();
+                    prop_assert!(!is_text(name) || kept == CELLS[*place], "{}: {}", text, record);
+                }
+            }
+        }
+    }
 }
