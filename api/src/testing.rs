@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::response::Response;

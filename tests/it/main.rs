@@ -30,6 +30,7 @@ mod console;
 mod crash;
 mod cross_origin;
 mod disk_full;
+mod files;
 mod generators;
 mod history;
 mod judges;

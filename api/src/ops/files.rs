@@ -271,9 +271,9 @@ struct FileProjects {
 }
 
 /// Records of a file, one a line. A row that is no record is an empty line.
-struct RecordLinesMedia;
+struct FileLinesMedia;
 
-impl BodyMedia for RecordLinesMedia {
+impl BodyMedia for FileLinesMedia {
     const TYPE: &'static str = NDJSON;
 
     fn schema() -> Value {
@@ -302,7 +302,7 @@ async fn infer(cx: Cx, input: FileInput) -> Result<JsonReply<InferredFile>, ApiE
     Ok(JsonReply::ok(found))
 }
 
-async fn convert(cx: Cx, input: FileInput) -> Result<StreamedAnswer<RecordLinesMedia>, ApiError> {
+async fn convert(cx: Cx, input: FileInput) -> Result<StreamedAnswer<FileLinesMedia>, ApiError> {
     let job = job(&cx, input)?;
     let lines: Bytes = work(&cx, cx.app.files.convert(job)).await?;
     Ok(StreamedAnswer::whole(lines))

@@ -59,7 +59,7 @@ fn what_reaches_a_schema_as_an_outline_could_not_break_it() {
 }
 
 /// Operations of programs in their order, each with its callers and its scope.
-const PERMISSIONS: [&str; 106] = [
+const PERMISSIONS: [&str; 108] = [
     "GET /healthz Public Read",
     "GET /readyz Public Read",
     "GET /openapi.json Public Read",
@@ -109,6 +109,8 @@ const PERMISSIONS: [&str; 106] = [
     "GET /projects/{slug}/contributions/{id} Key Read",
     "GET /projects/{slug}/contributions/{id}/verdicts Key Read",
     "POST /projects/{slug}/validate Key Write",
+    "POST /files/infer KeyOrOperator Write",
+    "POST /files/convert KeyOrOperator Write",
     "GET /projects/{slug}/data Key Read",
     "POST /projects/{slug}/query Key Read",
     "GET /projects/{slug}/export Key Read",

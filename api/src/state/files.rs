@@ -24,7 +24,7 @@ use crate::state::holder_limit::{HolderLimit, HolderPermit};
 /// Processes that read files at the same time.
 const FILE_PROCESSES: usize = 2;
 /// Processor time of an operator's files in [`BUDGET_WINDOW`].
-const BUDGET: Duration = Duration::from_secs(60);
+const BUDGET: Duration = Duration::from_mins(1);
 const BUDGET_WINDOW: Duration = Duration::from_mins(10);
 /// `Retry-After` while another file of the operator is read, in seconds. Most take less.
 const ALONE_SECONDS: u64 = 1;

@@ -26,9 +26,9 @@ pub use error::FileError;
 pub use input::FileInput;
 pub use sheet::MAX_UNPACKED_BYTES;
 
-use self::cell::{CellRule, FileCell};
-use self::plan::{ColumnPlan, Remarks};
-use self::profile::{ColumnProfile, HintRoom};
+use self::cell::{FileCellRule, FileCell};
+use self::plan::{ColumnPlan, FileRemarks};
+use self::profile::{FileColumnProfile, HintRoom};
 use self::table::{MAX_COLUMNS, RowVisitor};
 use crate::infer::{FileFormat, InferOptions, Inference, InferredColumn, MAX_REMARKS, MAX_SAMPLE_RECORDS, Note, shown};
 use crate::reading::Reading;
@@ -119,7 +119,7 @@ pub fn infer_file(
         records,
         ..
     } = profiler;
-    let mut remarks = Remarks::default();
+    let mut remarks = FileRemarks::default();
     let notes = notes.into_iter().map(|note| Note::new("sheet", note));
     remarks.notes.extend(notes);
     let fields = plan::fields_of(&names, &profiles, options, &mut remarks);
@@ -178,7 +178,7 @@ pub fn infer_file(
     Ok((inference, plan))
 }
 
-fn inferred(name: &str, field: Option<String>, kind: FieldType, profile: &ColumnProfile) -> InferredColumn {
+fn inferred(name: &str, field: Option<String>, kind: FieldType, profile: &FileColumnProfile) -> InferredColumn {
     InferredColumn {
         name: shown(name),
         field,
@@ -208,7 +208,7 @@ pub trait RecordSink {
 ///
 /// # Errors
 /// Also those of the sink.
-pub fn convert_file(input: &FileInput, plan: &FilePlan, sink: &mut dyn RecordSink) -> Result<(), FileError> {
+pub fn convert_records(input: &FileInput, plan: &FilePlan, sink: &mut dyn RecordSink) -> Result<(), FileError> {
     let mut converter = RowConverter {
         plan,
         sink,
@@ -219,36 +219,33 @@ pub fn convert_file(input: &FileInput, plan: &FilePlan, sink: &mut dyn RecordSin
     Ok(())
 }
 
-/// Writes records so that line N is row N.
-#[derive(Debug)]
-pub struct LineWriter<W> {
-    out: W,
+/// Writes the records of a file as JSON Lines, so that line N is row N. `on_problem` learns of each value that does not fit
+/// its field. `out` is not flushed.
+///
+/// # Errors
+/// Also those of `out` and of `on_problem`.
+pub fn convert_file(
+    input: &FileInput,
+    plan: &FilePlan,
+    out: &mut dyn Write,
+    on_problem: &mut dyn FnMut(RowProblem) -> io::Result<()>,
+) -> Result<(), FileError> {
+    let mut lines = NumberedLines {
+        out,
+        on_problem,
+        lines: 0,
+    };
+    convert_records(input, plan, &mut lines)
+}
+
+/// Writes records on the lines of their rows.
+struct NumberedLines<'a> {
+    out: &'a mut dyn Write,
+    on_problem: &'a mut dyn FnMut(RowProblem) -> io::Result<()>,
     lines: u64,
-    problems: u64,
 }
 
-impl<W: Write> LineWriter<W> {
-    /// Begins without lines.
-    pub const fn new(out: W) -> Self {
-        Self {
-            out,
-            lines: 0,
-            problems: 0,
-        }
-    }
-
-    /// Returns the number of values that do not fit their fields.
-    pub const fn problems(&self) -> u64 {
-        self.problems
-    }
-
-    /// Returns what the lines were written to.
-    pub fn into_inner(self) -> W {
-        self.out
-    }
-}
-
-impl<W: Write> RecordSink for LineWriter<W> {
+impl RecordSink for NumberedLines<'_> {
     fn record(&mut self, row: u64, line: &[u8]) -> io::Result<()> {
         while self.lines + 1 < row {
             self.out.write_all(b"\n")?;
@@ -260,9 +257,8 @@ impl<W: Write> RecordSink for LineWriter<W> {
         Ok(())
     }
 
-    fn problem(&mut self, _problem: RowProblem) -> io::Result<()> {
-        self.problems += 1;
-        Ok(())
+    fn problem(&mut self, problem: RowProblem) -> io::Result<()> {
+        (self.on_problem)(problem)
     }
 }
 
@@ -317,8 +313,8 @@ struct Profiler<'a> {
     options: &'a InferOptions,
     choice: &'a SheetChoice,
     names: Vec<String>,
-    rules: Vec<CellRule>,
-    profiles: Vec<ColumnProfile>,
+    rules: Vec<FileCellRule>,
+    profiles: Vec<FileColumnProfile>,
     room: HintRoom,
     records: u64,
 }
@@ -326,7 +322,7 @@ struct Profiler<'a> {
 impl RowVisitor for Profiler<'_> {
     fn begin(&mut self, names: Vec<String>) -> Result<(), FileError> {
         self.rules = names.iter().map(|name| plan::rule_of(name, self.options)).collect();
-        self.profiles = vec![ColumnProfile::default(); names.len()];
+        self.profiles = vec![FileColumnProfile::default(); names.len()];
         self.names = names;
         Ok(())
     }
@@ -343,7 +339,7 @@ impl RowVisitor for Profiler<'_> {
         while self.names.len() < cells.len() {
             self.names.push(String::new());
             self.rules.push(plan::rule_of("", self.options));
-            let mut profile = ColumnProfile::default();
+            let mut profile = FileColumnProfile::default();
             // The rows before have no cell here.
             profile.nulls = self.records;
             self.profiles.push(profile);

@@ -43,7 +43,7 @@ const STACK_BYTES: usize = 16 << 20;
 
 /// The work that is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-enum FileWork {
+enum ChildWork {
     Infer,
     Convert,
 }
@@ -51,7 +51,7 @@ enum FileWork {
 /// The first message, after which the bytes of the file follow, or its descriptor.
 #[derive(Debug, Serialize, Deserialize)]
 struct FileTask {
-    work: FileWork,
+    work: ChildWork,
     flags: Vec<(String, String)>,
     reading: Option<Value>,
     contract: Option<Arc<Contract>>,
@@ -74,12 +74,12 @@ enum FileReply {
     /// All lines were sent.
     Converted { micros: u64 },
     /// The work failed.
-    Failed { failure: Failure, micros: u64 },
+    Failed { failure: TaskFailure, micros: u64 },
 }
 
 /// Reason why a child has no answer.
 #[derive(Debug, Serialize, Deserialize)]
-enum Failure {
+enum TaskFailure {
     Input { path: String, problem: String },
     Refused(String),
     Open(Vec<String>),
@@ -87,14 +87,14 @@ enum Failure {
     Unavailable(String),
 }
 
-impl From<Failure> for FileFailure {
-    fn from(failure: Failure) -> Self {
+impl From<TaskFailure> for FileFailure {
+    fn from(failure: TaskFailure) -> Self {
         match failure {
-            Failure::Input { path, problem } => Self::Input { path, problem },
-            Failure::Refused(problem) => Self::Refused(problem),
-            Failure::Open(questions) => Self::Open(questions),
-            Failure::TooLarge(problem) => Self::TooLarge(problem),
-            Failure::Unavailable(problem) => Self::Unavailable(problem),
+            TaskFailure::Input { path, problem } => Self::Input { path, problem },
+            TaskFailure::Refused(problem) => Self::Refused(problem),
+            TaskFailure::Open(questions) => Self::Open(questions),
+            TaskFailure::TooLarge(problem) => Self::TooLarge(problem),
+            TaskFailure::Unavailable(problem) => Self::Unavailable(problem),
         }
     }
 }
@@ -102,7 +102,8 @@ impl From<Failure> for FileFailure {
 /// Runs the child.
 pub fn run() -> ExitCode {
     let restarted = program().map_err(io::Error::other);
-    let restarted = restarted.and_then(|program| fenced::child::restart_within(&program, ARGUMENT.as_ref(), MEMORY_BYTES));
+    let restarted =
+        restarted.and_then(|program| fenced::child::restart_within(&program, ARGUMENT.as_ref(), MEMORY_BYTES));
     match restarted {
         Ok(()) => fenced::child::run(STACK_BYTES, work::serve),
         Err(_) => ExitCode::FAILURE,
@@ -182,7 +183,8 @@ impl FileProcesses {
                     Ok(ChildEnd::ProcessorTime) => too_much_work(),
                     Ok(ChildEnd::StackOverflow) => FileFailure::Refused("the file nests too deeply".to_owned()),
                     Ok(ChildEnd::Crashed(_)) => FileFailure::Refused(
-                        "the file ended the process that read it; it is damaged, or of a form that is not read".to_owned(),
+                        "the file ended the process that read it; it is damaged, or of a form that is not read"
+                            .to_owned(),
                     ),
                     Err(error) => FileFailure::Unavailable(types::error::with_causes(&error)),
                 }),
@@ -223,9 +225,10 @@ async fn converse(
             FileReply::Failed { failure, micros } => return Ok(done(micros, Err(failure.into()))),
             FileReply::Piece(bytes) => {
                 // The child keeps these bounds itself, unless it is not what it should be.
-                left = left.checked_sub(bytes as u64).filter(|_| bytes <= 2 * PIECE_BYTES + MAX_LINE_BYTES).ok_or(
-                    io::ErrorKind::InvalidData,
-                )?;
+                left = left
+                    .checked_sub(bytes as u64)
+                    .filter(|_| bytes <= 2 * PIECE_BYTES + MAX_LINE_BYTES)
+                    .ok_or(io::ErrorKind::InvalidData)?;
                 let piece = channel.receive_bytes(bytes).await?;
                 if let Err(error) = on_piece(piece) {
                     let failed = FileFailure::Unavailable(format!("the lines could not be kept: {error}"));
@@ -239,7 +242,7 @@ async fn converse(
 /// The longest line of a record, which a piece may exceed its size by.
 const MAX_LINE_BYTES: usize = 64 << 20;
 
-fn task(work: FileWork, job: &FileJob) -> FileTask {
+fn task(work: ChildWork, job: &FileJob) -> FileTask {
     FileTask {
         work,
         flags: job.flags.clone(),
@@ -255,7 +258,7 @@ fn task(work: FileWork, job: &FileJob) -> FileTask {
 #[async_trait]
 impl FileReader for FileProcesses {
     async fn infer(&self, job: FileJob) -> FileDone<Value> {
-        let task = task(FileWork::Infer, &job);
+        let task = task(ChildWork::Infer, &job);
         let done = self.run(task, TaskFile::Bytes(&job.body), &mut |_| Ok(())).await;
         let result = done.result.and_then(|end| match end {
             TaskEnd::Inferred(text) => serde_json::from_str(&text)
@@ -270,7 +273,7 @@ impl FileReader for FileProcesses {
 
     async fn convert(&self, job: FileJob) -> FileDone<Bytes> {
         let mut lines = Vec::new();
-        let task = task(FileWork::Convert, &job);
+        let task = task(ChildWork::Convert, &job);
         let mut take = |piece: Vec<u8>| {
             lines.extend_from_slice(&piece);
             Ok(())
@@ -295,7 +298,7 @@ pub(crate) struct WorkbookFile {
 }
 
 impl WorkbookFile {
-    fn task(self, work: FileWork) -> io::Result<(FileTask, File)> {
+    fn task(self, work: ChildWork) -> io::Result<(FileTask, File)> {
         let task = FileTask {
             work,
             flags: self.flags,
@@ -313,7 +316,7 @@ impl WorkbookFile {
 impl FileProcesses {
     /// Says what a workbook is: the JSON of an inference.
     pub(crate) async fn infer_workbook(&self, workbook: WorkbookFile) -> io::Result<Result<String, FileFailure>> {
-        let (task, file) = workbook.task(FileWork::Infer)?;
+        let (task, file) = workbook.task(ChildWork::Infer)?;
         let done = self.run(task, TaskFile::Open(file), &mut |_| Ok(())).await;
         Ok(done.result.and_then(|end| match end {
             TaskEnd::Inferred(text) => Ok(text),
@@ -327,7 +330,7 @@ impl FileProcesses {
         workbook: WorkbookFile,
         take: &mut (dyn FnMut(Vec<u8>) -> io::Result<()> + Send),
     ) -> io::Result<Result<(), FileFailure>> {
-        let (task, file) = workbook.task(FileWork::Convert)?;
+        let (task, file) = workbook.task(ChildWork::Convert)?;
         Ok(self.run(task, TaskFile::Open(file), take).await.result.map(drop))
     }
 }

@@ -4,6 +4,7 @@
 //! can depend on who read them before.
 
 use api::call::spec::{ParamLocation, Spec};
+use data_encoding::BASE64;
 use reqwest::Url;
 use serde_json::{Map, Value, json};
 use tests::apps::{App, FORM, Wish, encoded};
@@ -156,6 +157,9 @@ async fn comment(site: &Site, items: &Items) -> String {
     made.expect(201).body["id"].to_string()
 }
 
+/// A file of one row.
+const PARQUET: &[u8] = include_bytes!("../../../catalog/tabular/tests/files/duckdb.parquet");
+
 /// A report by the owner, and its id.
 async fn report(site: &Site, items: &Items) -> String {
     let report = json!({
@@ -195,6 +199,8 @@ pub(super) async fn input(site: &Site, items: &Items, operation: &str, row: &Row
             let limit = if row.operation.ends_with("limit=0") { 0 } else { 10 };
             json!({"slug": slug().await, "to": 1, "limit": limit})
         }
+        "infer_file" => json!({"text": "station,sample\nA,1\n"}),
+        "convert_file" => json!({"base64": BASE64.encode(PARQUET)}),
         "contribute_records" | "validate_records" => {
             json!({"slug": slug().await, "records": records(&site.name("series"), 1)})
         }

@@ -22,7 +22,9 @@ async fn a_file_comes_as_text_as_base64_or_bare() {
         assert_eq!(file["textBytes"], 4);
         assert_eq!(file["projects"], json!({"active": 0, "limit": 3}));
     }
-    let bare = service.call_as("POST", INFER, Some(&key), "application/octet-stream", "{\"n\": 1}").await;
+    let bare = service
+        .call_as("POST", INFER, Some(&key), "application/octet-stream", "{\"n\": 1}")
+        .await;
     assert_eq!((bare.status, &bare.json()["textBytes"]), (StatusCode::OK, &json!(8)));
     for body in ["{}", r#"{"text": "", "base64": ""}"#, r#"{"base64": "?"}"#] {
         let got = service.call("POST", INFER, Some(&key), body).await;
@@ -37,25 +39,36 @@ async fn a_file_comes_as_text_as_base64_or_bare() {
 async fn a_file_that_is_not_read_says_why() {
     let service = Service::start().await;
     let token = service.operator().await;
-    for (text, code) in [("damaged", "file_refused"), ("large", "file_too_large"), ("open", "file_open")] {
+    for (text, code) in [
+        ("damaged", "file_refused"),
+        ("large", "file_too_large"),
+        ("open", "file_open"),
+    ] {
         let body = json!({"text": text}).to_string();
         let got = service.call("POST", "/files/convert", Some(&token), &body).await;
-        assert_eq!((got.status.as_u16(), &got.json()["code"]), (400, &json!(code)));
+        assert_eq!((got.status.as_u16(), &got.json()["error"]), (400, &json!(code)));
     }
 }
 
 #[tokio::test]
 async fn two_operators_that_repeat_files_leave_a_third_its_place() {
     let service = Service::start().await;
-    let tokens = [service.operator().await, service.operator().await, service.operator().await];
-    let (hang, file) = (json!({"text": "hang"}).to_string(), json!({"text": "n\n1\n"}).to_string());
+    let tokens = [
+        service.operator().await,
+        service.operator().await,
+        service.operator().await,
+    ];
+    let (hang, file) = (
+        json!({"text": "hang"}).to_string(),
+        json!({"text": "n\n1\n"}).to_string(),
+    );
     let first = service.call("POST", INFER, Some(&tokens[0]), &hang);
     let second = service.call("POST", INFER, Some(&tokens[1]), &hang);
     let others = async {
         service.files.hanging.notified().await;
         service.files.hanging.notified().await;
         let again = service.call("POST", INFER, Some(&tokens[0]), &file).await;
-        assert_eq!((again.status.as_u16(), &again.json()["code"]), (429, &json!("busy")));
+        assert_eq!((again.status.as_u16(), &again.json()["error"]), (429, &json!("busy")));
     };
     tokio::select! {
         _ = async { tokio::join!(first, second) } => panic!("they hang"),
@@ -76,7 +89,7 @@ async fn an_operator_has_a_minute_of_processor_time_in_ten_minutes() {
         assert_eq!(got.status, 200, "call {call} of 15 seconds");
     }
     let spent = service.call("POST", INFER, Some(&token), &body).await;
-    assert_eq!((spent.status.as_u16(), &spent.json()["code"]), (429, &json!("busy")));
+    assert_eq!((spent.status.as_u16(), &spent.json()["error"]), (429, &json!("busy")));
     assert!(spent.headers.contains_key("retry-after"));
     assert_eq!(service.call("POST", INFER, Some(&other), &body).await.status, 200);
     service.clock.advance(Duration::from_mins(10));

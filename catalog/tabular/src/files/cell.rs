@@ -58,7 +58,7 @@ pub(crate) enum BytesForm {
 
 /// Rules by which the values of a column become those of a field.
 #[derive(Clone, Debug)]
-pub(crate) struct CellRule {
+pub(crate) struct FileCellRule {
     pub(crate) zone: Zone,
     /// True if a time is rounded to microseconds.
     pub(crate) rounds: bool,
@@ -67,7 +67,7 @@ pub(crate) struct CellRule {
     pub(crate) nulls: Vec<String>,
 }
 
-impl Default for CellRule {
+impl Default for FileCellRule {
     fn default() -> Self {
         Self {
             zone: Zone::Fixed(0),
@@ -118,7 +118,7 @@ impl FileCell<'_> {
     }
 
     /// Returns true if the value is null, also by a rule.
-    pub(crate) fn is_null(&self, rule: &CellRule) -> bool {
+    pub(crate) fn is_null(&self, rule: &FileCellRule) -> bool {
         match self {
             Self::Null | Self::Failed | Self::Unstored => true,
             Self::Single(number) if !number.is_finite() => is_null_number(f64::from(*number), rule),
@@ -158,7 +158,7 @@ impl FileCell<'_> {
     }
 
     /// Returns true for a local time that does not exist in the zone, or exists twice.
-    pub(crate) fn is_ambiguous(&self, rule: &CellRule) -> bool {
+    pub(crate) fn is_ambiguous(&self, rule: &FileCellRule) -> bool {
         matches!(self, Self::Local(nanoseconds) if in_zone(*nanoseconds, &rule.zone).is_err())
     }
 
@@ -167,9 +167,9 @@ impl FileCell<'_> {
         match self {
             Self::Day(days) => day(*days).is_some(),
             Self::Local(nanoseconds) | Self::Instant(nanoseconds) => {
-                let rounds = CellRule {
+                let rounds = FileCellRule {
                     rounds: true,
-                    ..CellRule::default()
+                    ..FileCellRule::default()
                 };
                 instant(*nanoseconds, &rounds).is_ok()
             }
@@ -178,7 +178,7 @@ impl FileCell<'_> {
     }
 
     /// Appends the value as JSON of a field of this type. After a problem `out` is as it was.
-    pub(crate) fn write(&self, kind: FieldType, rule: &CellRule, out: &mut Vec<u8>) -> Result<(), CellMisfit> {
+    pub(crate) fn write(&self, kind: FieldType, rule: &FileCellRule, out: &mut Vec<u8>) -> Result<(), CellMisfit> {
         if self.is_null(rule) {
             out.extend_from_slice(b"null");
             return Ok(());
@@ -215,7 +215,7 @@ impl FileCell<'_> {
         misfit(format!("it is {is}, and no {wanted}"))
     }
 
-    fn write_text(&self, rule: &CellRule, out: &mut Vec<u8>) -> Result<(), CellMisfit> {
+    fn write_text(&self, rule: &FileCellRule, out: &mut Vec<u8>) -> Result<(), CellMisfit> {
         match self {
             Self::Bytes(bytes) => {
                 let text = match rule.bytes {
@@ -293,7 +293,7 @@ impl FileCell<'_> {
         Ok(())
     }
 
-    fn write_timestamp(&self, rule: &CellRule, out: &mut Vec<u8>) -> Result<(), CellMisfit> {
+    fn write_timestamp(&self, rule: &FileCellRule, out: &mut Vec<u8>) -> Result<(), CellMisfit> {
         let value = match self {
             Self::Instant(nanoseconds) => instant(*nanoseconds, rule)?,
             Self::Local(nanoseconds) => instant(in_zone(*nanoseconds, &rule.zone)?, rule)?,
@@ -343,7 +343,7 @@ impl FileCell<'_> {
         Ok(())
     }
 
-    fn write_json(&self, rule: &CellRule, out: &mut Vec<u8>) -> Result<(), CellMisfit> {
+    fn write_json(&self, rule: &FileCellRule, out: &mut Vec<u8>) -> Result<(), CellMisfit> {
         match self {
             Self::Nested(text) => out.extend_from_slice(text),
             Self::Boolean(value) => out.extend_from_slice(value.to_string().as_bytes()),
@@ -359,7 +359,7 @@ impl FileCell<'_> {
 }
 
 /// Says of NaN and infinities whether they are null: NaN is, since JSON has none.
-fn is_null_number(number: f64, rule: &CellRule) -> bool {
+fn is_null_number(number: f64, rule: &FileCellRule) -> bool {
     number.is_nan() || rule.nulls.iter().any(|null| null.parse() == Ok(number))
 }
 
@@ -442,7 +442,7 @@ fn in_zone(nanoseconds: i128, zone: &Zone) -> Result<i128, CellMisfit> {
 }
 
 /// Returns an instant in microseconds.
-fn instant(nanoseconds: i128, rule: &CellRule) -> Result<Timestamp, CellMisfit> {
+fn instant(nanoseconds: i128, rule: &FileCellRule) -> Result<Timestamp, CellMisfit> {
     let rest = nanoseconds.rem_euclid(NANOSECONDS_PER_MICROSECOND);
     if rest != 0 && !rule.rounds {
         return Err(misfit(

@@ -44,6 +44,14 @@ impl FileInput {
     }
 }
 
+/// A file whose length cannot be learnt is taken as empty.
+impl From<File> for FileInput {
+    fn from(file: File) -> Self {
+        let length = file.metadata().map_or(0, |found| found.len());
+        Self::of_file(file, length)
+    }
+}
+
 impl From<Bytes> for FileInput {
     fn from(bytes: Bytes) -> Self {
         Self {

@@ -2,9 +2,10 @@
 
 use types::{Contract, Field, FieldType, decimal};
 
-use super::cell::{BytesForm, CellRule};
-use super::profile::{CellKind, ColumnProfile, Found};
-use crate::infer::{InferOptions, Note, NullWordCount, Question, names_column};
+use super::cell::{BytesForm, FileCellRule};
+use super::profile::{FileCellKind, FileColumnProfile, Found};
+use crate::fit::{ColumnChoice, FittedColumn, fit_columns};
+use crate::infer::{InferOptions, Note, NullWordCount, Question, names_column, shown};
 use crate::names::{fold, name_fields};
 use crate::values::{TimeZones, Zone};
 
@@ -14,18 +15,18 @@ pub(super) struct ColumnPlan {
     /// Field that gets the values; none if they are left out.
     pub(super) to: Option<String>,
     pub(super) kind: FieldType,
-    pub(super) rule: CellRule,
+    pub(super) rule: FileCellRule,
 }
 
 /// Notes and questions.
 #[derive(Debug, Default)]
-pub(super) struct Remarks {
+pub(super) struct FileRemarks {
     pub(super) notes: Vec<Note>,
     pub(super) questions: Vec<Question>,
 }
 
 /// Returns the rule by which the values of a column are read, before their field is known.
-pub(super) fn rule_of(name: &str, options: &InferOptions) -> CellRule {
+pub(super) fn rule_of(name: &str, options: &InferOptions) -> FileCellRule {
     let column = options
         .reading
         .iter()
@@ -50,7 +51,7 @@ pub(super) fn rule_of(name: &str, options: &InferOptions) -> CellRule {
         .or(options.zone.as_deref());
     let zone = zone.and_then(|name| TimeZones::new().get(name).ok());
     let parse = options.type_of(name, field).and_then(|flag| flag.parse.as_deref());
-    CellRule {
+    FileCellRule {
         zone: zone.unwrap_or(Zone::Fixed(0)),
         rounds: names_column(&options.rounded, name, field) || column.is_some_and(|column| column.round),
         bytes: match parse {
@@ -65,9 +66,9 @@ pub(super) fn rule_of(name: &str, options: &InferOptions) -> CellRule {
 /// Returns the name of the field of each column; `None` where a column is left out.
 pub(super) fn fields_of(
     names: &[String],
-    profiles: &[ColumnProfile],
+    profiles: &[FileColumnProfile],
     options: &InferOptions,
-    remarks: &mut Remarks,
+    remarks: &mut FileRemarks,
 ) -> Vec<Option<(String, Option<String>)>> {
     let readings = options.reading.iter().flat_map(|reading| &reading.columns);
     let said = |name: &str| {
@@ -79,13 +80,30 @@ pub(super) fn fields_of(
             (None, None) => None,
         }
     };
-    let is_out = |name: &str, profile: &ColumnProfile| {
+    let is_out = |name: &str, profile: &FileColumnProfile| {
         let field = fold(name, 0);
         names_column(&options.ignored, name, Some(&field))
             || said(name) == Some(None)
             || (name.is_empty() && profile.is_empty())
     };
     let columns = || names.iter().zip(profiles);
+    if let Some(contract) = &options.contract {
+        let choices = columns().map(|(name, profile)| match said(name) {
+            _ if is_out(name, profile) => ColumnChoice::LeftOut,
+            Some(Some(to)) => ColumnChoice::Named(to),
+            _ => ColumnChoice::Open,
+        });
+        let choices: Vec<_> = choices.collect();
+        let fitted = names
+            .iter()
+            .zip(&choices)
+            .map(|(name, said)| FittedColumn { name, said });
+        let fits = fit_columns(fitted, contract).into_iter().zip(names).map(|(fit, name)| {
+            remarks.questions.extend(fit.question(name));
+            fit.into_name().map(|field| (field, None))
+        });
+        return fits.collect();
+    }
     let taken: Vec<String> = columns()
         .filter(|(name, profile)| !is_out(name, profile))
         .filter_map(|(name, _)| said(name).flatten())
@@ -106,63 +124,32 @@ pub(super) fn fields_of(
             }
         })
         .collect();
-    let made = if let Some(contract) = &options.contract {
-        let found = places.iter().map(|name| of_contract(name, contract));
-        found.map(|found| found.map(|name| (name, None))).collect()
-    } else {
-        let made = name_fields(places.iter().map(String::as_str), &taken);
-        for (name, _) in places.iter().zip(&made).filter(|(_, made)| made.is_numbered) {
-            let message = "another column has this name already, so the field gets a number";
-            remarks.notes.push(Note::new("name_twice", message).column(name));
-        }
-        made.into_iter()
-            .map(|made| Some((made.name, made.title)))
-            .collect::<Vec<_>>()
-    };
+    let made = name_fields(places.iter().map(String::as_str), &taken);
+    for (name, _) in places.iter().zip(&made).filter(|(_, made)| made.is_numbered) {
+        let message = "another column has this name already, so the field gets a number";
+        remarks.notes.push(Note::new("name_twice", message).column(name));
+    }
+    let made = made.into_iter().map(|made| (made.name, made.title));
     let mut made = free.iter().map(|(at, _)| *at).zip(made).peekable();
     let mut fields = Vec::with_capacity(names.len());
     for (at, (name, profile)) in columns().enumerate() {
         let field = match made.next_if(|(of, _)| *of == at) {
-            Some((_, field)) => {
-                if field.is_none() {
-                    let message = format!("column `{name}` is no field of the dataset");
-                    let question = Question::new("no_field", message)
-                        .column(name)
-                        .remedy("--ignore", &[name], "");
-                    remarks.questions.push(question);
-                }
-                field
-            }
+            Some((_, field)) => Some(field),
             None if is_out(name, profile) => None,
-            None => said(name)
-                .flatten()
-                .map(|to| (to, Some(name.clone()).filter(|_| options.contract.is_none()))),
+            None => said(name).flatten().map(|to| (to, Some(name.clone()))),
         };
         fields.push(field);
     }
     fields
 }
 
-/// Returns the field of a contract that a column of this name becomes: that of the name, of its folded form, or of the
-/// title.
-fn of_contract(name: &str, contract: &Contract) -> Option<String> {
-    let fields = contract.fields();
-    let folded = fold(name, 0);
-    let found = fields
-        .iter()
-        .find(|field| field.name == name)
-        .or_else(|| fields.iter().find(|field| field.name == folded))
-        .or_else(|| fields.iter().find(|field| field.title.as_deref() == Some(name)));
-    found.map(|field| field.name.clone())
-}
-
 /// Returns the type of a column by its values.
 pub(super) fn kind_of(
     name: &str,
     field: &str,
-    profile: &ColumnProfile,
+    profile: &FileColumnProfile,
     options: &InferOptions,
-    remarks: &mut Remarks,
+    remarks: &mut FileRemarks,
 ) -> FieldType {
     let known = options
         .contract
@@ -175,7 +162,7 @@ pub(super) fn kind_of(
     kind
 }
 
-fn found_kind(name: &str, profile: &ColumnProfile, remarks: &mut Remarks) -> FieldType {
+fn found_kind(name: &str, profile: &FileColumnProfile, remarks: &mut FileRemarks) -> FieldType {
     let note = |code, message: &str| Note::new(code, message).column(name);
     match profile.kinds()[..] {
         [] => {
@@ -184,11 +171,11 @@ fn found_kind(name: &str, profile: &ColumnProfile, remarks: &mut Remarks) -> Fie
                 .push(note("no_values", "the column has no values, so it is text"));
             FieldType::String
         }
-        [CellKind::Boolean] => FieldType::Boolean,
-        [CellKind::Whole] if profile.is_beyond => FieldType::Decimal(0),
-        [CellKind::Whole] => FieldType::Integer,
-        [CellKind::Floating] | [CellKind::Whole, CellKind::Floating] => FieldType::Number,
-        [CellKind::Decimal] => match (profile.whole_digits, profile.fraction_digits) {
+        [FileCellKind::Boolean] => FieldType::Boolean,
+        [FileCellKind::Whole] if profile.is_beyond => FieldType::Decimal(0),
+        [FileCellKind::Whole] => FieldType::Integer,
+        [FileCellKind::Floating] | [FileCellKind::Whole, FileCellKind::Floating] => FieldType::Number,
+        [FileCellKind::Decimal] => match (profile.whole_digits, profile.fraction_digits) {
             (_, 0) if !profile.is_beyond => FieldType::Integer,
             (whole, scale)
                 if scale <= usize::from(decimal::MAX_SCALE) && whole + scale <= usize::from(decimal::MAX_DIGITS) =>
@@ -205,10 +192,14 @@ fn found_kind(name: &str, profile: &ColumnProfile, remarks: &mut Remarks) -> Fie
                 FieldType::String
             }
         },
-        [CellKind::Day] => FieldType::Date,
-        [CellKind::Local | CellKind::Instant] | [CellKind::Day, CellKind::Local] => FieldType::Timestamp,
-        [CellKind::Nested] => FieldType::Json,
-        [CellKind::Text | CellKind::Form | CellKind::Bytes] | [CellKind::Text, CellKind::Form] => FieldType::String,
+        [FileCellKind::Day] => FieldType::Date,
+        [FileCellKind::Local | FileCellKind::Instant] | [FileCellKind::Day, FileCellKind::Local] => {
+            FieldType::Timestamp
+        }
+        [FileCellKind::Nested] => FieldType::Json,
+        [FileCellKind::Text | FileCellKind::Form | FileCellKind::Bytes] | [FileCellKind::Text, FileCellKind::Form] => {
+            FieldType::String
+        }
         ref mixed => {
             remarks.notes.push(mixed_note(name, profile, mixed));
             FieldType::String
@@ -217,11 +208,11 @@ fn found_kind(name: &str, profile: &ColumnProfile, remarks: &mut Remarks) -> Fie
 }
 
 /// Returns the note on a column with values of several kinds: of the rarest, the first is named.
-fn mixed_note(name: &str, profile: &ColumnProfile, kinds: &[CellKind]) -> Note {
+fn mixed_note(name: &str, profile: &FileColumnProfile, kinds: &[FileCellKind]) -> Note {
     let mut kinds = kinds.to_vec();
     kinds.sort_by_key(|kind| profile.of(*kind).count);
-    let few = kinds.first().copied().unwrap_or(CellKind::Text);
-    let most = kinds.last().copied().unwrap_or(CellKind::Text);
+    let few = kinds.first().copied().unwrap_or(FileCellKind::Text);
+    let most = kinds.last().copied().unwrap_or(FileCellKind::Text);
     let Found { count, row, value } = profile.of(few);
     let message = format!(
         "kept as text: it has {} {} and {count} {}, the first of them in row {row}: `{value}`",
@@ -230,7 +221,7 @@ fn mixed_note(name: &str, profile: &ColumnProfile, kinds: &[CellKind]) -> Note {
         few.plural()
     );
     let note = Note::new("mixed", message).column(name).line(*row);
-    if few == CellKind::Text {
+    if few == FileCellKind::Text {
         note.remedy("--null", &[name, value], "")
     } else {
         note
@@ -238,8 +229,8 @@ fn mixed_note(name: &str, profile: &ColumnProfile, kinds: &[CellKind]) -> Note {
 }
 
 /// Says what else there is to know of a column that becomes this type.
-fn remark(name: &str, kind: FieldType, profile: &ColumnProfile, options: &InferOptions, remarks: &mut Remarks) {
-    let Remarks { notes, questions } = remarks;
+fn remark(name: &str, kind: FieldType, profile: &FileColumnProfile, options: &InferOptions, remarks: &mut FileRemarks) {
+    let FileRemarks { notes, questions } = remarks;
     let note = |code, message: String| Note::new(code, message).column(name);
     let ask = |code, message: String, of: &Found| Question::new(code, message).column(name).line(of.row);
     if profile.nans > 0 {
@@ -259,14 +250,15 @@ fn remark(name: &str, kind: FieldType, profile: &ColumnProfile, options: &InferO
         notes.push(note("inexact", message.to_owned()).line(profile.inexact.row));
     }
     let is_time = kind == FieldType::Timestamp;
-    let locals = profile.of(CellKind::Local).count + profile.of(CellKind::Day).count;
-    if is_time && locals > 0 && options.zone.is_none() {
-        let what = if profile.of(CellKind::Local).count > 0 {
-            "no zone in the file"
-        } else {
-            "dates are midnight"
-        };
-        notes.push(note("zone", format!("{what}: taken as UTC")).remedy("--zone", &[], "Europe/Oslo"));
+    if is_time && profile.of(FileCellKind::Local).count > 0 && options.zone.is_none() {
+        let message = "no zone in the file: taken as UTC".to_owned();
+        notes.push(note("zone", message).remedy("--zone", &[], "Europe/Oslo"));
+    }
+    if is_time && profile.of(FileCellKind::Day).count > 0 {
+        notes.push(note(
+            "midnight",
+            format!("dates in `{}` are taken as midnight", shown(name)),
+        ));
     }
     if is_time && profile.ambiguous.count > 0 {
         let Found { count, row, value } = &profile.ambiguous;
@@ -322,7 +314,7 @@ fn remark(name: &str, kind: FieldType, profile: &ColumnProfile, options: &InferO
 }
 
 /// Returns the contract of the fields; `None` if there is none, which a question says.
-pub(super) fn contract_of(fields: Vec<Field>, options: &InferOptions, remarks: &mut Remarks) -> Option<Contract> {
+pub(super) fn contract_of(fields: Vec<Field>, options: &InferOptions, remarks: &mut FileRemarks) -> Option<Contract> {
     if let Some(contract) = &options.contract {
         let missing = contract.fields().iter().find(|field| {
             let is_number = options.number.as_ref().is_some_and(|number| number.field == field.name);

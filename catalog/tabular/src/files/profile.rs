@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use super::cell::{CellRule, FileCell, text_of};
+use super::cell::{FileCell, FileCellRule, text_of};
 use crate::infer::{MAX_DISTINCT_VALUES, MAX_EXAMPLES, NullWordCount, shown};
 
 /// The most bytes of examples and distinct values of a file.
@@ -14,7 +14,7 @@ const EXACT_END: f64 = 9_007_199_254_740_992.0;
 
 /// A kind of value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CellKind {
+pub(super) enum FileCellKind {
     Boolean,
     Whole,
     Floating,
@@ -28,7 +28,7 @@ pub(super) enum CellKind {
     Nested,
 }
 
-impl CellKind {
+impl FileCellKind {
     pub(super) const ALL: [Self; 11] = [
         Self::Boolean,
         Self::Whole,
@@ -102,8 +102,8 @@ impl Found {
 
 /// The values of one column.
 #[derive(Clone, Debug, Default)]
-pub(super) struct ColumnProfile {
-    kinds: [Found; CellKind::ALL.len()],
+pub(super) struct FileColumnProfile {
+    kinds: [Found; FileCellKind::ALL.len()],
     /// Values that are null in the file or by a rule.
     pub(super) nulls: u64,
     pub(super) null_words: Vec<NullWordCount>,
@@ -150,9 +150,9 @@ impl HintRoom {
     }
 }
 
-impl ColumnProfile {
+impl FileColumnProfile {
     /// Adds a value.
-    pub(super) fn add(&mut self, row: u64, cell: &FileCell<'_>, rule: &CellRule, room: &mut HintRoom) {
+    pub(super) fn add(&mut self, row: u64, cell: &FileCell<'_>, rule: &FileCellRule, room: &mut HintRoom) {
         match cell {
             FileCell::Failed => self.failed += 1,
             FileCell::Unstored => self.unstored.add(row, cell),
@@ -165,13 +165,13 @@ impl ColumnProfile {
             self.nulls += 1;
             return;
         }
-        let Some(kind) = CellKind::of(cell) else { return };
+        let Some(kind) = FileCellKind::of(cell) else { return };
         self.kinds[kind as usize].add(row, cell);
         self.add_traits(row, cell, rule);
         self.add_hints(cell, room);
     }
 
-    fn add_unfinite(&mut self, row: u64, value: f64, cell: &FileCell<'_>, rule: &CellRule) {
+    fn add_unfinite(&mut self, row: u64, value: f64, cell: &FileCell<'_>, rule: &FileCellRule) {
         if value.is_nan() {
             self.nans += 1;
         } else if !cell.is_null(rule) {
@@ -189,7 +189,7 @@ impl ColumnProfile {
         }
     }
 
-    fn add_traits(&mut self, row: u64, cell: &FileCell<'_>, rule: &CellRule) {
+    fn add_traits(&mut self, row: u64, cell: &FileCell<'_>, rule: &FileCellRule) {
         match cell {
             FileCell::Unsigned(value) => self.is_beyond |= i64::try_from(*value).is_err(),
             FileCell::Double(value) if value.abs() >= EXACT_END => self.inexact.add(row, cell),
@@ -240,13 +240,13 @@ impl ColumnProfile {
     }
 
     /// Returns the values of a kind.
-    pub(super) const fn of(&self, kind: CellKind) -> &Found {
+    pub(super) const fn of(&self, kind: FileCellKind) -> &Found {
         &self.kinds[kind as usize]
     }
 
     /// Returns the kinds of the values.
-    pub(super) fn kinds(&self) -> Vec<CellKind> {
-        let kinds = CellKind::ALL.into_iter();
+    pub(super) fn kinds(&self) -> Vec<FileCellKind> {
+        let kinds = FileCellKind::ALL.into_iter();
         kinds.filter(|kind| self.of(*kind).count > 0).collect()
     }
 

@@ -47,7 +47,8 @@ fn converted(columns: Vec<(&str, ArrayRef)>) -> Result<Value, String> {
             Ok(())
         }
         fn problem(&mut self, problem: RowProblem) -> io::Result<()> {
-            self.1.push(format!("{} `{}`: {}", problem.field, problem.value, problem.problem));
+            self.1
+                .push(format!("{} `{}`: {}", problem.field, problem.value, problem.problem));
             Ok(())
         }
     }
@@ -58,8 +59,12 @@ fn converted(columns: Vec<(&str, ArrayRef)>) -> Result<Value, String> {
     };
     let (_, plan) = infer_file(&input, FileFormat::Parquet, &options).unwrap();
     let mut first = First::default();
-    convert_file(&input, &plan, &mut first).unwrap();
-    first.1.into_iter().next().map_or_else(|| Ok(first.0.swap_remove(0)), Err)
+    convert_records(&input, &plan, &mut first).unwrap();
+    first
+        .1
+        .into_iter()
+        .next()
+        .map_or_else(|| Ok(first.0.swap_remove(0)), Err)
 }
 
 fn texts(text: &str) -> ArrayRef {
@@ -77,10 +82,22 @@ fn a_value_that_would_be_another_is_a_problem() {
         ("ratio", texts("1000000000000000000001"), "would round it"),
         ("ratio", texts("0.12345678901234567891"), "would round it"),
         ("count", Arc::new(Float64Array::from(vec![1.0, 1.9])), "`1.9`"),
-        ("ratio", Arc::new(Int64Array::from(vec![(1 << 53) + 1])), "9007199254740993"),
+        (
+            "ratio",
+            Arc::new(Int64Array::from(vec![(1 << 53) + 1])),
+            "9007199254740993",
+        ),
         ("ratio", Arc::new(Float64Array::from(vec![f64::INFINITY])), "inf"),
-        ("good", Arc::new(Int64Array::from(vec![7])), "an integer, and no boolean"),
-        ("at", Arc::new(Int64Array::from(vec![1_700_000_000])), "an integer, and no timestamp"),
+        (
+            "good",
+            Arc::new(Int64Array::from(vec![7])),
+            "an integer, and no boolean",
+        ),
+        (
+            "at",
+            Arc::new(Int64Array::from(vec![1_700_000_000])),
+            "an integer, and no timestamp",
+        ),
         ("at", Arc::new(TimestampNanosecondArray::from(vec![1])), "would change"),
         ("more", Arc::new(StringArray::from(vec!["{"])), "not JSON"),
         ("at", texts("2026-11-21T07:10:20.123456789Z"), "microsecond"),
@@ -92,10 +109,22 @@ fn a_value_that_would_be_another_is_a_problem() {
         ("good", texts("yes"), "neither"),
         ("count", dictionary(Arc::new(StringArray::from(vec!["1.9"]))), "`1.9`"),
         ("count", Arc::new(StringViewArray::from(vec!["x"])), "no integer"),
-        ("count", Arc::new(TimestampNanosecondArray::from(vec![1])), "a time, and no integer"),
-        ("ratio", Arc::new(TimestampMillisecondArray::from(vec![1])), "a time, and no number"),
+        (
+            "count",
+            Arc::new(TimestampNanosecondArray::from(vec![1])),
+            "a time, and no integer",
+        ),
+        (
+            "ratio",
+            Arc::new(TimestampMillisecondArray::from(vec![1])),
+            "a time, and no number",
+        ),
         ("ratio", Arc::new(Date32Array::from(vec![1])), "a day, and no number"),
-        ("count", Arc::new(BooleanArray::from(vec![true])), "a boolean, and no integer"),
+        (
+            "count",
+            Arc::new(BooleanArray::from(vec![true])),
+            "a boolean, and no integer",
+        ),
         ("day", Arc::new(TimestampMillisecondArray::from(vec![1])), "has a time"),
         ("fare", Arc::new(Float64Array::from(vec![0.125])), "too many digits"),
     ];
@@ -109,12 +138,24 @@ fn a_value_that_would_be_another_is_a_problem() {
 fn a_value_of_another_type_is_taken_where_it_stays_the_same() {
     let first = vec![
         ("name", dictionary(Arc::new(StringArray::from(vec!["a"])))),
-        ("count", Arc::new(Float64Array::from(vec![Some(-0.0), None])) as ArrayRef),
+        (
+            "count",
+            Arc::new(Float64Array::from(vec![Some(-0.0), None])) as ArrayRef,
+        ),
         ("ratio", Arc::new(Int64Array::from(vec![Some(3), None]))),
         ("good", Arc::new(StringArray::from(vec![Some("TRUE"), None]))),
-        ("at", Arc::new(LargeStringArray::from(vec![Some("2026-11-21T16:10:20+09:00"), None]))),
-        ("more", Arc::new(StringArray::from(vec![Some("{\n \"x\": [1]\n}"), None]))),
-        ("day", Arc::new(TimestampMillisecondArray::from(vec![Some(86_400_000), None]))),
+        (
+            "at",
+            Arc::new(LargeStringArray::from(vec![Some("2026-11-21T16:10:20+09:00"), None])),
+        ),
+        (
+            "more",
+            Arc::new(StringArray::from(vec![Some("{\n \"x\": [1]\n}"), None])),
+        ),
+        (
+            "day",
+            Arc::new(TimestampMillisecondArray::from(vec![Some(86_400_000), None])),
+        ),
         ("fare", Arc::new(Float64Array::from(vec![Some(12.5), None]))),
     ];
     let expected = json!({
@@ -148,7 +189,10 @@ fn a_parquet_file_with_a_type_that_no_reader_knows_is_refused() {
     let input = Bytes::from(bytes).into();
     let error = infer_file(&input, FileFormat::Parquet, &InferOptions::default()).unwrap_err();
     let error = error.to_string();
-    assert!(error.contains("bit width of 128") && error.contains("decimal"), "{error}");
+    assert!(
+        error.contains("bit width of 128") && error.contains("decimal"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -160,6 +204,9 @@ fn a_file_that_lies_about_its_length_is_refused() {
     writer.close().unwrap();
     for end in 0..bytes.len() {
         let cut = Bytes::copy_from_slice(&bytes[..end]).into();
-        assert!(infer_file(&cut, FileFormat::Parquet, &InferOptions::default()).is_err(), "{end}");
+        assert!(
+            infer_file(&cut, FileFormat::Parquet, &InferOptions::default()).is_err(),
+            "{end}"
+        );
     }
 }

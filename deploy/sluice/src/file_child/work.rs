@@ -17,16 +17,16 @@ use tabular::csv::CsvRecord;
 use tabular::decode::{Utf8Reader, decompress};
 use tabular::detect::{DETECT_BYTES, Detected, FileCompression, detect};
 use tabular::files::{
-    FileError, FileInput, FilePlan, LineWriter, MAX_UNPACKED_BYTES, RecordSink, RowProblem, convert_file, format_of,
-    infer_file,
+    FileError, FileInput, FilePlan, MAX_UNPACKED_BYTES, RecordSink, RowProblem, convert_file, convert_records,
+    format_of, infer_file,
 };
-use tabular::frame::RecordReader;
+use tabular::frame::{MAX_RECORD_BYTES, RecordReader};
 use tabular::infer::{InferError, InferOptions, Inference, Remedy, shown};
 use tabular::reading::{Reading, ReadingError, TextFormat};
 use tabular::translate::{CellProblem, Translator};
 use types::Contract;
 
-use super::{Failure, FileReply, FileTask, FileWork, MAX_LINES_BYTES, PIECE_BYTES, PROTOCOL};
+use super::{ChildWork, FileReply, FileTask, MAX_LINES_BYTES, PIECE_BYTES, PROTOCOL, TaskFailure};
 
 /// Refused records that an answer tells.
 const MAX_VERDICTS: usize = 20;
@@ -38,7 +38,11 @@ pub(super) fn serve() -> io::Result<()> {
     };
     let task: FileTask = child.channel.receive()?;
     let input = if task.is_open {
-        let file = child.channel.receive_files(1)?.pop().ok_or(io::ErrorKind::UnexpectedEof)?;
+        let file = child
+            .channel
+            .receive_files(1)?
+            .pop()
+            .ok_or(io::ErrorKind::UnexpectedEof)?;
         FileInput::of_file(file, task.bytes)
     } else {
         let bytes = usize::try_from(task.bytes).map_err(io::Error::other)?;
@@ -46,11 +50,13 @@ pub(super) fn serve() -> io::Result<()> {
     };
     child.watch_caller()?;
     let worked = catch_unwind(AssertUnwindSafe(|| match task.work {
-        FileWork::Infer => infer(&task, input).map(Some),
-        FileWork::Convert => convert(&task, input, &mut child.channel).map(|()| None),
+        ChildWork::Infer => infer(&task, input).map(Some),
+        ChildWork::Convert => convert(&task, input, &mut child.channel).map(|()| None),
     }));
     let worked = worked.unwrap_or_else(|_panic| {
-        Err(Failure::Refused("the file is damaged, or of a form that is not read".to_owned()))
+        Err(TaskFailure::Refused(
+            "the file is damaged, or of a form that is not read".to_owned(),
+        ))
     });
     let micros = processor_micros();
     child.channel.send(&match worked {
@@ -67,7 +73,7 @@ fn processor_micros() -> u64 {
     seconds * 1_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0) / 1_000
 }
 
-impl From<FileError> for Failure {
+impl From<FileError> for TaskFailure {
     fn from(error: FileError) -> Self {
         match error {
             FileError::TooLarge(problem) => Self::TooLarge(problem),
@@ -87,7 +93,7 @@ impl From<FileError> for Failure {
 #[error("the records come to more than {} MiB of JSON Lines; the command line converts larger files", MAX_LINES_BYTES >> 20)]
 struct LinesTooLong;
 
-fn options(task: &FileTask) -> Result<InferOptions, Failure> {
+fn options(task: &FileTask) -> Result<InferOptions, TaskFailure> {
     let mut options = InferOptions {
         contract: task.contract.as_deref().cloned(),
         max_text_bytes: MAX_UNPACKED_BYTES,
@@ -95,13 +101,13 @@ fn options(task: &FileTask) -> Result<InferOptions, Failure> {
     };
     if let Some(reading) = &task.reading {
         let reading: Result<Reading, _> = serde_json::from_value(reading.clone());
-        options.reading = Some(reading.map_err(|error| Failure::Input {
+        options.reading = Some(reading.map_err(|error| TaskFailure::Input {
             path: "/reading".to_owned(),
             problem: format!("is no reading: {error}"),
         })?);
     }
     for (at, (flag, value)) in task.flags.iter().enumerate() {
-        options.set(flag, value).map_err(|error| Failure::Input {
+        options.set(flag, value).map_err(|error| TaskFailure::Input {
             path: format!("/flags/{at}"),
             problem: error.to_string(),
         })?;
@@ -110,7 +116,7 @@ fn options(task: &FileTask) -> Result<InferOptions, Failure> {
 }
 
 /// Returns the Parquet, Arrow or XLSX file that is in gzip or zstd; text is unpacked as it is read.
-fn unpacked_binary(input: FileInput) -> Result<FileInput, Failure> {
+fn unpacked_binary(input: FileInput) -> Result<FileInput, TaskFailure> {
     let mut begin = Vec::new();
     let read = input.rewound().take(DETECT_BYTES as u64).read_to_end(&mut begin);
     read.map_err(FileError::Io)?;
@@ -122,12 +128,12 @@ fn unpacked_binary(input: FileInput) -> Result<FileInput, Failure> {
     }
 }
 
-fn whole(mut input: impl Read) -> Result<FileInput, Failure> {
+fn whole(mut input: impl Read) -> Result<FileInput, TaskFailure> {
     let mut bytes = Vec::new();
     let read = input.by_ref().take(MAX_UNPACKED_BYTES + 1).read_to_end(&mut bytes);
-    read.map_err(|error| Failure::Refused(format!("the compressed file is damaged: {error}")))?;
+    read.map_err(|error| TaskFailure::Refused(format!("the compressed file is damaged: {error}")))?;
     if bytes.len() as u64 > MAX_UNPACKED_BYTES {
-        return Err(Failure::TooLarge(format!(
+        return Err(TaskFailure::TooLarge(format!(
             "the file comes to more than {} MiB unpacked, the most that is read here",
             MAX_UNPACKED_BYTES >> 20
         )));
@@ -141,7 +147,7 @@ enum FoundFile {
     Binary(Inference, FilePlan),
 }
 
-fn found(input: &FileInput, options: &InferOptions) -> Result<FoundFile, Failure> {
+fn found(input: &FileInput, options: &InferOptions) -> Result<FoundFile, TaskFailure> {
     if let Some(format) = format_of(input).map_err(FileError::Io)? {
         let (inference, plan) = infer_file(input, format, options)?;
         return Ok(FoundFile::Binary(inference, plan));
@@ -149,26 +155,26 @@ fn found(input: &FileInput, options: &InferOptions) -> Result<FoundFile, Failure
     let mut begin = Vec::new();
     let read = input.rewound().take(DETECT_BYTES as u64).read_to_end(&mut begin);
     read.map_err(FileError::Io)?;
-    let detected = detect(&begin).map_err(|unreadable| Failure::Refused(unreadable.to_string()))?;
+    let detected = detect(&begin).map_err(|unreadable| TaskFailure::Refused(unreadable.to_string()))?;
     let inference = tabular::infer::infer(input.rewound(), options).map_err(|error| match error {
-        InferError::Flag(error) => Failure::Input {
+        InferError::Flag(error) => TaskFailure::Input {
             path: "/flags".to_owned(),
             problem: error.to_string(),
         },
-        error => Failure::Refused(error.to_string()),
+        error => TaskFailure::Refused(error.to_string()),
     })?;
     Ok(FoundFile::Text(inference, detected))
 }
 
 /// Says what a file is, as JSON, and judges its records by the contract of the task.
-fn infer(task: &FileTask, input: FileInput) -> Result<String, Failure> {
+fn infer(task: &FileTask, input: FileInput) -> Result<String, TaskFailure> {
     let options = options(task)?;
     let input = unpacked_binary(input)?;
     let found = found(&input, &options)?;
     let (FoundFile::Text(inference, _) | FoundFile::Binary(inference, _)) = &found;
     let mut answer = match serde_json::to_value(inference) {
         Ok(Value::Object(answer)) => answer,
-        Ok(_) | Err(_) => return Err(Failure::Unavailable("an inference is no object".to_owned())),
+        Ok(_) | Err(_) => return Err(TaskFailure::Unavailable("an inference is no object".to_owned())),
     };
     // What is open can make every record be refused, which would say nothing.
     if let Some(contract) = &task.contract
@@ -176,33 +182,34 @@ fn infer(task: &FileTask, input: FileInput) -> Result<String, Failure> {
     {
         let mut judge = TaskJudge::new(task, contract, inference)?;
         match &found {
-            FoundFile::Binary(_, plan) => convert_file(&input, plan, &mut judge)?,
+            FoundFile::Binary(_, plan) => convert_records(&input, plan, &mut judge)?,
             FoundFile::Text(inference, detected) => judge.text(&input, &inference.reading, *detected, contract)?,
         }
         judge.finish(&mut answer)?;
     }
-    serde_json::to_string(&answer).map_err(|error| Failure::Unavailable(error.to_string()))
+    serde_json::to_string(&answer).map_err(|error| TaskFailure::Unavailable(error.to_string()))
 }
 
 /// Sends the records of a binary file as lines.
-fn convert(task: &FileTask, input: FileInput, channel: &mut ChildChannel) -> Result<(), Failure> {
+fn convert(task: &FileTask, input: FileInput, channel: &mut ChildChannel) -> Result<(), TaskFailure> {
     let options = options(task)?;
     let input = unpacked_binary(input)?;
     let FoundFile::Binary(inference, plan) = found(&input, &options)? else {
-        return Err(Failure::Refused("the file is text, which an upload takes as it is".to_owned()));
+        return Err(TaskFailure::Refused(
+            "the file is text, which an upload takes as it is".to_owned(),
+        ));
     };
     if !inference.is_settled() {
         let questions = inference.questions.iter().map(ToString::to_string);
-        return Err(Failure::Open(questions.collect()));
+        return Err(TaskFailure::Open(questions.collect()));
     }
-    let pieces = PieceWriter {
+    let mut pieces = PieceWriter {
         channel,
         left: task.most,
         piece: Vec::with_capacity(PIECE_BYTES),
     };
-    let mut lines = LineWriter::new(pieces);
-    convert_file(&input, &plan, &mut lines)?;
-    lines.into_inner().flush().map_err(|error| FileError::Io(error).into())
+    convert_file(&input, &plan, &mut pieces, &mut |_| Ok(()))?;
+    pieces.flush().map_err(|error| FileError::Io(error).into())
 }
 
 /// Sends what is written in pieces.
@@ -244,28 +251,23 @@ struct TaskJudge {
     misfits: HashMap<(u64, String), RowProblem>,
     /// Values of cells that are refused before they are records, by line and path.
     cells: HashMap<(u64, String), String>,
-    failed: Option<String>,
 }
 
 impl TaskJudge {
-    fn new(task: &FileTask, contract: &Arc<Contract>, inference: &Inference) -> Result<Self, Failure> {
+    fn new(task: &FileTask, contract: &Arc<Contract>, inference: &Inference) -> Result<Self, TaskFailure> {
         let judge = FileJudge::new(Arc::clone(contract), task.on_refused, MAX_VERDICTS);
         let columns = inference.columns.iter();
         let columns = columns.filter_map(|column| Some((column.field.clone()?, column.name.clone())));
         Ok(Self {
-            judge: judge.map_err(Failure::Unavailable)?,
+            judge: judge.map_err(TaskFailure::Unavailable)?,
             columns: columns.collect(),
             misfits: HashMap::new(),
             cells: HashMap::new(),
-            failed: None,
         })
     }
 
     fn push(&mut self, line: u64, record: &[u8]) -> io::Result<()> {
-        self.judge.push(line, record).map_err(|error| {
-            self.failed = Some(error);
-            io::ErrorKind::Other.into()
-        })
+        self.judge.push(line, record).map_err(io::Error::other)
     }
 
     /// Judges the records of a text.
@@ -275,13 +277,13 @@ impl TaskJudge {
         reading: &Reading,
         detected: Detected,
         contract: &Contract,
-    ) -> Result<(), Failure> {
-        let unfit = |error: ReadingError| Failure::Input {
+    ) -> Result<(), TaskFailure> {
+        let unfit = |error: ReadingError| TaskFailure::Input {
             path: format!("/reading{}", error.path),
             problem: error.problem,
         };
         let text = decompress(input.rewound(), detected.compression).map_err(FileError::Io)?;
-        let text = Utf8Reader::new(text, &reading.encoding).map_err(|error| Failure::Refused(error.to_string()))?;
+        let text = Utf8Reader::new(text, &reading.encoding).map_err(|error| TaskFailure::Refused(error.to_string()))?;
         let mut records = RecordReader::new(text, reading).map_err(unfit)?;
         let mut translator = Translator::new(reading, contract).map_err(unfit)?;
         let (mut record, mut line) = (Vec::new(), Vec::new());
@@ -289,12 +291,25 @@ impl TaskJudge {
         loop {
             record.clear();
             line.clear();
-            let framed = records.read(&mut record).map_err(|error| Failure::Refused(error.to_string()))?;
+            let framed = records
+                .read(&mut record)
+                .map_err(|error| TaskFailure::Refused(error.to_string()))?;
             let Some(framed) = framed else { return Ok(()) };
             judged += record.len() as u64;
             // As far as inference reads, whose answer says so.
             if judged > MAX_UNPACKED_BYTES {
                 return Ok(());
+            }
+            if framed.is_too_long {
+                let reason = Reason {
+                    gate: GateName::DECODE,
+                    code: "line_too_long".to_owned(),
+                    path: String::new(),
+                    expected: format!("a record of at most {MAX_RECORD_BYTES} bytes"),
+                    actual: "is longer".to_owned(),
+                };
+                self.judge.refuse(framed.line, vec![reason], Vec::new());
+                continue;
             }
             match translator.translate(&record, framed.number, &mut line) {
                 Ok(()) => self.push(framed.line, &line).map_err(FileError::Io)?,
@@ -309,7 +324,10 @@ impl TaskJudge {
             Ok(format) if reading.format == TextFormat::Csv && self.cells.len() < 100 * MAX_VERDICTS => {
                 let mut cells = CsvRecord::default();
                 cells.set(record, 0, format);
-                cells.cells().map(|cell| String::from_utf8_lossy(cell).into_owned()).collect()
+                cells
+                    .cells()
+                    .map(|cell| String::from_utf8_lossy(cell).into_owned())
+                    .collect()
             }
             _ => Vec::new(),
         };
@@ -329,15 +347,14 @@ impl TaskJudge {
         self.judge.refuse(line, reasons, Vec::new());
     }
 
-    fn finish(self, answer: &mut Map<String, Value>) -> Result<(), Failure> {
+    fn finish(self, answer: &mut Map<String, Value>) -> Result<(), TaskFailure> {
         let Self {
             judge,
             columns,
             misfits,
             cells,
-            ..
         } = self;
-        let judged = judge.finish().map_err(Failure::Unavailable)?;
+        let judged = judge.finish().map_err(TaskFailure::Unavailable)?;
         let JudgedFile {
             passed,
             refused,
@@ -350,7 +367,9 @@ impl TaskJudge {
             let record: Value = serde_json::from_slice(&refused.text).unwrap_or_default();
             for reason in &refused.reasons {
                 let field = field_of(&reason.path);
-                let misfit = field.as_ref().and_then(|field| misfits.get(&(refused.line, field.clone())));
+                let misfit = field
+                    .as_ref()
+                    .and_then(|field| misfits.get(&(refused.line, field.clone())));
                 let column = field.as_ref().and_then(|field| columns.get(field));
                 let cell = cells.get(&(refused.line, reason.path.clone())).cloned();
                 let value = cell.or_else(|| misfit.map(|misfit| misfit.value.clone()));
@@ -403,9 +422,12 @@ fn verdict(
     value: Option<String>,
     misfit: Option<&RowProblem>,
 ) -> Value {
+    let decode = GateName::DECODE;
     let (gate, code, message) = match misfit {
-        Some(misfit) => (GateName::DECODE.as_str(), misfit.code, misfit.problem.clone()),
-        None if reason.gate == GateName::DECODE => (GateName::DECODE.as_str(), reason.code.as_str(), reason.actual.clone()),
+        Some(misfit) => (decode.as_str(), misfit.code, misfit.problem.clone()),
+        None if reason.gate == decode => {
+            (decode.as_str(), reason.code.as_str(), reason.actual.clone())
+        }
         None => {
             let message = format!("expected {}, found {}", reason.expected, reason.actual);
             (reason.gate.as_str(), reason.code.as_str(), message)
@@ -421,7 +443,11 @@ fn verdict(
         "message": message, "remedy": remedy,
     });
     match verdict {
-        Value::Object(members) => members.into_iter().filter(|(_, value)| !value.is_null()).collect::<Map<_, _>>().into(),
+        Value::Object(members) => members
+            .into_iter()
+            .filter(|(_, value)| !value.is_null())
+            .collect::<Map<_, _>>()
+            .into(),
         other => other,
     }
 }

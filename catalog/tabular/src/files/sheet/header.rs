@@ -16,12 +16,12 @@ pub(super) struct SheetHead<'v> {
     visitor: &'v mut dyn RowVisitor,
     /// The first rows, until the header is known.
     held: Option<Vec<(u64, Vec<FileCell<'static>>)>>,
-    found: FoundHeader,
+    found: SheetHeader,
 }
 
 /// What became of the header.
 #[derive(Debug, Default)]
-pub(super) struct FoundHeader {
+pub(super) struct SheetHeader {
     /// Notice about rows that were skipped.
     pub(super) note: Option<String>,
     /// The number of columns of the widest row.
@@ -34,7 +34,7 @@ impl<'v> SheetHead<'v> {
             choice,
             visitor,
             held: Some(Vec::new()),
-            found: FoundHeader::default(),
+            found: SheetHeader::default(),
         }
     }
 
@@ -55,7 +55,7 @@ impl<'v> SheetHead<'v> {
     }
 
     /// Ends the sheet.
-    pub(super) fn end(mut self) -> Result<FoundHeader, FileError> {
+    pub(super) fn end(mut self) -> Result<SheetHeader, FileError> {
         self.decide()?;
         Ok(self.found)
     }
