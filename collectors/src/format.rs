@@ -116,7 +116,9 @@ fn delimited(fetch: &Fetch, body: &[u8]) -> Result<Vec<Value>, RunFailure> {
             None => {}
             Some(RecordProblem::AfterQuote(cell)) => {
                 let cell = cell + 1;
-                return Err(RunFailure::form(format!("line {line}: text follows the closing quote of cell {cell}")));
+                return Err(RunFailure::form(format!(
+                    "line {line}: text follows the closing quote of cell {cell}"
+                )));
             }
             Some(RecordProblem::TooLong) => return Err(RunFailure::form(format!("line {line} is too long"))),
         }
@@ -133,7 +135,10 @@ fn delimited(fetch: &Fetch, body: &[u8]) -> Result<Vec<Value>, RunFailure> {
         if names.len() != cells.len() {
             return Err(RunFailure::form(format!("line {line} has another number of cells")));
         }
-        let record = names.iter().zip(cells).map(|(name, cell)| (name.clone(), Value::from(cell)));
+        let record = names
+            .iter()
+            .zip(cells)
+            .map(|(name, cell)| (name.clone(), Value::from(cell)));
         records.push(Value::Object(record.collect()));
     }
     Ok(records)

@@ -108,7 +108,10 @@ impl<'a> Shell<'a> {
         let mut command = Command::new("script");
         self.dress(&mut command);
         let line = format!("{} {arguments}", binary().display());
-        command.args(["-qec", &line, "/dev/null"]).env("TERM", "dumb").stdin(Stdio::piped());
+        command
+            .args(["-qec", &line, "/dev/null"])
+            .env("TERM", "dumb")
+            .stdin(Stdio::piped());
         let mut child = command.spawn().unwrap();
         child.stdin.take().unwrap().write_all(keys.as_bytes()).unwrap();
         Said::of(&child.wait_with_output().unwrap())
@@ -117,12 +120,21 @@ impl<'a> Shell<'a> {
     /// The files below the state folder.
     fn left(&self) -> Vec<PathBuf> {
         let folder = fs::read_dir(self.folder.join("state/sluice/push"));
-        folder.into_iter().flatten().map(|entry| entry.unwrap().path()).collect()
+        folder
+            .into_iter()
+            .flatten()
+            .map(|entry| entry.unwrap().path())
+            .collect()
     }
 }
 
 async fn records(world: &World, slug: &str) -> Vec<Value> {
-    let page = world.agent.http.get(&format!("/projects/{slug}/data?limit=100")).await.expect(200);
+    let page = world
+        .agent
+        .http
+        .get(&format!("/projects/{slug}/data?limit=100"))
+        .await
+        .expect(200);
     let mut records = page.body["items"].as_array().unwrap().clone();
     records.sort_by_key(Value::to_string);
     records
@@ -166,11 +178,22 @@ async fn a_spreadsheet_export_becomes_a_private_dataset_once_somebody_says_so() 
     // A terminal without a cursor gets no signs that move one.
     assert!(!said.out.contains('\u{1b}'), "{:?}", said.out);
     let project = world.agent.http.get("/projects/stations").await.expect(200).body;
-    assert_eq!((&project["visibility"], &project["access"]), (&json!("private"), &json!("public")));
+    assert_eq!(
+        (&project["visibility"], &project["access"]),
+        (&json!("private"), &json!("public"))
+    );
     assert_eq!(project["title"], "Stations");
     let readme = project["readme"].as_str().unwrap();
-    assert!(readme.contains("`stations.csv`") && readme.contains("3 records") && readme.contains("elevation_m"), "{readme}");
-    let types: Vec<_> = project["schemaDef"]["fields"].as_array().unwrap().iter().map(|field| &field["type"]).collect();
+    assert!(
+        readme.contains("`stations.csv`") && readme.contains("3 records") && readme.contains("elevation_m"),
+        "{readme}"
+    );
+    let types: Vec<_> = project["schemaDef"]["fields"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|field| &field["type"])
+        .collect();
     assert_eq!(types, ["string", "date", "number"]);
     assert_eq!(
         records(&world, "stations").await,
@@ -186,11 +209,16 @@ async fn a_spreadsheet_export_becomes_a_private_dataset_once_somebody_says_so() 
     assert_eq!(shell.left(), Vec::<PathBuf>::new());
 
     // The same again, and next month.
-    let again = shell.run(&["push", "stations.csv", "--project", "stations"]).expect(0, &[]);
+    let again = shell
+        .run(&["push", "stations.csv", "--project", "stations"])
+        .expect(0, &[]);
     assert_eq!(again.out, "Nothing new: all 3 records are in `stations` already.\n");
     let again = shell.run(&["push", "stations.csv", "--create"]).expect(0, &[]);
     assert_eq!(again.out, "Nothing new: all 3 records are in `stations` already.\n");
-    let more = STATIONS.replace("(m)", "(m);Operator").replace("\n00", ";x\n01").replace("n/a", "n/a;x");
+    let more = STATIONS
+        .replace("(m)", "(m);Operator")
+        .replace("\n00", ";x\n01")
+        .replace("n/a", "n/a;x");
     shell.file("december.csv", more);
     shell
         .run(&["push", "december.csv", "--project", "stations"])
@@ -203,13 +231,17 @@ async fn a_spreadsheet_export_becomes_a_private_dataset_once_somebody_says_so() 
     shell.file("other.csv", "a,b\n1,2\n");
     shell
         .run(&["push", "other.csv", "--create", "--project", "stations", "--yes"])
-        .expect(3, &["`stations` exists. Append with --project stations, or name another: --create --project NAME"]);
+        .expect(
+            3,
+            &["`stations` exists. Append with --project stations, or name another: --create --project NAME"],
+        );
     shell
         .run(&["push", "stations.csv", "--create", "--public", "--yes"])
         .expect(3, &["`stations` exists."]);
-    shell
-        .run(&["push", "other.csv", "--project", "no-such-one"])
-        .expect(7, &["`sluice push 'other.csv' --create --project no-such-one` makes it"]);
+    shell.run(&["push", "other.csv", "--project", "no-such-one"]).expect(
+        7,
+        &["`sluice push 'other.csv' --create --project no-such-one` makes it"],
+    );
     shell
         .run(&["push", "other.csv", "--project", "stations", "--title", "Other"])
         .expect(2, &["--title is for a new project: add --create"]);
@@ -225,7 +257,13 @@ async fn a_dump_of_an_api_on_standard_input_asks_where_its_records_are() {
     let create = ["push", "-", "--create", "--project", "items", "--yes"];
     let said = shell.piped(&create, &dump).expect(
         3,
-        &["standard input", "/data/items", "/included", "--records '/data/items'", "Nothing was created."],
+        &[
+            "standard input",
+            "/data/items",
+            "/included",
+            "--records '/data/items'",
+            "Nothing was created.",
+        ],
     );
     assert_eq!(said.out, "");
     assert!(!is_there(&world, "items").await);
@@ -288,7 +326,9 @@ async fn refused_rows_are_told_with_their_values_before_anything_is_sent() {
     let uploads = world.agent.http.get("/projects/visits/uploads").await.expect(200).body;
     assert_eq!(uploads["items"], json!([]));
 
-    let dry = shell.run(&[&push[..], &["--dry-run", "--on-refused", "drop"]].concat()).expect(0, &["2 refused"]);
+    let dry = shell
+        .run(&[&push[..], &["--dry-run", "--on-refused", "drop"]].concat())
+        .expect(0, &["2 refused"]);
     assert!(dry.out.contains("Nothing was sent."), "{}", dry.all());
     let dropped = shell
         .run(&[&push[..], &["--on-refused", "drop", "--refused", "left-out.jsonl"]].concat())
@@ -310,7 +350,10 @@ async fn refused_rows_are_told_with_their_values_before_anything_is_sent() {
         .expect(4, &["visits: rejected (refused)", "line 2 /note"]);
     let json = shell.run(&[&push[..], &["--json"]].concat()).expect(4, &[]);
     let json: Value = serde_json::from_str(&json.out).unwrap();
-    assert_eq!((&json["checked"]["refused"], &json["checked"]["records"]), (&json!(2), &json!(5)));
+    assert_eq!(
+        (&json["checked"]["refused"], &json["checked"]["records"]),
+        (&json!(2), &json!(5))
+    );
     assert_eq!(json["checked"]["refusals"][0]["line"], 2);
 }
 
@@ -359,13 +402,19 @@ async fn at_the_limit_of_projects_it_is_said_before_the_file_is_read() {
     ];
     shell.run(&["push", "new.csv", "--create", "--yes"]).expect(5, &limit);
     // Not even that the file does not exist is known.
-    shell.run(&["push", "nowhere.csv", "--create", "--yes"]).expect(5, &limit);
+    shell
+        .run(&["push", "nowhere.csv", "--create", "--yes"])
+        .expect(5, &limit);
     shell
         .run(&["create", "another", "--like", "new.csv", "--yes"])
         .expect(5, &limit);
     // Looking is always possible, and an own dataset can be gone on with.
-    shell.run(&["infer", "new.csv"]).expect(0, &["3 of 3 projects are active", "integer"]);
-    shell.run(&["push", "trips.csv", "--create"]).expect(0, &["Nothing new"]);
+    shell
+        .run(&["infer", "new.csv"])
+        .expect(0, &["3 of 3 projects are active", "integer"]);
+    shell
+        .run(&["push", "trips.csv", "--create"])
+        .expect(0, &["Nothing new"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -377,18 +426,38 @@ async fn a_project_is_created_like_a_file_or_by_a_contract() {
         .run(&["create", "gauges", "--like", "stations.csv"])
         .expect(3, &["Nothing was created", "--yes"]);
     let said = shell
-        .run(&["create", "gauges", "--like", "stations.csv", "--yes", "--title", "Gauges of the coast"])
+        .run(&[
+            "create",
+            "gauges",
+            "--like",
+            "stations.csv",
+            "--yes",
+            "--title",
+            "Gauges of the coast",
+        ])
         .expect(0, &[]);
     assert_eq!(said.out, "gauges is created, private.\n");
     let project = world.agent.http.get("/projects/gauges").await.expect(200).body;
-    assert_eq!((&project["recordCount"], &project["title"]), (&json!(0), &json!("Gauges of the coast")));
+    assert_eq!(
+        (&project["recordCount"], &project["title"]),
+        (&json!(0), &json!("Gauges of the coast"))
+    );
     assert_eq!(project["schemaDef"]["fields"][0]["title"], "Station ID");
     shell
         .run(&["push", "stations.csv", "--project", "gauges"])
         .expect(0, &["gauges version 1: 3 of 3 records are new."]);
     let schema = r#"{"fields": [{"name": "a", "type": "integer"}]}"#;
     shell
-        .run(&["create", "by-contract", "--schema", schema, "--public", "--license", "CC-BY-4.0", "--yes"])
+        .run(&[
+            "create",
+            "by-contract",
+            "--schema",
+            schema,
+            "--public",
+            "--license",
+            "CC-BY-4.0",
+            "--yes",
+        ])
         .expect(0, &["by-contract is created, public."]);
     shell
         .run(&["create", "gauges", "--schema", schema, "--yes"])
@@ -409,7 +478,9 @@ async fn a_file_says_what_it_is_without_a_service_and_its_reading_reads_the_next
     shell.file("stations.csv", STATIONS);
     let alone = |arguments: &[&str]| {
         let mut command = shell.command(arguments);
-        command.env_remove("SLUICE_KEY").env("SLUICE_SERVER", "http://127.0.0.1:9");
+        command
+            .env_remove("SLUICE_KEY")
+            .env("SLUICE_SERVER", "http://127.0.0.1:9");
         Said::of(&command.output().unwrap())
     };
     let table = alone(&["infer", "stations.csv"]).expect(0, &["elevation_m", "Contract: {\"fields\":["]);
@@ -432,9 +503,15 @@ async fn a_file_says_what_it_is_without_a_service_and_its_reading_reads_the_next
     let question = shell.piped(&["infer", "-", "--json"], "v\n1.5\ninf\n").expect(3, &[]);
     let question: Value = serde_json::from_str(&question.out).unwrap();
     assert_eq!(question["questions"].as_array().unwrap().len(), 1, "{question}");
-    shell.run(&["infer", "nowhere.csv"]).expect(1, &["`nowhere.csv` cannot be read"]);
-    shell.run(&["infer", "stations.csv", "--zone", "Nowhere/Land"]).expect(2, &["--zone"]);
-    shell.run(&["infer", "stations.csv", "--reading", "stations.csv"]).expect(4, &["`stations.csv`"]);
+    shell
+        .run(&["infer", "nowhere.csv"])
+        .expect(1, &["`nowhere.csv` cannot be read"]);
+    shell
+        .run(&["infer", "stations.csv", "--zone", "Nowhere/Land"])
+        .expect(2, &["--zone"]);
+    shell
+        .run(&["infer", "stations.csv", "--reading", "stations.csv"])
+        .expect(4, &["`stations.csv`"]);
     shell.run(&["infer", "."]).expect(1, &["is a folder"]);
 }
 
@@ -452,15 +529,28 @@ async fn text_of_a_file_commands_neither_terminal_nor_shell() {
         let said = shell.run(arguments).expect(0, &["\\u{1b}"]);
         let obeyed = |text: &str| text.contains(['\u{1b}', '\u{202e}', '\u{7}']);
         assert!(!obeyed(&said.out) && !obeyed(&said.err), "{:?}", said.all());
-        assert!(!said.all().contains("'-rf'") && !said.all().contains("'$(id)'"), "{}", said.all());
+        assert!(
+            !said.all().contains("'-rf'") && !said.all().contains("'$(id)'"),
+            "{}",
+            said.all()
+        );
     }
     let json = shell.run(&["infer", "evil.csv", "--json"]).expect(0, &[]);
     assert!(!json.out.contains('\u{1b}'));
     // A reader that has enough closes the pipe, which is no failure.
-    shell.file("wide.csv", format!("{}\n", (0..5_000).map(|n| format!("c{n}")).collect::<Vec<_>>().join(",")));
+    shell.file(
+        "wide.csv",
+        format!(
+            "{}\n",
+            (0..5_000).map(|n| format!("c{n}")).collect::<Vec<_>>().join(",")
+        ),
+    );
     let mut closed = Command::new("bash");
     shell.dress(&mut closed);
-    let line = format!("set -o pipefail; {} infer wide.csv --json | head -c 10 >/dev/null", binary().display());
+    let line = format!(
+        "set -o pipefail; {} infer wide.csv --json | head -c 10 >/dev/null",
+        binary().display()
+    );
     let said = Said::of(&closed.args(["-c", &line]).output().unwrap());
     assert!(!said.err.contains("panicked"), "{}", said.all());
 }
@@ -470,8 +560,8 @@ async fn a_file_that_was_edited_is_sent_anew_and_its_earlier_upload_is_cancelled
     let world = World::start(binary()).await;
     let shell = Shell::new(&world);
     let rows = |extra: &str| {
-        let rows: String = (0..200_000).map(|n| format!("{n},{extra}{}\n", n * 7)).collect();
-        format!("id,value\n{rows}")
+        let rows: Vec<_> = (0..200_000).map(|n| format!("{n},{extra}{}\n", n * 7)).collect();
+        format!("id,value\n{}", rows.concat())
     };
     shell.file("loans.csv", rows(""));
     let push = ["push", "loans.csv", "--create", "--yes", "--part-size", "16KiB"];
@@ -502,7 +592,12 @@ async fn a_file_that_was_edited_is_sent_anew_and_its_earlier_upload_is_cancelled
         assert!(open().await <= 1);
     }
     let said = shell.run(&push).expect(0, &[]);
-    assert_eq!(said.out, "loans version 1: 200,000 of 200,000 records are new.\n", "{}", said.all());
+    assert_eq!(
+        said.out,
+        "loans version 1: 200,000 of 200,000 records are new.\n",
+        "{}",
+        said.all()
+    );
     assert_eq!((open().await, shell.left()), (0, Vec::new()));
 }
 
@@ -514,8 +609,55 @@ async fn the_project_of_another_is_never_pushed_to_by_its_name() {
     let ours = Shell::new(&world);
     for (shell, code) in [(&theirs, 0), (&ours, 3)] {
         shell.file("shared-name.csv", "a\n1\n");
-        shell.run(&["push", "shared-name.csv", "--create", "--yes"]).expect(code, &[]);
+        shell
+            .run(&["push", "shared-name.csv", "--create", "--yes"])
+            .expect(code, &[]);
     }
-    let said = ours.run(&["push", "shared-name.csv", "--create", "--yes"]).expect(3, &["`shared-name` exist"]);
+    let said = ours
+        .run(&["push", "shared-name.csv", "--create", "--yes"])
+        .expect(3, &["`shared-name` exist"]);
     assert!(!said.all().contains("Append with"), "{}", said.all());
+}
+
+const PANDAS: &[u8] = include_bytes!("../../catalog/tabular/tests/files/pandas.parquet");
+const WORKBOOK: &[u8] = include_bytes!("../../catalog/tabular/tests/files/xlsxwriter.xlsx");
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_parquet_of_pandas_and_a_workbook_become_datasets_by_one_command() {
+    let world = World::start(binary()).await;
+    let shell = Shell::new(&world);
+    // The name of a file says nothing about it.
+    shell.file("trips.dat", PANDAS);
+    let said = shell.run(&["push", "trips.dat", "--create", "--yes"]).expect(
+        0,
+        &[
+            "trips.dat: Parquet; 3 records",
+            "decimal(2)",
+            "Checked: 3 records pass.",
+        ],
+    );
+    assert_eq!(said.out, "trips version 1: 3 of 3 records are new.\n");
+    let found = records(&world, "trips").await;
+    let first = found.iter().find(|record| record["trip_id"] == 1).unwrap();
+    assert_eq!(
+        (&first["stops"], &first["fare"]),
+        (&json!(["07", "x", null]), &json!("12.50"))
+    );
+    shell.file("days.xlsx", WORKBOOK);
+    let said = shell
+        .run(&["push", "days.xlsx", "--create", "--yes"])
+        .expect(0, &["days.xlsx: a workbook", "stand above the header"]);
+    assert!(said.out.starts_with("days version 1: "), "{}", said.all());
+    let found = records(&world, "days").await;
+    assert!(
+        found
+            .iter()
+            .any(|record| record["took"] == "P1DT12H" && record["day"] == "2024-01-01"),
+        "{found:?}"
+    );
+    // A row that does not fit is named by its row.
+    shell
+        .run(&["push", "days.xlsx", "--project", "trips"])
+        .expect(3, &["--ignore"]);
+    assert_eq!(shell.left(), Vec::<PathBuf>::new());
 }

@@ -34,21 +34,13 @@ async fn a_file_that_cannot_be_sent_is_named_with_its_line_and_leaves_nothing() 
     let slug = world.project().await;
     let many: Vec<_> = (0..100_000).map(|n| format!("column_{n}")).collect();
     for (text, code, words) in [
-        (
-            "station,sample\n\"a\n\nb\",1\nd,2\nc,many\n",
-            4,
-            "line 6, `sample`: ",
-        ),
+        ("station,sample\n\"a\n\nb\",1\nd,2\nc,many\n", 4, "line 6, `sample`: "),
         (
             "station,sample\na,1\n\"Inch 5,2\nb,3\n",
             4,
             "line 3: the quote that opens column `station` is never closed",
         ),
-        (
-            "station,sample\na,1\n\"b\"c,2\n",
-            4,
-            "line 3, `station`: ",
-        ),
+        ("station,sample\na,1\n\"b\"c,2\n", 4, "line 3, `station`: "),
         ("station,sample\n", 4, "no record"),
         ("station,sample,extra\na,1,b\n", 3, "--ignore 'extra'"),
         (&many.join(","), 4, "columns"),
@@ -96,8 +88,13 @@ async fn a_push_that_is_interrupted_while_it_reads_leaves_nothing() {
     let world = World::start(binary()).await;
     let slug = world.project().await;
     let mut random = tests::random::Random::new(7);
-    let digits = |random: &mut tests::random::Random| (0..250).map(|_| format!("{:016x}", random.bits())).collect::<String>();
-    let rows: Vec<_> = (0..10_000).map(|row| format!("{},{row}\n", digits(&mut random))).collect();
+    let digits = |random: &mut tests::random::Random| {
+        let digits: Vec<_> = (0..250).map(|_| format!("{:016x}", random.bits())).collect();
+        digits.concat()
+    };
+    let rows: Vec<_> = (0..10_000)
+        .map(|row| format!("{},{row}\n", digits(&mut random)))
+        .collect();
     let file = file(&world, &format!("station,sample\n{}", rows.concat()));
     for signal in ["-INT", "-KILL"] {
         // A text is copied only to be compressed.

@@ -1,6 +1,6 @@
-//! Says what files are: `infer [--records] [--time] [FLAG VALUE]... FILE...`.
+//! Says what files are: `infer [--print] [--time] [FLAG VALUE]... FILE...`.
 //!
-//! Prints the answer of inference as one JSON object a file. `--records` prints the records as they will be stored instead,
+//! Prints the answer of inference as one JSON object a file. `--print` prints the records as they will be stored instead,
 //! and the lines that are refused on standard error. `--time` prints the speed.
 
 use std::error::Error;
@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--time" => is_timed = true,
-            "--records" if !has_records => has_records = true,
+            "--print" => has_records = true,
             flag if flag.starts_with("--") => {
                 let has_value = READING_FLAGS
                     .iter()

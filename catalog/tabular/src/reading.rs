@@ -206,7 +206,10 @@ fn fail<T>(path: impl Into<String>, problem: impl Into<String>) -> Result<T, Rea
 impl Reading {
     /// Returns true if the text goes to the contract as it is, line by line.
     pub const fn is_plain_lines(&self) -> bool {
-        matches!(self.format, TextFormat::JsonLines) && self.columns.is_empty() && self.number.is_none()
+        matches!(self.format, TextFormat::JsonLines)
+            && self.columns.is_empty()
+            && self.nulls.is_empty()
+            && self.number.is_none()
     }
 
     /// Returns the delimiters and quotes of a `csv`.

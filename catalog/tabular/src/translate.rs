@@ -48,7 +48,7 @@ impl CellProblem {
 }
 
 /// A translator of the records of one file.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Translator {
     rules: RecordRules,
     number: Option<NumberMember>,
@@ -57,21 +57,23 @@ pub struct Translator {
     fields: usize,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum RecordRules {
     Cells(Box<CellRules>),
     Members(Box<MemberRules>),
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct CellRules {
     format: CsvFormat,
     record: CsvRecord,
     /// One per column; `None` for those that are left out.
     columns: Vec<Option<CellRule>>,
+    /// True if the header alone ends in a delimiter: the last column has no name and is left out, and records may lack it.
+    has_open_end: bool,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct NumberMember {
     /// `"name":`
     member: Vec<u8>,
@@ -111,6 +113,10 @@ impl Translator {
                 format: reading.csv_format()?,
                 record: CsvRecord::default(),
                 columns: reading.columns.iter().enumerate().map(rule).collect::<Result<_, _>>()?,
+                has_open_end: reading
+                    .columns
+                    .last()
+                    .is_some_and(|last| last.from.is_empty() && last.to.is_none()),
             })),
             TextFormat::Json | TextFormat::JsonLines => {
                 RecordRules::Members(Box::new(MemberRules::new(reading, contract, &zones)?))
@@ -260,7 +266,8 @@ impl CellRules {
                 return;
             }
         }
-        if self.record.len() != self.columns.len() {
+        let is_short = self.has_open_end && self.record.len() + 1 == self.columns.len();
+        if self.record.len() != self.columns.len() && !is_short {
             let cells = |count: usize| {
                 if count == 1 {
                     "1 cell".to_owned()

@@ -23,7 +23,9 @@ pub async fn run(arguments: &CreateArgs) -> anyhow::Result<ExitCode> {
             let input = InputFile::open(file, &state_folder(None)?)?;
             let mut plan = LookPlan::of(&arguments.reading, None)?;
             let found = plan.settled(&input, &bar(BYTES_BAR).with_message("reading")).await?;
-            table::lines(input.name(), &found.look).iter().for_each(|line| terminal::note(line));
+            for line in table::lines(input.name(), &found.look) {
+                terminal::note(&line);
+            }
             let contract = found.look.contract()?;
             let readme = readme_of(&input.shown(), &table::form(&found.look), None, &contract);
             (contract, readme)

@@ -30,7 +30,10 @@ pub async fn run(arguments: &InferArgs) -> anyhow::Result<ExitCode> {
     } else {
         let mut lines = table::lines(input.name(), &look);
         if let Some(contract) = &look.contract {
-            lines.push(format!("Contract: {}", terminal::plain(&serde_json::to_string(contract)?)));
+            lines.push(format!(
+                "Contract: {}",
+                terminal::plain(&serde_json::to_string(contract)?)
+            ));
         }
         lines.extend(table::questions(&look));
         terminal::line(&lines.join("\n"))?;

@@ -100,7 +100,8 @@ impl InputFile {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error).with_context(|| format!("{name} cannot be read")),
             };
-            out.write_all(piece.get(..read).unwrap_or_default()).with_context(kept)?;
+            out.write_all(piece.get(..read).unwrap_or_default())
+                .with_context(kept)?;
         }
         out.flush().with_context(kept)?;
         drop(out);

@@ -81,7 +81,10 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         }
         command => {
             // Files that a client command writes are the caller's own results, which keep the caller's umask.
-            if !matches!(command, Command::Query(_) | Command::Pull(_) | Command::Push(_) | Command::Infer(_)) {
+            if !matches!(
+                command,
+                Command::Query(_) | Command::Pull(_) | Command::Push(_) | Command::Infer(_)
+            ) {
                 keep_private();
             }
             return tokio::runtime::Runtime::new()?.block_on(work(&loaded, command));

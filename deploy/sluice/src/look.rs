@@ -167,7 +167,10 @@ impl LookPlan {
         let (look, plan) = if kind.is_text() {
             (self.look_at_text(input, file, bar).await, None)
         } else if compression != FileCompression::None {
-            (Err(FileRefused::mark(anyhow!("it is compressed; decompress it first"))), None)
+            (
+                Err(FileRefused::mark(anyhow!("it is compressed; decompress it first"))),
+                None,
+            )
         } else if kind == FileKind::Xlsx {
             (self.look_at_workbook(file).await, None)
         } else {
@@ -191,7 +194,9 @@ impl LookPlan {
         let (options, file) = (self.options.clone(), WatchedFile::new(file, bar.clone()));
         // Reading is bound by the processor and the disk.
         let inferred = tokio::task::spawn_blocking(move || tabular::infer::infer(file, &options)).await?;
-        FileLook::of(&serde_json::to_value(&inferred.map_err(|error| not_inferred(error, input))?)?)
+        FileLook::of(&serde_json::to_value(
+            &inferred.map_err(|error| not_inferred(error, input))?,
+        )?)
     }
 
     async fn look_at_table(&self, file: File, kind: FileKind) -> anyhow::Result<(FileLook, FilePlan)> {
@@ -228,12 +233,18 @@ impl LookPlan {
             };
             let Some(answer) = asked(question)? else {
                 let questions = table::questions(&found.look).join("\n");
-                bail!(Unanswered(format!("{}: {questions}\nNothing was created.", input.name())));
+                bail!(Unanswered(format!(
+                    "{}: {questions}\nNothing was created.",
+                    input.name()
+                )));
             };
             let (flag, value) = (answer.flag.clone(), answer.value.clone().unwrap_or_default());
             self.set(&flag, &value)?;
         }
-        bail!(Unanswered(format!("{}: more than {MAX_ANSWERS} questions are open", input.name())))
+        bail!(Unanswered(format!(
+            "{}: more than {MAX_ANSWERS} questions are open",
+            input.name()
+        )))
     }
 
     /// Writes the records of a file as it is sent: a text as it is, another file as JSON Lines. Returns `out`, not flushed.
@@ -248,14 +259,19 @@ impl LookPlan {
         let file = input.reader()?;
         if found.kind == FileKind::Xlsx {
             let mut take = |piece: Vec<u8>| out.write_all(&piece);
-            let converted = FileProcesses::new()?.convert_workbook(self.workbook(file), &mut take).await?;
+            let converted = FileProcesses::new()?
+                .convert_workbook(self.workbook(file), &mut take)
+                .await?;
             return converted.map(|()| out).map_err(refused);
         }
         let (plan, bar) = (found.plan.clone(), bar.clone());
         let write = move || -> anyhow::Result<W> {
             match plan {
                 None => {
-                    io::copy(&mut BufReader::with_capacity(1 << 20, WatchedFile::new(file, bar)), &mut out)?;
+                    io::copy(
+                        &mut BufReader::with_capacity(1 << 20, WatchedFile::new(file, bar)),
+                        &mut out,
+                    )?;
                 }
                 Some(plan) => {
                     // A value that does not fit its field is a text there, which the check refuses with its row.
@@ -331,10 +347,14 @@ fn saved_reading(path: &Path) -> anyhow::Result<Reading> {
     let unread = || format!("the reading `{}` cannot be read", path.display());
     let text = fs::read(path).with_context(unread)?;
     let saved: serde_json::Result<Value> = serde_json::from_slice(&text);
-    let saved = saved.map_err(|error| FileRefused::mark(error.into())).with_context(unread)?;
+    let saved = saved
+        .map_err(|error| FileRefused::mark(error.into()))
+        .with_context(unread)?;
     let reading = saved.get("reading").cloned().unwrap_or(saved);
     let reading: serde_json::Result<Reading> = serde_json::from_value(reading);
-    reading.map_err(|error| FileRefused::mark(error.into())).with_context(unread)
+    reading
+        .map_err(|error| FileRefused::mark(error.into()))
+        .with_context(unread)
 }
 
 /// Asks a person which of the flags is meant. `None` if nobody answers.
@@ -343,13 +363,13 @@ fn asked(question: &LookedAtRemark) -> anyhow::Result<Option<&LookedAtRemedy>> {
     if answers.is_empty() {
         return Ok(None);
     }
-    let mut text = format!("{}\n", terminal::plain(&question.message));
-    for (number, answer) in (1..).zip(answers) {
+    let mut lines = vec![terminal::plain(&question.message)];
+    lines.extend((1..).zip(answers).map(|(number, answer)| {
         let value = answer.value.as_deref().map_or_else(String::new, terminal::shown);
-        text.push_str(&format!("  {number}  {} {value}\n", answer.flag));
-    }
-    text.push_str(&format!("Which one, 1 to {}? Enter ends. ", answers.len()));
-    let typed = terminal::ask(&text)?;
+        format!("  {number}  {} {value}", answer.flag)
+    }));
+    lines.push(format!("Which one, 1 to {}? Enter ends. ", answers.len()));
+    let typed = terminal::ask(&lines.join("\n"))?;
     let number = typed.and_then(|typed| typed.parse::<usize>().ok());
     Ok(number.and_then(|number| answers.get(number.checked_sub(1)?)))
 }

@@ -35,7 +35,13 @@ impl UnfinishedFile {
                 let named = target.with_extension("unfinished");
                 Ok(Self {
                     // Only the user may read it.
-                    file: OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(0o600).open(&named)?,
+                    file: OpenOptions::new()
+                        .read(true)
+                        .write(true)
+                        .create(true)
+                        .truncate(true)
+                        .mode(0o600)
+                        .open(&named)?,
                     named: Some(named),
                 })
             }

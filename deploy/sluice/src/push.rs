@@ -138,11 +138,7 @@ struct FileWork<'a> {
 impl FileWork<'_> {
     /// Returns the word for the place of a record in the file.
     fn place(&self) -> &'static str {
-        if self.found.kind.is_text() {
-            "line"
-        } else {
-            "row"
-        }
+        if self.found.kind.is_text() { "line" } else { "row" }
     }
 
     /// Converts or compresses the file if needed, unless an earlier push has done so.
@@ -249,7 +245,9 @@ impl FileWork<'_> {
             slug: self.slug.to_owned(),
             source_declaration: arguments.source.clone(),
             // Services that know no reading read JSON Lines without one.
-            reading: (*reading != Reading::default()).then(|| serde_json::to_value(reading)).transpose()?,
+            reading: (*reading != Reading::default())
+                .then(|| serde_json::to_value(reading))
+                .transpose()?,
             drops_refused: arguments.on_refused == RefusedEffect::Drop,
             part_size: arguments.part_size.0,
             state: place.state.clone(),
@@ -279,7 +277,11 @@ impl FileWork<'_> {
     }
 
     fn interrupted(&self, sending: &ProgressBar) -> anyhow::Error {
-        let percent = sending.position().saturating_mul(100).checked_div(sending.length().unwrap_or(0)).unwrap_or(0);
+        let percent = sending
+            .position()
+            .saturating_mul(100)
+            .checked_div(sending.length().unwrap_or(0))
+            .unwrap_or(0);
         if self.input.is_spooled() {
             return anyhow!("interrupted at {percent} %; nothing of it is kept");
         }
@@ -291,14 +293,12 @@ impl FileWork<'_> {
         let name = || PathBuf::from(self.input.name());
         match error {
             // Names are compared, because the client reports the canonical path.
-            client::Error::File { path, source } if path.file_name() == sent.file_name() => client::Error::File {
-                path: name(),
-                source,
-            },
-            client::Error::Place { path, problem } if path.file_name() == sent.file_name() => client::Error::Place {
-                path: name(),
-                problem,
-            },
+            client::Error::File { path, source } if path.file_name() == sent.file_name() => {
+                client::Error::File { path: name(), source }
+            }
+            client::Error::Place { path, problem } if path.file_name() == sent.file_name() => {
+                client::Error::Place { path: name(), problem }
+            }
             other => other,
         }
     }

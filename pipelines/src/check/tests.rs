@@ -44,7 +44,10 @@ async fn records_of_a_text_are_judged_by_their_numbers() {
     assert_eq!((ended.records(), ended.refused(), ended.duplicates()), (7, 4, 1));
     let numbers: Vec<u64> = refused.iter().map(|(number, _)| *number).collect();
     assert_eq!(numbers, [1, 3, 4, 5]);
-    assert_eq!((&refused[0].1[..], &refused[3].1[..]), (&["value".to_owned()][..], &["cells".to_owned()][..]));
+    assert_eq!(
+        (&refused[0].1[..], &refused[3].1[..]),
+        (&["value".to_owned()][..], &["cells".to_owned()][..])
+    );
     // More than half are refused.
     assert!(matches!(ended.decision, Decision::Reject { code, .. } if code == "refused"));
     let (ended, _) = checked(check(csv(), OnRefused::Reject, folder.path()), "Id,Note\n1,a\n2,b\n").await;
@@ -56,7 +59,10 @@ async fn records_of_a_text_are_judged_by_their_numbers() {
 async fn a_text_that_cannot_be_read_further_names_the_line() {
     let folder = tempfile::tempdir().unwrap();
     for (text, words) in [
-        ("Id,Note\n1,a\n2,\"b\n3,c\n", "line 3: the quote that opens column `Note` is never closed"),
+        (
+            "Id,Note\n1,a\n2,\"b\n3,c\n",
+            "line 3: the quote that opens column `Note` is never closed",
+        ),
         ("Id,Other\n1,a\n", "line 1: the header is not that of the reading"),
     ] {
         let (ended, _) = checked(check(csv(), OnRefused::Reject, folder.path()), text).await;

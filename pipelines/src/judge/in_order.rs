@@ -63,7 +63,9 @@ impl<'a> LineJudges<'a> {
         keep: impl Fn(&LineChunk) -> K + Sync,
         mut take: impl FnMut(&mut Merger<S>, JudgedLines, K) -> Result<(), catalog::Error>,
     ) -> Result<(Merger<S>, Result<(), SplitError>), InOrderError> {
-        let judges = available_parallelism().map_or(1, usize::from).clamp(1, self.most.max(1));
+        let judges = available_parallelism()
+            .map_or(1, usize::from)
+            .clamp(1, self.most.max(1));
         let in_flight = 2 * judges + 2;
         // Each chunk holds a permit until it is merged, so that no judge runs far ahead of another.
         let (permits, released) = sync_channel::<()>(in_flight);

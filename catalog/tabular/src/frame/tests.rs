@@ -137,6 +137,25 @@ fn an_unclosed_quote_names_its_line_and_column() {
 }
 
 #[test]
+fn quotes_are_quotes_also_if_no_line_before_has_one() {
+    let mut text = "a,b\n".to_owned();
+    text.push_str(&"1,2\n".repeat(600_000));
+    text.push_str("1,\"a\nb\"\n2,3");
+    let reading: Reading = serde_json::from_value(csv(&["a", "b"])).unwrap();
+    let mut reader = RecordReader::new(text.as_bytes(), &reading).unwrap();
+    let mut lines = Vec::new();
+    let mut record = Vec::new();
+    while let Some(framed) = reader.read(&mut record).unwrap() {
+        lines.push(framed.line);
+        if framed.line == 600_002 {
+            assert_eq!(record, b"1,\"a\nb\"");
+        }
+        record.clear();
+    }
+    assert_eq!(lines[599_999..], [600_001, 600_002, 600_004]);
+}
+
+#[test]
 fn json_lines_are_cut_at_line_feeds() {
     frames(
         "{\"a\":1}\r\n\n  \n {\"a\":\n2}",

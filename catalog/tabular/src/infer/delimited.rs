@@ -74,7 +74,10 @@ impl DelimitedPass<'_> {
             }
             None => {}
         }
-        if record.len() != self.profiles.len() {
+        // A delimiter at the end of the header alone is no column of the others.
+        let is_short =
+            record.len() + 1 == self.profiles.len() && self.dialect.names.last().is_some_and(String::is_empty);
+        if record.len() != self.profiles.len() && !is_short {
             if self.uneven.count == 0 {
                 self.uneven_cells = record.len();
             }
@@ -129,6 +132,7 @@ pub(super) fn infer_delimited<R: Read>(
 ) -> Result<(FoundFile, Remarks), InferError> {
     let mut remarks = Remarks::default();
     remarks.notes.clone_from(&dialect.notes);
+    remarks.questions.clone_from(&dialect.questions);
     if dialect.names.len() > MAX_FILE_COLUMNS {
         return Err(InferError::Unreadable {
             code: "too_many_columns",
@@ -183,13 +187,15 @@ pub(super) fn infer_delimited<R: Read>(
     };
     pass.blank_lines = reader.blank_rows();
     let is_cut = text.is_cut();
+    // A record that was given out before a failure is whole: only the last one of a text that was cut is not.
+    let is_last_whole = !is_cut || end.is_err();
     let malformed = match end {
         Ok(()) => None,
         Err(FrameError::Unclosed { .. }) if is_cut => None,
         Err(error) => Some(InferError::malformed(error)?),
     };
     let is_whole = malformed.is_none() && !is_cut;
-    if is_held && is_whole {
+    if is_held && is_last_whole {
         pass.add(&held);
     }
     pass.note(&mut remarks);
@@ -259,8 +265,12 @@ pub(super) fn asked_nulls(name: &str, options: &InferOptions) -> Vec<String> {
     }
     if let Some(reading) = &options.reading {
         words.extend(reading.nulls.iter().cloned());
-        let column = reading.columns.iter().find(|column| column.from == name);
-        words.extend(column.into_iter().flat_map(|column| column.nulls.iter().cloned()));
+        words.extend(
+            options
+                .reading_of(name)
+                .into_iter()
+                .flat_map(|column| column.nulls.iter().cloned()),
+        );
     }
     words.sort_unstable();
     words.dedup();

@@ -2,7 +2,7 @@
 //!
 //! Invariant: the work is linear in the sample, and a dialect that is not the plain one comes with a note.
 
-use super::answer::{Note, shown};
+use super::answer::{Note, Question, shown};
 use super::options::{InferOptions, QuoteSign};
 use crate::csv::{CsvFormat, CsvReader, CsvRecord, RecordProblem};
 use crate::frame::header_names;
@@ -15,6 +15,8 @@ const DELIMITERS: [u8; 4] = [b',', b'\t', b';', b'|'];
 const HEADER_RECORDS: usize = 200;
 /// Records of the sample that are kept: lines of remarks, the header, and records to tell it by.
 const KEPT_RECORDS: usize = 1_200;
+/// Records behind the lines of a title that all have the cells of the table.
+const TABLE_RECORDS: usize = 20;
 /// Cells with a broken quote from which on quotes are taken for characters, if the file is even without them. One or two
 /// are mistakes, and such a record is better refused.
 const MIN_BROKEN_QUOTES: usize = 3;
@@ -30,6 +32,7 @@ pub(super) struct Dialect {
     /// Names of the columns as the reading has them; made up without a header.
     pub(super) names: Vec<String>,
     pub(super) notes: Vec<Note>,
+    pub(super) questions: Vec<Question>,
 }
 
 /// A record of the sample.
@@ -96,6 +99,28 @@ impl SampleRows {
         (found.width, found.even) = modal.unwrap_or((0, 0));
         found
     }
+
+    /// Returns true if blanks are the delimiters: all records have as many cells, none of them empty but names, and some
+    /// column has numbers alone. Of words of a text that is hardly so.
+    fn is_table_of_blanks(&self, is_cut: bool) -> bool {
+        let Some((first, data)) = self.rows.split_first().filter(|(_, data)| !data.is_empty()) else {
+            return false;
+        };
+        // The header may leave out the names of the rows.
+        let is_short = first.cells.len() + 1 == self.width;
+        let even = self.even + usize::from(is_cut) + usize::from(is_short);
+        let is_even = self.broken == 0 && even >= self.counted && self.width >= 2;
+        let is_full = |row: &SampleRow| row.cells.iter().all(|cell| !cell.is_empty());
+        let is_number = |place: usize| {
+            let number = |row: &SampleRow| {
+                row.cells
+                    .get(place)
+                    .is_some_and(|cell| kind_of(cell) == CellKind::Number)
+            };
+            data.iter().all(number)
+        };
+        is_even && data.iter().all(is_full) && (0..self.width).any(is_number)
+    }
 }
 
 /// Finds the dialect of a text by its first bytes. `is_cut` is true if the text goes on.
@@ -125,13 +150,36 @@ pub(super) fn find_dialect(sample: &[u8], is_cut: bool, options: &InferOptions) 
     }
     let first = usize::from(named.is_some());
     let header = find_header(&rows, first, options, &mut notes);
+    let mut questions = Vec::new();
+    if options.delimiter.is_none() && rows.width == 1 && options.types.is_empty() && has_runs_of_blanks(&rows) {
+        let name = header.names.first().map_or("", String::as_str);
+        let message = "the columns are parted by several blanks, which is not read: write the file as CSV, or take each \
+                       line as one text";
+        questions.push(Question::new("blanks", message).remedy("--types", &[name], "=string"));
+    }
     Dialect {
         format,
         header_line: header.line,
         skip_lines: header.skip_lines,
         names: header.names,
         notes,
+        questions,
     }
+}
+
+/// Returns true if the lines are columns of words with more than one blank between them.
+fn has_runs_of_blanks(rows: &SampleRows) -> bool {
+    let words = |row: &SampleRow| row.cells.iter().flat_map(|cell| cell.split_whitespace()).count();
+    let Some((first, data)) = rows.rows.split_first() else {
+        return false;
+    };
+    let width = words(first);
+    let is_number = |row: &SampleRow| {
+        let mut words = row.cells.iter().flat_map(|cell| cell.split_whitespace());
+        words.any(|word| kind_of(word) == CellKind::Number)
+    };
+    let is_like = |row: &SampleRow| row.is_blank || words(row) == width && is_number(row);
+    width > 1 && data.len() > 1 && data.iter().all(is_like)
 }
 
 /// Returns the delimiter that a first line `sep=;` names, as spreadsheets write it.
@@ -161,6 +209,13 @@ fn best_delimiter(sample: &[u8], is_cut: bool, format_of: impl Fn(u8) -> CsvForm
         let is_better = rows.width >= 2 && best.as_ref().is_none_or(|(_, best)| rows.even > best.even);
         if is_better {
             best = Some((format, rows));
+        }
+    }
+    if best.is_none() && sample.contains(&b' ') {
+        let format = format_of(b' ');
+        let rows = SampleRows::read(sample, format, is_cut);
+        if rows.is_table_of_blanks(is_cut) {
+            return (format, rows);
         }
     }
     best.unwrap_or_else(|| {
@@ -297,27 +352,9 @@ fn find_header(rows: &SampleRows, first: usize, options: &InferOptions, notes: &
         found.names = names_of(row, rows.width);
         return found;
     }
-    // Lines of remarks, and of a title: they come before all that follow, and have fewer cells.
-    let mut start = 0;
-    let mut remark: Option<&SampleRow> = None;
-    while let Some(row) = open.get(start) {
-        let is_remark = row.cells.first().is_some_and(|cell| cell.trim_start().starts_with('#'));
-        let is_short = row.cells.len() < rows.width
-            && open[start + 1..]
-                .iter()
-                .take(HEADER_RECORDS)
-                .all(|other| other.cells.len() > row.cells.len())
-            && start + 1 < open.len();
-        if !is_remark && !is_short || row.line > MAX_HEADER_LINE {
-            break;
-        }
-        if is_remark && row.cells.len() == rows.width && rows.width > 1 && !options.no_header {
-            break;
-        }
-        remark = Some(row);
-        found.skip_lines.push(row.line);
-        start += 1;
-    }
+    let start = data_start(&open, rows.width, options);
+    let remark = start.checked_sub(1).and_then(|last| open.get(last)).copied();
+    found.skip_lines.extend(open[..start].iter().map(|row| row.line));
     let Some(row) = open.get(start).copied() else {
         // Nothing but lines of remarks: the last one is the header of no records.
         if let Some(row) = remark.filter(|_| !options.no_header) {
@@ -359,6 +396,27 @@ fn find_header(rows: &SampleRows, first: usize, options: &InferOptions, notes: &
     found.skip_lines.retain(|line| *line > row.line);
     found.names = names_of(row, row.cells.len());
     found
+}
+
+/// Returns the number of rows before the header: lines of remarks, and those of a title, which have fewer cells.
+fn data_start(open: &[&SampleRow], width: usize, options: &InferOptions) -> usize {
+    let is_remark = |row: &&&SampleRow| {
+        let begins = row.cells.first().is_some_and(|cell| cell.trim_start().starts_with('#'));
+        let is_header = row.cells.len() == width && width > 1 && !options.no_header;
+        begins && !is_header && row.line < MAX_HEADER_LINE
+    };
+    let start = open.iter().take_while(is_remark).count();
+    let is_wide = |row: &&SampleRow| row.cells.len() >= width;
+    let Some(titles) = open[start..].iter().position(is_wide) else {
+        return start;
+    };
+    let rest = &open[start + titles..];
+    let is_before = rest.first().is_some_and(|row| row.line <= MAX_HEADER_LINE);
+    if is_before && rest.iter().take(TABLE_RECORDS).all(is_wide) {
+        start + titles
+    } else {
+        start
+    }
 }
 
 /// Returns the names of columns as a reading has them.

@@ -3,13 +3,13 @@
 //! Invariant: the memory of a column is bounded, and a value is looked at once. A reading that a value excludes keeps the
 //! first such value and its line.
 
-use std::collections::HashSet;
+use types::json::{self, check_digits};
 
-use types::json::check_digits;
-use types::{decimal, json};
-
-use super::answer::{MAX_DISTINCT_VALUES, MAX_EXAMPLES, MAX_SHOWN_CHARACTERS, shown};
-use crate::values::{ClockShape, DateForms, NullWords, OffsetShape, TimeShape, WrittenNumber, is_null};
+use super::answer::{MAX_SHOWN_CHARACTERS, shown};
+use super::distinct::DistinctValues;
+use super::numbers::NumberFacts;
+use super::times::TimeFacts;
+use crate::values::{NullWords, WrittenNumber, is_null};
 
 /// Words that mean null in a column whose other values are no text.
 const NULL_WORDS: [&[u8]; 14] = [
@@ -29,8 +29,6 @@ const MIN_EXCLUSIONS: u64 = 100;
 const GIVEN_UP_SHARE: u64 = 20;
 /// Bytes of distinct values and examples of all columns.
 pub(super) const MAX_KEPT_BYTES: usize = 8 << 20;
-/// Digits of a number without exponent that a double always holds.
-const DOUBLE_DIGITS: usize = 15;
 
 /// A value that excludes a reading.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -114,220 +112,6 @@ pub(super) struct WordTally {
     pub(super) meaning: WordMeaning,
     pub(super) count: u64,
     pub(super) line: u64,
-}
-
-/// What the numbers of a column are like.
-#[derive(Clone, Debug, Default)]
-pub(super) struct NumberFacts {
-    /// Numbers.
-    pub(super) count: u64,
-    /// Whole numbers without point and exponent.
-    pub(super) whole: u64,
-    /// Whole numbers beyond 64 bits.
-    pub(super) beyond_64_bits: Exclusion,
-    /// Numbers with a point.
-    pub(super) points: Exclusion,
-    /// Numbers with a comma.
-    pub(super) commas: Exclusion,
-    /// Numbers with a comma and exactly three digits after it.
-    pub(super) commas_of_three: u64,
-    /// Numbers of which a double drops digits.
-    pub(super) lossy: Exclusion,
-    /// Numbers with an exponent.
-    pub(super) exponents: Exclusion,
-    /// Numbers of which a decimal has too many digits.
-    pub(super) too_long: Exclusion,
-    /// The most digits before and after the point.
-    pub(super) whole_digits: usize,
-    pub(super) scale: usize,
-    /// Numbers that begin with zeros, or with a plus and are whole: they are codes, and digits of them would be lost.
-    pub(super) codes: Exclusion,
-    /// True if these codes begin with a plus alone.
-    pub(super) is_plus: bool,
-    /// Numbers of digits, one `E`, and digits.
-    pub(super) scientific: Exclusion,
-    /// Least and most bytes of a value.
-    pub(super) widths: Option<(usize, usize)>,
-    /// Least and greatest whole number of 64 bits.
-    pub(super) range: Option<(i64, i64)>,
-}
-
-impl NumberFacts {
-    /// Adds a number of the file.
-    fn add(&mut self, number: &WrittenNumber<'_>, is_comma: bool, text: &[u8], line: u64) {
-        self.count += 1;
-        let width = text.len();
-        self.widths = Some(
-            self.widths
-                .map_or((width, width), |(least, most)| (least.min(width), most.max(width))),
-        );
-        let (whole, fraction) = (number.whole_digits(), number.fraction_digits());
-        if number.has_leading_zeros() || number.has_plus && number.is_whole() {
-            if self.codes.is_none() {
-                self.is_plus = !number.has_leading_zeros();
-            }
-            self.codes.add(text, line);
-        }
-        if number.fraction.is_some() {
-            if is_comma {
-                self.commas.add(text, line);
-                let of_three = number.fraction.is_some_and(|fraction| fraction.len() == 3) && number.whole.len() <= 3;
-                self.commas_of_three += u64::from(of_three);
-            } else {
-                self.points.add(text, line);
-            }
-        }
-        if number.exponent.is_some() {
-            self.exponents.add(text, line);
-            let is_code = number.fraction.is_none() && text.iter().all(|byte| byte.is_ascii_digit() || *byte == b'E');
-            if is_code {
-                self.scientific.add(text, line);
-            }
-        } else {
-            self.whole_digits = self.whole_digits.max(whole);
-            self.scale = self.scale.max(fraction);
-            if whole + fraction > usize::from(decimal::MAX_DIGITS) || fraction > usize::from(decimal::MAX_SCALE) {
-                self.too_long.add(text, line);
-            }
-        }
-        if number.is_whole() {
-            self.whole += 1;
-            match number.integer() {
-                Some(integer) => {
-                    let range = self.range.get_or_insert((integer, integer));
-                    *range = (range.0.min(integer), range.1.max(integer));
-                }
-                None => self.beyond_64_bits.add(text, line),
-            }
-            if whole <= DOUBLE_DIGITS {
-                return;
-            }
-        } else if whole + fraction <= DOUBLE_DIGITS && number.exponent.is_none() {
-            return;
-        }
-        if number.double().is_none() {
-            self.lossy.add(text, line);
-        }
-    }
-}
-
-/// What the dates and times of a column are like.
-#[derive(Clone, Debug)]
-pub(super) struct TimeFacts {
-    /// Forms that every date allows.
-    pub(super) forms: DateForms,
-    /// Dates without a time of day.
-    pub(super) dates: u64,
-    /// Dates with one.
-    pub(super) times: u64,
-    /// The form of the time of day.
-    pub(super) clock: Option<ClockShape>,
-    /// True if all are written as a contract takes them.
-    pub(super) is_usual: bool,
-    /// True if all have the same form of the time of day.
-    pub(super) is_uniform: bool,
-    /// Times that are finer than a microsecond.
-    pub(super) fine: Exclusion,
-    /// Times with an offset.
-    pub(super) offsets: u64,
-    /// Times of day other than midnight.
-    pub(super) past_midnight: u64,
-}
-
-impl Default for TimeFacts {
-    fn default() -> Self {
-        Self {
-            forms: DateForms::ALL,
-            dates: 0,
-            times: 0,
-            clock: None,
-            is_usual: true,
-            is_uniform: true,
-            fine: Exclusion::default(),
-            offsets: 0,
-            past_midnight: 0,
-        }
-    }
-}
-
-impl TimeFacts {
-    /// Adds a word, unless it is none of the forms that the others have.
-    fn add(&mut self, word: &[u8], line: u64) -> bool {
-        let Some(shape) = TimeShape::of(word, self.forms) else {
-            return false;
-        };
-        let is_first = self.dates + self.times == 0;
-        let is_same_kind = is_first || shape.clock.is_some() == (self.times > 0);
-        let is_uniform = self.is_uniform && (is_first || shape.clock == self.clock);
-        let is_usual = self.is_usual && shape.is_usual;
-        if !is_same_kind || !(is_uniform || is_usual) {
-            return false;
-        }
-        self.forms = shape.dates;
-        (self.is_uniform, self.is_usual) = (is_uniform, is_usual);
-        self.clock = self.clock.or(shape.clock);
-        match shape.clock {
-            None => self.dates += 1,
-            Some(clock) => {
-                self.times += 1;
-                self.offsets += u64::from(clock.offset != OffsetShape::None);
-                self.past_midnight += u64::from(!shape.is_midnight);
-            }
-        }
-        if shape.is_fine {
-            self.fine.add(word, line);
-        }
-        true
-    }
-}
-
-/// Distinct values of a column, as long as they are few and short.
-#[derive(Clone, Debug, Default)]
-pub(super) struct DistinctValues {
-    seen: HashSet<Box<[u8]>>,
-    /// The values in the order in which they came.
-    order: Vec<Box<[u8]>>,
-    /// Place of the value that came last: equal values often follow each other.
-    last: usize,
-    pub(super) is_incomplete: bool,
-}
-
-impl DistinctValues {
-    fn add(&mut self, value: &[u8], budget: &mut usize) {
-        if self.is_incomplete && self.order.len() >= MAX_EXAMPLES {
-            return;
-        }
-        if self.order.get(self.last).is_some_and(|last| **last == *value) {
-            return;
-        }
-        if self.seen.contains(value) {
-            self.last = self.order.iter().position(|known| **known == *value).unwrap_or(0);
-            return;
-        }
-        let is_long = value.len() > 4 * MAX_SHOWN_CHARACTERS;
-        let most = if self.is_incomplete {
-            MAX_EXAMPLES
-        } else {
-            MAX_DISTINCT_VALUES
-        };
-        if self.order.len() >= most || *budget < 2 * value.len().min(4 * MAX_SHOWN_CHARACTERS) {
-            self.is_incomplete = true;
-            self.seen = HashSet::new();
-            return;
-        }
-        self.is_incomplete |= is_long;
-        let kept: Box<[u8]> = value[..value.len().min(4 * MAX_SHOWN_CHARACTERS)].into();
-        *budget -= 2 * kept.len();
-        self.seen.insert(kept.clone());
-        self.last = self.order.len();
-        self.order.push(kept);
-    }
-
-    /// Returns the values that are none of the words, in the order in which they came.
-    pub(super) fn values(&self, but: &[&[u8]]) -> Vec<String> {
-        let kept = self.order.iter().filter(|value| !but.contains(&value.trim_ascii()));
-        kept.map(|value| shown(&String::from_utf8_lossy(value))).collect()
-    }
 }
 
 /// What is known of a column.
@@ -438,7 +222,7 @@ impl ColumnProfile {
     }
 
     fn add_number(&mut self, word: &[u8], line: u64) {
-        if self.numbers.is_given_up {
+        if self.numbers.is_given_up || self.number.add_short(word, line) {
             return;
         }
         let begins = matches!(word.first(), Some(b'0'..=b'9' | b'-' | b'+' | b'.' | b','));

@@ -12,7 +12,7 @@ use crate::reading::{ColumnReading, Reading, ReadingError};
 use crate::values::{TimeZones, WrittenNumber};
 
 /// Rules of the members of the objects of a file.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct MemberRules {
     rules: Vec<MemberRule>,
     /// Place in `rules` by the name in the file.
@@ -23,7 +23,7 @@ pub(super) struct MemberRules {
     key: Option<Vec<u8>>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct MemberRule {
     /// Name in the file.
     from: Box<[u8]>,

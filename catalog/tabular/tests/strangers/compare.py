@@ -115,7 +115,7 @@ def is_equal(cell, value, kind, parse, decimal_sign):
             return day.date().isoformat() == value
         if kind == "timestamp":
             return instant(word, parse) == pandas.Timestamp(value)
-        return json.loads(word) == value
+        return plain_json(json.loads(word)) == plain_json(value)
     if cell is None:
         return value is None
     if isinstance(cell, bool) or isinstance(value, bool):
@@ -142,11 +142,6 @@ def plain_json(value):
     return value
 
 
-def json_cell(cell, kind, parse):
-    """A text of JSON of a column that became dates or times, to be compared as those of a CSV are."""
-    return kind in ("date", "timestamp") and isinstance(cell, str)
-
-
 def compare(found, records, rows):
     """The number of values that differ, with the first one in words."""
     reading = found["reading"]
@@ -163,8 +158,8 @@ def compare(found, records, rows):
             cells = [(named.get(name, name), cell) for name, cell in row.items() if named.get(name, name)]
         for name, cell in cells:
             value, kind = record.get(name), kinds.get(name, "json")
-            if not is_csv and kind == "string" and isinstance(cell, str):
-                same = cell == value
+            if not is_csv and (kind == "string" and isinstance(cell, str) or kind == "json"):
+                same = plain_json(cell) == plain_json(value)
             elif value is None and isinstance(cell, str) and cell.strip() in nulls.get(name, ()):
                 same = True
             else:
@@ -185,7 +180,7 @@ def row_of(folder, program, place):
     if "error" in found:
         return "refused", "", "", said, found["error"]
     kind = found["reading"].get("format", "json-lines")
-    out, refusals = run(program, "--records", *flags, str(file))
+    out, refusals = run(program, "--print", *flags, str(file))
     # Of a text, only line feeds end a line.
     records = [json.loads(line) for line in out.split("\n") if line]
     columns = len(found["schemaDef"]["fields"])

@@ -9,14 +9,25 @@ fetch: npm and pip. Nothing that was fetched is run.
 Invariant: the output depends on the files beside this script alone. A file that is missing or differs ends the run."""
 
 import hashlib
+import importlib.util
 import pathlib
 import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parents[3] / "operators" / "models" / "corpus"))
+CORPUS = HERE.parents[3] / "operators" / "models" / "corpus" / "fetch.py"
 
-import fetch as corpus  # noqa: E402  (the texts of strangers are fetched by the same clients)
+
+def load(path):
+    """The script at a path as a module; both scripts have the same name."""
+    found = importlib.util.spec_from_file_location("corpus", path)
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    return module
+
+
+# The texts of strangers are fetched by the same clients.
+corpus = load(CORPUS)
 
 # Wheels are read and never installed, so those for one system do on every system.
 WHEEL = ["--platform", "manylinux_2_28_x86_64", "--platform", "manylinux_2_27_x86_64", "--platform", "any",

@@ -30,7 +30,12 @@ pub struct CreateArgs {
     /// The project's slug
     pub slug: String,
     /// A file whose records the project is for; none of them is sent
-    #[arg(long, value_name = "FILE", required_unless_present = "schema", conflicts_with = "schema")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        required_unless_present = "schema",
+        conflicts_with = "schema"
+    )]
     pub like: Option<PathBuf>,
     /// The contract as JSON: a file, or the text itself
     #[arg(long, value_name = "JSON")]
@@ -247,10 +252,17 @@ impl ReadingArgs {
             ("--required", &self.required),
             ("--round", &self.round),
         ];
-        let ones = ones.into_iter().filter_map(|(flag, value)| Some((flag, value.as_deref()?)));
+        let ones = ones
+            .into_iter()
+            .filter_map(|(flag, value)| Some((flag, value.as_deref()?)));
         let ones = ones.filter(|(flag, value)| *flag != "--format" || !FORMATS_OF_CONTENT.contains(value));
-        let switches = switches.into_iter().filter(|(_, given)| *given).map(|(flag, _)| (flag, ""));
-        let lists = lists.into_iter().flat_map(|(flag, values)| values.iter().map(move |value| (flag, value.as_str())));
+        let switches = switches
+            .into_iter()
+            .filter(|(_, given)| *given)
+            .map(|(flag, _)| (flag, ""));
+        let lists = lists
+            .into_iter()
+            .flat_map(|(flag, values)| values.iter().map(move |value| (flag, value.as_str())));
         ones.chain(switches).chain(lists).collect()
     }
 }

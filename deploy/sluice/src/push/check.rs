@@ -84,12 +84,24 @@ fn check_now(plan: &CheckPlan, bar: &ProgressBar) -> anyhow::Result<CheckedRecor
     let file = open()?;
     bar.set_length(file.metadata()?.len());
     private_folder(&plan.folder)?;
-    let kept = plan.refused.as_deref().map(|path| RefusedFile::new(path, &plan.reading)).transpose()?;
+    let kept = plan
+        .refused
+        .as_deref()
+        .map(|path| RefusedFile::new(path, &plan.reading))
+        .transpose()?;
     let check = FileCheck {
         contract: Arc::clone(&plan.contract),
         reading: plan.reading.clone(),
-        compression: if plan.gzip { Compression::Gzip } else { Compression::None },
-        on_refused: if plan.drops_refused { OnRefused::Drop } else { OnRefused::Reject },
+        compression: if plan.gzip {
+            Compression::Gzip
+        } else {
+            Compression::None
+        },
+        on_refused: if plan.drops_refused {
+            OnRefused::Drop
+        } else {
+            OnRefused::Reject
+        },
         folder: plan.folder.clone(),
     };
     let (mut listed, mut numbers) = (Vec::new(), Vec::new());
@@ -125,7 +137,9 @@ impl CheckPlan {
         numbers: &[u32],
         mut kept: Option<RefusedFile>,
     ) -> anyhow::Result<Vec<Vec<ListedRefusal>>> {
-        let mut records = check.records(BufReader::with_capacity(1 << 20, file)).map_err(|error| self.failed(error))?;
+        let mut records = check
+            .records(BufReader::with_capacity(1 << 20, file))
+            .map_err(|error| self.failed(error))?;
         let (mut listed, mut numbers) = (listed.iter().peekable(), numbers.iter().peekable());
         let (mut found, mut text) = (Vec::new(), Vec::new());
         while listed.peek().is_some() || numbers.peek().is_some() {
@@ -168,10 +182,17 @@ fn place_in_file(reading: &Reading, path: &str, text: &[u8]) -> (String, Option<
     let Some(path) = path.strip_prefix('/') else {
         return (String::new(), None);
     };
-    let (field, rest) = path.split_once('/').map_or((path, None), |(field, rest)| (field, Some(rest)));
+    let (field, rest) = path
+        .split_once('/')
+        .map_or((path, None), |(field, rest)| (field, Some(rest)));
     let field = field.replace("~1", "/").replace("~0", "~");
-    let column = reading.columns.iter().position(|column| column.to.as_deref() == Some(&field));
-    let from = column.and_then(|at| reading.columns.get(at)).map_or(field.as_str(), |column| &column.from);
+    let column = reading
+        .columns
+        .iter()
+        .position(|column| column.to.as_deref() == Some(&field));
+    let from = column
+        .and_then(|at| reading.columns.get(at))
+        .map_or(field.as_str(), |column| &column.from);
     let value = match reading.format {
         TextFormat::Csv => column.and_then(|at| cell(reading, text, at)),
         TextFormat::JsonLines | TextFormat::Json => member(text, from, rest),
@@ -208,8 +229,15 @@ fn header(reading: &Reading) -> Option<String> {
         None => name.to_owned(),
     };
     let names = reading.columns.iter().map(|column| {
-        let is_plain = column.from.chars().all(|sign| sign.is_alphanumeric() || matches!(sign, ' ' | '_' | '-' | '.'));
-        if is_plain { column.from.clone() } else { quoted(&column.from) }
+        let is_plain = column
+            .from
+            .chars()
+            .all(|sign| sign.is_alphanumeric() || matches!(sign, ' ' | '_' | '-' | '.'));
+        if is_plain {
+            column.from.clone()
+        } else {
+            quoted(&column.from)
+        }
     });
     Some(names.collect::<Vec<_>>().join(&reading.delimiter.to_string()))
 }
@@ -251,7 +279,9 @@ impl RefusedFile {
                 out
             }
         };
-        out.write_all(text).and_then(|()| out.write_all(b"\n")).with_context(unwritten)
+        out.write_all(text)
+            .and_then(|()| out.write_all(b"\n"))
+            .with_context(unwritten)
     }
 
     fn finish(self) -> anyhow::Result<()> {
@@ -284,7 +314,9 @@ impl CheckedRecords {
         for line in self.refusals(place, false) {
             terminal::note(&terminal::plain(&line));
         }
-        if self.refused > 0 && let Some(file) = refused.and_then(quoted_path) {
+        if self.refused > 0
+            && let Some(file) = refused.and_then(quoted_path)
+        {
             terminal::note(&format!("  all of them are in {file}"));
         }
         if is_new && self.duplicates > self.records / NOTED_DUPLICATES {
@@ -298,10 +330,18 @@ impl CheckedRecords {
         let mut line = match (self.refused, self.duplicates) {
             (0, 0) => return format!("Checked: {records} {} pass.", noun(self.records)),
             (0, _) => format!("Checked: {passed} pass"),
-            (refused, _) => format!("Checked: {records} {}, {} refused", noun(self.records), HumanCount(refused)),
+            (refused, _) => format!(
+                "Checked: {records} {}, {} refused",
+                noun(self.records),
+                HumanCount(refused)
+            ),
         };
         if self.duplicates > 0 {
-            let repeat = if self.duplicates == 1 { "repeats an earlier record" } else { "repeat earlier records" };
+            let repeat = if self.duplicates == 1 {
+                "repeats an earlier record"
+            } else {
+                "repeat earlier records"
+            };
             line.push_str(&format!(", {} {repeat}", HumanCount(self.duplicates)));
         }
         line + "."
@@ -330,7 +370,11 @@ impl CheckedRecords {
 
     /// Returns a line for each broken rule of the first refused records.
     fn refusals(&self, place: &str, with_remedies: bool) -> Vec<String> {
-        let mut lines: Vec<String> = self.listed.iter().map(|refusal| refusal.line(place, with_remedies)).collect();
+        let mut lines: Vec<String> = self
+            .listed
+            .iter()
+            .map(|refusal| refusal.line(place, with_remedies))
+            .collect();
         if let Some(more) = self.refused.checked_sub(self.listed_records).filter(|more| *more > 0) {
             lines.push(format!("  … {} more", HumanCount(more)));
         }

@@ -20,7 +20,10 @@ pub(super) struct PushContext<'a> {
 /// Returns the sentence about the outcome of a contribution. Duplicates come first, since they are what people overlook.
 pub(super) fn headline(context: &PushContext<'_>, contribution: &Contribution) -> String {
     let slug = shown(context.slug);
-    let kept = context.kept_in.as_ref().filter(|_| contribution.refused_count.unwrap_or(0) > 0);
+    let kept = context
+        .kept_in
+        .as_ref()
+        .filter(|_| contribution.refused_count.unwrap_or(0) > 0);
     let kept = kept.map_or_else(String::new, |file| format!(", kept in {}", shown(file)));
     if contribution.has_nothing_new() {
         let (records, duplicates) = contribution.duplicates().unwrap_or_default();
@@ -132,7 +135,8 @@ mod tests {
     }
 
     fn verdicts() -> Value {
-        let reason = |code: &str| json!({"gate": "contract", "code": code, "path": "/at", "expected": "a", "actual": "b"});
+        let reason =
+            |code: &str| json!({"gate": "contract", "code": code, "path": "/at", "expected": "a", "actual": "b"});
         json!([
             {"row": 2, "verdict": "drop", "reasons": [reason("duplicate_in_dataset")]},
             {"row": 6, "line": 9, "verdict": "refuse", "reasons": [reason("type")]},
@@ -151,7 +155,10 @@ mod tests {
         assert_eq!(lines[0], format!("{expected}."));
         assert_eq!(
             lines[3..],
-            ["  line 9 /at: expected a, found b (contract: type)", "  contribution   1"]
+            [
+                "  line 9 /at: expected a, found b (contract: type)",
+                "  contribution   1"
+            ]
         );
         // What this machine told before is not told again.
         let context = PushContext {
@@ -172,7 +179,8 @@ mod tests {
         let expected = "Nothing new: of 10 records 6 are in `visits` already, 4 are refused and left out.";
         assert_eq!((known(4)[0].as_str(), known(4).len()), (expected, 5));
         assert_eq!(known(0), ["Nothing new: all 6 records are in `visits` already."]);
-        let rejected = json!({"id": "1", "status": "rejected", "reason": {"code": "refused", "message": "x on line 7"}});
+        let rejected =
+            json!({"id": "1", "status": "rejected", "reason": {"code": "refused", "message": "x on line 7"}});
         let row = PushContext {
             slug: "visits",
             place: "row",

@@ -268,7 +268,9 @@ pub(crate) fn slug_of(file: &str) -> Option<String> {
 /// Returns true if the service can have a project of this slug.
 fn is_slug(slug: &str) -> bool {
     SLUG_CHARS.contains(&slug.len())
-        && slug.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+        && slug
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
         && !slug.starts_with('-')
         && !slug.ends_with('-')
 }
@@ -276,7 +278,10 @@ fn is_slug(slug: &str) -> bool {
 /// Returns the title that a name gives: words with blanks between them, the first with a capital letter.
 fn title_of(file: &str) -> String {
     let words = stem(file).replace(['_', '-'], " ");
-    let clean: String = words.chars().filter(|character| !terminal::is_obeyed(*character)).collect();
+    let clean: String = words
+        .chars()
+        .filter(|character| !terminal::is_obeyed(*character))
+        .collect();
     let clean = clean.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut characters = clean.chars();
     match characters.next() {
@@ -351,7 +356,9 @@ pub(crate) fn check_no_reading(arguments: &ReadingArgs) -> anyhow::Result<()> {
     if arguments.flags().is_empty() && arguments.reading.is_none() {
         return Ok(());
     }
-    bail!(WrongUsage("flags of reading are for a file: add --like FILE".to_owned()))
+    bail!(WrongUsage(
+        "flags of reading are for a file: add --like FILE".to_owned()
+    ))
 }
 
 #[cfg(test)]
@@ -362,7 +369,11 @@ mod tests {
     fn a_slug_and_a_title_come_from_the_name_of_the_file() {
         for (file, slug, title) in [
             ("stations.csv", Some("stations"), "Stations"),
-            ("/data/Tide_Levels 2024.csv.gz", Some("tide-levels-2024"), "Tide Levels 2024"),
+            (
+                "/data/Tide_Levels 2024.csv.gz",
+                Some("tide-levels-2024"),
+                "Tide Levels 2024",
+            ),
             ("a.b.json", Some("a-b"), "A.b"),
             ("x.parquet", Some("x-data"), "Dataset X"),
             ("온도.csv", None, "Dataset 온도"),

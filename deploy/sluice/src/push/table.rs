@@ -26,7 +26,11 @@ pub(crate) fn lines(name: &str, look: &FileLook) -> Vec<String> {
     let head = ["column", "field", "type", "nulls", "examples", ""].map(str::to_owned);
     lines.extend(aligned(&head, &rows));
     lines.extend(more(look.columns.len(), MAX_LISTED_COLUMNS, "columns"));
-    let others: Vec<_> = look.notes.iter().filter(|note| !is_listed(note.column.as_deref(), look)).collect();
+    let others: Vec<_> = look
+        .notes
+        .iter()
+        .filter(|note| !is_listed(note.column.as_deref(), look))
+        .collect();
     for note in others.iter().take(MAX_LISTED_NOTES) {
         lines.push(format!("  {}", remark(note)));
     }
@@ -42,7 +46,12 @@ pub(crate) fn questions(look: &FileLook) -> Vec<String> {
 /// Returns the lines about a file for a dataset that exists: its form, and what was decided.
 pub(crate) fn noted_lines(name: &str, look: &FileLook) -> Vec<String> {
     let mut lines = vec![head_line(name, look)];
-    lines.extend(look.notes.iter().take(MAX_LISTED_NOTES).map(|note| format!("  {}", remark(note))));
+    lines.extend(
+        look.notes
+            .iter()
+            .take(MAX_LISTED_NOTES)
+            .map(|note| format!("  {}", remark(note))),
+    );
     lines.extend(more(look.notes.len(), MAX_LISTED_NOTES, "notes"));
     lines
 }
@@ -94,20 +103,35 @@ fn is_listed(column: Option<&str>, look: &FileLook) -> bool {
 }
 
 fn row(column: &LookedAtColumn, look: &FileLook) -> [String; 6] {
-    let examples: Vec<String> = column.examples.iter().take(EXAMPLES).map(|text| cut(text, MAX_EXAMPLE_CHARS)).collect();
+    let examples: Vec<String> = column
+        .examples
+        .iter()
+        .take(EXAMPLES)
+        .map(|text| cut(text, MAX_EXAMPLE_CHARS))
+        .collect();
     let mut notes: Vec<String> = Vec::new();
     if let Some(parse) = &column.parse {
         notes.push(format!("read as {}", shown(parse)));
     }
     for null in &column.null_words {
         let are = if null.count == 1 { "is" } else { "are" };
-        notes.push(format!("{} × `{}` {are} null", HumanCount(null.count), shown(&null.word)));
+        notes.push(format!(
+            "{} × `{}` {are} null",
+            HumanCount(null.count),
+            shown(&null.word)
+        ));
     }
-    let own = look.notes.iter().filter(|note| note.column.as_deref() == Some(&column.name));
+    let own = look
+        .notes
+        .iter()
+        .filter(|note| note.column.as_deref() == Some(&column.name));
     notes.extend(own.map(sentence));
     [
         cut(&column.name, MAX_NAME_CHARS),
-        column.field.as_deref().map_or_else(|| "left out".to_owned(), |field| cut(field, MAX_NAME_CHARS)),
+        column
+            .field
+            .as_deref()
+            .map_or_else(|| "left out".to_owned(), |field| cut(field, MAX_NAME_CHARS)),
         column.field.as_ref().map_or_else(String::new, |_| column.type_name()),
         HumanCount(column.nulls).to_string(),
         examples.join(", "),
@@ -178,7 +202,11 @@ fn csv_form(reading: &Reading) -> String {
         sign => format!("`{sign}`"),
     };
     let comma = if reading.decimal == ',' { ", decimal comma" } else { "" };
-    format!("CSV with {}{comma}, {}", shown(&delimiter), reading.encoding.to_uppercase())
+    format!(
+        "CSV with {}{comma}, {}",
+        shown(&delimiter),
+        reading.encoding.to_uppercase()
+    )
 }
 
 /// Returns the encoding, unless it is the usual one.

@@ -39,7 +39,11 @@ pub(super) enum PushTarget {
         records: u64,
     },
     /// It is made of the file.
-    New { plan: Box<ProjectPlan>, caller: Box<Me>, yes: bool },
+    New {
+        plan: Box<ProjectPlan>,
+        caller: Box<Me>,
+        yes: bool,
+    },
 }
 
 impl PushTarget {
@@ -118,12 +122,14 @@ impl PushTarget {
 
     /// Prints what the file is.
     pub(super) fn tell(&self, input: &InputFile, look: &FileLook) {
-        let lines = table::lines(input.name(), look);
         // The fields of a dataset that exists are known, and what was decided about the file is not.
-        if self.is_new() {
-            lines.iter().for_each(|line| terminal::note(line));
-        } else if !look.notes.is_empty() {
-            table::noted_lines(input.name(), look).iter().for_each(|line| terminal::note(line));
+        let lines = match self {
+            Self::New { .. } => table::lines(input.name(), look),
+            Self::Existing { .. } if look.notes.is_empty() => Vec::new(),
+            Self::Existing { .. } => table::noted_lines(input.name(), look),
+        };
+        for line in lines {
+            terminal::note(&line);
         }
     }
 

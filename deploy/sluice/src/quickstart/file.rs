@@ -25,7 +25,10 @@ const STATE_FOLDER: &str = "push";
 /// Writes a CSV of the categories of these records, makes a dataset of it with one command, and prints the fields that it has.
 pub(super) async fn show(stage: &QuickstartStage, data: &Path, records: &[Value]) -> anyhow::Result<()> {
     // The name of the file is that of the dataset, and an earlier quickstart may have used it.
-    let number = stage.slug.rsplit_once('-').and_then(|(_, number)| number.parse::<u32>().ok());
+    let number = stage
+        .slug
+        .rsplit_once('-')
+        .and_then(|(_, number)| number.parse::<u32>().ok());
     let name = number.map_or_else(|| FILE_STEM.to_owned(), |number| format!("{FILE_STEM}-{number}"));
     let file = data.join(format!("{name}.csv"));
     fs::write(&file, csv(records)).with_context(|| format!("cannot write `{}`", file.display()))?;
@@ -70,9 +73,8 @@ fn csv(records: &[Value]) -> String {
         let text = |name: &str| record.get(name).and_then(Value::as_str).unwrap_or_default();
         counts.entry(text("category")).or_insert((0, text("codePoint"))).0 += 1;
     }
-    let mut csv = "Category;Characters;First code point\n".to_owned();
-    for (category, (count, first)) in counts {
-        csv.push_str(&format!("{category};{count};{first}\n"));
-    }
-    csv
+    let mut lines = vec!["Category;Characters;First code point\n".to_owned()];
+    let rows = counts.into_iter();
+    lines.extend(rows.map(|(category, (count, first))| format!("{category};{count};{first}\n")));
+    lines.concat()
 }
