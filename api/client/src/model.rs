@@ -325,13 +325,20 @@ pub struct Tally {
     pub refused: u64,
     /// The number of rows that could not be judged yet.
     pub held: u64,
+    /// What is to be known of how the gate judged.
+    #[serde(default)]
+    pub note: Option<String>,
 }
 
 /// The verdict on one record.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct RowVerdict {
-    /// The number of the record in the contribution, from 0.
+    /// The number of the record in the contribution, from 0. Of an upload, the number of its line, or with a reading of the
+    /// record in the file.
     pub row: u64,
+    /// The line of an upload on which the record begins, from 1.
+    #[serde(default)]
+    pub line: Option<u64>,
     /// The verdict: `pass`, `drop`, `refuse` or `hold`.
     pub verdict: String,
     /// The broken rules. Empty if the record passed.

@@ -2,8 +2,9 @@
 //! a version.
 //!
 //! ```text
-//!  parts ──► split at line ends ──► judged in parallel ──► in order again: duplicates out ──► Parquet ──► Prepared
-//!  (async)   (gzip undone)           (a batch's chain)      (one thread)                       (another)     │
+//!  parts ──► cut into records ──► judged in parallel ────► in order again: duplicates out ──► Parquet ──► Prepared
+//!  (async)   (decompressed,        (translated by the       (one thread)                       (another)     │
+//!             decoded)              reading; a batch's chain)                                                 │
 //!                                                                                                           ▼ the writer
 //! ```
 //!
@@ -29,6 +30,7 @@ use futures_util::stream::TryStreamExt as _;
 use operators::Decision;
 use operators::screen::{Screener, for_contribution};
 use parking_lot::Mutex;
+use tabular::reading::Reading;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
@@ -38,9 +40,9 @@ use types::{Classify, Kind, Retry, fault};
 use uploads::{ProgressCounters, UploadLayout, UploadStore};
 
 use super::Judged;
-use super::chunk::{JudgedLines, LineContext, judge_lines};
+use super::chunk::{JudgedLines, LineContext, Translation, judge_lines};
 use super::merger::Merger;
-use super::split::{LineChunk, SourceFailed, SplitError, split};
+use super::split::{LineChunk, SourceFailed, SplitError, SplitPlan, split};
 use crate::context::{Uploads, is_transient};
 use crate::pieces::{AT_ONCE, pieces};
 
@@ -89,6 +91,7 @@ impl Classify for Error {
 pub(crate) async fn judge_upload(
     uploads: &Uploads,
     layout: UploadLayout,
+    reading: Option<Reading>,
     screener: Option<Arc<dyn Screener>>,
     on_refused: OnRefused,
     stager: Stager,
@@ -96,12 +99,24 @@ pub(crate) async fn judge_upload(
     // The result is not looked at: a semaphore that is never closed always gives its turn.
     let _turn = uploads.turn.acquire().await;
     fault::point("stage.begin");
+    let contract = Arc::clone(stager.contract());
+    let translation = match reading.map(|reading| Translation::new(reading, &contract)).transpose() {
+        Ok(translation) => translation,
+        // It did when the upload was completed, perhaps with another build.
+        Err(error) => {
+            return Ok(unreadable(
+                "reading_unfit",
+                format!("the reading does not fit: {error}"),
+            ));
+        }
+    };
     let context = LineContext {
-        contract: Arc::clone(stager.contract()),
+        contract,
         known: stager.known(),
         // All parts of an upload share one bound.
         screener: screener.as_ref().map(for_contribution),
         most_rows: uploads.most_rows,
+        translation,
     };
     let merger = Merger::new(stager, on_refused);
     let listed = uploads.stagings.list(layout.upload);
@@ -195,10 +210,11 @@ fn run(
     let (chunks, to_judge) = sync_channel::<LineChunk>(in_flight);
     let (judged, to_merge) = sync_channel::<Option<JudgedLines>>(in_flight);
     let to_judge = Mutex::new(to_judge);
+    let plan = context.plan(layout.compression);
     thread::scope(|scope| {
-        let fields = context.contract.fields().len();
+        let plan = &plan;
         let splitter = thread::Builder::new()
-            .spawn_scoped(scope, move || split_into(pieces, layout, fields, &permits, &chunks))
+            .spawn_scoped(scope, move || split_into(pieces, plan, &permits, &chunks))
             .map_err(Error::Thread)?;
         let to_judge = &to_judge;
         for _ in 0..judges {
@@ -224,19 +240,15 @@ fn run(
         let ended = splitter.join().map_err(|_panic| Error::Panicked)?;
         let merger = merged?;
         match ended {
-            Err(SplitError::Unreadable { code, message }) => Ok(unreadable(code, message.to_owned())),
+            Err(SplitError::Unreadable { code, message }) => Ok(unreadable(code, message.into_owned())),
             // Also when all is split: the merger took no more, and what was split by then is not among
             // its rows.
-            Ok(()) | Err(SplitError::Unwanted) if merger.rows() > context.most_rows => {
-                let message = format!(
-                    "the upload has more than {} records, the most of one: send them in several uploads",
-                    context.most_rows
-                );
-                Ok(unreadable("too_many_records", message))
-            }
-            Ok(()) => Ok(merger.end()?),
-            // The merger takes every chunk unless it failed, so a judge must have died.
-            Err(SplitError::Unwanted) => Err(Error::Panicked),
+            Ok(()) | Err(SplitError::Unwanted) => match (merger.excess(context.most_rows), ended) {
+                (Some(excess), _) => Ok(rejected(excess.decision())),
+                (None, Ok(())) => Ok(merger.end()?),
+                // The merger takes every chunk unless it failed, so a judge must have died.
+                (None, Err(_)) => Err(Error::Panicked),
+            },
             Err(SplitError::Source) => Err(Error::Objects(uploads::Error::Io(io::Error::other(SourceFailed)))),
         }
     })
@@ -244,12 +256,11 @@ fn run(
 
 fn split_into(
     pieces: UploadPieces<'_>,
-    whole: &UploadLayout,
-    fields: usize,
+    plan: &SplitPlan,
     permits: &SyncSender<()>,
     chunks: &SyncSender<LineChunk>,
 ) -> Result<(), SplitError> {
-    split(pieces, whole.compression, fields, |chunk| {
+    split(pieces, plan, |chunk| {
         permits.send(()).is_ok() && chunks.send(chunk).is_ok()
     })
 }
@@ -276,7 +287,7 @@ fn merge(
             merger.push(chunk)?;
             counters.set_rows(merger.rows());
             expected += 1;
-            if released.recv().is_err() || merger.rows() > most_rows {
+            if released.recv().is_err() || merger.excess(most_rows).is_some() {
                 return Ok(merger);
             }
         }
@@ -289,11 +300,15 @@ fn merge(
 }
 
 fn unreadable(code: &str, message: String) -> Judged {
+    rejected(Decision::Reject {
+        code: code.to_owned(),
+        message,
+    })
+}
+
+fn rejected(decision: Decision) -> Judged {
     Judged {
-        decision: Decision::Reject {
-            code: code.to_owned(),
-            message,
-        },
+        decision,
         prepared: None,
         report: Arc::default(),
     }
