@@ -289,4 +289,39 @@ mod tests {
             assert_eq!(convert(&field(kind, None), &value), expected, "{kind:?} {value}");
         }
     }
+
+    #[test]
+    fn days_and_decimals_keep_what_was_written() {
+        for (kind, format, value, expected) in [
+            (FieldTypeName::Date, None, json!(" 2020-02-29 "), Some("2020-02-29")),
+            (FieldTypeName::Date, None, json!("2021-02-29"), None),
+            (FieldTypeName::Date, None, json!(20_200_229), None),
+            (
+                FieldTypeName::Date,
+                Some("date"),
+                json!("2020-02-29"),
+                Some("2020-02-29"),
+            ),
+            (
+                FieldTypeName::Date,
+                Some("%d.%m.%Y"),
+                json!("29.02.2020"),
+                Some("2020-02-29"),
+            ),
+            (FieldTypeName::Date, Some("%d.%m.%Y"), json!("30.02.2020"), None),
+            (FieldTypeName::Decimal, None, json!("12.5"), Some("12.50")),
+            (FieldTypeName::Decimal, None, json!(12.5), Some("12.50")),
+            (FieldTypeName::Decimal, None, json!("12.345"), None),
+            (FieldTypeName::Decimal, None, json!(0.300_000_000_000_000_04), None),
+            (
+                FieldTypeName::Decimal,
+                None,
+                written_number("1000000000000000000007"),
+                Some("1000000000000000000007.00"),
+            ),
+        ] {
+            let mapped = convert(&field(kind, format), &value);
+            assert_eq!(mapped, expected.map(Value::from), "{kind:?} {format:?} {value}");
+        }
+    }
 }

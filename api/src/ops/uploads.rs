@@ -20,7 +20,7 @@ use store::{
 };
 use tabular::reading::Reading;
 use types::vocabulary::OnRefused;
-use types::{ContributionId, Timestamp, metric};
+use types::{Contract, ContributionId, Timestamp, metric};
 use uploads::{PartTag, UploadLayout};
 
 use self::unbegun::AbandonOnDrop;
@@ -176,6 +176,7 @@ struct PartUrl {
 
 async fn begin(cx: Cx, input: BeginUploadInput) -> Result<JsonReply<UploadOpened>, ApiError> {
     let project = entitlement::current(&cx, &input.slug).await?;
+    check_enabled(&cx, OnRefused::Reject, &contract(&project)?)?;
     let limits = &cx.app.limits;
     if input.bytes > limits.upload.0 {
         let or = match input.compression {
@@ -382,7 +383,8 @@ async fn complete(cx: Cx, input: CompleteUploadInput) -> Result<JsonReply<Contri
     if project.status != ProjectStatus::Open {
         return Err(not_open(&project.slug, project.status));
     }
-    check_enabled(&cx, input.on_refused)?;
+    let contract = contract(&project)?;
+    check_enabled(&cx, input.on_refused, &contract)?;
     if reading.is_some() && SUBMISSION_FORMAT > cx.app.config.write_format {
         let message = "`reading` is not enabled in this service; send one record of the contract a line (JSON Lines)";
         return Err(ApiError::new(ErrorCode::NotEnabled, message));
@@ -393,7 +395,7 @@ async fn complete(cx: Cx, input: CompleteUploadInput) -> Result<JsonReply<Contri
     // Sealing comes before the row: a row whose parts could still change would not be durable.
     let sealed = cx.app.uploads.objects.complete(&layout(&upload), &tags).await;
     sealed.map_err(|error| place_failed(&error))?;
-    let (new, record) = submission(&cx, &project, &upload, input.on_refused, reading)?;
+    let (new, record) = submission(&cx, &project, contract, &upload, input.on_refused, reading)?;
     let (bytes, paused) = (new.submission.len(), new.paused);
     match cx.app.store.upload_complete(etags.clone(), new).await? {
         UploadCompleted::Completed => {
@@ -573,6 +575,7 @@ pub(crate) fn place_failed(error: &uploads::Error) -> ApiError {
 fn submission(
     cx: &Cx,
     project: &Project,
+    contract: Contract,
     upload: &Upload,
     on_refused: OnRefused,
     reading: Option<Reading>,
@@ -581,14 +584,14 @@ fn submission(
     let message = Submission {
         format: match &reading {
             Some(_) => SUBMISSION_FORMAT,
-            None => Submission::format_for(on_refused),
+            None => Submission::format_for(on_refused, &contract),
         },
         contribution: upload.id,
         generation: 0,
         dataset: project.id,
         agent: upload.agent,
         private,
-        contract: contract(project)?,
+        contract,
         submitted_at: cx.now,
         source: Source::Upload(layout(upload)),
         origin: Some(cx.origin()),

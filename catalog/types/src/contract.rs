@@ -352,6 +352,15 @@ impl Contract {
         })
     }
 
+    /// Reads a `schemaDef`, or returns the first rule that is broken, with the empty path for a value of another shape.
+    pub fn from_json(def: serde_json::Value) -> Result<Self, ContractError> {
+        let text: ContractText = serde_json::from_value(def).map_err(|error| ContractError {
+            path: String::new(),
+            problem: format!("is not a contract: {error}"),
+        })?;
+        text.read()
+    }
+
     /// Returns the fields in the order of the `schemaDef`.
     pub fn fields(&self) -> &[Field] {
         &self.fields
@@ -400,29 +409,34 @@ impl Contract {
     }
 }
 
-impl<'de> Deserialize<'de> for Contract {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // Members that this build does not know are ignored, so that a later build may document more of a field. What a type
-        // is decides about records, so one that is not known is an error.
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct SchemaDef<'a> {
-            #[serde(borrow)]
-            fields: Vec<FieldText<'a>>,
-            #[serde(default)]
-            allow_extra: bool,
-        }
-        // Parsing goes through `new`, so a contract that exists has been checked.
-        let def = SchemaDef::deserialize(deserializer)?;
+/// The JSON form of a contract. Members that this build does not know are ignored, so that a later build may document more
+/// of a field. A type decides about records, so one that is not known is an error.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ContractText {
+    fields: Vec<FieldText<'static>>,
+    #[serde(default)]
+    allow_extra: bool,
+}
+
+impl ContractText {
+    fn read(self) -> Result<Contract, ContractError> {
         let field = |(index, field): (usize, FieldText<'_>)| {
             field.read().map_err(|problem| ContractError {
                 path: format!("/fields/{index}/scale"),
                 problem,
             })
         };
-        let fields: Result<_, _> = def.fields.into_iter().enumerate().map(field).collect();
-        let contract = fields.and_then(|fields| Self::new(fields, def.allow_extra));
-        contract.map_err(serde::de::Error::custom)
+        let fields = self.fields.into_iter().enumerate().map(field);
+        // Reading goes through `new`, so a contract that exists has been checked.
+        Contract::new(fields.collect::<Result<_, _>>()?, self.allow_extra)
+    }
+}
+
+impl<'de> Deserialize<'de> for Contract {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = ContractText::deserialize(deserializer)?;
+        text.read().map_err(serde::de::Error::custom)
     }
 }
 

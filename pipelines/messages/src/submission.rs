@@ -35,7 +35,7 @@ pub struct Submission {
     pub agent: AgentId,
     /// True if the dataset is private: the model screen is skipped.
     pub private: bool,
-    /// The dataset's contract, so that a worker needs nothing else to create the table.
+    /// The rules of the dataset's contract, so that a worker needs nothing else to create the table.
     pub contract: Contract,
     /// Time of the acknowledgement.
     pub submitted_at: Timestamp,
@@ -111,11 +111,12 @@ const SUBMISSION_MEMBERS: [&str; 14] = [
 ];
 
 impl Submission {
-    /// Returns the lowest format of a submission with this policy.
-    pub const fn format_for(on_refused: OnRefused) -> u32 {
+    /// Returns the lowest format of a submission with this policy and contract.
+    pub fn format_for(on_refused: OnRefused, contract: &Contract) -> u32 {
         match on_refused {
-            OnRefused::Reject => BASE_FORMAT,
-            OnRefused::Drop => SUBMISSION_FORMAT,
+            // A worker that knows format 1 only would take a type that it does not know for a damaged message.
+            OnRefused::Reject if !contract.has_new_types() => BASE_FORMAT,
+            OnRefused::Reject | OnRefused::Drop => SUBMISSION_FORMAT,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use eventlog::Record;
 use operators::{Reason, Verdict};
-use pipelines::message::{Outcome, Resolution, Submission};
+use pipelines::message::{Outcome, Resolution, SUBMISSION_FORMAT, Submission};
 use serde_json::{Value, json};
 use types::vocabulary::OnRefused;
 use uploads::Compression;
@@ -12,7 +12,7 @@ use crate::world::{World, texts};
 /// A submission that leaves refused records out.
 fn dropping(submission: Submission) -> Submission {
     Submission {
-        format: Submission::format_for(OnRefused::Drop),
+        format: SUBMISSION_FORMAT,
         on_refused: OnRefused::Drop,
         ..submission
     }
@@ -267,7 +267,7 @@ async fn a_line_with_a_number_that_would_be_rounded_is_refused_with_the_number()
     let outcome = outcome_of(&mut world, &rejected).await;
     let (code, message) = rejection(&outcome);
     let expected = "3 of 5 records are refused; the first is on line 1 at `/wei`: expected a number that a double keeps, \
-                    found 1000000000000000000007; send it as text to a `string` field (decode: digits)";
+                    found 1000000000000000000007; send it as text to a `decimal` or `string` field (decode: digits)";
     assert_eq!((code, message), ("refused", expected));
     let of_line: Vec<_> = outcome
         .verdicts

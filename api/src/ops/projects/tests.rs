@@ -1,8 +1,10 @@
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::testing::Service;
+use crate::testing::{Service, config};
+use crate::{App, Config};
 
 const README: &str = "A readme of at least twenty characters.";
 
@@ -65,6 +67,69 @@ async fn a_project_reads_as_it_was_created() {
     }
 }
 
+/// Returns the body of a project with one field that has these members.
+fn field(members: Value) -> String {
+    let mut field = members;
+    field["name"] = json!("a");
+    with("schemaDef", json!({"fields": [field]}))
+}
+
+#[tokio::test]
+async fn days_decimals_and_documentation_come_back_as_they_were_given() {
+    let service = Service::start().await;
+    let token = service.operator().await;
+    let fields = json!([
+        {"name": "day", "type": "date", "required": true},
+        {"name": "price", "type": "decimal", "scale": 2, "required": false, "title": "Price (€)",
+            "description": "what a buyer paid", "unit": "€"},
+    ]);
+    let input = with("schemaDef", json!({"fields": fields, "allowExtra": false}));
+    service.call("POST", "/projects", Some(&token), &input).await;
+    let project = service.get("/projects/tides", None).await.json();
+    assert_eq!(project["schemaDef"], json!({"fields": fields, "allowExtra": false}));
+}
+
+#[tokio::test]
+async fn types_that_workers_may_not_know_are_not_enabled() {
+    let mut service = Service::start().await;
+    let token = service.operator().await;
+    let agent = service.agent(&token, "mine").await;
+    service
+        .project(
+            &agent,
+            "days",
+            &json!({"schemaDef": {"fields": [{"name": "day", "type": "date"}]}}),
+        )
+        .await;
+    let config = Config {
+        write_format: 1,
+        ..config()
+    };
+    service.router = crate::router(App {
+        config: Arc::new(config),
+        ..service.app.clone()
+    });
+    let upload = json!({"bytes": 10, "parts": 1, "partSize": 5_242_880, "compression": "none"}).to_string();
+    for (path, body) in [
+        ("/projects", field(json!({"type": "decimal", "scale": 0}))),
+        (
+            "/projects/days/contribute",
+            json!({"records": [{"day": "2020-02-29"}]}).to_string(),
+        ),
+        ("/projects/days/uploads", upload),
+    ] {
+        let got = service.call("POST", path, Some(&agent), &body).await;
+        assert_eq!(
+            (got.status.as_u16(), &got.json()["error"]),
+            (503, &json!("not_enabled")),
+            "{path}"
+        );
+    }
+    let documented = field(json!({"type": "number", "unit": "m"}));
+    let got = service.call("POST", "/projects", Some(&agent), &documented).await;
+    assert_eq!(got.status, 201);
+}
+
 #[tokio::test]
 async fn every_rule_of_a_field_is_named() {
     let service = Service::start().await;
@@ -120,6 +185,29 @@ async fn every_rule_of_a_field_is_named() {
                 json!({"fields": [{"name": "a", "type": "json"}], "strict": true}),
             ),
             "/schemaDef/strict",
+        ),
+        (field(json!({"type": "decimal"})), "/schemaDef/fields/0/scale"),
+        (
+            field(json!({"type": "decimal", "scale": 19})),
+            "/schemaDef/fields/0/scale",
+        ),
+        (
+            field(json!({"type": "decimal", "scale": -1})),
+            "/schemaDef/fields/0/scale",
+        ),
+        (field(json!({"type": "date", "scale": 2})), "/schemaDef/fields/0/scale"),
+        (field(json!({"type": "date", "title": ""})), "/schemaDef/fields/0/title"),
+        (
+            field(json!({"type": "date", "unit": "x".repeat(41)})),
+            "/schemaDef/fields/0/unit",
+        ),
+        (
+            field(json!({"type": "date", "description": "a\nb"})),
+            "/schemaDef/fields/0/description",
+        ),
+        (
+            field(json!({"type": "date", "label": "a"})),
+            "/schemaDef/fields/0/label",
         ),
     ] {
         let got = service.call("POST", "/projects", Some(&key), &body).await;

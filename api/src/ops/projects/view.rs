@@ -10,6 +10,7 @@ use types::contract::FieldTypeName;
 
 use crate::call::cx::Cx;
 use crate::call::room::PageRoom;
+use crate::call::schema::LINE;
 use crate::call::wire::WireInstant;
 use crate::error::ApiError;
 use crate::price::dataset_price;
@@ -243,4 +244,13 @@ struct SchemaField {
     scale: Option<u8>,
     /// True to refuse a record without it, or with null.
     required: Option<bool>,
+    /// Name for people, such as the heading of the column in the file that it came from.
+    #[schemars(length(min = 1, max = 100), regex(pattern = LINE))]
+    title: Option<String>,
+    /// Meaning of the values.
+    #[schemars(length(min = 1, max = 200), regex(pattern = LINE))]
+    description: Option<String>,
+    /// Unit of the values, such as `m/s`.
+    #[schemars(length(min = 1, max = 40), regex(pattern = LINE))]
+    unit: Option<String>,
 }

@@ -358,6 +358,19 @@ mod tests {
     }
 
     #[test]
+    fn decimals_are_sent_as_text_with_their_digits() {
+        let contract =
+            serde_json::from_value(json!({"fields": [{"name": "a", "type": "decimal", "scale": 18}]})).unwrap();
+        let mut out = Vec::new();
+        let text = "a\n0.123456789012345678\n+7\n-.5\n";
+        convert(Cursor::new(text), &contract, &mut out).unwrap();
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "{\"a\":\"0.123456789012345678\"}\n{\"a\":\"7\"}\n{\"a\":\"-0.5\"}\n"
+        );
+    }
+
+    #[test]
     fn numbers_are_sent_with_the_digits_of_the_file() {
         for (cell, sent) in [
             ("1000000000000000000001", "1000000000000000000001"),

@@ -97,7 +97,7 @@ fn a_damaged_submission_is_an_error_and_keeps_its_address() {
 
 fn dropping() -> Submission {
     Submission {
-        format: Submission::format_for(OnRefused::Drop),
+        format: SUBMISSION_FORMAT,
         contribution: ContributionId::from_bytes([1; 16]),
         dataset: DatasetId::from_bytes([2; 16]),
         agent: AgentId::from_bytes([3; 16]),
@@ -165,6 +165,25 @@ fn a_reading_comes_back_as_it_was_in_format_2() {
         "{line}"
     );
     assert_eq!(Submission::decode(&record.value).unwrap(), submission);
+}
+
+#[test]
+fn a_type_that_the_build_before_does_not_know_needs_format_2() {
+    let of = |kind: Value| {
+        let contract: Contract = serde_json::from_value(json!({"fields": [kind]})).unwrap();
+        let format = Submission::format_for(OnRefused::Reject, &contract);
+        assert_eq!(Submission::format_for(OnRefused::Drop, &contract), 2);
+        let message = Submission {
+            format,
+            contract,
+            ..submission(&[json!({})])
+        };
+        assert_eq!(Submission::decode(&message.record().unwrap().value).unwrap(), message);
+        format
+    };
+    assert_eq!(of(json!({"name": "a", "type": "timestamp", "unit": "s"})), 1);
+    assert_eq!(of(json!({"name": "a", "type": "date"})), 2);
+    assert_eq!(of(json!({"name": "a", "type": "decimal", "scale": 2})), 2);
 }
 
 #[test]

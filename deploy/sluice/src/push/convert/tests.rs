@@ -131,6 +131,66 @@ fn a_parquet_file_of_other_types_is_cast() {
     assert_eq!(record, expected);
 }
 
+#[test]
+fn days_and_decimals_are_sent_exactly_or_refused() {
+    let contract: Contract = serde_json::from_value(json!({"fields": [
+        {"name": "day", "type": "date"}, {"name": "price", "type": "decimal", "scale": 2},
+    ]}))
+    .unwrap();
+    let sent = |name: &str, column: ArrayRef| {
+        let batch = RecordBatch::try_from_iter_with_nullable([(name, column, true)]).unwrap();
+        let mut out = Vec::new();
+        parquet(&written(&batch, 1), &contract, &mut out).map_err(|error| format!("{error:#}"))?;
+        let record: Value = serde_json::from_slice(out.split(|byte| *byte == b'\n').next().unwrap()).unwrap();
+        Ok::<_, String>(record[name].clone())
+    };
+    let decimals = |units: i128, scale: i8| -> ArrayRef {
+        let column = Decimal128Array::from(vec![units]).with_precision_and_scale(38, scale);
+        Arc::new(column.unwrap())
+    };
+    let midnight = 18_321 * 86_400_000_i64;
+    for (name, column, expected) in [
+        (
+            "day",
+            Arc::new(Date32Array::from(vec![18_321])) as ArrayRef,
+            json!("2020-02-29"),
+        ),
+        (
+            "day",
+            Arc::new(StringArray::from(vec!["2020-02-29"])),
+            json!("2020-02-29"),
+        ),
+        (
+            "day",
+            Arc::new(TimestampMillisecondArray::from(vec![midnight])),
+            json!("2020-02-29"),
+        ),
+        ("price", decimals(12_500, 3), json!("12.50")),
+        ("price", decimals(7, 0), json!("7.00")),
+        ("price", Arc::new(Int32Array::from(vec![-7])), json!("-7.00")),
+        ("price", Arc::new(Float64Array::from(vec![0.1])), json!("0.10")),
+        ("price", Arc::new(Float32Array::from(vec![0.1])), json!("0.10")),
+        ("price", Arc::new(StringArray::from(vec!["12.5"])), json!("12.50")),
+    ] {
+        assert_eq!(sent(name, column), Ok(expected));
+    }
+    for (name, column) in [
+        ("day", Arc::new(Int32Array::from(vec![18_321])) as ArrayRef),
+        ("day", Arc::new(TimestampMillisecondArray::from(vec![midnight + 1]))),
+        ("day", Arc::new(StringArray::from(vec!["2021-02-29"]))),
+        ("price", decimals(12_345, 3)),
+        ("price", decimals(10_i128.pow(30), 0)),
+        ("price", Arc::new(Float64Array::from(vec![0.1 + 0.2]))),
+        ("price", Arc::new(Float64Array::from(vec![f64::NAN]))),
+        ("price", Arc::new(Date32Array::from(vec![1]))),
+        ("price", Arc::new(BooleanArray::from(vec![true]))),
+    ] {
+        let kind = column.data_type().clone();
+        let refused = sent(name, column).unwrap_err();
+        assert!(refused.contains(name), "{kind}: {refused}");
+    }
+}
+
 fn written(batch: &RecordBatch, times: usize) -> File {
     let file = tempfile::tempfile().unwrap();
     let mut writer = ArrowWriter::try_new(file.try_clone().unwrap(), batch.schema(), None).unwrap();
