@@ -11,6 +11,7 @@ use async_trait::async_trait;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::response::Response;
+use bytes::Bytes;
 use catalog::storage::DurableLocal;
 use catalog::{Catalog, CommitOutcome, Merge, PreparedVersion, Snapshot};
 use http::{HeaderValue, Request, StatusCode, header};
@@ -39,6 +40,7 @@ use crate::state::apps::OAuthApps;
 use crate::state::backlog::Backlog;
 use crate::state::drain::Drain;
 use crate::state::egress::EgressMeter;
+use crate::state::files::{FileDone, FileFailure, FileJob, FileReader};
 use crate::state::limit::Limiter;
 use crate::state::relay::Relay;
 use crate::state::sandbox::{AnswerColumn, QuerySandbox, SandboxAnswer, SandboxFailure, SandboxQuery};
@@ -81,6 +83,7 @@ pub(crate) fn limits() -> Limits {
         price_change_window: HumanDuration(Duration::from_hours(24)),
         idempotency_window: HumanDuration(Duration::from_hours(24)),
         contribution_body: Size(4 << 20),
+        file_body: Size(16 << 20),
         body: Size(1 << 20),
         bodies_per_operator: Size(64 << 20),
         bodies: Size(256 << 20),
@@ -203,6 +206,51 @@ impl QuerySandbox for Scripted {
     }
 }
 
+/// Files that are told by their text: `hang`, `damaged`, `large`, `open`, and otherwise a file of one column.
+#[derive(Debug, Default)]
+pub(crate) struct ScriptedFiles {
+    /// Notified for each file that hangs.
+    pub(crate) hanging: Notify,
+}
+
+impl ScriptedFiles {
+    async fn read<T>(&self, job: FileJob, answer: impl FnOnce(FileJob) -> T) -> FileDone<T> {
+        let result = match &job.body[..] {
+            b"hang" => {
+                self.hanging.notify_one();
+                std::future::pending().await
+            }
+            b"damaged" => Err(FileFailure::Refused("the file is damaged".to_owned())),
+            b"large" => Err(FileFailure::TooLarge("the file comes to 1 GiB".to_owned())),
+            b"open" => Err(FileFailure::Open(vec!["which sheet?".to_owned()])),
+            _ => Ok(answer(job)),
+        };
+        FileDone {
+            processor: Duration::from_secs(15),
+            result,
+        }
+    }
+}
+
+#[async_trait]
+impl FileReader for ScriptedFiles {
+    async fn infer(&self, job: FileJob) -> FileDone<Value> {
+        let answer = |job: FileJob| {
+            serde_json::json!({
+                "format": "csv", "complete": true, "textBytes": job.body.len(), "records": 1,
+                "columns": [{"name": "n", "field": "n", "type": "integer", "nulls": 0, "examples": ["1"]}],
+                "schemaDef": {"fields": [{"name": "n", "type": "integer"}]}, "reading": {"format": "csv"},
+                "sample": [{"n": 1}], "notes": [], "questions": [],
+            })
+        };
+        self.read(job, answer).await
+    }
+
+    async fn convert(&self, job: FileJob) -> FileDone<Bytes> {
+        self.read(job, |_| Bytes::from_static(b"\n{\"n\":1}\n")).await
+    }
+}
+
 /// Returns the contract of the projects in tests.
 fn schema_def() -> Value {
     serde_json::json!({"fields": [{"name": "name", "type": "string", "required": true}]})
@@ -231,6 +279,7 @@ pub(crate) struct Service {
     pub(crate) app: App,
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) sandbox: Arc<Scripted>,
+    pub(crate) files: Arc<ScriptedFiles>,
     pub(crate) router: axum::Router,
     directory: TempDir,
 }
@@ -266,6 +315,7 @@ impl Service {
         let catalog = Catalog::open(objects, path.join("index"), Arc::clone(&shared)).unwrap();
         let (relay, _task) = Relay::new(log);
         let sandbox = Arc::new(Scripted::default());
+        let files = Arc::new(ScriptedFiles::default());
         let local = LocalUploads::open(path.join("uploads"), catalog::Reserve::default()).unwrap();
         let durable = Arc::new(crate::state::limit::DurableCounters::new(store.clone()));
         let plane = crate::rules::settlement::tests::plane(&store, &shared);
@@ -279,6 +329,7 @@ impl Service {
             propagator: Arc::new(types::trace::NoTraces),
             clock: shared,
             sandbox: Arc::clone(&sandbox) as Arc<dyn QuerySandbox>,
+            files: Arc::clone(&files) as Arc<dyn FileReader>,
             egress: EgressMeter::default(),
             usage: UsageCounts::default(),
             uploads: UploadServices {
@@ -306,6 +357,7 @@ impl Service {
             app,
             clock,
             sandbox,
+            files,
             directory,
         }
     }
@@ -481,6 +533,21 @@ impl Service {
 
     pub(crate) async fn call(&self, method: &str, path: &str, credential: Option<&str>, body: &str) -> Got {
         self.send(request(method, path, credential, body)).await
+    }
+
+    /// Sends a body of another media type.
+    pub(crate) async fn call_as(
+        &self,
+        method: &str,
+        path: &str,
+        credential: Option<&str>,
+        media_type: &'static str,
+        body: &str,
+    ) -> Got {
+        let mut request = request(method, path, credential, body);
+        let media_type = HeaderValue::from_static(media_type);
+        request.headers_mut().insert(header::CONTENT_TYPE, media_type);
+        self.send(request).await
     }
 
     pub(crate) async fn get(&self, path: &str, credential: Option<&str>) -> Got {

@@ -8,6 +8,7 @@
 
 pub(crate) mod checkpoint;
 mod compacted;
+mod deletion;
 pub(crate) mod seal;
 
 use std::borrow::Cow;
@@ -29,6 +30,7 @@ use crate::part::{self, PartInfo};
 use crate::{Error, Merge};
 
 pub(crate) use self::compacted::{PartRewrite, compacted};
+pub(crate) use self::deletion::{deleted, is_deletion, missing, was_deleted};
 use self::seal::CHECKSUM_PLACEHOLDER;
 
 /// Configuration key that contains the contract (Delta protocol, *metaData*).
@@ -66,6 +68,13 @@ pub(crate) fn directory(dataset: DatasetId) -> Path {
 /// Returns the object path of commit `number`.
 pub(crate) fn path(dataset: DatasetId, number: u64) -> Path {
     Path::from(format!("{dataset}/_delta_log/{number:020}.json"))
+}
+
+/// Returns the number of the commit with this object path. Returns `None` if it is no path of a commit.
+pub(crate) fn number_of(path: &Path) -> Option<u64> {
+    let stem = path.filename()?.strip_suffix(".json")?;
+    let number = stem.parse().ok()?;
+    (stem.len() == 20).then_some(number)
 }
 
 /// Encodes commit 0, which creates the table.
@@ -332,6 +341,9 @@ fn decode_part(merge: &Merge, add: &AddedFile) -> Result<PartInfo, String> {
 }
 
 /// Reads one commit. Returns `None` if it does not exist.
+///
+/// # Errors
+/// [`Error::Deleted`] if the commit says that the table was deleted.
 pub(crate) async fn read(
     objects: &Arc<dyn ObjectStore>,
     dataset: DatasetId,
@@ -341,6 +353,9 @@ pub(crate) async fn read(
     let Some(bytes) = bytes_of(objects, &path).await? else {
         return Ok(None);
     };
+    if is_deletion(dataset, &bytes) {
+        return Err(Error::Deleted { dataset });
+    }
     decode(dataset, number, &bytes)
         .map(Some)
         .map_err(|problem| Error::corrupt(&path, &problem))
@@ -356,7 +371,7 @@ pub(crate) async fn proof_of(
 ) -> Result<Option<Proof>, Error> {
     let path = path(dataset, number);
     let Some(bytes) = bytes_of(objects, &path).await? else {
-        return Err(Error::gap(&path));
+        return Err(missing(objects, dataset, number).await);
     };
     let actions = actions(&bytes).map_err(|problem| Error::corrupt(&path, &problem))?;
     let name = part.name();
@@ -387,7 +402,7 @@ pub(crate) async fn bytes_of(objects: &Arc<dyn ObjectStore>, path: &Path) -> Res
 /// the directory: the log ends at the first commit that does not exist.
 ///
 /// # Errors
-/// [`Error::Gap`] if a commit is missing and a later one exists.
+/// [`Error::Gap`] if a commit is missing and a later one exists, [`Error::Deleted`] if the table was deleted.
 pub(crate) async fn read_from(
     objects: &Arc<dyn ObjectStore>,
     dataset: DatasetId,
@@ -405,8 +420,11 @@ pub(crate) async fn read_from(
             };
             // Both commits may have been put during the reads. If the earlier one is still missing now, it is a gap.
             if read(objects, dataset, next).await?.is_none() {
-                tracing::error!(%dataset, missing = next, found = next + later as u64, "the log has a gap");
-                return Err(Error::gap(&path(dataset, next)));
+                let error = missing(objects, dataset, next).await;
+                if matches!(error, Error::Gap { .. }) {
+                    tracing::error!(%dataset, missing = next, found = next + later as u64, "the log has a gap");
+                }
+                return Err(error);
             }
             continue;
         }

@@ -3,10 +3,8 @@
 //! Invariant: a value that is not of the type of its field makes the record fail; it is never cut, guessed or left out.
 //! A null, an empty text and a missing member are absent.
 
-use jiff::civil;
-use jiff::fmt::rfc2822;
-use jiff::tz::TimeZone;
 use serde_json::{Map, Number, Value, json};
+use tabular::values::{ValueParse, Zone};
 use types::contract::FieldTypeName;
 use types::json::whole_double;
 use types::{Date, Timestamp, decimal};
@@ -103,7 +101,7 @@ fn convert(field: &FieldMap, value: &Value) -> Option<Value> {
             Value::String(text) => text.trim().to_ascii_lowercase().parse::<bool>().ok().map(Value::Bool),
             _ => None,
         },
-        FieldTypeName::Timestamp => Some(instant(field.format.as_deref(), value)?.to_string().into()),
+        FieldTypeName::Timestamp => instant(field.format.as_deref(), value),
         FieldTypeName::Json => (!has_written(value)).then(|| value.clone()),
         FieldTypeName::Date => Some(day(field.format.as_deref(), value.as_str()?.trim())?.to_string().into()),
         FieldTypeName::Decimal => match value {
@@ -132,11 +130,12 @@ fn scale(field: &FieldMap) -> Option<u8> {
 fn day(format: Option<&str>, text: &str) -> Option<Date> {
     match format.filter(|format| *format != "date") {
         None => text.parse().ok(),
-        // A day of the calendar is shown as `YYYY-MM-DD`, or in another form beyond the years of a date.
-        Some(pattern) => jiff::fmt::strtime::parse(pattern, text)
+        Some(pattern) => ValueParse::new(pattern)
             .ok()?
-            .to_date()
+            .read(text.as_bytes())
             .ok()?
+            .date()?
+            // It is shown as `YYYY-MM-DD`.
             .to_string()
             .parse()
             .ok(),
@@ -154,36 +153,32 @@ fn integer(number: &Number) -> Option<i64> {
 }
 
 /// Reads a time. Digits finer than a microsecond are cut, which a contract cannot hold.
-fn instant(format: Option<&str>, value: &Value) -> Option<Timestamp> {
-    let number = || match value {
+fn instant(format: Option<&str>, value: &Value) -> Option<Value> {
+    let text = || value.as_str().map(str::trim);
+    let Some(format) = format else {
+        let instant = Timestamp::from_micros(text()?.parse::<jiff::Timestamp>().ok()?.as_microsecond());
+        return instant.is_sayable().then(|| instant.to_string().into());
+    };
+    let (form, word) = match format {
+        "unix-seconds" | "unix-milliseconds" | "unix-microseconds" => (format, whole(value)?.to_string()),
+        // Without a time of day it is midnight.
+        "date" => ("%Y-%m-%d", text()?.to_owned()),
+        form => (form, text()?.to_owned()),
+    };
+    let moment = ValueParse::new(form).ok()?.read(word.as_bytes()).ok()?;
+    let mut instant = Vec::new();
+    // Without an offset the time is in UTC.
+    moment.cut().write_instant(&Zone::Fixed(0), false, &mut instant).ok()?;
+    String::from_utf8(instant).ok().map(Value::from)
+}
+
+/// Returns a whole number that is written as a number or as text.
+fn whole(value: &Value) -> Option<i64> {
+    match value {
         Value::Number(number) => integer(number),
         Value::String(text) => text.trim().parse().ok(),
         _ => None,
-    };
-    let text = || value.as_str().map(str::trim);
-    let micros = match format {
-        Some("unix-seconds") => number()?.checked_mul(1_000_000)?,
-        Some("unix-milliseconds") => number()?.checked_mul(1_000)?,
-        Some("rfc2822") => rfc2822::parse(text()?).ok()?.timestamp().as_microsecond(),
-        Some("date") => utc(text()?.parse::<civil::Date>().ok()?.at(0, 0, 0, 0))?,
-        Some(pattern) => {
-            let parsed = jiff::fmt::strtime::parse(pattern, text()?).ok()?;
-            if let Ok(instant) = parsed.to_timestamp() {
-                instant.as_microsecond()
-            } else {
-                // Without an offset the time is in UTC, and without a time it is midnight.
-                let time = parsed.to_time().unwrap_or(civil::Time::midnight());
-                utc(parsed.to_date().ok()?.to_datetime(time))?
-            }
-        }
-        None => text()?.parse::<jiff::Timestamp>().ok()?.as_microsecond(),
-    };
-    let instant = Timestamp::from_micros(micros);
-    instant.is_sayable().then_some(instant)
-}
-
-fn utc(moment: civil::DateTime) -> Option<i64> {
-    Some(moment.to_zoned(TimeZone::UTC).ok()?.timestamp().as_microsecond())
+    }
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use data_encoding::HEXLOWER;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
+use tabular::values::ValueParse;
 use types::contract::FieldTypeName;
 use types::{Contract, Field};
 use url::Url;
@@ -394,6 +395,9 @@ fn check_fields(fields: &[FieldMap]) -> Result<(), SourceError> {
             }
             (None, Some(_)) => {}
             _ => return Err(fail(key("from"), "or `constant` must be given, and not both")),
+        }
+        if let Some(format) = field.format.as_deref().filter(|format| *format != "date") {
+            ValueParse::new(format).map_err(|problem| fail(key("format"), problem))?;
         }
         match (field.kind, field.format.as_deref()) {
             (_, None) | (FieldTypeName::Timestamp, _) => {}

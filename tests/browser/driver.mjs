@@ -146,6 +146,28 @@ const commands = {
   click: (command) => element(command).click(),
   fill: (command) => element(command).fill(command.with),
   check: (command) => element(command).check(),
+  /** Chooses the file at a path, as a person does in the dialogue. */
+  choose: (command) => element(command).setInputFiles(command.file),
+  /** Drops a file of this name and text on an element. */
+  async drop({ name, text, ...command }) {
+    const where = pages.get(command.page).page;
+    const given = [name, text];
+    const dragged = await where.evaluateHandle(([name, text]) => {
+      const transfer = new DataTransfer();
+      transfer.items.add(new File([text], name));
+      return transfer;
+    }, given);
+    for (const event of ['dragenter', 'dragover', 'drop']) await element(command).dispatchEvent(event, { dataTransfer: dragged });
+  },
+  /** Lets only the first requests with this method and path through, and leaves all later ones without an answer. */
+  async stall({ page, method, path, after }) {
+    let seen = 0;
+    await pages.get(page).page.route((url) => url.pathname.startsWith(path), (route) => {
+      if (route.request().method() !== method || seen++ < after) return route.continue();
+      return undefined;
+    });
+  },
+  close: ({ page }) => pages.get(page).page.close(),
   press: ({ page, key }) => pages.get(page).page.keyboard.press(key),
   type: ({ page, keys }) => pages.get(page).page.keyboard.type(keys),
   see: (command) => element(command).waitFor({ state: 'visible' }),

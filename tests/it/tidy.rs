@@ -15,12 +15,13 @@ use std::path::{Path, PathBuf};
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 
 /// What each package of the workspace may use of the others; `tests` may use every one.
-const EDGES: [(&str, &[&str]); 26] = [
+const EDGES: [(&str, &[&str]); 27] = [
     ("types", &[]),
     ("proof", &["types"]),
     ("tabular", &["types"]),
     ("catalog", &["types", "proof"]),
-    ("sql", &["types"]),
+    ("fenced", &[]),
+    ("sql", &["types", "fenced"]),
     ("operators", &["types"]),
     ("encoder", &[]),
     ("models", &["types", "operators", "encoder"]),
@@ -29,7 +30,15 @@ const EDGES: [(&str, &[&str]); 26] = [
     ("uploads", &["types", "catalog"]),
     (
         "pipelines",
-        &["types", "operators", "tabular", "eventlog", "catalog", "messages", "uploads"],
+        &[
+            "types",
+            "operators",
+            "tabular",
+            "eventlog",
+            "catalog",
+            "messages",
+            "uploads",
+        ],
     ),
     ("x402", &["types", "outbound"]),
     ("pay", &["types"]),
@@ -85,6 +94,7 @@ const EDGES: [(&str, &[&str]); 26] = [
             "collectors",
             "client",
             "api",
+            "fenced",
             "sql",
             "mail",
         ],
@@ -92,13 +102,19 @@ const EDGES: [(&str, &[&str]); 26] = [
 ];
 
 /// Outside packages with few users: who they are. Everybody else goes through these.
-const OWNERS: [(&str, &[&str]); 37] = [
+const OWNERS: [(&str, &[&str]); 40] = [
     ("sqlx", &["store"]),
     ("datafusion", &["sql"]),
     ("chrono", &["sql"]),
     ("chrono-tz", &["sql"]),
-    ("seccompiler", &["sql"]),
-    ("parquet", &["proof", "catalog", "collectors", "sluice", "tests"]),
+    ("seccompiler", &["fenced"]),
+    ("calamine", &["tabular"]),
+    ("sheet-xml", &["tabular"]),
+    ("zip", &["tabular", "tests"]),
+    (
+        "parquet",
+        &["proof", "catalog", "collectors", "tabular", "sluice", "tests"],
+    ),
     ("object_store", &["catalog", "sluice", "tests"]),
     ("fjall", &["catalog", "eventlog"]),
     ("rusty-s3", &["catalog"]),

@@ -59,7 +59,7 @@ fn what_reaches_a_schema_as_an_outline_could_not_break_it() {
 }
 
 /// Operations of programs in their order, each with its callers and its scope.
-const PERMISSIONS: [&str; 105] = [
+const PERMISSIONS: [&str; 108] = [
     "GET /healthz Public Read",
     "GET /readyz Public Read",
     "GET /openapi.json Public Read",
@@ -85,6 +85,7 @@ const PERMISSIONS: [&str; 105] = [
     "POST /agents Operator Write",
     "POST /agents/claim Public Write",
     "GET /agents/claim/status ClaimedKey Read",
+    "POST /agents/login Public Write",
     "GET /me Own Any",
     "GET /me/knowledge Own Read",
     "GET /me/contributions Own Read",
@@ -108,6 +109,8 @@ const PERMISSIONS: [&str; 105] = [
     "GET /projects/{slug}/contributions/{id} Key Read",
     "GET /projects/{slug}/contributions/{id}/verdicts Key Read",
     "POST /projects/{slug}/validate Key Write",
+    "POST /files/infer KeyOrOperator Write",
+    "POST /files/convert KeyOrOperator Write",
     "GET /projects/{slug}/data Key Read",
     "POST /projects/{slug}/query Key Read",
     "GET /projects/{slug}/export Key Read",
@@ -235,6 +238,7 @@ fn what_changes_something_needs_a_credential_and_more_than_read() {
                 "resend_verification",
                 "verify_operator",
                 "claim_agent",
+                "begin_login",
                 "oauth_token",
                 "oauth_revoke",
                 "register_app",

@@ -11,7 +11,12 @@ mod buffer;
 pub mod csv;
 pub mod decode;
 pub mod detect;
+#[cfg(feature = "files")]
+pub mod files;
+pub mod fit;
 pub mod frame;
+pub mod infer;
+pub mod names;
 pub mod reading;
 pub mod translate;
 pub mod values;

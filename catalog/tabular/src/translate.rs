@@ -14,6 +14,7 @@ use types::{Contract, FieldType};
 
 use self::cell::{CellFault, CellRule, quote};
 use self::members::MemberRules;
+pub(crate) use self::members::MemberScan;
 use crate::csv::{CsvFormat, CsvRecord, MAX_RECORD_BYTES, RecordProblem};
 use crate::reading::{Reading, ReadingError, TextFormat};
 use crate::values::{TimeZones, tz_release};
@@ -68,6 +69,8 @@ struct CellRules {
     record: CsvRecord,
     /// One per column; `None` for those that are left out.
     columns: Vec<Option<CellRule>>,
+    /// True if the header alone ends in a delimiter: the last column has no name and is left out, and records may lack it.
+    has_open_end: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -110,6 +113,10 @@ impl Translator {
                 format: reading.csv_format()?,
                 record: CsvRecord::default(),
                 columns: reading.columns.iter().enumerate().map(rule).collect::<Result<_, _>>()?,
+                has_open_end: reading
+                    .columns
+                    .last()
+                    .is_some_and(|last| last.from.is_empty() && last.to.is_none()),
             })),
             TextFormat::Json | TextFormat::JsonLines => {
                 RecordRules::Members(Box::new(MemberRules::new(reading, contract, &zones)?))
@@ -259,7 +266,8 @@ impl CellRules {
                 return;
             }
         }
-        if self.record.len() != self.columns.len() {
+        let is_short = self.has_open_end && self.record.len() + 1 == self.columns.len();
+        if self.record.len() != self.columns.len() && !is_short {
             let cells = |count: usize| {
                 if count == 1 {
                     "1 cell".to_owned()

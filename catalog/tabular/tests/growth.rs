@@ -10,6 +10,7 @@ use tabular::csv::{CsvFormat, CsvReader, CsvRecord};
 use tabular::decode::Utf8Reader;
 use tabular::detect::detect;
 use tabular::frame::RecordReader;
+use tabular::infer::{InferOptions, infer};
 use tabular::reading::{QuoteEscape, Reading};
 use tabular::translate::Translator;
 use tabular::values::{DateForms, TimeShape, TimeZones, ValueParse, WrittenNumber};
@@ -115,6 +116,28 @@ fn encodings_are_linear() {
             let mut out = Vec::new();
             let read = Utf8Reader::new(text.as_bytes(), label).map(|mut reader| reader.read_to_end(&mut out));
             black_box(read.is_ok());
+        });
+    }
+}
+
+#[test]
+fn inference_is_linear() {
+    for (name, flags) in [
+        ("inference", &[][..]),
+        ("inference of CSV", &[("--format", "csv")]),
+        (
+            "inference of tables",
+            &[("--format", "csv"), ("--no-header", ""), ("--delimiter", ";")],
+        ),
+        ("inference of JSON Lines", &[("--format", "json-lines")]),
+        ("inference of JSON", &[("--format", "json")]),
+    ] {
+        let mut options = InferOptions::default();
+        for (flag, value) in flags {
+            options.set(flag, value).unwrap();
+        }
+        is_linear(name, 16_000, |text| {
+            black_box(infer(text.as_bytes(), &options).is_ok());
         });
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! Invariant: nothing else in the product writes to standard output, so a script reads results only.
 
-use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::io::{self, BufRead as _, ErrorKind, IsTerminal, Write};
+use std::path::Path;
 
 use serde::Serialize;
 
@@ -30,6 +31,19 @@ pub fn note(text: &str) {
 /// Returns true if standard error is a terminal.
 pub fn is_watched() -> bool {
     io::stderr().is_terminal()
+}
+
+/// Asks a question on standard error and returns the line that a person types, without blanks around it. `None` if nobody
+/// is there to answer: standard input or standard error is no terminal, or the input ended.
+pub fn ask(question: &str) -> io::Result<Option<String>> {
+    let input = io::stdin();
+    if !input.is_terminal() || !is_watched() {
+        return Ok(None);
+    }
+    all(&mut io::stderr().lock(), question.as_bytes())?;
+    let mut typed = String::new();
+    let read = input.lock().read_line(&mut typed)?;
+    Ok((read > 0).then(|| typed.trim().to_owned()))
 }
 
 /// The most characters of a text of others that are printed.
@@ -63,9 +77,22 @@ pub fn plain_lines<'a>(lines: impl IntoIterator<Item = &'a str>) -> String {
     lines.join("\n")
 }
 
+/// Returns a text of others for a command to paste, in single quotes; `None` if a shell or the program could take it for
+/// something else than this text. The remedy then names the place in the file and the flag instead.
+pub fn quoted(text: &str) -> Option<String> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b" ._,/-".contains(&byte);
+    let is_text = !text.is_empty() && !text.starts_with('-') && text.bytes().all(is_plain);
+    is_text.then(|| format!("'{text}'"))
+}
+
+/// Returns a path for a command to paste, as [`quoted`] does.
+pub fn quoted_path(path: &Path) -> Option<String> {
+    path.to_str().and_then(quoted)
+}
+
 /// Returns true for controls, line and paragraph separators, and format characters (Unicode general categories Cc, Zl,
 /// Zp and Cf), which hide or reorder the text around them.
-pub(crate) fn is_obeyed(character: char) -> bool {
+fn is_obeyed(character: char) -> bool {
     character.is_control()
         || matches!(character,
             '\u{ad}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{890}'..='\u{891}' | '\u{8e2}'
@@ -104,5 +131,35 @@ mod tests {
         }
         assert_eq!(shown(&"x".repeat(81)), format!("{}…", "x".repeat(80)));
         assert_eq!(shown(&"x".repeat(80)), "x".repeat(80));
+    }
+
+    #[test]
+    fn a_command_to_paste_has_a_text_of_others_only_if_it_can_be_nothing_else() {
+        for text in ["Station ID", "levels", "a_1/b-2.csv", "a, b", " x"] {
+            assert_eq!(quoted(text), Some(format!("'{text}'")));
+        }
+        for text in [
+            "",
+            "-rf",
+            "--yes",
+            "$(id)",
+            "a'b",
+            "a`id`",
+            "a;b",
+            "a\nb",
+            "a\u{1b}[2J",
+            "온도",
+            "a\u{202e}",
+            "a|b",
+            "~",
+            "!1",
+            "*",
+        ] {
+            assert_eq!(quoted(text), None, "{text:?}");
+        }
+        assert_eq!(
+            quoted_path(Path::new("/home/ada/.config")),
+            Some("'/home/ada/.config'".to_owned())
+        );
     }
 }

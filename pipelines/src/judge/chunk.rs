@@ -67,17 +67,13 @@ pub(crate) struct LineContext {
 impl LineContext {
     /// Returns how an upload is split into chunks for this context.
     pub(crate) fn plan(&self, compression: Compression) -> SplitPlan {
+        let translation = self.translation.as_ref();
         SplitPlan {
             compression,
-            reading: self
-                .translation
-                .as_ref()
-                .map(|translation| Arc::clone(&translation.reading)),
+            reading: translation.map(|translation| Arc::clone(&translation.reading)),
+            is_by_record: translation.is_some_and(|translation| translation.is_by_record),
             fields: self.contract.fields().len(),
-            name_bytes: self
-                .translation
-                .as_ref()
-                .map_or(0, |translation| translation.name_bytes),
+            name_bytes: translation.map_or(0, |translation| translation.name_bytes),
         }
     }
 }
@@ -92,9 +88,19 @@ pub(crate) struct Translation {
     free: Mutex<Vec<Translator>>,
     /// What the contributor is to know of it.
     note: Option<String>,
+    /// True if records are told by their numbers, also those that are lines of the contract.
+    is_by_record: bool,
 }
 
 impl Translation {
+    /// Does the same as [`Self::new`], and tells records by their numbers also if each line is one.
+    pub(crate) fn by_record(reading: Reading, contract: &Contract) -> Result<Self, ReadingError> {
+        Ok(Self {
+            is_by_record: true,
+            ..Self::new(reading, contract)?
+        })
+    }
+
     /// Returns the translation of a file to records of `contract`.
     pub(crate) fn new(reading: Reading, contract: &Contract) -> Result<Self, ReadingError> {
         let translator = Translator::new(&reading, contract)?;
@@ -108,6 +114,7 @@ impl Translation {
             translator,
             free: Mutex::default(),
             note,
+            is_by_record: false,
         })
     }
 }
@@ -269,6 +276,8 @@ fn translate_records(
     let mut work = 0;
     let names = translation.name_bytes.saturating_mul(records.len());
     let mut rows = LineDecoder::new(&context.contract, records.len(), chunk.text.len().saturating_add(names));
+    // As in an upload without a reading.
+    let is_plain = translation.reading.is_plain_lines();
     let mut line = Vec::new();
     let mut begin = 0;
     for (number, record) in (chunk.first..).zip(records) {
@@ -281,6 +290,14 @@ fn translate_records(
         };
         if record.is_too_long {
             verdicts.push(too_long(place));
+            continue;
+        }
+        if is_plain {
+            match decode(&mut rows, text) {
+                Ok(()) => places.push(place),
+                Err(UndecodedLine::Malformed(error)) => verdicts.push(malformed(place, &error)),
+                Err(UndecodedLine::Digits(numbers)) => verdicts.push(place.verdict(lost_digits(&numbers))),
+            }
             continue;
         }
         line.clear();

@@ -6,9 +6,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use catalog::Stager;
+use catalog::{DistinctKeys, Stager};
 use operators::{Decision, GateName, MAX_VERDICT_BYTES, Numbering, Reason, RowVerdict, Tally, Totals, Verdict};
 use types::vocabulary::OnRefused;
+use types::{Batch, RecordKey};
 
 use super::Judged;
 use super::chunk::{JudgedLines, duplicate};
@@ -18,10 +19,40 @@ use crate::report::Report;
 /// Number of verdicts of a kind that are kept.
 const NAMED: usize = 1_000;
 
+/// Place of the rows that passed, which knows the records that came before.
+pub(crate) trait RowSink {
+    /// Adds rows. Returns true for each row that is the first of its key.
+    fn push(&mut self, rows: &Batch) -> Result<Vec<bool>, catalog::Error>;
+
+    /// Remembers a key without a row; `false` where it was there before.
+    fn note(&mut self, key: RecordKey) -> Result<bool, catalog::Error>;
+}
+
+impl RowSink for Stager {
+    fn push(&mut self, rows: &Batch) -> Result<Vec<bool>, catalog::Error> {
+        Self::push(self, rows)
+    }
+
+    fn note(&mut self, key: RecordKey) -> Result<bool, catalog::Error> {
+        Self::note(self, key)
+    }
+}
+
+/// Rows that are judged only are kept nowhere.
+impl RowSink for DistinctKeys {
+    fn push(&mut self, rows: &Batch) -> Result<Vec<bool>, catalog::Error> {
+        self.insert_all(rows.keys())
+    }
+
+    fn note(&mut self, key: RecordKey) -> Result<bool, catalog::Error> {
+        self.insert(key)
+    }
+}
+
 /// Results of the chunks so far.
 #[derive(Debug)]
-pub(crate) struct Merger {
-    stager: Stager,
+pub(crate) struct Merger<S = Stager> {
+    sink: S,
     tallies: Vec<Tally>,
     /// The first duplicates.
     dropped: Vec<RowVerdict>,
@@ -96,19 +127,7 @@ impl Excess {
     }
 }
 
-impl Merger {
-    pub(crate) fn new(stager: Stager, on_refused: OnRefused) -> Self {
-        Self {
-            stager,
-            tallies: Vec::new(),
-            dropped: Vec::new(),
-            refused: Vec::new(),
-            on_refused,
-            totals: Totals::new(on_refused),
-            work: WorkTotal::default(),
-        }
-    }
-
+impl<S> Merger<S> {
     /// Returns the number of records that were judged.
     pub(crate) const fn rows(&self) -> u64 {
         self.totals.rows
@@ -121,9 +140,27 @@ impl Merger {
             .then_some(Excess::Records(most_rows))
             .or_else(|| self.work.excess())
     }
+}
 
-    /// Adds the next chunk.
-    pub(crate) fn push(&mut self, mut chunk: JudgedLines) -> Result<(), catalog::Error> {
+impl<S: RowSink> Merger<S> {
+    pub(crate) fn new(sink: S, on_refused: OnRefused) -> Self {
+        Self {
+            sink,
+            tallies: Vec::new(),
+            dropped: Vec::new(),
+            refused: Vec::new(),
+            on_refused,
+            totals: Totals::new(on_refused),
+            work: WorkTotal::default(),
+        }
+    }
+
+    /// Adds the next chunk, and calls `on_refused` with the verdict on each of its records that is refused.
+    pub(crate) fn push(
+        &mut self,
+        mut chunk: JudgedLines,
+        mut on_refused: impl FnMut(&RowVerdict),
+    ) -> Result<(), catalog::Error> {
         self.work.add(&chunk);
         self.totals.rows += u64::from(chunk.judged.report.rows);
         let again = self.seen_before(&chunk)?;
@@ -138,6 +175,9 @@ impl Merger {
         }
         for said in chunk.judged.report.verdicts {
             self.totals.add(&said);
+            if matches!(said.verdict, Verdict::Refuse { .. }) {
+                on_refused(&said);
+            }
             match &said.verdict {
                 Verdict::Drop { .. } if self.dropped.len() < NAMED => self.dropped.push(said),
                 Verdict::Refuse { .. } if self.refused.len() < NAMED => self.refused.push(said),
@@ -155,12 +195,12 @@ impl Merger {
         // Nothing needs to be written of an upload that cannot be merged any more.
         if self.totals.is_lost() {
             for (key, position) in chunk.judged.passed.keys().iter().zip(chunk.judged.passed.positions()) {
-                if !self.stager.note(*key)? {
+                if !self.sink.note(*key)? {
                     again.insert(row_of(*position), *position as usize);
                 }
             }
         } else {
-            let keep = self.stager.push(&chunk.judged.passed)?;
+            let keep = self.sink.push(&chunk.judged.passed)?;
             for (position, _) in chunk
                 .judged
                 .passed
@@ -181,7 +221,7 @@ impl Merger {
             .filter(|said| is_after_dedup(&said.verdict))
         {
             if let Some(position) = position_of(said.row)
-                && !self.stager.note(chunk.keys[position])?
+                && !self.sink.note(chunk.keys[position])?
             {
                 again.insert(said.row, position);
             }
@@ -189,8 +229,8 @@ impl Merger {
         Ok(again)
     }
 
-    /// Ends the upload: the policy of a batch.
-    pub(crate) fn end(self) -> Result<Judged, catalog::Error> {
+    /// Ends the upload: the policy of a batch. Returns the decision, the report, and the place of the rows.
+    pub(crate) fn decide(self) -> (Decision, Report, S) {
         let mut totals = self.totals;
         totals.passed = self.tallies.last().map_or(0, |tally| tally.passed.into());
         let rows = u32::try_from(totals.rows).unwrap_or(u32::MAX);
@@ -204,18 +244,27 @@ impl Merger {
         verdicts.sort_by_key(|said| said.row);
         // Cut after the sort: the contributor sees the verdicts of the first lines.
         operators::verdict::fit(&mut verdicts, MAX_VERDICT_BYTES);
+        let report = Report {
+            rows,
+            verdicts,
+            tallies: self.tallies,
+        };
+        (decision, report, self.sink)
+    }
+}
+
+impl Merger {
+    /// Ends the upload: its rows are prepared where they are to be merged.
+    pub(crate) fn end(self) -> Result<Judged, catalog::Error> {
+        let (decision, report, stager) = self.decide();
         let prepared = match decision {
-            Decision::Merge => Some(self.stager.finish()?),
+            Decision::Merge => Some(stager.finish()?),
             _ => None,
         };
         Ok(Judged {
             decision,
             prepared,
-            report: Arc::new(Report {
-                rows,
-                verdicts,
-                tallies: self.tallies,
-            }),
+            report: Arc::new(report),
         })
     }
 }

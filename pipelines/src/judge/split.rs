@@ -73,6 +73,8 @@ pub(crate) struct SplitPlan {
     pub(crate) compression: Compression,
     /// The reading; `None` if every line is a record of the contract.
     pub(crate) reading: Option<Arc<Reading>>,
+    /// True if chunks have records also where each line is one.
+    pub(crate) is_by_record: bool,
     /// Number of fields of a record.
     pub(crate) fields: usize,
     /// Bytes of the names that every record gets.
@@ -183,7 +185,7 @@ fn split_text(
     let input = Cursor::new(begin).chain(input);
     let text = Utf8Reader::new(input, &reading.encoding)
         .map_err(|error| BrokenSource::Content(broken("unknown_encoding", error.to_string())))?;
-    if reading.is_plain_lines() {
+    if reading.is_plain_lines() && !plan.is_by_record {
         return LineSplitter::default().run(text, most, emit);
     }
     let records = RecordReader::new(text, reading)

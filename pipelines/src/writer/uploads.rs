@@ -68,13 +68,16 @@ impl Running {
             let poison = Unfinished::poison("this worker has no place of uploads");
             return Ok(Some((delivery, Err(poison))));
         };
-        if let Err(error @ catalog::Error::HistoryLost { .. }) =
-            history::check(context, table, address, submission.head).await
-        {
-            history::put_off(context, address, &error).await?;
-            return Ok(Some((delivery, Ok(()))));
+        match history::check(context, table, address, submission.head).await {
+            Err(error @ catalog::Error::HistoryLost { .. }) => {
+                history::put_off(context, address, &error).await?;
+                return Ok(Some((delivery, Ok(()))));
+            }
+            Err(catalog::Error::Deleted { .. }) => return Ok(Some((delivery, Err(Unfinished::Deleted)))),
+            Ok(()) | Err(_) => {}
         }
         match table.find(address.contribution).await {
+            Err(catalog::Error::Deleted { .. }) => return Ok(Some((delivery, Err(Unfinished::Deleted)))),
             Ok(None) => {}
             Ok(Some(merge)) => {
                 publish(context, table, adopted(address, merge)).await?;
@@ -173,6 +176,8 @@ async fn attempts(
         // Boxed, because the future is large.
         match context.stop.run_until_cancelled(judging.boxed()).await.ok_or(Stopped)? {
             Ok(judged) => return Ok(judged),
+            // Its bytes may be gone with the dataset, so it would be tried in vain.
+            Err(_) if matches!(stagers.was_deleted().await, Ok(true)) => return Err(Unfinished::Deleted),
             Err(error) if error.retry() == Retry::Backoff => {
                 tracing::error!(contribution = %address.contribution, error = with_causes(&error),
                     "an upload could not be staged, trying again");
@@ -182,6 +187,7 @@ async fn attempts(
                 }
                 context.wait(&mut failures, &error).await?;
             }
+            Err(Error::Catalog(error)) => return Err(Unfinished::refused_by_table(&error)),
             Err(error) => return Err(Unfinished::poison(with_causes(&error))),
         }
     }

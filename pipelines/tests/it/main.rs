@@ -10,6 +10,7 @@
 )]
 
 mod children;
+mod deleted;
 mod faulty;
 mod history;
 mod isolation;

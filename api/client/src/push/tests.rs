@@ -165,6 +165,8 @@ impl Scene {
             gzip: false,
             slug: "weather".to_owned(),
             source_declaration: None,
+            reading: None,
+            drops_refused: false,
             part_size: PART,
             state: self.folder.path().join("state/push.json"),
         }

@@ -51,8 +51,7 @@ pub(super) struct CreateProjectInput {
 
 pub(super) async fn create(cx: Cx, input: CreateProjectInput) -> Result<JsonReply<ProjectDetails>, ApiError> {
     let operator = cx.the_operator()?;
-    let contract = Contract::from_json(input.schema_def)
-        .map_err(|error| ApiError::invalid(format!("/schemaDef{}", error.path), error.problem))?;
+    let contract = contract_of(input.schema_def)?;
     // A contract never changes, so a project that nothing can be contributed to would take its slug for ever.
     check_enabled(&cx, OnRefused::Reject, &contract)?;
     let contract_json =
@@ -110,6 +109,12 @@ pub(super) async fn create(cx: Cx, input: CreateProjectInput) -> Result<JsonRepl
 pub(super) async fn again(cx: Cx, _: CreateProjectInput, slug: String) -> Result<JsonReply<ProjectDetails>, ApiError> {
     let project = entitlement::own(&cx, &slug).await?;
     Ok(JsonReply::ok(ProjectDetails::of(&project)?))
+}
+
+/// Parses a `schemaDef` into a contract. The input schema has checked its shape, so this checks what it cannot express.
+pub(in crate::ops) fn contract_of(schema_def: Value) -> Result<Contract, ApiError> {
+    Contract::from_json(schema_def)
+        .map_err(|error| ApiError::invalid(format!("/schemaDef{}", error.path), error.problem))
 }
 
 /// Returns the project as it is right after its creation, to save reading it back.

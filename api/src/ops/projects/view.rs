@@ -220,7 +220,7 @@ impl From<&Contributor> for ContributorEntry {
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase", deny_unknown_fields)]
 #[expect(dead_code, reason = "only its schema is used")]
-pub(super) struct SchemaDef {
+pub(in crate::ops) struct SchemaDef {
     /// The fields, with names that differ in more than case.
     #[schemars(length(min = 1, max = 256))]
     fields: Vec<SchemaField>,

@@ -197,7 +197,7 @@ impl ValueScan {
     }
 
     /// Returns true if the end of the file ends the value.
-    const fn is_whole_at_end(&self) -> bool {
+    pub(crate) const fn is_whole_at_end(&self) -> bool {
         self.depth == 0 && !self.is_text && !self.is_escaped
     }
 }

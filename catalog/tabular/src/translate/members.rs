@@ -34,19 +34,19 @@ struct MemberRule {
 }
 
 /// The members of an object that is JSON as far as they show.
-struct MemberScan<'a> {
+pub(crate) struct MemberScan<'a> {
     rest: &'a [u8],
     is_first: bool,
 }
 
 /// The text is no JSON object.
-struct NoObject;
+pub(crate) struct NoObject;
 
 /// Name in quotes, and value.
 type Member<'a> = (&'a [u8], &'a [u8]);
 
 impl<'a> MemberScan<'a> {
-    fn new(text: &'a [u8]) -> Result<Self, NoObject> {
+    pub(crate) fn new(text: &'a [u8]) -> Result<Self, NoObject> {
         let rest = text.trim_ascii().strip_prefix(b"{").ok_or(NoObject)?;
         Ok(Self { rest, is_first: true })
     }
@@ -75,7 +75,7 @@ impl<'a> MemberScan<'a> {
     }
 
     /// Returns the name, in quotes, and the value of the next member.
-    fn next(&mut self) -> Result<Option<Member<'a>>, NoObject> {
+    pub(crate) fn next(&mut self) -> Result<Option<Member<'a>>, NoObject> {
         self.rest = self.rest.trim_ascii_start();
         if self.take(b'}') {
             return if self.rest.is_empty() { Ok(None) } else { Err(NoObject) };

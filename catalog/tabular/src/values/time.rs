@@ -87,6 +87,16 @@ impl Moment {
         self.is_fine
     }
 
+    /// Returns the moment without the digits that are finer than a microsecond.
+    #[must_use]
+    pub const fn cut(self) -> Self {
+        Self {
+            is_fine: false,
+            rounds_up: false,
+            ..self
+        }
+    }
+
     /// Returns the offset in seconds, if one is written.
     pub const fn offset(&self) -> Option<i32> {
         self.offset

@@ -15,6 +15,7 @@ fn plan(compression: Compression, fields: usize) -> SplitPlan {
     SplitPlan {
         compression,
         reading: None,
+        is_by_record: false,
         fields,
         name_bytes: 0,
     }
@@ -219,6 +220,7 @@ fn records_are_cut_by_their_text_their_names_and_their_values() {
         let plan = SplitPlan {
             compression: Compression::None,
             reading: Some(Arc::clone(&reading)),
+            is_by_record: false,
             fields,
             name_bytes,
         };

@@ -1,0 +1,234 @@
+//! Judging of the lines of a file by a contract alone: what an upload of it would be refused for, and what it repeats.
+//!
+//! Invariant: the records are judged as those of an upload are. Nothing is known of the records of a dataset, and nothing is
+//! kept.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use operators::{Decision, GateName, Reason, Tally, Verdict};
+use tokio::runtime::{Builder, Runtime};
+use types::error::with_causes;
+use types::key::NoKeys;
+use types::vocabulary::OnRefused;
+use types::{Batch, Contract, RecordKey};
+
+use crate::context::MOST_ROWS;
+use crate::judge::chunk::{LineContext, judge_lines};
+use crate::judge::merger::{Merger, RowSink};
+use crate::judge::split::LineChunk;
+
+/// Bytes of lines that are judged at once, roughly.
+const CHUNK_BYTES: usize = 1 << 20;
+/// Values that are judged at once, counted with all fields of the contract.
+const CHUNK_VALUES: usize = 1 << 16;
+
+/// A record that is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefusedLine {
+    /// Line of the file, from 1.
+    pub line: u64,
+    /// The reasons.
+    pub reasons: Vec<Reason>,
+    /// The record as its line has it.
+    pub text: Vec<u8>,
+}
+
+/// What would become of the records of a file.
+#[derive(Clone, Debug)]
+pub struct JudgedFile {
+    /// Number of the records that pass.
+    pub passed: u64,
+    /// Number of the records that are refused.
+    pub refused: u64,
+    /// Number of the records that repeat an earlier one.
+    pub duplicates: u64,
+    /// The first refused records, in order.
+    pub first: Vec<RefusedLine>,
+    /// The sentence of the decision, if the file would be rejected as a whole.
+    pub rejected: Option<String>,
+}
+
+/// Judges lines as they come, on the thread of the caller.
+#[derive(Debug)]
+pub struct FileJudge {
+    runtime: Runtime,
+    context: LineContext,
+    merger: Merger<SeenKeys>,
+    /// Records that are not judged yet, one a line.
+    text: Vec<u8>,
+    /// Their lines in the file.
+    lines: Vec<u64>,
+    /// Number of the records before them.
+    before: u64,
+    chunks: u64,
+    most_named: usize,
+    named: Vec<RefusedLine>,
+    refused: u64,
+}
+
+/// The keys of a file in memory.
+#[derive(Debug, Default)]
+struct SeenKeys(HashSet<RecordKey>);
+
+impl RowSink for SeenKeys {
+    fn push(&mut self, rows: &Batch) -> Result<Vec<bool>, catalog::Error> {
+        Ok(rows.keys().iter().map(|key| self.0.insert(*key)).collect())
+    }
+
+    fn note(&mut self, key: RecordKey) -> Result<bool, catalog::Error> {
+        Ok(self.0.insert(key))
+    }
+}
+
+impl FileJudge {
+    /// Begins to judge. The first `most_named` refused records are kept.
+    ///
+    /// # Errors
+    /// The reason why this process cannot judge.
+    pub fn new(contract: Arc<Contract>, on_refused: OnRefused, most_named: usize) -> Result<Self, String> {
+        // Nothing here waits for anything, so the runtime needs no driver.
+        let runtime = Builder::new_current_thread()
+            .build()
+            .map_err(|error| error.to_string())?;
+        Ok(Self {
+            runtime,
+            context: LineContext {
+                contract,
+                known: Arc::new(NoKeys),
+                screener: None,
+                most_rows: MOST_ROWS,
+                translation: None,
+            },
+            merger: Merger::new(SeenKeys::default(), on_refused),
+            text: Vec::new(),
+            lines: Vec::new(),
+            before: 0,
+            chunks: 0,
+            most_named,
+            named: Vec::new(),
+            refused: 0,
+        })
+    }
+
+    /// Judges the record of a line, from 1. Records come in order.
+    ///
+    /// # Errors
+    /// The reason why this process cannot go on.
+    pub fn push(&mut self, line: u64, record: &[u8]) -> Result<(), String> {
+        let most = (CHUNK_VALUES / self.context.contract.fields().len().max(1)).max(1);
+        if self.text.len() + record.len() > CHUNK_BYTES || self.lines.len() >= most {
+            self.judge()?;
+        }
+        self.text.extend_from_slice(record);
+        self.text.push(b'\n');
+        self.lines.push(line);
+        Ok(())
+    }
+
+    /// Counts a record that no line of JSON could be made of.
+    pub fn refuse(&mut self, line: u64, reasons: Vec<Reason>, text: Vec<u8>) {
+        self.refused += 1;
+        self.name(RefusedLine { line, reasons, text });
+    }
+
+    fn name(&mut self, refused: RefusedLine) {
+        if self.named.len() < self.most_named {
+            self.named.push(refused);
+        }
+    }
+
+    fn judge(&mut self) -> Result<(), String> {
+        let (text, lines) = (std::mem::take(&mut self.text), std::mem::take(&mut self.lines));
+        if lines.is_empty() {
+            return Ok(());
+        }
+        let chunk = LineChunk {
+            number: self.chunks,
+            first: self.before,
+            lines: lines.len(),
+            text: text.clone(),
+            too_long: false,
+            records: None,
+            read: None,
+        };
+        let judged = self.runtime.block_on(judge_lines(&self.context, chunk));
+        for said in &judged.judged.report.verdicts {
+            let Verdict::Refuse { reasons } = &said.verdict else {
+                continue;
+            };
+            if self.named.len() >= self.most_named {
+                break;
+            }
+            let at = usize::try_from(u64::from(said.row).saturating_sub(self.before)).unwrap_or(usize::MAX);
+            let record = text.split(|byte| *byte == b'\n').nth(at).unwrap_or_default();
+            self.name(RefusedLine {
+                line: lines.get(at).copied().unwrap_or(0),
+                reasons: reasons.clone(),
+                text: record.to_vec(),
+            });
+        }
+        self.chunks += 1;
+        self.before += lines.len() as u64;
+        self.merger.push(judged, |_| {}).map_err(|error| with_causes(&error))
+    }
+
+    /// Ends the file.
+    ///
+    /// # Errors
+    /// The reason why this process cannot go on.
+    pub fn finish(mut self) -> Result<JudgedFile, String> {
+        self.judge()?;
+        let (decision, report, _keys) = self.merger.decide();
+        let passed = report.tallies.last().map_or(0, |tally| u64::from(tally.passed));
+        let sum = |count: fn(&Tally) -> u32| report.tallies.iter().map(|tally| u64::from(count(tally))).sum();
+        let refused: u64 = sum(|tally| tally.refused);
+        let mut first = self.named;
+        first.sort_by_key(|refused| refused.line);
+        Ok(JudgedFile {
+            passed,
+            refused: refused + self.refused,
+            duplicates: sum(|tally| {
+                if tally.gate == GateName::DEDUP {
+                    tally.dropped
+                } else {
+                    0
+                }
+            }),
+            first,
+            rejected: match decision {
+                Decision::Reject { message, .. } => Some(message),
+                Decision::Merge | Decision::Hold { .. } => None,
+            },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use types::{Field, FieldType};
+
+    use super::*;
+
+    #[test]
+    fn lines_are_judged_with_their_numbers_and_repetitions() {
+        let contract = Contract::new(vec![Field::new("n", FieldType::Integer)], false).unwrap();
+        let mut judge = FileJudge::new(Arc::new(contract), OnRefused::Reject, 2).unwrap();
+        judge.push(2, br#"{"n":1}"#).unwrap();
+        judge.push(5, br#"{"n":"x"}"#).unwrap();
+        judge.push(6, br#"{"n":1}"#).unwrap();
+        judge.push(5_000, br#"{"n":2}"#).unwrap();
+        judge.push(5_001, br#"{"m":2}"#).unwrap();
+        judge.push(5_002, b"{").unwrap();
+        let judged = judge.finish().unwrap();
+        assert_eq!((judged.passed, judged.refused, judged.duplicates), (2, 3, 1));
+        let lines: Vec<_> = judged
+            .first
+            .iter()
+            .map(|refused| (refused.line, &refused.text[..]))
+            .collect();
+        assert_eq!(lines, [(5, &br#"{"n":"x"}"#[..]), (5_001, &br#"{"m":2}"#[..])]);
+        assert_eq!(judged.first[0].reasons[0].path, "/n");
+        assert!(judged.rejected.is_some());
+    }
+}
