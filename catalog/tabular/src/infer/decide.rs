@@ -1,6 +1,7 @@
 //! The type of a column, by what its values still allow.
 //!
-//! Invariant: a type that is no text is one that every value has, nulls aside. What is left of a doubt is a note or a question.
+//! Invariant: a type that is no text is one that every value has, nulls aside. What is left of a doubt is a note or a
+//! question.
 
 use types::{FieldType, decimal};
 

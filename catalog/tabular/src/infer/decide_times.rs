@@ -1,6 +1,7 @@
 //! The form of the dates and times of a column.
 //!
-//! Invariant: a date whose day and month could be either way is a text or a question, and a time without a zone has a note.
+//! Invariant: a date whose day and month could be either way is a text or a question, and a time without a zone has a
+//! note.
 
 use types::FieldType;
 

@@ -1,6 +1,7 @@
 //! The distinct values of a column: a hint for people, and never a rule.
 //!
-//! Invariant: they are few, short, and of all columns together at most [`MAX_KEPT_BYTES`](super::profile::MAX_KEPT_BYTES).
+//! Invariant: they are few, short, and of all columns together at most
+//! [`MAX_KEPT_BYTES`](super::profile::MAX_KEPT_BYTES).
 
 use super::answer::{MAX_DISTINCT_VALUES, MAX_EXAMPLES, MAX_SHOWN_CHARACTERS, shown};
 
@@ -14,8 +15,8 @@ const MAX_KEPT_VALUE_BYTES: usize = 4 * MAX_SHOWN_CHARACTERS;
 pub(super) struct DistinctValues {
     /// The values in the order in which they came.
     order: Vec<Box<[u8]>>,
-    /// Places in `order`, plus one, by hash; the next free slot is taken. Empty before the first value, and when no more
-    /// values are kept.
+    /// Places in `order`, plus one, by hash; the next free slot is taken. Empty before the first value, and when no
+    /// more values are kept.
     slots: Vec<u8>,
     /// Place of the value that came last: equal values often follow each other.
     last: usize,

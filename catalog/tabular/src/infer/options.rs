@@ -69,8 +69,8 @@ pub struct InferOptions {
     pub extra: bool,
     /// `--number-rows FIELD[=START]`.
     pub number: Option<RecordNumber>,
-    /// `--reading`: the reading of another file, or an edited one. What it says of the file holds, and its columns are taken
-    /// by their names.
+    /// `--reading`: the reading of another file, or an edited one. What it says of the file holds, and its columns are
+    /// taken by their names.
     pub reading: Option<Reading>,
     /// The contract of an existing dataset: columns are fitted to its fields.
     pub contract: Option<Contract>,
@@ -156,7 +156,8 @@ pub const READING_FLAGS: [(&str, bool); 21] = [
 ];
 
 impl InferOptions {
-    /// Takes a flag as it stands on the command line, or in a [`super::Remedy`]. `--reading` is a file and no flag of these.
+    /// Takes a flag as it stands on the command line, or in a [`super::Remedy`]. `--reading` is a file and no flag of
+    /// these.
     ///
     /// # Errors
     /// The flag is unknown, or its value breaks a rule.

@@ -1,7 +1,7 @@
 //! What is kept of a column while its values pass: the readings that all of them still allow.
 //!
-//! Invariant: the memory of a column is bounded, and a value is looked at once. A reading that a value excludes keeps the
-//! first such value and its line.
+//! Invariant: the memory of a column is bounded, and a value is looked at once. A reading that a value excludes keeps
+//! the first such value and its line.
 
 use types::json::{self, check_digits};
 
@@ -25,7 +25,8 @@ const MAX_WORDS: usize = 40;
 const MAX_SIGN_RUNS: usize = 2;
 /// Exclusions before a reading can be given up.
 const MIN_EXCLUSIONS: u64 = 100;
-/// A reading is given up when one in so many values excludes it: it then is no better type of a column with some bad ones.
+/// A reading is given up when one in so many values excludes it: it then is no better type of a column with some bad
+/// ones.
 const GIVEN_UP_SHARE: u64 = 20;
 /// Bytes of distinct values and examples of all columns.
 pub(super) const MAX_KEPT_BYTES: usize = 8 << 20;
