@@ -5,8 +5,6 @@
 //! - What is refused here is refused by the worker. The worker may refuse more, and has the last word.
 //! - Memory is bounded whatever the size, and records that come twice are counted exactly.
 
-mod text;
-
 use std::io::{self, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,11 +23,10 @@ use types::key::NoKeys;
 use types::vocabulary::OnRefused;
 use uploads::Compression;
 
-use self::text::{TextProblems, TranslatedText};
-use crate::judge::chunk::LineContext;
+use crate::judge::chunk::{LineContext, Translation};
 use crate::judge::in_order::{InOrderError, LineJudges};
 use crate::judge::merger::Merger;
-use crate::judge::split::{LineChunk, SplitError, split};
+use crate::judge::split::{SourceFailed, SplitError, split};
 
 /// The most records of one file.
 const MOST_RECORDS: u64 = u32::MAX as u64;
@@ -150,11 +147,14 @@ impl FileCheck {
         input: impl Read + Send,
         mut on_refused: impl FnMut(RefusedRecord<'_>),
     ) -> Result<CheckedFile, CheckError> {
+        let translation = Translation::by_record(self.reading.clone(), &self.contract);
+        let translation = translation.map_err(|error| unreadable("reading", error.to_string()))?;
         let context = LineContext {
             contract: Arc::clone(&self.contract),
             known: Arc::new(NoKeys),
             screener: None,
             most_rows: MOST_RECORDS,
+            translation: Some(translation),
         };
         let (handle, stop) = (Handle::current(), CancellationToken::new());
         let judges = LineJudges {
@@ -162,21 +162,13 @@ impl FileCheck {
             ..LineJudges::new(&handle, &stop, &context)
         };
         let merger = Merger::new(DistinctKeys::new(&self.folder), self.on_refused);
-        let (problems, failed) = (TextProblems::default(), Mutex::new(None));
+        let plan = context.plan(self.compression);
+        let failed = Mutex::new(None);
         let ran = judges.run(
             merger,
-            |emit| {
-                self.split(input, &problems, emit).map_err(|error| match error {
-                    Ok(error) => error,
-                    Err(error) => {
-                        *failed.lock() = Some(error);
-                        SplitError::Source
-                    }
-                })
-            },
-            |chunk: &LineChunk| chunk.first + chunk.lines as u64,
-            |merger, mut lines, end| {
-                problems.take_before(end, &mut lines);
+            |emit| split(WatchedInput(input, &failed), &plan, emit),
+            |_| (),
+            |merger, lines, ()| {
                 merger.push(lines, |said| {
                     if let Verdict::Refuse { reasons } = &said.verdict {
                         let number = u64::from(said.row);
@@ -189,14 +181,16 @@ impl FileCheck {
             InOrderError::Catalog(error) => CheckError::Kept(error),
             error => CheckError::Failed(error.to_string()),
         })?;
-        match (ended, failed.into_inner()) {
-            (_, Some(error)) => Err(error),
-            (Err(SplitError::Unwanted), None) => {
-                let message = format!("it has more than {MOST_RECORDS} records: send it in parts");
-                Err(unreadable("too_many_records", message))
-            }
-            (Err(SplitError::Unreadable { code, message }), None) => Err(unreadable(code, message)),
-            (Err(error @ SplitError::Source), None) => Err(CheckError::Failed(error.to_string())),
+        if let Some(error) = failed.into_inner() {
+            return Err(CheckError::Source(error));
+        }
+        match (ended, merger.excess(MOST_RECORDS)) {
+            (Err(SplitError::Unreadable { code, message }), _) => Err(unreadable(code, message)),
+            (Ok(()) | Err(SplitError::Unwanted), Some(excess)) => match excess.decision() {
+                Decision::Reject { code, message } => Err(unreadable(&code, message)),
+                decision => Err(CheckError::Failed(format!("{decision:?}"))),
+            },
+            (Err(error), _) => Err(CheckError::Failed(error.to_string())),
             (Ok(()), None) => {
                 let (decision, report, _) = merger.decide();
                 Ok(CheckedFile {
@@ -206,24 +200,20 @@ impl FileCheck {
             }
         }
     }
+}
 
-    /// Hands on the records as lines, the number of each its line. The error is that of the file, or that no more are wanted.
-    fn split(
-        &self,
-        input: impl Read,
-        problems: &TextProblems,
-        emit: &mut dyn FnMut(LineChunk) -> bool,
-    ) -> Result<(), Result<SplitError, CheckError>> {
-        let fields = self.contract.fields().len();
-        let records = self.records(input).map_err(Err)?;
-        let mut text = TranslatedText::new(records, &self.reading, &self.contract, problems)
-            .map_err(|error| Err(unreadable("reading", error.to_string())))?;
-        let ended = split(&mut text, Compression::None, fields, emit);
-        match (text.failure(), ended) {
-            (Some(error), _) => Err(Err(error.into())),
-            (None, Ok(())) => Ok(()),
-            (None, Err(error)) => Err(Ok(error)),
-        }
+/// A file whose own failure is kept apart from those of its text.
+struct WatchedInput<'a, R>(R, &'a Mutex<Option<io::Error>>);
+
+impl<R: Read> Read for WatchedInput<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.read(buffer).map_err(|error| {
+            if error.kind() == io::ErrorKind::Interrupted {
+                return error;
+            }
+            *self.1.lock() = Some(error);
+            io::Error::other(SourceFailed)
+        })
     }
 }
 

@@ -98,6 +98,7 @@ impl FileJudge {
                 known: Arc::new(NoKeys),
                 screener: None,
                 most_rows: MOST_ROWS,
+                translation: None,
             },
             merger: Merger::new(SeenKeys::default(), on_refused),
             text: Vec::new(),
@@ -148,6 +149,8 @@ impl FileJudge {
             lines: lines.len(),
             text: text.clone(),
             too_long: false,
+            records: None,
+            read: None,
         };
         let judged = self.runtime.block_on(judge_lines(&self.context, chunk));
         for said in &judged.judged.report.verdicts {

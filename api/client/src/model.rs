@@ -426,12 +426,16 @@ pub struct Tally {
     pub refused: u64,
     /// The number of rows that could not be judged yet.
     pub held: u64,
+    /// What is to be known of how the gate judged.
+    #[serde(default)]
+    pub note: Option<String>,
 }
 
 /// The verdict on one record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RowVerdict {
-    /// The number of the record in the contribution, from 0.
+    /// The number of the record in the contribution, from 0. Of an upload, the number of its line, or with a reading of the
+    /// record in the file.
     pub row: u64,
     /// The line of the file on which the record begins, from 1. `None` for a batch, and from services that count lines as rows.
     #[serde(default)]

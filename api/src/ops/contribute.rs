@@ -249,6 +249,7 @@ fn submission(
         origin: Some(cx.origin()),
         head: known_head(project),
         on_refused: input.on_refused,
+        reading: None,
     };
     let record = message.record().map_err(|error| unencodable(&error))?;
     let allowance = Allowance {

@@ -11,13 +11,14 @@ mod unbegun;
 use std::io::ErrorKind;
 
 use http::Method;
-use messages::{CONTRIBUTIONS_TOPIC, Source, Submission};
+use messages::{CONTRIBUTIONS_TOPIC, SUBMISSION_FORMAT, Source, Submission};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::{
     Allowance, Compression, NewContribution, Project, ProjectStatus, Upload, UploadBounds, UploadCompleted,
     UploadCreated, UploadStatus, Visibility,
 };
+use tabular::reading::Reading;
 use types::vocabulary::OnRefused;
 use types::{Contract, ContributionId, Timestamp, metric};
 use uploads::{PartTag, UploadLayout};
@@ -46,7 +47,7 @@ const NO_PLACE: &str = "Too many contributions wait for their outcome, there is 
                         parts does not answer; nothing was kept.";
 
 const NOT_COMPLETED: &str = "Too many contributions wait for their outcome, there is no room for more, the store of the parts \
-                             does not answer, or `onRefused: drop` is not enabled; nothing was kept.";
+                             does not answer, or `onRefused: drop` or `reading` is not enabled; nothing was kept.";
 
 pub(super) fn add(table: &mut Operations, limits: &Limits) {
     table.add(
@@ -56,7 +57,8 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
             path: "/projects/{slug}/uploads",
             summary: "Begin a large contribution in parts",
             description: "PUT each part to its URL with exactly its length, keep the `ETag` of each answer, then complete \
-                          the upload. The file is one record a line (JSON Lines). An upload that is not completed \
+                          the upload. The file is one record a line (JSON Lines), or what the `reading` of the completion \
+                          says. An upload that is not completed \
                           expires; a part may be sent again until then.",
             success: &[(201, "The upload, with a URL for each part.")],
             failure: &[
@@ -90,14 +92,15 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
             path: "/projects/{slug}/uploads/{id}/complete",
             summary: "Turn the parts of an upload into a contribution",
             description: "A 201 is durable: the records will be judged and merged or rejected, once; follow it as a \
-                          contribution of the same id. Completing again with the same tags gives the same answer.",
+                          contribution of the same id. Completing again with the same body gives the same answer. A \
+                          `reading` says how a file that is not JSON Lines of the contract becomes records.",
             success: &[(201, "The contribution.")],
             failure: &[
                 (404, "There is no such upload that the caller may complete."),
                 (
                     409,
                     "Parts are missing, too many or other than their tags say; the upload has expired or was completed \
-                     with other tags; the project is not open.",
+                     with other tags or another reading; the project is not open.",
                 ),
                 (503, NOT_COMPLETED),
             ],
@@ -346,6 +349,9 @@ struct CompleteUploadInput {
     /// What refused records do: `reject` the upload, or `drop`: they are left out unless they are more than half.
     #[serde(default)]
     on_refused: OnRefused,
+    /// How the bytes become records, if the file is not one record of the contract a line: CSV, JSON documents, another
+    /// encoding, other names. One that does not fit the contract is answered 400, and the upload stays open.
+    reading: Option<Reading>,
 }
 
 /// Entity tag of one part.
@@ -365,7 +371,9 @@ async fn complete(cx: Cx, input: CompleteUploadInput) -> Result<JsonReply<Contri
     let (project, upload) = own(&cx, &input.slug, &input.id).await?;
     let id = upload.id;
     let tags = tags(&upload, input.etags)?;
-    let etags = completion(&tags, input.on_refused)?;
+    // Before anything is sealed, so that a reading that does not fit costs nothing but another call.
+    let reading = checked_reading(&project, &upload, input.reading)?;
+    let etags = completion(&tags, input.on_refused, reading.as_ref())?;
     if upload.status == UploadStatus::Completed {
         return before(&cx, &project, &upload, &etags).await;
     }
@@ -377,13 +385,17 @@ async fn complete(cx: Cx, input: CompleteUploadInput) -> Result<JsonReply<Contri
     }
     let contract = contract(&project)?;
     check_enabled(&cx, input.on_refused, &contract)?;
+    if reading.is_some() && SUBMISSION_FORMAT > cx.app.config.write_format {
+        let message = "`reading` is not enabled in this service; send one record of the contract a line (JSON Lines)";
+        return Err(ApiError::new(ErrorCode::NotEnabled, message));
+    }
     if let Some(rejected) = cx.app.backlog.rejection() {
         return Err(no_more(rejected));
     }
     // Sealing comes before the row: a row whose parts could still change would not be durable.
     let sealed = cx.app.uploads.objects.complete(&layout(&upload), &tags).await;
     sealed.map_err(|error| place_failed(&error))?;
-    let (new, record) = submission(&cx, &project, contract, &upload, input.on_refused)?;
+    let (new, record) = submission(&cx, &project, contract, &upload, input.on_refused, reading)?;
     let (bytes, paused) = (new.submission.len(), new.paused);
     match cx.app.store.upload_complete(etags.clone(), new).await? {
         UploadCompleted::Completed => {
@@ -422,13 +434,35 @@ async fn complete(cx: Cx, input: CompleteUploadInput) -> Result<JsonReply<Contri
 }
 
 /// Returns the text that a repeated completion is compared with.
-fn completion(tags: &[PartTag], on_refused: OnRefused) -> Result<String, ApiError> {
-    let text = serde_json::to_string(tags).map_err(ApiError::internal)?;
-    // The usual policy adds nothing, as in texts that are kept.
-    Ok(match on_refused {
-        OnRefused::Reject => text,
-        OnRefused::Drop => format!("{text} {on_refused}"),
-    })
+fn completion(tags: &[PartTag], on_refused: OnRefused, reading: Option<&Reading>) -> Result<String, ApiError> {
+    let mut text = serde_json::to_string(tags).map_err(ApiError::internal)?;
+    // The usual policy adds nothing, and no reading neither, as in texts that are kept.
+    if on_refused == OnRefused::Drop {
+        text = format!("{text} {on_refused}");
+    }
+    if let Some(reading) = reading {
+        let reading = serde_json::to_string(reading).map_err(ApiError::internal)?;
+        text = format!("{text} {reading}");
+    }
+    Ok(text)
+}
+
+/// Returns the reading of an upload if it fits, and `None` if it says what holds without one.
+fn checked_reading(project: &Project, upload: &Upload, reading: Option<Reading>) -> Result<Option<Reading>, ApiError> {
+    let Some(reading) = reading.filter(|reading| *reading != Reading::default()) else {
+        return Ok(None);
+    };
+    reading
+        .check(&contract(project)?)
+        .map_err(|error| ApiError::invalid(format!("/reading{}", error.path), error.problem))?;
+    if reading.compression.is_some() && upload.compression != Compression::None {
+        let problem = format!(
+            "must be absent, since the upload has the compression `{}`",
+            upload.compression
+        );
+        return Err(ApiError::invalid("/reading/compression", problem));
+    }
+    Ok(Some(reading))
 }
 
 /// Returns a project and an upload to it of the caller's operator, otherwise a 404.
@@ -494,7 +528,8 @@ async fn before(
     etags: &str,
 ) -> Result<JsonReply<ContributionView>, ApiError> {
     if upload.etags.as_deref() != Some(etags) {
-        let message = "the upload was completed earlier, with other entity tags or another `onRefused`";
+        let message =
+            "the upload was completed earlier, with other entity tags, another `onRefused` or another `reading`";
         return Err(ApiError::new(ErrorCode::UploadCompleted, message));
     }
     let row = cx.app.store.contribution(upload.id).await?;
@@ -543,10 +578,14 @@ fn submission(
     contract: Contract,
     upload: &Upload,
     on_refused: OnRefused,
+    reading: Option<Reading>,
 ) -> Result<(NewContribution, eventlog::Record), ApiError> {
     let private = project.visibility == Visibility::Private;
     let message = Submission {
-        format: Submission::format_for(on_refused, &contract),
+        format: match &reading {
+            Some(_) => SUBMISSION_FORMAT,
+            None => Submission::format_for(on_refused, &contract),
+        },
         contribution: upload.id,
         generation: 0,
         dataset: project.id,
@@ -558,6 +597,7 @@ fn submission(
         origin: Some(cx.origin()),
         head: known_head(project),
         on_refused,
+        reading,
     };
     let record = message
         .record()

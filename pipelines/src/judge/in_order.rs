@@ -109,7 +109,9 @@ impl<'a> LineJudges<'a> {
             merged?;
             match ended {
                 // The merger takes every chunk unless it has enough or failed, so a judge must have died.
-                Err(SplitError::Unwanted) if merger.rows() <= self.context.most_rows => Err(InOrderError::Panicked),
+                Err(SplitError::Unwanted) if merger.excess(self.context.most_rows).is_none() => {
+                    Err(InOrderError::Panicked)
+                }
                 ended => Ok((merger, ended)),
             }
         })
@@ -132,7 +134,7 @@ impl<'a> LineJudges<'a> {
             while let Some((chunk, kept)) = early.remove(&expected) {
                 take(merger, chunk, kept)?;
                 expected += 1;
-                if released.recv().is_err() || merger.rows() > self.context.most_rows {
+                if released.recv().is_err() || merger.excess(self.context.most_rows).is_some() {
                     return Ok(());
                 }
             }

@@ -2,8 +2,9 @@
 //! a version.
 //!
 //! ```text
-//!  parts ──► split at line ends ──► judged in parallel ──► in order again: duplicates out ──► Parquet ──► Prepared
-//!  (async)   (gzip undone)           (a batch's chain)      (one thread)                       (another)     │
+//!  parts ──► cut into records ──► judged in parallel ────► in order again: duplicates out ──► Parquet ──► Prepared
+//!  (async)   (decompressed,        (translated by the       (one thread)                       (another)     │
+//!             decoded)              reading; a batch's chain)                                                 │
 //!                                                                                                           ▼ the writer
 //! ```
 //!
@@ -24,6 +25,7 @@ use catalog::Stager;
 use futures_util::stream::TryStreamExt as _;
 use operators::Decision;
 use operators::screen::{Screener, for_contribution};
+use tabular::reading::Reading;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
@@ -33,7 +35,7 @@ use types::{Classify, Kind, Retry, fault};
 use uploads::{ProgressCounters, UploadLayout, UploadStore};
 
 use super::Judged;
-use super::chunk::LineContext;
+use super::chunk::{LineContext, Translation};
 use super::in_order::{InOrderError, LineJudges};
 use super::merger::Merger;
 use super::split::{SourceFailed, SplitError, split};
@@ -92,6 +94,7 @@ impl Classify for Error {
 pub(crate) async fn judge_upload(
     uploads: &Uploads,
     layout: UploadLayout,
+    reading: Option<Reading>,
     screener: Option<Arc<dyn Screener>>,
     on_refused: OnRefused,
     stager: Stager,
@@ -99,12 +102,24 @@ pub(crate) async fn judge_upload(
     // The result is not looked at: a semaphore that is never closed always gives its turn.
     let _turn = uploads.turn.acquire().await;
     fault::point("stage.begin");
+    let contract = Arc::clone(stager.contract());
+    let translation = match reading.map(|reading| Translation::new(reading, &contract)).transpose() {
+        Ok(translation) => translation,
+        // It did when the upload was completed, perhaps with another build.
+        Err(error) => {
+            return Ok(unreadable(
+                "reading_unfit",
+                format!("the reading does not fit: {error}"),
+            ));
+        }
+    };
     let context = LineContext {
-        contract: Arc::clone(stager.contract()),
+        contract,
         known: stager.known(),
         // All parts of an upload share one bound.
         screener: screener.as_ref().map(for_contribution),
         most_rows: uploads.most_rows,
+        translation,
     };
     let merger = Merger::new(stager, on_refused);
     let listed = uploads.stagings.list(layout.upload);
@@ -189,10 +204,10 @@ fn run(
     counters: &ProgressCounters,
 ) -> Result<Judged, Error> {
     let context = judges.context;
-    let fields = context.contract.fields().len();
+    let plan = context.plan(layout.compression);
     let (merger, ended) = judges.run(
         merger,
-        |emit| split(pieces, layout.compression, fields, emit),
+        |emit| split(pieces, &plan, emit),
         |_| (),
         |merger, lines, ()| {
             merger.push(lines, |_| {})?;
@@ -201,27 +216,27 @@ fn run(
         },
     )?;
     match ended {
-        Err(SplitError::Unreadable { code, message }) => Ok(unreadable(code, message.to_owned())),
+        Err(SplitError::Unreadable { code, message }) => Ok(unreadable(code, message.into_owned())),
         // Also when all is split: the merger took no more, and what was split by then is not among its rows.
-        Ok(()) | Err(SplitError::Unwanted) if merger.rows() > context.most_rows => {
-            let message = format!(
-                "the upload has more than {} records, the most of one: send them in several uploads",
-                context.most_rows
-            );
-            Ok(unreadable("too_many_records", message))
-        }
-        Ok(()) => Ok(merger.end()?),
-        Err(SplitError::Unwanted) => Err(Error::Panicked),
+        Ok(()) | Err(SplitError::Unwanted) => match (merger.excess(context.most_rows), ended) {
+            (Some(excess), _) => Ok(rejected(excess.decision())),
+            (None, Ok(())) => Ok(merger.end()?),
+            (None, Err(_)) => Err(Error::Panicked),
+        },
         Err(SplitError::Source) => Err(Error::Objects(uploads::Error::Io(io::Error::other(SourceFailed)))),
     }
 }
 
 fn unreadable(code: &str, message: String) -> Judged {
+    rejected(Decision::Reject {
+        code: code.to_owned(),
+        message,
+    })
+}
+
+fn rejected(decision: Decision) -> Judged {
     Judged {
-        decision: Decision::Reject {
-            code: code.to_owned(),
-            message,
-        },
+        decision,
         prepared: None,
         report: Arc::default(),
     }

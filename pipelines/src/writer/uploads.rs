@@ -12,6 +12,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use operators::screen::Screener;
+use tabular::reading::Reading;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument as _;
 use types::error::with_causes;
@@ -99,6 +100,7 @@ impl Running {
             address,
             agent: submission.agent,
             on_refused: submission.on_refused,
+            reading: submission.reading,
         };
         let judging = async move {
             if let Some(record) = suspect {
@@ -142,11 +144,12 @@ async fn probe_first(context: &Context, uploads: &Uploads, record: &Record, layo
 }
 
 /// Members of an upload's submission that the judge reads.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct UploadSubject {
     address: Address,
     agent: AgentId,
     on_refused: OnRefused,
+    reading: Option<Reading>,
 }
 
 /// Judges an upload, again for as long as that can help.
@@ -162,12 +165,13 @@ async fn attempts(
         address,
         agent,
         on_refused,
+        reading,
     } = subject;
     let (mut failures, mut least) = (0, 0);
     loop {
         let judging = async {
             let stager = stagers.stage(address.contribution, agent, least).await?;
-            judge_upload(&uploads, layout, screener.clone(), on_refused, stager).await
+            judge_upload(&uploads, layout, reading.clone(), screener.clone(), on_refused, stager).await
         };
         // Boxed, because the future is large.
         match context.stop.run_until_cancelled(judging.boxed()).await.ok_or(Stopped)? {
