@@ -1,8 +1,9 @@
 //! Refused records: left out where the contributor wants that, and named with their words.
 
 use eventlog::Record;
+use messages::SUBMISSION_FORMAT;
 use operators::{Reason, Verdict};
-use pipelines::message::{Outcome, Resolution, SUBMISSION_FORMAT, Submission};
+use pipelines::message::{Outcome, Resolution, Submission};
 use serde_json::{Value, json};
 use types::vocabulary::OnRefused;
 use uploads::Compression;
