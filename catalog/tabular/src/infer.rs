@@ -10,13 +10,17 @@ use types::batch::LineDecoder;
 
 mod answer;
 mod decide;
+mod decide_times;
 mod delimited;
 mod dialect;
+mod distinct;
 mod document;
 mod finish;
+mod numbers;
 mod objects;
 mod options;
 mod profile;
+mod times;
 
 pub use answer::{
     FileFormat, Inference, InferredColumn, MAX_DISTINCT_VALUES, MAX_EXAMPLES, MAX_REMARKS, MAX_SAMPLE_RECORDS,
@@ -206,17 +210,12 @@ pub fn infer(mut input: impl Read, options: &InferOptions) -> Result<Inference, 
     if !detected.kind.is_text() {
         return Err(InferError::NoText(detected.kind));
     }
-    let given = options.reading.as_ref();
-    let encoding = options
-        .encoding
-        .as_deref()
-        .or_else(|| given.map(|reading| reading.encoding.as_str()));
-    let encoding = encoding.filter(|label| *label != "utf-8").unwrap_or(detected.encoding);
+    let options = &options.with_reading();
+    let encoding = options.encoding.as_deref().unwrap_or(detected.encoding);
     let bytes = io::Cursor::new(begin).chain(input);
     let decoded = Utf8Reader::new(decompress(bytes, detected.compression)?, encoding)?;
     let mut text = LimitedText::new(decoded, options.max_text_bytes);
-    let format = options.format.or_else(|| given.map(|reading| reading.format));
-    let (found, remarks) = match (format, detected.kind) {
+    let (found, remarks) = match (options.format, detected.kind) {
         (Some(TextFormat::Csv), _) | (None, FileKind::Delimited) => {
             let dialect = dialect::find_dialect(&text.begin, !text.is_begin_all(), options);
             delimited::infer_delimited(&mut text, &dialect, options)?

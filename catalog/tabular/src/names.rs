@@ -108,8 +108,8 @@ fn numbered(name: &str, number: usize) -> String {
     name
 }
 
-/// Returns the name of the column at a place, from 0, in the style of folded names: small letters and digits of any script
-/// with `_` between the words.
+/// Returns the name of the column at a place, from 0, in the style of folded names: small letters and digits of any
+/// script with `_` between the words.
 pub fn fold(name: &str, place: usize) -> String {
     let mut folded = String::new();
     let mut is_apart = false;

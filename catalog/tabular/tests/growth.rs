@@ -136,7 +136,7 @@ fn inference_is_linear() {
         for (flag, value) in flags {
             options.set(flag, value).unwrap();
         }
-        is_linear(name, 16_000, |text| {
+        is_linear(name, 8_000, |text| {
             black_box(infer(text.as_bytes(), &options).is_ok());
         });
     }

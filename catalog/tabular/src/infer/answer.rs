@@ -1,7 +1,7 @@
 //! The answer of inference: what a file is, as `POST /files/infer` tells it.
 //!
-//! Invariant: a value of the file appears in it at most [`MAX_SHOWN_CHARACTERS`] characters long, and a command only has
-//! values that are safe to paste.
+//! Invariant: a value of the file appears in it at most [`MAX_SHOWN_CHARACTERS`] characters long, and a command only
+//! has values that are safe to paste.
 
 use std::fmt;
 
@@ -59,8 +59,8 @@ pub struct Inference {
     /// The contract that the records pass; `None` if there is none, which a question says.
     #[serde(rename = "schemaDef", skip_serializing_if = "Option::is_none")]
     pub contract: Option<Contract>,
-    /// The reading that makes records of that contract of the file. Of a Parquet, Arrow or XLSX file it is the reading of
-    /// its JSON Lines.
+    /// The reading that makes records of that contract of the file. Of a Parquet, Arrow or XLSX file it is the reading
+    /// of its JSON Lines.
     pub reading: Reading,
     /// The first records as they will be stored, at most [`MAX_SAMPLE_RECORDS`].
     pub sample: Vec<Value>,
@@ -218,8 +218,8 @@ pub struct Remedy {
 }
 
 impl Remedy {
-    /// Creates a flag. Its value is texts of the file, with `=` between them, and then a text of this program; an empty value
-    /// is none.
+    /// Creates a flag. Its value is texts of the file, with `=` between them, and then a text of this program; an empty
+    /// value is none.
     pub fn new(flag: &'static str, of_file: &[&str], ours: &str) -> Self {
         let value = of_file.join("=") + ours;
         let command = match value.as_str() {
@@ -242,8 +242,8 @@ impl fmt::Display for Remedy {
     }
 }
 
-/// Returns true if a text of a file may stand in a command, between single quotes: a person pastes it into a shell without
-/// reading it.
+/// Returns true if a text of a file may stand in a command, between single quotes: a person pastes it into a shell
+/// without reading it.
 pub fn is_pasteable(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b" ._,/-".contains(&byte);
     !text.is_empty() && !text.starts_with('-') && text.bytes().all(is_plain)

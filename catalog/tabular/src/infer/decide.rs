@@ -1,12 +1,15 @@
 //! The type of a column, by what its values still allow.
 //!
-//! Invariant: a type that is no text is one that every value has, nulls aside. What is left of a doubt is a note or a question.
+//! Invariant: a type that is no text is one that every value has, nulls aside. What is left of a doubt is a note or a
+//! question.
 
 use types::{FieldType, decimal};
 
 use super::answer::{MAX_REMARKS, Note, NullWordCount, Question, shown};
-use super::options::{InferOptions, TypeFlag, names_column};
-use super::profile::{ColumnProfile, Exclusion, NumberFacts, ReadingFamily, TimeFacts, WordMeaning};
+use super::decide_times::{kind_of_form, pattern_of};
+use super::numbers::NumberFacts;
+use super::options::InferOptions;
+use super::profile::{ColumnProfile, Exclusion, ReadingFamily, WordMeaning};
 
 /// A better type is named if it has fewer exceptions than one in so many values.
 const EXCEPTIONS_SHARE: u64 = 100;
@@ -67,7 +70,7 @@ pub(super) struct DecidedColumn {
 }
 
 impl DecidedColumn {
-    const fn of(kind: FieldType) -> Self {
+    pub(super) const fn of(kind: FieldType) -> Self {
         Self {
             kind,
             parse: None,
@@ -103,9 +106,6 @@ pub(super) fn decimal_sign<'a>(
     delimiter: char,
     options: &InferOptions,
 ) -> char {
-    if let Some(reading) = &options.reading {
-        return reading.decimal;
-    }
     if options.decimal_comma {
         return ',';
     }
@@ -131,11 +131,16 @@ impl OpenColumn<'_> {
     /// Decides, and says what is to be said.
     pub(super) fn decide(&self, remarks: &mut Remarks) -> DecidedColumn {
         let flag = self.options.type_of(self.name, Some(self.field));
-        let mut decided = match (flag, self.wanted) {
-            (Some(flag), _) => self.forced(flag.kind, Some(flag), remarks),
-            (None, Some(wanted)) => self.forced(wanted, None, remarks),
-            (None, None) if self.is_cell => self.decide_cells(remarks),
-            (None, None) => self.decide_json(remarks),
+        let given = self
+            .options
+            .reading_of(self.name)
+            .and_then(|column| column.parse.clone());
+        let mut decided = match (flag, self.wanted, given) {
+            (Some(flag), _, given) => self.forced(flag.kind, flag.parse.clone().or(given), remarks),
+            (None, Some(wanted), given) => self.forced(wanted, given, remarks),
+            (None, None, Some(parse)) => self.forced(kind_of_form(&parse), Some(parse), remarks),
+            (None, None, None) if self.is_cell => self.decide_cells(remarks),
+            (None, None, None) => self.decide_json(remarks),
         };
         decided.nulls = self.profile.nulls;
         if self.is_cell && !matches!(decided.kind, FieldType::String) {
@@ -145,9 +150,8 @@ impl OpenColumn<'_> {
     }
 
     /// The column has a type by a flag or by a contract.
-    fn forced(&self, kind: FieldType, flag: Option<&TypeFlag>, remarks: &mut Remarks) -> DecidedColumn {
+    fn forced(&self, kind: FieldType, given: Option<String>, remarks: &mut Remarks) -> DecidedColumn {
         let mut decided = DecidedColumn::of(kind);
-        let given = flag.and_then(|flag| flag.parse.clone());
         let time = &self.profile.time;
         match kind {
             FieldType::Date | FieldType::Timestamp if given.is_some() => decided.parse = given,
@@ -357,92 +361,6 @@ impl OpenColumn<'_> {
         }
     }
 
-    fn time_kind(&self) -> FieldType {
-        if self.profile.time.times > 0 {
-            FieldType::Timestamp
-        } else {
-            FieldType::Date
-        }
-    }
-
-    fn decide_times(&self, remarks: &mut Remarks) -> DecidedColumn {
-        let time = &self.profile.time;
-        match pattern_of(time) {
-            Ok(parse) => {
-                let mut decided = DecidedColumn::of(self.time_kind());
-                decided.parse = parse;
-                if time.times > 0 {
-                    self.take_zone(&mut decided, remarks);
-                    self.take_fine(&mut decided, remarks);
-                }
-                decided
-            }
-            Err([first, second]) => {
-                let message = format!(
-                    "`{}` is kept as text: the day or the month may come first in its dates",
-                    shown(self.name)
-                );
-                let kind = self.time_kind().name();
-                let note = Note::new("day_or_month", message)
-                    .column(self.name)
-                    .remedy("--types", &[self.name], &format!("={kind}:{first}"))
-                    .remedy("--types", &[self.name], &format!("={kind}:{second}"));
-                remarks.note(note);
-                DecidedColumn::of(FieldType::String)
-            }
-        }
-    }
-
-    fn ask_day_or_month(&self, [first, second]: &[String; 2], kind: FieldType, remarks: &mut Remarks) {
-        let message = format!(
-            "the day or the month may come first in the dates of `{}`",
-            shown(self.name)
-        );
-        let kind = kind.name();
-        let question = Question::new("day_or_month", message)
-            .column(self.name)
-            .remedy("--types", &[self.name], &format!("={kind}:{first}"))
-            .remedy("--types", &[self.name], &format!("={kind}:{second}"));
-        remarks.ask(question);
-    }
-
-    fn take_zone(&self, decided: &mut DecidedColumn, remarks: &mut Remarks) {
-        let time = &self.profile.time;
-        let has_offsets = time.offsets > 0 || decided.parse.as_deref().is_some_and(is_instant);
-        if has_offsets || time.dates + time.times == 0 && decided.parse.is_none() {
-            return;
-        }
-        decided.zone.clone_from(&self.options.zone);
-        if decided.zone.is_none() {
-            let message = format!("times in `{}` have no zone and are taken as UTC", shown(self.name));
-            remarks.note(
-                Note::new("zone", message)
-                    .column(self.name)
-                    .remedy("--zone", &[], "Europe/Oslo"),
-            );
-        }
-    }
-
-    fn take_fine(&self, decided: &mut DecidedColumn, remarks: &mut Remarks) {
-        decided.round = names_column(&self.options.rounded, self.name, Some(self.field));
-        let fine = &self.profile.time.fine;
-        if fine.is_none() || decided.round {
-            return;
-        }
-        let message = format!(
-            "times in `{}` are finer than a microsecond, as `{}` on line {}",
-            shown(self.name),
-            fine.value,
-            fine.line
-        );
-        let question = Question::new("finer_than_microseconds", message)
-            .column(self.name)
-            .line(fine.line)
-            .remedy("--round", &[self.name], "")
-            .remedy("--types", &[self.name], "=string");
-        remarks.ask(question);
-    }
-
     /// Notes that whole numbers of a column whose name says time may be instants or dates.
     fn note_epoch(&self, kind: FieldType, remarks: &mut Remarks) {
         let (FieldType::Integer, Some((least, most))) = (kind, self.profile.number.range) else {
@@ -579,33 +497,12 @@ impl OpenColumn<'_> {
     }
 }
 
-/// Returns the pattern of dates or times, none if they are written as a contract takes them, or the two patterns that
-/// differ in the order of day and month.
-fn pattern_of(time: &TimeFacts) -> Result<Option<String>, [String; 2]> {
-    if time.is_usual {
-        return Ok(None);
-    }
-    let mut patterns = time.forms.patterns().map(|date| match time.clock {
-        Some(clock) => clock.pattern_after(date),
-        None => date.to_owned(),
-    });
-    match (patterns.next(), patterns.next()) {
-        (Some(first), Some(second)) => Err([first, second]),
-        (first, _) => Ok(first),
-    }
-}
-
 /// Returns the type as `--types` takes it.
 pub(super) fn written_type(kind: FieldType) -> String {
     match kind {
         FieldType::Decimal(scale) => format!("decimal({scale})"),
         kind => kind.name().to_owned(),
     }
-}
-
-/// Returns true if a form of times gives instants, whatever the zone.
-fn is_instant(parse: &str) -> bool {
-    parse.starts_with("unix-") || parse == "rfc2822" || parse.contains("%z")
 }
 
 /// Returns true for a number with a sign of percent or money, or with thousands.

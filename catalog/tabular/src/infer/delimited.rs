@@ -265,8 +265,12 @@ pub(super) fn asked_nulls(name: &str, options: &InferOptions) -> Vec<String> {
     }
     if let Some(reading) = &options.reading {
         words.extend(reading.nulls.iter().cloned());
-        let column = reading.columns.iter().find(|column| column.from == name);
-        words.extend(column.into_iter().flat_map(|column| column.nulls.iter().cloned()));
+        words.extend(
+            options
+                .reading_of(name)
+                .into_iter()
+                .flat_map(|column| column.nulls.iter().cloned()),
+        );
     }
     words.sort_unstable();
     words.dedup();

@@ -17,8 +17,8 @@ const HEADER_RECORDS: usize = 200;
 const KEPT_RECORDS: usize = 1_200;
 /// Records behind the lines of a title that all have the cells of the table.
 const TABLE_RECORDS: usize = 20;
-/// Cells with a broken quote from which on quotes are taken for characters, if the file is even without them. One or two
-/// are mistakes, and such a record is better refused.
+/// Cells with a broken quote from which on quotes are taken for characters, if the file is even without them. One or
+/// two are mistakes, and such a record is better refused.
 const MIN_BROKEN_QUOTES: usize = 3;
 
 /// How a delimited text is written.
@@ -100,8 +100,8 @@ impl SampleRows {
         found
     }
 
-    /// Returns true if blanks are the delimiters: all records have as many cells, none of them empty but names, and some
-    /// column has numbers alone. Of words of a text that is hardly so.
+    /// Returns true if blanks are the delimiters: all records have as many cells, none of them empty but names, and
+    /// some column has numbers alone. Of words of a text that is hardly so.
     fn is_table_of_blanks(&self, is_cut: bool) -> bool {
         let Some((first, data)) = self.rows.split_first().filter(|(_, data)| !data.is_empty()) else {
             return false;

@@ -351,7 +351,8 @@ fn choose<'a>(
     if pointer.is_some() || by_name {
         let pointer = pointer.map_or("", String::as_str);
         let is_it = |place: &RecordPlace<'_>| {
-            place.pointer == pointer && (place.kind == PlaceKind::Members) == by_name && place.columns.records > 0
+            let is_kind = (place.kind == PlaceKind::Members) == by_name;
+            place.pointer == pointer && is_kind && place.columns.records > 0
         };
         return match places.iter().position(is_it) {
             Some(found) => Ok(places.swap_remove(found)),

@@ -110,7 +110,8 @@ pub(super) fn finish(found: FoundFile, mut remarks: Remarks, options: &InferOpti
         let is_usual = named.field.as_deref() == Some(&column.name)
             && decided.parse.is_none()
             && decided.zone.is_none()
-            && !decided.round;
+            && !decided.round
+            && nulls.is_empty();
         if is_cell || !is_usual {
             let is_taken = named.field.is_some();
             reading.columns.push(ColumnReading {
@@ -194,8 +195,7 @@ fn name_columns(
         if let Some((_, new)) = renamed {
             return ColumnChoice::Named(new.clone());
         }
-        let columns = options.reading.iter().flat_map(|reading| &reading.columns);
-        match columns.into_iter().find(|known| known.from == column.name) {
+        match options.reading_of(&column.name) {
             None => ColumnChoice::Open,
             Some(known) => known.to.clone().map_or(ColumnChoice::LeftOut, ColumnChoice::Named),
         }

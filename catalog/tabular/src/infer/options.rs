@@ -5,7 +5,7 @@
 use types::contract::FieldTypeName;
 use types::{Contract, FieldType};
 
-use crate::reading::{QuoteEscape, Reading, RecordNumber, TextFormat};
+use crate::reading::{ColumnReading, QuoteEscape, Reading, RecordNumber, TextFormat};
 use crate::values::{TimeZones, ValueParse};
 
 /// Bytes of text, after decompression and decoding, that are looked at unless more is asked for.
@@ -69,8 +69,8 @@ pub struct InferOptions {
     pub extra: bool,
     /// `--number-rows FIELD[=START]`.
     pub number: Option<RecordNumber>,
-    /// `--reading`: the reading of another file, or an edited one. What it says of the file holds, and its columns are taken
-    /// by their names.
+    /// `--reading`: the reading of another file, or an edited one. What it says of the file holds, and its columns are
+    /// taken by their names.
     pub reading: Option<Reading>,
     /// The contract of an existing dataset: columns are fitted to its fields.
     pub contract: Option<Contract>,
@@ -156,7 +156,8 @@ pub const READING_FLAGS: [(&str, bool); 21] = [
 ];
 
 impl InferOptions {
-    /// Takes a flag as it stands on the command line, or in a [`super::Remedy`]. `--reading` is a file and no flag of these.
+    /// Takes a flag as it stands on the command line, or in a [`super::Remedy`]. `--reading` is a file and no flag of
+    /// these.
     ///
     /// # Errors
     /// The flag is unknown, or its value breaks a rule.
@@ -240,6 +241,47 @@ impl InferOptions {
             _ => return Err("is no flag of a reading".to_owned()),
         }
         Ok(())
+    }
+
+    /// Returns the options with what [`Self::reading`] says of the file, where no flag says otherwise.
+    pub(super) fn with_reading(&self) -> Self {
+        let mut options = self.clone();
+        let Some(reading) = &self.reading else {
+            return options;
+        };
+        options.format = options.format.or(Some(reading.format));
+        options.empty_text |= reading.empty_text;
+        options.number = options.number.or_else(|| reading.number.clone());
+        if options.encoding.is_none() && reading.encoding != Reading::default().encoding {
+            options.encoding = Some(reading.encoding.clone());
+        }
+        match reading.format {
+            TextFormat::Csv => {
+                options.delimiter = options.delimiter.or(Some(reading.delimiter));
+                options.quote = options
+                    .quote
+                    .or_else(|| Some(reading.quote.map_or(QuoteSign::None, QuoteSign::Is)));
+                options.escape = options.escape.or(Some(reading.escape));
+                options.decimal_comma |= reading.decimal == ',';
+                options.skip_lines.extend(&reading.skip_lines);
+                options.skip_lines.sort_unstable();
+                options.skip_lines.dedup();
+            }
+            TextFormat::Json => {
+                options.records = options.records.or_else(|| Some(reading.records.clone()));
+                options.members = options.members.or_else(|| reading.members.clone());
+            }
+            TextFormat::JsonLines => {}
+        }
+        options
+    }
+
+    /// Returns the reading of a column that a person gave.
+    pub(crate) fn reading_of(&self, name: &str) -> Option<&ColumnReading> {
+        self.reading
+            .iter()
+            .flat_map(|reading| &reading.columns)
+            .find(|column| column.from == name)
     }
 
     /// Returns the type that a flag gives a column, by its name in the file or that of its field.
