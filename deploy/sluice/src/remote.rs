@@ -71,7 +71,7 @@ impl RemoteService {
     }
 
     /// Returns a client of the service, and the place that its key is from; `None` without a key.
-    fn client_with_source(&self) -> anyhow::Result<(Client, Option<KeySource>)> {
+    pub(crate) fn client_with_source(&self) -> anyhow::Result<(Client, Option<KeySource>)> {
         if let Some(key) = &self.key {
             let source = if config::is_key_of_environment(key) {
                 KeySource::Environment

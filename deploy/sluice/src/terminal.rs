@@ -92,7 +92,7 @@ pub fn quoted_path(path: &Path) -> Option<String> {
 
 /// Returns true for controls, line and paragraph separators, and format characters (Unicode general categories Cc, Zl,
 /// Zp and Cf), which hide or reorder the text around them.
-fn is_obeyed(character: char) -> bool {
+pub(crate) fn is_obeyed(character: char) -> bool {
     character.is_control()
         || matches!(character,
             '\u{ad}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{890}'..='\u{891}' | '\u{8e2}'
