@@ -139,7 +139,7 @@ async fn only_the_own_page_with_the_token_of_its_session_acts_and_only_by_what_i
     // The browser names the page, once, and it is of this service.
     for origin in ["https://evil.example", "null", "http://sluice.test.evil.example"] {
         let got = scene.with("create_dataset", |headers| {
-            drop(headers.insert("origin", value(origin)))
+            headers.insert("origin", value(origin));
         });
         refused(&got.await, 403, "wrong_origin");
     }
@@ -160,7 +160,7 @@ async fn only_the_own_page_with_the_token_of_its_session_acts_and_only_by_what_i
         "text/plain",
     ] {
         let got = scene.with("create_dataset", |headers| {
-            drop(headers.insert("content-type", value(media_type)))
+            headers.insert("content-type", value(media_type));
         });
         refused(&got.await, 415, "unsupported_media_type");
     }
