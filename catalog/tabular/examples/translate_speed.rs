@@ -35,12 +35,16 @@ fn text(bytes: usize) -> Result<String, std::fmt::Error> {
     let mut row = 0_u64;
     while text.len() < bytes {
         let (day, second) = (row % 28 + 1, row % 60);
-        let elevation = if row % 20 == 0 {
+        let elevation = if row.is_multiple_of(20) {
             "NA".to_owned()
         } else {
             format!("{}.{}", row % 2_000, row % 97)
         };
-        let note = if row % 4 == 0 { "\"calm, with fog\"" } else { "calm" };
+        let note = if row.is_multiple_of(4) {
+            "\"calm, with fog\""
+        } else {
+            "calm"
+        };
         writeln!(
             text,
             "S{row:07},Station number {row},{day:02}.0{}.19{:02},2024-05-{day:02} 08:{second:02}:{second:02},{elevation},{},{}.5,{},{note}",
@@ -48,7 +52,7 @@ fn text(bytes: usize) -> Result<String, std::fmt::Error> {
             row % 90 + 10,
             row * 31 % 100_000,
             row % 500,
-            row % 3 == 0,
+            row.is_multiple_of(3),
         )?;
         row += 1;
     }
