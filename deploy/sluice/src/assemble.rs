@@ -339,9 +339,8 @@ async fn interface(
     // The data folder has one process at a time, a database of a server may have many.
     serve_market(&app, config.database.url.is_empty(), tasks).await?;
     write_summaries(&app, summariser, tasks);
-    let deletions = DeletionFollower::new(app.clone());
+    let (deletions, backlog) = (DeletionFollower::new(app.clone()), app.backlog.clone());
     tasks.spawn("deletions", |stop| deletions.run(stop).map(anyhow::Ok));
-    let backlog = app.backlog.clone();
     tasks.spawn("backlog", |stop| backlog.run(waiting, stop).map(anyhow::Ok));
     Ok(api::router(app))
 }

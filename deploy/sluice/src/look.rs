@@ -313,7 +313,7 @@ fn not_inferred(error: InferError, input: &InputFile) -> anyhow::Error {
         InferError::Unreadable { problem, remedy, .. } => {
             // A command to paste names the file only if a shell takes the name as it is.
             let file = (!input.is_spooled()).then(|| quoted_path(input.path())).flatten();
-            let remedy = file.map_or(remedy.clone(), |file| remedy.replace("FILE", &file));
+            let remedy = file.map_or_else(|| remedy.clone(), |file| remedy.replace("FILE", &file));
             FileRefused::mark(anyhow!("{problem}; {remedy}"))
         }
         error => FileRefused::mark(error.into()),

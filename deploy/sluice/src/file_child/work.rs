@@ -172,9 +172,8 @@ fn infer(task: &FileTask, input: FileInput) -> Result<String, TaskFailure> {
     let input = unpacked_binary(input)?;
     let found = found(&input, &options)?;
     let (FoundFile::Text(inference, _) | FoundFile::Binary(inference, _)) = &found;
-    let mut answer = match serde_json::to_value(inference) {
-        Ok(Value::Object(answer)) => answer,
-        Ok(_) | Err(_) => return Err(TaskFailure::Unavailable("an inference is no object".to_owned())),
+    let Ok(Value::Object(mut answer)) = serde_json::to_value(inference) else {
+        return Err(TaskFailure::Unavailable("an inference is no object".to_owned()));
     };
     // What is open can make every record be refused, which would say nothing.
     if let Some(contract) = &task.contract
@@ -374,7 +373,7 @@ impl TaskJudge {
                 let cell = cells.get(&(refused.line, reason.path.clone())).cloned();
                 let value = cell.or_else(|| misfit.map(|misfit| misfit.value.clone()));
                 let value = value.or_else(|| value_of(&record, &reason.path));
-                verdicts.push(verdict(refused, reason, column, value, misfit));
+                verdicts.push(verdict(refused, reason, column, value.as_deref(), misfit));
             }
         }
         verdicts.truncate(MAX_VERDICTS);
@@ -419,7 +418,7 @@ fn verdict(
     refused: &RefusedLine,
     reason: &Reason,
     column: Option<&String>,
-    value: Option<String>,
+    value: Option<&str>,
     misfit: Option<&RowProblem>,
 ) -> Value {
     let decode = GateName::DECODE;
@@ -432,7 +431,7 @@ fn verdict(
         }
     };
     // Only a value that is no value can be said to be null.
-    let remedy = match (column, &value) {
+    let remedy = match (column, value) {
         (Some(column), Some(value)) if code == "value" => Some(Remedy::new("--null", &[column, value], "")),
         _ => None,
     };

@@ -342,7 +342,7 @@ impl CheckedRecords {
             } else {
                 "repeat earlier records"
             };
-            line.push_str(&format!(", {} {repeat}", HumanCount(self.duplicates)));
+            line = format!("{line}, {} {repeat}", HumanCount(self.duplicates));
         }
         line + "."
     }

@@ -123,7 +123,7 @@ mod tests {
             place: "line",
             ..PushContext::default()
         };
-        super::outcome(&context, &serde_json::from_value(outcome).unwrap())
+        outcome(&context, &serde_json::from_value(outcome).unwrap())
     }
 
     fn tallies(passed: u64, dropped: u64, refused: u64) -> Value {
@@ -167,7 +167,7 @@ mod tests {
             told: 4,
             kept_in: Some("left-out.jsonl".to_owned()),
         };
-        let lines = super::outcome(&context, &serde_json::from_value(merged).unwrap());
+        let lines = outcome(&context, &serde_json::from_value(merged).unwrap());
         assert_eq!(lines, [format!("{expected}, kept in left-out.jsonl.")]);
 
         let known = |refused: u64| {
@@ -186,7 +186,7 @@ mod tests {
             place: "row",
             ..PushContext::default()
         };
-        let lines = super::outcome(&row, &serde_json::from_value(rejected).unwrap());
+        let lines = outcome(&row, &serde_json::from_value(rejected).unwrap());
         assert_eq!(lines[0], "visits: rejected (refused): x on row 7");
     }
 }

@@ -71,7 +71,10 @@ fn csv(records: &[Value]) -> String {
     let mut counts: BTreeMap<&str, (u64, &str)> = BTreeMap::new();
     for record in records {
         let text = |name: &str| record.get(name).and_then(Value::as_str).unwrap_or_default();
-        counts.entry(text("category")).or_insert((0, text("codePoint"))).0 += 1;
+        counts
+            .entry(text("category"))
+            .or_insert_with(|| (0, text("codePoint")))
+            .0 += 1;
     }
     let mut lines = vec!["Category;Characters;First code point\n".to_owned()];
     let rows = counts.into_iter();
