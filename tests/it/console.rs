@@ -19,7 +19,7 @@ const EMAIL: &str = "ada@example.org";
 /// Widths, and whether the colours are dark.
 const LOOKS: [(u32, bool); 4] = [(390, false), (390, true), (1_440, false), (1_440, true)];
 /// Pages that a signed-in person can open.
-const CONSOLE: [&str; 11] = [
+const CONSOLE: [&str; 12] = [
     "/console",
     "/console/agents",
     "/console/login",

@@ -117,13 +117,13 @@ mod tests {
     use super::*;
 
     /// Returns the lines about an outcome of a push.
-    fn said(outcome: Value) -> Vec<String> {
+    fn said(contribution: Value) -> Vec<String> {
         let context = PushContext {
             slug: "visits",
             place: "line",
             ..PushContext::default()
         };
-        outcome(&context, &serde_json::from_value(outcome).unwrap())
+        outcome(&context, &serde_json::from_value(contribution).unwrap())
     }
 
     fn tallies(passed: u64, dropped: u64, refused: u64) -> Value {
