@@ -187,11 +187,11 @@ words! {
 
     /// What a reader says that it found when it tried a unit.
     MarkKind {
-        /// Confirms the unit: what it says was found again.
+        /// Confirmation: the reader found what the unit says.
         Confirmed = "confirmed",
-        /// Flags the unit: it held once, and does not any more.
+        /// Flag: the unit held once, and does not any more.
         Stale = "stale",
-        /// Flags the unit: it does not hold.
+        /// Flag: the unit does not hold.
         Incorrect = "incorrect",
     }
 

@@ -186,7 +186,8 @@ impl QuantisedVector {
         vectors.iter().map(|vector| Self::of(vector)).collect()
     }
 
-    /// Returns a vector that is near to nothing, for a text to which a model gives none: it waits for no other.
+    /// Returns the vector of a text to which a model gives none: its cosine with each other vector is 0. The text counts as
+    /// one with vectors, so nobody tries again to make some.
     pub fn near_to_nothing(dimensions: usize) -> Self {
         Self {
             scale: f32::MIN_POSITIVE,

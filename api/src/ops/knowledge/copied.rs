@@ -27,15 +27,15 @@ pub(super) async fn name_copied_facts(cx: &Cx, body: &str, entries: &mut [Review
         let Some(known) = cx.app.store.knowledge().unit(unit_id).await? else {
             continue;
         };
-        if let Some(facts) = shared_sentence(body, &known, can_read(cx, &known).await?) {
+        if let Some(facts) = shared_sentence(body, &known, reads_unrecorded(cx, &known).await?) {
             entry.detail = format!("{} {facts}", entry.detail);
         }
     }
     Ok(())
 }
 
-/// Returns true if the caller reads a unit without paying now, and no read of it would have to be recorded first.
-async fn can_read(cx: &Cx, unit: &Unit) -> Result<bool, ApiError> {
+/// Returns true if the caller may read a unit without a payment, and without a read that would have to be recorded now.
+async fn reads_unrecorded(cx: &Cx, unit: &Unit) -> Result<bool, ApiError> {
     let relation = units::relation(cx, unit).await?;
     Ok(match units::full_read(unit, relation) {
         FullRead::Open | FullRead::Permitted => true,

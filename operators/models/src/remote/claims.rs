@@ -189,8 +189,8 @@ impl<'a> ClaimSheet<'a> {
         }
     }
 
-    /// Notes two passages of which the model says that they contradict each other. They count if both stand in the text, apart from each
-    /// other.
+    /// Notes two passages of which the model says that they contradict each other. They count if both stand in the text,
+    /// apart from each other.
     pub(super) fn note_contradiction(&mut self, quotes: [&str; 2]) {
         let [first, second] = quotes.map(|quote| self.text.find(quote));
         if let (Some(first), Some(second)) = (first, second)

@@ -1,18 +1,21 @@
 //! The vectors of versions that were published without any.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use operators::knowledge::{EmbeddedText, Embedder, TextRole, UnitPrints, Vector};
-use operators::screen::Unavailable;
+use operators::knowledge::{ChunkVectors, EmbeddedText, Embedder, QuantisedVector, TextRole, UnitPrints, Vector};
+use operators::screen::{Cause, Unavailable};
 
 use super::*;
 use crate::flow::jobs::JobRunner;
 use crate::flow::jobs::later_prints::MakeVectors;
 use crate::flow::jobs::prints::ForgetFingerprints;
 
-/// An embedder that gives each text two vectors.
+/// Word in texts that [`TwoVectors`] refuses.
+const REFUSED_WORD: &str = "unreadable";
+
+/// An embedder that gives each text two vectors, and none to one with [`REFUSED_WORD`].
 #[derive(Debug)]
 struct TwoVectors;
 
@@ -31,8 +34,21 @@ impl Embedder for TwoVectors {
     }
 
     async fn embed(&self, texts: &[EmbeddedText<'_>], _: TextRole) -> Result<Vec<Vec<Vector>>, Unavailable> {
+        if texts.iter().any(|text| text.body.contains(REFUSED_WORD)) {
+            return Err(Unavailable {
+                reason: Cause::Text,
+                resumes_after: None,
+            });
+        }
         Ok(texts.iter().map(|_| vec![vec![1.0, 0.0], vec![0.0, 1.0]]).collect())
     }
+}
+
+/// Returns the job of [`TwoVectors`].
+fn two_vectors(world: &World) -> Arc<MakeVectors> {
+    let app = &world.service.app;
+    let (store, catalog, clock) = (app.store.clone(), app.catalog.clone(), Arc::clone(&app.clock));
+    Arc::new(MakeVectors::new(store, catalog, Arc::new(TwoVectors), clock))
 }
 
 /// Returns the prints of all versions that have some.
@@ -53,13 +69,7 @@ async fn versions_without_vectors_get_them_once_and_erased_ones_lose_them() {
     let rejected = world.submitted("A third text.").await;
     world.reject(&rejected).await;
     let (store, clock) = (app.store.clone(), Arc::clone(&app.clock));
-    let embedder = Arc::new(TwoVectors);
-    let vectors = Arc::new(MakeVectors::new(
-        store.clone(),
-        app.catalog.clone(),
-        embedder,
-        Arc::clone(&clock),
-    ));
+    let vectors = two_vectors(&world);
     let forget = ForgetFingerprints::new(store.clone(), app.catalog.clone(), Arc::clone(&clock));
     let handler = Arc::clone(&vectors);
     let runner = JobRunner::new(store.clone(), clock)
@@ -83,6 +93,35 @@ async fn versions_without_vectors_get_them_once_and_erased_ones_lose_them() {
     assert!(knowledge.erase(first.parse().unwrap(), now).await.unwrap());
     assert_eq!(runner.run_due().await, 1);
     assert_eq!(prints(&world).await.len(), 0);
+}
+
+#[tokio::test]
+async fn a_version_that_the_embedder_refuses_waits_no_longer_and_is_near_to_nothing() {
+    let world = World::start().await;
+    let refused = world.published("An unreadable text with 1,204,331 rows.", 60).await;
+    let other = world.published("Another text with 88,120 rows.", 60).await;
+    let vectors = two_vectors(&world);
+    let handler = Arc::clone(&vectors);
+    let runner = JobRunner::new(world.service.app.store.clone(), Arc::clone(&world.service.app.clock));
+    let runner = runner.with(MakeVectors::KIND, handler);
+    vectors.add(None).await.unwrap();
+    assert_eq!(runner.run_due().await, 1);
+    let of_units: HashMap<String, Vec<QuantisedVector>> = prints(&world)
+        .await
+        .into_iter()
+        .map(|print| (print.unit.to_string(), print.vectors(Some("two"))))
+        .collect();
+    assert_eq!(of_units[&other].len(), 2);
+    // A version without vectors would be waited for at each start.
+    assert_eq!(of_units[&refused].len(), 1);
+    let mut compared = ChunkVectors::new(2);
+    assert!(compared.add(0, &of_units[&refused]));
+    for direction in [[1.0, 0.0], [0.0, 1.0], [-0.6, -0.8]] {
+        let cosine = compared.best_of_rows(&QuantisedVector::of(&direction), 0..1);
+        assert!(cosine.abs() < 0.01, "{cosine}");
+    }
+    vectors.add(None).await.unwrap();
+    assert_eq!(runner.run_due().await, 0);
 }
 
 /// The text was read for its vectors before the erasure, and they are put after its job.
