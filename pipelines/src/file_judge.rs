@@ -65,6 +65,7 @@ pub struct FileJudge {
     most_named: usize,
     named: Vec<RefusedLine>,
     refused: u64,
+    on_refused: OnRefused,
 }
 
 /// The keys of a file in memory.
@@ -108,6 +109,7 @@ impl FileJudge {
             most_named,
             named: Vec::new(),
             refused: 0,
+            on_refused,
         })
     }
 
@@ -198,6 +200,10 @@ impl FileJudge {
             first,
             rejected: match decision {
                 Decision::Reject { message, .. } => Some(message),
+                // The decision knows nothing of what was refused before it was a record.
+                _ if self.refused > 0 && self.on_refused == OnRefused::Reject => {
+                    Some(format!("{} values fit no record", self.refused))
+                }
                 Decision::Merge | Decision::Hold { .. } => None,
             },
         })

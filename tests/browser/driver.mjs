@@ -7,7 +7,7 @@
 // its input.
 
 import { createRequire } from 'node:module';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -148,13 +148,13 @@ const commands = {
   check: (command) => element(command).check(),
   /** Chooses the file at a path, as a person does in the dialogue. */
   choose: (command) => element(command).setInputFiles(command.file),
-  /** Drops a file of this name and text on an element. */
-  async drop({ name, text, ...command }) {
+  /** Drops the file at a path on an element. */
+  async drop({ file, ...command }) {
     const where = pages.get(command.page).page;
-    const given = [name, text];
-    const dragged = await where.evaluateHandle(([name, text]) => {
+    const given = [path.basename(file), (await readFile(file)).toString('base64')];
+    const dragged = await where.evaluateHandle(([name, base64]) => {
       const transfer = new DataTransfer();
-      transfer.items.add(new File([text], name));
+      transfer.items.add(new File([Uint8Array.from(atob(base64), (char) => char.charCodeAt(0))], name));
       return transfer;
     }, given);
     for (const event of ['dragenter', 'dragover', 'drop']) await element(command).dispatchEvent(event, { dataTransfer: dragged });

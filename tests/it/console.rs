@@ -111,7 +111,7 @@ impl Site {
     }
 
     /// Signs in by a link of a letter, the `count`th of all letters to the person.
-    async fn sign_in(&self, page: &Page, count: usize) {
+    pub(crate) async fn sign_in(&self, page: &Page, count: usize) {
         page.goto(self.url("/signin"));
         page.fill(By::Label("E-mail"), EMAIL);
         assert_eq!(page.submit(By::Button("Send me the link")).status, 200);

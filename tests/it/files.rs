@@ -20,7 +20,7 @@ const TABLE: &[u8] = include_bytes!("../../catalog/tabular/tests/files/duckdb.pa
 
 /// Deflate (RFC 1951) of a byte, so many MiB of it, without the work of compressing it.
 fn deflated(byte: u8, mebibytes: usize) -> Vec<u8> {
-    let mut compress = Compress::new(Compression::fast(), false);
+    let mut compress = Compress::new(Compression::best(), false);
     let mut piece = Vec::with_capacity(MEBIBYTE);
     let plain = vec![byte; MEBIBYTE];
     // What a full flush ends refers to nothing before it, so it can be repeated.
@@ -165,7 +165,7 @@ async fn a_workbook_is_inferred_judged_and_converted() {
     let found = infer(&world, WORKBOOK.to_vec()).await.expect(200).body;
     assert_eq!((&found["format"], &found["records"]), (&json!("xlsx"), &json!(3)));
     assert_eq!(found["schemaDef"]["fields"][1]["type"], "date");
-    assert_eq!(found["projects"]["limit"], 3);
+    assert_eq!(found["projects"]["limit"], 1_000_000);
     let fields = json!([{"name": "station_id", "type": "string"}, {"name": "elevation_m", "type": "integer"}]);
     let base64 = data_encoding::BASE64.encode(WORKBOOK);
     let ignored = ["Opened", "Seen", "Ratio", "Open at", "Note"];
@@ -180,6 +180,7 @@ async fn a_workbook_is_inferred_judged_and_converted() {
         (&json!(2), &json!(1)),
         "{judged}"
     );
+    assert!(judged["rejected"].is_string(), "{judged}");
     let verdict = &judged["verdicts"][0];
     assert_eq!(
         (&verdict["line"], &verdict["column"]),
@@ -187,6 +188,9 @@ async fn a_workbook_is_inferred_judged_and_converted() {
     );
     assert_eq!((&verdict["value"], &verdict["gate"]), (&json!("9.5"), &json!("decode")));
     assert_eq!(verdict["remedy"]["flag"], "--null");
+    body["onRefused"] = json!("drop");
+    let left_out = world.agent.http.post("/files/infer", &body).await.expect(200).body;
+    assert_eq!((&left_out["refused"], &left_out["rejected"]), (&json!(1), &Value::Null));
     body["schemaDef"]["fields"][1]["type"] = json!("number");
     let lines = world.owner.post("/files/convert", &body).await.expect(200);
     let lines = String::from_utf8(lines.bytes).unwrap();

@@ -3,7 +3,9 @@
 //!
 //! Invariant: no schema is typed. What the page shows is judged by axe-core in both themes and two widths.
 
-use serde_json::json;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
 use tests::browser::{By, Look, Page};
 use tests::world::project_body;
 
@@ -14,6 +16,37 @@ const STATIONS: &str = "Station ID;Opened;Elevation (m);Name\n\
                         0017;01.05.1864;9,5;Hoek van Holland\n\
                         0018;13.01.1865;120,25;Den Helder\n\
                         0019;28.02.1901;-3,75;Zoutkamp\n";
+
+/// Members of an envelope, with a number that is no whole one, a member that comes later, and one that holds members.
+const READINGS: &str = r#"{"source": "harbour", "readings": [
+    {"station": "0017", "at": "2026-11-24T00:00:00Z", "level": 1.25},
+    {"station": "0018", "at": "2026-11-24T00:10:00Z", "level": -3, "tags": {"kind": "ebb"}}
+]}"#;
+
+/// Files of other programs.
+const FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../catalog/tabular/tests/files");
+
+/// Puts a file into the folder of a site.
+fn put(site: &Site, name: &str, text: &str) -> PathBuf {
+    let file = site.folder.path().join(name);
+    std::fs::write(&file, text).unwrap();
+    file
+}
+
+/// Drops a file, publishes it as it was found, and returns its columns on the page: fields with their types.
+fn publish_as_found(page: &Page, site: &Site, file: &Path, slug: &str) -> Value {
+    page.goto(site.url("/console/publish"));
+    page.drop_file(By::Css("#drop"), file);
+    page.see(By::Css("#go:enabled"));
+    let found = page.evaluate(
+        "[...document.querySelectorAll('#columns > li')].map((row) => \
+         `${row.querySelector('[name=name]').value} ${row.querySelector('[name=kind]').value}`)",
+    );
+    page.click(By::Css("#go"));
+    page.arrive(site.url(&format!("/console/datasets/{slug}")));
+    assert_eq!(page.complaints(), Vec::<String>::new(), "{slug}");
+    found
+}
 
 /// Agrees that the console acts as a new agent.
 fn agree(page: &Page, site: &Site, name: &str) {
@@ -53,7 +86,8 @@ async fn a_file_that_is_dropped_becomes_a_dataset_without_a_schema_being_typed()
     agree(&page, &site, "tide-gauge");
     judge_answer(&page, "the place for a file");
 
-    page.drop_file("#drop", "stations.csv", STATIONS);
+    let file = put(&site, "stations.csv", STATIONS);
+    page.drop_file(By::Css("#drop"), &file);
     page.see(By::Css("#columns > li:nth-child(4)"));
     page.see(By::Css("#go:enabled"));
     let text = page.text();
@@ -121,9 +155,143 @@ async fn a_file_that_is_dropped_becomes_a_dataset_without_a_schema_being_typed()
     // The same file again, for the dataset that there is: nothing is new.
     page.goto(site.url("/console/datasets/stations"));
     page.submit(By::Link("Add records"));
-    page.drop_file("#drop", "stations.csv", STATIONS);
+    page.drop_file(By::Css("#drop"), &file);
     page.see(By::Css("#columns > li:nth-child(4)"));
     judge_answer(&page, "a file for a dataset");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_parquet_file_a_workbook_and_a_json_document_become_datasets_as_they_were_found() {
+    let Some(browser) = browser("publish-formats") else {
+        return;
+    };
+    let site = Site::start().await;
+    let (_, page) = site.signed_up(&browser, Look::default()).await;
+    agree(&page, &site, "tide-gauge");
+    let json = put(&site, "readings.json", READINGS);
+    let files = [
+        (
+            Path::new(FILES).join("pandas.parquet"),
+            "pandas",
+            json!([
+                "trip_id integer",
+                "started timestamp",
+                "ended timestamp",
+                "stops json",
+                "fare decimal",
+                "km number",
+                "line string",
+                "round_trip boolean"
+            ]),
+            "SELECT trip_id, fare, stops, round_trip FROM records ORDER BY trip_id LIMIT 2",
+            json!([[1, "12.50", ["07", "x", null], true], [2, "0.05", [], false]]),
+        ),
+        (
+            Path::new(FILES).join("openpyxl.xlsx"),
+            "openpyxl",
+            json!([
+                "station_id string",
+                "opened date",
+                "elevation_m number",
+                "seen timestamp",
+                "ratio integer",
+                "open_at string",
+                "note string"
+            ]),
+            "SELECT station_id, opened, elevation_m, open_at FROM records ORDER BY station_id LIMIT 2",
+            json!([
+                ["0017", "1964-05-01", 9.5, "10:30:00"],
+                ["0018", "2001-12-24", 120, "23:59:59"]
+            ]),
+        ),
+        (
+            json,
+            "readings",
+            json!(["station string", "at timestamp", "level number", "tags json"]),
+            "SELECT station, level, tags FROM records ORDER BY station",
+            json!([["0017", 1.25, null], ["0018", -3, {"kind": "ebb"}]]),
+        ),
+    ];
+    let slugs = files.each_ref().map(|(_, slug, ..)| *slug);
+    for (file, slug, columns, ..) in &files {
+        assert_eq!(&publish_as_found(&page, &site, file, slug), columns, "{slug}");
+    }
+    let agent = site.http.with(&new_key(&page, &site, "tide-gauge"));
+    for (_, slug, _, sql, rows) in files {
+        let got = agent
+            .post(&format!("/projects/{slug}/query"), &json!({"sql": sql}))
+            .await;
+        assert_eq!(got.expect(200).body["rows"], rows, "{slug}");
+    }
+    page.goto(site.url("/console/datasets"));
+    for slug in slugs {
+        assert_eq!(
+            page.count(By::Css(&format!("a[href='/console/datasets/{slug}']"))),
+            1,
+            "{slug}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_file_leaves_open_is_answered_by_a_button() {
+    let Some(browser) = browser("publish-answers") else {
+        return;
+    };
+    let site = Site::start().await;
+    let (_, page) = site.signed_up(&browser, Look::default()).await;
+    agree(&page, &site, "tide-gauge");
+    // A note: the day or the month may come first.
+    let file = put(&site, "days.csv", "id,when\n1,03/04/2026\n2,05/06/2026\n");
+    page.drop_file(By::Css("#drop"), &file);
+    page.see(By::Css("#go:enabled"));
+    page.click(By::Button("Read when as day: month/day/year"));
+    page.see(By::Css("#sample td:has-text('2026-03-04')"));
+    // A question, without whose answer nothing is made.
+    let text = r#"{"sources": [{"a": 1}, {"a": 2}, {"a": 3}], "features": [{"id": 1, "x": 2}, {"id": 2, "x": 3}]}"#;
+    let file = put(&site, "two-tables.json", text);
+    page.drop_file(By::Css("#drop"), &file);
+    page.see(By::Text("Answer the questions above first."));
+    assert_eq!(page.count(By::Css("#go:enabled")), 0);
+    judge_answer(&page, "a question about a file");
+    page.click(By::Button("Use /features"));
+    page.see(By::Css("#sample-heads th:has-text('x')"));
+    page.see(By::Css("#go:enabled"));
+    // Records that the checks refuse, each with what can be done.
+    let file = put(
+        &site,
+        "people.csv",
+        "id,mail\n1,ada@harbourlab.nl\n2,calm\n3,bob@harbourlab.nl\n4,rough\n5,calm\n",
+    );
+    page.drop_file(By::Css("#drop"), &file);
+    page.see(By::Css("#verdicts > tr:nth-child(2)"));
+    page.see(By::Css("#go:enabled"));
+    judge_answer(&page, "records that are refused");
+    page.click(By::Css("#verdicts > tr:nth-child(1) button:has-text('Leave mail out')"));
+    page.see(By::Css("#columns > li:nth-child(2) .out-of"));
+    page.see(By::Css("#go:enabled"));
+    assert_eq!(page.complaints(), Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_who_was_signed_out_signs_in_in_another_tab_and_goes_on() {
+    let Some(browser) = browser("publish-session") else {
+        return;
+    };
+    let site = Site::start().await;
+    let (person, page) = site.signed_up(&browser, Look::default()).await;
+    agree(&page, &site, "tide-gauge");
+    let file = put(&site, "stations.csv", STATIONS);
+    page.drop_file(By::Css("#drop"), &file);
+    page.see(By::Css("#go:enabled"));
+    let other = person.page();
+    other.goto(site.url("/console"));
+    other.submit(By::Button("Sign out"));
+    page.click(By::Css("#go"));
+    page.see(By::Text("You were signed out"));
+    site.sign_in(&other, 2).await;
+    page.click(By::Css("#go"));
+    page.arrive(site.url("/console/datasets/stations"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -147,8 +315,7 @@ async fn a_tab_that_is_closed_while_it_sends_is_gone_on_with_in_another() {
         text.extend(letters.rev());
         text.push('\n');
     }
-    let file = site.folder.path().join("large.csv");
-    std::fs::write(&file, &text).unwrap();
+    let file = put(&site, "large.csv", &text);
     let records = text.lines().count() - 1;
 
     page.choose(By::Css("#file"), &file);
@@ -164,8 +331,7 @@ async fn a_tab_that_is_closed_while_it_sends_is_gone_on_with_in_another() {
     page.see(By::Text("large.csv, 37.7 MB, stopped at 40 %"));
     judge_answer(&page, "an upload that was interrupted");
     // Another file is none to go on with.
-    let other = site.folder.path().join("other.csv");
-    std::fs::write(&other, "id,at,note\n").unwrap();
+    let other = put(&site, "other.csv", "id,at,note\n");
     page.choose(By::Css("[data-upload] input[type=file]"), &other);
     page.see(By::Text("This is another file"));
     page.choose(By::Css("[data-upload] input[type=file]"), &file);
@@ -198,8 +364,7 @@ async fn a_small_file_becomes_a_dataset_without_scripts() {
     page.fill(By::Label("Name of the new agent"), "tide-gauge");
     page.check(By::Css("#agreed input"));
     page.submit(By::Css("form[action='/console/publish/connect'] button"));
-    let file = site.folder.path().join("stations.csv");
-    std::fs::write(&file, STATIONS).unwrap();
+    let file = put(&site, "stations.csv", STATIONS);
     page.choose(By::Label("File to publish"), &file);
     assert_eq!(page.submit(By::Button("Read the file")).status, 200);
     assert_eq!(
@@ -249,7 +414,7 @@ async fn a_small_file_becomes_a_dataset_without_scripts() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_person_at_the_limit_of_datasets_is_told_before_a_file_is_read() {
     let Some(browser) = browser("publish-full") else { return };
-    let site = Site::start().await;
+    let site = Site::start_with(|options| options.with("SLUICE__LIMITS__ACTIVE_PROJECTS_PER_OPERATOR", 3)).await;
     let (_, page) = site.signed_up(&browser, Look::default()).await;
     agree(&page, &site, "tide-gauge");
     let agent = site.http.with(&new_key(&page, &site, "tide-gauge"));

@@ -350,11 +350,10 @@ impl Page {
         self.at::<()>("choose", by, json!({"file": file}));
     }
 
-    /// Drops a file of this name and text.
+    /// Drops the file at a path.
     #[track_caller]
-    pub fn drop_file(&self, css: &str, name: &str, text: &str) {
-        // The element has no name of its own here, which is that of the file.
-        self.ask::<()>("drop", json!({"css": css, "name": name, "text": text}));
+    pub fn drop_file(&self, by: By<'_>, file: &Path) {
+        self.at::<()>("drop", by, json!({"file": file}));
     }
 
     /// Lets only the first `after` requests with this method to paths that begin with `path` through. Later ones get no

@@ -2,10 +2,11 @@
 // small files. It calls /console/act/{operation} and nothing else, and fills markup that the server made.
 const $ = (id) => document.getElementById(id);
 const [choose, form] = [$("choose"), $("publish")];
-const token = form.elements.form_token.value;
+let token = form.elements.form_token.value;
 const { agent, to, looked, upload } = form.dataset;
 const [LOOKED, LARGEST, PART, TRIES, AT_ONCE] = [Number(looked), Number(upload), 8 << 20, 5, 4];
 const KEPT = "sluice-upload-";
+const READING = "Reading …";
 const wait = (seconds) => new Promise((done) => { setTimeout(done, seconds * 1000); });
 const grouped = (n) => Number(n).toLocaleString("en");
 const size = (n) => n < 1e6 ? `${grouped(Math.ceil(n / 1e3))} KB` : `${grouped(Math.round(n / 1e5) / 10)} MB`;
@@ -25,7 +26,20 @@ let flags = [];
 let edits = {};
 let turn = 0;
 let created = null;
+// What is shown may be published; and where trouble is said.
+let isReady = false;
+let place = "trouble";
 const suggested = {};
+
+/* Who signed in again has a session of another token, which any page of that session shows. */
+async function renewed() {
+  const page = await fetch("/console/publish").then((answer) => answer.text()).catch(() => "");
+  const given = page.match(/name="form_token" value="([\w-]+)"/)?.[1];
+  if (!given || given === token) return false;
+  token = given;
+  for (const field of document.querySelectorAll("[name=form_token]")) field.value = token;
+  return true;
+}
 
 async function act(operation, body, as = agent) {
   for (let tried = 1; ; tried += 1) {
@@ -37,6 +51,7 @@ async function act(operation, body, as = agent) {
     const isLines = answer?.headers.get("Content-Type")?.startsWith("application/x-ndjson");
     const value = await (answer?.ok && isLines ? answer.blob() : answer?.json())?.catch(() => null);
     if (answer?.ok && value) return value;
+    if (value?.error === "foreign_form" && await renewed()) continue;
     const again = !answer || answer.status === 503 || value?.error === "busy" || value?.error === "rate_limited";
     if (again && tried < TRIES) {
       await wait(Number(answer?.headers.get("Retry-After")) || tried);
@@ -47,6 +62,10 @@ async function act(operation, body, as = agent) {
 }
 
 /* What went wrong stands where the step is, and is read out. */
+function calm() {
+  for (const id of ["trouble", "stopped"]) $(id).replaceChildren();
+}
+
 function trouble(title, text, ...more) {
   const note = one("div", "", { class: "note bad", role: "alert" });
   const inside = one("div");
@@ -54,9 +73,14 @@ function trouble(title, text, ...more) {
   if (text) inside.append(one("p", text, { dir: "auto" }));
   inside.append(...more);
   note.append(inside);
-  $("trouble").replaceChildren(note);
+  calm();
+  $(place).replaceChildren(note);
+  const told = $("status").querySelector("[data-reading]");
+  if (told?.textContent === READING) told.textContent = "";
+  $("sending").hidden = true;
   say("");
   busy(false);
+  note.scrollIntoView({ block: "nearest" });
 }
 
 function failed(error) {
@@ -78,7 +102,8 @@ function failed(error) {
 const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 const say = (text) => { $("sent").textContent = text; };
 function busy(is) {
-  for (const id of ["go", "again"]) $(id).toggleAttribute("disabled", is);
+  $("go").disabled = is || !isReady;
+  $("again").disabled = is;
   form.setAttribute("aria-busy", String(is));
 }
 
@@ -130,14 +155,14 @@ async function squeezed(source) {
 }
 
 async function look(chosen) {
-  [file, found, flags, edits, created] = [chosen, null, [], {}, null];
+  [file, found, flags, edits, created, isReady, place] = [chosen, null, [], {}, null, false, "trouble"];
   if (!to) form.elements.slug.readOnly = false;
-  $("trouble").replaceChildren();
+  calm();
   form.hidden = true;
   const told = one("span", "", { class: "file" });
   const name = one("b");
   name.append(one("bdi", file.name));
-  told.append(name, one("span", size(file.size), { class: "mute" }), one("span", "Reading …", { class: "soft" }));
+  told.append(name, one("span", size(file.size), { class: "mute" }), one("span", READING, { class: "soft", "data-reading": "" }));
   $("status").replaceChildren(told);
   if (file.size === 0) return trouble(`${file.name} is empty`);
   if (file.size > LARGEST) {
@@ -159,6 +184,7 @@ async function look(chosen) {
 /* 2. Look, and 3. check: the first call finds the contract, the second judges by it. Both again after each change. */
 async function infer() {
   const mine = ++turn;
+  [isReady, place] = [false, "trouble"];
   busy(true);
   const said = [...flags, ...columnFlags()];
   const body = { base64: sent.base64, ...said.length > 0 && { flags: said } };
@@ -167,11 +193,13 @@ async function infer() {
     // A later change has asked again.
     if (mine !== turn) return;
     if (!to && answer.schemaDef && answer.questions.length === 0) {
-      answer = { ...answer, ...await act("infer_file", { ...body, schemaDef: documented(answer.schemaDef), onRefused: policy() }) };
+      // The second call judges by a contract, and has nothing to note about how that was found.
+      const { notes } = answer;
+      answer = { ...answer, ...await act("infer_file", { ...body, schemaDef: documented(answer.schemaDef), onRefused: policy() }), notes };
       if (mine !== turn) return;
     }
     found = answer;
-    $("trouble").replaceChildren();
+    calm();
     show();
     if (!to && !created) suggest();
   } catch (error) {
@@ -227,8 +255,7 @@ function words() {
 }
 
 function show() {
-  const told = $("status").firstElementChild;
-  told.lastElementChild.textContent = `${words()} · ${grouped(found.records)} records`;
+  $("status").querySelector("[data-reading]").textContent = `${words()} · ${grouped(found.records)} records`;
   // Who types or moves by keyboard stays where they are.
   const { id, value } = document.activeElement ?? {};
   $("columns").replaceChildren(...found.columns.map(columnRow));
@@ -237,10 +264,12 @@ function show() {
     if ($(id)?.tagName === "INPUT" && $(id).type !== "checkbox") $(id).value = value;
   }
   $("columns-told").textContent = `${grouped(fields().length)} of ${grouped(found.columns.length)} used.`;
-  $("notes").replaceChildren(...found.notes.slice(0, 50).map((note) => remark("li", note)));
+  // A note on a column stands beside it.
+  const names = new Set(found.columns.map(({ name }) => name));
+  $("notes").replaceChildren(...found.notes.filter(({ column }) => !names.has(column)).slice(0, 50).map((note) => remark("li", note)));
   $("questions").replaceChildren(...found.questions.map((question) => {
     const note = one("div", "", { class: "note hold mb" });
-    note.append(remark("div", question));
+    note.append(remark("div", question, names.has(question.column) ? question.column : ""));
     return note;
   }));
   const { passed = 0, refused = 0, duplicates = 0 } = found;
@@ -259,13 +288,20 @@ function show() {
     row.append(...heads.map((head) => cell(record[head])));
     return row;
   }));
-  const isReady = found.questions.length === 0 && passed > 0;
-  $("s3").className = `step ${isReady ? "done" : "hold"}`;
-  $("s1").className = "step done";
+  isReady = found.questions.length === 0 && passed > 0;
+  stand("s1", "done", "✓");
+  stand("s3", isReady ? "done" : "hold", isReady ? "✓" : "3");
+  drop.classList.add("small");
+  drop.querySelector("b").textContent = "Another file";
+  drop.querySelector(".btn")?.remove();
   form.hidden = false;
   busy(false);
-  $("go").disabled = !isReady;
-  say(isReady ? "" : passed > 0 ? "Answer the questions above first." : "No record passes the checks.");
+  say(isReady ? "" : found.questions.length > 0 ? "Answer the questions above first." : "No record passes the checks.");
+}
+
+function stand(id, state, sign) {
+  $(id).className = `step ${state}`;
+  $(id).firstElementChild.textContent = sign;
 }
 
 function cell(value) {
@@ -290,15 +326,21 @@ function partly() {
   return $("partly").replaceChildren(note);
 }
 
-/* A note or a question, with a button for each answer. */
-function remark(tag, { message, line, remedies = [] }) {
+/* A note or a question, with a button for each answer. What stands in backticks is of the file. */
+function remark(tag, { message, line, remedies = [] }, of = "") {
   const element = one(tag, "", { dir: "auto" });
-  element.append(one(tag === "li" ? "span" : "p", sentence(message) + (line ? ` (line ${grouped(line)})` : "")));
+  const text = one(tag === "li" ? "span" : "p");
+  if (of) text.append(one("b", of, { dir: "auto" }), ": ");
+  const where = line && !message.includes(`line ${line}`) ? ` (line ${grouped(line)})` : "";
+  text.append(...coded(sentence(message) + where));
+  element.append(text);
   const buttons = one(tag === "li" ? "span" : "div", "", { class: "row mt-s" });
   buttons.append(...remedies.map(remedyButton).filter(Boolean));
   if (buttons.childElementCount > 0) element.append(buttons);
   return element;
 }
+
+const coded = (text) => text.split("`").map((piece, index) => index % 2 === 1 ? one("code", piece) : piece);
 
 function remedyButton(remedy) {
   const label = labelOf(remedy);
@@ -316,10 +358,13 @@ function verdictRow({ line, column, path, value, gate, message, remedy }) {
     one("td", column ?? path, { dir: "auto" }),
     one("td", value, { dir: "auto" }),
     one("td", isDropped ? "dropped" : "refused"),
-    one("td", message, { dir: "auto" }),
+    one("td", "", { dir: "auto" }),
   );
+  row.lastElementChild.append(...coded(message));
   const last = one("td");
-  const button = remedy && remedyButton(remedy);
+  // What a person wrote about persons is not mended cell by cell.
+  const mended = remedy ?? (gate === "personal-data" && column ? { flag: "--ignore", value: column } : null);
+  const button = mended && remedyButton(mended);
   if (button) last.append(button);
   row.append(last);
   return row;
@@ -344,9 +389,11 @@ function columnRow(column, index) {
   get("meaning").value = field?.description ?? "";
   get("parse").value = column.parse ?? "";
   get("scale").value = column.scale ?? field?.scale ?? "";
-  row.querySelector(".c-time").hidden = !["date", "timestamp"].includes(column.type);
+  // Days and times of a table are no text that has a form.
+  row.querySelector(".c-time").hidden = !["date", "timestamp"].includes(column.type) || (isTable() && !column.parse);
   row.querySelector(".c-scale").hidden = column.type !== "decimal";
-  row.querySelector(".src small").textContent = column.nulls > 0 ? `${grouped(column.nulls)} empty` : "";
+  const nulls = (column.nullWords ?? []).map(({ word }) => `“${word}”`).join(", ");
+  row.querySelector(".src small").textContent = column.nulls > 0 ? `${grouped(column.nulls)} empty${nulls && ` with ${nulls}`}` : "";
   const filled = found.records > 0 ? Math.floor(100 * (found.records - column.nulls) / found.records) : 100;
   const bar = row.querySelector(".mini-bar");
   bar.setAttribute("aria-label", `${filled} % of rows are filled`);
@@ -355,7 +402,7 @@ function columnRow(column, index) {
   const notes = found.notes.filter((note) => note.column === column.name);
   const told = row.querySelector(".c-told");
   told.hidden = notes.length === 0;
-  told.replaceChildren(...notes.slice(0, 3).map((note) => remark("div", note)));
+  told.replaceChildren(...notes.slice(0, 10).map((note) => remark("div", note)));
   [row.dataset.key, row.dataset.kind] = [keyOf(column), column.type];
   if (to) for (const part of ["kind", "required", "meaning", "scale"]) get(part).disabled = true;
   return row;
@@ -383,9 +430,14 @@ function flagged(...more) {
   return infer();
 }
 
+const SIGNS = { d: "day", m: "month", b: "month", B: "month", Y: "year", y: "year", H: "hour", M: "minute", S: "second" };
+const kindWord = (kind) => $("column").content.querySelector(`[name=kind] [value=${kind}]`)?.textContent ?? kind;
 const WORDS = {
   "--null": (value) => `Read ${value.split("=").pop()} as empty`,
-  "--types": (value) => `Make ${value.replace("=", " ").replace(/:.*/, "")}`,
+  "--types": (value) => {
+    const [, column, kind, form] = value.match(/^(.*)=([a-z]+)(?:\(\d+\))?(?::(.*))?$/s) ?? [];
+    return kind ? `Read ${column} as ${kindWord(kind)}${form ? `: ${form.replace(/%([A-Za-z])/g, (all, sign) => SIGNS[sign] ?? all)}` : ""}` : "";
+  },
   "--ignore": (value) => `Leave ${value} out`,
   "--encoding": (value) => `Read as ${value}`,
   "--delimiter": (value) => `Between values: ${value}`,
@@ -493,8 +545,9 @@ function mend(field) {
 }
 
 async function publish() {
+  place = "stopped";
   busy(true);
-  $("trouble").replaceChildren();
+  calm();
   say("Preparing …");
   try {
     const schemaDef = to ? JSON.parse(form.dataset.schema) : documented(found.schemaDef);
@@ -623,15 +676,16 @@ function unfinished() {
 
 async function resume(state, chosen) {
   if (!chosen) return;
+  place = "trouble";
   if (chosen.name !== state.name || chosen.size !== state.size || chosen.lastModified !== state.modified) {
     trouble("This is another file, or it has changed", `The upload is of ${state.name}, ${size(state.size)}, as it was on ${new Date(state.modified).toLocaleString()}. Choose that, or cancel the upload.`);
     return;
   }
-  file = chosen;
+  [file, found, isReady, place] = [chosen, null, false, "stopped"];
   form.hidden = false;
   for (const part of ["s2", "s3", "s4", "s5"]) if ($(part)) $(part).hidden = true;
   busy(true);
-  $("trouble").replaceChildren();
+  calm();
   try {
     let blob = chosen;
     if (state.convert) {

@@ -123,8 +123,8 @@ error_codes! {
     TooLarge = 413 "too_large" ["limitBytes"] "The body is larger than this operation takes." No;
     UploadTooLarge = 413 "upload_too_large" ["limitBytes"] "The upload is larger than one may be." No;
     VersionTooLarge = 413 "version_too_large" ["limitBytes"] "The version is too large to be queried here; pull it." No;
-    RangeNotSatisfiable = 416 "range_not_satisfiable" [] "The part has no byte of the range." No;
     MediaType = 415 "unsupported_media_type" [] "A page of the console calls with JSON, and a form is none." No;
+    RangeNotSatisfiable = 416 "range_not_satisfiable" [] "The part has no byte of the range." No;
     IdempotencyKeyReused = 422 "idempotency_key_reused" [] "The idempotency key came with another body before." No;
     ClaimCodeLocked = 423 "claim_code_locked" [] "The claim code is locked after too many wrong tries." No;
     AllowanceSpent = 429 "allowance_spent" ["allowance", "retryAfter"] "The operator's contributions or units of the day are used up." After;
@@ -157,7 +157,7 @@ error_codes! {
     FacilitatorUnavailable = 503 "facilitator_unavailable" ["retryAfter", "requestId"] "The payment could not be checked and nothing was sent; send the same payment again." After;
     HistoryLost = 503 "history_lost" ["retryAfter", "requestId"] "The table lacks a version that it had; its operator restores it or accepts the loss." After;
     MailSpent = 503 "mail_spent" ["retryAt", "retryAfter", "requestId"] "The letters of the day are spent; nothing was made or sent." After;
-    NotEnabled = 503 "not_enabled" ["requestId"] "`onRefused: drop` is not enabled in this service; send without the refused records." Once;
+    NotEnabled = 503 "not_enabled" ["requestId"] "`onRefused: drop`, a `reading` or the type of a field is not enabled in this service yet; `message` says which." Once;
     NotYet = 503 "not_yet" ["retryAfter", "requestId"] "The version was just merged and cannot be read here yet." After;
     PaidNotReady = 503 "paid_not_ready" ["retryAfter", "requestId"] "The payment is settled, and what it paid for cannot be read now; send the same payment again." After;
     SearchNotReady = 503 "search_not_ready" ["retryAfter", "requestId"] "The index of the search is being built." After;

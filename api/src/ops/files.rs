@@ -102,7 +102,7 @@ struct FileInput {
     /// Contract that the records are judged by.
     #[schemars(with = "Option<SchemaDef>")]
     schema_def: Option<Value>,
-    /// What refused records do: `reject` the file, or `drop`: they are left out unless they are more than half.
+    /// Effect of refused records: `reject` the file, or `drop`: they are left out unless they are more than half.
     #[serde(default)]
     on_refused: OnRefused,
     /// Decisions about the file, as the `remedies` of notes and questions name them.
@@ -124,7 +124,7 @@ struct FileFlag {
     value: String,
 }
 
-/// What a file is.
+/// A file as it was found.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct InferredFile {
@@ -159,9 +159,13 @@ struct InferredFile {
     /// The first refused records, at most 20, with `schemaDef`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     verdicts: Vec<FileVerdict>,
-    /// What was decided.
+    /// Why the records would be rejected as a whole, with `schemaDef` and `onRefused`; absent if those that pass would be
+    /// merged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rejected: Option<String>,
+    /// Decisions that were made.
     notes: Vec<FileRemark>,
-    /// What a person has to decide before a project is created.
+    /// Decisions that a person has to make before a project is created.
     questions: Vec<FileRemark>,
     /// Active projects of the operator, and how many it may have.
     projects: Option<FileProjects>,
@@ -209,7 +213,7 @@ struct FileNullWord {
 /// A note or a question.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct FileRemark {
-    /// What it is about, for programs.
+    /// Subject, for programs.
     code: String,
     /// The remark in words.
     message: String,

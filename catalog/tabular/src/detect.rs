@@ -1,4 +1,4 @@
-//! What a file is, by its bytes alone. Names of files are never looked at.
+//! Form of a file, by its bytes alone. Names of files are never looked at.
 //!
 //! Invariant: what is not read is named, with the way to something that is.
 
@@ -57,7 +57,7 @@ impl FileKind {
     }
 }
 
-/// What a file is.
+/// Form, compression and encoding of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Detected {
     /// Its compression.
@@ -74,9 +74,9 @@ pub struct Detected {
 pub struct Unreadable {
     /// Code of the reason: `compressed_twice`, `zip`, `empty`, `not_objects`, `binary` and so on.
     pub code: &'static str,
-    /// What it is, such as "it is a PDF document". May name a file of an archive, which is text of others.
+    /// Description of the file, such as "it is a PDF document". May name a file of an archive, which is text of others.
     pub problem: String,
-    /// What to do. `FILE` stands for the name of the file.
+    /// Remedy. `FILE` stands for the name of the file.
     pub remedy: String,
 }
 

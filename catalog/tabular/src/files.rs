@@ -15,6 +15,7 @@ mod plan;
 mod profile;
 mod sheet;
 mod table;
+mod visitor;
 mod words;
 
 use std::io::{self, Read as _, Write};
@@ -29,7 +30,7 @@ pub use sheet::MAX_UNPACKED_BYTES;
 use self::cell::{FileCell, FileCellRule};
 use self::plan::{ColumnPlan, FileRemarks};
 use self::profile::{FileColumnProfile, HintRoom};
-use self::table::{MAX_COLUMNS, RowVisitor};
+use self::visitor::{MAX_COLUMNS, RowVisitor};
 use crate::infer::{FileFormat, InferOptions, Inference, InferredColumn, MAX_REMARKS, MAX_SAMPLE_RECORDS, Note, shown};
 use crate::reading::Reading;
 

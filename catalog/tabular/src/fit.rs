@@ -9,7 +9,7 @@ use types::{Contract, Field};
 use crate::infer::{Question, shown};
 use crate::names::fold;
 
-/// What a person said of a column.
+/// Decision of a person about a column.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ColumnChoice {
     /// Nothing.
@@ -26,11 +26,11 @@ pub enum ColumnChoice {
 pub struct FittedColumn<'a> {
     /// Name in the file.
     pub name: &'a str,
-    /// What a person said.
+    /// Decision of a person.
     pub said: &'a ColumnChoice,
 }
 
-/// What becomes of a column.
+/// Outcome for a column.
 #[derive(Clone, Debug)]
 pub enum ColumnFit<'a> {
     /// It fills a field.
@@ -69,6 +69,10 @@ impl<'a> ColumnFit<'a> {
     pub fn question(&self, column: &str) -> Option<Question> {
         let (code, message) = match self {
             Self::Field(_) | Self::Extra(_) | Self::LeftOut => return None,
+            Self::Unknown if column.is_empty() => (
+                "unknown_column",
+                "a column without a name is no field of the dataset".to_owned(),
+            ),
             Self::Unknown => (
                 "unknown_column",
                 format!("column `{}` is no field of the dataset", shown(column)),

@@ -49,9 +49,9 @@ pub enum InferError {
     Unreadable {
         /// Code of the reason, as [`detect::Unreadable`] has it.
         code: &'static str,
-        /// What it is.
+        /// Description of the file.
         problem: String,
-        /// What to do. `FILE` stands for the name of the file.
+        /// Remedy. `FILE` stands for the name of the file.
         remedy: String,
     },
     /// It is a file of this form, which is no text.

@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize};
 use types::vocabulary::plain;
 use types::{Contract, FieldType};
@@ -60,7 +60,7 @@ pub enum QuoteEscape {
     Backslash,
 }
 
-/// How the bytes of one file become records.
+/// Way in which the bytes of one file become records.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[schemars(rename = "Reading")]
@@ -80,7 +80,7 @@ pub struct Reading {
     /// Character around a cell that has delimiters or line ends (`csv`); null if there is none.
     #[serde(skip_serializing_if = "is_double_quote")]
     pub quote: Option<char>,
-    /// How a quote is written within quotes (`csv`).
+    /// Form of a quote within quotes (`csv`).
     #[serde(skip_serializing_if = "is_default")]
     pub escape: QuoteEscape,
     /// Line of the header, from 1; the lines before it are left out (`csv`). 0 means that there is none.
@@ -122,7 +122,7 @@ pub struct Reading {
     pub number: Option<RecordNumber>,
 }
 
-/// How one column of a file, or one member of its objects, is read.
+/// Reading of one column of a file, or of one member of its objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "ReadingColumn")]
@@ -132,6 +132,7 @@ pub struct ColumnReading {
     /// Field that gets the values; null if they are left out.
     // Without this the member could be missing, which would leave out a column that nobody named.
     #[serde(deserialize_with = "present")]
+    #[schemars(schema_with = "text_or_null")]
     pub to: Option<String>,
     /// Form of dates and times: a strptime pattern, `unix-seconds`, `unix-milliseconds`, `unix-microseconds` or `rfc2822`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -399,6 +400,11 @@ const fn is_time(kind: FieldType) -> bool {
 /// Reads a member that must be there, but may be null.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     Option::deserialize(deserializer)
+}
+
+/// Schema of a text that may be null, but must be there.
+fn text_or_null(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": ["string", "null"]})
 }
 
 const fn one() -> i64 {

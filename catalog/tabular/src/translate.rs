@@ -9,7 +9,7 @@ mod cell;
 mod members;
 
 use types::batch::MAX_DEFECTS;
-use types::json::push_pointer;
+use types::json::{LostDigits, push_pointer};
 use types::{Contract, FieldType};
 
 use self::cell::{CellFault, CellRule, quote};
@@ -218,11 +218,16 @@ impl ProblemList {
     }
 
     fn add_fault(&mut self, rule: &CellRule, fault: CellFault) {
+        let is_of_digits = fault.code == "digits";
         self.add(|| CellProblem {
             column: rule.column,
             path: format!("{}{}", rule.path, fault.path),
             code: fault.code,
-            expected: rule.expected.clone(),
+            expected: if is_of_digits {
+                LostDigits::EXPECTED.to_owned()
+            } else {
+                rule.expected.clone()
+            },
             problem: fault.problem,
         });
     }

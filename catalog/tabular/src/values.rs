@@ -1,4 +1,4 @@
-//! What a word of a file means: numbers, truth values, dates, times and nulls. Reading and inference share it.
+//! Meaning of a word of a file: numbers, truth values, dates, times and nulls. Reading and inference share it.
 //!
 //! Invariant: a word gives exactly one value or none. Nothing of it is rounded, cut or left out unless a reading says so.
 

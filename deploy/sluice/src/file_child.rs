@@ -195,7 +195,7 @@ impl FileProcesses {
 
 fn too_much_work() -> FileFailure {
     FileFailure::TooLarge(format!(
-        "the file takes more than {} seconds to read; the command line reads larger ones",
+        "the file takes more than {} seconds to read; as CSV, `sluice push` reads it at any size",
         PROCESSOR.as_secs()
     ))
 }

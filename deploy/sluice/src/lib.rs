@@ -23,6 +23,7 @@ pub mod infer;
 mod input;
 pub mod instrumented;
 pub mod isolation;
+mod json_member;
 mod judges;
 pub mod keys;
 pub mod layout;

@@ -240,17 +240,17 @@ struct SchemaField {
     #[schemars(rename = "type")]
     kind: FieldTypeName,
     /// Digits after the point of a `decimal`, which must have it.
-    #[schemars(range(min = 0, max = 18))]
+    #[schemars(skip_serializing_if = "Option::is_none", range(min = 0, max = 18))]
     scale: Option<u8>,
     /// True to refuse a record without it, or with null.
     required: Option<bool>,
     /// Name for people, such as the heading of the column in the file that it came from.
-    #[schemars(length(min = 1, max = 100), regex(pattern = LINE))]
+    #[schemars(skip_serializing_if = "Option::is_none", length(min = 1, max = 100), regex(pattern = LINE))]
     title: Option<String>,
     /// Meaning of the values.
-    #[schemars(length(min = 1, max = 200), regex(pattern = LINE))]
+    #[schemars(skip_serializing_if = "Option::is_none", length(min = 1, max = 200), regex(pattern = LINE))]
     description: Option<String>,
     /// Unit of the values, such as `m/s`.
-    #[schemars(length(min = 1, max = 40), regex(pattern = LINE))]
+    #[schemars(skip_serializing_if = "Option::is_none", length(min = 1, max = 40), regex(pattern = LINE))]
     unit: Option<String>,
 }

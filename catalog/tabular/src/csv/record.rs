@@ -2,8 +2,9 @@
 
 use super::{CsvFormat, MAX_RECORD_BYTES, RawRecord, RecordProblem};
 
-/// The most cells of a record that are kept; further ones are counted.
-pub const MAX_CELLS: usize = 10_000;
+/// The most cells of a record that are kept: one more than a file may have columns, so that a wider one is noticed. Further
+/// ones are counted.
+pub const MAX_CELLS: usize = 10_001;
 
 /// A record as bytes. It can be reused for the next one.
 #[derive(Clone, Debug, Default)]

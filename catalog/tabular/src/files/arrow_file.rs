@@ -10,7 +10,7 @@ use arrow::ipc::reader::{FileReader, StreamReader};
 use super::arrow_columns::rows;
 use super::error::FileError;
 use super::nested;
-use super::table::{RowVisitor, names_of};
+use super::visitor::{RowVisitor, names_of};
 
 /// Name of the type of UUIDs in the metadata of a field (Arrow, canonical extension types).
 const UUID_EXTENSION: &str = "arrow.uuid";

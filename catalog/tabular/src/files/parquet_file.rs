@@ -15,7 +15,7 @@ use super::arrow_columns::{as_read, rows};
 use super::error::FileError;
 use super::input::FileInput;
 use super::nested;
-use super::table::{RowVisitor, names_of};
+use super::visitor::{RowVisitor, names_of};
 
 /// The most rows that are read at once.
 const ROWS_PER_BATCH: u64 = 8_192;

@@ -9,7 +9,7 @@ use crate::infer::{InferOptions, Note, NullWordCount, Question, names_column, sh
 use crate::names::{fold, name_fields};
 use crate::values::{TimeZones, Zone};
 
-/// How one column of a file becomes a field.
+/// Way in which one column of a file becomes a field.
 #[derive(Clone, Debug)]
 pub(super) struct ColumnPlan {
     /// Field that gets the values; none if they are left out.

@@ -1,4 +1,4 @@
-//! What the values of a column are: counts, first places and examples.
+//! Facts about the values of a column: counts, first places and examples.
 //!
 //! Invariant: all columns together hold at most [`MAX_HINT_BYTES`] of values.
 

@@ -19,7 +19,7 @@ use super::cell::FileCell;
 use super::error::FileError;
 use super::input::FileInput;
 use super::nested::iso_duration_of_millis;
-use super::table::{MAX_COLUMNS, RowVisitor};
+use super::visitor::{MAX_COLUMNS, RowVisitor};
 
 /// The most bytes of all parts of a workbook.
 pub const MAX_UNPACKED_BYTES: u64 = 256 << 20;

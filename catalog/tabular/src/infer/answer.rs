@@ -22,7 +22,7 @@ pub const MAX_DISTINCT_VALUES: usize = 50;
 /// The most notes, and the most questions.
 pub const MAX_REMARKS: usize = 1_000;
 
-/// What a file is, by its content.
+/// Format of a file, by its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FileFormat {
@@ -46,7 +46,7 @@ pub enum FileFormat {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Inference {
-    /// What the file is.
+    /// Format of the file.
     pub format: FileFormat,
     /// False if not the whole file was looked at; then a later record may not fit.
     pub complete: bool,
@@ -64,9 +64,9 @@ pub struct Inference {
     pub reading: Reading,
     /// The first records as they will be stored, at most [`MAX_SAMPLE_RECORDS`].
     pub sample: Vec<Value>,
-    /// What was decided. It never stops.
+    /// Decisions that were made. They never stop.
     pub notes: Vec<Note>,
-    /// What a person has to decide before anything is created.
+    /// Decisions that a person has to make before anything is created.
     pub questions: Vec<Question>,
 }
 
@@ -119,7 +119,7 @@ pub struct NullWordCount {
 /// Something that was decided, and may be decided otherwise.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Note {
-    /// What kind of note it is, such as `leading_zeros`. Programs tell notes apart by it.
+    /// Kind of the note, such as `leading_zeros`. Programs tell notes apart by it.
     pub code: &'static str,
     /// The note in words, without flags.
     pub message: String,
@@ -137,7 +137,7 @@ pub struct Note {
 /// Something that a person has to decide.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Question {
-    /// What kind of question it is, such as `infinity`. Programs tell questions apart by it.
+    /// Kind of the question, such as `infinity`. Programs tell questions apart by it.
     pub code: &'static str,
     /// The question in words, without flags.
     pub message: String,
@@ -218,18 +218,22 @@ pub struct Remedy {
 }
 
 impl Remedy {
-    /// Creates a flag. Its value is texts of the file, with `=` between them, and then a text of this program; an empty
-    /// value is none.
+    /// Creates a flag. Its value is texts of the file, with `=` between them, and then a text of this program; without any
+    /// of them it has none.
     pub fn new(flag: &'static str, of_file: &[&str], ours: &str) -> Self {
+        if of_file.is_empty() && ours.is_empty() {
+            return Self {
+                flag,
+                value: None,
+                command: Some(flag.to_owned()),
+            };
+        }
         let value = of_file.join("=") + ours;
-        let command = match value.as_str() {
-            "" => Some(flag.to_owned()),
-            _ if of_file.iter().all(|text| is_pasteable(text)) => Some(format!("{flag} '{value}'")),
-            _ => None,
-        };
+        let is_safe = of_file == [""] || of_file.iter().all(|text| is_pasteable(text));
+        let command = is_safe.then(|| format!("{flag} '{value}'"));
         Self {
             flag,
-            value: Some(value).filter(|value| !value.is_empty()),
+            value: Some(value),
             command,
         }
     }

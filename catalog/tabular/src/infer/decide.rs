@@ -58,7 +58,7 @@ impl Remarks {
     }
 }
 
-/// What a column becomes.
+/// Type and reading that a column gets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct DecidedColumn {
     pub(super) kind: FieldType,
@@ -70,6 +70,13 @@ pub(super) struct DecidedColumn {
 }
 
 impl DecidedColumn {
+    /// Returns true if the values of a JSON member come as they stand. A number becomes a decimal of the same digits only if
+    /// it is translated.
+    pub(super) const fn is_plain(&self, profile: &ColumnProfile) -> bool {
+        let has_digits = matches!(self.kind, FieldType::Decimal(_)) && profile.number.count > 0;
+        self.parse.is_none() && self.zone.is_none() && !self.round && !has_digits
+    }
+
     pub(super) const fn of(kind: FieldType) -> Self {
         Self {
             kind,
@@ -109,12 +116,20 @@ pub(super) fn decimal_sign<'a>(
     if options.decimal_comma {
         return ',';
     }
-    let has_comma = |profile: &ColumnProfile| {
+    let (mut every, mut some, mut points) = (false, false, false);
+    for profile in profiles {
         let number = &profile.number;
-        let all = profile.numbers.holds() && number.count > 0 && number.commas.count == number.count;
-        all && number.commas_of_three < number.count
-    };
-    if delimiter != ',' && profiles.into_iter().any(has_comma) {
+        if !profile.numbers.holds() || number.count == 0 {
+            continue;
+        }
+        points |= !number.points.is_none();
+        if number.points.is_none() && number.commas_of_three < number.commas.count {
+            some = true;
+            every |= number.commas.count == number.count;
+        }
+    }
+    // Whole numbers stand among `9,5` too. Where another column has points, commas alone tell.
+    if delimiter != ',' && (every || some && !points) {
         ','
     } else {
         '.'

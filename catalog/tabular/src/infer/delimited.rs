@@ -136,8 +136,8 @@ pub(super) fn infer_delimited<R: Read>(
     if dialect.names.len() > MAX_FILE_COLUMNS {
         return Err(InferError::Unreadable {
             code: "too_many_columns",
-            problem: format!("it has {} columns", dialect.names.len()),
-            remedy: format!("at most {MAX_FILE_COLUMNS} are read"),
+            problem: format!("it has more than {MAX_FILE_COLUMNS} columns"),
+            remedy: "leave out some of them, or send them as rows".to_owned(),
         });
     }
     let asked_nulls = |name: &str| asked_null_words(name, options);

@@ -21,7 +21,7 @@ const TABLE_RECORDS: usize = 20;
 /// two are mistakes, and such a record is better refused.
 const MIN_BROKEN_QUOTES: usize = 3;
 
-/// How a delimited text is written.
+/// Form of a delimited text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Dialect {
     pub(super) format: CsvFormat,

@@ -42,7 +42,7 @@ pub(super) struct FoundFile {
     pub(super) asked_lines: Vec<u64>,
 }
 
-/// What becomes of a column.
+/// Name, title and wanted type of the field that a column becomes.
 struct NamedColumn {
     /// Name of the field; `None` if the column is left out.
     field: Option<String>,
@@ -107,11 +107,8 @@ pub(super) fn finish(found: FoundFile, mut remarks: Remarks, options: &InferOpti
                 ..Field::new(name.clone(), decided.kind)
             });
         }
-        let is_usual = named.field.as_deref() == Some(&column.name)
-            && decided.parse.is_none()
-            && decided.zone.is_none()
-            && !decided.round
-            && nulls.is_empty();
+        let is_usual =
+            named.field.as_deref() == Some(&column.name) && nulls.is_empty() && decided.is_plain(&column.profile);
         if is_cell || !is_usual {
             let is_taken = named.field.is_some();
             reading.columns.push(ColumnReading {

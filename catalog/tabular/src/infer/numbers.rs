@@ -1,4 +1,4 @@
-//! What the numbers of a column are like.
+//! Facts about the numbers of a column.
 //!
 //! Invariant: a number is looked at once, and most of them without being taken apart.
 
@@ -10,7 +10,7 @@ use crate::values::WrittenNumber;
 /// Digits of a number without exponent that a double always holds.
 const DOUBLE_DIGITS: usize = 15;
 
-/// What the numbers of a column are like.
+/// Facts about the numbers of a column.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct NumberFacts {
     /// Numbers.

@@ -1,4 +1,4 @@
-//! What a person says of a file before it is read: the flags of `sluice infer` and `sluice push`.
+//! Decisions of a person about a file before it is read: the flags of `sluice infer` and `sluice push`.
 //!
 //! Invariant: a flag that names a column takes its name in the file, or the name of the field that it becomes.
 
@@ -20,7 +20,7 @@ pub enum QuoteSign {
     Is(char),
 }
 
-/// What is known of a file beforehand. Each member overrides what would be found.
+/// Facts about a file that are known beforehand. Each member overrides what would be found.
 #[derive(Clone, Debug)]
 #[expect(
     clippy::struct_excessive_bools,

@@ -1,4 +1,4 @@
-//! What is kept of a column while its values pass: the readings that all of them still allow.
+//! Facts that are kept of a column while its values pass: the readings that all of them still allow.
 //!
 //! Invariant: the memory of a column is bounded, and a value is looked at once. A reading that a value excludes keeps
 //! the first such value and its line.
@@ -115,7 +115,7 @@ pub(super) struct WordTally {
     pub(super) line: u64,
 }
 
-/// What is known of a column.
+/// Facts about a column.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ColumnProfile {
     /// Cells that are null whatever the column is.

@@ -1,4 +1,4 @@
-//! What the dates and times of a column are like.
+//! Facts about the dates and times of a column.
 //!
 //! Invariant: all values that are counted have a form in common.
 
@@ -10,7 +10,7 @@ use crate::values::{ClockShape, DateForms, OffsetShape, TimeShape};
 /// Bytes of `YYYY-MM-DD`.
 const DATE_BYTES: usize = 10;
 
-/// What the dates and times of a column are like.
+/// Facts about the dates and times of a column.
 #[derive(Clone, Debug)]
 pub(super) struct TimeFacts {
     /// Forms that every date allows.

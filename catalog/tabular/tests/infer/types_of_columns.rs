@@ -314,7 +314,7 @@ const CELLS: [&str; 48] = [
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 500, ..ProptestConfig::default() })]
 
-    /// What is settled without a question refuses no record, and a text is kept as it is.
+    /// A type that is settled without a question refuses no record, and a text is kept as it is.
     #[test]
     fn no_record_is_refused_by_the_types_that_its_values_have(
         places in prop::collection::vec((0..CELLS.len(), 0..CELLS.len()), 1..6),

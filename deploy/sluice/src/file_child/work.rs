@@ -27,6 +27,7 @@ use tabular::translate::{CellProblem, Translator};
 use types::Contract;
 
 use super::{ChildWork, FileReply, FileTask, MAX_LINES_BYTES, PIECE_BYTES, PROTOCOL, TaskFailure};
+use crate::json_member::member_text;
 
 /// Refused records that an answer tells.
 const MAX_VERDICTS: usize = 20;
@@ -359,11 +360,10 @@ impl TaskJudge {
             refused,
             duplicates,
             first,
-            ..
+            rejected,
         } = judged;
         let mut verdicts = Vec::new();
         for refused in &first {
-            let record: Value = serde_json::from_slice(&refused.text).unwrap_or_default();
             for reason in &refused.reasons {
                 let field = field_of(&reason.path);
                 let misfit = field
@@ -372,7 +372,7 @@ impl TaskJudge {
                 let column = field.as_ref().and_then(|field| columns.get(field));
                 let cell = cells.get(&(refused.line, reason.path.clone())).cloned();
                 let value = cell.or_else(|| misfit.map(|misfit| misfit.value.clone()));
-                let value = value.or_else(|| value_of(&record, &reason.path));
+                let value = value.or_else(|| member_text(&refused.text, &reason.path).map(|text| shown(&text)));
                 verdicts.push(verdict(refused, reason, column, value.as_deref(), misfit));
             }
         }
@@ -381,6 +381,9 @@ impl TaskJudge {
         answer.insert("refused".to_owned(), refused.into());
         answer.insert("duplicates".to_owned(), duplicates.into());
         answer.insert("verdicts".to_owned(), verdicts.into());
+        if let Some(rejected) = rejected {
+            answer.insert("rejected".to_owned(), rejected.into());
+        }
         Ok(())
     }
 }
@@ -403,15 +406,6 @@ impl RecordSink for TaskJudge {
 fn field_of(path: &str) -> Option<String> {
     let field = path.strip_prefix('/')?.split('/').next()?;
     Some(field.replace("~1", "/").replace("~0", "~"))
-}
-
-/// Returns the begin of the value at a path.
-fn value_of(record: &Value, path: &str) -> Option<String> {
-    let value = record.pointer(path).filter(|_| !path.is_empty())?;
-    Some(match value {
-        Value::String(text) => shown(text),
-        value => shown(&value.to_string()),
-    })
 }
 
 fn verdict(

@@ -22,6 +22,7 @@ use super::NOTED_DUPLICATES;
 use crate::cli::PushArgs;
 use crate::exit::FileRefused;
 use crate::input::WatchedFile;
+use crate::json_member::raw_member;
 use crate::made::private_folder;
 use crate::terminal::{self, quoted, quoted_path, shown};
 
@@ -182,9 +183,7 @@ fn place_in_file(reading: &Reading, path: &str, text: &[u8]) -> (String, Option<
     let Some(path) = path.strip_prefix('/') else {
         return (String::new(), None);
     };
-    let (field, rest) = path
-        .split_once('/')
-        .map_or((path, None), |(field, rest)| (field, Some(rest)));
+    let (field, rest) = path.split_at(path.find('/').unwrap_or(path.len()));
     let field = field.replace("~1", "/").replace("~0", "~");
     let column = reading
         .columns
@@ -195,7 +194,10 @@ fn place_in_file(reading: &Reading, path: &str, text: &[u8]) -> (String, Option<
         .map_or(field.as_str(), |column| &column.from);
     let value = match reading.format {
         TextFormat::Csv => column.and_then(|at| cell(reading, text, at)),
-        TextFormat::JsonLines | TextFormat::Json => member(text, from, rest),
+        TextFormat::JsonLines | TextFormat::Json => {
+            let pointer = format!("/{}{rest}", from.replace('~', "~0").replace('/', "~1"));
+            raw_member(text, &pointer).map(str::to_owned)
+        }
     };
     (from.to_owned(), value)
 }
@@ -206,17 +208,6 @@ fn cell(reading: &Reading, text: &[u8], at: usize) -> Option<String> {
     record.set(text, 0, reading.csv_format().ok()?);
     let cell = record.cells().nth(at)?;
     Some(String::from_utf8_lossy(cell).into_owned())
-}
-
-/// Returns a member of a record as JSON.
-fn member(text: &[u8], name: &str, rest: Option<&str>) -> Option<String> {
-    let record: Value = serde_json::from_slice(text).ok()?;
-    let member = record.get(name)?;
-    let value = match rest {
-        None => Some(member),
-        Some(rest) => member.pointer(&format!("/{rest}")),
-    };
-    value.map(Value::to_string)
 }
 
 /// Returns the header of a delimited text, as a reader of it takes it.
@@ -328,7 +319,8 @@ impl CheckedRecords {
         let records = HumanCount(self.records);
         let passed = HumanCount(self.records.saturating_sub(self.refused));
         let mut line = match (self.refused, self.duplicates) {
-            (0, 0) => return format!("Checked: {records} {} pass.", noun(self.records)),
+            (0, 0) if self.records == 1 => return "Checked: 1 record passes.".to_owned(),
+            (0, 0) => return format!("Checked: {records} records pass."),
             (0, _) => format!("Checked: {passed} pass"),
             (refused, _) => format!(
                 "Checked: {records} {}, {} refused",

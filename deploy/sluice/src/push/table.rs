@@ -17,6 +17,8 @@ const MAX_EXAMPLE_CHARS: usize = 20;
 const EXAMPLES: usize = 2;
 /// The most notes without a column.
 const MAX_LISTED_NOTES: usize = 20;
+/// The most questions.
+const MAX_LISTED_QUESTIONS: usize = 20;
 
 /// Returns the lines about a file of this name: its form, its columns with the notes on each, and the other notes.
 pub(crate) fn lines(name: &str, look: &FileLook) -> Vec<String> {
@@ -40,7 +42,9 @@ pub(crate) fn lines(name: &str, look: &FileLook) -> Vec<String> {
 
 /// Returns the lines about what is open, each with the flags that settle it.
 pub(crate) fn questions(look: &FileLook) -> Vec<String> {
-    look.questions.iter().map(remark).collect()
+    let mut lines: Vec<String> = look.questions.iter().take(MAX_LISTED_QUESTIONS).map(remark).collect();
+    lines.extend(more(look.questions.len(), MAX_LISTED_QUESTIONS, "questions"));
+    lines
 }
 
 /// Returns the lines about a file for a dataset that exists: its form, and what was decided.
@@ -56,9 +60,15 @@ pub(crate) fn noted_lines(name: &str, look: &FileLook) -> Vec<String> {
     lines
 }
 
-/// Returns a remark with its place and its flags.
+/// Returns a remark with its flags, and before it the part of its place that the message does not name.
 fn remark(remark: &LookedAtRemark) -> String {
-    format!("{}{}", place(remark.column.as_deref(), remark.line), sentence(remark))
+    let message = &remark.message;
+    let column = remark
+        .column
+        .as_deref()
+        .filter(|column| !column.is_empty() && !message.contains(&format!("`{column}`")));
+    let line = remark.line.filter(|line| !message.contains(&format!("line {line}")));
+    format!("{}{}", place(column, line), sentence(remark))
 }
 
 /// Returns a remark with its flags. It has words of the file.

@@ -101,7 +101,7 @@ struct FoundRemedy {
     value: Option<String>,
 }
 
-/// What the service says of a file.
+/// Answer of the service about a file.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct FoundFile {
@@ -130,9 +130,9 @@ pub(super) struct FileInForm {
     pub(super) name: String,
     /// Bytes in Base64.
     pub(super) content: String,
-    /// What was said of the whole file.
+    /// Flags of the whole file.
     pub(super) flags: Vec<SaidFlag>,
-    /// What was said of its columns.
+    /// Flags of its columns.
     pub(super) of_columns: Vec<SaidFlag>,
     /// Columns as they were found first; none before that.
     pub(super) base: Vec<FoundColumn>,
@@ -246,9 +246,11 @@ impl FileInForm {
         } else {
             &self.base
         };
-        let told = |remarks: &[FoundRemark]| -> Vec<String> {
-            remarks.iter().take(MAX_SHOWN).map(FoundRemark::sentence).collect()
-        };
+        // A note on a column stands beside it.
+        let notes = found.notes.iter().filter(|note| note.column.is_none());
+        let notes = notes.take(MAX_SHOWN).map(FoundRemark::sentence).collect();
+        let questions = found.questions.iter().take(MAX_SHOWN);
+        let questions = questions.map(FoundRemark::with_column).collect();
         let mut about = self.about;
         if about.slug.is_empty() {
             about = suggested(&self.name, &heads, found.records, about);
@@ -264,8 +266,8 @@ impl FileInForm {
             refused: found.refused,
             duplicates: found.duplicates,
             verdicts: found.verdicts.into_iter().map(shown).collect(),
-            notes: told(&found.notes),
-            questions: told(&found.questions),
+            notes,
+            questions,
             heads,
             file_name: self.name,
             content: self.content,
@@ -286,8 +288,16 @@ impl FoundRemark {
     fn sentence(&self) -> String {
         let message = crate::ops::page_kit::sentence(&self.message);
         match self.line {
-            Some(line) => format!("{message} (line {line})."),
-            None => format!("{message}."),
+            Some(line) if !self.message.contains(&format!("line {line}")) => format!("{message} (line {line})."),
+            _ => format!("{message}."),
+        }
+    }
+
+    fn with_column(&self) -> String {
+        let sentence = self.sentence();
+        match &self.column {
+            Some(column) => format!("{column}: {sentence}"),
+            None => sentence,
         }
     }
 }

@@ -42,7 +42,7 @@ pub(super) struct PublishForm {
     content: String,
     /// Columns as they were found, as JSON.
     base: String,
-    /// What was said of the whole file before, as JSON.
+    /// Flags of the whole file so far, as JSON.
     flags: String,
     /// Places of the columns that are used.
     #[serde(default, rename = "use")]
@@ -65,37 +65,52 @@ pub(super) struct PublishForm {
     /// Forms of dates and times.
     #[serde(default)]
     parse: Vec<String>,
+    /// Character between the cells.
     #[serde(default)]
     delimiter: String,
+    /// Line of the header, or `none`.
     #[serde(default)]
     header: String,
+    /// Decimal mark: `comma` or `point`.
     #[serde(default)]
     decimal: String,
+    /// Encoding of the text.
     #[serde(default)]
     encoding: String,
+    /// Zone of times without an offset.
     #[serde(default)]
     zone: String,
+    /// Name of the sheet of a workbook.
     #[serde(default)]
     sheet: String,
+    /// Words that mean null, separated by commas.
     #[serde(default)]
     nulls: String,
-    /// What refused records do: `drop` or `reject`.
+    /// Effect of refused records: `drop` or `reject`.
     #[serde(default)]
     refused: String,
+    /// Title of the dataset.
     #[serde(default)]
     title: String,
+    /// Slug of the dataset.
     #[serde(default)]
     slug: String,
+    /// Readme of the dataset, as Markdown.
     #[serde(default)]
     readme: String,
+    /// Licence of the dataset.
     #[serde(default)]
     license: String,
+    /// Tags, separated by commas.
     #[serde(default)]
     tags: String,
+    /// Source of the records.
     #[serde(default)]
     source: String,
+    /// Readers: nobody else, everybody, or buyers.
     #[serde(default)]
     readers: String,
+    /// Price in dollars.
     #[serde(default)]
     price: String,
     /// `check` or `publish`.

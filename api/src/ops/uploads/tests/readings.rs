@@ -8,7 +8,7 @@ use crate::testing::Got;
 
 /// A reading that fits the contract of the project.
 fn fitting() -> Value {
-    json!({"format": "csv", "columns": [{"from": "City", "to": "city"}, {"from": "x", "to": null}]})
+    json!({"format": "csv", "columns": [{"from": "City", "to": "name"}, {"from": "x", "to": null}]})
 }
 
 impl Scene {

@@ -5,7 +5,7 @@
 use super::super::SheetChoice;
 use super::super::cell::FileCell;
 use super::super::error::FileError;
-use super::super::table::RowVisitor;
+use super::super::visitor::RowVisitor;
 
 /// Rows that are looked at to find the header.
 const SAMPLE_ROWS: usize = 100;
@@ -19,7 +19,7 @@ pub(super) struct SheetHead<'v> {
     found: SheetHeader,
 }
 
-/// What became of the header.
+/// Outcome of the search for the header.
 #[derive(Debug, Default)]
 pub(super) struct SheetHeader {
     /// Notice about rows that were skipped.

@@ -1,4 +1,4 @@
-//! What a sheet shows otherwise than it is read: merged cells, hidden rows and columns.
+//! Parts of a sheet that it shows otherwise than they are read: merged cells, hidden rows and columns.
 
 use std::fmt::Display;
 use std::io::{BufRead, BufReader};
