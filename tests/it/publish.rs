@@ -201,7 +201,7 @@ async fn a_parquet_file_a_workbook_and_a_json_document_become_datasets_as_they_w
             "SELECT station_id, opened, elevation_m, open_at FROM records ORDER BY station_id LIMIT 2",
             json!([
                 ["0017", "1964-05-01", 9.5, "10:30:00"],
-                ["0018", "2001-12-24", 120, "23:59:59"]
+                ["0018", "2001-12-24", 120.0, "23:59:59"]
             ]),
         ),
         (

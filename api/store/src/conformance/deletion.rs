@@ -5,9 +5,10 @@ use std::time::Duration;
 use types::{DatasetId, OperatorId};
 
 use super::fixture::{World, at, fresh_hash, merged, new_project, open, outcome, project, race, rejected};
+use super::uploads::{begun, complete};
 use crate::{
     ContributionStatus, DELETE_TABLE, Idempotency, Job, NewProject, ProjectChanges, ProjectCreated, ProjectDeleted,
-    ProjectFilter, Replay, Store, SubmitOutcome, Visibility,
+    ProjectFilter, Replay, Store, SubmitOutcome, UploadCompleted, Visibility,
 };
 
 /// A world whose project is private.
@@ -200,6 +201,11 @@ pub async fn a_deletion_is_cleared_in_pages(url: &str) {
         store.contribution_submit(keyed.clone()).await.unwrap(),
         SubmitOutcome::Submitted
     );
+    let completed = begun(&store, &world, at(3)).await;
+    let done = complete(&store, &world, completed, at(4)).await;
+    assert_eq!(done, UploadCompleted::Completed);
+    ids.push(completed);
+    let expired = begun(&store, &world, at(4)).await;
     let outcomes = (1..)
         .zip(&ids)
         .map(|(version, id)| outcome(*id, merged(version)))
@@ -212,7 +218,7 @@ pub async fn a_deletion_is_cleared_in_pages(url: &str) {
             .iter()
             .all(|applied| applied.changed)
     );
-    assert_eq!(store.project_counts(world.project).await.unwrap().versions, 7);
+    assert_eq!(store.project_counts(world.project).await.unwrap().versions, 8);
     let before = store.check_project(world.project).await.unwrap();
     assert_eq!(delete(&store, &world).await, ProjectDeleted::Deleted);
     assert!(clear(&store, world.project).await > 4, "in pages");
@@ -235,6 +241,10 @@ pub async fn a_deletion_is_cleared_in_pages(url: &str) {
     for id in ids {
         assert_eq!(store.contribution_verdicts(id).await.unwrap(), None);
         assert_eq!(store.contribution(id).await.unwrap().unwrap().source_declaration, None);
+    }
+    for (upload, etags) in [(completed, Some("[]")), (expired, None)] {
+        let upload = store.upload(upload).await.unwrap().unwrap();
+        assert_eq!((upload.source_declaration, upload.etags.as_deref()), (None, etags));
     }
     // The key is free: its row is gone, and the project takes nothing.
     let again = store.contribution_submit(keyed).await.unwrap();

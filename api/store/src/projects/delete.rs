@@ -239,9 +239,9 @@ const CLEARING: [&str; 10] = [
     "DELETE FROM dead_letters WHERE id IN
          (SELECT dead_letters.id FROM dead_letters JOIN contributions ON contributions.id = dead_letters.contribution_id
           WHERE contributions.project_id = $1 LIMIT $2)",
-    "UPDATE uploads SET source_declaration = NULL, etags = NULL WHERE id IN
-         (SELECT id FROM uploads WHERE project_id = $1 AND (source_declaration IS NOT NULL OR etags IS NOT NULL)
-          LIMIT $2)",
+    // A completed upload has tags, even if they are none.
+    "UPDATE uploads SET source_declaration = NULL, etags = CASE WHEN etags IS NULL THEN NULL ELSE '[]' END WHERE id IN
+         (SELECT id FROM uploads WHERE project_id = $1 AND (source_declaration IS NOT NULL OR etags <> '[]') LIMIT $2)",
     "DELETE FROM comment_edits WHERE comment_id IN
          (SELECT id FROM comments WHERE item_kind = 'dataset' AND item_id = $1 ORDER BY id DESC LIMIT $2)",
     "DELETE FROM comments WHERE id IN

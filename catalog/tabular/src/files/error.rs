@@ -37,6 +37,11 @@ impl From<parquet::errors::ParquetError> for FileError {
     }
 }
 
+/// Returns true for the words of `zip` about a part that is larger than its entry says. Its error has no kind for it.
+fn is_of_size(words: &str) -> bool {
+    words.contains("larger than its declared uncompressed size")
+}
+
 impl From<calamine::XlsxError> for FileError {
     fn from(error: calamine::XlsxError) -> Self {
         match error {
@@ -44,6 +49,9 @@ impl From<calamine::XlsxError> for FileError {
             calamine::XlsxError::Password => {
                 Self::Refused("the workbook has a password; save it without one".to_owned())
             }
+            error if is_of_size(&error.to_string()) => Self::TooLarge(
+                "a part of the workbook comes to more than the archive says; save the sheet as CSV".to_owned(),
+            ),
             error => Self::Refused(format!("the workbook cannot be read: {error}")),
         }
     }
