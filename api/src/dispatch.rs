@@ -111,7 +111,7 @@ impl Operations {
         let caller = authenticating.instrument(tracing::debug_span!("authenticate")).await?;
         // These limits come before the input, so that calls count that are refused for their input.
         call_limits::count(app, spec, client, caller.as_ref(), None).await?;
-        let _place = match &caller {
+        let place = match &caller {
             Some(caller) if spec.alone => Some(app.process.files.place(caller.operator)?),
             _ => None,
         };
@@ -175,10 +175,10 @@ impl Operations {
         if let Some(reader) = reader {
             output = app.egress.counted(app, reader, output).await?;
         }
-        // The permit is released with the output, after the last byte was sent.
-        Ok(match permit {
-            Some(permit) => output.holding(permit),
-            None => output,
-        })
+        // The permits are released with the output, after the last byte was sent.
+        Ok([permit, place]
+            .into_iter()
+            .flatten()
+            .fold(output, OperationOutput::holding))
     }
 }

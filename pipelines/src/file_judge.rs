@@ -122,7 +122,9 @@ impl FileJudge {
         if self.text.len() + record.len() > CHUNK_BYTES || self.lines.len() >= most {
             self.judge()?;
         }
-        self.text.extend_from_slice(record);
+        // A line end in JSON is a blank, unless the record is none.
+        let blank = |byte: &u8| if *byte == b'\n' { b' ' } else { *byte };
+        self.text.extend(record.iter().map(blank));
         self.text.push(b'\n');
         self.lines.push(line);
         Ok(())

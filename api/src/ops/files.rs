@@ -11,8 +11,8 @@ use http::Method;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use types::Contract;
 use types::vocabulary::OnRefused;
+use types::{Contract, OperatorId};
 
 use super::projects::{SchemaDef, contract_of};
 use crate::call::answer::{BodyMedia, JSON, JsonReply, NDJSON, OCTET_STREAM, StreamedAnswer};
@@ -21,7 +21,7 @@ use crate::call::operation::Operations;
 use crate::call::spec::{BodySize, KEY_OR_OPERATOR, Scope, Spec};
 use crate::codes::ErrorCode;
 use crate::error::{ApiError, whole_seconds};
-use crate::state::files::{FileDone, FileFailure, FileJob};
+use crate::state::files::{FILE_PROCESSOR, FileDone, FileFailure, FileJob};
 
 /// The longest wait for a process. Each of those before has 20 seconds of processor time.
 const PROCESS_PATIENCE: Duration = Duration::from_mins(1);
@@ -344,9 +344,29 @@ async fn work<T>(cx: &Cx, work: impl Future<Output = FileDone<T>>) -> Result<T, 
         let message = "other files are being read, and no place became free in a minute";
         return Err(ApiError::limited(ErrorCode::Busy, message, BUSY_SECONDS));
     };
+    let mut charge = Charge {
+        cx,
+        operator,
+        time: FILE_PROCESSOR,
+    };
     let done = work.await;
-    shares.spend(operator, cx.app.clock.now(), done.processor);
+    charge.time = done.processor;
     done.result.map_err(failed)
+}
+
+/// Processor time that an operator is charged when this is dropped: all that a process may use, until it is known. A caller
+/// who hangs up ends the process, and the work before that counts, too.
+struct Charge<'a> {
+    cx: &'a Cx,
+    operator: OperatorId,
+    time: Duration,
+}
+
+impl Drop for Charge<'_> {
+    fn drop(&mut self) {
+        let app = &self.cx.app;
+        app.process.files.spend(self.operator, app.clock.now(), self.time);
+    }
 }
 
 fn failed(failure: FileFailure) -> ApiError {

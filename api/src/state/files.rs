@@ -83,6 +83,9 @@ pub enum FileFailure {
     Unavailable(String),
 }
 
+/// The most processor time of one process.
+pub const FILE_PROCESSOR: Duration = Duration::from_secs(20);
+
 /// Shares of operators in the reading of files.
 #[derive(Debug)]
 pub(crate) struct FileShares {

@@ -357,6 +357,20 @@ impl RowVisitor for Profiler<'_> {
 }
 
 /// Makes lines of rows.
+/// Writes a value that its field refuses, with the text that stood there. Text alone would be a value of some types.
+fn write_misfit(line: &mut Vec<u8>, kind: FieldType, text: &str) {
+    match kind {
+        FieldType::String | FieldType::Decimal(_) => {
+            line.push(b'[');
+            canonical::write_string(line, text);
+            line.push(b']');
+        }
+        // Any value is one of this type, so it is none.
+        FieldType::Json => line.extend_from_slice(b"!"),
+        _ => canonical::write_string(line, text),
+    }
+}
+
 struct RowConverter<'a> {
     plan: &'a FilePlan,
     sink: &'a mut dyn RecordSink,
@@ -387,9 +401,11 @@ impl RowVisitor for RowConverter<'_> {
             before = b',';
             canonical::write_string(&mut self.line, to);
             self.line.push(b':');
+            let start = self.line.len();
             if let Err(misfit) = cell.write(column.kind, &column.rule, &mut self.line) {
+                self.line.truncate(start);
                 let value = shown(&cell.shown());
-                canonical::write_string(&mut self.line, &value);
+                write_misfit(&mut self.line, column.kind, &value);
                 self.sink.problem(RowProblem {
                     row: number,
                     field: to.clone(),

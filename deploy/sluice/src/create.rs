@@ -45,7 +45,7 @@ pub async fn run(arguments: &CreateArgs) -> anyhow::Result<ExitCode> {
         terminal::json(&created)?;
     } else {
         terminal::line(&format!("{} is created, {}.", shown(&created.slug), plan.visibility()))?;
-        terminal::note(&format!("Next: sluice push FILE --project {}", shown(&created.slug)));
+        terminal::note(&format!("Next: sluice push FILE --project {}", plan.slug));
     }
     Ok(ExitCode::SUCCESS)
 }

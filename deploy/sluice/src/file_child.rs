@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::state::files::{FileDone, FileFailure, FileJob, FileReader};
+use api::state::files::{FILE_PROCESSOR as PROCESSOR, FileDone, FileFailure, FileJob, FileReader};
 use async_trait::async_trait;
 use bytes::Bytes;
 use fenced::{ChildEnd, ChildProcess, ChildProgram, ChildSetup};
@@ -29,8 +29,6 @@ pub const ARGUMENT: &str = "__file-child";
 const PROTOCOL: &str = concat!("sluice-files-1 ", env!("CARGO_PKG_VERSION"));
 /// Address space of a child, with what the program itself needs.
 const MEMORY_BYTES: u64 = 512 << 20;
-/// Processor time of a child.
-const PROCESSOR: Duration = Duration::from_secs(20);
 /// Time of a child. It waits for nothing, so it has its processor time by then unless the machine is overloaded.
 const PATIENCE: Duration = Duration::from_mins(2);
 /// The most bytes of JSON Lines that a call answers.
@@ -293,6 +291,8 @@ pub(crate) struct WorkbookFile {
     pub(crate) file: File,
     /// Flags, each with its value; empty for none.
     pub(crate) flags: Vec<(String, String)>,
+    /// Reading that was saved before.
+    pub(crate) reading: Option<Value>,
     /// Contract that the file is for.
     pub(crate) contract: Option<Contract>,
 }
@@ -302,7 +302,7 @@ impl WorkbookFile {
         let task = FileTask {
             work,
             flags: self.flags,
-            reading: None,
+            reading: self.reading,
             contract: self.contract.map(Arc::new),
             on_refused: OnRefused::Reject,
             bytes: self.file.metadata()?.len(),

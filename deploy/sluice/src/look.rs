@@ -209,16 +209,17 @@ impl LookPlan {
     }
 
     async fn look_at_workbook(&self, file: File) -> anyhow::Result<FileLook> {
-        let read = FileProcesses::new()?.infer_workbook(self.workbook(file)).await?;
+        let read = FileProcesses::new()?.infer_workbook(self.workbook(file)?).await?;
         FileLook::of(&serde_json::from_str(&read.map_err(refused)?)?)
     }
 
-    fn workbook(&self, file: File) -> WorkbookFile {
-        WorkbookFile {
+    fn workbook(&self, file: File) -> anyhow::Result<WorkbookFile> {
+        Ok(WorkbookFile {
             file,
             flags: self.flags.clone(),
+            reading: self.options.reading.as_ref().map(serde_json::to_value).transpose()?,
             contract: self.options.contract.clone(),
-        }
+        })
     }
 
     /// Looks at the file until nothing is open: a person at the terminal answers the questions.
@@ -260,7 +261,7 @@ impl LookPlan {
         if found.kind == FileKind::Xlsx {
             let mut take = |piece: Vec<u8>| out.write_all(&piece);
             let converted = FileProcesses::new()?
-                .convert_workbook(self.workbook(file), &mut take)
+                .convert_workbook(self.workbook(file)?, &mut take)
                 .await?;
             return converted.map(|()| out).map_err(refused);
         }

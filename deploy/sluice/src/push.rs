@@ -8,6 +8,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -197,6 +198,14 @@ impl FileWork<'_> {
         if self.arguments.no_check {
             return Ok(None);
         }
+        if let Some(refused) = &self.arguments.refused
+            && is_same_file(refused, self.input.path())
+        {
+            anyhow::bail!(exit::WrongUsage(format!(
+                "--refused {} is the file that is pushed; name another",
+                shown(&refused.display().to_string())
+            )));
+        }
         let plan = CheckPlan {
             file: prepared.file.clone(),
             gzip: prepared.gzip,
@@ -355,11 +364,17 @@ fn on_event(bar: &ProgressBar, name: &str) -> PushProgress {
             // The total of the judgement is unknown, so a spinner replaces the bar.
             bar.set_style(indicatif::ProgressStyle::default_spinner());
             bar.set_message(match (waiting, progress) {
-                (Some(waiting), _) => format!("waiting: {waiting}"),
+                (Some(waiting), _) => format!("waiting: {}", terminal::plain(&waiting)),
                 (None, Some((_, rows))) => format!("{} records judged", HumanCount(rows)),
                 (None, None) => "uploaded; waiting for the outcome".to_owned(),
             });
             bar.tick();
         }
     })
+}
+
+/// Returns true if both paths lead to one file.
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    let id = |path: &Path| fs::metadata(path).map(|file| (file.dev(), file.ino())).ok();
+    id(one).is_some_and(|one| id(other) == Some(one))
 }

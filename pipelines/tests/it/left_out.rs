@@ -165,7 +165,7 @@ async fn a_submission_of_a_later_build_is_a_dead_letter_and_its_replay_merges_on
     let Record { key, value } = submission.record().unwrap();
     let end = value.iter().position(|byte| *byte == b'\n').unwrap();
     let line = str::from_utf8(&value[..end]).unwrap();
-    let later = line.replacen("\"onRefused\"", "\"reading\":{},\"onRefused\"", 1);
+    let later = line.replacen("\"onRefused\"", "\"later\":{},\"onRefused\"", 1);
     let later = Record {
         key,
         value: [later.as_bytes(), &value[end..]].concat().into(),
@@ -174,7 +174,7 @@ async fn a_submission_of_a_later_build_is_a_dead_letter_and_its_replay_merges_on
     assert_eq!(world.rejected(submission.contribution).await, "unprocessable");
     let letters = world.letters(1).await;
     assert_eq!(letters[0].contribution, Some(submission.contribution));
-    assert!(letters[0].reason.contains("`reading`"), "{}", letters[0].reason);
+    assert!(letters[0].reason.contains("`later`"), "{}", letters[0].reason);
     // As a build replays it that knows all of it.
     let replay = Submission {
         generation: 1,

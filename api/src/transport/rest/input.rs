@@ -3,7 +3,9 @@
 //! Invariant: a member has one place in a request. In any other place it is refused, so a body cannot override the
 //! path.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
+use std::fmt;
 
 use axum::RequestPartsExt as _;
 use axum::body::{Body, HttpBody as _};
@@ -12,6 +14,9 @@ use bytes::Bytes;
 use data_encoding::BASE64;
 use http::header::{self, HeaderMap, HeaderValue};
 use http::request::Parts;
+use serde::Deserializer as _;
+use serde::de::{MapAccess, Visitor};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::{body, takes_body};
@@ -186,6 +191,10 @@ impl InputReader<'_> {
         if self.operation.spec.takes == [FORM] {
             return self.form(bytes);
         }
+        if self.operation.spec.takes.contains(&OCTET_STREAM) && !is_small_beside(bytes, &FILE_MEMBERS) {
+            let problem = format!("must have at most {MOST_BESIDE_FILE} bytes beside `text` and `base64`");
+            return Err(ApiError::invalid("", problem));
+        }
         let outline = self.operation.spec.raw_body_member;
         let outline = outline.and_then(|member| types::json::outline(bytes, member));
         let members = if let Some(outline) = outline {
@@ -268,6 +277,39 @@ impl InputReader<'_> {
             problem: problem.into(),
         });
     }
+}
+
+/// Members of a body that are a file.
+const FILE_MEMBERS: [&str; 2] = ["text", "base64"];
+/// The most bytes of a body beside its file: values of JSON take many times their text.
+const MOST_BESIDE_FILE: usize = 1 << 20;
+
+/// Returns true if the members of an object that are not `large` are small together. Nothing is built of them. A text that
+/// is no object is left to the parser.
+fn is_small_beside(bytes: &[u8], large: &'static [&'static str]) -> bool {
+    struct Members(&'static [&'static str]);
+
+    impl<'de> Visitor<'de> for Members {
+        type Value = bool;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str("an object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<bool, A::Error> {
+            let mut beside = 0;
+            while let Some((name, value)) = members.next_entry::<Cow<'_, str>, &RawValue>()? {
+                if !self.0.contains(&&*name) {
+                    beside += name.len() + value.get().len();
+                }
+            }
+            Ok(beside <= MOST_BESIDE_FILE)
+        }
+    }
+
+    let mut text = serde_json::Deserializer::from_slice(bytes);
+    text.deserialize_map(Members(large))
+        .unwrap_or(bytes.len() <= MOST_BESIDE_FILE)
 }
 
 /// Returns the fields of a form with a file (RFC 7578). A file is its bytes in Base64, and its name is the field `…_name`.

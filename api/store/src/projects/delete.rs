@@ -160,7 +160,7 @@ async fn delete(
     sql!(
         "DELETE FROM call_keys
          WHERE (operation = 'create_dataset' AND made = $1)
-            OR operation LIKE '% ' || CAST($1 AS TEXT) OR operation LIKE '% ' || CAST($1 AS TEXT) || ' %'",
+            OR operation = 'comment_on_dataset ' || CAST($1 AS TEXT)",
         slug
     )
     .run(cx)

@@ -95,11 +95,7 @@ pub(super) fn finish(found: FoundFile, mut remarks: Remarks, options: &InferOpti
             .into_iter()
             .chain(decided.null_words.iter().map(|word| word.word.clone()))
             .collect();
-        let nulls = if named.field.is_some() && is_cell {
-            nulls
-        } else {
-            Vec::new()
-        };
+        let nulls = if named.field.is_some() { nulls } else { Vec::new() };
         if let Some(name) = &named.field {
             fields.push(Field {
                 title: named.title.clone(),

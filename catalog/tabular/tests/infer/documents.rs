@@ -130,6 +130,7 @@ fn words_that_a_person_calls_null_are_null_in_json() {
     let found = inferred_with("{\"v\":\"n/a\"}\n{\"v\":\"2024-05-01\"}\n", &[("--null", "n/a")]);
     assert_eq!((fields(&found).as_str(), found.columns[0].nulls), ("v date", 1));
     assert_eq!(sample(&found), json!([{}, {"v": "2024-05-01"}]));
+    assert_eq!(found.reading.columns[0].nulls, ["n/a"]);
     let found = inferred("{\"v\":\"n/a\"}\n{\"v\":\"2024-05-01\"}\n");
     assert_eq!(fields(&found), "v string");
 }

@@ -88,8 +88,7 @@ fn check_now(plan: &CheckPlan, bar: &ProgressBar) -> anyhow::Result<CheckedRecor
     let kept = plan
         .refused
         .as_deref()
-        .map(|path| RefusedFile::new(path, &plan.reading))
-        .transpose()?;
+        .map(|path| RefusedFile::new(path, &plan.reading));
     let check = FileCheck {
         contract: Arc::clone(&plan.contract),
         reading: plan.reading.clone(),
@@ -237,24 +236,20 @@ fn header(reading: &Reading) -> Option<String> {
 #[derive(Debug)]
 struct RefusedFile {
     path: PathBuf,
+    /// Its name until it is whole.
+    unfinished: PathBuf,
     header: Option<String>,
     out: Option<BufWriter<File>>,
 }
 
 impl RefusedFile {
-    fn new(path: &Path, reading: &Reading) -> anyhow::Result<Self> {
-        // An earlier one would be taken for that of this push.
-        match std::fs::remove_file(path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(error).with_context(|| format!("`{}` cannot be written", path.display()));
-            }
-            _ => {}
-        }
-        Ok(Self {
+    fn new(path: &Path, reading: &Reading) -> Self {
+        Self {
             path: path.to_owned(),
+            unfinished: path.with_added_extension("unfinished"),
             header: header(reading),
             out: None,
-        })
+        }
     }
 
     fn add(&mut self, text: &[u8]) -> anyhow::Result<()> {
@@ -263,7 +258,7 @@ impl RefusedFile {
         let out = match &mut self.out {
             Some(out) => out,
             none => {
-                let out = none.insert(BufWriter::new(File::create(path).with_context(unwritten)?));
+                let out = none.insert(BufWriter::new(File::create(&self.unfinished).with_context(unwritten)?));
                 if let Some(header) = &self.header {
                     writeln!(out, "{header}").with_context(unwritten)?;
                 }
@@ -275,10 +270,17 @@ impl RefusedFile {
             .with_context(unwritten)
     }
 
+    /// Takes the place of an earlier one, which would be taken for that of this push.
     fn finish(self) -> anyhow::Result<()> {
         let path = self.path;
-        let flushed = self.out.map_or(Ok(()), |mut out| out.flush());
-        flushed.with_context(|| format!("`{}` cannot be written", path.display()))
+        let finished = match self.out {
+            Some(mut out) => out.flush().and_then(|()| std::fs::rename(&self.unfinished, &path)),
+            None => match std::fs::remove_file(&path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+                _ => Ok(()),
+            },
+        };
+        finished.with_context(|| format!("`{}` cannot be written", path.display()))
     }
 }
 

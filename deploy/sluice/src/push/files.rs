@@ -42,8 +42,9 @@ impl PushFiles {
         };
         let state = hash(&(&path, work.slug, &arguments.remote.server));
         let contract = serde_json::to_string(work.contract)?;
-        let flags = format!("{:?}", arguments.reading);
-        let bytes = hash(&(input.version(), arguments.gzip, contract, flags));
+        // With what a person answered, and the content of a saved reading.
+        let options = format!("{} {:?}", env!("CARGO_PKG_VERSION"), work.plan.options);
+        let bytes = hash(&(input.version(), arguments.gzip, contract, options));
         Ok(Self {
             made: folder.join(format!("{state}-{bytes}")),
             state: folder.join(format!("{state}.json")),

@@ -106,6 +106,7 @@ struct FoundRemedy {
 #[serde(rename_all = "camelCase")]
 pub(super) struct FoundFile {
     pub(super) format: String,
+    pub(super) complete: bool,
     pub(super) records: u64,
     columns: Vec<FoundColumn>,
     pub(super) schema_def: Option<Value>,

@@ -34,6 +34,10 @@ pub(super) async fn records(
     contract: &Value,
 ) -> Result<Value, ApiError> {
     let most = cx.app.limits.contribution_body.bytes();
+    // Below, a text is read to its end.
+    if !found.complete {
+        return Err(too_large(most));
+    }
     let lines = if TABLES.contains(&found.format.as_str()) {
         let mut body = Map::new();
         body.insert("base64".to_owned(), file.content.clone().into());

@@ -41,50 +41,66 @@ pub(super) struct PublishForm {
     /// Bytes of the file in Base64.
     content: String,
     /// Columns as they were found, as JSON.
+    #[schemars(length(max = 1_000_000))]
     base: String,
     /// Flags of the whole file so far, as JSON.
+    #[schemars(length(max = 200_000))]
     flags: String,
     /// Places of the columns that are used.
     #[serde(default, rename = "use")]
+    #[schemars(length(max = 1_024))]
     used: Vec<String>,
     /// Names of the fields.
     #[serde(default)]
+    #[schemars(length(max = 1_024))]
     name: Vec<String>,
     /// Types of the fields.
     #[serde(default)]
+    #[schemars(length(max = 1_024))]
     kind: Vec<String>,
     /// Digits after the point.
     #[serde(default)]
+    #[schemars(length(max = 1_024))]
     scale: Vec<String>,
     /// Places of the columns that must have a value.
     #[serde(default)]
+    #[schemars(length(max = 1_024))]
     required: Vec<String>,
     /// Meanings of the fields.
     #[serde(default)]
+    #[schemars(length(max = 1_024))]
     meaning: Vec<String>,
     /// Forms of dates and times.
     #[serde(default)]
+    #[schemars(length(max = 1_024))]
     parse: Vec<String>,
     /// Character between the cells.
     #[serde(default)]
+    #[schemars(length(max = 20))]
     delimiter: String,
     /// Line of the header, or `none`.
     #[serde(default)]
+    #[schemars(length(max = 20))]
     header: String,
     /// Decimal mark: `comma` or `point`.
     #[serde(default)]
+    #[schemars(length(max = 20))]
     decimal: String,
     /// Encoding of the text.
     #[serde(default)]
+    #[schemars(length(max = 60))]
     encoding: String,
     /// Zone of times without an offset.
     #[serde(default)]
+    #[schemars(length(max = 60))]
     zone: String,
     /// Name of the sheet of a workbook.
     #[serde(default)]
+    #[schemars(length(max = 200))]
     sheet: String,
     /// Words that mean null, separated by commas.
     #[serde(default)]
+    #[schemars(length(max = 1_000))]
     nulls: String,
     /// Effect of refused records: `drop` or `reject`.
     #[serde(default)]
@@ -116,6 +132,10 @@ pub(super) struct PublishForm {
     /// `check` or `publish`.
     step: PublishStep,
 }
+
+/// The most columns of a file, and flags, in a form.
+const MOST_COLUMNS: usize = 1_024;
+const MOST_FLAGS: usize = 2_000;
 
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
@@ -176,6 +196,13 @@ impl PublishForm {
         let broken = |_error| ApiError::invalid("", "the form of this page is broken; choose the file again");
         let base: Vec<FoundColumn> = serde_json::from_str(&self.base).map_err(broken)?;
         let before: Vec<SaidFlag> = serde_json::from_str(&self.flags).map_err(broken)?;
+        // Each is compared with each below.
+        if base.len() > MOST_COLUMNS || before.len() > MOST_FLAGS {
+            return Err(ApiError::invalid(
+                "",
+                "the file has too many columns for this form; use `sluice push`",
+            ));
+        }
         let (menus, columns) = (self.menus(), self.columns(base.len()));
         let mut flags = before.clone();
         flags.retain(|flag| !menus.iter().any(|menu| menu.flag == flag.flag && flag.flag != "--null"));
