@@ -209,7 +209,7 @@ async fn a_parquet_file_a_workbook_and_a_json_document_become_datasets_as_they_w
             "readings",
             json!(["station string", "at timestamp", "level number", "tags json"]),
             "SELECT station, level, tags FROM records ORDER BY station",
-            json!([["0017", 1.25, null], ["0018", -3, {"kind": "ebb"}]]),
+            json!([["0017", 1.25, null], ["0018", -3.0, {"kind": "ebb"}]]),
         ),
     ];
     let slugs = files.each_ref().map(|(_, slug, ..)| *slug);

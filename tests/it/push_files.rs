@@ -92,7 +92,7 @@ async fn a_push_that_is_interrupted_while_it_reads_leaves_nothing() {
         let digits: Vec<_> = (0..250).map(|_| format!("{:016x}", random.bits())).collect();
         digits.concat()
     };
-    let rows: Vec<_> = (0..10_000)
+    let rows: Vec<_> = (0..30_000)
         .map(|row| format!("{},{row}\n", digits(&mut random)))
         .collect();
     let file = file(&world, &format!("station,sample\n{}", rows.concat()));

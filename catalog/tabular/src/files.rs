@@ -365,8 +365,8 @@ fn write_misfit(line: &mut Vec<u8>, kind: FieldType, text: &str) {
             canonical::write_string(line, text);
             line.push(b']');
         }
-        // Any value is one of this type, so it is none.
-        FieldType::Json => line.extend_from_slice(b"!"),
+        // Any value is one of this type, but for this character.
+        FieldType::Json => canonical::write_string(line, &format!("\0{text}")),
         _ => canonical::write_string(line, text),
     }
 }

@@ -132,7 +132,12 @@ fn unpacked_binary(input: FileInput) -> Result<FileInput, TaskFailure> {
 fn whole(mut input: impl Read) -> Result<FileInput, TaskFailure> {
     let mut bytes = Vec::new();
     let read = input.by_ref().take(MAX_UNPACKED_BYTES + 1).read_to_end(&mut bytes);
-    read.map_err(|error| TaskFailure::Refused(format!("the compressed file is damaged: {error}")))?;
+    read.map_err(|error| match error.kind() {
+        io::ErrorKind::OutOfMemory => {
+            TaskFailure::TooLarge("the file comes to more than there is memory for".to_owned())
+        }
+        _ => TaskFailure::Refused(format!("the compressed file is damaged: {error}")),
+    })?;
     if bytes.len() as u64 > MAX_UNPACKED_BYTES {
         return Err(TaskFailure::TooLarge(format!(
             "the file comes to more than {} MiB unpacked, the most that is read here",
