@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use operators::{Decision, GateName, Reason, Tally, Verdict};
+use operators::{Decision, Reason, RowVerdict, Tally, Verdict};
 use tokio::runtime::{Builder, Runtime};
 use types::error::with_causes;
 use types::key::NoKeys;
@@ -17,6 +17,7 @@ use crate::context::MOST_ROWS;
 use crate::judge::chunk::{LineContext, judge_lines};
 use crate::judge::merger::{Merger, RowSink};
 use crate::judge::split::LineChunk;
+use crate::report::Report;
 
 /// Bytes of lines that are judged at once, roughly.
 const CHUNK_BYTES: usize = 1 << 20;
@@ -30,7 +31,7 @@ pub struct RefusedLine {
     pub line: u64,
     /// The reasons.
     pub reasons: Vec<Reason>,
-    /// The record as its line has it.
+    /// The record as its line has it; empty if none could be made.
     pub text: Vec<u8>,
 }
 
@@ -64,8 +65,8 @@ pub struct FileJudge {
     chunks: u64,
     most_named: usize,
     named: Vec<RefusedLine>,
-    refused: u64,
-    on_refused: OnRefused,
+    /// Records among `lines` that are refused already, in order.
+    refused: Vec<(usize, Vec<Reason>)>,
 }
 
 /// The keys of a file in memory.
@@ -108,8 +109,7 @@ impl FileJudge {
             chunks: 0,
             most_named,
             named: Vec::new(),
-            refused: 0,
-            on_refused,
+            refused: Vec::new(),
         })
     }
 
@@ -130,16 +130,15 @@ impl FileJudge {
         Ok(())
     }
 
-    /// Counts a record that no line of JSON could be made of.
-    pub fn refuse(&mut self, line: u64, reasons: Vec<Reason>, text: Vec<u8>) {
-        self.refused += 1;
-        self.name(RefusedLine { line, reasons, text });
-    }
-
-    fn name(&mut self, refused: RefusedLine) {
-        if self.named.len() < self.most_named {
-            self.named.push(refused);
-        }
+    /// Refuses a record that no line of JSON could be made of.
+    ///
+    /// # Errors
+    /// The reason why this process cannot go on.
+    pub fn refuse(&mut self, line: u64, reasons: Vec<Reason>) -> Result<(), String> {
+        // An empty line is no record, and has its place.
+        self.push(line, b"")?;
+        self.refused.push((self.lines.len() - 1, reasons));
+        Ok(())
     }
 
     fn judge(&mut self) -> Result<(), String> {
@@ -156,25 +155,44 @@ impl FileJudge {
             records: None,
             read: None,
         };
-        let judged = self.runtime.block_on(judge_lines(&self.context, chunk));
-        for said in &judged.judged.report.verdicts {
+        let mut judged = self.runtime.block_on(judge_lines(&self.context, chunk));
+        self.add_refused(&mut judged.judged.report);
+        for said in &mut judged.judged.report.verdicts {
+            let at = usize::try_from(u64::from(said.row).saturating_sub(self.before)).unwrap_or(usize::MAX);
+            said.line = lines.get(at).copied();
             let Verdict::Refuse { reasons } = &said.verdict else {
                 continue;
             };
-            if self.named.len() >= self.most_named {
-                break;
+            if self.named.len() < self.most_named {
+                let record = text.split(|byte| *byte == b'\n').nth(at).unwrap_or_default();
+                self.named.push(RefusedLine {
+                    line: said.line.unwrap_or(0),
+                    reasons: reasons.clone(),
+                    text: record.to_vec(),
+                });
             }
-            let at = usize::try_from(u64::from(said.row).saturating_sub(self.before)).unwrap_or(usize::MAX);
-            let record = text.split(|byte| *byte == b'\n').nth(at).unwrap_or_default();
-            self.name(RefusedLine {
-                line: lines.get(at).copied().unwrap_or(0),
-                reasons: reasons.clone(),
-                text: record.to_vec(),
-            });
         }
         self.chunks += 1;
         self.before += lines.len() as u64;
         self.merger.push(judged, |_| {}).map_err(|error| with_causes(&error))
+    }
+
+    /// Adds the records that were no lines to what the first gate says.
+    fn add_refused(&mut self, report: &mut Report) {
+        let refused = u32::try_from(self.refused.len()).unwrap_or(u32::MAX);
+        report.rows = report.rows.saturating_add(refused);
+        if let Some(decode) = report.tallies.first_mut() {
+            decode.rows = decode.rows.saturating_add(refused);
+            decode.refused = decode.refused.saturating_add(refused);
+        }
+        for (at, reasons) in self.refused.drain(..) {
+            report.verdicts.push(RowVerdict {
+                row: u32::try_from(self.before + at as u64).unwrap_or(u32::MAX),
+                line: None,
+                verdict: Verdict::Refuse { reasons },
+            });
+        }
+        report.verdicts.sort_by_key(|said| said.row);
     }
 
     /// Ends the file.
@@ -186,26 +204,13 @@ impl FileJudge {
         let (decision, report, _keys) = self.merger.decide();
         let passed = report.tallies.last().map_or(0, |tally| u64::from(tally.passed));
         let sum = |count: fn(&Tally) -> u32| report.tallies.iter().map(|tally| u64::from(count(tally))).sum();
-        let refused: u64 = sum(|tally| tally.refused);
-        let mut first = self.named;
-        first.sort_by_key(|refused| refused.line);
         Ok(JudgedFile {
             passed,
-            refused: refused + self.refused,
-            duplicates: sum(|tally| {
-                if tally.gate == GateName::DEDUP {
-                    tally.dropped
-                } else {
-                    0
-                }
-            }),
-            first,
+            refused: sum(|tally| tally.refused),
+            duplicates: sum(|tally| tally.dropped),
+            first: self.named,
             rejected: match decision {
                 Decision::Reject { message, .. } => Some(message),
-                // The decision knows nothing of what was refused before it was a record.
-                _ if self.refused > 0 && self.on_refused == OnRefused::Reject => {
-                    Some(format!("{} values fit no record", self.refused))
-                }
                 Decision::Merge | Decision::Hold { .. } => None,
             },
         })
@@ -238,5 +243,40 @@ mod tests {
         assert_eq!(lines, [(5, &br#"{"n":"x"}"#[..]), (5_001, &br#"{"m":2}"#[..])]);
         assert_eq!(judged.first[0].reasons[0].path, "/n");
         assert!(judged.rejected.is_some());
+    }
+
+    #[test]
+    fn records_that_are_no_lines_count_as_those_that_break_the_contract() {
+        let contract = Contract::new(vec![Field::new("n", FieldType::Integer)], false).unwrap();
+        let reasons = || {
+            vec![Reason {
+                gate: operators::GateName::DECODE,
+                code: "value".to_owned(),
+                path: "/n".to_owned(),
+                expected: "a number".to_owned(),
+                actual: "a value that is none".to_owned(),
+            }]
+        };
+        let judged = |refused: u64, on_refused| {
+            let mut judge = FileJudge::new(Arc::new(contract.clone()), on_refused, 9).unwrap();
+            for line in 0..10 {
+                if line < refused {
+                    judge.refuse(line + 2, reasons()).unwrap();
+                } else {
+                    judge.push(line + 2, format!("{{\"n\":{line}}}").as_bytes()).unwrap();
+                }
+            }
+            judge.finish().unwrap()
+        };
+        let lost = judged(6, OnRefused::Drop);
+        assert_eq!((lost.passed, lost.refused, lost.first.len()), (4, 6, 6));
+        let rejected = lost.rejected.unwrap();
+        assert!(
+            rejected.starts_with("6 of 10 records are refused, more than half"),
+            "{rejected}"
+        );
+        assert!(rejected.contains("the first is on line 2"), "{rejected}");
+        assert_eq!(judged(5, OnRefused::Drop).rejected, None);
+        assert!(judged(1, OnRefused::Reject).rejected.is_some());
     }
 }

@@ -137,14 +137,14 @@ fn workbook_of(mebibytes: usize, is_honest: bool) -> Vec<u8> {
     ])
 }
 
-/// A Parquet file whose one text, of a MiB, fills so many rows.
-fn table_of(rows: usize) -> Vec<u8> {
-    let text = "x".repeat(MEBIBYTE);
+/// A Parquet file whose one text comes to so many MiB in its rows. It is short enough to be in a dictionary once.
+fn table_of(mebibytes: usize) -> Vec<u8> {
+    let text = "x".repeat(MEBIBYTE / 2);
     let column: ArrayRef = Arc::new(StringArray::from(vec![text.as_str(); 50]));
     let batch = RecordBatch::try_from_iter([("text", column)]).unwrap();
     let mut bytes = Vec::new();
     let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), None).unwrap();
-    for _ in 0..rows / 50 {
+    for _ in 0..mebibytes / 25 {
         writer.write(&batch).unwrap();
     }
     writer.close().unwrap();
@@ -191,7 +191,15 @@ async fn a_workbook_is_inferred_judged_and_converted() {
     body["onRefused"] = json!("drop");
     let left_out = world.agent.http.post("/files/infer", &body).await.expect(200).body;
     assert_eq!((&left_out["refused"], &left_out["rejected"]), (&json!(1), &Value::Null));
-    body["schemaDef"]["fields"][1]["type"] = json!("number");
+    // Text that stood there would be a decimal.
+    body["schemaDef"]["fields"][1] = json!({"name": "elevation_m", "type": "decimal", "scale": 0});
+    let judged = world.agent.http.post("/files/infer", &body).await.expect(200).body;
+    assert_eq!(
+        (&judged["passed"], &judged["refused"]),
+        (&json!(2), &json!(1)),
+        "{judged}"
+    );
+    body["schemaDef"]["fields"][1] = json!({"name": "elevation_m", "type": "number"});
     let lines = world.owner.post("/files/convert", &body).await.expect(200);
     let lines = String::from_utf8(lines.bytes).unwrap();
     let lines: Vec<&str> = lines.split('\n').collect();

@@ -244,8 +244,17 @@ impl Client {
             // A file that changed while it was sent must not be completed, because its parts would not fit together.
             state.check(&sent_from)?;
             let completion = UploadCompletion::of(push, state.tags());
-            self.upload_complete(&push.slug, &id, &completion).await?;
-            state.complete(push)?;
+            // Whoever is killed before the answer, and comes back with another reading, must know that this one may hold.
+            state.begin_completion(push)?;
+            match self.upload_complete(&push.slug, &id, &completion).await {
+                Err(error) => {
+                    if is_invalid(&error) {
+                        state.abandon_completion()?;
+                    }
+                    return Err(error);
+                }
+                Ok(_) => state.complete()?,
+            }
         }
         loop {
             let contribution = self.contribution(&push.slug, &id, OUTCOME_WAIT_SECONDS).await?;
@@ -343,6 +352,11 @@ fn is_stale(error: &Error) -> bool {
         }
         _ => false,
     }
+}
+
+/// Returns true if the service refused a request for what it says, so that nothing came of it.
+fn is_invalid(error: &Error) -> bool {
+    matches!(error, Error::Refused { problem, .. } if problem.status == 400)
 }
 
 /// Returns true if the service lacks acknowledged parts or has different ones.

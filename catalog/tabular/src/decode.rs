@@ -3,6 +3,7 @@
 //! Invariant: what comes out is UTF-8 that says the same as the bytes; bytes that say nothing in their encoding end the text
 //! with an error that names their line.
 
+use std::borrow::Cow;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
@@ -251,6 +252,21 @@ impl<R: Read> Read for Utf8Reader<R> {
         }
         Ok(length)
     }
+}
+
+/// Returns a text as bytes of the encoding of a label, without a byte order mark; `None` if the label is none, or if the
+/// encoding has no bytes for a character.
+pub fn encode<'a>(text: &'a str, label: &str) -> Option<Cow<'a, [u8]>> {
+    let encoding = Encoding::for_label_no_replacement(label.as_bytes())?;
+    // The standard writes UTF-8 in place of UTF-16 (WHATWG Encoding Standard, section 4.3), which no reader would expect.
+    if encoding == encoding_rs::UTF_16LE {
+        return Some(text.encode_utf16().flat_map(u16::to_le_bytes).collect());
+    }
+    if encoding == encoding_rs::UTF_16BE {
+        return Some(text.encode_utf16().flat_map(u16::to_be_bytes).collect());
+    }
+    let (bytes, _, is_lossy) = encoding.encode(text);
+    (!is_lossy).then_some(bytes)
 }
 
 /// The encoding that a text may be in, to be offered to a person: it is never taken without being asked for.

@@ -15,6 +15,9 @@ pub const DETECT_BYTES: usize = 1 << 20;
 const PARITY_BYTES: usize = 4 << 10;
 /// Zeros in [`PARITY_BYTES`] beyond which a file is no text.
 const MOST_ZEROS: usize = 8;
+/// Other controls in [`PARITY_BYTES`] beyond which a file is no text, if they are of as many kinds as no delimiters are.
+const MOST_CONTROLS: usize = 8;
+const MOST_CONTROL_KINDS: u32 = 3;
 /// Place of the sign of a tar archive (POSIX).
 const TAR_SIGN: std::ops::Range<usize> = 257..262;
 
@@ -89,7 +92,7 @@ fn unreadable<T>(code: &'static str, problem: impl Into<String>, remedy: impl In
 }
 
 /// Signs of files that are refused by name: first bytes, code, problem, remedy.
-const REFUSED: [(&[u8], &str, &str, &str); 9] = [
+const REFUSED: [(&[u8], &str, &str, &str); 12] = [
     (
         b"BZh",
         "bzip2",
@@ -133,6 +136,14 @@ const REFUSED: [(&[u8], &str, &str, &str); 9] = [
         "it is a PDF document",
         "take the table that it was made from",
     ),
+    (b"\x89PNG", "image", "it is an image", "take the table that it shows"),
+    (
+        b"\xff\xd8\xff",
+        "image",
+        "it is an image",
+        "take the table that it shows",
+    ),
+    (b"GIF8", "image", "it is an image", "take the table that it shows"),
     (
         b"version https://git-lfs",
         "lfs_pointer",
@@ -243,13 +254,21 @@ fn encoding(begin: &[u8]) -> Result<&'static str, Unreadable> {
     match (even, odd) {
         (0, odd) if is_most(odd) => Ok("utf-16le"),
         (even, 0) if is_most(even) => Ok("utf-16be"),
-        _ if even + odd > MOST_ZEROS => unreadable(
+        _ if even + odd > MOST_ZEROS || has_controls(begin) => unreadable(
             "binary",
             "it is a binary file of a format that is not known",
             "send CSV, JSON, JSON Lines, Parquet, Arrow or XLSX",
         ),
         _ => Ok("utf-8"),
     }
+}
+
+/// Returns true for bytes with more controls than a text has: all but those of lines, pages and of the escapes of ISO 2022.
+fn has_controls(begin: &[u8]) -> bool {
+    let is_control = |byte: u8| matches!(byte, 1..=8 | 0x0e..=0x1a | 0x1c..=0x1f);
+    let controls = begin.iter().filter(|byte| is_control(**byte));
+    let (count, kinds) = controls.fold((0, 0_u32), |(count, kinds), byte| (count + 1, kinds | 1 << byte));
+    count > MOST_CONTROLS && kinds.count_ones() > MOST_CONTROL_KINDS
 }
 
 fn text_kind(text: &[u8], is_whole: bool) -> Result<FileKind, Unreadable> {

@@ -356,7 +356,6 @@ impl RowVisitor for Profiler<'_> {
     }
 }
 
-/// Makes lines of rows.
 /// Writes a value that its field refuses, with the text that stood there. Text alone would be a value of some types.
 fn write_misfit(line: &mut Vec<u8>, kind: FieldType, text: &str) {
     match kind {
@@ -371,6 +370,7 @@ fn write_misfit(line: &mut Vec<u8>, kind: FieldType, text: &str) {
     }
 }
 
+/// Makes lines of rows.
 struct RowConverter<'a> {
     plan: &'a FilePlan,
     sink: &'a mut dyn RecordSink,

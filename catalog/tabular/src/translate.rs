@@ -69,7 +69,8 @@ struct CellRules {
     record: CsvRecord,
     /// One per column; `None` for those that are left out.
     columns: Vec<Option<CellRule>>,
-    /// True if the header alone ends in a delimiter: the last column has no name and is left out, and records may lack it.
+    /// True if the header alone ends in a delimiter: the last column has no name and holds
+    /// nothing, and records may lack it.
     has_open_end: bool,
 }
 
@@ -272,6 +273,23 @@ impl CellRules {
             }
         }
         let is_short = self.has_open_end && self.record.len() + 1 == self.columns.len();
+        // What stands there belongs to no column, so nothing says that it may go.
+        let is_long = self.has_open_end
+            && self.record.len() == self.columns.len()
+            && self
+                .record
+                .cells()
+                .next_back()
+                .is_some_and(|cell| !cell.trim_ascii().is_empty());
+        if is_long {
+            problems.add(|| {
+                let wanted = "nothing below the last column, which has no name".to_owned();
+                let problem =
+                    "has a value below the last column, which has no name: name the column, or remove the value";
+                CellProblem::of_record("cells", wanted, problem.to_owned())
+            });
+            return;
+        }
         if self.record.len() != self.columns.len() && !is_short {
             let cells = |count: usize| {
                 if count == 1 {

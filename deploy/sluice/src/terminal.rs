@@ -17,9 +17,23 @@ pub fn bytes(result: &[u8]) -> io::Result<()> {
     all(&mut io::stdout().lock(), result)
 }
 
-/// Writes a result to standard output as indented JSON.
+/// Writes a result to standard output as indented JSON, with the characters that a terminal would obey as `\uXXXX`.
 pub fn json(value: &impl Serialize) -> io::Result<()> {
-    line(&serde_json::to_string_pretty(value)?)
+    line(&escaped_json(&serde_json::to_string_pretty(value)?))
+}
+
+/// Escapes what a terminal would obey in JSON, where only strings have it; line feeds stand between its tokens.
+fn escaped_json(json: &str) -> String {
+    let mut escaped = String::with_capacity(json.len());
+    for character in json.chars() {
+        if character != '\n' && is_obeyed(character) {
+            let units = character.encode_utf16(&mut [0; 2]).to_vec();
+            escaped.extend(units.into_iter().map(|unit| format!("\\u{unit:04x}")));
+        } else {
+            escaped.push(character);
+        }
+    }
+    escaped
 }
 
 /// Writes a line about the progress to standard error. An error is ignored, since a closed standard error does not
@@ -131,6 +145,18 @@ mod tests {
         }
         assert_eq!(shown(&"x".repeat(81)), format!("{}…", "x".repeat(80)));
         assert_eq!(shown(&"x".repeat(80)), "x".repeat(80));
+    }
+
+    #[test]
+    fn json_of_others_says_the_same_and_commands_no_terminal() {
+        let value = serde_json::json!({"a\u{9b}": ["\u{1b}[2J\u{7f}\u{202e}\u{e0041}", "온도\n"]});
+        let text = escaped_json(&serde_json::to_string_pretty(&value).unwrap());
+        assert!(
+            !text.chars().any(|character| character != '\n' && is_obeyed(character)),
+            "{text:?}"
+        );
+        assert!(text.contains("\\u009b") && text.contains("온도"), "{text}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
     }
 
     #[test]

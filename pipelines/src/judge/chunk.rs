@@ -306,7 +306,11 @@ fn translate_records(
                 Ok(()) => places.push(place),
                 Err(error) => verdicts.push(untranslated(place, &error)),
             },
-            Err(problems) => verdicts.push(place.verdict(cell_problems(problems))),
+            Err(problems) => {
+                verdicts.push(place.verdict(cell_problems(problems)));
+                // It was looked at like any other.
+                work += (text.len() + translation.name_bytes).saturating_sub(line.len()) as u64;
+            }
         }
         work += line.len() as u64;
     }

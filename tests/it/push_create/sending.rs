@@ -148,3 +148,64 @@ async fn a_file_that_was_edited_is_sent_anew_and_its_earlier_upload_is_cancelled
     );
     assert_eq!((open().await, shell.left()), (0, Vec::new()));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn refused_rows_are_kept_as_the_file_has_them_and_can_be_pushed_again() {
+    let world = World::start(binary()).await;
+    visits(&world).await;
+    let shell = Shell::new(&world);
+    let kept = shell.folder.join("left-out.csv");
+    let with = ["--on-refused", "drop", "--refused", "left-out.csv"];
+    // In Latin-1, with a record that is too long to be kept, and one that is mended in the file of the refused ones.
+    let long = "x".repeat(5 << 20);
+    let rows =
+        format!("note;at\nZo\u{e9};yesterday\na;2024-02-28T10:00:00Z\n{long};2024-02-28\nb;2024-02-28T11:00:00Z\n");
+    let latin = |text: &str| -> Vec<u8> { text.chars().map(|character| character as u8).collect() };
+    shell.file("latin.csv", latin(&rows));
+    let latin_1 = ["--project", "visits", "--encoding", "windows-1252"];
+    let push = [&["push", "latin.csv"][..], &latin_1, &with].concat();
+    shell.run(&push).expect(
+        0,
+        &[
+            "2 of 4 records are new; 2 refused",
+            "all of them but 1 of more than 4 MiB are in 'left-out.csv'",
+        ],
+    );
+    assert_eq!(fs::read(&kept).unwrap(), latin("note;at\nZo\u{e9};yesterday\n"));
+    shell.file("left-out.csv", latin("note;at\nZo\u{e9};2024-02-28T12:00:00Z\n"));
+    // The file that is pushed is none to write to.
+    let same = [&["push", "left-out.csv"][..], &latin_1, &with].concat();
+    shell.run(&same).expect(2, &["name another"]);
+    shell
+        .run(&[&["push", "left-out.csv"][..], &latin_1].concat())
+        .expect(0, &["1 of 1 records is new"]);
+    // In UTF-16 with its mark.
+    let wide = |text: &str| -> Vec<u8> { text.encode_utf16().flat_map(u16::to_le_bytes).collect() };
+    let rows = "\u{feff}note;at\n온도;never\nc;2024-02-28T13:00:00Z\nd;2024-02-28T14:00:00Z\n";
+    shell.file("wide.csv", wide(rows));
+    shell
+        .run(&[&["push", "wide.csv", "--project", "visits"][..], &with].concat())
+        .expect(0, &["2 of 3 records are new"]);
+    assert_eq!(fs::read(&kept).unwrap(), wide("\u{feff}note;at\n온도;never\n"));
+    // Nothing is refused any more, so nothing is kept, and the earlier one is not taken for that of this push.
+    shell.file("good.csv", "note;at\ne;2024-02-28T15:00:00Z\n");
+    shell
+        .run(&[&["push", "good.csv", "--project", "visits"][..], &with].concat())
+        .expect(0, &["1 of 1 records is new"]);
+    assert!(!kept.exists());
+    let page = world
+        .agent
+        .http
+        .get("/projects/visits/data?limit=100")
+        .await
+        .expect(200)
+        .body;
+    let mut notes: Vec<_> = page["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|record| record["note"].clone())
+        .collect();
+    notes.sort_by_key(Value::to_string);
+    assert_eq!(notes, ["Zo\u{e9}", "a", "b", "c", "d", "e"].map(Value::from).to_vec());
+}

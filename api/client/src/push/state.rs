@@ -35,7 +35,8 @@ struct SavedPush {
     upload: BegunUpload,
     tags: BTreeMap<u32, String>,
     completed: bool,
-    /// Body of the completion of the upload, without its tags.
+    /// Body of the completion that was last asked for, without its tags. It may have been answered although `completed` is
+    /// false.
     #[serde(default)]
     completed_with: Option<CompletedWith>,
 }
@@ -216,16 +217,27 @@ impl PushState {
         self.kept.completed
     }
 
-    /// Returns true if the upload was completed with something else than this push would.
+    /// Returns true if the upload was completed, or may have been, with something else than this push would.
     pub(super) fn is_completed_otherwise(&self, push: &Push) -> bool {
         let with = self.kept.completed_with.as_ref();
-        self.kept.completed && with.is_some_and(|with| *with != CompletedWith::of(push))
+        with.is_some_and(|with| *with != CompletedWith::of(push))
+    }
+
+    /// Remembers what the upload is about to be completed with.
+    pub(super) fn begin_completion(&mut self, push: &Push) -> Result<(), Error> {
+        self.kept.completed_with = Some(CompletedWith::of(push));
+        self.write()
+    }
+
+    /// Forgets what the upload was to be completed with, because the service refused it: its parts are good for another try.
+    pub(super) fn abandon_completion(&mut self) -> Result<(), Error> {
+        self.kept.completed_with = None;
+        self.write()
     }
 
     /// Marks the upload as completed.
-    pub(super) fn complete(&mut self, push: &Push) -> Result<(), Error> {
+    pub(super) fn complete(&mut self) -> Result<(), Error> {
         self.kept.completed = true;
-        self.kept.completed_with = Some(CompletedWith::of(push));
         self.write()
     }
 

@@ -56,7 +56,7 @@ impl CsvRecord {
     }
 
     /// Returns the cells in order, at most [`MAX_CELLS`].
-    pub fn cells(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+    pub fn cells(&self) -> impl ExactSizeIterator<Item = &[u8]> + DoubleEndedIterator {
         self.cells.iter().map(|cell| self.slice(*cell))
     }
 
@@ -174,13 +174,15 @@ impl CsvRecord {
             if !is_escape {
                 break (place, place + 1);
             }
-            if place + 1 >= text.len() {
+            let Some(&next) = text.get(place + 1) else {
                 break (text.len(), text.len());
-            }
-            self.unescaped.extend_from_slice(&text[rest..place]);
-            // The byte behind it stands for itself, and is no quote.
-            rest = place + 1;
+            };
             at = place + 2;
+            // A backslash before anything else is one of the value, such as a path of Windows.
+            if next == quote || next == text[place] || next == format.delimiter || matches!(next, b'\r' | b'\n') {
+                self.unescaped.extend_from_slice(&text[rest..place]);
+                rest = place + 1;
+            }
         };
         if rest == begin {
             self.push(begin, end, true, false);

@@ -167,6 +167,11 @@ fn a_backslash_escapes_within_quotes_only_where_the_format_says_so() {
         cells("\"a\\\"b\\\\\",\\N\n\"c\\\nd\",\"e\"\"f\"\n", escaped),
         [["a\"b\\", "\\N"], ["c\nd", "e\"f"]]
     );
+    assert_eq!(
+        cells("\"C:\\new\\t\",\"\\,\\é\"\n", escaped),
+        [["C:\\new\\t", ",\\é"]],
+        "a backslash before any other byte is none that escapes"
+    );
     assert_eq!(cells("\"a\\\",b\n", CsvFormat::delimited_by(b',')), [["a\\", "b"]]);
     let unquoted = CsvFormat {
         quote: None,

@@ -80,6 +80,9 @@ fn encodings_show_in_marks_and_zeros() {
     }
     assert_eq!(detect(b"\xef\xbb\xbf{\"a\":1}\n{}").unwrap().kind, FileKind::JsonLines);
     assert_eq!(detect(b"K\xf6ln,1\n").unwrap().encoding, "utf-8");
+    // As Hive writes tables.
+    let controls = b"a\x01b\x02c\x03d\n".repeat(99);
+    assert_eq!(kind(&controls), FileKind::Delimited);
 }
 
 #[test]
@@ -106,6 +109,8 @@ fn what_is_not_read_is_named_with_a_way_out() {
         (b"[1,2]\n[3,4]\n", "not_objects", "records must be objects"),
         (b" \n", "empty", "empty"),
         (b"", "empty", "empty"),
+        (b"\x89PNG\r\n\x1a\n", "image", "an image"),
+        (b"\x01\x02\x03\x04\x05\x06\x07\x08\x0e\x0f\xc3\x28", "binary", "binary"),
         (b"\x7fELF\0\0\0\0\0\0\0\0\0\0\0\x01", "binary", "binary"),
     ] {
         let refused = detect(begin).unwrap_err();

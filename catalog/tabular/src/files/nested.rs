@@ -323,8 +323,8 @@ impl NestedColumn {
                     NestedValues::Entries { ends, entries }
                 }
             }
-            // The same instant, whatever the zone of the file; without one it is taken as UTC.
-            DataType::Timestamp(unit, _) => {
+            // The same instant, whatever the zone of the file. One without a zone stays without, as JSON can say it.
+            DataType::Timestamp(unit, Some(_)) => {
                 let zoned = cast(&DataType::Timestamp(*unit, Some("UTC".into())))?;
                 let shown = cast_with_options(&zoned, &DataType::Utf8, &STRICT)?;
                 NestedValues::Text(shown.as_string::<i32>().iter().collect())

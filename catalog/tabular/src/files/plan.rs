@@ -46,9 +46,10 @@ pub(super) fn rule_of(name: &str, options: &InferOptions) -> FileCellRule {
         nulls.extend(reading.nulls.iter().cloned());
     }
     nulls.extend(column.into_iter().flat_map(|column| column.nulls.iter().cloned()));
-    let zone = column
-        .and_then(|column| column.zone.as_deref())
-        .or(options.zone.as_deref());
+    let zone = options
+        .zone
+        .as_deref()
+        .or_else(|| column.and_then(|column| column.zone.as_deref()));
     let zone = zone.and_then(|name| TimeZones::new().get(name).ok());
     let parse = options.type_of(name, field).and_then(|flag| flag.parse.as_deref());
     FileCellRule {
@@ -250,7 +251,8 @@ fn remark(name: &str, kind: FieldType, profile: &FileColumnProfile, options: &In
         notes.push(note("inexact", message.to_owned()).line(profile.inexact.row));
     }
     let is_time = kind == FieldType::Timestamp;
-    if is_time && profile.of(FileCellKind::Local).count > 0 && options.zone.is_none() {
+    let has_zone = options.zone.is_some() || options.reading_of(name).is_some_and(|column| column.zone.is_some());
+    if is_time && profile.of(FileCellKind::Local).count > 0 && !has_zone {
         let message = "no zone in the file: taken as UTC".to_owned();
         notes.push(note("zone", message).remedy("--zone", &[], "Europe/Oslo"));
     }

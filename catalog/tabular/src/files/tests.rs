@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use arrow::array::{
     ArrayRef, BooleanArray, Date32Array, DictionaryArray, Float64Array, Int32Array, Int64Array, LargeStringArray,
-    RecordBatch, StringArray, StringViewArray, TimestampMillisecondArray, TimestampNanosecondArray,
+    RecordBatch, StringArray, StringViewArray, StructArray, TimestampMillisecondArray, TimestampNanosecondArray,
 };
 use arrow::datatypes::Int32Type;
 use bytes::Bytes;
@@ -163,6 +163,27 @@ fn a_value_of_another_type_is_taken_where_it_stays_the_same() {
         "day": "1970-01-02", "fare": "12.50",
     });
     assert_eq!(converted(first).unwrap(), expected);
+}
+
+#[test]
+fn times_within_values_keep_their_zone_or_have_none() {
+    let time =
+        |zone: Option<&str>| -> ArrayRef { Arc::new(TimestampMillisecondArray::from(vec![0]).with_timezone_opt(zone)) };
+    let times = [("local", time(None)), ("zoned", time(Some("Europe/Oslo")))];
+    let times: Vec<_> = times
+        .into_iter()
+        .map(|(name, column)| {
+            (
+                Arc::new(arrow::datatypes::Field::new(name, column.data_type().clone(), true)),
+                column,
+            )
+        })
+        .collect();
+    let first = converted(vec![("more", Arc::new(StructArray::from(times)))]).unwrap();
+    assert_eq!(
+        first["more"],
+        json!({"local": "1970-01-01T00:00:00", "zoned": "1970-01-01T00:00:00Z"})
+    );
 }
 
 /// Polars writes its integers of 128 bits as bytes, and their type into Arrow's schema alone.

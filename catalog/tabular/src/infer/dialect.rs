@@ -246,11 +246,12 @@ fn other_quotes(
         let read = SampleRows::read(sample, escaped, is_cut);
         if read.broken == 0 && read.even >= rows.even {
             notes.push(
-                Note::new("escape", "quotes within quotes have a backslash before them").remedy(
-                    "--escape",
-                    &[],
-                    "double",
-                ),
+                Note::new(
+                    "escape",
+                    "quotes within quotes have a backslash before them: `\\\"` is a quote, `\\\\` a backslash, and one before a \
+                     letter or a digit stays",
+                )
+                .remedy("--escape", &[], "double"),
             );
             return (escaped, read);
         }

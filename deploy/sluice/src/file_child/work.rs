@@ -313,18 +313,22 @@ impl TaskJudge {
                     expected: format!("a record of at most {MAX_RECORD_BYTES} bytes"),
                     actual: "is longer".to_owned(),
                 };
-                self.judge.refuse(framed.line, vec![reason], Vec::new());
+                self.judge
+                    .refuse(framed.line, vec![reason])
+                    .map_err(TaskFailure::Unavailable)?;
                 continue;
             }
             match translator.translate(&record, framed.number, &mut line) {
                 Ok(()) => self.push(framed.line, &line).map_err(FileError::Io)?,
-                Err(problems) => self.refuse(framed.line, &record, reading, &problems),
+                Err(problems) => self
+                    .refuse(framed.line, &record, reading, &problems)
+                    .map_err(TaskFailure::Unavailable)?,
             }
         }
     }
 
     /// Counts a record whose cells say nothing.
-    fn refuse(&mut self, line: u64, record: &[u8], reading: &Reading, problems: &[CellProblem]) {
+    fn refuse(&mut self, line: u64, record: &[u8], reading: &Reading, problems: &[CellProblem]) -> Result<(), String> {
         let cells = match reading.csv_format() {
             Ok(format) if reading.format == TextFormat::Csv && self.cells.len() < 100 * MAX_VERDICTS => {
                 let mut cells = CsvRecord::default();
@@ -349,7 +353,7 @@ impl TaskJudge {
             }
         });
         let reasons = reasons.collect();
-        self.judge.refuse(line, reasons, Vec::new());
+        self.judge.refuse(line, reasons)
     }
 
     fn finish(self, answer: &mut Map<String, Value>) -> Result<(), TaskFailure> {

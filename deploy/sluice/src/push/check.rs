@@ -3,6 +3,7 @@
 //! Invariant: a value of the file is shown here, and never sent in a verdict. It is printed so that a terminal does not obey
 //! it, and in a command only if it is safe there.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
@@ -71,6 +72,8 @@ pub(super) struct CheckedRecords {
     listed: Vec<ListedRefusal>,
     /// The number of records that are listed.
     listed_records: u64,
+    /// The number of refused records that the file of refused ones lacks, because they are too long.
+    unkept: u64,
 }
 
 /// Judges the records of a file.
@@ -115,8 +118,8 @@ fn check_now(plan: &CheckPlan, bar: &ProgressBar) -> anyhow::Result<CheckedRecor
         }
     });
     let checked = checked.map_err(|error| plan.failed(error))?;
-    let listed = plan.with_texts(&check, open()?, &listed, &numbers, kept)?;
-    Ok(CheckedRecords::of(&checked, listed))
+    let (listed, unkept) = plan.with_texts(&check, open()?, &listed, &numbers, kept)?;
+    Ok(CheckedRecords::of(&checked, listed, unkept))
 }
 
 impl CheckPlan {
@@ -128,7 +131,7 @@ impl CheckPlan {
     }
 
     /// Reads the file again for the refused records, since their texts were not kept: lists the first, and keeps all of them
-    /// in a file.
+    /// in a file but those that are too long, whose number it returns.
     fn with_texts(
         &self,
         check: &FileCheck,
@@ -136,7 +139,7 @@ impl CheckPlan {
         listed: &[(u64, Vec<Reason>)],
         numbers: &[u32],
         mut kept: Option<RefusedFile>,
-    ) -> anyhow::Result<Vec<Vec<ListedRefusal>>> {
+    ) -> anyhow::Result<(Vec<Vec<ListedRefusal>>, u64)> {
         let mut records = check
             .records(BufReader::with_capacity(1 << 20, file))
             .map_err(|error| self.failed(error))?;
@@ -152,11 +155,11 @@ impl CheckPlan {
             if numbers.next_if(|number| u64::from(**number) == record.number).is_some()
                 && let Some(kept) = &mut kept
             {
-                kept.add(&text)?;
+                kept.add(&text, record.is_too_long)?;
             }
         }
-        kept.map_or(Ok(()), RefusedFile::finish)?;
-        Ok(found)
+        let unkept = kept.map_or(Ok(0), RefusedFile::finish)?;
+        Ok((found, unkept))
     }
 }
 
@@ -232,14 +235,19 @@ fn header(reading: &Reading) -> Option<String> {
     Some(names.collect::<Vec<_>>().join(&reading.delimiter.to_string()))
 }
 
-/// The file that gets the refused records, as they are in the file and below its header. It exists from the first record on.
+/// The file that gets the refused records, as they are in the file, in its encoding and below its header. It exists from the
+/// first record on.
 #[derive(Debug)]
 struct RefusedFile {
     path: PathBuf,
     /// Its name until it is whole.
     unfinished: PathBuf,
     header: Option<String>,
+    /// Label of the encoding of the file, so that what reads the file reads this one.
+    encoding: String,
     out: Option<BufWriter<File>>,
+    /// Number of records that are not in it.
+    unkept: u64,
 }
 
 impl RefusedFile {
@@ -248,30 +256,46 @@ impl RefusedFile {
             path: path.to_owned(),
             unfinished: path.with_added_extension("unfinished"),
             header: header(reading),
+            encoding: reading.encoding.clone(),
             out: None,
+            unkept: 0,
         }
     }
 
-    fn add(&mut self, text: &[u8]) -> anyhow::Result<()> {
-        let path = &self.path;
+    fn add(&mut self, text: &[u8], is_too_long: bool) -> anyhow::Result<()> {
+        // Only the begin of it was read.
+        if is_too_long {
+            self.unkept += 1;
+            return Ok(());
+        }
+        let (path, encoding) = (&self.path, &self.encoding);
+        let encoded = |text: &str| {
+            let encoded = tabular::decode::encode(text, encoding).map(Cow::into_owned);
+            encoded.with_context(|| format!("`{}` has characters that `{encoding}` cannot write", path.display()))
+        };
         let unwritten = || format!("`{}` cannot be written", path.display());
         let out = match &mut self.out {
             Some(out) => out,
             none => {
                 let out = none.insert(BufWriter::new(File::create(&self.unfinished).with_context(unwritten)?));
+                if encoding.starts_with("utf-16") {
+                    out.write_all(&encoded("\u{feff}")?).with_context(unwritten)?;
+                }
                 if let Some(header) = &self.header {
-                    writeln!(out, "{header}").with_context(unwritten)?;
+                    out.write_all(&encoded(&format!("{header}\n"))?)
+                        .with_context(unwritten)?;
                 }
                 out
             }
         };
-        out.write_all(text)
-            .and_then(|()| out.write_all(b"\n"))
+        let text = std::str::from_utf8(text)?;
+        out.write_all(&encoded(text)?)
+            .and_then(|()| out.write_all(&encoded("\n").map_err(std::io::Error::other)?))
             .with_context(unwritten)
     }
 
-    /// Takes the place of an earlier one, which would be taken for that of this push.
-    fn finish(self) -> anyhow::Result<()> {
+    /// Takes the place of an earlier one, which would be taken for that of this push. Returns how many records are not in it.
+    fn finish(self) -> anyhow::Result<u64> {
         let path = self.path;
         let finished = match self.out {
             Some(mut out) => out.flush().and_then(|()| std::fs::rename(&self.unfinished, &path)),
@@ -280,12 +304,13 @@ impl RefusedFile {
                 _ => Ok(()),
             },
         };
-        finished.with_context(|| format!("`{}` cannot be written", path.display()))
+        finished.with_context(|| format!("`{}` cannot be written", path.display()))?;
+        Ok(self.unkept)
     }
 }
 
 impl CheckedRecords {
-    fn of(checked: &CheckedFile, listed: Vec<Vec<ListedRefusal>>) -> Self {
+    fn of(checked: &CheckedFile, listed: Vec<Vec<ListedRefusal>>, unkept: u64) -> Self {
         Self {
             records: checked.records(),
             refused: checked.refused(),
@@ -293,6 +318,7 @@ impl CheckedRecords {
             decision: checked.decision.clone(),
             listed_records: listed.len() as u64,
             listed: listed.into_iter().flatten().collect(),
+            unkept,
         }
     }
 
@@ -310,7 +336,13 @@ impl CheckedRecords {
         if self.refused > 0
             && let Some(file) = refused.and_then(quoted_path)
         {
-            terminal::note(&format!("  all of them are in {file}"));
+            terminal::note(&match self.unkept {
+                0 => format!("  all of them are in {file}"),
+                unkept => format!(
+                    "  all of them but {unkept} of more than {} MiB are in {file}",
+                    tabular::frame::MAX_RECORD_BYTES >> 20
+                ),
+            });
         }
         if is_new && self.duplicates > self.records / NOTED_DUPLICATES {
             terminal::note("  rows without an identity are kept, each with its number, by: --number-rows row");

@@ -377,7 +377,7 @@ mod tests {
             ("a.b.json", Some("a-b"), "Dataset A.b"),
             ("x.parquet", Some("x-data"), "Dataset X"),
             ("온도.csv", None, "Dataset 온도"),
-            (".csv", Some("csv"), "Dataset .csv"),
+            (".csv", Some("csv"), ".csv"),
             ("csv", Some("csv"), "Dataset Csv"),
             ("--v--.csv", Some("v-data"), "Dataset V"),
             ("a\u{202e}b\u{1b}.csv", Some("a-b"), "Dataset Ab"),
