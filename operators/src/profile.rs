@@ -20,7 +20,7 @@ mod summary;
 
 use std::fmt;
 
-use arrow::array::{Array as _, AsArray as _, RecordBatch};
+use arrow::array::{AsArray as _, RecordBatch};
 use arrow::error::ArrowError;
 use types::contract::EXTRA_COLUMN;
 use types::{Contract, FieldType, RecordKey};
