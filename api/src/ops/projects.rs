@@ -1,10 +1,13 @@
 //! Operations on dataset projects: create, list, read, update and delete.
 
 use http::Method;
+use serde::{Deserialize, Deserializer};
 use store::{Access, Visibility};
 
 use crate::call::operation::Operations;
 use crate::call::spec::{Effect, GuardedItem, KEY_OR_OPERATOR, OPTIONAL, Scope, Spec};
+use crate::error::ApiError;
+use crate::rules::profiles::{MOST_FREE_ROWS, MOST_PAID_ROWS};
 
 mod create;
 mod delete;
@@ -129,6 +132,24 @@ pub(super) fn add(table: &mut Operations) {
 const fn can_have_price(access: Access, visibility: Visibility) -> bool {
     // A private project has no buyers, because no other operator can see it.
     matches!((access, visibility), (Access::Paid, Visibility::Public))
+}
+
+/// Checks the number of rows that anybody is to see of a project.
+fn checked_preview_rows(given: Option<u32>, access: Access) -> Result<Option<u32>, ApiError> {
+    let problem = match (given, access) {
+        (None, Access::Public) => "must be a number from 0 to 100 for a project that is not paid".to_owned(),
+        (Some(rows), Access::Paid) if rows > MOST_PAID_ROWS => {
+            format!("must be at most {MOST_PAID_ROWS} for a paid project, or null for no rows and figures")
+        }
+        (Some(rows), Access::Public) if rows > MOST_FREE_ROWS => format!("must be at most {MOST_FREE_ROWS}"),
+        _ => return Ok(given),
+    };
+    Err(ApiError::invalid("/previewRows", problem))
+}
+
+/// Deserializes a member that is present, so that null differs from an absent member.
+fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
 }
 
 #[cfg(test)]

@@ -81,7 +81,8 @@ impl ProfileKind {
 }
 
 /// Condition on the documents that are built and of the history as it is.
-const CURRENT: &str = " JOIN versions ON versions.project_id = profiles.project_id AND versions.version = profiles.version
+const CURRENT: &str =
+    " JOIN versions ON versions.project_id = profiles.project_id AND versions.version = profiles.version
                              AND versions.root = profiles.root
                         WHERE profiles.project_id = $1 AND profiles.figures IS NOT NULL";
 

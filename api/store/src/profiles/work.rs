@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use sqlx::AnyConnection;
+use types::vocabulary::{Access, Visibility};
 use types::{DatasetId, OperatorId, Timestamp, Version, fault};
 
 use super::{ASKED_KEPT, MILESTONE_GROWTH, MILESTONE_ROWS, OTHERS_ROWS, Profiles};
@@ -37,6 +38,12 @@ pub struct ProfileLease {
     pub version: Version,
     /// Its content root, 64 hexadecimal digits.
     pub root: String,
+    /// Access to the records of the dataset.
+    pub access: Access,
+    /// Visibility of the dataset.
+    pub visibility: Visibility,
+    /// Number of rows of the dataset that anybody sees; `None` shows nothing of a paid one.
+    pub preview_rows: Option<u32>,
     /// The end of the time for which nobody else begins with the dataset.
     pub until: Timestamp,
 }
@@ -76,10 +83,10 @@ impl Profiles<'_> {
     /// Takes a version into work: one that was asked for, or else the newest of a dataset. Returns `None` if there is none
     /// to begin with now, or another process was faster.
     pub async fn take(&self, now: Timestamp, limits: ProfileLimits) -> Result<Option<ProfileLease>, Error> {
-        let Some((project, version, root)) = self.due(now).await? else {
+        let until = now.plus(limits.lease);
+        let Some(lease) = self.due(now, until).await? else {
             return Ok(None);
         };
-        let until = now.plus(limits.lease);
         self.0
             .write_aside(tx!(async move |cx| {
                 // The condition is evaluated again on the locked row: another process may have been faster.
@@ -88,27 +95,21 @@ impl Profiles<'_> {
                      VALUES ($1, $2, 0, 0, 0)
                      ON CONFLICT (project_id) DO UPDATE SET lease_until = excluded.lease_until
                      WHERE profile_work.lease_until <= $3",
-                    project,
+                    lease.project,
                     until,
                     now
                 )
                 .run(cx)
                 .await?;
-                let lease = ProfileLease {
-                    project,
-                    version,
-                    root,
-                    until,
-                };
                 Ok(Change::written_if(taken > 0, (taken > 0).then_some(lease)))
             }))
             .await
     }
 
-    async fn due(&self, now: Timestamp) -> Result<Option<(DatasetId, Version, String)>, Error> {
+    async fn due(&self, now: Timestamp, until: Timestamp) -> Result<Option<ProfileLease>, Error> {
         // A dataset whose builds fail waits, also with what was asked for of it.
         let asked = sql!(
-            "SELECT profiles.project_id AS id, profiles.version AS version, profiles.root AS root
+            "SELECT projects.id AS id, profiles.version AS version, profiles.root AS root, access, visibility, preview_rows
              FROM profiles
              JOIN versions ON versions.project_id = profiles.project_id AND versions.version = profiles.version
                   AND versions.root = profiles.root
@@ -121,7 +122,7 @@ impl Profiles<'_> {
             now
         );
         let newest = sql!(
-            "SELECT projects.id AS id, projects.version AS version, versions.root AS root
+            "SELECT projects.id AS id, projects.version AS version, versions.root AS root, access, visibility, preview_rows
              FROM projects
              JOIN versions ON versions.project_id = projects.id AND versions.version = projects.version
              LEFT JOIN profiles ON profiles.project_id = projects.id AND profiles.version = projects.version
@@ -139,8 +140,18 @@ impl Profiles<'_> {
                 if row.is_none() {
                     row = newest.row_if_any(&mut self.0.readers()).await?;
                 }
-                row.map(|row| Ok((row.get("id")?, row.get("version")?, row.get("root")?)))
-                    .transpose()
+                let Some(row) = row else {
+                    return Ok(None);
+                };
+                Ok(Some(ProfileLease {
+                    project: row.get("id")?,
+                    version: row.get("version")?,
+                    root: row.get("root")?,
+                    access: row.get("access")?,
+                    visibility: row.get("visibility")?,
+                    preview_rows: row.get("preview_rows")?,
+                    until,
+                }))
             })
             .await
     }
@@ -184,7 +195,7 @@ impl Profiles<'_> {
         Ok(written)
     }
 
-    /// Writes what was built for a caller, without a lease. It never makes a milestone.
+    /// Writes what was built for a caller, without a lease. Only the newest version can become a milestone by it.
     ///
     /// # Errors
     /// [`Error::Text`].
@@ -192,8 +203,21 @@ impl Profiles<'_> {
         check(&profile)?;
         self.0
             .write_aside(tx!(async move |cx| {
+                // The lock of the work, under which milestones are decided.
+                sql!(
+                    "INSERT INTO profile_work (project_id, lease_until, due_at, failures, sketch_bytes)
+                     SELECT projects.id, 0, 0, 0, 0 FROM projects WHERE projects.id = $1
+                     ON CONFLICT (project_id) DO UPDATE SET failures = profile_work.failures",
+                    profile.project
+                )
+                .run(cx)
+                .await?;
+                let newest: Option<i64> = sql!("SELECT version FROM projects WHERE id = $1", profile.project)
+                    .scalar_if_any(cx)
+                    .await?;
+                let is_newest = newest == Some(bigint("version", profile.version.0)?);
                 let profile = NewProfile {
-                    public: None,
+                    public: profile.public.filter(|_| is_newest),
                     ..profile
                 };
                 let is_kept = keep(cx, &profile, now).await?;
@@ -347,13 +371,29 @@ async fn asked(
     Ok(())
 }
 
-/// Keeps the documents of a version, and deletes those that nobody needs. Returns false if the dataset was deleted.
+/// Keeps the documents of a version, and deletes those that nobody needs. Returns false if the dataset was deleted, or its
+/// owner offers rows since the build began, so that a public document is missing.
 async fn keep(cx: &mut AnyConnection, profile: &NewProfile, now: Timestamp) -> Result<bool, Error> {
     let (project, number) = (profile.project, bigint("version", profile.version.0)?);
+    let dataset = sql!(
+        "SELECT operator_id, access, preview_rows, version FROM projects WHERE id = $1 AND deleted_at IS NULL",
+        project
+    )
+    .row_if_any(cx)
+    .await?;
+    let Some(dataset) = dataset else {
+        return Ok(false);
+    };
+    let is_offered = dataset.get::<Access>("access")? == Access::Paid
+        && dataset.get::<Option<u32>>("preview_rows")?.is_some()
+        && dataset.get::<Version>("version")? == profile.version;
+    if is_offered && profile.public.is_none() {
+        return Ok(false);
+    }
     // What is there already stays, so that a document keeps its time.
     sql!(
         "INSERT INTO profiles (project_id, version, root, made_at, records, figures, preview)
-         SELECT projects.id, $2, $3, $4, $5, $6, $7 FROM projects WHERE projects.id = $1 AND projects.deleted_at IS NULL
+         VALUES ($1, $2, $3, $4, $5, $6, $7)
          ON CONFLICT (project_id, version, root) DO UPDATE
          SET made_at = excluded.made_at, records = excluded.records, figures = excluded.figures,
              preview = excluded.preview
@@ -368,17 +408,8 @@ async fn keep(cx: &mut AnyConnection, profile: &NewProfile, now: Timestamp) -> R
     )
     .run(cx)
     .await?;
-    let operator = sql!(
-        "SELECT operator_id FROM projects WHERE id = $1 AND deleted_at IS NULL",
-        project
-    )
-    .row_if_any(cx)
-    .await?;
-    let Some(operator) = operator else {
-        return Ok(false);
-    };
     if let Some((figures, preview)) = &profile.public
-        && is_milestone(cx, profile, operator.get("operator_id")?).await?
+        && is_milestone(cx, profile, dataset.get("operator_id")?).await?
     {
         sql!(
             "UPDATE profiles SET public_figures = $4, public_preview = $5
@@ -453,8 +484,12 @@ pub(crate) async fn begin_again(cx: &mut AnyConnection, project: DatasetId) -> R
     )
     .run(cx)
     .await?;
-    sql!("UPDATE profile_work SET due_at = 0 WHERE project_id = $1", project)
-        .run(cx)
-        .await?;
+    // A build that is under way does not know of the change, so its lease ends.
+    sql!(
+        "UPDATE profile_work SET due_at = 0, lease_until = 0 WHERE project_id = $1",
+        project
+    )
+    .run(cx)
+    .await?;
     Ok(())
 }

@@ -34,10 +34,7 @@ pub struct ProjectChanges {
     /// New value of `trial_sale`: true if buyers may pay with given credits.
     pub trial_sale: Option<bool>,
     /// The new number of rows that anybody sees; `Some(None)` shows nothing of a paid project.
-    #[expect(
-        clippy::option_option,
-        reason = "no change, nothing and a number are three things"
-    )]
+    #[expect(clippy::option_option, reason = "no change, nothing and a number are three things")]
     pub preview_rows: Option<Option<u32>>,
 }
 
