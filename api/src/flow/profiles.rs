@@ -21,8 +21,8 @@ use crate::state::profiling::ProfileConfig;
 
 /// The longest interval at which versions without a profile are looked for.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
-/// Time for which a process has a dataset to itself: much longer than a build of the largest takes.
-const LEASE: Duration = Duration::from_hours(1);
+/// Time for which a process has a dataset to itself. A build that takes longer goes on where it kept sketches.
+const LEASE: Duration = Duration::from_mins(10);
 /// The least time between two builds of a dataset, as a multiple of the time that the first took.
 const PACE: u32 = 20;
 /// The wait after a failure of the database.

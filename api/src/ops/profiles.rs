@@ -31,7 +31,7 @@ const NOTHING: (u16, &str) = (
 );
 const BUSY: (u16, &str) = (
     429,
-    "`profile_busy`: other profiles are being built, or the address had 10 built within a minute.",
+    "Too many calls; or `profile_busy`: other profiles are being built, or the address had 10 built within a minute.",
 );
 const NOT_YET: (u16, &str) = (
     503,

@@ -17,6 +17,7 @@ mod view;
 
 pub(super) use create::contract_of;
 pub(in crate::ops) use delete::delete_project;
+pub(in crate::ops) use update::set_preview_rows;
 pub(super) use view::SchemaDef;
 
 const TAG: &str = "datasets";
@@ -134,14 +135,21 @@ const fn can_have_price(access: Access, visibility: Visibility) -> bool {
     matches!((access, visibility), (Access::Paid, Visibility::Public))
 }
 
+/// Returns the most rows that anybody sees of a project with this access.
+pub(in crate::ops) const fn most_preview_rows(access: Access) -> u32 {
+    match access {
+        Access::Public => MOST_FREE_ROWS,
+        Access::Paid => MOST_PAID_ROWS,
+    }
+}
+
 /// Checks the number of rows that anybody is to see of a project.
 fn checked_preview_rows(given: Option<u32>, access: Access) -> Result<Option<u32>, ApiError> {
     let problem = match (given, access) {
-        (None, Access::Public) => "must be a number from 0 to 100 for a project that is not paid".to_owned(),
-        (Some(rows), Access::Paid) if rows > MOST_PAID_ROWS => {
-            format!("must be at most {MOST_PAID_ROWS} for a paid project, or null for no rows and figures")
+        (None, Access::Public) => format!("must be a number from 0 to {MOST_FREE_ROWS} for a project that is not paid"),
+        (Some(rows), _) if rows > most_preview_rows(access) => {
+            format!("must be at most {}, with access `{access}`", most_preview_rows(access))
         }
-        (Some(rows), Access::Public) if rows > MOST_FREE_ROWS => format!("must be at most {MOST_FREE_ROWS}"),
         _ => return Ok(given),
     };
     Err(ApiError::invalid("/previewRows", problem))

@@ -13,6 +13,7 @@ use tokio::sync::{OnceCell, Semaphore};
 use types::{DatasetId, HumanDuration, Timestamp};
 
 use crate::error::ApiError;
+use crate::state::holder_limit::HolderLimit;
 
 /// Name of the secret in the database.
 const SECRET: &str = "profile-sample";
@@ -36,6 +37,8 @@ pub struct ProfileConfig {
 pub(crate) struct ProfileBuilds {
     /// Permits for builds within calls.
     pub(crate) in_calls: Semaphore,
+    /// Permits of each dataset, one at a time: who asks for it while it is built waits, and finds what was built.
+    pub(crate) of_dataset: HolderLimit<DatasetId>,
     secret: OnceCell<[u8; 32]>,
 }
 
@@ -43,6 +46,7 @@ impl Default for ProfileBuilds {
     fn default() -> Self {
         Self {
             in_calls: Semaphore::new(BUILDS_IN_CALLS),
+            of_dataset: HolderLimit::new(1),
             secret: OnceCell::new(),
         }
     }

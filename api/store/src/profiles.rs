@@ -61,6 +61,17 @@ row! {
     }
 }
 
+row! {
+    /// Numbers of profiles that are missing, and of those that nobody sees.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct ProfileCoverage {
+        /// Datasets with records whose newest version has no profile.
+        pub missing: usize,
+        /// Documents of versions that the database does not have, or has with another content root.
+        pub stale: usize,
+    }
+}
+
 impl ProfileKind {
     /// Returns the statement that reads the documents of this kind of a dataset, without further conditions.
     const fn statement(self) -> &'static str {
@@ -165,23 +176,20 @@ impl Profiles<'_> {
             .await
     }
 
-    /// Returns the versions of a dataset that have a full document, each with its content root, newest first.
-    pub async fn listed(&self, project: DatasetId, limit: u32) -> Result<Vec<(Version, String)>, Error> {
-        use crate::row::Columns as _;
+    /// Returns how far the datasets have profiles.
+    pub async fn coverage(&self) -> Result<ProfileCoverage, Error> {
         self.0
-            .read(async {
-                sql!(
-                    "SELECT version, root FROM profiles
-                     WHERE project_id = $1 AND figures IS NOT NULL ORDER BY version DESC, root LIMIT $2",
-                    project,
-                    limit
-                )
-                .rows(&mut self.0.readers())
-                .await?
-                .iter()
-                .map(|row| Ok((row.get("version")?, row.get("root")?)))
-                .collect()
-            })
+            .one(sql!(
+                "SELECT (SELECT COUNT(*) FROM projects
+                         JOIN versions ON versions.project_id = projects.id AND versions.version = projects.version
+                         LEFT JOIN profiles ON profiles.project_id = projects.id
+                              AND profiles.version = projects.version AND profiles.root = versions.root
+                         WHERE projects.deleted_at IS NULL AND profiles.figures IS NULL) AS missing,
+                        (SELECT COUNT(*) FROM profiles
+                         LEFT JOIN versions ON versions.project_id = profiles.project_id
+                              AND versions.version = profiles.version AND versions.root = profiles.root
+                         WHERE versions.root IS NULL) AS stale"
+            ))
             .await
     }
 }

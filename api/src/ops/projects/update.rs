@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use store::{ProjectChanges, ProjectStatus, ProjectUpdated};
+use store::{Project, ProjectChanges, ProjectStatus, ProjectUpdated};
 
 use super::view::ProjectDetails;
 use super::{TAG_PATTERN, can_have_price, checked_preview_rows, present};
@@ -84,4 +84,15 @@ pub(super) async fn update(cx: Cx, input: UpdateProjectInput) -> Result<JsonRepl
             Err(ApiError::new(ErrorCode::StatusConflict, message).field("status", from.as_str()))
         }
     }
+}
+
+/// Sets the number of rows that anybody sees of a project of the caller's operator.
+pub(in crate::ops) async fn set_preview_rows(cx: &Cx, project: &Project, rows: Option<u32>) -> Result<(), ApiError> {
+    let changes = ProjectChanges {
+        preview_rows: Some(checked_preview_rows(rows, project.access)?),
+        ..ProjectChanges::default()
+    };
+    let window = cx.app.limits.price_change_window.0;
+    let _updated = cx.app.store.project_update(project.id, changes, cx.now, window).await?;
+    Ok(())
 }

@@ -63,15 +63,17 @@ pub(crate) async fn shown_or_built(
     if !sees_whole {
         return Ok(None);
     }
-    BUILDS.take(&cx.app, cx.client).await?;
-    let Ok(_permit) = cx.app.process.profiles.in_calls.try_acquire() else {
-        let message = "other profiles are being built; try again shortly";
-        return Err(ApiError::limited(ErrorCode::ProfileBusy, message, BUSY_RETRY_SECONDS));
-    };
-    // Another call may have built it while this one came.
+    let builds = &cx.app.process.profiles;
+    let _one = builds.of_dataset.acquire(project.id).await;
+    // Another call may have built it while this one waited.
     if let Some(found) = shown(cx, project, version).await? {
         return Ok(Some(found));
     }
+    BUILDS.take(&cx.app, cx.client).await?;
+    let Ok(_permit) = builds.in_calls.try_acquire() else {
+        let message = "other profiles are being built; try again shortly";
+        return Err(ApiError::limited(ErrorCode::ProfileBusy, message, BUSY_RETRY_SECONDS));
+    };
     let began = std::time::Instant::now();
     let built = build(cx, project, wanted).await;
     let result = match &built {
