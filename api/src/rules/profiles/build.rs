@@ -355,3 +355,6 @@ pub(crate) fn measure(result: &'static str, took: Duration) {
     metrics::counter!(metric::PROFILES, "result" => result).increment(1);
     metrics::histogram!(metric::PROFILE_SECONDS).record(took.as_secs_f64());
 }
+
+#[cfg(test)]
+mod tests;
