@@ -81,12 +81,19 @@ async fn a_free_dataset_shows_its_figures_to_all_and_whole_rows_to_who_has_a_key
     let figures = profile(&world.http, &slug, 1).await;
     assert_eq!((&figures["level"], &figures["records"]), (&json!("full"), &json!(60)));
     let sample = column(&figures, "sample");
-    assert_eq!((&sample["min"], &sample["max"], &sample["mean"]), (&json!(0), &json!(59), &json!(29.5)));
+    assert_eq!(
+        (&sample["min"], &sample["max"], &sample["mean"]),
+        (&json!(0), &json!(59), &json!(29.5))
+    );
     let (_, other) = world.newcomer().await;
     let path = format!("/projects/{slug}/preview");
     let seen = world.http.get(&path).await.expect(200);
     assert_eq!((rows(&seen).len(), &seen.body["cut"]), (20, &json!(true)));
-    assert!(rows(&seen).iter().all(|row| row["station"].as_str().unwrap().chars().count() == 500));
+    assert!(
+        rows(&seen)
+            .iter()
+            .all(|row| row["station"].as_str().unwrap().chars().count() == 500)
+    );
     assert!(seen.text("/next/signIn").ends_with("/signin"), "{}", seen.body);
     assert_eq!(seen.body["columns"].as_array().unwrap().len(), 6);
     for caller in [&other.http, &world.agent.http, &world.owner] {
@@ -101,13 +108,21 @@ async fn a_free_dataset_shows_its_figures_to_all_and_whole_rows_to_who_has_a_key
         assert!(whole.text("/next/data").contains("/data"), "{}", whole.body);
     }
     for (wanted, found) in [(0, 0), (3, 3), (100, 60)] {
-        let changed = world.agent.http.patch(&format!("/projects/{slug}"), &json!({"previewRows": wanted})).await;
+        let changed = world
+            .agent
+            .http
+            .patch(&format!("/projects/{slug}"), &json!({"previewRows": wanted}))
+            .await;
         assert_eq!(changed.expect(200).body["previewRows"], wanted);
         assert_eq!(rows(&world.http.get(&path).await.expect(200)).len(), found, "{wanted}");
         assert_eq!(rows(&other.http.get(&path).await.expect(200)).len(), 20);
     }
     for refused in [json!(101), json!(-1), json!(null), json!("5"), json!(1.5)] {
-        let changed = world.agent.http.patch(&format!("/projects/{slug}"), &json!({"previewRows": refused})).await;
+        let changed = world
+            .agent
+            .http
+            .patch(&format!("/projects/{slug}"), &json!({"previewRows": refused}))
+            .await;
         assert_eq!(changed.expect(400).paths(), ["/previewRows"], "{refused}");
     }
     world.server.options().assert_consistent();
@@ -125,14 +140,20 @@ async fn a_paid_dataset_shows_milestones_to_who_has_not_bought_it() {
     // Below 100 rows there are contract and counts.
     contribute(own, &slug, &texts("a", 99)).await;
     let figures = profile(own, &slug, 1).await;
-    assert_eq!((&figures["level"], &column(&figures, "sample")["max"]), (&json!("full"), &json!(98)));
+    assert_eq!(
+        (&figures["level"], &column(&figures, "sample")["max"]),
+        (&json!("full"), &json!(98))
+    );
     for caller in &anybody {
         caller.get(&format!("{path}/profile")).await.expect(404);
         caller.get(&format!("{path}/profile?version=1")).await.expect(404);
         let seen = caller.get(&format!("{path}/preview")).await.expect(200);
         assert_eq!((&seen.body["rows"], &seen.body["records"]), (&json!([]), &json!(99)));
         assert_eq!(seen.body["columns"][0], json!({"name": "station", "type": "string"}));
-        assert_eq!((seen.text("/next/price"), seen.body["level"].as_str()), ("0.10", Some("public")));
+        assert_eq!(
+            (seen.text("/next/price"), seen.body["level"].as_str()),
+            ("0.10", Some("public"))
+        );
         assert!(seen.text("/next/buy").ends_with("/buy") && seen.text("/next/pay").contains("/paid/dataset"));
     }
     buy(&world, &buyer, &slug).await;
@@ -141,7 +162,16 @@ async fn a_paid_dataset_shows_milestones_to_who_has_not_bought_it() {
     let seen = profile(&world.http, &slug, 2).await;
     assert_eq!((&seen["level"], &seen["records"]), (&json!("public"), &json!(200)));
     let sample = column(&seen, "sample");
-    for hidden in ["min", "max", "mean", "deviation", "quantiles", "negative", "zero", "nulls"] {
+    for hidden in [
+        "min",
+        "max",
+        "mean",
+        "deviation",
+        "quantiles",
+        "negative",
+        "zero",
+        "nulls",
+    ] {
         assert!(sample.get(hidden).is_none(), "{sample}");
     }
     assert!(column(&seen, "station").get("top").is_none(), "{seen}");
@@ -152,16 +182,28 @@ async fn a_paid_dataset_shows_milestones_to_who_has_not_bought_it() {
     assert_eq!((&second["level"], &second), (&json!("public"), &seen));
     let preview = world.http.get(&format!("{path}/preview")).await.expect(200);
     assert_eq!((rows(&preview).len(), &preview.body["cut"]), (5, &json!(true)));
-    assert!(rows(&preview).iter().all(|row| row["station"].as_str().unwrap().chars().count() == 200));
+    assert!(
+        rows(&preview)
+            .iter()
+            .all(|row| row["station"].as_str().unwrap().chars().count() == 200)
+    );
     let of_first = buyer.1.http.get(&format!("{path}/preview?version=1")).await.expect(200);
     assert_eq!((rows(&of_first).len(), &of_first.body["cut"]), (20, &json!(false)));
-    assert!(of_first.text("/next/data").ends_with("/data?version=1"), "{}", of_first.body);
+    assert!(
+        of_first.text("/next/data").ends_with("/data?version=1"),
+        "{}",
+        of_first.body
+    );
 
     // A version that is no milestone shows the one before, whatever the address says.
     contribute(own, &slug, &texts("c", 50)).await;
     profile(own, &slug, 3).await;
     for query in ["", "?version=2", "?version=3"] {
-        assert_eq!(timeless(&world.http.get(&format!("{path}/profile{query}")).await), seen, "{query}");
+        assert_eq!(
+            timeless(&world.http.get(&format!("{path}/profile{query}")).await),
+            seen,
+            "{query}"
+        );
         let again = world.http.get(&format!("{path}/preview{query}")).await.expect(200);
         assert_eq!(rows(&again), rows(&preview));
     }
@@ -173,7 +215,10 @@ async fn a_paid_dataset_shows_milestones_to_who_has_not_bought_it() {
         assert_eq!(rows(&shown).len(), found, "{wanted} of at most a twentieth");
         assert_eq!(shown.body["version"], 2);
     }
-    assert_eq!(own.patch(&path, &json!({"previewRows": 21})).await.expect(400).paths(), ["/previewRows"]);
+    assert_eq!(
+        own.patch(&path, &json!({"previewRows": 21})).await.expect(400).paths(),
+        ["/previewRows"]
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -190,11 +235,17 @@ async fn a_paid_dataset_whose_owner_has_not_chosen_shows_nothing() {
     // The choice makes the newest version a milestone, without another merge.
     own.patch(&path, &json!({"previewRows": 7})).await.expect(200);
     assert_eq!(profile(&world.http, &slug, 1).await["level"], "public");
-    assert_eq!(rows(&world.http.get(&format!("{path}/preview")).await.expect(200)).len(), 7);
+    assert_eq!(
+        rows(&world.http.get(&format!("{path}/preview")).await.expect(200)).len(),
+        7
+    );
     // A second thought takes it away at once.
     own.patch(&path, &json!({"previewRows": null})).await.expect(200);
     world.http.get(&format!("{path}/profile")).await.expect(404);
-    assert_eq!(world.http.get(&format!("{path}/preview")).await.expect(200).body["rows"], json!([]));
+    assert_eq!(
+        world.http.get(&format!("{path}/preview")).await.expect(200).body["rows"],
+        json!([])
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -210,7 +261,11 @@ async fn a_private_dataset_is_like_a_missing_one_and_one_that_is_taken_down_is_g
                 let hidden = caller.get(&format!("/projects/{slug}/{door}{query}")).await;
                 let missing = caller.get(&format!("/projects/no-such/{door}{query}")).await;
                 let renamed = String::from_utf8_lossy(&hidden.bytes).replace(&slug, "no-such");
-                assert_eq!((hidden.code(), renamed.as_bytes()), (missing.code(), &missing.bytes[..]), "{query}");
+                assert_eq!(
+                    (hidden.code(), renamed.as_bytes()),
+                    (missing.code(), &missing.bytes[..]),
+                    "{query}"
+                );
                 assert_eq!(hidden.code(), 404);
                 assert_eq!(hidden.header("cache-control"), missing.header("cache-control"));
             }
@@ -236,7 +291,11 @@ async fn an_answer_without_a_credential_is_not_sent_again_until_it_changes() {
         let first = world.http.get(&path).await.expect(200);
         let tag = first.header("etag").to_owned();
         assert_eq!((first.header("cache-control"), tag.is_empty()), ("no-cache", false));
-        assert!(first.header("vary").contains("Authorization, Cookie"), "{}", first.header("vary"));
+        assert!(
+            first.header("vary").contains("Authorization, Cookie"),
+            "{}",
+            first.header("vary")
+        );
         let asked = |http: Http, headers: Vec<(&'static str, String)>| {
             let path = path.clone();
             async move {
@@ -244,27 +303,44 @@ async fn an_answer_without_a_credential_is_not_sent_again_until_it_changes() {
                 http.send(Method::GET, &path, &headers, None).await.unwrap()
             }
         };
-        let known = asked(world.http.clone(), vec![("if-none-match", tag.clone())]).await.expect(304);
+        let known = asked(world.http.clone(), vec![("if-none-match", tag.clone())])
+            .await
+            .expect(304);
         assert_eq!((known.bytes.len(), known.header("etag")), (0, tag.as_str()));
         // With a credential or a cookie the answer is of nobody else.
-        let keyed = asked(own.clone(), vec![("if-none-match", tag.clone())]).await.expect(200);
+        let keyed = asked(own.clone(), vec![("if-none-match", tag.clone())])
+            .await
+            .expect(200);
         let cookie = vec![("if-none-match", tag.clone()), ("cookie", "a=b".to_owned())];
         let cookied = asked(world.http.clone(), cookie).await.expect(200);
         for answer in [&keyed, &cookied] {
-            assert_eq!((answer.header("cache-control"), answer.header("etag")), ("no-store", ""));
+            assert_eq!(
+                (answer.header("cache-control"), answer.header("etag")),
+                ("no-store", "")
+            );
         }
     }
     let path = format!("/projects/{slug}/preview");
     let tag = world.http.get(&path).await.expect(200).header("etag").to_owned();
-    own.patch(&format!("/projects/{slug}"), &json!({"previewRows": 0})).await.expect(200);
+    own.patch(&format!("/projects/{slug}"), &json!({"previewRows": 0}))
+        .await
+        .expect(200);
     let headers = [("if-none-match", tag.as_str())];
-    let changed = world.http.send(Method::GET, &path, &headers, None).await.unwrap().expect(200);
+    let changed = world
+        .http
+        .send(Method::GET, &path, &headers, None)
+        .await
+        .unwrap()
+        .expect(200);
     assert_eq!(changed.body["rows"], json!([]));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_profile_is_the_same_before_and_after_a_compaction() {
-    let world = World::start_with(binary(), |options| often(options).with("SLUICE__COMPACTION__FAN_IN", "2")).await;
+    let world = World::start_with(binary(), |options| {
+        often(options).with("SLUICE__COMPACTION__FAN_IN", "2")
+    })
+    .await;
     // Of fewer than 100 rows there is no milestone, so a choice of the owner has the profile built anew.
     let slug = paid(&world, json!({"previewRows": null})).await;
     let (own, path) = (&world.agent.http, format!("/projects/{slug}"));
@@ -284,7 +360,12 @@ async fn a_profile_is_the_same_before_and_after_a_compaction() {
         assert!(Instant::now() < deadline, "no compaction of {}", table.display());
         tokio::time::sleep(POLL).await;
     }
-    let made = own.get(&format!("{path}/profile")).await.expect(200).text("/madeAt").to_owned();
+    let made = own
+        .get(&format!("{path}/profile"))
+        .await
+        .expect(200)
+        .text("/madeAt")
+        .to_owned();
     own.patch(&path, &json!({"previewRows": 5})).await.expect(200);
     let is_new = |answer: &Answer| answer.code() == 200 && answer.text("/madeAt") != made;
     let after = own.comes_to_show(&format!("{path}/profile?version=12"), is_new).await;
@@ -307,17 +388,30 @@ async fn uploaded(world: &World) -> (String, PathBuf) {
 
 /// The sketches of the parts of a table, each with its bytes.
 fn sketches(folder: &PathBuf) -> Vec<(PathBuf, Vec<u8>)> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let entries = fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path());
     let is_sketch = |path: &PathBuf| path.to_string_lossy().contains("/profile-1-");
-    let mut found: Vec<_> = entries.filter(is_sketch).map(|path| (path.clone(), fs::read(path).unwrap())).collect();
+    let mut found: Vec<_> = entries
+        .filter(is_sketch)
+        .map(|path| (path.clone(), fs::read(path).unwrap()))
+        .collect();
     found.sort();
     found
 }
 
 fn checked(figures: &Value, records: u64) {
-    assert_eq!((&figures["records"], &figures["sampled"]), (&json!(records), &json!(2_048)));
+    assert_eq!(
+        (&figures["records"], &figures["sampled"]),
+        (&json!(records), &json!(2_048))
+    );
     let sample = column(figures, "sample");
-    assert_eq!((&sample["min"], &sample["max"], &sample["nulls"]), (&json!(0), &json!(MANY - 1), &json!(0)));
+    assert_eq!(
+        (&sample["min"], &sample["max"], &sample["nulls"]),
+        (&json!(0), &json!(MANY - 1), &json!(0))
+    );
     assert_eq!(sample["distinct"]["exact"], false);
     let about = sample["distinct"]["about"].as_u64().unwrap();
     assert!((MANY * 85 / 100..=MANY * 115 / 100).contains(&about), "{about}");
@@ -347,14 +441,22 @@ async fn sketches_that_are_damaged_or_deleted_are_made_again_as_they_were() {
                 _ => {}
             }
         }
-        contribute(own, &slug, &[json!({"station": format!("one of {version}"), "sample": 7, "value": 1.5})]).await;
+        contribute(
+            own,
+            &slug,
+            &[json!({"station": format!("one of {version}"), "sample": 7, "value": 1.5})],
+        )
+        .await;
         records += 1;
         checked(&profile(&world.http, &slug, version).await, records);
         assert_eq!(sketches(&folder), kept, "{damage}");
     }
     let log = fs::read_to_string(world.server.options().log()).unwrap();
     assert!(log.contains("a sketch is damaged or of something else; it is made again"));
-    assert_eq!(quota.body["storage"]["allowed"], own.get("/quota").await.expect(200).body["storage"]["allowed"]);
+    assert_eq!(
+        quota.body["storage"]["allowed"],
+        own.get("/quota").await.expect(200).body["storage"]["allowed"]
+    );
     world.server.options().assert_consistent();
 }
 
@@ -384,16 +486,27 @@ async fn a_version_that_many_ask_for_at_once_is_built_once() {
         let path = format!("/projects/{slug}/profile?version={version}");
         assert_eq!(world.http.get(&path).await.expect(200).body["records"], 20 * version);
     }
-    let busy = world.http.get(&format!("/projects/{slug}/profile?version=12")).await.expect(429);
+    let busy = world
+        .http
+        .get(&format!("/projects/{slug}/profile?version=12"))
+        .await
+        .expect(429);
     assert_eq!(busy.error(), "profile_busy");
     assert!(busy.header("retry-after").parse::<u64>().unwrap() >= 1);
     // What is stored is answered all the same.
-    world.http.get(&format!("/projects/{slug}/profile?version=11")).await.expect(200);
+    world
+        .http
+        .get(&format!("/projects/{slug}/profile?version=11"))
+        .await
+        .expect(200);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_version_of_many_rows_is_built_behind_the_call() {
-    let world = World::start_with(binary(), |options| often(options).with("SLUICE__PROFILES__REQUEST_ROWS", "30")).await;
+    let world = World::start_with(binary(), |options| {
+        often(options).with("SLUICE__PROFILES__REQUEST_ROWS", "30")
+    })
+    .await;
     let slug = world.project().await;
     for version in 1..=3 {
         contribute(&world.agent.http, &slug, &records(&format!("v{version}"), 20)).await;
@@ -407,7 +520,10 @@ async fn a_version_of_many_rows_is_built_behind_the_call() {
         assert_eq!(first.header("retry-after"), "5");
     }
     let built = world.http.comes_to_show(&path, |answer| answer.code() == 200).await;
-    assert_eq!((&built.body["version"], &built.body["records"]), (&json!(2), &json!(40)));
+    assert_eq!(
+        (&built.body["version"], &built.body["records"]),
+        (&json!(2), &json!(40))
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -420,7 +536,10 @@ async fn a_damaged_part_ends_a_build_and_is_said() {
     contribute(http, &slug, &records("v2", 20)).await;
     let table = tables_below(world.server.options().data()).remove(0);
     let parts = fs::read_dir(&table).unwrap().map(|entry| entry.unwrap().path());
-    let second = parts.into_iter().find(|path| path.to_string_lossy().contains("part-00000000000000000002-")).unwrap();
+    let second = parts
+        .into_iter()
+        .find(|path| path.to_string_lossy().contains("part-00000000000000000002-"))
+        .unwrap();
     let whole = fs::read(&second).unwrap();
     let mut damaged = whole.clone();
     damaged[whole.len() / 2] ^= 1;

@@ -94,19 +94,18 @@ impl Profiles {
         let Some(lease) = profiles.take(begun, limits).await? else {
             return Ok(false);
         };
-        let started = std::time::Instant::now();
         let built = self.built(&lease, stop).await?;
         let (app, now) = (&self.app, self.app.clock.now());
         match built {
             Ok(Some(profile)) => {
                 // What was built too slowly, or of a dataset that was deleted meanwhile, is dropped.
                 let _is_kept = profiles.write(&lease, profile, begun, now, limits).await?;
-                build::measure("built", started.elapsed());
+                build::measure("built", now.since(begun));
             }
             Ok(None) => profiles.give_back(&lease, now.plus(SEEN_WAIT)).await?,
             Err(BuildError::Stopped) => profiles.give_back(&lease, now).await?,
             Err(error) => {
-                build::measure("failed", started.elapsed());
+                build::measure("failed", now.since(begun));
                 tracing::warn!(
                     dataset = %lease.project,
                     version = %lease.version,

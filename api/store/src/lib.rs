@@ -116,7 +116,9 @@ pub use payments::{
     WalletMoved, WalletSpent, WalletTransfer, Wallets,
 };
 pub use points::{BATCHES_A_DAY, BatchesFilled, Points, PointsEvent, PointsSums, Ranked};
-pub use profiles::{NewProfile, ProfileAsked, ProfileCoverage, ProfileKind, ProfileLease, ProfileLimits, Profiles, StoredProfile};
+pub use profiles::{
+    NewProfile, ProfileAsked, ProfileCoverage, ProfileKind, ProfileLease, ProfileLimits, Profiles, StoredProfile,
+};
 pub use projects::{
     Contributor, DELETE_TABLE, NewProject, ParseCursorError, Project, ProjectChanges, ProjectCreated, ProjectCursor,
     ProjectDeleted, ProjectFilter, ProjectHead, ProjectSummary, ProjectUpdated, ProjectVersion,

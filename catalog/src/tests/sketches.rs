@@ -18,7 +18,10 @@ async fn a_sketch_is_found_whole_or_not_at_all() {
     let snapshot = catalog.snapshot(world.dataset, None).await.unwrap().unwrap();
     let parts = snapshot.parts();
     assert_eq!(snapshot.sketch(&parts[0], &TAG).await.unwrap(), None);
-    let size = snapshot.put_sketch(&parts[0], &TAG, b"figures of three rows").await.unwrap();
+    let size = snapshot
+        .put_sketch(&parts[0], &TAG, b"figures of three rows")
+        .await
+        .unwrap();
     let file = world.file(&format!("_sluice/profile-1-{}", parts[0].name()));
     assert_eq!(fs::metadata(&file).unwrap().len(), size);
 
@@ -40,7 +43,10 @@ async fn a_sketch_is_found_whole_or_not_at_all() {
         assert_eq!(first.sketch(&parts[0], &TAG).await.unwrap(), None);
     }
     first.put_sketch(&parts[0], &TAG, b"again").await.unwrap();
-    assert_eq!(first.sketch(&parts[0], &TAG).await.unwrap().as_deref(), Some(&b"again"[..]));
+    assert_eq!(
+        first.sketch(&parts[0], &TAG).await.unwrap().as_deref(),
+        Some(&b"again"[..])
+    );
     world.sound(2).await;
     // They go with the table.
     assert!(other.delete_table(world.dataset).await.unwrap());

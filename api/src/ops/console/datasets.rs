@@ -2,7 +2,8 @@
 //! anybody sees, and deletes it if it is private.
 
 use pages::console::{
-    DatasetFacts, DatasetPage, DatasetRow, DatasetsPage, DeletionForm, GateTally, PreviewRowsForm, UploadRow, VersionRow,
+    DatasetFacts, DatasetPage, DatasetRow, DatasetsPage, DeletionForm, GateTally, PreviewRowsForm, UploadRow,
+    VersionRow,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -74,23 +74,32 @@ pub(crate) async fn shown_or_built(
         let message = "other profiles are being built; try again shortly";
         return Err(ApiError::limited(ErrorCode::ProfileBusy, message, BUSY_RETRY_SECONDS));
     };
-    let began = std::time::Instant::now();
+    let began = cx.app.clock.now();
     let built = build(cx, project, wanted).await;
     let result = match &built {
-        Ok(Some(())) => "built",
-        Ok(None) => "queued",
+        Ok(CallBuild::Kept) => "built",
+        Ok(CallBuild::Queued) => "queued",
         Err(_) => "failed",
     };
-    build::measure(result, began.elapsed());
-    if built?.is_none() {
+    build::measure(result, cx.app.clock.now().since(began));
+    if built? == CallBuild::Queued {
         return Err(queued(cx, project, wanted).await?);
     }
     let found = shown(cx, project, version).await?;
     found.map(Some).ok_or_else(|| being_made(project, wanted))
 }
 
-/// Builds a version. Returns `None` if that would read too many rows; it is in the queue then.
-async fn build(cx: &Cx, project: &Project, version: Version) -> Result<Option<()>, ApiError> {
+/// The end of a build within a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CallBuild {
+    /// The profile was built and stored.
+    Kept,
+    /// It would have read too many rows, and is in the queue.
+    Queued,
+}
+
+/// Builds a version, or puts it in the queue.
+async fn build(cx: &Cx, project: &Project, version: Version) -> Result<CallBuild, ApiError> {
     let (app, profiles) = (&cx.app, cx.app.store.profiles());
     let snapshot = reading::snapshot(cx, project, Some(version)).await?;
     let sampling = app.process.profiles.sampling(&app.store, project.id, cx.now).await?;
@@ -101,7 +110,7 @@ async fn build(cx: &Cx, project: &Project, version: Version) -> Result<Option<()
     };
     if begun.unread_rows() > app.profiles.request_rows {
         return match profiles.ask(project.id, version, &root, MOST_ASKED, cx.now).await? {
-            ProfileAsked::Asked => Ok(None),
+            ProfileAsked::Asked => Ok(CallBuild::Queued),
             ProfileAsked::Full => {
                 let message = format!("{MOST_ASKED} profiles wait to be built; try again later");
                 Err(ApiError::limited(ErrorCode::ProfileBusy, message, ASKED_RETRY_SECONDS))
@@ -120,7 +129,7 @@ async fn build(cx: &Cx, project: &Project, version: Version) -> Result<Option<()
         error => error.into(),
     })?;
     profiles.add(built, cx.now).await?;
-    Ok(Some(()))
+    Ok(CallBuild::Kept)
 }
 
 /// Returns the answer for a version in the queue.

@@ -54,7 +54,11 @@ fn built(lease: &ProfileLease, records: u64, public: bool) -> NewProfile {
 
 async fn write(store: &Store, lease: &ProfileLease, profile: NewProfile, now: i64) -> bool {
     let (begun, now) = (at(now - 1), at(now));
-    store.profiles().write(lease, profile, begun, now, LIMITS).await.unwrap()
+    store
+        .profiles()
+        .write(lease, profile, begun, now, LIMITS)
+        .await
+        .unwrap()
 }
 
 async fn newest(store: &Store, project: DatasetId, upto: u64, kind: ProfileKind) -> Option<StoredProfile> {
@@ -112,7 +116,10 @@ pub async fn the_newest_version_is_built_once(url: &str) {
     let [first] = &taken[..] else {
         unreachable!("not one of them: {taken:?}")
     };
-    assert_eq!((first.project, first.version, &first.root), (world.project, Version(2), &root(2)));
+    assert_eq!(
+        (first.project, first.version, &first.root),
+        (world.project, Version(2), &root(2))
+    );
     assert_eq!((first.access, first.preview_rows), (Access::Public, Some(20)));
     // It was too slow, and another one has it now.
     let second = take(&store, 20 + 601).await.unwrap();
@@ -135,7 +142,9 @@ pub async fn the_newest_version_is_built_once(url: &str) {
     let third = take(&store, 631 + 30).await.unwrap();
     assert_eq!(third.version, Version(3));
     // One that took 10 seconds waits for 200.
-    let wrote = store.profiles().write(&third, built(&third, 6, false), at(700), at(710), LIMITS);
+    let wrote = store
+        .profiles()
+        .write(&third, built(&third, 6, false), at(700), at(710), LIMITS);
     assert!(wrote.await.unwrap());
     merge(&store, world, 4, 2, 8).await;
     assert_eq!(take(&store, 710 + 199).await, None);
@@ -152,7 +161,9 @@ pub async fn what_was_asked_for_is_built_first(url: &str) {
     let ask = |version: u64, most: u32, now: i64| {
         let store = store.clone();
         async move {
-            let asked = store.profiles().ask(world.project, Version(version), &root(version), most, at(now));
+            let asked = store
+                .profiles()
+                .ask(world.project, Version(version), &root(version), most, at(now));
             asked.await.unwrap()
         }
     };
@@ -204,7 +215,11 @@ pub async fn milestones_are_far_apart(url: &str) {
         if is_milestone {
             last = Some(version);
         }
-        assert_eq!(milestone(&store, own.project, version).await, last, "version {version} of {records}");
+        assert_eq!(
+            milestone(&store, own.project, version).await,
+            last,
+            "version {version} of {records}"
+        );
     }
     assert_eq!(milestone(&store, own.project, 11).await, Some(9));
     assert_eq!(milestone(&store, own.project, 1).await, None);
@@ -260,7 +275,11 @@ pub async fn a_choice_begins_milestones(url: &str) {
         root: root(4),
         ..lease
     };
-    store.profiles().add(built(&fourth, 2_000, false), at(105)).await.unwrap();
+    store
+        .profiles()
+        .add(built(&fourth, 2_000, false), at(105))
+        .await
+        .unwrap();
     assert_eq!(store.profiles().of(own.project, Version(4)).await.unwrap(), None);
     // A second thought hides the rows, and a third begins where the milestones were.
     choose(None, 200).await;
@@ -278,14 +297,22 @@ pub async fn documents_that_nobody_needs_go(url: &str) {
         let now = 1_000 + i64::try_from(version).unwrap() * 100;
         // Every second version is asked for, the oldest last.
         if version % 2 == 0 {
-            let asked = store.profiles().ask(own.project, Version(version), &root(version), 10, at(100_000 - now));
+            let asked = store
+                .profiles()
+                .ask(own.project, Version(version), &root(version), 10, at(100_000 - now));
             assert_eq!(asked.await.unwrap(), ProfileAsked::Asked);
         }
         assert_eq!(build(&store, 10 * version, now).await, version);
     }
     let mut kept = Vec::new();
     for version in 1..=40 {
-        if store.profiles().of(own.project, Version(version)).await.unwrap().is_some() {
+        if store
+            .profiles()
+            .of(own.project, Version(version))
+            .await
+            .unwrap()
+            .is_some()
+        {
             kept.push(version);
         }
     }
@@ -307,13 +334,20 @@ pub async fn a_build_that_fails_waits_longer_each_time(url: &str) {
         let lease = take(&store, now).await.unwrap();
         let failed = store.profiles().fail(&lease, "table_damaged", LIMITS.every, at(now));
         failed.await.unwrap();
-        assert_eq!(store.profiles().problem(world.project).await.unwrap().as_deref(), Some("table_damaged"));
+        assert_eq!(
+            store.profiles().problem(world.project).await.unwrap().as_deref(),
+            Some("table_damaged")
+        );
         assert_eq!(take(&store, now + wait - 1).await, None);
         now += wait;
     }
     for _ in 0..40 {
         let lease = take(&store, now).await.unwrap();
-        store.profiles().fail(&lease, "table_damaged", LIMITS.every, at(now)).await.unwrap();
+        store
+            .profiles()
+            .fail(&lease, "table_damaged", LIMITS.every, at(now))
+            .await
+            .unwrap();
         now += 3_600;
     }
     // One whose version is not seen yet is no failure.
@@ -340,7 +374,10 @@ pub async fn documents_of_a_lost_version_are_not_found(url: &str) {
         reason: "the disk failed".to_owned(),
         now: at(300),
     };
-    assert!(matches!(store.loss_accept(new).await.unwrap(), LossAccepted::Accepted { .. }));
+    assert!(matches!(
+        store.loss_accept(new).await.unwrap(),
+        LossAccepted::Accepted { .. }
+    ));
     assert_eq!(milestone(&store, own.project, 2).await, Some(1));
     assert_eq!(store.profiles().of(own.project, Version(2)).await.unwrap(), None);
     assert_eq!(store.profiles().coverage().await.unwrap().stale, 1);

@@ -21,7 +21,9 @@ async fn service() -> (Service, DatasetId) {
         let records: Vec<Value> = names.map(|number| json!({"name": format!("n{number}")})).collect();
         let now = service.app.clock.now();
         let (contribution, agent) = (ContributionId::new(now), AgentId::new(now));
-        service.merged_in_the_table_only("names", contribution, agent, &records).await;
+        service
+            .merged_in_the_table_only("names", contribution, agent, &records)
+            .await;
     }
     let projects = service.app.store.check_projects().await.unwrap();
     (service, projects[0].id)
@@ -51,7 +53,9 @@ async fn a_profile_depends_on_the_rows_and_on_no_sketch() {
     let folder = service.tables().join(dataset.to_string()).join("_sluice");
     let sketches = || {
         let entries = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
-        let mut found: Vec<_> = entries.filter(|path| path.to_string_lossy().contains("/profile-1-")).collect();
+        let mut found: Vec<_> = entries
+            .filter(|path| path.to_string_lossy().contains("/profile-1-"))
+            .collect();
         found.sort();
         found
     };
@@ -67,11 +71,17 @@ async fn a_profile_depends_on_the_rows_and_on_no_sketch() {
     assert_eq!(sketches(), kept);
     for other in [with_sketch, of_damaged, again] {
         assert_eq!((&other.figures, &other.preview), (&first.figures, &first.preview));
-        assert_eq!((other.root.as_str(), other.sketch_bytes > 0), (first.root.as_str(), true));
+        assert_eq!(
+            (other.root.as_str(), other.sketch_bytes > 0),
+            (first.root.as_str(), true)
+        );
     }
     // A sketch that another key sampled is of no use.
     let snapshot = catalog.snapshot(dataset, None).await.unwrap().unwrap();
-    let other = BegunProfile::begin(snapshot, SamplingKey::new([8; 32])).await.unwrap().unwrap();
+    let other = BegunProfile::begin(snapshot, SamplingKey::new([8; 32]))
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(other.unread_rows(), 70_020);
 }
 
@@ -131,7 +141,11 @@ fn figures_take_no_more_than_their_share() {
     let text = figures_text(figures(256)).unwrap();
     assert!(text.len() <= FIGURES_BYTES, "{}", text.len());
     let kept: ProfileFigures = serde_json::from_str(&text).unwrap();
-    assert!(kept.columns.iter().all(|column| column.top.as_ref().unwrap().len() == 5));
+    assert!(
+        kept.columns
+            .iter()
+            .all(|column| column.top.as_ref().unwrap().len() == 5)
+    );
     assert!(kept.columns.iter().all(|column| column.other == Some(31)));
     let few = figures(3);
     let kept: ProfileFigures = serde_json::from_str(&figures_text(few.clone()).unwrap()).unwrap();
