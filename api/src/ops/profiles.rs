@@ -142,7 +142,7 @@ fn nothing(project: &Project) -> String {
 /// Some rows of a dataset and a line about each column.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct DatasetPreview {
+struct PreviewAnswer {
     /// Slug of the project.
     dataset: String,
     /// Version of the rows; 0 before the first merge.
@@ -195,7 +195,7 @@ struct NextStep {
     pay: Option<String>,
 }
 
-async fn preview(cx: Cx, input: VersionChoice) -> Result<JsonReply<DatasetPreview>, ApiError> {
+async fn preview(cx: Cx, input: VersionChoice) -> Result<JsonReply<PreviewAnswer>, ApiError> {
     let project = entitlement::visible_lately(&cx, &input.slug).await?;
     let asked = input.version.map(Version);
     let shown = request::shown_or_built(&cx, &project, asked).await?;
@@ -213,7 +213,7 @@ async fn preview(cx: Cx, input: VersionChoice) -> Result<JsonReply<DatasetPrevie
         let fields = contract.fields().iter().map(|field| column(&field.name, field.kind));
         let mut columns: Vec<PreviewColumn> = fields.collect();
         room.keep(&mut columns)?;
-        return Ok(JsonReply::ok(DatasetPreview {
+        return Ok(JsonReply::ok(PreviewAnswer {
             dataset: project.slug.clone(),
             version: project.version.0,
             records: project.record_count,
@@ -238,7 +238,7 @@ async fn preview(cx: Cx, input: VersionChoice) -> Result<JsonReply<DatasetPrevie
     room.share(2).keep(&mut columns)?;
     room.spend(&columns)?;
     cut |= room.keep(&mut rows)?;
-    Ok(JsonReply::ok(DatasetPreview {
+    Ok(JsonReply::ok(PreviewAnswer {
         dataset: project.slug.clone(),
         version: shown.version.0,
         records: shown.records,
