@@ -51,6 +51,24 @@ pub struct ProfileFigures {
     pub extra: Option<ExtraProfile>,
 }
 
+impl ProfileFigures {
+    /// Leaves figures out until the JSON has at most `bytes` bytes: frequent values down to 5 and none, then quantiles,
+    /// then bins. What is left of a contract of 256 fields has less than 256 KiB.
+    pub fn cut_to(&mut self, bytes: usize) {
+        for cut in [
+            |column: &mut ColumnProfile| column.keep_frequent(5),
+            |column: &mut ColumnProfile| column.keep_frequent(0),
+            |column: &mut ColumnProfile| column.quantiles = None,
+            ColumnProfile::remove_bins,
+        ] {
+            if serde_json::to_vec(self).is_ok_and(|text| text.len() <= bytes) {
+                return;
+            }
+            self.columns.iter_mut().for_each(cut);
+        }
+    }
+}
+
 /// The figures of one field.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -128,6 +146,30 @@ pub struct ColumnProfile {
     /// Kinds of JSON values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kinds: Option<JsonKinds>,
+}
+
+impl ColumnProfile {
+    /// Returns the smallest and the largest value, or the earliest and the latest.
+    pub fn range(&self) -> Option<(&ProfileValue, &ProfileValue)> {
+        let least = self.min.as_ref().or(self.first.as_ref())?;
+        Some((least, self.max.as_ref().or(self.last.as_ref())?))
+    }
+
+    /// Keeps the first of the frequent values, and counts the rest among the others.
+    fn keep_frequent(&mut self, count: usize) {
+        if let Some(top) = &mut self.top {
+            let rest = top.split_off(count.min(top.len()));
+            let rows: u64 = rest.iter().map(|frequent| frequent.count).sum();
+            self.other = self.other.map(|other| other + rows);
+        }
+    }
+
+    fn remove_bins(&mut self) {
+        self.histogram = None;
+        if let Some(length) = &mut self.length {
+            length.histogram = None;
+        }
+    }
 }
 
 /// The number of different values.
