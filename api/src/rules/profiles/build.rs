@@ -31,8 +31,6 @@ const KEPT_PART_BYTES: u64 = 2 << 20;
 const SKETCH_SHARE: u64 = 16;
 /// Bytes of the figures of a document, as JSON.
 const FIGURES_BYTES: usize = 256 << 10;
-/// Numbers of frequent values of a column, of which the first is taken with which the figures fit.
-const FREQUENT_VALUES: [usize; 3] = [20, 5, 0];
 
 /// What a project says of the documents of its versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -309,22 +307,10 @@ fn keys(batch: &RecordBatch) -> Result<Vec<RecordKey>, ArrowError> {
     keys.collect()
 }
 
-/// Returns figures as JSON, with as many frequent values as fit.
+/// Returns figures as JSON, of which some are left out if they take too much.
 fn figures_text(mut figures: ProfileFigures) -> Result<String, serde_json::Error> {
-    let mut text = serde_json::to_string(&figures)?;
-    for most in FREQUENT_VALUES {
-        if text.len() <= FIGURES_BYTES {
-            break;
-        }
-        for column in &mut figures.columns {
-            let Some(top) = &mut column.top else { continue };
-            let dropped: u64 = top.iter().skip(most).map(|value| value.count).sum();
-            top.truncate(most);
-            column.other = Some(column.other.unwrap_or(0) + dropped);
-        }
-        text = serde_json::to_string(&figures)?;
-    }
-    Ok(text)
+    figures.cut_to(FIGURES_BYTES);
+    serde_json::to_string(&figures)
 }
 
 /// Returns the snapshot of a version with a content root. Returns `None` if this process does not see it yet.

@@ -1,6 +1,4 @@
-use operators::profile::{ColumnProfile, DistinctCount, FrequentValue};
 use serde_json::json;
-use types::contract::FieldTypeName;
 use types::{AgentId, ContributionId, DatasetId, Timestamp};
 
 use super::*;
@@ -118,44 +116,4 @@ async fn a_table_with_another_root_is_not_built() {
     assert!(later.unwrap().is_none());
     let none = DatasetId::new(Timestamp::from_micros(1));
     assert!(snapshot_of(catalog, none, version, "").await.unwrap().is_none());
-}
-
-#[test]
-fn figures_take_no_more_than_their_share() {
-    let value = |number: u64| FrequentValue {
-        value: format!("{number:064}"),
-        count: 2,
-        exact: true,
-    };
-    let column = |name: String| ColumnProfile {
-        top: Some((0..20).map(value).collect()),
-        other: Some(1),
-        ..plain(name)
-    };
-    let figures = |columns: usize| ProfileFigures {
-        records: 41,
-        sampled: 41,
-        columns: (0..columns).map(|number| column(format!("field {number}"))).collect(),
-        extra: None,
-    };
-    let text = figures_text(figures(256)).unwrap();
-    assert!(text.len() <= FIGURES_BYTES, "{}", text.len());
-    let kept: ProfileFigures = serde_json::from_str(&text).unwrap();
-    assert!(
-        kept.columns
-            .iter()
-            .all(|column| column.top.as_ref().unwrap().len() == 5)
-    );
-    assert!(kept.columns.iter().all(|column| column.other == Some(31)));
-    let few = figures(3);
-    let kept: ProfileFigures = serde_json::from_str(&figures_text(few.clone()).unwrap()).unwrap();
-    assert_eq!(kept, few);
-}
-
-/// A column without figures.
-fn plain(name: String) -> ColumnProfile {
-    let column = json!({"name": name, "type": "string", "distinct": DistinctCount { about: 20, exact: true }});
-    let column: ColumnProfile = serde_json::from_value(column).unwrap();
-    assert_eq!(column.kind, FieldTypeName::String);
-    column
 }
