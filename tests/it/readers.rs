@@ -27,7 +27,7 @@ const VERIFIER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../api/client/examp
 type Rows = Vec<Map<String, Value>>;
 
 /// The Python to ask; none where it may be missing.
-fn python() -> Option<String> {
+pub(crate) fn python() -> Option<String> {
     let python = std::env::var(PYTHON).ok();
     if python.is_none() {
         assert!(
@@ -40,7 +40,7 @@ fn python() -> Option<String> {
 }
 
 /// What a script prints.
-fn run(python: &str, arguments: &[&str]) -> String {
+pub(crate) fn run(python: &str, arguments: &[&str]) -> String {
     let output = Command::new(python).args(arguments).output().unwrap();
     let failed = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{arguments:?}: {failed}");
