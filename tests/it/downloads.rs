@@ -29,7 +29,10 @@ impl Downloader {
     pub(crate) async fn sign_in(world: &World) -> Self {
         let browser = App::known(world.server.base(), "none");
         let email = "first@example.org";
-        browser.browse("", "/signin", Some(&[("email", email)])).await.expect(200);
+        browser
+            .browse("", "/signin", Some(&[("email", email)]))
+            .await
+            .expect(200);
         let mail = world.server.options().data().join("mail");
         let token = letter_to(&mail, email).await.token();
         let entered = browser.browse("", "/signin/link", Some(&[("token", &token)])).await;
@@ -112,7 +115,8 @@ async fn a_person_downloads_in_every_format_what_an_agent_exports() {
         assert!(
             cells
                 .next()
-                .is_some_and(|line| line.starts_with("\"'=HYPERLINK(\"\"https://evil.example\"\")\",0,0.5,2026-01-01T00:00:00Z,,")),
+                .is_some_and(|line| line
+                    .starts_with("\"'=HYPERLINK(\"\"https://evil.example\"\")\",0,0.5,2026-01-01T00:00:00Z,,")),
             "{csv}"
         );
         assert!(csv.contains("\n-12.5,1,0.5,2026-01-01T00:00:00.000001Z,,"), "{csv}");
@@ -138,14 +142,23 @@ async fn who_may_not_read_downloads_nothing_and_learns_nothing() {
     for (version, format) in [(1, "csv"), (1, "parquet"), (9, "arrow"), (1, "xlsx"), (0, "csv")] {
         let hidden = shown(&person.ask("hidden", version, format).await);
         let missing = shown(&person.ask("absent", version, format).await);
-        assert_eq!(hidden, (404, missing.1.replace("absent", "hidden")), "{version} {format}");
+        assert_eq!(
+            hidden,
+            (404, missing.1.replace("absent", "hidden")),
+            "{version} {format}"
+        );
     }
     let refused = person.ask("priced", 1, "csv").await.expect(402);
     assert_eq!(refused.header("content-disposition"), "");
     // A purchase opens the version, and a refund closes it.
     let options = world.server.options();
     options.admin(&["credits", "grant", &world.operator.id, "--cents", "50"]);
-    let bought = world.agent.http.post("/projects/priced/buy", &json!({})).await.expect(200);
+    let bought = world
+        .agent
+        .http
+        .post("/projects/priced/buy", &json!({}))
+        .await
+        .expect(200);
     assert!(!person.download("priced", 1, "csv").await.is_empty());
     let opened = options.admin(&["disputes", "open", bought.text("/saleId"), "--reason", "made up"]);
     let dispute = opened["id"].as_str().unwrap();
@@ -179,7 +192,9 @@ async fn downloads_count_as_egress_and_never_spend_credits() {
     assert_eq!(told(agent.http.get("/credits").await.expect(200)), json!(100_000));
     let used = agent
         .http
-        .comes_to_show("/quota", |quota| quota.body["egress"]["used"].as_u64() >= Some(sent as u64))
+        .comes_to_show("/quota", |quota| {
+            quota.body["egress"]["used"].as_u64() >= Some(sent as u64)
+        })
         .await;
     assert_eq!(used.body["egress"]["used"], json!(sent));
     options.assert_consistent();

@@ -77,7 +77,9 @@ impl BodyMedia for RecordLinesMedia {
 async fn export(cx: Cx, input: ExportInput) -> Result<StreamedAnswer<RecordLinesMedia>, ApiError> {
     let project = entitlement::visible(&cx, &input.slug).await?;
     let snapshot = reading::entitled(&cx, &project, Some(Version(input.version))).await?;
-    Ok(StreamedAnswer::ok(records(&cx, &snapshot, FileFormat::JsonLines).await?))
+    Ok(StreamedAnswer::ok(
+        records(&cx, &snapshot, FileFormat::JsonLines).await?,
+    ))
 }
 
 /// Pieces of an answer that is produced while it is sent.
@@ -104,7 +106,12 @@ pub(super) async fn records(cx: &Cx, snapshot: &Snapshot, format: FileFormat) ->
     if let Some(reader) = cx.reader().filter(|_| cx.answer_is_sent) {
         let bytes = first.len() as u64;
         // They go back to the lease here, and are taken again when they are sent.
-        drop(cx.app.egress.admit_body(&cx.app, reader, cx.app.clock.now(), bytes).await?);
+        drop(
+            cx.app
+                .egress
+                .admit_body(&cx.app, reader, cx.app.clock.now(), bytes)
+                .await?,
+        );
     }
     let first = Some(Bytes::from(first)).filter(|first| !first.is_empty());
     let body = stream::iter(first.map(Ok)).chain(pieces).map(move |piece| {
@@ -137,7 +144,10 @@ async fn encoded(
             });
             stream::iter([Ok(Bytes::from(names))]).chain(rows.try_flatten()).boxed()
         }
-        FileFormat::Arrow => arrow(ArrowStream::new(record_schema(&contract)).map_err(|error| unrendered(&error))?, rows.boxed()),
+        FileFormat::Arrow => arrow(
+            ArrowStream::new(record_schema(&contract)).map_err(|error| unrendered(&error))?,
+            rows.boxed(),
+        ),
         FileFormat::JsonLines | FileFormat::Parquet => {
             let rows = rows.map(move |rows| {
                 let lines = RenderedLines::new(&contract, &rows?).map_err(|error| unrendered(&error))?;

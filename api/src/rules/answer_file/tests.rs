@@ -38,7 +38,11 @@ fn encoded(columns: &[AnswerColumn], rows: &[Value], is_cut: bool, format: FileF
 
 #[test]
 fn each_format_has_the_rows_of_the_answer() {
-    let columns = [column("gauge", "Utf8"), column("level", "Float64"), column("more", "Json")];
+    let columns = [
+        column("gauge", "Utf8"),
+        column("level", "Float64"),
+        column("more", "Json"),
+    ];
     let rows = [
         json!(["=Wick", 1.5, {"a": [1]}]),
         json!(["", "NaN", null]),
@@ -86,7 +90,12 @@ fn a_file_says_in_its_name_that_its_answer_is_cut() {
 #[test]
 fn an_answer_without_rows_is_a_file_of_its_columns() {
     let columns = [column("n", "Int64"), column("n", "Utf8")];
-    for format in [FileFormat::Csv, FileFormat::JsonLines, FileFormat::Parquet, FileFormat::Arrow] {
+    for format in [
+        FileFormat::Csv,
+        FileFormat::JsonLines,
+        FileFormat::Parquet,
+        FileFormat::Arrow,
+    ] {
         let (.., file) = encoded(&columns, &[], false, format);
         match format {
             FileFormat::Csv => assert_eq!(file, "n,n_2\n"),

@@ -208,7 +208,10 @@ fn texts(kind: &str, values: &[Option<&str>]) -> ArrayRef {
 
 /// Returns a JSON string as a text; `None` for another value.
 fn text(value: &str) -> Option<String> {
-    value.starts_with('"').then(|| serde_json::from_str(value).ok()).flatten()
+    value
+        .starts_with('"')
+        .then(|| serde_json::from_str(value).ok())
+        .flatten()
 }
 
 /// Reads a double, which may be a text for the three that JSON has no number for.

@@ -35,14 +35,14 @@ async fn scene<'s>(service: &'s Service, more: &Value) -> (Browser<'s>, String, 
 async fn a_file_has_what_the_export_has() {
     let service = Service::start().await;
     let (browser, token, key) = scene(&service, &json!({})).await;
-    for (version, csv) in [
-        ("1", "name\n'=1+1\nordinary\n"),
-        ("2", "name\n'=1+1\nordinary\n-5\n"),
-    ] {
+    for (version, csv) in [("1", "name\n'=1+1\nordinary\n"), ("2", "name\n'=1+1\nordinary\n-5\n")] {
         let fields = |format| [("form_token", token.as_str()), ("format", format), ("version", version)];
         let got = download(&browser, "weather", &fields("csv")).await;
         assert_eq!((got.status.as_u16(), got.text()), (200, csv.to_owned()));
-        assert_eq!(got.headers[header::CONTENT_TYPE], "text/csv; charset=utf-8; header=present");
+        assert_eq!(
+            got.headers[header::CONTENT_TYPE],
+            "text/csv; charset=utf-8; header=present"
+        );
         assert_eq!(
             got.headers[header::CONTENT_DISPOSITION].to_str().unwrap(),
             format!("attachment; filename=\"weather-v{version}.csv\"")
@@ -58,7 +58,10 @@ async fn a_file_has_what_the_export_has() {
             ("arrow", "application/vnd.apache.arrow.stream", &[0xff; 4]),
         ] {
             let got = download(&browser, "weather", &fields(format)).await;
-            assert_eq!((got.status.as_u16(), &got.headers[header::CONTENT_TYPE]), (200, &media_type.parse().unwrap()));
+            assert_eq!(
+                (got.status.as_u16(), &got.headers[header::CONTENT_TYPE]),
+                (200, &media_type.parse().unwrap())
+            );
             assert!(got.bytes.starts_with(begins), "{format}");
         }
     }
@@ -83,7 +86,12 @@ async fn a_form_that_is_not_right_downloads_nothing() {
         let got = download(&browser, "weather", fields).await;
         assert_eq!(got.status, status, "{fields:?}");
         assert!(!got.headers.contains_key(header::CONTENT_DISPOSITION));
-        assert!(got.headers[header::CONTENT_TYPE].to_str().unwrap().starts_with("text/html"));
+        assert!(
+            got.headers[header::CONTENT_TYPE]
+                .to_str()
+                .unwrap()
+                .starts_with("text/html")
+        );
     }
     // Nobody who is not signed in, and no page of another site.
     let visitor = Browser::signed_out(&service);
@@ -107,7 +115,9 @@ async fn a_private_dataset_is_downloaded_by_its_operator_and_missing_to_all_othe
     let browser = Browser::signed_in(&service).await;
     let other = service.operator().await;
     let key = service.agent(&other, "theirs").await;
-    service.project(&other, "weather", &json!({"visibility": "private"})).await;
+    service
+        .project(&other, "weather", &json!({"visibility": "private"}))
+        .await;
     service.merged(&key, "weather", &[json!({"name": "first"})]).await;
     let token = browser.form_token().await;
     for (format, version) in [("csv", "1"), ("parquet", "9"), ("xlsx", "1"), ("csv", "0")] {
