@@ -62,7 +62,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
         }
         let lines = *beside.get_or_insert(least);
         let ratio = least.as_secs_f64() / lines.as_secs_f64();
-        writeln!(out, "{format}: {least:.2?} for {bytes} bytes, {ratio:.2} times JSON lines")?;
+        writeln!(
+            out,
+            "{format}: {least:.2?} for {bytes} bytes, {ratio:.2} times JSON lines"
+        )?;
     }
     table.close().await;
     Ok(())
