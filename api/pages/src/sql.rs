@@ -159,18 +159,32 @@ pub struct SqlPage {
     /// What came of the question.
     pub outcome: SqlOutcome,
     /// Greatest numbers of rows that can be chosen.
-    pub limits: [u32; 2],
+    pub limits: Vec<u32>,
+    /// The most rows of an answer.
+    pub most_rows: u32,
     /// The most characters of a statement.
     pub most_characters: u32,
     /// Time that a question may take, in seconds.
-    pub seconds: u64,
+    pub seconds: u32,
     /// Formats of a file of the answer: value of the form field, and words.
     pub formats: &'static [(&'static str, &'static str)],
+}
+
+impl StatementPlace {
+    /// Returns the length of the text at the place, as scripts count it.
+    fn length(&self) -> usize {
+        self.at.encode_utf16().count()
+    }
 }
 
 impl SqlPage {
     fn is_failed(&self) -> bool {
         matches!(self.outcome, SqlOutcome::Failed(_))
+    }
+
+    /// Returns the chart of an answer.
+    fn chart(&self, answer: &SqlAnswer) -> AnswerChart {
+        AnswerChart::of(&answer.columns, &answer.rows, answer.is_cut, self.question.chart)
     }
 
     /// Returns the words of the button that sends the form.

@@ -8,6 +8,7 @@ mod market;
 mod moderation;
 mod publish;
 mod site;
+mod sql;
 
 use crate::{Error, Instant, Page, PageLayout, Person, Theme};
 
@@ -124,6 +125,7 @@ pub fn samples() -> Result<Vec<Sample>, Error> {
         moderation::add(&mut book, &texts)?;
         market::add(&mut book, &texts)?;
         board::add(&mut book, &texts)?;
+        sql::add(&mut book, &texts)?;
     }
     book.prefix = "empty-";
     site::add_empty(&mut book)?;

@@ -38,7 +38,7 @@ pub enum ChartForm {
 
 impl ChartForm {
     /// Forms in the order of their buttons.
-    pub const ALL: [Self; 4] = [Self::Fitting, Self::Unwanted, Self::Bars, Self::Line];
+    pub(crate) const CHOICES: &[Self] = &[Self::Fitting, Self::Unwanted, Self::Bars, Self::Line];
 
     /// Returns the value of the form field.
     pub const fn word(self) -> &'static str {
@@ -53,8 +53,8 @@ impl ChartForm {
     /// Returns the form of a word, [`Self::Fitting`] for any other word.
     pub fn of(word: &str) -> Self {
         // The word comes from an address, which anybody can write.
-        let named = Self::ALL.into_iter().find(|form| form.word() == word);
-        named.unwrap_or_default()
+        let named = Self::CHOICES.iter().find(|form| form.word() == word);
+        named.copied().unwrap_or_default()
     }
 
     /// Returns the words of the button.
