@@ -346,6 +346,10 @@ fn problem(cx: &Cx, project: &Project, error: &ApiError, sql: &str) -> Result<Sq
                 cx.app.limits.query_timeout.seconds()
             );
         }
+        (ErrorCode::EgressQuota, _) => {
+            "The egress of the month is used up, and a page buys no more. Agents of your account read on with credits."
+                .clone_into(&mut said.message);
+        }
         _ => {
             said.message = sentence(error.message());
             said.can_repeat = error.status().is_server_error();
