@@ -118,7 +118,11 @@ enum ChartShape {
     /// Bars below each other, and where zero is.
     Named { bars: Vec<NamedBar>, zero: String },
     /// Bars side by side.
-    Side { bars: Vec<SideBar>, width: String, zero: String },
+    Side {
+        bars: Vec<SideBar>,
+        width: String,
+        zero: String,
+    },
     /// Path of a line, and the place of zero if it is within the drawing.
     Line(String),
 }
@@ -191,7 +195,10 @@ impl AnswerChart {
             points.sort_by_key(|point| point.at);
             let lost = all - points.len();
             if lost > 0 {
-                notes.push(format!("{} without a time left out", counted(lost as u64, "row", "rows")));
+                notes.push(format!(
+                    "{} without a time left out",
+                    counted(lost as u64, "row", "rows")
+                ));
             }
         }
         let found = points.iter().filter(|point| point.value.is_some()).count();
@@ -210,7 +217,9 @@ impl AnswerChart {
             notes.push("UTC".to_owned());
         }
         let (measure, along) = (&columns[measure].name, &columns[along].name);
-        Self::Drawn(Box::new(DrawnAnswer::new(points, measure, along, notes, is_line, is_time)))
+        Self::Drawn(Box::new(DrawnAnswer::new(
+            points, measure, along, notes, is_line, is_time,
+        )))
     }
 }
 
@@ -241,7 +250,9 @@ fn instant(text: &str) -> Option<i64> {
     if let Ok(instant) = text.parse::<jiff::Timestamp>() {
         return Some(instant.as_microsecond());
     }
-    let local = text.parse::<DateTime>().or_else(|_no_time| text.parse::<Date>().map(DateTime::from));
+    let local = text
+        .parse::<DateTime>()
+        .or_else(|_no_time| text.parse::<Date>().map(DateTime::from));
     // Local times stand as far from each other as if they were UTC.
     let zoned = local.ok()?.to_zoned(TimeZone::UTC).ok()?;
     Some(zoned.timestamp().as_microsecond())

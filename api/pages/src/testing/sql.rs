@@ -6,8 +6,8 @@ use types::money::MicroUsdc;
 
 use super::{Book, Texts, person, visitor};
 use crate::{
-    AnswerColumn, AnswerColumnKind, ChartForm, Error, SqlAccess, SqlAnswer, SqlExample, SqlOutcome, SqlPage, SqlProblem,
-    SqlQuestion, StatementPlace, TableCell,
+    AnswerColumn, AnswerColumnKind, ChartForm, Error, SqlAccess, SqlAnswer, SqlExample, SqlOutcome, SqlPage,
+    SqlProblem, SqlQuestion, StatementPlace, TableCell,
 };
 
 const PATH: &str = "/projects/tide-levels/sql";
@@ -23,8 +23,14 @@ pub(super) fn add(book: &mut Book, texts: &Texts) -> Result<(), Error> {
     let newest = || SqlAccess::UpTo(Version(1_242));
     let fitting = ChartForm::Fitting;
     book.add("sql", &asked(newest(), SqlOutcome::Unasked, fitting))?;
-    book.add("sql-visitor", &asked(SqlAccess::SignedOut, SqlOutcome::Unasked, fitting))?;
-    book.add("sql-older", &asked(SqlAccess::UpTo(Version(1_198)), SqlOutcome::Unasked, fitting))?;
+    book.add(
+        "sql-visitor",
+        &asked(SqlAccess::SignedOut, SqlOutcome::Unasked, fitting),
+    )?;
+    book.add(
+        "sql-older",
+        &asked(SqlAccess::UpTo(Version(1_198)), SqlOutcome::Unasked, fitting),
+    )?;
     let unbought = SqlAccess::Unbought(MicroUsdc(100_000));
     book.add("sql-unbought", &asked(unbought, SqlOutcome::Unasked, fitting))?;
     let bars = SqlOutcome::Answered(Box::new(answer(texts, 9, false)));
@@ -58,13 +64,7 @@ pub(super) fn add(book: &mut Book, texts: &Texts) -> Result<(), Error> {
     book.add("sql-running", &asked(newest(), busy, fitting))
 }
 
-fn page(
-    texts: &Texts,
-    chrome: crate::PageLayout,
-    access: SqlAccess,
-    outcome: SqlOutcome,
-    chart: ChartForm,
-) -> SqlPage {
+fn page(texts: &Texts, chrome: crate::PageLayout, access: SqlAccess, outcome: SqlOutcome, chart: ChartForm) -> SqlPage {
     let fields = [
         (texts.word.as_str(), FieldType::String),
         ("at", FieldType::Timestamp),
@@ -119,7 +119,12 @@ fn answer(texts: &Texts, rows: usize, is_over_time: bool) -> SqlAnswer {
             6 => TableCell::Null,
             _ => TableCell::literal(&format!("{}.{place:02}", place * 13 % 50)),
         };
-        vec![label, number, TableCell::text(""), TableCell::literal("{\"a\": [1, null]}")]
+        vec![
+            label,
+            number,
+            TableCell::text(""),
+            TableCell::literal("{\"a\": [1, null]}"),
+        ]
     };
     SqlAnswer {
         version: Version(1_242),

@@ -67,9 +67,17 @@ fn words(elements: &[Element]) -> &str {
 #[test]
 fn a_chart_takes_from_2_to_200_rows() {
     let columns = columns(AnswerColumnKind::Text);
-    for (count, words) in [(0, "has 0 rows"), (1, "has 1 row"), (201, "has 201 rows"), (1_000, "has 1,000 rows")] {
+    for (count, words) in [
+        (0, "has 0 rows"),
+        (1, "has 1 row"),
+        (201, "has 201 rows"),
+        (1_000, "has 1,000 rows"),
+    ] {
         let reason = absent(&columns, &many(count));
-        assert!(reason.starts_with("No chart") && reason.contains(words), "{count}: {reason}");
+        assert!(
+            reason.starts_with("No chart") && reason.contains(words),
+            "{count}: {reason}"
+        );
     }
     for count in [2, 24, 25, 200] {
         let elements = drawn(&columns, &many(count), ChartForm::Fitting);
@@ -78,7 +86,11 @@ fn a_chart_takes_from_2_to_200_rows() {
         assert_eq!(pictures, 1, "one drawing, however many bars");
         for bar in bars(&elements) {
             for (place, size) in [("x", "width"), ("y", "height")] {
-                let within = if size == "height" && count <= 24 { 24.0 * 24.0 } else { 100.0 };
+                let within = if size == "height" && count <= 24 {
+                    24.0 * 24.0
+                } else {
+                    100.0
+                };
                 let end = number(bar, place) + number(bar, size);
                 assert!(number(bar, place) >= 0.0 && end <= within + 0.02, "{count}: {bar:?}");
             }
@@ -108,26 +120,43 @@ fn nulls_and_infinities_are_gaps() {
         let points = [("a", Some("1")), ("b", gap), ("c", Some("3"))];
         let elements = drawn(&columns, &rows(&points), ChartForm::Bars);
         assert_eq!(bars(&elements).len(), 2, "{gap:?}");
-        assert!(elements.iter().any(|element| element.own == "1 gap has no number"), "{gap:?}");
+        assert!(
+            elements.iter().any(|element| element.own == "1 gap has no number"),
+            "{gap:?}"
+        );
         let elements = drawn(&columns, &rows(&points), ChartForm::Line);
         // Each side of the gap is a point of its own.
         assert_eq!(line(&elements).matches('M').count(), 2, "{gap:?}");
         assert_eq!(line(&elements).matches("h0").count(), 2, "{gap:?}");
-        assert!(words(&elements).contains("2 numbers; highest 3"), "{}", words(&elements));
+        assert!(
+            words(&elements).contains("2 numbers; highest 3"),
+            "{}",
+            words(&elements)
+        );
         // One number alone is no chart.
         assert!(absent(&columns, &rows(&[("a", Some("1")), ("b", gap)])).contains("has 1 row"));
         assert!(absent(&columns, &rows(&[("a", gap), ("b", gap)])).contains("has 0 rows"));
     }
     // Decimals, and sums beyond 64 bits, are texts in an answer, and numbers all the same.
     let texts = ["12345678901234567890123.45", "-1.50"];
-    let texts: Vec<_> = texts.iter().map(|text| vec![TableCell::text("x"), TableCell::text(text)]).collect();
+    let texts: Vec<_> = texts
+        .iter()
+        .map(|text| vec![TableCell::text("x"), TableCell::text(text)])
+        .collect();
     assert_eq!(bars(&drawn(&columns, &texts, ChartForm::Bars)).len(), 2);
 }
 
 #[test]
 fn hard_numbers_stay_within_the_drawing() {
     let columns = columns(AnswerColumnKind::Text);
-    let hard = ["1.7976931348623157e308", "-1.7976931348623157e308", "5e-324", "0", "-0.0", "9007199254740993"];
+    let hard = [
+        "1.7976931348623157e308",
+        "-1.7976931348623157e308",
+        "5e-324",
+        "0",
+        "-0.0",
+        "9007199254740993",
+    ];
     for left in hard {
         for right in hard {
             let points = rows(&[("a", Some(left)), ("b", Some(right)), ("c", Some(left))]);
@@ -148,7 +177,10 @@ fn a_constant_is_a_level_line_and_equal_bars() {
     for value in ["7", "-7", "0", "1e300"] {
         let points = rows(&[("a", Some(value)), ("b", Some(value)), ("c", Some(value))]);
         let elements = drawn(&columns, &points, ChartForm::Bars);
-        let widths: Vec<_> = bars(&elements).iter().map(|bar| bar.get("width").unwrap().to_owned()).collect();
+        let widths: Vec<_> = bars(&elements)
+            .iter()
+            .map(|bar| bar.get("width").unwrap().to_owned())
+            .collect();
         assert!(widths.windows(2).all(|pair| pair[0] == pair[1]), "{value}: {widths:?}");
         let elements = drawn(&columns, &points, ChartForm::Line);
         let heights: Vec<_> = line(&elements)
@@ -156,7 +188,10 @@ fn a_constant_is_a_level_line_and_equal_bars() {
             .skip(1)
             .map(|point| point.split(' ').nth(1).unwrap())
             .collect();
-        assert!(heights.len() == 3 && heights.iter().all(|height| *height == heights[0]), "{value}: {heights:?}");
+        assert!(
+            heights.len() == 3 && heights.iter().all(|height| *height == heights[0]),
+            "{value}: {heights:?}"
+        );
     }
 }
 
@@ -165,12 +200,21 @@ fn bars_go_from_zero_to_their_numbers() {
     let columns = columns(AnswerColumnKind::Text);
     let points = rows(&[("a", Some("5")), ("b", Some("-5")), ("", Some("0")), ("null", None)]);
     let elements = drawn(&columns, &points, ChartForm::Fitting);
-    let sides: Vec<_> = bars(&elements).iter().map(|bar| (number(bar, "x"), number(bar, "width"))).collect();
+    let sides: Vec<_> = bars(&elements)
+        .iter()
+        .map(|bar| (number(bar, "x"), number(bar, "width")))
+        .collect();
     let (zero, size) = (sides[0].0, sides[0].1);
     assert_eq!(sides[1], (zero - size, size));
     assert_eq!(sides[2], (zero, 0.0));
-    let labels: Vec<_> = elements.iter().filter(|element| element.is_in(&elements, "li")).collect();
-    assert_eq!(labels.iter().map(|label| label.text.as_str()).collect::<Vec<_>>(), ["a", "b", "&#34;&#34;", "null"]);
+    let labels: Vec<_> = elements
+        .iter()
+        .filter(|element| element.is_in(&elements, "li"))
+        .collect();
+    assert_eq!(
+        labels.iter().map(|label| label.text.as_str()).collect::<Vec<_>>(),
+        ["a", "b", "&#34;&#34;", "null"]
+    );
 }
 
 #[test]
@@ -194,8 +238,15 @@ fn a_line_over_times_is_in_their_order_and_keeps_their_distance() {
     assert!(elements.iter().any(|element| element.own == "1 Nov 2026"));
     assert!(words(&elements).contains("highest 4 at"), "{}", words(&elements));
     // Days and local times have no zone, and one instant is in the middle.
-    for times in [["2026-11-01", "2026-11-01"], ["2026-11-01T10:00:00", "2026-11-01T10:00:00"]] {
-        let elements = drawn(&columns, &rows(&times.map(|time| (time, Some("1")))), ChartForm::Fitting);
+    for times in [
+        ["2026-11-01", "2026-11-01"],
+        ["2026-11-01T10:00:00", "2026-11-01T10:00:00"],
+    ] {
+        let elements = drawn(
+            &columns,
+            &rows(&times.map(|time| (time, Some("1")))),
+            ChartForm::Fitting,
+        );
         assert!(line(&elements).starts_with("M50.00 "), "{}", line(&elements));
         assert!(!elements.iter().any(|element| element.own.contains("UTC")));
     }
