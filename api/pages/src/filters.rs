@@ -7,9 +7,13 @@
     reason = "the macro makes a public struct with a method of each filter"
 )]
 
+use std::borrow::Borrow;
+
 use askama::{PrimitiveType, Result, Values, filter_fn};
+use types::Timestamp;
 
 use crate::number;
+use crate::time::{Instant, ShownTime};
 
 /// Groups the digits of a number by threes.
 #[filter_fn]
@@ -49,4 +53,22 @@ pub(crate) fn usdc<N: PrimitiveType<Value = i64>>(micro: N, _: &dyn Values) -> R
 #[filter_fn]
 pub(crate) fn usdc_signed<N: PrimitiveType<Value = i64>>(micro: N, _: &dyn Values) -> Result<String> {
     Ok(number::usdc_signed(micro.get()))
+}
+
+/// Shows a time as people read it near `now`, with its full value.
+#[filter_fn]
+pub(crate) fn ago<T: Borrow<Timestamp>, N: Borrow<Instant>>(at: T, _: &dyn Values, now: N) -> Result<ShownTime> {
+    Ok(Instant(at.borrow().micros()).relative(*now.borrow()))
+}
+
+/// Shows a time in full, in UTC.
+#[filter_fn]
+pub(crate) fn full<T: Borrow<Timestamp>>(at: T, _: &dyn Values) -> Result<ShownTime> {
+    Ok(Instant(at.borrow().micros()).full())
+}
+
+/// Shows the beginning of a fingerprint.
+#[filter_fn]
+pub(crate) fn short<T: AsRef<str>>(root: T, _: &dyn Values) -> Result<String> {
+    Ok(format!("{}…", root.as_ref().chars().take(16).collect::<String>()))
 }
