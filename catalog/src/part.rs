@@ -47,7 +47,7 @@ pub(crate) const PAGE_ROWS: usize = 1_024;
 /// Maximum number of rows of a small part, which is written with cheap compression.
 pub(crate) const SMALL_PART_ROWS: usize = 4 * PAGE_ROWS;
 /// Maximum number of rows in a row group.
-const GROUP_ROWS: usize = 131_072;
+pub(crate) const GROUP_ROWS: usize = 131_072;
 /// Approximate maximum size of a row group in bytes. A reader of many rows holds one row group in memory.
 pub(crate) const GROUP_BYTES: usize = 16 << 20;
 /// Maximum size in bytes of a column's dictionary in a row group. The bound ends the dictionary early for texts that do

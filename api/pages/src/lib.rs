@@ -8,6 +8,7 @@
 
 mod asset;
 mod board;
+mod cell;
 mod chart;
 mod chrome;
 mod confirm;
@@ -28,6 +29,7 @@ mod refusal;
 mod report;
 mod said;
 mod secret;
+mod sql;
 mod time;
 mod unit;
 mod words;
@@ -39,7 +41,8 @@ mod tests;
 
 pub use asset::{CONTENT_SECURITY_POLICY, PageAsset, asset};
 pub use board::{AnswerView, OfferedItem, RequestPage, RequestRow, RequestsPage, WantedField};
-pub use chart::{DayCount, GateLoss, RowFlow};
+pub use cell::TableCell;
+pub use chart::{ChartForm, DayCount, GateLoss, RowFlow};
 pub use chrome::{PageLayout, Person, Theme};
 pub use confirm::ConfirmPage;
 pub use consent::{AgentChoice, ConsentPage, ScopeChoice};
@@ -61,6 +64,10 @@ pub use refusal::ErrorPage;
 pub use report::{ReportOutcomePage, ReportPage, ReportState};
 pub use said::{Discussion, SaidEntry, Thread};
 pub use secret::SecretPage;
+pub use sql::{
+    AnswerColumn, AnswerColumnKind, SqlAccess, SqlAnswer, SqlExample, SqlOutcome, SqlPage, SqlProblem, SqlQuestion,
+    StatementPlace,
+};
 pub use time::Instant;
 pub use unit::{ScoreView, UnitFacts, UnitPage, UnitStep, UnitVersion};
 pub use words::isolate;

@@ -2,6 +2,7 @@
 //!
 //! Invariant: a page shows what the operation for programs at its address answers, from the same functions.
 
+mod download;
 mod market;
 mod records;
 mod report;
@@ -14,6 +15,7 @@ pub(super) use records::row;
 
 pub(super) fn add(table: &mut Operations) {
     market::add(table);
+    download::add(table);
     records::add(table);
     report::add(table);
     sitemap::add(table);
