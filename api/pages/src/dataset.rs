@@ -5,7 +5,6 @@
 //! - A page of rows has a bounded size, whatever is in the rows: cells are cut, and rows that do not fit are for the next page.
 //! - A readme is rendered like any document: markup within it is shown as text, and it loads nothing.
 
-mod cells;
 mod column;
 mod growth;
 mod head;
@@ -23,5 +22,5 @@ pub use record::{DatasetRecordPage, WholeRecord};
 pub use rows::{
     ColumnChoice, DatasetRows, DatasetRowsPage, PreviewRows, ReadableRows, RowsState, ShownFilter, VersionChoice,
 };
-pub use table::{RecordRow, RecordTable};
+pub use table::RecordRow;
 pub use versions::{AddedRow, AddedRows, DatasetVersion, DatasetVersionPage, DatasetVersionsPage, VersionFile};

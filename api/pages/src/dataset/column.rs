@@ -5,7 +5,7 @@
 use operators::profile::{ColumnProfile, Histogram, ProfileValue, summary};
 use types::{Field, FieldType};
 
-use super::cells::{cut, escaped, instant};
+use crate::cell::{cut, escaped, instant};
 use crate::number::{counted, grouped};
 
 /// Bytes of a head beside its name, about.
@@ -62,6 +62,15 @@ impl ShownColumn {
     /// Returns true if rows can be ordered by the column.
     pub(crate) fn can_sort(&self) -> bool {
         self.field.kind != FieldType::Json
+    }
+
+    /// Returns the class of the cells that are no texts.
+    pub(crate) fn class(&self) -> &'static str {
+        match self.field.kind {
+            FieldType::Integer | FieldType::Number | FieldType::Decimal(_) => "n",
+            FieldType::Json => "j",
+            FieldType::String | FieldType::Boolean | FieldType::Timestamp | FieldType::Date => "",
+        }
     }
 
     /// Returns the order that its button asks for. A space stands in no name.

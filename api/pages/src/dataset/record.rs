@@ -5,9 +5,9 @@ use serde_json::value::RawValue;
 use types::{Field, Version};
 
 use super::DatasetTab;
-use super::cells::{CellText, escaped};
 use super::column::kind_words;
 use super::head::{DatasetHead, DatasetOffer};
+use crate::cell::{TableCell, escaped};
 use crate::chrome::{PageLayout, Theme};
 use crate::filters;
 
@@ -33,7 +33,7 @@ pub struct WholeRecord {
 struct FieldValue<'a> {
     name: &'a str,
     kind: String,
-    value: CellText,
+    value: TableCell,
 }
 
 /// Page at `GET /projects/{slug}/rows?row=`: one record.
@@ -64,9 +64,9 @@ impl DatasetRecordPage {
             // A letter takes five bytes at most, as a reference or in UTF-8.
             let most = left / 5;
             let may_be_cut = value.is_some_and(|value| value.get().len() > most);
-            let value = CellText::of(kind, value, most);
+            let value = TableCell::of_record_within(kind, value, most);
             let weight = value.weight() + 2 * escaped(name);
-            is_cut |= may_be_cut && matches!(&value, CellText::Plain(text) | CellText::Json(text) if text.ends_with('…'));
+            is_cut |= may_be_cut && value.written().ends_with('…');
             left = left.saturating_sub(weight);
             values.push(FieldValue {
                 name,

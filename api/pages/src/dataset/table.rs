@@ -6,12 +6,10 @@ use askama::Template;
 use askama::filters::HtmlSafe;
 use serde_json::value::RawValue;
 
-use super::cells::CellText;
 use super::column::ShownColumn;
+use crate::cell::TableCell;
 use crate::filters;
 
-/// Most characters of a cell.
-const MAX_CELL_CHARS: usize = 120;
 /// Most bytes of a table as HTML, which leaves the rest of a page room within 90 KB.
 const MAX_TABLE_BYTES: usize = 70 << 10;
 /// Bytes of a row beside its cells.
@@ -30,13 +28,13 @@ pub struct RecordRow {
 #[derive(Clone, Debug)]
 struct TextRow {
     place: Option<u64>,
-    cells: Vec<CellText>,
+    cells: Vec<TableCell>,
 }
 
 /// Records of a dataset, or the heads of its columns alone.
 #[derive(Clone, Debug, Template)]
 #[template(path = "dataset/table.html")]
-pub struct RecordTable {
+pub(crate) struct RecordTable {
     /// Name of the region that the table scrolls in.
     label: String,
     /// Address of a record, up to its number.
@@ -64,16 +62,16 @@ pub(crate) struct ClosedRest {
 impl RecordTable {
     /// Creates a table of as many of the rows as fit, at least one. The numbers of the records are links to `record`, which
     /// is the address of a record up to its number.
-    pub fn new(label: String, record: String, columns: Vec<ShownColumn>, rows: Vec<RecordRow>) -> Self {
+    pub(crate) fn new(label: String, record: String, columns: Vec<ShownColumn>, rows: Vec<RecordRow>) -> Self {
         let mut left = MAX_TABLE_BYTES.saturating_sub(columns.iter().map(ShownColumn::weight).sum());
         let mut shown: Vec<TextRow> = Vec::with_capacity(rows.len());
         for row in rows {
             let cells = columns.iter().enumerate().map(|(at, column)| {
                 let value = row.values.get(at).and_then(Option::as_deref);
-                CellText::of(column.field.kind, value, MAX_CELL_CHARS)
+                TableCell::of_record(column.field.kind, value)
             });
             let cells: Vec<_> = cells.collect();
-            let weight = ROW_BYTES + record.len() + cells.iter().map(CellText::weight).sum::<usize>();
+            let weight = ROW_BYTES + record.len() + cells.iter().map(TableCell::weight).sum::<usize>();
             if weight > left && !shown.is_empty() {
                 break;
             }
@@ -95,12 +93,12 @@ impl RecordTable {
     }
 
     /// Returns the number of rows that fit.
-    pub const fn len(&self) -> usize {
+    pub(crate) const fn len(&self) -> usize {
         self.rows.len()
     }
 
     /// Returns true if there is no row.
-    pub const fn is_empty(&self) -> bool {
+    pub(crate) const fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
@@ -111,6 +109,11 @@ impl RecordTable {
 
     pub(crate) fn close(&mut self, rest: ClosedRest) {
         self.rest = Some(rest);
+    }
+
+    /// Returns the cells of a row, each with the class of its column.
+    fn cells<'a>(&'a self, row: &'a TextRow) -> impl Iterator<Item = (&'a TableCell, &'static str)> {
+        self.columns.iter().zip(&row.cells).map(|(column, cell)| (cell, column.class()))
     }
 
     /// Returns the number of columns with that of the places.
