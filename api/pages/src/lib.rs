@@ -1,6 +1,6 @@
 //! HTML pages of the site and the console.
 //!
-//! A page is a struct of plain views with its [`PageLayout`]; [`Page::html`] turns it into text. Handlers fill the structs and
+//! A page is a struct of what it shows with its [`PageLayout`]; [`Page::html`] turns it into text. Handlers fill the structs and
 //! send the text with [`CONTENT_SECURITY_POLICY`]; [`asset`] has the files that the text links to.
 //!
 //! Invariant: text that somebody else wrote is escaped wherever it stands, and no page contains a script or a style of its
@@ -14,6 +14,7 @@ mod chrome;
 mod confirm;
 mod consent;
 pub mod console;
+mod dataset;
 mod document;
 mod entry;
 mod filters;
@@ -46,6 +47,12 @@ pub use chart::{ChartForm, DayCount, GateLoss, RowFlow};
 pub use chrome::{PageLayout, Person, Theme};
 pub use confirm::ConfirmPage;
 pub use consent::{AgentChoice, ConsentPage, ScopeChoice};
+pub use dataset::{
+    AddedRow, AddedRows, ColumnChoice, ColumnOrder, DatasetHead, DatasetOffer, DatasetPage, DatasetRecordPage,
+    DatasetRows, DatasetRowsPage, DatasetTab, DatasetVersion, DatasetVersionPage, DatasetVersionsPage, GrowthPoint,
+    PreviewRows, ReadableRows, RecordRow, RowsState, ShownColumn, ShownFilter, SummaryOfVersion, VersionChoice,
+    VersionContributor, VersionFile, WholeRecord,
+};
 pub use document::{LicenseView, LicensesPage, TermsPage};
 pub use entry::{
     CheckMailPage, InvitePage, LinkState, MailKind, SignInLinkPage, SignInPage, SignUpPage, VerifyPage, VerifyState,
@@ -54,10 +61,7 @@ pub use find::{FindFacet, FindHit, FindMode, FindPage, FindValue};
 pub use form::FieldError;
 pub use home::{HomeDataset, HomePage};
 pub use link::PageLink;
-pub use market::{
-    BrowsePage, BrowseRow, ContractField, PublicContributor, PublicDataset, PublicDatasetPage, PublicVersion,
-    VersionSummary,
-};
+pub use market::{BrowsePage, BrowseRow};
 pub use pay::{FaucetPage, PaidPage};
 pub use records::{FeedPage, FeedRow, LeaderboardPage, LoggedRow, PlaceRow, TakedownsPage};
 pub use refusal::ErrorPage;

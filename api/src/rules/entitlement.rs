@@ -183,6 +183,22 @@ pub(crate) async fn latest_readable(cx: &Cx, project: &Project) -> Result<Result
     Ok(bought.map(|bought| Version(bought.min(project.version.0))).ok_or(price))
 }
 
+/// Returns true if anything that is computed from the records of a version may be shown to the caller in full: the
+/// dataset is free, its own, or bought up to the version.
+pub(crate) async fn sees_whole(cx: &Cx, project: &Project, version: Version) -> Result<bool, ApiError> {
+    match decide(cx.operator(), project) {
+        Entitlement::Granted => Ok(true),
+        Entitlement::Hidden => Ok(false),
+        Entitlement::Priced(_) => owns(cx, ItemKind::Dataset, &project.id.to_string(), version.0).await,
+    }
+}
+
+/// Returns true if the caller may read the records of a version. A caller without a credential reads none, of a free
+/// dataset either.
+pub(crate) async fn may_read(cx: &Cx, project: &Project, version: Version) -> Result<bool, ApiError> {
+    Ok(cx.operator().is_some() && sees_whole(cx, project, version).await?)
+}
+
 /// Returns true if the caller's operator has bought an item up to a version; for a unit the version is 1.
 pub(crate) async fn owns(cx: &Cx, kind: ItemKind, item: &str, version: u64) -> Result<bool, ApiError> {
     // A caller without a credential owns nothing here; wallets prove their items at the paid paths.
