@@ -1,15 +1,18 @@
 //! The page that asks a dataset in SQL, from outside: who may run what, what is shown of the answer, and what another site
 //! cannot make a browser do.
 
+use std::os::unix::fs::symlink;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tests::Answer;
 use tests::apps::{App, hidden};
-use tests::world::{contribute, merged, project_body, records};
+use tests::world::{Agent, contribute, merged, project_body, records};
 use types::OperatorId;
 
 use crate::accounts::Site;
+use crate::binary;
+use crate::pages::{call_tools, copied, run};
 
 /// A query that no machine finishes in its time.
 const ENDLESS: &str = "SELECT count(*) FROM records a, records b, records c, records d WHERE a.value + b.value + c.value + \
@@ -20,7 +23,7 @@ struct Asker {
     operator: OperatorId,
     browser: App,
     session: String,
-    agent: tests::Http,
+    agent: Agent,
 }
 
 impl Asker {
@@ -38,7 +41,12 @@ impl Asker {
             operator,
             browser: App::known(site.http.base(), "none"),
             session,
-            agent: site.http.with(made.text("/key")),
+            agent: Agent {
+                id: made.text("/id").to_owned(),
+                name: name.to_owned(),
+                key: made.text("/key").to_owned(),
+                http: site.http.with(made.text("/key")),
+            },
         }
     }
 
@@ -62,7 +70,7 @@ impl Asker {
 
     /// Bytes that were sent to the operator this month.
     async fn egress(&self) -> u64 {
-        let quota = self.agent.get("/quota").await.expect(200).body;
+        let quota = self.agent.http.get("/quota").await.expect(200).body;
         quota["egress"]["used"].as_u64().unwrap_or_else(|| panic!("{quota}"))
     }
 }
@@ -94,8 +102,8 @@ fn cells(page: &str) -> Vec<Vec<String>> {
 
 async fn project(owner: &Asker, slug: &str, more: Value) {
     let body = merged(project_body(slug), more);
-    owner.agent.post("/projects", &body).await.expect(201);
-    contribute(&owner.agent, slug, &records("wick", 3)).await;
+    owner.agent.http.post("/projects", &body).await.expect(201);
+    contribute(&owner.agent.http, slug, &records("wick", 3)).await;
 }
 
 async fn start() -> (Site, Asker, Asker) {
@@ -110,7 +118,7 @@ async fn a_person_asks_a_free_dataset_and_gets_table_chart_link_and_files() {
     let (_site, owner, other) = start().await;
     project(&owner, "tides", json!({})).await;
     contribute(
-        &owner.agent,
+        &owner.agent.http,
         "tides",
         &[json!({"station": "", "sample": 7, "more": {"a": [1]}})],
     )
@@ -132,7 +140,7 @@ async fn a_person_asks_a_free_dataset_and_gets_table_chart_link_and_files() {
         ]
     );
     assert!(html.contains("4 rows") && html.contains("of version 2"), "{html}");
-    let manifest = other.agent.get("/projects/tides/manifest").await.expect(200).body;
+    let manifest = other.agent.http.get("/projects/tides/manifest").await.expect(200).body;
     assert!(html.contains(manifest["root"].as_str().unwrap()), "{html}");
     assert!(
         html.contains("aria-label=\"\u{2068}sample\u{2069} by \u{2068}station\u{2069}: 4 numbers"),
@@ -143,7 +151,7 @@ async fn a_person_asks_a_free_dataset_and_gets_table_chart_link_and_files() {
     assert!((80..400).contains(&sent), "{sent}");
 
     // The link names the version, fills the box and runs nothing.
-    contribute(&owner.agent, "tides", &records("leith", 1)).await;
+    contribute(&owner.agent.http, "tides", &records("leith", 1)).await;
     let (_, link) = html.split_once("id=\"link\" tabindex=\"0\">").unwrap();
     let link = link.split('<').next().unwrap().replace("&#38;", "&");
     let (_, path) = link.split_once("/projects/").unwrap();
@@ -157,6 +165,16 @@ async fn a_person_asks_a_free_dataset_and_gets_table_chart_link_and_files() {
         filled.contains("<option value=\"2\" selected>") && !filled.contains("<tbody>"),
         "{filled}"
     );
+
+    // The calls for programs ask the same.
+    let folder = tempfile::tempdir().unwrap();
+    symlink(binary(), folder.path().join("sluice")).unwrap();
+    for id in ["as-curl", "as-cli"] {
+        let said = run(folder.path(), &other.agent, "tides", &copied(&html, id));
+        assert!(said.contains("wick") && said.contains("0.5"), "{said}");
+    }
+    let said = call_tools(&other.agent.http, &copied(&html, "as-mcp")).await;
+    assert_eq!(said["result"]["structuredContent"]["rowCount"], json!(4), "{said}");
 
     // A file has the same rows; one that is cut says so in its name.
     for (format, end, begin) in [
@@ -241,8 +259,8 @@ async fn every_example_of_the_page_runs() {
             Value::Object(members.collect())
         };
         let body = merged(project_body(&slug), json!({"schemaDef": {"fields": fields}}));
-        owner.agent.post("/projects", &body).await.expect(201);
-        contribute(&owner.agent, &slug, &[record("a"), record("ab")]).await;
+        owner.agent.http.post("/projects", &body).await.expect(201);
+        contribute(&owner.agent.http, &slug, &[record("a"), record("ab")]).await;
         let page = text(&owner.open(&sql(&slug)).await.expect(200));
         let links: Vec<_> = page
             .split(&format!("<li><a href=\"{}?", sql(&slug)))
@@ -423,10 +441,11 @@ async fn a_private_dataset_answers_like_a_missing_one_and_a_paid_one_names_its_p
     site.grant(other.operator, "10");
     other
         .agent
+        .http
         .post("/projects/paid/buy", &json!({"version": 1}))
         .await
         .expect(200);
-    contribute(&owner.agent, "paid", &records("leith", 1)).await;
+    contribute(&owner.agent.http, "paid", &records("leith", 1)).await;
     let count = ("q", "SELECT count(*) AS n FROM records");
     let page = other.ask("paid", &[count]).await.expect(200);
     assert_eq!(cells(&text(&page)), [["3"]]);
@@ -444,7 +463,7 @@ async fn two_tabs_of_a_person_ask_one_after_the_other() {
     let site = Site::start(None, |options| options.with("SLUICE__LIMITS__QUERY_TIMEOUT", "8s")).await;
     let owner = Asker::new(&site, "ada@example.org").await;
     project(&owner, "tides", json!({})).await;
-    contribute(&owner.agent, "tides", &records("leith", 500)).await;
+    contribute(&owner.agent.http, "tides", &records("leith", 500)).await;
     // The first to come runs, the other waits for it.
     let (one, two) = tokio::join!(
         owner.ask(
@@ -512,7 +531,7 @@ async fn a_person_that_asks_spends_no_credits() {
     let owner = Asker::new(&site, "ada@example.org").await;
     let other = Asker::new(&site, "bob@example.org").await;
     project(&owner, "tides", json!({})).await;
-    contribute(&owner.agent, "tides", &records("leith", 200)).await;
+    contribute(&owner.agent.http, "tides", &records("leith", 200)).await;
     site.grant(other.operator, "5");
     let all = [("q", "SELECT * FROM records"), ("limit", "1000")];
     let file = [all[0], all[1], ("file", "csv")];
@@ -525,7 +544,7 @@ async fn a_person_that_asks_spends_no_credits() {
         );
         assert!(html.contains("SELECT * FROM records"), "{html}");
     }
-    let credits = other.agent.get("/credits").await.expect(200).body;
+    let credits = other.agent.http.get("/credits").await.expect(200).body;
     assert_eq!(credits["boughtMicro"], json!(50_000));
     // What is left of it is there.
     other

@@ -197,6 +197,58 @@ impl SqlPage {
     }
 }
 
+impl SqlPage {
+    /// Returns the members of a call with the question and the version that it was answered for.
+    fn members(&self, answer: &SqlAnswer) -> serde_json::Value {
+        let mut members = serde_json::json!({"sql": self.question.sql, "limit": self.question.limit});
+        if answer.version.0 > 0 {
+            members["version"] = answer.version.0.into();
+        }
+        members
+    }
+
+    fn curl(&self, answer: &SqlAnswer) -> String {
+        let (base, slug) = (&self.chrome.base, &self.slug);
+        let body = shell_quoted(&self.members(answer).to_string());
+        format!(
+            "curl -s {base}/projects/{slug}/query \\\n  -H \"Authorization: Bearer $SLUICE_KEY\" -H \"Content-Type: \
+             application/json\" \\\n  -d {body}"
+        )
+    }
+
+    fn cli(&self, answer: &SqlAnswer) -> String {
+        let (base, slug, limit) = (&self.chrome.base, &self.slug, self.question.limit);
+        let version = match answer.version.0 {
+            0 => String::new(),
+            version => format!(" --version {version}"),
+        };
+        let sql = shell_quoted(&self.question.sql);
+        // A statement that begins with a comment is no option.
+        format!("sluice query --server {base}{version} --limit {limit} \\\n  -- {slug} {sql}")
+    }
+
+    fn python(&self, answer: &SqlAnswer) -> String {
+        let (base, slug) = (&self.chrome.base, &self.slug);
+        // Texts and numbers of JSON mean the same in Python.
+        let members = self.members(answer);
+        format!(
+            "import os, requests\n\nr = requests.post(\"{base}/projects/{slug}/query\",\n    headers={{\"Authorization\": \
+             \"Bearer \" + os.environ[\"SLUICE_KEY\"]}},\n    json={members})\nfor row in r.json()[\"rows\"]:\n    print(row)"
+        )
+    }
+
+    fn mcp(&self, answer: &SqlAnswer) -> String {
+        let mut members = self.members(answer);
+        members["slug"] = self.slug.as_str().into();
+        format!("query_dataset {members}")
+    }
+}
+
+/// Returns a text as one word of a POSIX shell.
+fn shell_quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
 impl SqlAnswer {
     fn shown_columns(&self) -> &[AnswerColumn] {
         &self.columns[..self.columns.len().min(MAX_ANSWER_COLUMNS)]
