@@ -54,10 +54,10 @@ impl Cx {
         self.caller.as_ref().and_then(Caller::agent)
     }
 
-    /// Returns the reader of the answer. The directory server spends nothing.
+    /// Returns the reader of the answer. The directory server spends nothing, and neither does a person who reads pages.
     pub(crate) fn reader(&self) -> Option<EgressReader> {
         let caller = self.caller.as_ref()?;
-        let spends = self.door != Transport::Mcp(Resource::Directory);
+        let spends = self.door != Transport::Mcp(Resource::Directory) && self.visit.is_none();
         mutate!(Bug::DirectoryCharged => let spends = true);
         Some(EgressReader {
             operator: caller.operator,
