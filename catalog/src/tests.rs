@@ -17,4 +17,5 @@ mod pages;
 mod part_cache;
 mod prints;
 mod racing;
+mod sketches;
 mod staging;

@@ -50,6 +50,7 @@ mod openapi;
 mod pages;
 mod payments;
 mod permissions;
+mod profiles;
 mod publish;
 mod push_create;
 mod push_files;

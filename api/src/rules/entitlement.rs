@@ -203,6 +203,14 @@ pub(crate) async fn newest_bought(cx: &Cx, project: &Project) -> Result<Option<V
     Ok(bought.map(Version))
 }
 
+/// Returns the offer of a version of a dataset to a caller who sees it, or `None` if it costs the caller nothing.
+pub(crate) fn offer(cx: &Cx, project: &Project, asked: Option<Version>) -> Option<Quote> {
+    match decide(cx.operator(), project) {
+        Entitlement::Priced(price) => Some(dataset_quote(cx, project, asked, price)),
+        Entitlement::Granted | Entitlement::Hidden => None,
+    }
+}
+
 /// Returns the offer of a version of a dataset.
 pub(crate) fn dataset_quote(cx: &Cx, project: &Project, version: Option<Version>, price: MicroUsdc) -> Quote {
     let (base, slug) = (&cx.app.config.public_url, &project.slug);
@@ -281,6 +289,7 @@ mod tests {
             visibility,
             price_micro,
             trial_sale: false,
+            preview_rows: Some(20),
             status: ProjectStatus::Open,
             operator: operator(1),
             created_by_agent: None,
