@@ -63,6 +63,7 @@ mod replicas;
 mod scale;
 #[cfg(feature = "postgres")]
 mod slow_database;
+mod sql_page;
 mod storm;
 mod tidy;
 #[cfg(feature = "s3")]

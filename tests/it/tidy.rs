@@ -111,10 +111,7 @@ const OWNERS: [(&str, &[&str]); 41] = [
     ("calamine", &["tabular"]),
     ("sheet-xml", &["tabular"]),
     ("zip", &["tabular", "tests"]),
-    (
-        "parquet",
-        &["proof", "catalog", "collectors", "tabular", "sluice", "tests"],
-    ),
+    ("parquet", &["proof", "catalog", "collectors", "tabular", "tests"]),
     ("object_store", &["catalog", "sluice", "tests"]),
     ("fjall", &["catalog", "eventlog"]),
     ("rusty-s3", &["catalog"]),

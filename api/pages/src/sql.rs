@@ -159,18 +159,32 @@ pub struct SqlPage {
     /// What came of the question.
     pub outcome: SqlOutcome,
     /// Greatest numbers of rows that can be chosen.
-    pub limits: [u32; 2],
+    pub limits: Vec<u32>,
+    /// The most rows of an answer.
+    pub most_rows: u32,
     /// The most characters of a statement.
     pub most_characters: u32,
     /// Time that a question may take, in seconds.
-    pub seconds: u64,
+    pub seconds: u32,
     /// Formats of a file of the answer: value of the form field, and words.
     pub formats: &'static [(&'static str, &'static str)],
+}
+
+impl StatementPlace {
+    /// Returns the length of the text at the place, as scripts count it.
+    fn length(&self) -> usize {
+        self.at.encode_utf16().count()
+    }
 }
 
 impl SqlPage {
     fn is_failed(&self) -> bool {
         matches!(self.outcome, SqlOutcome::Failed(_))
+    }
+
+    /// Returns the chart of an answer.
+    fn chart(&self, answer: &SqlAnswer) -> AnswerChart {
+        AnswerChart::of(&answer.columns, &answer.rows, answer.is_cut, self.question.chart)
     }
 
     /// Returns the words of the button that sends the form.
@@ -181,6 +195,58 @@ impl SqlPage {
             _ => "Run",
         }
     }
+}
+
+impl SqlPage {
+    /// Returns the members of a call with the question and the version that it was answered for.
+    fn members(&self, answer: &SqlAnswer) -> serde_json::Value {
+        let mut members = serde_json::json!({"sql": self.question.sql, "limit": self.question.limit});
+        if answer.version.0 > 0 {
+            members["version"] = answer.version.0.into();
+        }
+        members
+    }
+
+    fn curl(&self, answer: &SqlAnswer) -> String {
+        let (base, slug) = (&self.chrome.base, &self.slug);
+        let body = shell_quoted(&self.members(answer).to_string());
+        format!(
+            "curl -s {base}/projects/{slug}/query \\\n  -H \"Authorization: Bearer $SLUICE_KEY\" -H \"Content-Type: \
+             application/json\" \\\n  -d {body}"
+        )
+    }
+
+    fn cli(&self, answer: &SqlAnswer) -> String {
+        let (base, slug, limit) = (&self.chrome.base, &self.slug, self.question.limit);
+        let version = match answer.version.0 {
+            0 => String::new(),
+            version => format!(" --version {version}"),
+        };
+        let sql = shell_quoted(&self.question.sql);
+        // A statement that begins with a comment is no option.
+        format!("sluice query --server {base}{version} --limit {limit} \\\n  -- {slug} {sql}")
+    }
+
+    fn python(&self, answer: &SqlAnswer) -> String {
+        let (base, slug) = (&self.chrome.base, &self.slug);
+        // Texts and numbers of JSON mean the same in Python.
+        let members = self.members(answer);
+        format!(
+            "import os, requests\n\nr = requests.post(\"{base}/projects/{slug}/query\",\n    headers={{\"Authorization\": \
+             \"Bearer \" + os.environ[\"SLUICE_KEY\"]}},\n    json={members})\nfor row in r.json()[\"rows\"]:\n    print(row)"
+        )
+    }
+
+    fn mcp(&self, answer: &SqlAnswer) -> String {
+        let mut members = self.members(answer);
+        members["slug"] = self.slug.as_str().into();
+        format!("query_dataset {members}")
+    }
+}
+
+/// Returns a text as one word of a POSIX shell.
+fn shell_quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 impl SqlAnswer {

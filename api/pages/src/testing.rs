@@ -9,6 +9,7 @@ mod market;
 mod moderation;
 mod publish;
 mod site;
+mod sql;
 
 use crate::{Error, Instant, Page, PageLayout, Person, Theme};
 
@@ -125,6 +126,7 @@ pub fn samples() -> Result<Vec<Sample>, Error> {
         moderation::add(&mut book, &texts)?;
         market::add(&mut book, &texts)?;
         board::add(&mut book, &texts)?;
+        sql::add(&mut book, &texts)?;
         dataset::add(&mut book, &texts)?;
     }
     book.prefix = "empty-";

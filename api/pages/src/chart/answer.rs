@@ -38,7 +38,7 @@ pub enum ChartForm {
 
 impl ChartForm {
     /// Forms in the order of their buttons.
-    pub const ALL: [Self; 4] = [Self::Fitting, Self::Unwanted, Self::Bars, Self::Line];
+    pub(crate) const CHOICES: &[Self] = &[Self::Fitting, Self::Unwanted, Self::Bars, Self::Line];
 
     /// Returns the value of the form field.
     pub const fn word(self) -> &'static str {
@@ -53,8 +53,8 @@ impl ChartForm {
     /// Returns the form of a word, [`Self::Fitting`] for any other word.
     pub fn of(word: &str) -> Self {
         // The word comes from an address, which anybody can write.
-        let named = Self::ALL.into_iter().find(|form| form.word() == word);
-        named.unwrap_or_default()
+        let named = Self::CHOICES.iter().find(|form| form.word() == word);
+        named.copied().unwrap_or_default()
     }
 
     /// Returns the words of the button.
@@ -118,7 +118,11 @@ enum ChartShape {
     /// Bars below each other, and where zero is.
     Named { bars: Vec<NamedBar>, zero: String },
     /// Bars side by side.
-    Side { bars: Vec<SideBar>, width: String, zero: String },
+    Side {
+        bars: Vec<SideBar>,
+        width: String,
+        zero: String,
+    },
     /// Path of a line, and the place of zero if it is within the drawing.
     Line(String),
 }
@@ -191,7 +195,10 @@ impl AnswerChart {
             points.sort_by_key(|point| point.at);
             let lost = all - points.len();
             if lost > 0 {
-                notes.push(format!("{} without a time left out", counted(lost as u64, "row", "rows")));
+                notes.push(format!(
+                    "{} without a time left out",
+                    counted(lost as u64, "row", "rows")
+                ));
             }
         }
         let found = points.iter().filter(|point| point.value.is_some()).count();
@@ -210,7 +217,9 @@ impl AnswerChart {
             notes.push("UTC".to_owned());
         }
         let (measure, along) = (&columns[measure].name, &columns[along].name);
-        Self::Drawn(Box::new(DrawnAnswer::new(points, measure, along, notes, is_line, is_time)))
+        Self::Drawn(Box::new(DrawnAnswer::new(
+            points, measure, along, notes, is_line, is_time,
+        )))
     }
 }
 
@@ -241,7 +250,9 @@ fn instant(text: &str) -> Option<i64> {
     if let Ok(instant) = text.parse::<jiff::Timestamp>() {
         return Some(instant.as_microsecond());
     }
-    let local = text.parse::<DateTime>().or_else(|_no_time| text.parse::<Date>().map(DateTime::from));
+    let local = text
+        .parse::<DateTime>()
+        .or_else(|_no_time| text.parse::<Date>().map(DateTime::from));
     // Local times stand as far from each other as if they were UTC.
     let zoned = local.ok()?.to_zoned(TimeZone::UTC).ok()?;
     Some(zoned.timestamp().as_microsecond())

@@ -132,7 +132,9 @@ fn text(value: f64, step: f64) -> String {
     match digits.and_then(|digits| usize::try_from(digits).ok()) {
         Some(digits) if value.abs() < 1e15 => {
             let written = format!("{:.digits$}", value.abs());
-            let (whole, rest) = written.split_once('.').map_or((&*written, ""), |(whole, rest)| (whole, rest));
+            let (whole, rest) = written
+                .split_once('.')
+                .map_or((&*written, ""), |(whole, rest)| (whole, rest));
             let whole = whole.parse().map_or_else(|_large| whole.to_owned(), grouped);
             let point = if rest.is_empty() { "" } else { "." };
             let sign = if value < 0.0 { "−" } else { "" };
@@ -145,7 +147,11 @@ fn text(value: f64, step: f64) -> String {
 /// Returns a number in few letters.
 fn short(value: f64) -> String {
     let plain = value.to_string();
-    let written = if plain.len() <= 12 { plain } else { format!("{value:.3e}") };
+    let written = if plain.len() <= 12 {
+        plain
+    } else {
+        format!("{value:.3e}")
+    };
     written.replace('-', "−")
 }
 
@@ -163,7 +169,10 @@ mod tests {
         assert_eq!(marks(&[0.79, 1.28], false), ["1.4", "1.2", "1.0", "0.8", "0.6"]);
         assert_eq!(marks(&[5.93, 1.0], true), ["6", "4", "2", "0"]);
         assert_eq!(marks(&[-3.0, 7.0], true), ["7.5", "5.0", "2.5", "0.0", "−2.5", "−5.0"]);
-        assert_eq!(marks(&[839_412.0], true), ["1,000,000", "750,000", "500,000", "250,000", "0"]);
+        assert_eq!(
+            marks(&[839_412.0], true),
+            ["1,000,000", "750,000", "500,000", "250,000", "0"]
+        );
         assert_eq!(marks(&[0.000_01, 0.000_02], false).len(), 5);
     }
 
@@ -188,7 +197,10 @@ mod tests {
                     let scale = Scale::of([left, right].into_iter(), with_zero);
                     assert!(scale.marks.len() <= 9, "{left} {right}: {:?}", scale.marks);
                     let (low, high) = (scale.place(left.min(right)), scale.place(left.max(right)));
-                    assert!((0.0..=1.0).contains(&low) && low <= high && high <= 1.0, "{left} {right}");
+                    assert!(
+                        (0.0..=1.0).contains(&low) && low <= high && high <= 1.0,
+                        "{left} {right}"
+                    );
                     for mark in &scale.marks {
                         assert!((0.0..=1.0).contains(&mark.place), "{left} {right}: {mark:?}");
                         assert!(mark.text.len() <= 24, "{mark:?}");
