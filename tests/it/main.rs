@@ -31,6 +31,7 @@ mod crash;
 mod cross_origin;
 mod deletion;
 mod disk_full;
+mod downloads;
 mod files;
 mod generators;
 mod history;
