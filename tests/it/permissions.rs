@@ -20,7 +20,7 @@ use self::site::{Call, Credential, Site};
 use self::table::{Expected, Row, rows};
 use crate::accounts::on_each;
 
-/// Paths of pages for people, which programs do not call; [`pages_need_a_session`] says who may open them.
+/// Paths of pages for people, which programs do not call, beside the pages of a dataset.
 const PAGES: [&str; 13] = [
     "/console",
     "/report",
@@ -81,7 +81,8 @@ fn is_page(spec: &Spec) -> bool {
             .strip_prefix(*prefix)
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
-    spec.path == "/" || PAGES.iter().any(begins)
+    let is_of_dataset = spec.surface == ApiKind::Page && spec.path.starts_with("/projects/{slug}/");
+    spec.path == "/" || is_of_dataset || PAGES.iter().any(begins)
 }
 
 /// Finds the operation of a row; none if the service does not have it.

@@ -77,14 +77,16 @@ impl BodyMedia for RecordLinesMedia {
 async fn export(cx: Cx, input: ExportInput) -> Result<StreamedAnswer<RecordLinesMedia>, ApiError> {
     let project = entitlement::visible(&cx, &input.slug).await?;
     let snapshot = reading::entitled(&cx, &project, Some(Version(input.version))).await?;
-    Ok(StreamedAnswer::ok(records(&cx, &snapshot, FileFormat::JsonLines).await?))
+    Ok(StreamedAnswer::ok(
+        records(&cx, &snapshot, FileFormat::JsonLines).await?,
+    ))
 }
 
 /// Pieces of an answer that is produced while it is sent.
 type Pieces<E> = BoxStream<'static, Result<Bytes, E>>;
 
-/// Returns the records of a version as the pieces of a file, for a caller who may read them. The first is there, so that a
-/// damaged table and a reader without egress still get an error status.
+/// Returns the records of a version as the pieces of a file, for a caller who may read them. The first [`CHUNK_BYTES`] bytes
+/// are there, so that a damaged table and a reader without egress still get an error status.
 ///
 /// # Errors
 /// 503 for a damaged table, and the refusals of egress.
@@ -96,12 +98,22 @@ pub(super) async fn records(cx: &Cx, snapshot: &Snapshot, format: FileFormat) ->
     // The permit is taken last, so that a refused call does not wait for one.
     let permit = cx.app.process.exports.acquire(cx.the_operator()?).await;
     let mut pieces = encoded(snapshot, contract, format).await?;
-    let first = pieces.try_next().await?;
-    if let (Some(first), Some(reader)) = (&first, cx.reader().filter(|_| cx.answer_is_sent)) {
+    let mut first = Vec::new();
+    while first.len() < CHUNK_BYTES {
+        let Some(piece) = pieces.try_next().await? else { break };
+        first.extend_from_slice(&piece);
+    }
+    if let Some(reader) = cx.reader().filter(|_| cx.answer_is_sent) {
         let bytes = first.len() as u64;
         // They go back to the lease here, and are taken again when they are sent.
-        drop(cx.app.egress.admit_body(&cx.app, reader, cx.app.clock.now(), bytes).await?);
+        drop(
+            cx.app
+                .egress
+                .admit_body(&cx.app, reader, cx.app.clock.now(), bytes)
+                .await?,
+        );
     }
+    let first = Some(Bytes::from(first)).filter(|first| !first.is_empty());
     let body = stream::iter(first.map(Ok)).chain(pieces).map(move |piece| {
         // The closure owns the permit, so it is returned when the answer ends, also if the client disconnects.
         let _permit = &permit;
@@ -132,7 +144,10 @@ async fn encoded(
             });
             stream::iter([Ok(Bytes::from(names))]).chain(rows.try_flatten()).boxed()
         }
-        FileFormat::Arrow => arrow(ArrowStream::new(record_schema(&contract)).map_err(|error| unrendered(&error))?, rows.boxed()),
+        FileFormat::Arrow => arrow(
+            ArrowStream::new(record_schema(&contract)).map_err(|error| unrendered(&error))?,
+            rows.boxed(),
+        ),
         FileFormat::JsonLines | FileFormat::Parquet => {
             let rows = rows.map(move |rows| {
                 let lines = RenderedLines::new(&contract, &rows?).map_err(|error| unrendered(&error))?;

@@ -145,6 +145,7 @@ async fn query(cx: Cx, input: QueryInput) -> Result<JsonReply<QueryAnswer>, ApiE
         limit: input.limit.unwrap_or(cx.app.limits.default_query_rows.get()),
         // The next page runs the statement again.
         is_steady: room.is_bounded() || input.offset > 0,
+        has_places: false,
         patience: Duration::ZERO,
     };
     let answered = ask(&cx, &project, &asked).await?;

@@ -96,7 +96,11 @@ impl DownloadedAnswer<'_> {
             }
             FileFormat::Parquet => bytes = catalog::parquet_file(&columns()?).map_err(|error| internal(&error))?,
         }
-        Ok(FileDownload::whole(&self.name(format), format.media_type(), Bytes::from(bytes)))
+        Ok(FileDownload::whole(
+            &self.name(format),
+            format.media_type(),
+            Bytes::from(bytes),
+        ))
     }
 
     fn name(&self, format: FileFormat) -> String {

@@ -211,6 +211,24 @@ pub(crate) async fn owns(cx: &Cx, kind: ItemKind, item: &str, version: u64) -> R
         .await?)
 }
 
+/// Returns the newest version of a dataset that the caller's operator has bought.
+pub(crate) async fn newest_bought(cx: &Cx, project: &Project) -> Result<Option<Version>, ApiError> {
+    let Some(operator) = cx.operator() else {
+        return Ok(None);
+    };
+    let money = cx.app.store.money();
+    let bought = money.owned(operator, ItemKind::Dataset, &project.id.to_string()).await?;
+    Ok(bought.map(Version))
+}
+
+/// Returns the offer of a version of a dataset to a caller who sees it, or `None` if it costs the caller nothing.
+pub(crate) fn offer(cx: &Cx, project: &Project, asked: Option<Version>) -> Option<Quote> {
+    match decide(cx.operator(), project) {
+        Entitlement::Priced(price) => Some(dataset_quote(cx, project, asked, price)),
+        Entitlement::Granted | Entitlement::Hidden => None,
+    }
+}
+
 /// Returns the offer of a version of a dataset.
 pub(crate) fn dataset_quote(cx: &Cx, project: &Project, version: Option<Version>, price: MicroUsdc) -> Quote {
     let (base, slug) = (&cx.app.config.public_url, &project.slug);
@@ -289,6 +307,7 @@ mod tests {
             visibility,
             price_micro,
             trial_sale: false,
+            preview_rows: Some(20),
             status: ProjectStatus::Open,
             operator: operator(1),
             created_by_agent: None,

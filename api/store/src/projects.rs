@@ -46,6 +46,8 @@ pub struct NewProject {
     pub price_micro: Option<i64>,
     /// True if buyers may pay with given credits.
     pub trial_sale: bool,
+    /// Number of rows that anybody sees; `None` shows nothing of a paid project.
+    pub preview_rows: Option<u32>,
     /// Operator that maintains the project.
     pub operator: OperatorId,
     /// Agent that created the project; `None` if the operator did.
@@ -92,6 +94,8 @@ row! {
         pub price_micro: Option<i64>,
         /// True if buyers may pay with given credits.
         pub trial_sale: bool,
+        /// Number of rows that anybody sees; `None` shows nothing of a paid project.
+        pub preview_rows: Option<u32>,
         /// Status, which decides whether contributions are accepted.
         pub status: ProjectStatus,
         /// Operator that maintains the project.
@@ -209,8 +213,8 @@ impl Store {
                     "INSERT INTO projects
                          (id, slug, title, title_key, readme, contract, license, tags, access, visibility, price_micro,
                           trial_sale, status, operator_id, created_by_agent_id, created_at, updated_at, version,
-                          record_count)
-                     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 'open', $13, $14, $15, $15, 0, 0)
+                          record_count, preview_rows)
+                     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 'open', $13, $14, $15, $15, 0, 0, $16)
                      ON CONFLICT (slug) DO NOTHING",
                     new.id,
                     new.slug,
@@ -226,7 +230,8 @@ impl Store {
                     new.trial_sale,
                     new.operator,
                     new.created_by_agent,
-                    new.now
+                    new.now,
+                    new.preview_rows
                 )
                 .run(cx)
                 .await?;

@@ -53,7 +53,14 @@ async fn a_file_has_the_rows_and_columns_of_its_version() {
     }
     let empty = newest.at(types::Version::EMPTY).unwrap();
     assert_eq!(read(exported(&empty).await).0.num_rows(), 0);
-    assert!(!world.index_directory("one").join("staged").read_dir().unwrap().any(|_| true));
+    assert!(
+        !world
+            .index_directory("one")
+            .join("staged")
+            .read_dir()
+            .unwrap()
+            .any(|_| true)
+    );
 }
 
 #[tokio::test]

@@ -41,6 +41,8 @@ pub(in crate::ops) struct AskedQuery<'a> {
     pub(in crate::ops) limit: u32,
     /// True if each run must give the rows in the same order, where the statement leaves it open.
     pub(in crate::ops) is_steady: bool,
+    /// True if the statement may name the places of records: one that this service wrote.
+    pub(in crate::ops) has_places: bool,
     /// Time to wait for another query of the operator to end.
     pub(in crate::ops) patience: Duration,
 }
@@ -76,6 +78,7 @@ pub(in crate::ops) async fn run(
         sql,
         limit,
         is_steady: true,
+        has_places: false,
         patience: PAGE_PATIENCE,
     };
     ask(cx, project, &asked).await
@@ -114,6 +117,7 @@ pub(in crate::ops) async fn ask(cx: &Cx, project: &Project, asked: &AskedQuery<'
         sql: asked.sql,
         limit: asked.limit,
         is_steady: asked.is_steady,
+        has_places: asked.has_places,
     };
     let answered = sandbox.query(&contract, &snapshot, &query).await;
     // The lease ends before the answer is sent, since a client may send its next query as soon as it has the answer.

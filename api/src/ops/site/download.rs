@@ -55,7 +55,9 @@ async fn download(cx: Cx, input: DownloadForm) -> Result<FileDownload, ApiError>
     let project = entitlement::visible(&cx, &input.slug).await?;
     let snapshot = reading::entitled(&cx, &project, Some(Version(input.version))).await?;
     let pieces = export::records(&cx, &snapshot, input.format).await?;
-    let name = input.format.file_name(&format!("{}-v{}", project.slug, snapshot.version()));
+    let name = input
+        .format
+        .file_name(&format!("{}-v{}", project.slug, snapshot.version()));
     Ok(FileDownload::pieces(&name, input.format.media_type(), pieces))
 }
 

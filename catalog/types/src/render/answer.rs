@@ -168,12 +168,12 @@ fn typed(kind: &str, values: &[Option<&str>]) -> Option<ArrayRef> {
     }
     Some(match kind {
         "Int8" | "Int16" | "Int32" | "Int64" | "UInt8" | "UInt16" | "UInt32" => {
-            Arc::new(Int64Array::from(each(values, |value| value.parse().ok())?))
+            Arc::new(Int64Array::from(each(values, |value| value.parse::<i64>().ok())?))
         }
         // Values from 2^63 on do not fit into a signed column.
-        "UInt64" => Arc::new(UInt64Array::from(each(values, |value| value.parse().ok())?)),
+        "UInt64" => Arc::new(UInt64Array::from(each(values, |value| value.parse::<u64>().ok())?)),
         "Float16" | "Float32" | "Float64" => Arc::new(Float64Array::from(each(values, double)?)),
-        "Boolean" => Arc::new(BooleanArray::from(each(values, |value| value.parse().ok())?)),
+        "Boolean" => Arc::new(BooleanArray::from(each(values, |value| value.parse::<bool>().ok())?)),
         kind if kind.starts_with("Timestamp(µs, ") => {
             let micros = |value: &str| Some(text(value)?.parse::<Timestamp>().ok()?.micros());
             Arc::new(TimestampMicrosecondArray::from(each(values, micros)?).with_timezone("UTC"))
@@ -203,12 +203,15 @@ fn texts(kind: &str, values: &[Option<&str>]) -> ArrayRef {
         let plain = (kind != JSON_KIND).then(|| text(value)).flatten();
         plain.unwrap_or_else(|| value.to_owned())
     };
-    Arc::new(StringArray::from_iter(values.iter().map(|value| value.map(text))))
+    Arc::new(StringArray::from_iter(values.iter().map(|value| value.map(&text))))
 }
 
 /// Returns a JSON string as a text; `None` for another value.
 fn text(value: &str) -> Option<String> {
-    value.starts_with('"').then(|| serde_json::from_str(value).ok()).flatten()
+    value
+        .starts_with('"')
+        .then(|| serde_json::from_str(value).ok())
+        .flatten()
 }
 
 /// Reads a double, which may be a text for the three that JSON has no number for.

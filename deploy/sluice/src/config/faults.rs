@@ -31,6 +31,7 @@ impl Faults {
             &fault::PAY_POINTS,
             &fault::COLLECTOR_POINTS,
             &fault::DELETION_POINTS,
+            &fault::PROFILE_POINTS,
         ];
         let is_listed = |point| lists.iter().any(|list| list.contains(&point));
         if !point.is_empty() && !is_listed(point.as_str()) {

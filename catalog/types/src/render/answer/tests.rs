@@ -33,17 +33,24 @@ fn columns_keep_their_types_and_values() {
             json!([i64::MIN, u64::MAX, "NaN", true, "2026-11-21T07:10:20.5Z",
                 "-999999999999999999999999999999999999.50", {"a": 1}, "2020-02-29", "1.50"]),
             json!([null, null, null, null, null, null, null, null, null]),
-            json!([0, 0, "-Infinity", false, "0001-01-01T00:00:00Z", "0.00", "text", "0001-01-01", "-1.50"]),
+            json!([
+                0,
+                0,
+                "-Infinity",
+                false,
+                "0001-01-01T00:00:00Z",
+                "0.00",
+                "text",
+                "0001-01-01",
+                "-1.50"
+            ]),
         ],
     );
     assert_eq!(rows.num_rows(), 3);
     assert_eq!(rows.column(0).as_primitive::<Int64Type>().value(0), i64::MIN);
     assert_eq!(rows.column(1).as_primitive::<UInt64Type>().value(0), u64::MAX);
     assert!(rows.column(2).as_primitive::<Float64Type>().value(0).is_nan());
-    assert_eq!(
-        rows.column(2).as_primitive::<Float64Type>().value(2),
-        f64::NEG_INFINITY
-    );
+    assert_eq!(rows.column(2).as_primitive::<Float64Type>().value(2), f64::NEG_INFINITY);
     assert_eq!(
         rows.column(4).data_type(),
         &DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))
@@ -108,9 +115,20 @@ fn lines_have_the_values_byte_for_byte() {
 
 #[test]
 fn a_name_that_comes_again_gets_a_number() {
-    let columns = [("a", "Int64"), ("a_2", "Int64"), ("a", "Int64"), ("a", "Int64"), ("b", "Int64")];
+    let columns = [
+        ("a", "Int64"),
+        ("a_2", "Int64"),
+        ("a", "Int64"),
+        ("a", "Int64"),
+        ("b", "Int64"),
+    ];
     let rows = batch(&columns, &[json!([1, 2, 3, 4, 5])]);
-    let names: Vec<_> = rows.schema().fields().iter().map(|field| field.name().clone()).collect();
+    let names: Vec<_> = rows
+        .schema()
+        .fields()
+        .iter()
+        .map(|field| field.name().clone())
+        .collect();
     assert_eq!(names, ["a", "a_2", "a_3", "a_4", "b"]);
 }
 

@@ -67,5 +67,9 @@ fn a_batch_of_other_columns_is_refused() {
     let other: Arc<Contract> =
         Arc::new(serde_json::from_value(json!({"fields": [{"name": "a", "type": "string"}]})).unwrap());
     let mut stream = ArrowStream::new(record_schema(&contract)).unwrap();
-    assert!(stream.encode(Batch::decode(&other, &[json!({"a": "b"})]).columns()).is_err());
+    assert!(
+        stream
+            .encode(Batch::decode(&other, &[json!({"a": "b"})]).columns())
+            .is_err()
+    );
 }

@@ -87,7 +87,10 @@ fn a_spreadsheet_runs_no_text_and_a_program_gets_it_as_it_is() {
     for (text, shown) in [
         ("=1+1", "'=1+1"),
         ("=\"a\"", "\"'=\"\"a\"\"\""),
-        ("=HYPERLINK(\"http://a.example\",1)", "\"'=HYPERLINK(\"\"http://a.example\"\",1)\""),
+        (
+            "=HYPERLINK(\"http://a.example\",1)",
+            "\"'=HYPERLINK(\"\"http://a.example\"\",1)\"",
+        ),
         ("@SUM(A1)", "'@SUM(A1)"),
         ("+cmd|' /C calc'!A0", "'+cmd|' /C calc'!A0"),
         ("-2+3", "'-2+3"),
