@@ -81,7 +81,9 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
 /// Returns the bytes of a text in HTML.
 pub(crate) fn escaped(text: &str) -> usize {
     // Each of these letters becomes a reference such as `&#60;`.
-    let letters = text.bytes().filter(|byte| matches!(byte, b'<' | b'>' | b'&' | b'"' | b'\''));
+    let letters = text
+        .bytes()
+        .filter(|byte| matches!(byte, b'<' | b'>' | b'&' | b'"' | b'\''));
     text.len() + letters.count() * 4
 }
 

@@ -129,7 +129,9 @@ pub(crate) fn lede(markdown: &str, most: usize) -> String {
     let most_bytes = most * 8;
     let (mut text, mut is_open) = (String::new(), false);
     // A hostile text can have headings only, and all of it is not worth reading for a line.
-    let begin: &str = markdown.get(..markdown.floor_char_boundary(most_bytes * 8)).unwrap_or(markdown);
+    let begin: &str = markdown
+        .get(..markdown.floor_char_boundary(most_bytes * 8))
+        .unwrap_or(markdown);
     for event in Parser::new(&shallow(begin)) {
         match event {
             Event::Start(Tag::Paragraph) => is_open = true,

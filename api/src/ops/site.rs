@@ -2,6 +2,7 @@
 //!
 //! Invariant: a page shows what the operation for programs at its address answers, from the same functions.
 
+mod dataset;
 mod download;
 mod market;
 mod records;
@@ -17,6 +18,7 @@ pub(super) use records::row;
 
 pub(super) fn add(table: &mut Operations, limits: &Limits) {
     market::add(table);
+    dataset::add(table);
     download::add(table);
     records::add(table);
     report::add(table);

@@ -211,16 +211,6 @@ pub(crate) async fn owns(cx: &Cx, kind: ItemKind, item: &str, version: u64) -> R
         .await?)
 }
 
-/// Returns the newest version of a dataset that the caller's operator has bought.
-pub(crate) async fn newest_bought(cx: &Cx, project: &Project) -> Result<Option<Version>, ApiError> {
-    let Some(operator) = cx.operator() else {
-        return Ok(None);
-    };
-    let money = cx.app.store.money();
-    let bought = money.owned(operator, ItemKind::Dataset, &project.id.to_string()).await?;
-    Ok(bought.map(Version))
-}
-
 /// Returns the offer of a version of a dataset to a caller who sees it, or `None` if it costs the caller nothing.
 pub(crate) fn offer(cx: &Cx, project: &Project, asked: Option<Version>) -> Option<Quote> {
     match decide(cx.operator(), project) {

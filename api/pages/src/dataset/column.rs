@@ -90,7 +90,12 @@ impl ShownColumn {
     /// Returns the number of values; the mean of numbers.
     pub(crate) fn distinct(&self) -> String {
         let Some(profile) = &self.profile else {
-            return if self.field.required { "required" } else { "may be empty" }.to_owned();
+            return if self.field.required {
+                "required"
+            } else {
+                "may be empty"
+            }
+            .to_owned();
         };
         if let (FieldType::Number, Some(mean)) = (self.field.kind, profile.mean) {
             return format!("mean {}", signed(&ProfileValue::Number(mean).to_string()));
@@ -139,7 +144,11 @@ impl ShownColumn {
             return Some((words.next()?, words.next().unwrap_or_default()));
         }
         if let Some(length) = &profile.length {
-            let bins = length.histogram.as_ref().map(|bins| bins.edges.as_slice()).unwrap_or_default();
+            let bins = length
+                .histogram
+                .as_ref()
+                .map(|bins| bins.edges.as_slice())
+                .unwrap_or_default();
             let edge = |value: Option<&ProfileValue>| value.map(ToString::to_string);
             let low = length.min.map(|min| min.to_string()).or_else(|| edge(bins.first()))?;
             let high = length.max.map(|max| max.to_string()).or_else(|| edge(bins.last()))?;
@@ -149,7 +158,11 @@ impl ShownColumn {
                 (low, format!("{high} characters"))
             });
         }
-        let edges = profile.histogram.as_ref().map(|bins| bins.edges.as_slice()).unwrap_or_default();
+        let edges = profile
+            .histogram
+            .as_ref()
+            .map(|bins| bins.edges.as_slice())
+            .unwrap_or_default();
         let low = profile.min.as_ref().or(profile.first.as_ref()).or(edges.first())?;
         let high = profile.max.as_ref().or(profile.last.as_ref()).or(edges.last())?;
         let (low, high) = (low.to_string(), high.to_string());
@@ -261,9 +274,15 @@ fn bins_of(bins: &Histogram) -> String {
     let most = bins.shares.iter().copied().fold(0.0, f64::max);
     let heights = bins.shares.iter().map(|share| {
         let is_drawn = share.is_finite() && *share > 0.0 && most > 0.0;
-        let height = if is_drawn { share / most * f64::from(HEIGHT - 1) } else { 0.0 };
+        let height = if is_drawn {
+            share / most * f64::from(HEIGHT - 1)
+        } else {
+            0.0
+        };
         // Whole units, so that the text of a drawing stays short.
-        (1..HEIGHT).take_while(|unit| f64::from(*unit) <= height.max(1.0)).count()
+        (1..HEIGHT)
+            .take_while(|unit| f64::from(*unit) <= height.max(1.0))
+            .count()
             * usize::from(is_drawn)
     });
     bars_of(heights.map(|height| u32::try_from(height).unwrap_or(0)).collect())

@@ -57,7 +57,14 @@ impl DatasetRecordPage {
         let mut values = Vec::with_capacity(self.record.values.len());
         let mut is_cut = false;
         let fields = self.record.values.iter();
-        let fields = fields.map(|(field, value)| (field.name.as_str(), field.kind, kind_words(field.kind), value.as_deref()));
+        let fields = fields.map(|(field, value)| {
+            (
+                field.name.as_str(),
+                field.kind,
+                kind_words(field.kind),
+                value.as_deref(),
+            )
+        });
         let extra = self.record.extra.as_deref();
         let extra = extra.map(|extra| ("other fields", types::FieldType::Json, "json".to_owned(), Some(extra)));
         for (name, kind, words, value) in fields.chain(extra) {
@@ -79,7 +86,10 @@ impl DatasetRecordPage {
 
     /// Returns the address of a record of the same version.
     fn at(&self, place: u64) -> String {
-        format!("/projects/{}/rows?version={}&row={place}", self.head.slug, self.record.version)
+        format!(
+            "/projects/{}/rows?version={}&row={place}",
+            self.head.slug, self.record.version
+        )
     }
 
     fn before(&self) -> Option<String> {
@@ -93,6 +103,9 @@ impl DatasetRecordPage {
     /// Returns the address of the page of rows that the record is on.
     fn around(&self) -> String {
         let offset = (self.record.place.saturating_sub(1)) / self.page.max(1) * self.page;
-        format!("/projects/{}/rows?version={}&offset={offset}", self.head.slug, self.record.version)
+        format!(
+            "/projects/{}/rows?version={}&offset={offset}",
+            self.head.slug, self.record.version
+        )
     }
 }

@@ -144,7 +144,12 @@ impl DatasetRows {
         match &state {
             RowsState::Readable(_) => table.sortable(),
             RowsState::Preview(_) | RowsState::Closed | RowsState::Empty => {
-                table.close(rest_of(chrome, head, records.saturating_sub(table.len() as u64), &state));
+                table.close(rest_of(
+                    chrome,
+                    head,
+                    records.saturating_sub(table.len() as u64),
+                    &state,
+                ));
             }
         }
         Self {

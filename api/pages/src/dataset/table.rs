@@ -113,7 +113,10 @@ impl RecordTable {
 
     /// Returns the cells of a row, each with the class of its column.
     fn cells<'a>(&'a self, row: &'a TextRow) -> impl Iterator<Item = (&'a TableCell, &'static str)> {
-        self.columns.iter().zip(&row.cells).map(|(column, cell)| (cell, column.class()))
+        self.columns
+            .iter()
+            .zip(&row.cells)
+            .map(|(column, cell)| (cell, column.class()))
     }
 
     /// Returns the number of columns with that of the places.

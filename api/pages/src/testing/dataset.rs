@@ -17,7 +17,12 @@ use crate::{
 };
 
 /// Comparisons of the samples.
-const OPERATORS: &[(&str, &str)] = &[("is", "is"), ("not", "is not"), ("has", "contains"), ("null", "is null")];
+const OPERATORS: &[(&str, &str)] = &[
+    ("is", "is"),
+    ("not", "is not"),
+    ("has", "contains"),
+    ("null", "is null"),
+];
 
 /// Returns a time some minutes before that of the samples.
 fn before(minutes: i64) -> Timestamp {
@@ -45,7 +50,14 @@ fn fields(texts: &Texts) -> Vec<Field> {
     ];
     let field = |(end, kind): (&str, FieldType)| Field {
         required: kind == FieldType::String,
-        description: Some(texts.text.chars().filter(|letter| !letter.is_control()).take(100).collect()),
+        description: Some(
+            texts
+                .text
+                .chars()
+                .filter(|letter| !letter.is_control())
+                .take(100)
+                .collect(),
+        ),
         ..Field::new(name(texts, end), kind)
     };
     kinds.into_iter().map(field).collect()
@@ -55,8 +67,10 @@ fn fields(texts: &Texts) -> Vec<Field> {
 fn profile(field: &Field, texts: &Texts) -> Option<ColumnProfile> {
     let bins = json!({"edges": [0, 1, 2, 3], "shares": [0.25, 0.0, 0.75]});
     let more = match field.kind {
-        FieldType::String => json!({"empty": 2, "other": 0, "length": {"min": 3, "max": 40, "mean": 11.5, "histogram": bins},
-            "top": [{"value": texts.word, "count": 300, "exact": true}, {"value": "b", "count": 100, "exact": true}]}),
+        FieldType::String => {
+            json!({"empty": 2, "other": 0, "length": {"min": 3, "max": 40, "mean": 11.5, "histogram": bins},
+            "top": [{"value": texts.word, "count": 300, "exact": true}, {"value": "b", "count": 100, "exact": true}]})
+        }
         FieldType::Boolean => json!({"true": 300, "false": 100}),
         FieldType::Json => json!({"length": {"min": 2, "max": 90, "mean": 20.0, "histogram": bins}}),
         FieldType::Timestamp => json!({"first": "2026-11-01T00:00:00Z", "last": "2026-11-23T10:00:00Z", "histogram": {
@@ -185,14 +199,34 @@ fn filter(texts: &Texts) -> ShownFilter {
 /// Returns the rows of a page with what a reader chose.
 fn view(chrome: &PageLayout, texts: &Texts, order: Option<ColumnOrder>, view: ReadableRows) -> DatasetRows {
     let head = head(texts, DatasetOffer::Free, Some(Version(1_242)));
-    let rows = if view.failure.is_some() { Vec::new() } else { rows(texts, 3) };
+    let rows = if view.failure.is_some() {
+        Vec::new()
+    } else {
+        rows(texts, 3)
+    };
     let state = RowsState::Readable(Box::new(view));
-    DatasetRows::new(chrome, &head, (Version(1_242), 839_412), (columns(texts, order), rows), state)
+    DatasetRows::new(
+        chrome,
+        &head,
+        (Version(1_242), 839_412),
+        (columns(texts, order), rows),
+        state,
+    )
 }
 
-fn page(chrome: PageLayout, texts: &Texts, head: DatasetHead, rows: DatasetRows, is_empty: bool) -> Option<DatasetPage> {
+fn page(
+    chrome: PageLayout,
+    texts: &Texts,
+    head: DatasetHead,
+    rows: DatasetRows,
+    is_empty: bool,
+) -> Option<DatasetPage> {
     let contract = Contract::new(fields(texts), false).ok()?;
-    let figures = if is_empty { Vec::new() } else { vec![texts.text.chars().take(60).collect(); 8] };
+    let figures = if is_empty {
+        Vec::new()
+    } else {
+        vec![texts.text.chars().take(60).collect(); 8]
+    };
     let summary = SummaryOfVersion {
         version: Version(1_240),
         text: texts.text.clone(),
@@ -211,7 +245,11 @@ fn page(chrome: PageLayout, texts: &Texts, head: DatasetHead, rows: DatasetRows,
         ((!is_empty).then(|| "83b419cc".repeat(8)), before(90_000)),
         (!is_empty).then_some(summary),
         if is_empty { Vec::new() } else { vec![contributor] },
-        if is_empty { Discussion::default() } else { discussion(texts) },
+        if is_empty {
+            Discussion::default()
+        } else {
+            discussion(texts)
+        },
     ))
 }
 
@@ -231,7 +269,13 @@ fn first_pages(book: &mut Book, texts: &Texts) -> Result<(), Error> {
     let (chrome, locked) = (visitor(path), head(texts, priced(None), None));
     let mut sampled = rows(texts, 3);
     sampled.iter_mut().for_each(|row| row.place = None);
-    let shown = DatasetRows::new(&chrome, &locked, (Version(883), 809_450), (columns(texts, None), sampled), preview);
+    let shown = DatasetRows::new(
+        &chrome,
+        &locked,
+        (Version(883), 809_450),
+        (columns(texts, None), sampled),
+        preview,
+    );
     if let Some(page) = page(chrome, texts, locked, shown, false) {
         book.add("dataset-locked-terms", &page)?;
     }
@@ -275,7 +319,10 @@ fn viewers(book: &mut Book, texts: &Texts) -> Result<(), Error> {
             None,
             ReadableRows {
                 typed: Some(filter(texts)),
-                errors: vec![FieldError::new("v1", format!("\u{2068}{}\u{2069} is no number", texts.word))],
+                errors: vec![FieldError::new(
+                    "v1",
+                    format!("\u{2068}{}\u{2069} is no number", texts.word),
+                )],
                 ..readable(texts)
             },
         ),
@@ -406,7 +453,13 @@ pub(super) fn add_empty(book: &mut Book) -> Result<(), Error> {
         profile: None,
         ..column
     });
-    let shown = DatasetRows::new(&chrome, &head, (Version(0), 0), (bare.collect(), Vec::new()), RowsState::Empty);
+    let shown = DatasetRows::new(
+        &chrome,
+        &head,
+        (Version(0), 0),
+        (bare.collect(), Vec::new()),
+        RowsState::Empty,
+    );
     match page(chrome, texts, head, shown, true) {
         Some(page) => book.add("dataset-terms", &page),
         None => Ok(()),

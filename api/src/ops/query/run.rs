@@ -22,7 +22,7 @@ use crate::state::sandbox::{AnswerColumn, SandboxFailure, SandboxQuery};
 /// Time by which a lease outlasts the limit of its query. Taking the lease may use as much.
 const LEASE_MARGIN: Duration = Duration::from_secs(5);
 /// Time that a page waits for another query of the operator to end.
-const PAGE_PATIENCE: Duration = Duration::from_secs(3);
+pub(in crate::ops) const PAGE_PATIENCE: Duration = Duration::from_secs(3);
 /// Time between two tries for the lease. Another replica may hold it, so nothing here tells of its end.
 const LEASE_RETRY_INTERVAL: Duration = Duration::from_millis(100);
 /// `Retry-After` while another query of the operator runs, in seconds. Most end sooner.

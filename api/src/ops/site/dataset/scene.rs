@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use catalog::Snapshot;
 use pages::{DatasetHead, DatasetOffer, DatasetTab};
-use store::{Access, Project, ProjectStatus, Visibility};
+use store::{Access, Project, Visibility};
 use types::money::MicroUsdc;
 use types::{Contract, Version};
 
@@ -14,7 +14,6 @@ use crate::call::cx::Cx;
 use crate::error::ApiError;
 use crate::ops::contribute::documented_contract;
 use crate::price::dataset_price;
-use crate::rules::profiles::may_read;
 use crate::rules::{entitlement, reading};
 
 /// A dataset as a page shows it to its reader.
@@ -26,8 +25,6 @@ pub(super) struct DatasetScene {
     pub(super) latest: Option<Snapshot>,
     /// Newest version that the reader may read.
     pub(super) readable: Option<Version>,
-    /// Newest version that the reader's account bought, of a dataset that costs something.
-    bought: Option<Version>,
     contributors: u64,
 }
 
@@ -45,24 +42,17 @@ impl DatasetScene {
         let counts = cx.app.store.project_counts(project.id).await?;
         // A table that cannot be read now takes its figures from the page, and nothing else.
         let latest = reading::snapshot(cx, &project, Some(project.version)).await.ok();
-        let bought = match price(project.access, project.price_micro) {
-            Some(_) => entitlement::newest_bought(cx, &project).await?,
+        let readable = match cx.operator() {
+            Some(_) => entitlement::latest_readable(cx, &project).await?.ok(),
+            // The interface wants a credential for records, of a free dataset too.
             None => None,
         };
-        let mut readable = None;
-        for version in [Some(project.version), bought].into_iter().flatten() {
-            let version = version.min(project.version);
-            if readable.is_none() && version > Version::EMPTY && may_read(cx, &project, version).await? {
-                readable = Some(version);
-            }
-        }
         Ok(Self {
             contract: documented_contract(&project)?,
             contributors: counts.contributors,
             project,
             latest,
-            readable,
-            bought,
+            readable: readable.filter(|version| *version > Version::EMPTY),
         })
     }
 
@@ -74,26 +64,27 @@ impl DatasetScene {
             Some(price) => DatasetOffer::Priced {
                 price,
                 takes_trial_credit: project.trial_sale,
-                bought: self.bought.map(|bought| bought.min(project.version)),
+                bought: self.readable,
             },
             None => DatasetOffer::Free,
         };
-        let bytes = |version| self.latest.as_ref().and_then(|latest| latest.at(version)).map(|found| found.bytes());
+        let bytes = |version| {
+            self.latest
+                .as_ref()
+                .and_then(|latest| latest.at(version))
+                .map(|found| found.bytes())
+        };
         DatasetHead {
             slug: project.slug.clone(),
             title: project.title.clone(),
             readme: project.readme.clone(),
-            status: match project.status {
-                ProjectStatus::Open => "open",
-                ProjectStatus::Paused => "paused",
-                ProjectStatus::Archived => "archived",
-            },
+            status: project.status.as_str(),
             license: project.license.clone(),
             tags: project.tags.clone(),
             is_private: project.visibility == Visibility::Private,
             version: project.version,
             records: project.record_count,
-            updated_at: project.head.as_ref().map_or(project.created_at, |head| head.merged_at),
+            updated_at: project.updated_at,
             bytes: bytes(project.version).filter(|_| project.version > Version::EMPTY),
             contributors: self.contributors,
             offer,

@@ -88,7 +88,11 @@ impl RowFilter {
         Ok(Self {
             column,
             operator,
-            value: if operator.has_value() { value.to_owned() } else { String::new() },
+            value: if operator.has_value() {
+                value.to_owned()
+            } else {
+                String::new()
+            },
             condition,
         })
     }
@@ -191,7 +195,12 @@ const NUMBER: &str = "the column has numbers, such as -12.5";
 /// Reads an instant as people write it: RFC 3339, or a day with or without a time, in UTC.
 fn instant(value: &str) -> Option<Timestamp> {
     let at = value.replacen(' ', "T", 1);
-    let forms = [at.clone(), format!("{at}Z"), format!("{at}:00Z"), format!("{at}T00:00:00Z")];
+    let forms = [
+        at.clone(),
+        format!("{at}Z"),
+        format!("{at}:00Z"),
+        format!("{at}T00:00:00Z"),
+    ];
     forms.iter().find_map(|form| form.parse().ok())
 }
 

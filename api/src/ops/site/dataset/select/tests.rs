@@ -22,12 +22,13 @@ fn of(column: usize, operator: FilterOperator, value: &str) -> Result<String, St
 #[test]
 fn a_value_cannot_leave_its_quotes_and_a_name_cannot_leave_its_own() {
     use FilterOperator::{Contains, Is, IsNot, IsNull};
-    assert_eq!(
-        of(0, Is, "x' OR '1'='1").unwrap(),
-        "\"na\"\"me\" = 'x'' OR ''1''=''1'"
-    );
+    assert_eq!(of(0, Is, "x' OR '1'='1").unwrap(), "\"na\"\"me\" = 'x'' OR ''1''=''1'");
     assert_eq!(of(0, Is, "").unwrap(), "\"na\"\"me\" = ''", "the empty text is a value");
-    assert_eq!(of(0, Is, " a ").unwrap(), "\"na\"\"me\" = ' a '", "blanks of a text count");
+    assert_eq!(
+        of(0, Is, " a ").unwrap(),
+        "\"na\"\"me\" = ' a '",
+        "blanks of a text count"
+    );
     assert_eq!(of(0, IsNot, "a").unwrap(), "(\"na\"\"me\" IS DISTINCT FROM 'a')");
     assert_eq!(of(0, Contains, "50%_\\'").unwrap(), r#""na""me" LIKE '%50\%\_\\''%'"#);
     assert_eq!(of(7, Contains, "a").unwrap(), "\"more\" LIKE '%a%'");
@@ -44,7 +45,11 @@ fn a_value_is_parsed_as_the_type_of_its_column() {
         (2, "1e308", "CAST('1e308' AS DOUBLE PRECISION)"),
         (4, "2026-05-01", "CAST('2026-05-01T00:00:00Z' AS TIMESTAMPTZ)"),
         (4, "2026-05-01 08:30", "CAST('2026-05-01T08:30:00Z' AS TIMESTAMPTZ)"),
-        (4, "2026-05-01T08:30:00+02:00", "CAST('2026-05-01T06:30:00Z' AS TIMESTAMPTZ)"),
+        (
+            4,
+            "2026-05-01T08:30:00+02:00",
+            "CAST('2026-05-01T06:30:00Z' AS TIMESTAMPTZ)",
+        ),
         (5, "2024-02-29", "CAST('2024-02-29' AS DATE)"),
         (6, "-0.5", "CAST('-0.50' AS DECIMAL(28, 2))"),
     ] {
@@ -75,7 +80,14 @@ fn a_value_is_parsed_as_the_type_of_its_column() {
 #[test]
 fn a_comparison_that_a_type_has_not_is_refused_in_words() {
     use FilterOperator::{Contains, Greater, Is, Less};
-    for (column, operator) in [(1, Contains), (4, Contains), (3, Less), (3, Greater), (7, Is), (7, Less)] {
+    for (column, operator) in [
+        (1, Contains),
+        (4, Contains),
+        (3, Less),
+        (3, Greater),
+        (7, Is),
+        (7, Less),
+    ] {
         let said = of(column, operator, "true").unwrap_err();
         assert!(said.starts_with('“') || said.starts_with('a'), "{said}");
     }
