@@ -21,7 +21,7 @@ use types::Version;
 use types::contract::{Contract, EXTRA_COLUMN};
 
 use self::examples::ExampleStatement;
-use super::dataset::scene::DatasetScene;
+use super::dataset::DatasetScene;
 use super::page;
 use crate::call::answer::{HTML, OperationOutput, OperationResult};
 use crate::call::cx::Cx;
@@ -38,7 +38,6 @@ use crate::ops::query::run::{QueryAnswered, run};
 use crate::rules::answer_file::{DownloadedAnswer, FileFormat};
 use crate::rules::entitlement;
 use crate::rules::reading::{MAX_EXACT_INTEGER, NO_VERSION, NOT_BOUGHT, NOT_YET};
-use crate::state::egress::EgressReader;
 use crate::state::sandbox::AnswerColumn;
 
 const PATH: &str = "/projects/{slug}/sql";
@@ -227,11 +226,7 @@ async fn answer(
 ) -> Result<SqlResult, ApiError> {
     let version = Some(question.version).filter(|version| version.0 > 0);
     let answered = run(cx, project, version, &question.sql, question.limit).await?;
-    let reader = cx.reader().map(|reader| EgressReader {
-        // A person that looks around buys no egress.
-        may_spend: false,
-        ..reader
-    });
+    let reader = cx.reader();
     let reader = reader.ok_or_else(|| ApiError::internal("an answer without a reader"))?;
     let egress = &cx.app.egress;
     if let Some(format) = file {
