@@ -29,6 +29,7 @@ mod concurrency;
 mod console;
 mod crash;
 mod cross_origin;
+mod dataset_pages;
 mod deletion;
 mod disk_full;
 mod downloads;

@@ -21,15 +21,15 @@ const ENDLESS: &str = "SELECT count(*) FROM records a, records b, records c, rec
                        d.value < 0";
 
 /// A signed-in person, with an agent of the same operator.
-struct Asker {
-    operator: OperatorId,
-    browser: App,
-    session: String,
-    agent: Agent,
+pub(crate) struct Asker {
+    pub(crate) operator: OperatorId,
+    pub(crate) browser: App,
+    pub(crate) session: String,
+    pub(crate) agent: Agent,
 }
 
 impl Asker {
-    async fn new(site: &Site, email: &str) -> Self {
+    pub(crate) async fn new(site: &Site, email: &str) -> Self {
         let (operator, session) = site.signed_in(email).await;
         let token = site.token(operator).await;
         let name = email.split('@').next().unwrap();
@@ -52,7 +52,7 @@ impl Asker {
         }
     }
 
-    async fn open(&self, path: &str) -> Answer {
+    pub(crate) async fn open(&self, path: &str) -> Answer {
         self.browser.browse(&self.session, path, None).await
     }
 
@@ -71,7 +71,7 @@ impl Asker {
     }
 
     /// Bytes that were sent to the operator this month.
-    async fn egress(&self) -> u64 {
+    pub(crate) async fn egress(&self) -> u64 {
         let quota = self.agent.http.get("/quota").await.expect(200).body;
         quota["egress"]["used"].as_u64().unwrap_or_else(|| panic!("{quota}"))
     }
@@ -81,12 +81,12 @@ fn sql(slug: &str) -> String {
     format!("/projects/{slug}/sql")
 }
 
-fn text(answer: &Answer) -> String {
+pub(crate) fn text(answer: &Answer) -> String {
     String::from_utf8(answer.bytes.clone()).unwrap()
 }
 
 /// Cells of the table of an answer, row by row, as a reader sees them.
-fn cells(page: &str) -> Vec<Vec<String>> {
+pub(crate) fn cells(page: &str) -> Vec<Vec<String>> {
     let (_, body) = page.split_once("<tbody>").unwrap_or_else(|| panic!("{page}"));
     let (body, _) = body.split_once("</tbody>").unwrap();
     let cell = |cell: &str| {
@@ -102,13 +102,13 @@ fn cells(page: &str) -> Vec<Vec<String>> {
     body.split("<tr>").skip(1).map(row).collect()
 }
 
-async fn project(owner: &Asker, slug: &str, more: Value) {
+pub(crate) async fn project(owner: &Asker, slug: &str, more: Value) {
     let body = merged(project_body(slug), more);
     owner.agent.http.post("/projects", &body).await.expect(201);
     contribute(&owner.agent.http, slug, &records("wick", 3)).await;
 }
 
-async fn start() -> (Site, Asker, Asker) {
+pub(crate) async fn start() -> (Site, Asker, Asker) {
     let site = Site::start(None, |options| options).await;
     let owner = Asker::new(&site, "ada@example.org").await;
     let other = Asker::new(&site, "bob@example.org").await;

@@ -80,8 +80,8 @@ impl DatasetHead {
         document::lede(&self.readme, MAX_LEDE_CHARS)
     }
 
-    pub(crate) fn is_here(&self, tab: &DatasetTab) -> bool {
-        self.tab == *tab
+    pub(crate) fn is_here(&self, tab: DatasetTab) -> bool {
+        self.tab == tab
     }
 
     /// Returns the class of the status.

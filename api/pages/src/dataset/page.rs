@@ -112,6 +112,11 @@ impl DatasetPage {
         percent(*added, self.head.records)
     }
 
+    /// Returns the number of contributors that are not named.
+    fn others(&self) -> u64 {
+        self.head.contributors.saturating_sub(self.contributors.len() as u64)
+    }
+
     fn is_paid(&self) -> bool {
         matches!(self.head.offer, DatasetOffer::Priced { .. })
     }

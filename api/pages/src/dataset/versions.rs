@@ -198,6 +198,10 @@ impl DatasetVersionPage {
         (self.version.version < self.head.version).then(|| Version(self.version.version.0 + 1))
     }
 
+    fn is_readable(&self) -> bool {
+        self.head.readable >= Some(self.version.version)
+    }
+
     fn verify(&self) -> String {
         let (slug, version) = (&self.head.slug, self.version.version);
         format!("sluice pull {slug} --version {version} && sluice verify {slug}")
