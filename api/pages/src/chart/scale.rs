@@ -13,6 +13,9 @@ const MAX_MARKS: f64 = 8.0;
 /// Ratio of a number to a step from which on sums of steps are not exact enough for marks.
 const MAX_STEPS_TO_ZERO: f64 = 1e12;
 
+/// Part of a step by which computed numbers may be off.
+const STEP_SLACK: f64 = 1e-9;
+
 /// Mark of an axis.
 #[derive(Debug)]
 pub(super) struct AxisMark {
@@ -52,7 +55,7 @@ impl Scale {
     /// Widens the axis to round numbers and marks it there.
     fn with_marks(low: f64, high: f64) -> Self {
         let round = step(low, high).and_then(|step| {
-            let (below, above) = ((low / step).floor(), (high / step).ceil());
+            let (below, above) = ((low / step + STEP_SLACK).floor(), (high / step - STEP_SLACK).ceil());
             let ends = (below * step, above * step);
             let fits = above - below < MAX_MARKS && ends.0.is_finite() && ends.1.is_finite();
             fits.then_some((step, below, above))
@@ -117,7 +120,7 @@ fn step(low: f64, high: f64) -> Option<f64> {
         return None;
     }
     let power = 10_f64.powf(rough.log10().floor());
-    let multiple = MARK_STEPS.into_iter().find(|step| step * power >= rough)?;
+    let multiple = MARK_STEPS.into_iter().find(|step| step * power >= rough * (1.0 - STEP_SLACK))?;
     let step = multiple * power;
     step.is_normal().then_some(step)
 }
