@@ -46,7 +46,7 @@ const EDGES: [(&str, &[&str]); 27] = [
     ("client", &["types", "proof"]),
     ("mail", &["types"]),
     ("oauth", &["types"]),
-    ("pages", &[]),
+    ("pages", &["types", "operators"]),
     ("search", &["types", "operators", "models"]),
     ("outbound", &["types"]),
     ("collectors", &["types", "tabular", "outbound", "store"]),
