@@ -13,7 +13,6 @@ use tokio_util::sync::CancellationToken;
 use types::Timestamp;
 use types::error::with_causes;
 
-use crate::error::ApiError;
 use crate::periodic::PeriodicTimer;
 use crate::rules::profiles::build::{self, BegunProfile, BuildError, DocumentTerms};
 use crate::state::app::App;
@@ -112,7 +111,7 @@ impl Profiles {
                     error = with_causes(&error),
                     "cannot build the profile of a version; it has none meanwhile"
                 );
-                let problem = ApiError::from(error).machine_code();
+                let problem = error.into_word();
                 profiles.fail(&lease, problem, app.profiles.every.0, now).await?;
             }
         }

@@ -80,8 +80,9 @@ pub(crate) async fn shown(
         };
         return stored.map(|stored| read(stored, ProfileLevel::Full, most)).transpose();
     }
-    // Without a choice of the owner nothing was offered, also if documents were made before.
-    if project.preview_rows.is_none() {
+    // Without a choice of the owner nothing was offered, also if documents were made before, and what is taken down is
+    // offered no more.
+    if project.preview_rows.is_none() || project.taken_down.is_some() {
         return Ok(None);
     }
     let stored = profiles.newest(project.id, upto, ProfileKind::Public).await?;

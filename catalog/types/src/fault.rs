@@ -375,7 +375,7 @@ mod armed {
 
     /// Passes a crash point and kills the process if it is armed.
     pub fn point(name: &'static str) {
-        let lists: [&[&str]; 6] = [
+        let lists: [&[&str]; 7] = [
             &super::CRASH_POINTS,
             &super::ACCOUNT_POINTS,
             &super::KNOWLEDGE_POINTS,

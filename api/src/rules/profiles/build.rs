@@ -21,6 +21,7 @@ use types::{Contract, RecordKey, fault, metric};
 
 use super::rows::{self, RankedRow, TextCut};
 use super::{MOST_FREE_ROWS, MOST_PAID_ROWS};
+use crate::codes::ErrorCode;
 use crate::error::ApiError;
 
 /// Rows of a part from which its sketch is kept.
@@ -64,6 +65,16 @@ pub(crate) enum BuildError {
     /// The thread of the build failed.
     #[error("the thread of the build failed: {0}")]
     Thread(#[from] tokio::task::JoinError),
+}
+
+impl BuildError {
+    /// Returns the word of the error that a caller gets for it.
+    pub(crate) fn into_word(self) -> &'static str {
+        match self {
+            Self::Table(catalog::Error::HistoryLost { .. }) => ErrorCode::HistoryLost.word(),
+            error => ApiError::from(error).machine_code(),
+        }
+    }
 }
 
 impl From<BuildError> for ApiError {

@@ -38,8 +38,8 @@ const BUILDS: CallLimit = CallLimit {
 /// the caller may see in full is built if it has none. Returns `None` where nothing may be shown.
 ///
 /// # Errors
-/// 404 for a version that does not exist; 429 `profile_busy`; 503 `not_yet` for a version that is being built,
-/// `table_damaged`, `history_lost`.
+/// 404 for a version that does not exist, or of a dataset that is taken down and was not bought so far; 429
+/// `profile_busy`; 503 `not_yet` for a version that is being built, `table_damaged`, `history_lost`.
 pub(crate) async fn shown_or_built(
     cx: &Cx,
     project: &Project,
@@ -49,19 +49,26 @@ pub(crate) async fn shown_or_built(
     if wanted == Version::EMPTY {
         return Ok(None);
     }
+    if wanted > project.version {
+        // A version that does not exist is looked for as every read does it.
+        reading::snapshot(cx, project, version).await?;
+    }
     if let Some(found) = shown(cx, project, version).await? {
         if version.is_some() {
             note(cx, project, &found).await?;
         }
         return Ok(Some(found));
     }
-    let sees_whole = entitlement::sees_whole(cx, project, wanted).await?;
-    if wanted > project.version {
-        // A version that does not exist is looked for as every read does it.
-        reading::snapshot(cx, project, version).await?;
+    if !entitlement::sees_whole(cx, project, wanted).await? {
+        // The buyer of an earlier version learns nothing of a later one of a dataset that is down.
+        return match project.taken_down {
+            Some(_) => Err(ApiError::no_project(&project.slug)),
+            None => Ok(None),
+        };
     }
-    if !sees_whole {
-        return Ok(None);
+    if wanted > project.version {
+        // The table is ahead of the database.
+        return Err(being_made(project, wanted));
     }
     let builds = &cx.app.process.profiles;
     let _one = builds.of_dataset.acquire(project.id).await;
@@ -136,8 +143,10 @@ async fn build(cx: &Cx, project: &Project, version: Version) -> Result<CallBuild
 async fn queued(cx: &Cx, project: &Project, version: Version) -> Result<ApiError, ApiError> {
     let problem = cx.app.store.profiles().problem(project.id).await?;
     Ok(match problem.as_deref() {
-        Some("table_damaged") => ApiError::damaged("the last build of a profile found it"),
-        Some("history_lost") => ApiError::history_lost(&project.slug),
+        Some(word) if word == ErrorCode::TableDamaged.word() => {
+            ApiError::damaged("the last build of a profile found it")
+        }
+        Some(word) if word == ErrorCode::HistoryLost.word() => ApiError::history_lost(&project.slug),
         _ => being_made(project, version),
     })
 }

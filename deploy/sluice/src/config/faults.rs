@@ -24,7 +24,7 @@ impl Faults {
     pub(super) fn read() -> Result<Self, Error> {
         let variable = |name| std::env::var(name).unwrap_or_default();
         let point = variable("SLUICE_FAULT_POINT");
-        let lists: [&[&str]; 6] = [
+        let lists: [&[&str]; 7] = [
             &fault::CRASH_POINTS,
             &fault::ACCOUNT_POINTS,
             &fault::KNOWLEDGE_POINTS,
