@@ -1,6 +1,8 @@
 //! The page that asks a dataset in SQL, from outside: who may run what, what is shown of the answer, and what another site
 //! cannot make a browser do.
 
+mod chromium;
+
 use std::os::unix::fs::symlink;
 use std::time::{Duration, Instant};
 

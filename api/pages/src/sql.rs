@@ -10,6 +10,7 @@ use types::money::MicroUsdc;
 use crate::cell::TableCell;
 use crate::chart::{AnswerChart, ChartForm};
 use crate::chrome::{PageLayout, Theme};
+use crate::dataset::{DatasetHead, DatasetOffer, DatasetTab};
 use crate::filters;
 use crate::number::counted;
 
@@ -138,12 +139,8 @@ pub enum SqlOutcome {
 pub struct SqlPage {
     /// Frame of the page.
     pub chrome: PageLayout,
-    /// Slug of the dataset.
-    pub slug: String,
-    /// Title of the dataset.
-    pub title: String,
-    /// Newest version.
-    pub newest: Version,
+    /// Head of the dataset.
+    pub head: DatasetHead,
     /// Versions that can be chosen, newest first.
     pub versions: Vec<Version>,
     /// Fields of the contract: the columns of the table.
@@ -208,7 +205,7 @@ impl SqlPage {
     }
 
     fn curl(&self, answer: &SqlAnswer) -> String {
-        let (base, slug) = (&self.chrome.base, &self.slug);
+        let (base, slug) = (&self.chrome.base, &self.head.slug);
         let body = shell_quoted(&self.members(answer).to_string());
         format!(
             "curl -s {base}/projects/{slug}/query \\\n  -H \"Authorization: Bearer $SLUICE_KEY\" -H \"Content-Type: \
@@ -217,7 +214,7 @@ impl SqlPage {
     }
 
     fn cli(&self, answer: &SqlAnswer) -> String {
-        let (base, slug, limit) = (&self.chrome.base, &self.slug, self.question.limit);
+        let (base, slug, limit) = (&self.chrome.base, &self.head.slug, self.question.limit);
         let version = match answer.version.0 {
             0 => String::new(),
             version => format!(" --version {version}"),
@@ -228,7 +225,7 @@ impl SqlPage {
     }
 
     fn python(&self, answer: &SqlAnswer) -> String {
-        let (base, slug) = (&self.chrome.base, &self.slug);
+        let (base, slug) = (&self.chrome.base, &self.head.slug);
         // Texts and numbers of JSON mean the same in Python.
         let members = self.members(answer);
         format!(
@@ -239,7 +236,7 @@ impl SqlPage {
 
     fn mcp(&self, answer: &SqlAnswer) -> String {
         let mut members = self.members(answer);
-        members["slug"] = self.slug.as_str().into();
+        members["slug"] = self.head.slug.as_str().into();
         format!("query_dataset {members}")
     }
 }

@@ -127,7 +127,7 @@ fn rows(texts: &Texts, count: u64) -> Vec<RecordRow> {
     rows
 }
 
-fn head(texts: &Texts, offer: DatasetOffer, readable: Option<Version>) -> DatasetHead {
+pub(super) fn head(texts: &Texts, offer: DatasetOffer, readable: Option<Version>) -> DatasetHead {
     DatasetHead {
         slug: "tide-gauges".to_owned(),
         title: texts.text.clone(),

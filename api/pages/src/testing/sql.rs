@@ -4,13 +4,14 @@ use types::Version;
 use types::contract::{Field, FieldType};
 use types::money::MicroUsdc;
 
+use super::dataset::head;
 use super::{Book, Texts, person, visitor};
 use crate::{
-    AnswerColumn, AnswerColumnKind, ChartForm, Error, SqlAccess, SqlAnswer, SqlExample, SqlOutcome, SqlPage,
-    SqlProblem, SqlQuestion, StatementPlace, TableCell,
+    AnswerColumn, AnswerColumnKind, ChartForm, DatasetHead, DatasetOffer, DatasetTab, Error, SqlAccess, SqlAnswer,
+    SqlExample, SqlOutcome, SqlPage, SqlProblem, SqlQuestion, StatementPlace, TableCell,
 };
 
-const PATH: &str = "/projects/tide-levels/sql";
+const PATH: &str = "/projects/tide-gauges/sql";
 
 pub(super) fn add(book: &mut Book, texts: &Texts) -> Result<(), Error> {
     let asked = |access: SqlAccess, outcome: SqlOutcome, chart: ChartForm| {
@@ -73,9 +74,10 @@ fn page(texts: &Texts, chrome: crate::PageLayout, access: SqlAccess, outcome: Sq
     ];
     SqlPage {
         chrome,
-        slug: "tide-levels".to_owned(),
-        title: texts.text.clone(),
-        newest: Version(1_242),
+        head: DatasetHead {
+            tab: DatasetTab::Sql,
+            ..head(texts, DatasetOffer::Free, Some(Version(1_242)))
+        },
         versions: vec![Version(1_242), Version(1_241), Version(1_198)],
         fields: fields.map(|(name, kind)| Field::new(name, kind)).into(),
         extra: Some("_sluice_extra"),

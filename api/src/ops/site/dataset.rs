@@ -14,7 +14,6 @@ use serde::Deserialize;
 use store::ItemKind;
 use types::Version;
 
-use self::scene::DatasetScene;
 use super::page;
 use crate::call::cx::Cx;
 use crate::call::operation::Operations;
@@ -25,7 +24,7 @@ use crate::ops::community::{DiscussionPlaces, discussion};
 use crate::ops::page_kit::page_layout;
 use crate::rules::profiles;
 
-pub(super) use scene::price;
+pub(super) use scene::{DatasetScene, price};
 
 /// Contributors on the first page of a dataset.
 const CONTRIBUTORS: u32 = 10;

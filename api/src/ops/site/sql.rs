@@ -9,8 +9,8 @@ mod place;
 
 use http::{Method, StatusCode};
 use pages::{
-    AnswerColumnKind, ChartForm, SqlAccess, SqlAnswer, SqlExample, SqlOutcome, SqlPage, SqlProblem, SqlQuestion,
-    TableCell,
+    AnswerColumnKind, ChartForm, DatasetTab, SqlAccess, SqlAnswer, SqlExample, SqlOutcome, SqlPage, SqlProblem,
+    SqlQuestion, TableCell,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -18,9 +18,10 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use store::Project;
 use types::Version;
-use types::contract::EXTRA_COLUMN;
+use types::contract::{Contract, EXTRA_COLUMN};
 
 use self::examples::ExampleStatement;
+use super::dataset::DatasetScene;
 use super::page;
 use crate::call::answer::{HTML, OperationOutput, OperationResult};
 use crate::call::cx::Cx;
@@ -32,13 +33,11 @@ use crate::call::visit::sign_in;
 use crate::codes::ErrorCode;
 use crate::config::Limits;
 use crate::error::ApiError;
-use crate::ops::contribute::documented_contract;
 use crate::ops::page_kit::{page_layout, sentence};
 use crate::ops::query::run::{QueryAnswered, run};
 use crate::rules::answer_file::{DownloadedAnswer, FileFormat};
 use crate::rules::entitlement;
 use crate::rules::reading::{MAX_EXACT_INTEGER, NO_VERSION, NOT_BOUGHT, NOT_YET};
-use crate::state::egress::EgressReader;
 use crate::state::sandbox::AnswerColumn;
 
 const PATH: &str = "/projects/{slug}/sql";
@@ -139,20 +138,21 @@ struct SqlForm {
 }
 
 async fn opened(cx: Cx, input: SqlPageQuery) -> Result<PageResponse, ApiError> {
-    let project = entitlement::visible(&cx, &input.slug).await?;
-    let access = access(&cx, &project).await?;
+    let scene = DatasetScene::find(&cx, &input.slug).await?;
+    let access = access(&cx, &scene.project).await?;
     let question = SqlQuestion {
-        version: asked_version(&project, &access, input.version)?,
+        version: asked_version(&scene.project, &access, input.version)?,
         sql: input.q.unwrap_or_default().replace("\r\n", "\n"),
         limit: asked_limit(&cx, input.limit),
         chart: ChartForm::of(input.chart.as_deref().unwrap_or_default()),
     };
-    let page = sql_page(&cx, &project, access, question, SqlOutcome::Unasked).await?;
-    PageResponse::page(&page)
+    PageResponse::page(&sql_page(&cx, &scene, access, question, SqlOutcome::Unasked).await?)
 }
 
 async fn sent(cx: Cx, input: SqlForm) -> Result<SqlResponse, ApiError> {
+    // What the page shows may be half a second old, the right to run a statement may not.
     let project = entitlement::visible(&cx, &input.slug).await?;
+    let scene = DatasetScene::find(&cx, &input.slug).await?;
     let access = access(&cx, &project).await?;
     let question = SqlQuestion {
         version: asked_version(&project, &access, input.version)?,
@@ -170,14 +170,21 @@ async fn sent(cx: Cx, input: SqlForm) -> Result<SqlResponse, ApiError> {
         Ok(SqlResult::File(output)) => Ok(SqlResponse::File(output)),
         Ok(SqlResult::Answer(answered)) => {
             let outcome = SqlOutcome::Answered(Box::new(answered));
-            let page = sql_page(&cx, &project, access, question, outcome).await?;
+            let page = sql_page(&cx, &scene, access, question, outcome).await?;
             PageResponse::page(&page).map(SqlResponse::Page)
         }
         // A page that names the dataset must not answer where the dataset is not known, nor hide a defect.
-        Err(error) if matches!(error.status(), StatusCode::NOT_FOUND | StatusCode::INTERNAL_SERVER_ERROR) => Err(error),
+        Err(error)
+            if matches!(
+                error.status(),
+                StatusCode::NOT_FOUND | StatusCode::INTERNAL_SERVER_ERROR
+            ) =>
+        {
+            Err(error)
+        }
         Err(error) => {
-            let outcome = SqlOutcome::Failed(problem(&cx, &project, &error, &question.sql)?);
-            let page = sql_page(&cx, &project, access, question, outcome).await?;
+            let outcome = SqlOutcome::Failed(problem(&cx, &scene.contract, &error, &question.sql));
+            let page = sql_page(&cx, &scene, access, question, outcome).await?;
             Ok(SqlResponse::Page(PageResponse::page(&page)?.of_error(&error)))
         }
     }
@@ -219,11 +226,7 @@ async fn answer(
 ) -> Result<SqlResult, ApiError> {
     let version = Some(question.version).filter(|version| version.0 > 0);
     let answered = run(cx, project, version, &question.sql, question.limit).await?;
-    let reader = cx.reader().map(|reader| EgressReader {
-        // A person that looks around buys no egress.
-        may_spend: false,
-        ..reader
-    });
+    let reader = cx.reader();
     let reader = reader.ok_or_else(|| ApiError::internal("an answer without a reader"))?;
     let egress = &cx.app.egress;
     if let Some(format) = file {
@@ -264,7 +267,10 @@ fn shown(answered: QueryAnswered) -> Result<SqlAnswer, ApiError> {
     let rows = answered.rows.iter().map(|row| cells(row, &answered.columns));
     Ok(SqlAnswer {
         version: answered.version,
-        root: answered.root.filter(|_| answered.version.0 > 0).map(|root| root.to_string()),
+        root: answered
+            .root
+            .filter(|_| answered.version.0 > 0)
+            .map(|root| root.to_string()),
         rows: rows.collect::<Result<_, _>>()?,
         columns: answered
             .columns
@@ -300,16 +306,18 @@ fn cells(row: &RawValue, columns: &[AnswerColumn]) -> Result<Vec<TableCell>, Api
         serde_json::from_str(row.get()).map_err(|error| ApiError::internal(format!("a row of an answer: {error}")))?;
     let cell = |(value, column): (&RawValue, &AnswerColumn)| match value.get() {
         "null" => Ok(TableCell::Null),
-        text if text.starts_with('"') && column.kind != "Json" => serde_json::from_str::<std::borrow::Cow<'_, str>>(text)
-            .map(|text| TableCell::text(&text))
-            .map_err(|error| ApiError::internal(format!("a text of an answer: {error}"))),
+        text if text.starts_with('"') && column.kind != "Json" => {
+            serde_json::from_str::<std::borrow::Cow<'_, str>>(text)
+                .map(|text| TableCell::text(&text))
+                .map_err(|error| ApiError::internal(format!("a text of an answer: {error}")))
+        }
         text => Ok(TableCell::literal(text)),
     };
     values.into_iter().zip(columns).map(cell).collect()
 }
 
 /// Returns what an error of a question says to the person, with its place in the statement.
-fn problem(cx: &Cx, project: &Project, error: &ApiError, sql: &str) -> Result<SqlProblem, ApiError> {
+fn problem(cx: &Cx, contract: &Contract, error: &ApiError, sql: &str) -> SqlProblem {
     let about_sql = error.details().iter().find(|detail| detail.path == "/sql");
     let mut said = SqlProblem {
         message: String::new(),
@@ -324,7 +332,6 @@ fn problem(cx: &Cx, project: &Project, error: &ApiError, sql: &str) -> Result<Sq
             let message = message.unwrap_or(&detail.problem);
             said.place = place::of(message, sql);
             if let Some(missing) = place::missing_column(message) {
-                let contract = documented_contract(project)?;
                 let names = contract.fields().iter().map(|field| field.name.as_str());
                 said.meant = place::like(missing, names).map(str::to_owned);
             }
@@ -355,7 +362,7 @@ fn problem(cx: &Cx, project: &Project, error: &ApiError, sql: &str) -> Result<Sq
             said.can_repeat = error.status().is_server_error();
         }
     }
-    Ok(said)
+    said
 }
 
 /// Returns the right of the reader.
@@ -402,12 +409,12 @@ fn address(slug: &str, question: &SqlQuestion) -> String {
 
 async fn sql_page(
     cx: &Cx,
-    project: &Project,
+    scene: &DatasetScene,
     access: SqlAccess,
     question: SqlQuestion,
     outcome: SqlOutcome,
 ) -> Result<SqlPage, ApiError> {
-    let contract = documented_contract(project)?;
+    let (project, contract) = (&scene.project, &scene.contract);
     let example = |example: ExampleStatement| SqlExample {
         href: address(
             &project.slug,
@@ -436,11 +443,9 @@ async fn sql_page(
     choices.dedup();
     Ok(SqlPage {
         chrome: page_layout(cx).await?,
-        slug: project.slug.clone(),
-        title: project.title.clone(),
-        newest: project.version,
+        head: scene.head(cx, DatasetTab::Sql),
         versions,
-        examples: examples::of(&contract).into_iter().map(example).collect(),
+        examples: examples::of(contract).into_iter().map(example).collect(),
         extra: contract.allow_extra().then_some(EXTRA_COLUMN),
         fields: contract.fields().to_vec(),
         question,

@@ -17,10 +17,10 @@ use crate::price::dataset_price;
 use crate::rules::{entitlement, reading};
 
 /// A dataset as a page shows it to its reader.
-pub(super) struct DatasetScene {
-    pub(super) project: Arc<Project>,
+pub(in crate::ops::site) struct DatasetScene {
+    pub(in crate::ops::site) project: Arc<Project>,
     /// Contract with the documentation of its fields.
-    pub(super) contract: Contract,
+    pub(in crate::ops::site) contract: Contract,
     /// Newest version that is announced; `None` where the table cannot be read now.
     pub(super) latest: Option<Snapshot>,
     /// Newest version that the reader may read.
@@ -29,7 +29,7 @@ pub(super) struct DatasetScene {
 }
 
 /// Returns the price of a dataset; `None` if it is free.
-pub(super) fn price(access: Access, micro: Option<i64>) -> Option<MicroUsdc> {
+pub(in crate::ops::site) fn price(access: Access, micro: Option<i64>) -> Option<MicroUsdc> {
     // A public dataset has no price, even if the database has one.
     let price = (access == Access::Paid).then(|| dataset_price(micro));
     price.filter(|price| *price > MicroUsdc(0))
@@ -37,7 +37,7 @@ pub(super) fn price(access: Access, micro: Option<i64>) -> Option<MicroUsdc> {
 
 impl DatasetScene {
     /// Finds a dataset that the reader may know of.
-    pub(super) async fn find(cx: &Cx, slug: &str) -> Result<Self, ApiError> {
+    pub(in crate::ops::site) async fn find(cx: &Cx, slug: &str) -> Result<Self, ApiError> {
         let project = entitlement::visible_lately(cx, slug).await?;
         let counts = cx.app.store.project_counts(project.id).await?;
         // A table that cannot be read now takes its figures from the page, and nothing else.
@@ -57,7 +57,7 @@ impl DatasetScene {
     }
 
     /// Returns the head of the pages.
-    pub(super) fn head(&self, cx: &Cx, tab: DatasetTab) -> DatasetHead {
+    pub(in crate::ops::site) fn head(&self, cx: &Cx, tab: DatasetTab) -> DatasetHead {
         let project = &self.project;
         let offer = match price(project.access, project.price_micro) {
             _ if cx.operator() == Some(project.operator) => DatasetOffer::Own,

@@ -32,7 +32,11 @@ pub(super) fn of(contract: &Contract) -> Vec<ExampleStatement> {
         time.map(rows_over_time),
         number.map(range_of_number),
         Some(filled(fields)),
-        fields.iter().find(|field| !field.required).or(fields.first()).map(rows_without),
+        fields
+            .iter()
+            .find(|field| !field.required)
+            .or(fields.first())
+            .map(rows_without),
         Some(ExampleStatement {
             label: "Number of rows".to_owned(),
             sql: "SELECT count(*) AS rows_in_all\nFROM records".to_owned(),
@@ -141,7 +145,10 @@ fn filled(fields: &[Field]) -> ExampleStatement {
 fn rows_without(field: &Field) -> ExampleStatement {
     ExampleStatement {
         label: format!("Rows without {}", shown(field)),
-        sql: format!("SELECT *\nFROM records\nWHERE {} IS NULL\nLIMIT 10", quoted(&field.name)),
+        sql: format!(
+            "SELECT *\nFROM records\nWHERE {} IS NULL\nLIMIT 10",
+            quoted(&field.name)
+        ),
     }
 }
 
@@ -190,7 +197,12 @@ mod tests {
         let labels: Vec<_> = found.iter().map(|example| example.label.as_str()).collect();
         assert_eq!(
             labels,
-            ["Mean metres per day", "Highest metres by gauge", "Rows by gauge", "First ten rows"]
+            [
+                "Mean metres per day",
+                "Highest metres by gauge",
+                "Rows by gauge",
+                "First ten rows"
+            ]
         );
         assert!(found[0].sql.contains("date_trunc('day', \"at\")"), "{}", found[0].sql);
         let found = examples(&[("raw", FieldType::Json)]);

@@ -33,8 +33,7 @@ impl<'a> SqlToken<'a> {
     /// Returns true if two tokens are the same but for case and the quotes of a name. A text is never a name.
     fn is_like(self, other: &SqlToken<'_>) -> bool {
         let is_text = |token: &str| token.starts_with('\'');
-        is_text(self.written) == is_text(other.written)
-            && self.inner().to_lowercase() == other.inner().to_lowercase()
+        is_text(self.written) == is_text(other.written) && self.inner().to_lowercase() == other.inner().to_lowercase()
     }
 }
 
@@ -107,7 +106,10 @@ fn parts(message: &str) -> impl Iterator<Item = String> {
     let called = message.split("()").next().filter(|name| name.len() < message.len());
     let called = called.and_then(|name| name.rsplit(|letter: char| letter.is_whitespace()).next());
     let texts = quoted('\'').map(|text| format!("'{text}'"));
-    let all = quoted('`').chain(called.map(str::to_owned)).chain(texts).chain(quoted('\''));
+    let all = quoted('`')
+        .chain(called.map(str::to_owned))
+        .chain(texts)
+        .chain(quoted('\''));
     all.filter(|part| !part.is_empty() && part.chars().count() <= MAX_PART_CHARS)
 }
 
@@ -193,8 +195,7 @@ fn edits(left: &[char], right: &[char]) -> usize {
         for (column, other) in right.iter().enumerate() {
             let replaced = before[column] + usize::from(letter != other);
             let mut least = replaced.min(before[column + 1] + 1).min(current[column] + 1);
-            let is_swapped =
-                row > 0 && column > 0 && left[row - 1] == *other && right[column - 1] == *letter;
+            let is_swapped = row > 0 && column > 0 && left[row - 1] == *other && right[column - 1] == *letter;
             if is_swapped {
                 least = least.min(older[column - 1] + 1);
             }
@@ -219,7 +220,10 @@ mod tests {
     fn what_a_message_names_is_found_in_the_statement() {
         let sql = "SELECT 'gague', gague, -- gague\n  sum(Name) AS s /* x */\nFROM records r WHERE r.at >= 5";
         for (message, expected) in [
-            ("there is no column `gague`; the columns here are gauge", (1, 17, "gague")),
+            (
+                "there is no column `gague`; the columns here are gauge",
+                (1, 17, "gague"),
+            ),
             ("there is no column `records.name`", (2, 7, "Name")),
             ("sum() takes numbers and differences of times, not text", (2, 3, "sum")),
             ("`>=` cannot be used with timestamp and bigint", (3, 27, ">=")),
@@ -245,7 +249,10 @@ mod tests {
         let sql = sql.replace("énaïve", "é naïve");
         let place = of("there is no column `naïve`", &sql).unwrap();
         assert_eq!((place.line, place.character, place.at.as_str()), (2, 102, "naïve"));
-        assert!(place.before.starts_with('…') && place.before.ends_with("é "), "{place:?}");
+        assert!(
+            place.before.starts_with('…') && place.before.ends_with("é "),
+            "{place:?}"
+        );
         assert_eq!(place.behind.chars().count(), MAX_CONTEXT_CHARS + 1);
     }
 
@@ -262,7 +269,10 @@ mod tests {
             assert_eq!(like(wrong, names.into_iter()), meant, "{wrong}");
         }
         assert_eq!(like(&"x".repeat(4_000), names.into_iter()), None);
-        assert_eq!(missing_column("failed: there is no column `r.gague`; the columns"), Some("gague"));
+        assert_eq!(
+            missing_column("failed: there is no column `r.gague`; the columns"),
+            Some("gague")
+        );
         assert_eq!(missing_column("division by zero"), None);
     }
 
@@ -270,7 +280,10 @@ mod tests {
     fn a_statement_without_an_end_is_read_whole() {
         for sql in ["'", "\"", "SELECT 'a", "/*", "--", "/* x", "\u{1f600}", "a\u{301}"] {
             let all = tokens(sql);
-            assert!(all.iter().all(|token| sql[token.at..].starts_with(token.written)), "{sql}");
+            assert!(
+                all.iter().all(|token| sql[token.at..].starts_with(token.written)),
+                "{sql}"
+            );
             assert!(of("`x` is refused: `'` and 'a'", sql).is_none_or(|place| place.line == 1));
         }
     }

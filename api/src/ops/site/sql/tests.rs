@@ -29,7 +29,17 @@ fn column(kind: &str) -> AnswerColumn {
 #[test]
 fn cells_have_every_digit_and_tell_null_from_a_text() {
     let row = r#"[9007199254740993,null,"null","","a\"b",{"a":"b"},"text",true,"123456789012345678901"]"#;
-    let kinds = ["Int64", "Utf8", "Utf8", "Utf8", "Utf8", "Json", "Json", "Boolean", "Decimal128(38, 0)"];
+    let kinds = [
+        "Int64",
+        "Utf8",
+        "Utf8",
+        "Utf8",
+        "Utf8",
+        "Json",
+        "Json",
+        "Boolean",
+        "Decimal128(38, 0)",
+    ];
     let row = RawValue::from_string(row.to_owned()).unwrap();
     let literal = |text: &str| TableCell::Literal(text.to_owned());
     let text = |text: &str| TableCell::Text(text.to_owned());
@@ -74,12 +84,26 @@ async fn opening_the_page_fills_the_box_and_runs_nothing() {
     let service = scene().await;
     let browser = Browser::signed_in(&service).await;
     // The sandbox would never answer this statement.
-    let page = browser.get(&format!("{PATH}?version=1&q=hang&chart=bars&limit=7")).await;
+    let page = browser
+        .get(&format!("{PATH}?version=1&q=hang&chart=bars&limit=7"))
+        .await;
     assert_eq!(page.status, 200);
     let html = page.text();
-    assert!(html.contains(">\nhang</textarea>") && !html.contains("<tbody>"), "{html}");
-    assert!(html.contains("value=\"bars\" checked") && html.contains("<option selected>7</option>"), "{html}");
-    for (query, status) in [("version=2", 404), ("version=-1", 400), ("limit=0", 400), ("limit=1001", 400), ("chart=pie", 200)] {
+    assert!(
+        html.contains(">\nhang</textarea>") && !html.contains("<tbody>"),
+        "{html}"
+    );
+    assert!(
+        html.contains("value=\"bars\" checked") && html.contains("<option selected>7</option>"),
+        "{html}"
+    );
+    for (query, status) in [
+        ("version=2", 404),
+        ("version=-1", 400),
+        ("limit=0", 400),
+        ("limit=1001", 400),
+        ("chart=pie", 200),
+    ] {
         assert_eq!(browser.get(&format!("{PATH}?{query}")).await.status, status, "{query}");
     }
 }
@@ -97,8 +121,14 @@ async fn the_form_runs_with_the_token_and_says_what_went_wrong() {
     let answer = ask("count", &token).await;
     assert_eq!(answer.status, 200);
     let html = answer.text();
-    assert!(html.contains("2 rows") && html.contains("<td class=\"n\"><bdi>5</bdi></td>"), "{html}");
-    assert!(html.contains("http://sluice.test/projects/tides/sql?version=1&#38;limit=5&#38;q=count"), "{html}");
+    assert!(
+        html.contains("2 rows") && html.contains("<td class=\"n\"><bdi>5</bdi></td>"),
+        "{html}"
+    );
+    assert!(
+        html.contains("http://sluice.test/projects/tides/sql?version=1&#38;limit=5&#38;q=count"),
+        "{html}"
+    );
     for (sql, status, words) in [
         ("refuse", 400, "`EXPLAIN` is no SELECT"),
         ("fail", 400, "Division by zero"),
@@ -110,6 +140,9 @@ async fn the_form_runs_with_the_token_and_says_what_went_wrong() {
         let answer = ask(sql, &token).await;
         assert_eq!(answer.status, status, "{sql}");
         let html = answer.text();
-        assert!(html.contains(words) && html.contains(&format!(">\n{sql}</textarea>")), "{sql}: {html}");
+        assert!(
+            html.contains(words) && html.contains(&format!(">\n{sql}</textarea>")),
+            "{sql}: {html}"
+        );
     }
 }
