@@ -140,11 +140,11 @@ const JSON_KIND: &str = "Json";
 fn distinct(names: &[&str]) -> Vec<String> {
     let mut taken: HashSet<String> = names.iter().map(|name| (*name).to_owned()).collect();
     let mut seen: HashMap<&str, usize> = HashMap::new();
-    let of = |name: &&str| {
+    let numbered = names.iter().map(|&name| {
         let count = seen.entry(name).or_insert(0);
         *count += 1;
         if *count == 1 {
-            return (*name).to_owned();
+            return name.to_owned();
         }
         loop {
             let numbered = format!("{name}_{count}");
@@ -153,18 +153,18 @@ fn distinct(names: &[&str]) -> Vec<String> {
             }
             *count += 1;
         }
-    };
-    names.iter().map(of).collect()
+    });
+    numbered.collect()
 }
 
 /// Returns a column of the type `kind`; `None` if JSON does not carry that type, or if a value is not of it.
 fn typed(kind: &str, values: &[Option<&str>]) -> Option<ArrayRef> {
     fn each<T>(values: &[Option<&str>], read: impl Fn(&str) -> Option<T>) -> Option<Vec<Option<T>>> {
-        let read = |value: &Option<&str>| match value {
+        let read = |value: Option<&str>| match value {
             None => Some(None),
             Some(value) => read(value).map(Some),
         };
-        values.iter().map(read).collect()
+        values.iter().copied().map(read).collect()
     }
     Some(match kind {
         "Int8" | "Int16" | "Int32" | "Int64" | "UInt8" | "UInt16" | "UInt32" => {
@@ -203,7 +203,7 @@ fn texts(kind: &str, values: &[Option<&str>]) -> ArrayRef {
         let plain = (kind != JSON_KIND).then(|| text(value)).flatten();
         plain.unwrap_or_else(|| value.to_owned())
     };
-    Arc::new(StringArray::from_iter(values.iter().map(|value| value.map(&text))))
+    Arc::new(values.iter().map(|value| value.map(&text)).collect::<StringArray>())
 }
 
 /// Returns a JSON string as a text; `None` for another value.
