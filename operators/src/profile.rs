@@ -270,8 +270,8 @@ impl Sketch {
         }
         let has_key = bytes.count()? != 0;
         sketch.key = Some(bytes.array()?).filter(|_| has_key);
-        sketch.records = bytes.number()?;
-        sketch.extra_records = bytes.number()?;
+        sketch.records = bytes.rows()?;
+        sketch.extra_records = bytes.rows()?;
         for (field, column) in sketch.fields.iter().zip(&mut sketch.columns) {
             *column = ColumnSketch::decode(field.kind, &mut bytes)?;
         }

@@ -90,8 +90,8 @@ impl TimeGrain {
     /// Returns the first instant of a step.
     const fn start(self, step: i128) -> i128 {
         match self {
-            Self::Micros(length) => step * length,
-            Self::Months => first_day(step) * MICROS_PER_DAY,
+            Self::Micros(length) => step.saturating_mul(length),
+            Self::Months => first_day(step).saturating_mul(MICROS_PER_DAY),
         }
     }
 }

@@ -4,6 +4,11 @@
 
 use super::SketchDamaged;
 
+/// The most rows that a count may say, so that no sum of counts is larger than its type.
+const MAX_ROWS: u64 = 1 << 48;
+/// The largest sum of lengths, for the same reason.
+const MAX_LENGTHS: u128 = 1 << 112;
+
 const CUT: SketchDamaged = SketchDamaged { problem: "it is cut" };
 const TOO_LARGE: SketchDamaged = SketchDamaged {
     problem: "a number is too large",
@@ -103,6 +108,16 @@ impl<'a> SketchReader<'a> {
 
     pub(super) fn number(&mut self) -> Result<u64, SketchDamaged> {
         u64::try_from(self.wide()?).map_err(|_error| TOO_LARGE)
+    }
+
+    /// Reads a number of rows.
+    pub(super) fn rows(&mut self) -> Result<u64, SketchDamaged> {
+        Some(self.number()?).filter(|rows| *rows <= MAX_ROWS).ok_or(TOO_LARGE)
+    }
+
+    /// Reads a sum of lengths.
+    pub(super) fn lengths(&mut self) -> Result<u128, SketchDamaged> {
+        Some(self.wide()?).filter(|sum| *sum <= MAX_LENGTHS).ok_or(TOO_LARGE)
     }
 
     pub(super) fn count(&mut self) -> Result<usize, SketchDamaged> {

@@ -294,14 +294,14 @@ impl ColumnSketch {
     }
 
     pub(super) fn decode(kind: FieldType, bytes: &mut SketchReader<'_>) -> Result<Self, SketchDamaged> {
-        let nulls = bytes.number()?;
+        let nulls = bytes.rows()?;
         let figures = match kind {
             FieldType::String => ColumnFigures::Texts(TextFigures::decode(bytes)?),
             FieldType::Json => ColumnFigures::Jsons(JsonFigures::decode(bytes)?),
             FieldType::Number => ColumnFigures::Numbers(NumberFigures::decode(bytes)?),
             FieldType::Boolean => ColumnFigures::Booleans {
-                trues: bytes.number()?,
-                falses: bytes.number()?,
+                trues: bytes.rows()?,
+                falses: bytes.rows()?,
             },
             FieldType::Integer => ColumnFigures::Units(UnitFigures::decode(Some(MomentUnit::Decimal(0)), bytes)?),
             FieldType::Decimal(scale) => {
@@ -382,7 +382,7 @@ impl UnitFigures {
             0 => None,
             _ => Some((bytes.signed()?, bytes.signed()?)),
         };
-        let (negative, zero) = (bytes.number()?, bytes.number()?);
+        let (negative, zero) = (bytes.rows()?, bytes.rows()?);
         let moments = match unit {
             Some(unit) => Some((unit, Moments::decode(unit, bytes)?)),
             None => None,
@@ -443,9 +443,9 @@ impl NumberFigures {
         };
         Ok(Self {
             range,
-            negative: bytes.number()?,
-            zero: bytes.number()?,
-            not_finite: bytes.number()?,
+            negative: bytes.rows()?,
+            zero: bytes.rows()?,
+            not_finite: bytes.rows()?,
             moments: Moments::decode(MomentUnit::Number, bytes)?,
             distinct: DistinctHashes::decode(bytes)?,
         })
@@ -478,7 +478,7 @@ impl TextFigures {
 
     fn decode(bytes: &mut SketchReader<'_>) -> Result<Self, SketchDamaged> {
         Ok(Self {
-            empty: bytes.number()?,
+            empty: bytes.rows()?,
             lengths: LengthFigures::decode(bytes)?,
             frequent: FrequentTexts::decode(bytes)?,
             distinct: DistinctHashes::decode(bytes)?,
@@ -536,7 +536,7 @@ impl JsonFigures {
     fn decode(bytes: &mut SketchReader<'_>) -> Result<Self, SketchDamaged> {
         let mut kinds = JsonKinds::default();
         for rows in Self::counts(&mut kinds) {
-            *rows = bytes.number()?;
+            *rows = bytes.rows()?;
         }
         Ok(Self {
             kinds,
@@ -575,7 +575,7 @@ impl LengthFigures {
         };
         Ok(Self {
             range,
-            sum: bytes.wide()?,
+            sum: bytes.lengths()?,
         })
     }
 }

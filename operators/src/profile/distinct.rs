@@ -174,7 +174,7 @@ impl FrequentTexts {
         let mut counts = HashMap::with_capacity(count);
         for _ in 0..count {
             let text = bytes.text()?;
-            counts.insert(text.into(), bytes.number()?);
+            counts.insert(text.into(), bytes.rows()?);
         }
         Ok(Self { counts: Some(counts) })
     }

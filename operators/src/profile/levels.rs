@@ -149,8 +149,9 @@ impl LeveledColumn<'_> {
             }
         };
         let are_days = per_unit != 1;
-        let edges = bins::time_edges(low * per_unit, high * per_unit, self.level, are_days);
-        let edges = cut(edges, high * per_unit, END_OF_TIME);
+        let (low, high) = (low.saturating_mul(per_unit), high.saturating_mul(per_unit));
+        let edges = bins::time_edges(low, high, self.level, are_days);
+        let edges = cut(edges, high, END_OF_TIME);
         // Edges of days are whole days, also the one at the end of time.
         let edges = edges.into_iter().map(|micros| micros.div_euclid(per_unit)).collect();
         Some(self.histogram(edges, values, |units| self.shown(units)))
