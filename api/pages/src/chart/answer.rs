@@ -218,7 +218,7 @@ impl AnswerChart {
         }
         let (measure, along) = (&columns[measure].name, &columns[along].name);
         Self::Drawn(Box::new(DrawnAnswer::new(
-            points, measure, along, notes, is_line, is_time,
+            &points, measure, along, notes, is_line, is_time,
         )))
     }
 }
@@ -265,7 +265,7 @@ fn drawn(place: f64) -> String {
 
 impl DrawnAnswer {
     fn new(
-        points: Vec<ChartPoint>,
+        points: &[ChartPoint],
         measure: &str,
         along: &str,
         notes: Vec<String>,
@@ -274,17 +274,17 @@ impl DrawnAnswer {
     ) -> Self {
         let values = || points.iter().filter_map(|point| point.value);
         let scale = Scale::of(values(), !is_line);
-        let label = sentence(&points, measure, along);
+        let label = sentence(points, measure, along);
         let shape = if is_line {
-            ChartShape::Line(path(&points, &scale, is_time))
+            ChartShape::Line(path(points, &scale, is_time))
         } else if points.len() <= MAX_NAMED_BARS {
-            named(&points, &scale)
+            named(points, &scale)
         } else {
-            side(&points, &scale)
+            side(points, &scale)
         };
         let ticks = match &shape {
             ChartShape::Named { .. } => Vec::new(),
-            ChartShape::Line(_) if is_time => times(&points),
+            ChartShape::Line(_) if is_time => times(points),
             ChartShape::Line(_) | ChartShape::Side { .. } => {
                 let ends = [points.first(), points.last()];
                 ends.into_iter().flatten().map(|point| point.label.clone()).collect()
@@ -418,7 +418,7 @@ fn side(points: &[ChartPoint], scale: &Scale) -> ChartShape {
 fn times(points: &[ChartPoint]) -> Vec<String> {
     const DAY: i64 = 86_400_000_000;
     let instants = || points.iter().filter_map(|point| point.at);
-    let (Some(begin), Some(end)) = (instants().next(), instants().last()) else {
+    let (Some(begin), Some(end)) = (instants().next(), instants().next_back()) else {
         return Vec::new();
     };
     let span = end.saturating_sub(begin);
