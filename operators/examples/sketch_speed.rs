@@ -54,7 +54,7 @@ fn batch(contract: &Contract, rows: std::ops::Range<u64>) -> RecordBatch {
         )),
         Arc::new(
             rows.clone()
-                .map(|at| Some(number(at) % 3 == 0))
+                .map(|at| Some(number(at).is_multiple_of(3)))
                 .collect::<BooleanArray>(),
         ),
         Arc::new(TimestampMicrosecondArray::from_iter_values(rows.clone().map(signed)).with_timezone("UTC")),

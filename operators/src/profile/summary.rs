@@ -41,7 +41,7 @@ fn numbers(column: &ColumnProfile, parts: &mut Vec<String>) {
         Some((least, most)) if least == most => parts.push(format!("always {}", number(least))),
         Some((least, most)) => {
             parts.push(format!("{} to {}", number(least), number(most)));
-            parts.extend(column.mean.map(|mean| format!("mean {}", signed(&short(mean)))));
+            parts.extend(column.mean.map(|mean| format!("mean {}", short_number(mean))));
         }
         None => match ends(column.histogram.as_ref()) {
             Some((low, high)) => parts.push(format!("mostly {} to {}", number(low), number(high))),
@@ -127,12 +127,12 @@ fn signed(text: &str) -> String {
     }
 }
 
-/// Returns a number with three digits, or all digits before the point.
-fn short(value: f64) -> String {
+/// Returns a number for people with three digits, or with all digits before the point, such as "−0.333" or "44102".
+pub fn short_number(value: f64) -> String {
     if (1e3..1e15).contains(&value.abs()) {
-        return format!("{value:.0}");
+        return signed(&format!("{value:.0}"));
     }
-    ProfileValue::Number(digits::rounded(value, 3)).to_string()
+    number(&ProfileValue::Number(digits::rounded(value, 3)))
 }
 
 /// Returns a count with a comma after every third digit.

@@ -262,6 +262,21 @@ fn summaries_say_a_column_in_a_line() {
 }
 
 #[test]
+fn short_numbers_have_three_digits_or_those_before_the_point() {
+    for (value, expected) in [
+        (-1.0 / 3.0, "−0.333"),
+        (0.0, "0"),
+        (999.6, "1000"),
+        (-44_102.7, "−44103"),
+        (1e15, "1000000000000000"),
+        (1.234e300, "1.23e300"),
+        (-5e-324, "−5e-324"),
+    ] {
+        assert_eq!(short_number(value), expected);
+    }
+}
+
+#[test]
 fn documents_are_cut_by_their_least_important_figures() {
     let mut random = Random(11);
     let rows = rows(&mut random, 2_000);
