@@ -2,6 +2,8 @@
 //!
 //! Invariant: a drawing has its finding in words beside it, and a column without a value has neither.
 
+use std::fmt::Write as _;
+
 use operators::profile::{ColumnProfile, Histogram, ProfileValue, summary};
 use types::{Field, FieldType};
 
@@ -163,8 +165,8 @@ impl ShownColumn {
             .as_ref()
             .map(|bins| bins.edges.as_slice())
             .unwrap_or_default();
-        let low = profile.min.as_ref().or(profile.first.as_ref()).or(edges.first())?;
-        let high = profile.max.as_ref().or(profile.last.as_ref()).or(edges.last())?;
+        let low = profile.min.as_ref().or(profile.first.as_ref()).or_else(|| edges.first())?;
+        let high = profile.max.as_ref().or(profile.last.as_ref()).or_else(|| edges.last())?;
         let (low, high) = (low.to_string(), high.to_string());
         Some(match self.field.kind {
             FieldType::Timestamp | FieldType::Date => of_times(&low, &high),
@@ -236,7 +238,7 @@ fn bar_of(counts: &[u64]) -> String {
         before = before.saturating_add(*count);
         // Six tenths are the gap between two pieces; a piece that is thinner than that still shows.
         let to = to.saturating_sub(6).max(from + 2);
-        path.push_str(&format!("M{} 9H{}V30H{}Z", tenths(from), tenths(to), tenths(from)));
+        write!(path, "M{} 9H{}V30H{}Z", tenths(from), tenths(to), tenths(from)).ok();
     }
     path
 }
@@ -264,7 +266,7 @@ fn bars_of(heights: Vec<u32>) -> String {
     for (at, height) in (0_u32..).zip(heights).filter(|(_, height)| *height > 0) {
         let (from, to) = (at * WIDTH / count, (at + 1) * WIDTH / count);
         let width = (to.saturating_sub(from)).saturating_sub(1).max(1);
-        path.push_str(&format!("M{from} 30V{}h{width}V30", HEIGHT - height));
+        write!(path, "M{from} 30V{}h{width}V30", HEIGHT - height).ok();
     }
     path
 }

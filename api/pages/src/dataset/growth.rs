@@ -1,5 +1,7 @@
 //! Rows of a dataset over time, as steps.
 
+use std::fmt::Write as _;
+
 use askama::Template;
 use askama::filters::HtmlSafe;
 use types::Timestamp;
@@ -57,7 +59,7 @@ impl GrowthChart {
         let mut steps = format!("M{x} {y}");
         for point in &points[1..] {
             let (x, y) = place(point);
-            steps.push_str(&format!("H{x}V{y}"));
+            write!(steps, "H{x}V{y}").ok();
         }
         let (from, to) = (Instant(first.at.micros()), Instant(last.at.micros()));
         Some(Self {

@@ -108,8 +108,8 @@ impl DatasetPage {
         self.figures.iter().any(|figures| !figures.is_empty())
     }
 
-    fn share(&self, added: &u64) -> String {
-        percent(*added, self.head.records)
+    fn share(&self, added: u64) -> String {
+        percent(added, self.head.records)
     }
 
     /// Returns the number of contributors that are not named.

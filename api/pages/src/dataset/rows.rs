@@ -5,7 +5,6 @@
 use askama::Template;
 use askama::filters::HtmlSafe;
 use operators::profile::ProfileLevel;
-use types::money::MicroUsdc;
 use types::{Timestamp, Version};
 
 use super::column::{ColumnOrder, ShownColumn};
@@ -262,8 +261,8 @@ impl ReadableRows {
     }
 
     /// Returns the words for what is on the page.
-    fn count(&self, shown: usize, records: &u64) -> String {
-        let all = self.found.unwrap_or(*records);
+    fn count(&self, shown: usize, records: u64) -> String {
+        let all = self.found.unwrap_or(records);
         let last = self.offset.saturating_add(shown as u64);
         match shown {
             0 => "No rows".to_owned(),
@@ -289,14 +288,14 @@ impl ReadableRows {
     }
 
     /// Returns the offset of the next page.
-    fn next(&self, shown: usize, records: &u64) -> Option<u64> {
+    fn next(&self, shown: usize, records: u64) -> Option<u64> {
         let next = self.offset.saturating_add(shown as u64);
-        (shown > 0 && next < self.found.unwrap_or(*records)).then_some(next)
+        (shown > 0 && next < self.found.unwrap_or(records)).then_some(next)
     }
 
     /// Returns the offset of the last page, unless the next is the last.
-    fn last(&self, shown: usize, records: &u64) -> Option<u64> {
-        let all = self.found.unwrap_or(*records);
+    fn last(&self, shown: usize, records: u64) -> Option<u64> {
+        let all = self.found.unwrap_or(records);
         let last = all.checked_sub(1)? / self.page.max(1) * self.page;
         self.next(shown, records).filter(|next| *next < last).map(|_| last)
     }

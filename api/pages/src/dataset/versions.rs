@@ -231,16 +231,16 @@ impl DatasetVersionPage {
     }
 
     /// Returns the address of other rows of the comparison.
-    fn at(&self, offset: &u64) -> String {
+    fn at(&self, offset: u64) -> String {
         let (slug, version, from) = (&self.head.slug, self.version.version, self.from);
         format!("/projects/{slug}/versions/{version}?from={from}&offset={offset}")
     }
 
     fn previous(&self, rows: &AddedRows) -> Option<String> {
-        (rows.offset > 0).then(|| self.at(&rows.offset.saturating_sub(50)))
+        (rows.offset > 0).then(|| self.at(rows.offset.saturating_sub(50)))
     }
 
     fn next(&self, rows: &AddedRows) -> Option<String> {
-        (!rows.rows.is_empty() && rows.end() < self.added).then(|| self.at(&rows.end()))
+        (!rows.rows.is_empty() && rows.end() < self.added).then(|| self.at(rows.end()))
     }
 }

@@ -268,7 +268,9 @@ fn first_pages(book: &mut Book, texts: &Texts) -> Result<(), Error> {
     });
     let (chrome, locked) = (visitor(path), head(texts, priced(None), None));
     let mut sampled = rows(texts, 3);
-    sampled.iter_mut().for_each(|row| row.place = None);
+    for row in &mut sampled {
+        row.place = None;
+    }
     let shown = DatasetRows::new(
         &chrome,
         &locked,
