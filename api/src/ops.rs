@@ -73,7 +73,7 @@ pub(crate) fn all(limits: &Limits) -> Operations {
     collectors::add(&mut table);
     keys::add(&mut table);
     console::add(&mut table);
-    site::add(&mut table);
+    site::add(&mut table, limits);
     table
 }
 

@@ -3,6 +3,7 @@
 //! Invariant: a rule knows no operation and no transport.
 
 pub mod accounts;
+pub(crate) mod answer_file;
 pub mod auth;
 pub(crate) mod call_limits;
 pub(crate) mod egress;

@@ -14,6 +14,7 @@ mod merging;
 #[cfg(feature = "s3")]
 mod over_s3;
 mod pages;
+mod parquet_export;
 mod part_cache;
 mod prints;
 mod racing;

@@ -20,7 +20,7 @@ mod summary;
 
 use std::fmt;
 
-use arrow::array::{Array as _, AsArray as _, RecordBatch};
+use arrow::array::{AsArray as _, RecordBatch};
 use arrow::error::ArrowError;
 use types::contract::EXTRA_COLUMN;
 use types::{Contract, FieldType, RecordKey};
@@ -33,7 +33,7 @@ pub use self::figures::{
 };
 use self::levels::LeveledColumn;
 use self::sample::Sample;
-pub use self::summary::summary;
+pub use self::summary::{short_number, summary};
 
 /// The most rows of a sample.
 pub const SAMPLED_ROWS: usize = 2_048;

@@ -29,8 +29,10 @@ mod concurrency;
 mod console;
 mod crash;
 mod cross_origin;
+mod dataset_pages;
 mod deletion;
 mod disk_full;
+mod downloads;
 mod files;
 mod generators;
 mod history;
@@ -63,6 +65,7 @@ mod replicas;
 mod scale;
 #[cfg(feature = "postgres")]
 mod slow_database;
+mod sql_page;
 mod storm;
 mod tidy;
 #[cfg(feature = "s3")]

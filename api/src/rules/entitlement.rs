@@ -165,6 +165,24 @@ pub(crate) async fn records(
     }
 }
 
+/// Returns the latest version whose records the caller may read, or the price of a version if it may read none.
+pub(crate) async fn latest_readable(cx: &Cx, project: &Project) -> Result<Result<Version, MicroUsdc>, ApiError> {
+    let price = match decide(cx.operator(), project) {
+        Entitlement::Granted => return Ok(Ok(project.version)),
+        Entitlement::Hidden => return Err(ApiError::no_project(&project.slug)),
+        Entitlement::Priced(price) => price,
+    };
+    let id = project.id.to_string();
+    if owns(cx, ItemKind::Dataset, &id, project.version.0).await? {
+        return Ok(Ok(project.version));
+    }
+    let Some(operator) = cx.operator() else {
+        return Ok(Err(price));
+    };
+    let bought = cx.app.store.money().owned(operator, ItemKind::Dataset, &id).await?;
+    Ok(bought.map(|bought| Version(bought.min(project.version.0))).ok_or(price))
+}
+
 /// Returns true if anything that is computed from the records of a version may be shown to the caller in full: the
 /// dataset is free, its own, or bought up to the version.
 pub(crate) async fn sees_whole(cx: &Cx, project: &Project, version: Version) -> Result<bool, ApiError> {

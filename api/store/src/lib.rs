@@ -121,7 +121,7 @@ pub use profiles::{
 };
 pub use projects::{
     Contributor, DELETE_TABLE, NewProject, ParseCursorError, Project, ProjectChanges, ProjectCreated, ProjectCursor,
-    ProjectDeleted, ProjectFilter, ProjectHead, ProjectSummary, ProjectUpdated, ProjectVersion,
+    ProjectDeleted, ProjectFilter, ProjectGrowth, ProjectHead, ProjectSummary, ProjectUpdated, ProjectVersion,
 };
 pub use reading::{Egress, LeaseTaken};
 pub use search::{SearchChange, Searching, ShownUnit};

@@ -150,6 +150,17 @@ row! {
 }
 
 row! {
+    /// Number of records of a project from a time on.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct ProjectGrowth {
+        /// Number of records.
+        pub record_count: u64,
+        /// Time of the merge.
+        pub created_at: Timestamp,
+    }
+}
+
+row! {
     /// Totals of a project.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct ProjectCounts {
@@ -305,6 +316,26 @@ impl Store {
             after,
             upto,
             limit
+        ))
+        .await
+    }
+
+    /// Returns the records of the first version, of every `step`th after it, and of `head`, oldest first.
+    pub async fn project_growth(&self, id: DatasetId, head: Version, step: u64) -> Result<Vec<ProjectGrowth>, Error> {
+        let (head, step) = (bigint("version", head.0)?, bigint("step", step.max(1))?);
+        self.all(sql!(
+            // Picked by number, so that the cost grows with the answer and not with the versions.
+            "WITH RECURSIVE picked(version) AS (
+                 SELECT CAST(1 AS BIGINT) UNION ALL
+                 SELECT picked.version + $3 FROM picked WHERE picked.version + $3 < $2)
+             SELECT versions.record_count AS record_count, versions.created_at AS created_at
+             FROM versions JOIN (SELECT version FROM picked UNION SELECT $2) AS chosen
+                 ON versions.version = chosen.version
+             WHERE versions.project_id = $1
+             ORDER BY versions.version",
+            id,
+            head,
+            step
         ))
         .await
     }

@@ -26,6 +26,7 @@ pub use answer::{
     FileFormat, Inference, InferredColumn, MAX_DISTINCT_VALUES, MAX_EXAMPLES, MAX_REMARKS, MAX_SAMPLE_RECORDS,
     MAX_SHOWN_CHARACTERS, Note, NullWordCount, Question, Remedy, is_pasteable, shown,
 };
+#[cfg(feature = "files")]
 pub(crate) use options::names_column;
 pub use options::{FlagError, InferOptions, MAX_INFERRED_TEXT_BYTES, QuoteSign, READING_FLAGS, TypeFlag};
 

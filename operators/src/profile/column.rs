@@ -99,7 +99,7 @@ impl<'a> ColumnValues<'a> {
     }
 }
 
-fn value<A: ArrayAccessor>(values: A, row: usize) -> Option<A::Item> {
+fn value<A: ArrayAccessor + Copy>(values: A, row: usize) -> Option<A::Item> {
     (row < values.len() && values.is_valid(row)).then(|| values.value(row))
 }
 

@@ -20,18 +20,16 @@ pub(super) fn exponent(value: f64) -> i32 {
 
 /// Returns the double nearest to `value` rounded to a multiple of 10 to the power of `place`.
 pub(super) fn rounded_at(value: f64, place: i32) -> f64 {
-    match usize::try_from(exponent(value) - place) {
+    if let Ok(behind) = usize::try_from(exponent(value) - place) {
         // More digits than 17 do not change a double.
-        Ok(behind) => rounded(value, behind.min(17) + 1),
-        // Below one unit: it is rounded to one or to none.
-        Err(_) => {
-            let unit: f64 = format!("1e{place}").parse().unwrap_or(0.0);
-            if value.abs() * 2.0 > unit {
-                unit.copysign(value)
-            } else {
-                0.0
-            }
-        }
+        return rounded(value, behind.min(17) + 1);
+    }
+    // Below one unit: it is rounded to one or to none.
+    let unit: f64 = format!("1e{place}").parse().unwrap_or(0.0);
+    if value.abs() * 2.0 > unit {
+        unit.copysign(value)
+    } else {
+        0.0
     }
 }
 
@@ -168,7 +166,7 @@ mod tests {
             (0.04, -1, 0.0),
             (-0.07, -1, -0.1),
         ] {
-            assert_eq!(rounded_at(value, place), expected, "{value} {place}");
+            assert_eq!(Some(rounded_at(value, place)), Some(expected), "{value} {place}");
         }
         assert_eq!(
             [percent(1, 3), percent(2, 3), percent(1, 200), percent(1, 201)],

@@ -224,7 +224,7 @@ mod tests {
         ] {
             let whole = hashes(0..end);
             // The parts share values, and come in another order.
-            let mut merged = hashes(cuts[1].saturating_sub(100)..end);
+            let mut merged = hashes(u64::saturating_sub(cuts[1], 100)..end);
             merged.merge(&hashes(cuts[0]..cuts[1]));
             merged.merge(&hashes(0..cuts[0]));
             assert_eq!(bytes(&merged), bytes(&whole), "{end}");

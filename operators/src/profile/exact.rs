@@ -50,10 +50,10 @@ impl ExactSum {
         let wide = u128::from(value) << (shift % DIGIT_BITS);
         let at = shift / DIGIT_BITS;
         let sign = if is_negative { -1 } else { 1 };
-        let digit = |place: usize| i64::try_from((wide >> (place * DIGIT_BITS)) & DIGIT_MASK.unsigned_abs().into());
+        let digit = |place: usize| i64::from(low_digit(wide >> (place * DIGIT_BITS)));
         if let Some(digits) = self.digits.get_mut(at..at + 3) {
             for (place, sum) in digits.iter_mut().enumerate() {
-                *sum += sign * digit(place).unwrap_or(0);
+                *sum += sign * digit(place);
             }
         }
         self.pending += 1;
@@ -398,7 +398,7 @@ impl Magnitude {
         };
         let root = scaled(mantissa & ((1 << 53) - 1), 0).sqrt();
         // Two factors, since one alone may be no double while the product is.
-        let half = (dropped + exponent) / 2;
+        let half = i64::midpoint(dropped, exponent);
         root * scaled(1, half / 2) * scaled(1, half - half / 2)
     }
 }
@@ -456,7 +456,9 @@ mod tests {
 
     fn of_numbers(values: &[f64]) -> Moments {
         let mut moments = Moments::new(MomentUnit::Number);
-        values.iter().for_each(|value| moments.add_number(*value));
+        for value in values {
+            moments.add_number(*value);
+        }
         moments
     }
 
@@ -520,7 +522,9 @@ mod tests {
         }
         assert_eq!(moments.mean(unit, 4), Some(0.625));
         let mut small = Moments::new(unit);
-        [100, 200, -600].into_iter().for_each(|value| small.add_units(value));
+        for value in [100, 200, -600] {
+            small.add_units(value);
+        }
         assert_eq!(small.mean(unit, 3), Some(-1.0));
         assert_eq!(small.deviation(unit, 3), Some(4.3589));
         let mut sums = Moments::new(unit);

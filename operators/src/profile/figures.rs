@@ -42,7 +42,7 @@ impl fmt::Display for ProfileLevel {
 pub struct ProfileFigures {
     /// Rows.
     pub records: u64,
-    /// Rows in the sample: all of them up to [`SAMPLED_ROWS`](super::SAMPLED_ROWS).
+    /// Rows in the sample: all of them up to 2,048.
     pub sampled: u64,
     /// Figures of each field, in the order of the contract.
     pub columns: Vec<ColumnProfile>,
@@ -128,7 +128,8 @@ pub struct ColumnProfile {
     /// Length of texts, or of the text of JSON values, in characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length: Option<LengthProfile>,
-    /// Most frequent texts of at most [`MAX_FREQUENT_BYTES`](super::MAX_FREQUENT_BYTES) bytes, the most frequent first.
+    /// At most 20 most frequent texts of at most 64 bytes, the most frequent first. Beyond 768 different texts those that
+    /// several rows of the sample have, of the first 64 fields of texts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top: Option<Vec<FrequentValue>>,
     /// Texts that `top` does not list: of all rows, or of the sample if the counts of `top` are not exact.

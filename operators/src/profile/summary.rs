@@ -41,7 +41,7 @@ fn numbers(column: &ColumnProfile, parts: &mut Vec<String>) {
         Some((least, most)) if least == most => parts.push(format!("always {}", number(least))),
         Some((least, most)) => {
             parts.push(format!("{} to {}", number(least), number(most)));
-            parts.extend(column.mean.map(|mean| format!("mean {}", signed(&short(mean)))));
+            parts.extend(column.mean.map(|mean| format!("mean {}", short_number(mean))));
         }
         None => match ends(column.histogram.as_ref()) {
             Some((low, high)) => parts.push(format!("mostly {} to {}", number(low), number(high))),
@@ -75,6 +75,7 @@ fn texts(column: &ColumnProfile, parts: &mut Vec<String>) {
     let top = column.top.as_ref().and_then(|top| top.first());
     // One of many different texts would say nothing about the others.
     match top.filter(|top| top.exact && top.count > 1) {
+        Some(top) if top.value.is_empty() => parts.push("most often empty".to_owned()),
         Some(top) => parts.push(format!("most often “{}”", plain(&top.value))),
         None => parts.extend(column.length.as_ref().and_then(lengths)),
     }
@@ -97,7 +98,10 @@ fn kinds(kinds: JsonKinds) -> String {
     let mut present: Vec<_> = counts.into_iter().filter(|(rows, _)| *rows > 0).collect();
     present.sort_by_key(|(rows, _)| std::cmp::Reverse(*rows));
     let words: Vec<_> = present.into_iter().map(|(_, word)| word).collect();
-    words.join(" and ")
+    match words.split_last() {
+        Some((last, words)) if !words.is_empty() => format!("{} and {last}", words.join(", ")),
+        _ => words.concat(),
+    }
 }
 
 fn lengths(length: &LengthProfile) -> Option<String> {
@@ -115,9 +119,12 @@ fn ends(histogram: Option<&Histogram>) -> Option<(&ProfileValue, &ProfileValue)>
     edges.first().zip(edges.last())
 }
 
-/// Returns a number with a minus sign, which is as wide as a digit.
+/// Returns a number with a minus sign, which is as wide as a digit. A double has 6 digits.
 fn number(value: &ProfileValue) -> String {
-    signed(&value.to_string())
+    match value {
+        ProfileValue::Number(value) => signed(&ProfileValue::Number(digits::rounded(*value, 6)).to_string()),
+        value => signed(&value.to_string()),
+    }
 }
 
 fn signed(text: &str) -> String {
@@ -127,12 +134,12 @@ fn signed(text: &str) -> String {
     }
 }
 
-/// Returns a number with three digits, or all digits before the point.
-fn short(value: f64) -> String {
+/// Returns a number for people with three digits, or with all digits before the point, such as "−0.333" or "44102".
+pub fn short_number(value: f64) -> String {
     if (1e3..1e15).contains(&value.abs()) {
-        return format!("{value:.0}");
+        return signed(&format!("{value:.0}"));
     }
-    ProfileValue::Number(digits::rounded(value, 3)).to_string()
+    number(&ProfileValue::Number(digits::rounded(value, 3)))
 }
 
 /// Returns a count with a comma after every third digit.

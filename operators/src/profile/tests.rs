@@ -120,7 +120,7 @@ fn rows(random: &mut Random, count: usize) -> Vec<Row> {
     let nulls = random.pick(&[0, 1, 5]);
     let hostile = random.below(3) == 0;
     let row = |random: &mut Random| {
-        let mut has = |random: &mut Random| random.below(10) >= nulls;
+        let has = |random: &mut Random| random.below(10) >= nulls;
         let mut row = Row {
             text: has(random).then(|| match random.below(texts + 1) {
                 0 => String::new(),
@@ -333,7 +333,7 @@ fn damaged_bytes_are_no_sketch() {
     let body = &bytes[..bytes.len() - 32];
     let mut random = Random(4);
     let mut read = 0;
-    for _ in 0..20_000 {
+    for _ in 0..1_000 {
         let mut damaged = body.to_vec();
         for _ in 0..=random.below(3) {
             let at = 24 + random.below(body.len() - 24);
@@ -350,7 +350,7 @@ fn damaged_bytes_are_no_sketch() {
             }
         }
     }
-    assert!(read > 100, "{read}");
+    assert!(read > 300, "{read}");
 }
 
 /// A contract of many fields of one type, whose names take many bytes of JSON.
@@ -415,5 +415,5 @@ fn the_bytes_of_a_sketch_stay_what_they_are() {
     // Stored sketches of earlier builds are read, or the first bytes say another form.
     assert_eq!(&bytes[..8], b"SLSKTCH1");
     let hash = blake3::hash(&bytes).to_hex();
-    assert_eq!(&hash[..16], "GOLDEN", "{} bytes", bytes.len());
+    assert_eq!(&hash[..16], "62be65ab35fae519", "{} bytes", bytes.len());
 }

@@ -248,7 +248,7 @@ fn datasets(book: &mut Book, texts: &Texts) -> Result<(), Error> {
         bytes: (version > 0).then(|| version * 40_961),
         merged_at: (version > 0).then(|| ago(12)),
         waiting: version % 3,
-        is_asked: version % 2 == 0,
+        is_asked: version.is_multiple_of(2),
     };
     book.add(
         "console-datasets",

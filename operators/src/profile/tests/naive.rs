@@ -68,10 +68,8 @@ fn shares_are<T: PartialOrd>(found: Option<&Histogram>, edges: &[T], values: &[T
 }
 
 /// Checks the exact figures, and those of the sample if it has all rows.
-#[expect(clippy::cast_precision_loss, reason = "sums of these rows are exact")]
 fn check(rows: &[Row]) {
     let figures = whole(rows).profile(ProfileLevel::Full);
-    let all_sampled = rows.len() <= SAMPLED_ROWS;
     assert_eq!(
         (figures.records, figures.sampled),
         (rows.len() as u64, rows.len().min(2_048) as u64)
@@ -79,7 +77,31 @@ fn check(rows: &[Row]) {
     let extra = rows.iter().filter(|row| row.extra.is_some()).count() as u64;
     assert_eq!(figures.extra, Some(ExtraProfile { records: extra }));
 
-    let integer = column(&figures, "integer");
+    integers_are(&figures, rows);
+    numbers_are(&figures, rows);
+    times_and_prices_are(&figures, rows);
+    texts_are(&figures, rows);
+
+    let flag = column(&figures, "flag");
+    let count = |value| rows.iter().filter(|row| row.flag == Some(value)).count() as u64;
+    assert_eq!((flag.trues, flag.falses), (Some(count(true)), Some(count(false))));
+
+    let json = column(&figures, "json");
+    let texts: Vec<&str> = rows.iter().filter_map(|row| row.json.as_deref()).collect();
+    let kind = |first: &[char]| texts.iter().filter(|text| text.starts_with(first)).count() as u64;
+    let kinds = JsonKinds {
+        object: kind(&['{']),
+        array: kind(&['[']),
+        string: kind(&['"']),
+        number: kind(&['-', '1']),
+        boolean: kind(&['t', 'f']),
+    };
+    assert_eq!(json.kinds, Some(kinds));
+}
+
+#[expect(clippy::cast_precision_loss, reason = "sums of these rows are exact")]
+fn integers_are(figures: &ProfileFigures, rows: &[Row]) {
+    let integer = column(figures, "integer");
     let mut values: Vec<i64> = rows.iter().filter_map(|row| row.integer).collect();
     values.sort_unstable();
     assert_eq!(integer.nulls, Some((rows.len() - values.len()) as u64));
@@ -103,7 +125,7 @@ fn check(rows: &[Row]) {
         integer.zero,
         Some(values.iter().filter(|value| **value == 0).count() as u64)
     );
-    if all_sampled && !values.is_empty() {
+    if rows.len() <= SAMPLED_ROWS && !values.is_empty() {
         let quantiles = integer.quantiles.as_ref().unwrap();
         for (found, percent) in [
             (&quantiles.p1, 1),
@@ -119,8 +141,11 @@ fn check(rows: &[Row]) {
         });
         shares_are(integer.histogram.as_ref(), &edges.collect::<Vec<_>>(), &values);
     }
+}
 
-    let number = column(&figures, "number");
+#[expect(clippy::cast_precision_loss, reason = "sums of these rows are exact")]
+fn numbers_are(figures: &ProfileFigures, rows: &[Row]) {
+    let number = column(figures, "number");
     let mut values: Vec<f64> = rows.iter().filter_map(|row| row.number).collect();
     values.sort_unstable_by(f64::total_cmp);
     distinct_is(
@@ -139,7 +164,7 @@ fn check(rows: &[Row]) {
         (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
     );
     is_near(number.deviation, deviation(&values));
-    if all_sampled && !values.is_empty() {
+    if rows.len() <= SAMPLED_ROWS && !values.is_empty() {
         assert_eq!(
             number.quantiles.as_ref().unwrap().p5,
             ProfileValue::Number(ranked(&values, 5))
@@ -150,12 +175,11 @@ fn check(rows: &[Row]) {
         });
         shares_are(number.histogram.as_ref(), &edges.collect::<Vec<_>>(), &values);
     }
+}
 
-    let flag = column(&figures, "flag");
-    let count = |value| rows.iter().filter(|row| row.flag == Some(value)).count() as u64;
-    assert_eq!((flag.trues, flag.falses), (Some(count(true)), Some(count(false))));
-
-    let at = column(&figures, "at");
+#[expect(clippy::cast_precision_loss, reason = "sums of these rows are exact")]
+fn times_and_prices_are(figures: &ProfileFigures, rows: &[Row]) {
+    let at = column(figures, "at");
     let mut times: Vec<i64> = rows.iter().filter_map(|row| row.at).collect();
     times.sort_unstable();
     distinct_is(at.distinct, times.iter().collect::<BTreeSet<_>>().len());
@@ -167,7 +191,7 @@ fn check(rows: &[Row]) {
         (shown(times.first()), shown(times.last()))
     );
 
-    let day = column(&figures, "day");
+    let day = column(figures, "day");
     let days: BTreeSet<i32> = rows.iter().filter_map(|row| row.day).collect();
     distinct_is(day.distinct, days.len());
     let shown = |days: Option<&i32>| days.map(|days| ProfileValue::Text(types::Date::from_days(*days).to_string()));
@@ -176,7 +200,7 @@ fn check(rows: &[Row]) {
         (shown(days.first()), shown(days.last()))
     );
 
-    let price = column(&figures, "price");
+    let price = column(figures, "price");
     let prices: Vec<i128> = rows.iter().filter_map(|row| row.price).collect();
     distinct_is(price.distinct, prices.iter().collect::<BTreeSet<_>>().len());
     let shown = |units: Option<&i128>| units.map(|units| ProfileValue::Text(types::decimal::text(*units, 2)));
@@ -187,20 +211,6 @@ fn check(rows: &[Row]) {
         price.deviation,
         deviation(&prices.iter().map(|units| *units as f64 / 100.0).collect::<Vec<_>>()),
     );
-
-    texts_are(&figures, rows);
-
-    let json = column(&figures, "json");
-    let texts: Vec<&str> = rows.iter().filter_map(|row| row.json.as_deref()).collect();
-    let kind = |first: &[char]| texts.iter().filter(|text| text.starts_with(first)).count() as u64;
-    let kinds = JsonKinds {
-        object: kind(&['{']),
-        array: kind(&['[']),
-        string: kind(&['"']),
-        number: kind(&['-', '1']),
-        boolean: kind(&['t', 'f']),
-    };
-    assert_eq!(json.kinds, Some(kinds));
 }
 
 fn texts_are(figures: &ProfileFigures, rows: &[Row]) {
@@ -259,7 +269,7 @@ fn figures_are_those_of_plain_computations() {
         let is_plain = |row: &Row| {
             row.number
                 .is_none_or(|number| number.abs() < 1e13 && number.to_bits() != 1 && (number * 8.0).fract() == 0.0)
-                && row.integer.is_none_or(|integer| integer.abs() < 1 << 41)
+                && row.integer.is_none_or(|integer| integer.unsigned_abs() < 1 << 41)
                 && row.price.is_none_or(|units| units.abs() < 1 << 41)
         };
         rows.retain(is_plain);

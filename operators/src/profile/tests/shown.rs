@@ -196,9 +196,9 @@ fn the_public_level_gives_no_value_away() {
         let edges = &column.histogram.as_ref().unwrap().edges;
         (edges[0].to_string(), edges[edges.len() - 1].to_string())
     };
-    // The ends are the 1st and 99th hundredth of 1,009 to 1,989, of two digits or whole months, and a bin more.
+    // The ends are the 1st and the 99th hundredth, of two digits or whole months; bins of whole widths may go beyond.
     assert_eq!(ends("integer").0, "1000");
-    assert_eq!(ends("number"), ("2.9".to_owned(), "330".to_owned()));
+    assert_eq!(ends("number"), ("2.6".to_owned(), "330".to_owned()));
     assert_eq!(
         ends("at"),
         ("2023-11-01T00:00:00Z".to_owned(), "2026-09-01T00:00:00Z".to_owned())
@@ -213,7 +213,7 @@ fn the_public_level_gives_no_value_away() {
         }
     );
     assert_eq!(line(&public, "at"), "mostly 2023-11-01 to 2026-09-01 (UTC)");
-    assert_eq!(line(&public, "number"), "mostly 2.9 to 330");
+    assert_eq!(line(&public, "number"), "mostly 2.6 to 330");
     assert_eq!(line(&public, "flag"), "33 % true");
 }
 
@@ -248,6 +248,22 @@ fn summaries_say_a_column_in_a_line() {
     ] {
         assert_eq!(line(&full, name), expected);
     }
+    let row = |text: &str, json: &str, number| Row {
+        text: Some(text.to_owned()),
+        json: Some(json.to_owned()),
+        number: Some(number),
+        ..Row::default()
+    };
+    let mixed = [
+        row("", "1", 1.0 / 3.0),
+        row("", "1", -2e9 / 3.0),
+        row("a", "true", 1e-9),
+        row("b", "{}", 0.0),
+    ];
+    let mixed = figures(&mixed, ProfileLevel::Full);
+    assert_eq!(line(&mixed, "text"), "3 different values, most often empty");
+    assert_eq!(line(&mixed, "json"), "numbers, objects and booleans, 1 to 4 characters");
+    assert_eq!(line(&mixed, "number"), "−666667000 to 0.333333, mean −166666667");
     rows.remove(0);
     rows.push(rows[0].clone());
     rows.push(Row::default());
@@ -259,6 +275,21 @@ fn summaries_say_a_column_in_a_line() {
         line(&figures(&rows, ProfileLevel::Public), "day"),
         "mostly 2024-10-04 to 2024-10-05, 25 % null"
     );
+}
+
+#[test]
+fn short_numbers_have_three_digits_or_those_before_the_point() {
+    for (value, expected) in [
+        (-1.0 / 3.0, "−0.333"),
+        (0.0, "0"),
+        (999.6, "1000"),
+        (-44_102.7, "−44103"),
+        (1e15, "1000000000000000"),
+        (1.234e300, "1.23e300"),
+        (-5e-324, "−5e-324"),
+    ] {
+        assert_eq!(short_number(value), expected);
+    }
 }
 
 #[test]
