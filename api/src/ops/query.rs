@@ -142,7 +142,9 @@ async fn query(cx: Cx, input: QueryInput) -> Result<JsonReply<QueryAnswer>, ApiE
     let asked = AskedQuery {
         version: input.version.map(Version),
         sql: &input.sql,
-        limit: input.limit.unwrap_or(cx.app.limits.default_query_rows.get()),
+        limit: input
+                .limit
+                .unwrap_or_else(|| cx.app.limits.default_query_rows.get()),
         // The next page runs the statement again.
         is_steady: room.is_bounded() || input.offset > 0,
         has_places: false,
