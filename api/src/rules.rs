@@ -11,6 +11,7 @@ pub(crate) mod entitlement;
 pub(crate) mod jobs;
 pub mod letters;
 pub mod previews;
+pub(crate) mod profiles;
 pub mod readiness;
 pub(crate) mod reading;
 pub mod seals;

@@ -38,6 +38,7 @@ use crate::state::drain::Drain;
 use crate::state::egress::EgressMeter;
 use crate::state::files::FileReader;
 use crate::state::limit::Limiter;
+use crate::state::profiling::ProfileConfig;
 use crate::state::relay::Relay;
 use crate::state::sandbox::QuerySandbox;
 use crate::state::sweeper_config::SweeperConfig;
@@ -221,6 +222,11 @@ impl Service {
                 objects: Arc::new(local.clone()),
                 local: Some(local),
                 stagings: Stagings::default(),
+            },
+            profiles: ProfileConfig {
+                every: HumanDuration(Duration::from_secs(30)),
+                at_once: std::num::NonZeroUsize::MIN,
+                request_rows: 200_000,
             },
             sweeper: Arc::new(SweeperConfig {
                 every: HumanDuration(Duration::from_secs(1)),

@@ -26,6 +26,7 @@
 //! <dataset>/_sluice/losses                         versions that were lost, where an administrator accepted it
 //! <dataset>/_sluice/timeline                       derived: replaces reading the commits when a table is opened
 //! <dataset>/_sluice/keys-<first>-<last>            derived: record keys of these versions, for a new owner
+//! <dataset>/_sluice/profile-1-<part>               derived: figures of the rows of a large part, which somebody puts
 //! <dataset>/_sluice/prints-<unit>-<hash>           of published units only: see [`platform`]
 //! ```
 
@@ -52,6 +53,7 @@ mod part;
 mod part_cache;
 pub mod platform;
 mod prepare;
+mod sketches;
 mod snapshot;
 mod state;
 pub mod storage;

@@ -21,6 +21,7 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
 use parquet::schema::types::ColumnPath;
 use sha2::{Digest as _, Sha256};
+use types::contract::PLACE_COLUMNS;
 use types::proof::MAX_WHOLE_BYTES;
 use types::{AgentId, Batch, Contract, ContributionId, DatasetId, Proof, RecordKey, Version, fault};
 
@@ -36,8 +37,8 @@ pub const HIDDEN_COLUMNS: [&str; 5] = [
     "_sluice_key",
     "_sluice_contribution",
     "_sluice_agent",
-    "_sluice_version",
-    "_sluice_ordinal",
+    PLACE_COLUMNS[0],
+    PLACE_COLUMNS[1],
 ];
 
 /// Number of hidden columns that have the same value in all rows of a version.

@@ -55,6 +55,10 @@ impl Snapshot {
         }
     }
 
+    pub(crate) fn state(&self) -> &TableState {
+        &self.state
+    }
+
     /// Returns the id of the dataset.
     pub fn dataset(&self) -> DatasetId {
         self.state.dataset

@@ -18,4 +18,5 @@ mod parquet_export;
 mod part_cache;
 mod prints;
 mod racing;
+mod sketches;
 mod staging;

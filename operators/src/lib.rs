@@ -25,6 +25,7 @@ mod decision;
 pub mod gate;
 pub mod gates;
 pub mod knowledge;
+pub mod profile;
 pub mod screen;
 pub mod summary;
 mod text;

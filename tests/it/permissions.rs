@@ -137,7 +137,11 @@ async fn calls(site: &Site, items: &Items, row: &Row, target: &Target<'_>) -> Op
         }
         Target::Operation(spec) => {
             let input = input(site, items, spec, row).await?;
-            calls::call(spec, &input)
+            if spec.surface == ApiKind::Page && spec.method == reqwest::Method::POST {
+                calls::form(site, spec, &input).await
+            } else {
+                calls::call(spec, &input)
+            }
         }
         Target::Act => calls::act(site, items).await,
         Target::Signed(operation) if operation.starts_with("GET") => calls::download(site, items).await,

@@ -31,7 +31,7 @@ const FORMATS: [&str; 3] = ["csv", "parquet", "arrow"];
 type Rows = Vec<Map<String, Value>>;
 
 /// The Python to ask; none where it may be missing.
-fn python() -> Option<String> {
+pub(crate) fn python() -> Option<String> {
     let python = std::env::var(PYTHON).ok();
     if python.is_none() {
         assert!(
@@ -44,7 +44,7 @@ fn python() -> Option<String> {
 }
 
 /// What a script prints.
-fn run(python: &str, arguments: &[&str]) -> String {
+pub(crate) fn run(python: &str, arguments: &[&str]) -> String {
     let output = Command::new(python).args(arguments).output().unwrap();
     let failed = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{arguments:?}: {failed}");

@@ -46,7 +46,7 @@ const EDGES: [(&str, &[&str]); 27] = [
     ("client", &["types", "proof"]),
     ("mail", &["types"]),
     ("oauth", &["types"]),
-    ("pages", &[]),
+    ("pages", &["types", "operators"]),
     ("search", &["types", "operators", "models"]),
     ("outbound", &["types"]),
     ("collectors", &["types", "tabular", "outbound", "store"]),
@@ -102,7 +102,7 @@ const EDGES: [(&str, &[&str]); 27] = [
 ];
 
 /// Outside packages with few users: who they are. Everybody else goes through these.
-const OWNERS: [(&str, &[&str]); 40] = [
+const OWNERS: [(&str, &[&str]); 41] = [
     ("sqlx", &["store"]),
     ("datafusion", &["sql"]),
     ("chrono", &["sql"]),
@@ -134,6 +134,7 @@ const OWNERS: [(&str, &[&str]); 40] = [
     ("zstd", &["encoder", "tabular"]),
     ("encoding_rs", &["tabular"]),
     ("chardetng", &["tabular"]),
+    ("datasketches", &["operators"]),
     ("pulldown-cmark", &["pages"]),
     ("axum", &["api", "sluice", "tests"]),
     ("hyper", &["outbound", "sluice", "s3-server"]),

@@ -1,3 +1,4 @@
+mod answers;
 mod charts;
 mod document;
 mod growth;

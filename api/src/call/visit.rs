@@ -82,6 +82,12 @@ impl BrowserRequest {
         local_path(self.next.as_deref().unwrap_or(CONSOLE))
     }
 
+    /// Returns true if the browser says that a page of this service sent the request. A link in a text of somebody else is on
+    /// such a page, too.
+    pub(crate) const fn is_from_own_page(&self) -> bool {
+        self.from_own_page
+    }
+
     /// Returns the credential of the browser.
     pub(crate) fn presented(&self) -> PresentedCredential {
         self.session

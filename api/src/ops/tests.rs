@@ -59,7 +59,7 @@ fn what_reaches_a_schema_as_an_outline_could_not_break_it() {
 }
 
 /// Operations of programs in their order, each with its callers and its scope.
-const PERMISSIONS: [&str; 109] = [
+const PERMISSIONS: [&str; 111] = [
     "GET /healthz Public Read",
     "GET /readyz Public Read",
     "GET /openapi.json Public Read",
@@ -112,6 +112,8 @@ const PERMISSIONS: [&str; 109] = [
     "POST /projects/{slug}/validate Key Write",
     "POST /files/infer KeyOrOperator Write",
     "POST /files/convert KeyOrOperator Write",
+    "GET /projects/{slug}/profile Optional Read",
+    "GET /projects/{slug}/preview Optional Read",
     "GET /projects/{slug}/data Key Read",
     "POST /projects/{slug}/query Key Read",
     "GET /projects/{slug}/export Key Read",

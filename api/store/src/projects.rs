@@ -46,6 +46,8 @@ pub struct NewProject {
     pub price_micro: Option<i64>,
     /// True if buyers may pay with given credits.
     pub trial_sale: bool,
+    /// Number of rows that anybody sees; `None` shows nothing of a paid project.
+    pub preview_rows: Option<u32>,
     /// Operator that maintains the project.
     pub operator: OperatorId,
     /// Agent that created the project; `None` if the operator did.
@@ -92,6 +94,8 @@ row! {
         pub price_micro: Option<i64>,
         /// True if buyers may pay with given credits.
         pub trial_sale: bool,
+        /// Number of rows that anybody sees; `None` shows nothing of a paid project.
+        pub preview_rows: Option<u32>,
         /// Status, which decides whether contributions are accepted.
         pub status: ProjectStatus,
         /// Operator that maintains the project.
@@ -140,6 +144,17 @@ row! {
         pub record_count: u64,
         /// Content root of the version, 64 hexadecimal digits.
         pub root: String,
+        /// Time of the merge.
+        pub created_at: Timestamp,
+    }
+}
+
+row! {
+    /// Number of records of a project from a time on.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct ProjectGrowth {
+        /// Number of records.
+        pub record_count: u64,
         /// Time of the merge.
         pub created_at: Timestamp,
     }
@@ -209,8 +224,8 @@ impl Store {
                     "INSERT INTO projects
                          (id, slug, title, title_key, readme, contract, license, tags, access, visibility, price_micro,
                           trial_sale, status, operator_id, created_by_agent_id, created_at, updated_at, version,
-                          record_count)
-                     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 'open', $13, $14, $15, $15, 0, 0)
+                          record_count, preview_rows)
+                     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 'open', $13, $14, $15, $15, 0, 0, $16)
                      ON CONFLICT (slug) DO NOTHING",
                     new.id,
                     new.slug,
@@ -226,7 +241,8 @@ impl Store {
                     new.trial_sale,
                     new.operator,
                     new.created_by_agent,
-                    new.now
+                    new.now,
+                    new.preview_rows
                 )
                 .run(cx)
                 .await?;
@@ -300,6 +316,26 @@ impl Store {
             after,
             upto,
             limit
+        ))
+        .await
+    }
+
+    /// Returns the records of the first version, of every `step`th after it, and of `head`, oldest first.
+    pub async fn project_growth(&self, id: DatasetId, head: Version, step: u64) -> Result<Vec<ProjectGrowth>, Error> {
+        let (head, step) = (bigint("version", head.0)?, bigint("step", step.max(1))?);
+        self.all(sql!(
+            // Picked by number, so that the cost grows with the answer and not with the versions.
+            "WITH RECURSIVE picked(version) AS (
+                 SELECT CAST(1 AS BIGINT) UNION ALL
+                 SELECT picked.version + $3 FROM picked WHERE picked.version + $3 < $2)
+             SELECT versions.record_count AS record_count, versions.created_at AS created_at
+             FROM versions JOIN (SELECT version FROM picked UNION SELECT $2) AS chosen
+                 ON versions.version = chosen.version
+             WHERE versions.project_id = $1
+             ORDER BY versions.version",
+            id,
+            head,
+            step
         ))
         .await
     }

@@ -50,7 +50,7 @@ use uploads::{LocalUploads, Stagings};
 
 pub(crate) use self::tasks::Tasks;
 
-use self::market::{keep_money, keep_units, run_jobs, serve_market, write_summaries};
+use self::market::{build_profiles, keep_money, keep_units, run_jobs, serve_market, write_summaries};
 use crate::cache;
 use crate::collect;
 use crate::config::{Backend, Config, LoadedConfig, LogBackend};
@@ -315,6 +315,7 @@ async fn interface(
         egress,
         usage,
         uploads,
+        profiles: config.profiles,
         sweeper: Arc::new(sweeping),
         backlog: Backlog::of(&limits),
         validation,
@@ -339,6 +340,7 @@ async fn interface(
     // The data folder has one process at a time, a database of a server may have many.
     serve_market(&app, config.database.url.is_empty(), tasks).await?;
     write_summaries(&app, summariser, tasks);
+    build_profiles(&app, tasks);
     let (deletions, backlog) = (DeletionFollower::new(app.clone()), app.backlog.clone());
     tasks.spawn("deletions", |stop| deletions.run(stop).map(anyhow::Ok));
     tasks.spawn("backlog", |stop| backlog.run(waiting, stop).map(anyhow::Ok));

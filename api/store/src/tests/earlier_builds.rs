@@ -3,7 +3,11 @@
 use super::*;
 
 /// Statements that undo the migrations from 8 on, which both engines take.
-const UNDO_ACCOUNTS_AND_FLOW: [&str; 120] = [
+const UNDO_ACCOUNTS_AND_FLOW: [&str; 124] = [
+    "DROP TABLE profile_work",
+    "DROP TABLE profiles",
+    "ALTER TABLE projects DROP COLUMN preview_rows",
+    "DELETE FROM _sqlx_migrations WHERE version = 30",
     "DROP INDEX projects_deleted",
     "ALTER TABLE projects DROP COLUMN deleted_at",
     "DELETE FROM _sqlx_migrations WHERE version = 29",

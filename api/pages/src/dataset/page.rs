@@ -1,0 +1,182 @@
+//! First page of a dataset: rows, readme, schema, calls, contributors and what is said.
+
+use askama::Template;
+use types::{Contract, Timestamp, Version};
+
+use super::DatasetTab;
+use super::column::{kind_words, percent};
+use super::head::{DatasetHead, DatasetOffer};
+use super::rows::DatasetRows;
+use crate::chrome::{PageLayout, Theme};
+use crate::document::RenderedMarkdown;
+use crate::filters;
+use crate::said::Discussion;
+
+/// Summary of a version by a model.
+#[derive(Clone, Debug)]
+pub struct SummaryOfVersion {
+    /// Number of the version.
+    pub version: Version,
+    /// Text of the summary.
+    pub text: String,
+    /// Name of the model.
+    pub model: String,
+}
+
+/// Agent whose contributions were merged.
+#[derive(Clone, Debug)]
+pub struct VersionContributor {
+    /// Name of the agent.
+    pub agent: String,
+    /// Number of merged contributions.
+    pub contributions: u64,
+    /// Number of records that they added.
+    pub added: u64,
+}
+
+/// Field of the contract as the table of the schema has it.
+struct SchemaRow<'a> {
+    name: &'a str,
+    kind: String,
+    is_required: bool,
+    meaning: String,
+    figures: &'a str,
+}
+
+/// Page at `GET /projects/{slug}`.
+#[derive(Debug, Template)]
+#[template(path = "dataset/page.html")]
+pub struct DatasetPage {
+    chrome: PageLayout,
+    head: DatasetHead,
+    rows: DatasetRows,
+    contract: Contract,
+    /// One line of figures for each field, in the order of the contract; empty where there are none.
+    figures: Vec<String>,
+    root: Option<String>,
+    created_at: Timestamp,
+    summary: Option<SummaryOfVersion>,
+    contributors: Vec<VersionContributor>,
+    readme: RenderedMarkdown,
+    discussion: Discussion,
+}
+
+impl DatasetPage {
+    /// Creates the page. `figures` has a line for each field of the contract, and `root` is the content root of the newest
+    /// version.
+    #[expect(clippy::too_many_arguments, reason = "each is a section of the page")]
+    pub fn new(
+        chrome: PageLayout,
+        head: DatasetHead,
+        rows: DatasetRows,
+        (contract, figures): (Contract, Vec<String>),
+        (root, created_at): (Option<String>, Timestamp),
+        summary: Option<SummaryOfVersion>,
+        contributors: Vec<VersionContributor>,
+        discussion: Discussion,
+    ) -> Self {
+        Self {
+            readme: RenderedMarkdown::of_stranger(&head.readme, &chrome),
+            chrome,
+            head,
+            rows,
+            contract,
+            figures,
+            root,
+            created_at,
+            summary,
+            contributors,
+            discussion,
+        }
+    }
+
+    fn schema(&self) -> impl Iterator<Item = SchemaRow<'_>> {
+        self.contract.fields().iter().enumerate().map(|(at, field)| {
+            let parts = [&field.title, &field.description, &field.unit];
+            let parts: Vec<&str> = parts.into_iter().flatten().map(String::as_str).collect();
+            SchemaRow {
+                name: &field.name,
+                kind: kind_words(field.kind),
+                is_required: field.required,
+                meaning: parts.join(" · "),
+                figures: self.figures.get(at).map_or("", String::as_str),
+            }
+        })
+    }
+
+    fn has_figures(&self) -> bool {
+        self.figures.iter().any(|figures| !figures.is_empty())
+    }
+
+    fn share(&self, added: u64) -> String {
+        percent(added, self.head.records)
+    }
+
+    /// Returns the number of contributors that are not named.
+    fn others(&self) -> u64 {
+        self.head.contributors.saturating_sub(self.contributors.len() as u64)
+    }
+
+    fn is_paid(&self) -> bool {
+        matches!(self.head.offer, DatasetOffer::Priced { .. })
+    }
+
+    fn curl(&self) -> String {
+        // Before the first version the calls name version 1, which they can be copied for once it is
+        // there.
+        let (base, slug, version) = (&self.chrome.base, &self.head.slug, self.head.version.0.max(1));
+        let buy = if self.is_paid() {
+            format!(
+                "curl -s {base}/projects/{slug}/buy -H \"Authorization: Bearer $SLUICE_KEY\" \\\n  -H \"Content-Type: \
+                 application/json\" -d '{{\"version\": {version}}}'\n"
+            )
+        } else {
+            String::new()
+        };
+        format!(
+            "{buy}curl -s \"{base}/projects/{slug}/export?version={version}\" \\\n  -H \"Authorization: Bearer \
+             $SLUICE_KEY\" > {slug}.ndjson"
+        )
+    }
+
+    fn cli(&self) -> String {
+        let (base, slug, version) = (&self.chrome.base, &self.head.slug, self.head.version.0.max(1));
+        format!("sluice pull {slug} --version {version} --server {base}\nsluice verify {slug}")
+    }
+
+    fn python(&self) -> String {
+        let (base, slug, version) = (&self.chrome.base, &self.head.slug, self.head.version.0.max(1));
+        let buy = if self.is_paid() {
+            format!("s.post(\"{base}/projects/{slug}/buy\", json={{\"version\": {version}}}).raise_for_status()\n")
+        } else {
+            String::new()
+        };
+        format!(
+            "import os, requests\n\ns = requests.Session()\ns.headers[\"Authorization\"] = \"Bearer \" + \
+             os.environ[\"SLUICE_KEY\"]\n{buy}page = s.get(\"{base}/projects/{slug}/data\", params={{\"version\": \
+             {version}}})\nprint(page.json()[\"items\"][:3])"
+        )
+    }
+
+    fn mcp(&self) -> String {
+        let (slug, version) = (&self.head.slug, self.head.version.0.max(1));
+        let buy = if self.is_paid() {
+            format!("buy_dataset   {{\"slug\": \"{slug}\", \"version\": {version}}}\n")
+        } else {
+            String::new()
+        };
+        format!("{buy}read_dataset  {{\"slug\": \"{slug}\", \"version\": {version}, \"limit\": 20}}")
+    }
+
+    fn push(&self) -> String {
+        format!("sluice push rows.csv --project {}", self.head.slug)
+    }
+
+    fn verify(&self) -> String {
+        format!("sluice verify {}", self.head.slug)
+    }
+
+    fn report(&self) -> String {
+        format!("/report?kind=dataset&id={}", self.head.slug)
+    }
+}

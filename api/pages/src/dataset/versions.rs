@@ -1,0 +1,246 @@
+//! Versions of a dataset: all of them, and one with the rows that it added.
+
+use askama::Template;
+use serde_json::value::RawValue;
+use types::{Timestamp, Version};
+
+use super::DatasetTab;
+use super::column::ShownColumn;
+use super::growth::{GrowthChart, GrowthPoint};
+use super::head::{DatasetHead, DatasetOffer};
+use crate::cell::{TableCell, escaped};
+use crate::chrome::{PageLayout, Theme};
+use crate::filters;
+use crate::number::{counted, grouped};
+
+/// Most bytes of a table of added rows as HTML.
+const MAX_ADDED_BYTES: usize = 60 << 10;
+/// Bytes of an added row beside its cells.
+const ROW_BYTES: usize = 120;
+
+/// Version of a dataset.
+#[derive(Clone, Debug)]
+pub struct DatasetVersion {
+    /// Number of the version.
+    pub version: Version,
+    /// Records that it added.
+    pub added: u64,
+    /// Records of the version.
+    pub records: u64,
+    /// Bytes of its files; none where they cannot be read.
+    pub bytes: Option<u64>,
+    /// Name of the agent that contributed it.
+    pub agent: String,
+    /// Content root of the version, 64 hexadecimal digits.
+    pub root: String,
+    /// Time of the merge.
+    pub at: Timestamp,
+}
+
+/// Page at `GET /projects/{slug}/versions`: all versions.
+#[derive(Debug, Template)]
+#[template(path = "dataset/versions.html")]
+pub struct DatasetVersionsPage {
+    /// Frame of the page.
+    pub chrome: PageLayout,
+    /// Head of the dataset.
+    pub head: DatasetHead,
+    /// Versions of the page, newest first.
+    pub versions: Vec<DatasetVersion>,
+    /// Points of the chart, oldest first.
+    pub growth: Vec<GrowthPoint>,
+    /// Address of the page with earlier versions.
+    pub earlier: Option<String>,
+    /// Address of the first page, unless this is it.
+    pub newest: Option<String>,
+}
+
+impl DatasetVersionsPage {
+    fn chart(&self) -> Option<GrowthChart> {
+        GrowthChart::of(&self.growth)
+    }
+
+    fn label(&self) -> String {
+        match (self.versions.first(), self.versions.last()) {
+            (Some(newest), Some(oldest)) => format!(
+                "v{} to v{} of {}",
+                grouped(newest.version.0),
+                grouped(oldest.version.0),
+                grouped(self.head.version.0)
+            ),
+            _ => String::new(),
+        }
+    }
+}
+
+/// File of a version.
+#[derive(Clone, Debug)]
+pub struct VersionFile {
+    /// Name of the file.
+    pub name: String,
+    /// Rows of the file.
+    pub rows: u64,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// SHA-256 of the file, in hexadecimal digits.
+    pub sha256: String,
+}
+
+/// Record that was added after a version.
+#[derive(Clone, Debug)]
+pub struct AddedRow {
+    /// Number of the record in the later version, from 1.
+    pub place: u64,
+    /// Version that added it.
+    pub version: Version,
+    /// Agent that contributed it.
+    pub agent: String,
+    /// Value for each of the columns, as JSON.
+    pub values: Vec<Option<Box<RawValue>>>,
+}
+
+/// Row with its cells as texts.
+#[derive(Clone, Debug)]
+struct TextRow {
+    place: u64,
+    version: Version,
+    agent: String,
+    cells: Vec<TableCell>,
+}
+
+/// Rows that a version has and an earlier one has not.
+#[derive(Clone, Debug)]
+pub struct AddedRows {
+    columns: Vec<ShownColumn>,
+    rows: Vec<TextRow>,
+    offset: u64,
+}
+
+impl AddedRows {
+    /// Takes as many of the rows after the first `offset` as fit on a page, at least one.
+    pub fn new(columns: Vec<ShownColumn>, rows: Vec<AddedRow>, offset: u64) -> Self {
+        let mut left = MAX_ADDED_BYTES;
+        let mut shown: Vec<TextRow> = Vec::with_capacity(rows.len());
+        for row in rows {
+            let cells = columns.iter().enumerate().map(|(at, column)| {
+                let value = row.values.get(at).and_then(Option::as_deref);
+                TableCell::of_record(column.field.kind, value)
+            });
+            let cells: Vec<_> = cells.collect();
+            let weight = ROW_BYTES + escaped(&row.agent) + cells.iter().map(TableCell::weight).sum::<usize>();
+            if weight > left && !shown.is_empty() {
+                break;
+            }
+            left = left.saturating_sub(weight);
+            shown.push(TextRow {
+                place: row.place,
+                version: row.version,
+                agent: row.agent,
+                cells,
+            });
+        }
+        Self {
+            columns,
+            rows: shown,
+            offset,
+        }
+    }
+
+    /// Returns the offset behind the last of these rows.
+    const fn end(&self) -> u64 {
+        self.offset.saturating_add(self.rows.len() as u64)
+    }
+
+    /// Returns the cells of a row, each with the class of its column.
+    fn cells<'a>(&'a self, row: &'a TextRow) -> impl Iterator<Item = (&'a TableCell, &'static str)> {
+        self.columns
+            .iter()
+            .zip(&row.cells)
+            .map(|(column, cell)| (cell, column.class()))
+    }
+}
+
+/// Page at `GET /projects/{slug}/versions/{n}`: one version.
+#[derive(Debug, Template)]
+#[template(path = "dataset/version.html")]
+pub struct DatasetVersionPage {
+    /// Frame of the page.
+    pub chrome: PageLayout,
+    /// Head of the dataset.
+    pub head: DatasetHead,
+    /// The version.
+    pub version: DatasetVersion,
+    /// Content root of the version before.
+    pub root_before: Option<String>,
+    /// Versions next to it and the version itself, oldest first.
+    pub near: Vec<DatasetVersion>,
+    /// Number of its files; none where they cannot be read.
+    pub file_count: Option<u64>,
+    /// Its files, for who may read it.
+    pub files: Vec<VersionFile>,
+    /// Version after which the rows begin.
+    pub from: Version,
+    /// Number of rows after that version.
+    pub added: u64,
+    /// Those of them that the page has; none where the reader may not read them.
+    pub rows: Option<AddedRows>,
+    /// Why rows that the reader may read are not shown.
+    pub failure: Option<String>,
+}
+
+impl DatasetVersionPage {
+    /// Returns the number of the version before and of the one after.
+    fn before(&self) -> Option<Version> {
+        (self.version.version.0 > 1).then(|| Version(self.version.version.0 - 1))
+    }
+
+    fn after(&self) -> Option<Version> {
+        (self.version.version < self.head.version).then(|| Version(self.version.version.0 + 1))
+    }
+
+    fn is_readable(&self) -> bool {
+        self.head.readable >= Some(self.version.version)
+    }
+
+    fn verify(&self) -> String {
+        let (slug, version) = (&self.head.slug, self.version.version);
+        format!("sluice pull {slug} --version {version} && sluice verify {slug}")
+    }
+
+    /// Returns versions to compare with, each once.
+    fn bases(&self) -> Vec<Version> {
+        let number = self.version.version.0;
+        let mut bases = vec![self.from.0, number.saturating_sub(1), number.saturating_sub(10), 1, 0];
+        bases.retain(|base| *base < number);
+        bases.sort_unstable_by(|left, right| right.cmp(left));
+        bases.dedup();
+        bases.into_iter().map(Version).collect()
+    }
+
+    /// Returns the words for the rows of the page.
+    fn count(&self, rows: &AddedRows) -> String {
+        if rows.rows.is_empty() {
+            return "No rows".to_owned();
+        }
+        format!(
+            "{} to {} of {}",
+            grouped(rows.offset + 1),
+            grouped(rows.end()),
+            counted(self.added, "new row", "new rows")
+        )
+    }
+
+    /// Returns the address of other rows of the comparison.
+    fn at(&self, offset: u64) -> String {
+        let (slug, version, from) = (&self.head.slug, self.version.version, self.from);
+        format!("/projects/{slug}/versions/{version}?from={from}&offset={offset}")
+    }
+
+    fn previous(&self, rows: &AddedRows) -> Option<String> {
+        (rows.offset > 0).then(|| self.at(rows.offset.saturating_sub(50)))
+    }
+
+    fn next(&self, rows: &AddedRows) -> Option<String> {
+        (!rows.rows.is_empty() && rows.end() < self.added).then(|| self.at(rows.end()))
+    }
+}

@@ -1,0 +1,103 @@
+use serde_json::json;
+
+use super::*;
+use crate::call::room::ANSWER_BYTES;
+use crate::testing::Service;
+
+/// A service with an agent of a new operator.
+async fn service() -> (Service, String) {
+    let service = Service::start().await;
+    let token = service.operator().await;
+    let key = service.agent(&token, "ada").await;
+    (service, key)
+}
+
+#[tokio::test]
+async fn rows_that_anybody_sees_are_bounded_by_access() {
+    let service = Service::start().await;
+    let free = json!({"access": "public"});
+    let paid = json!({"access": "paid", "price": "0.10"});
+    let cases = [
+        (&free, None, Ok(json!(20))),
+        (&free, Some(json!(0)), Ok(json!(0))),
+        (&free, Some(json!(100)), Ok(json!(100))),
+        (&free, Some(json!(101)), Err(())),
+        (&free, Some(json!(null)), Err(())),
+        (&paid, None, Ok(json!(5))),
+        (&paid, Some(json!(null)), Ok(json!(null))),
+        (&paid, Some(json!(20)), Ok(json!(20))),
+        (&paid, Some(json!(21)), Err(())),
+        (&paid, Some(json!(-1)), Err(())),
+        (&paid, Some(json!("5")), Err(())),
+    ];
+    for (number, (access, given, expected)) in cases.into_iter().enumerate() {
+        let slug = format!("readings-{number}");
+        let mut body = json!({
+            "slug": slug,
+            "title": "A title",
+            "readme": "A readme of at least twenty characters.",
+            "schemaDef": {"fields": [{"name": "name", "type": "string", "required": true}]},
+        });
+        let members = body.as_object_mut().unwrap();
+        members.extend(access.as_object().unwrap().clone());
+        members.extend(given.clone().map(|given| ("previewRows".to_owned(), given)));
+        let token = service.operator().await;
+        let got = service.call("POST", "/projects", Some(&token), &body.to_string()).await;
+        match expected {
+            Ok(expected) => {
+                assert_eq!(
+                    (got.status.as_u16(), &got.json()["previewRows"]),
+                    (201, &expected),
+                    "{body}"
+                );
+                let shown = service.get(&format!("/projects/{slug}"), None).await;
+                assert_eq!(shown.json()["previewRows"], expected);
+            }
+            Err(()) => {
+                assert_eq!(
+                    (got.status.as_u16(), &got.json()["details"][0]["path"]),
+                    (400, &json!("/previewRows"))
+                );
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tool_answers_with_what_fits() {
+    let (service, key) = service().await;
+    service.project(&key, "texts", &json!({})).await;
+    let records: Vec<Value> = (0..60)
+        .map(|number| json!({"name": format!("{number} {}", "ü".repeat(900))}))
+        .collect();
+    service.merged(&key, "texts", &records).await;
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": "preview_dataset", "arguments": {"slug": "texts"}}});
+    for credential in [None, Some(key.as_str())] {
+        let got = service.call("POST", "/mcp", credential, &call.to_string()).await;
+        assert_eq!(got.status, 200, "{}", String::from_utf8_lossy(&got.bytes));
+        let text = got.json()["result"]["content"][0]["text"].as_str().unwrap().to_owned();
+        assert!(text.len() <= ANSWER_BYTES, "{}", text.len());
+        assert!(text.contains(r#""cut":true"#), "{text}");
+        assert!(text.contains(r#""level":"full""#), "{text}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_version_that_does_not_exist_is_missing_and_one_that_is_lost_says_so() {
+    let (service, key) = service().await;
+    service.project(&key, "names", &json!({})).await;
+    service.merged(&key, "names", &[json!({"name": "one"})]).await;
+    for door in ["profile", "preview"] {
+        let got = service.get(&format!("/projects/names/{door}?version=2"), None).await;
+        assert_eq!((got.status.as_u16(), &got.json()["error"]), (404, &json!("not_found")));
+        let got = service.get(&format!("/projects/names/{door}?version=1"), None).await;
+        assert_eq!((got.status.as_u16(), &got.json()["version"]), (200, &json!(1)));
+        for broken in ["0", "-1", "x", "1.5", "9007199254740993"] {
+            let got = service
+                .get(&format!("/projects/names/{door}?version={broken}"), None)
+                .await;
+            assert_eq!(got.status, 400, "{broken}");
+        }
+    }
+}

@@ -1,0 +1,397 @@
+//! Scenarios about profiles of versions.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use types::vocabulary::{Access, Visibility};
+use types::{AgentId, DatasetId, OperatorId, Version};
+
+use super::fixture::{World, agent, at, new_project, open, operator, outcome, project, race};
+use crate::{
+    LossAccepted, NewLoss, NewProfile, NewProject, ProfileAsked, ProfileKind, ProfileLease, ProfileLimits,
+    ProjectChanges, ProjectUpdated, Resolution, Store, StoredProfile,
+};
+
+const LIMITS: ProfileLimits = ProfileLimits {
+    lease: Duration::from_mins(10),
+    every: Duration::from_secs(30),
+    pace: 20,
+};
+
+fn root(version: u64) -> String {
+    format!("{version:064}")
+}
+
+/// Merges a version that adds `accepted` records of an agent to a dataset, and has `records` of them.
+async fn merge(store: &Store, world: World, version: u64, accepted: u64, records: u64) {
+    let id = world.submitted(store, 1).await[0];
+    let merged = Resolution::Merged {
+        version: Version(version),
+        accepted,
+        record_count: records,
+        root: root(version),
+    };
+    let applied = store.outcomes_apply(vec![outcome(id, merged)]).await.unwrap();
+    assert!(applied[0].changed);
+}
+
+async fn take(store: &Store, now: i64) -> Option<ProfileLease> {
+    store.profiles().take(at(now), LIMITS).await.unwrap()
+}
+
+fn built(lease: &ProfileLease, records: u64, public: bool) -> NewProfile {
+    NewProfile {
+        project: lease.project,
+        version: lease.version,
+        root: lease.root.clone(),
+        records,
+        figures: format!("{{\"of\":{}}}", lease.version),
+        preview: "[]".to_owned(),
+        public: public.then(|| (format!("{{\"public\":{}}}", lease.version), "[1]".to_owned())),
+        sketch_bytes: 7,
+    }
+}
+
+async fn write(store: &Store, lease: &ProfileLease, profile: NewProfile, now: i64) -> bool {
+    let (begun, now) = (at(now - 1), at(now));
+    store
+        .profiles()
+        .write(lease, profile, begun, now, LIMITS)
+        .await
+        .unwrap()
+}
+
+async fn newest(store: &Store, project: DatasetId, upto: u64, kind: ProfileKind) -> Option<StoredProfile> {
+    store.profiles().newest(project, Version(upto), kind).await.unwrap()
+}
+
+/// Returns the version of the newest milestone up to a version.
+async fn milestone(store: &Store, project: DatasetId, upto: u64) -> Option<u64> {
+    let found = newest(store, project, upto, ProfileKind::Public).await?;
+    assert_eq!(found.figures, format!("{{\"public\":{}}}", found.version));
+    assert_eq!(found.preview, "[1]");
+    Some(found.version.0)
+}
+
+/// A paid dataset whose owner shows rows, and an agent of another operator that contributes to it.
+async fn paid(store: &Store, preview_rows: Option<u32>) -> (World, World) {
+    let owner = World::new(store).await;
+    let new = NewProject {
+        access: Access::Paid,
+        visibility: Visibility::Public,
+        preview_rows,
+        ..new_project(owner.operator, "sold")
+    };
+    let sold = project(store, new).await;
+    let stranger: OperatorId = operator(store, "eve@example.org").await;
+    let helper: AgentId = agent(store, stranger, "helper").await;
+    let own = World { project: sold, ..owner };
+    let others = World {
+        operator: stranger,
+        agent: helper,
+        project: sold,
+    };
+    (own, others)
+}
+
+/// Builds the newest version of the only dataset that is due.
+async fn build(store: &Store, records: u64, now: i64) -> u64 {
+    let lease = take(store, now).await.unwrap();
+    let public = lease.access == Access::Paid && lease.preview_rows.is_some();
+    assert!(write(store, &lease, built(&lease, records, public), now).await);
+    lease.version.0
+}
+
+/// Of many processes one gets a version. What is built too late is dropped, and the next version has its own, when its time
+/// has come.
+pub async fn the_newest_version_is_built_once(url: &str) {
+    let store = open(url).await;
+    let world = World::new(&store).await;
+    assert_eq!(take(&store, 10).await, None, "it has no version");
+    merge(&store, world, 1, 2, 2).await;
+    merge(&store, world, 2, 2, 4).await;
+    let stores = [store.clone(), open(url).await];
+    let taken = race(stores, 6, |store, _| async move { take(&store, 20).await }).await;
+    let taken: Vec<_> = taken.into_iter().flatten().collect();
+    let [first] = &taken[..] else {
+        unreachable!("not one of them: {taken:?}")
+    };
+    assert_eq!(
+        (first.project, first.version, &first.root),
+        (world.project, Version(2), &root(2))
+    );
+    assert_eq!((first.access, first.preview_rows), (Access::Public, Some(20)));
+    // It was too slow, and another one has it now.
+    let second = take(&store, 20 + 601).await.unwrap();
+    assert!(!write(&store, first, built(first, 4, false), 630).await);
+    assert_eq!(newest(&store, world.project, 9, ProfileKind::Full).await, None);
+    assert!(write(&store, &second, built(&second, 4, false), 631).await);
+    assert!(!write(&store, &second, built(&second, 4, false), 632).await);
+    let found = newest(&store, world.project, 9, ProfileKind::Full).await.unwrap();
+    assert_eq!((found.version, found.records, found.made_at), (Version(2), 4, at(631)));
+    assert_eq!(found.figures, "{\"of\":2}");
+    assert_eq!(newest(&store, world.project, 1, ProfileKind::Full).await, None);
+    assert_eq!(newest(&store, world.project, 9, ProfileKind::Public).await, None);
+    assert_eq!(store.profiles().sketch_bytes(world.operator).await.unwrap(), 7);
+    let coverage = store.profiles().coverage().await.unwrap();
+    assert_eq!((coverage.missing, coverage.stale), (0, 0));
+    // The next version waits until the last build is long enough ago.
+    merge(&store, world, 3, 2, 6).await;
+    assert_eq!(store.profiles().coverage().await.unwrap().missing, 1);
+    assert_eq!(take(&store, 631 + 29).await, None);
+    let third = take(&store, 631 + 30).await.unwrap();
+    assert_eq!(third.version, Version(3));
+    // One that took 10 seconds waits for 200.
+    let wrote = store
+        .profiles()
+        .write(&third, built(&third, 6, false), at(700), at(710), LIMITS);
+    assert!(wrote.await.unwrap());
+    merge(&store, world, 4, 2, 8).await;
+    assert_eq!(take(&store, 710 + 199).await, None);
+    assert_eq!(take(&store, 710 + 200).await.unwrap().version, Version(4));
+}
+
+/// A version that somebody asked for is built before the newest of other datasets, and without a wait.
+pub async fn what_was_asked_for_is_built_first(url: &str) {
+    let store = open(url).await;
+    let world = World::new(&store).await;
+    merge(&store, world, 1, 2, 2).await;
+    merge(&store, world, 2, 2, 4).await;
+    assert_eq!(build(&store, 4, 20).await, 2);
+    let ask = |version: u64, most: u32, now: i64| {
+        let store = store.clone();
+        async move {
+            let asked = store
+                .profiles()
+                .ask(world.project, Version(version), &root(version), most, at(now));
+            asked.await.unwrap()
+        }
+    };
+    assert_eq!(ask(1, 0, 21).await, ProfileAsked::Full);
+    assert_eq!(take(&store, 21).await, None);
+    assert_eq!(ask(1, 1, 22).await, ProfileAsked::Asked);
+    assert_eq!(ask(1, 1, 23).await, ProfileAsked::Asked, "it waits already");
+    assert_eq!(store.profiles().of(world.project, Version(1)).await.unwrap(), None);
+    assert_eq!(build(&store, 2, 24).await, 1);
+    let found = store.profiles().of(world.project, Version(1)).await.unwrap().unwrap();
+    assert_eq!((found.asked_at, found.made_at), (Some(at(23)), at(24)));
+    assert_eq!(take(&store, 25).await, None);
+    // A version that the database has with another root is not built.
+    let strange = store.profiles().ask(world.project, Version(2), &root(9), 10, at(26));
+    assert_eq!(strange.await.unwrap(), ProfileAsked::Asked);
+    assert_eq!(take(&store, 27).await, None);
+}
+
+/// The first milestone has 100 rows, the others 100 and a tenth more; rows of others count from 1,000 on.
+pub async fn milestones_are_far_apart(url: &str) {
+    let store = open(url).await;
+    let (own, others) = paid(&store, Some(5)).await;
+    let mut now = 1_000;
+    let mut version = 0;
+    // Who contributes, the rows that it adds, and whether the version becomes a milestone.
+    let steps = [
+        (own, 99, false),
+        (own, 1, true),
+        (own, 99, false),
+        (own, 1, true),
+        (own, 1_800, true),
+        // A tenth of 2,000.
+        (own, 199, false),
+        (own, 1, true),
+        (others, 999, false),
+        (others, 1, true),
+        (others, 999, false),
+        // Those of the owner count, those of others not.
+        (own, 319, false),
+        (own, 1, true),
+    ];
+    let (mut records, mut last) = (0, None);
+    for (by, rows, is_milestone) in steps {
+        version += 1;
+        records += rows;
+        now += 100;
+        merge(&store, by, version, rows, records).await;
+        assert_eq!(build(&store, records, now).await, version);
+        if is_milestone {
+            last = Some(version);
+        }
+        assert_eq!(
+            milestone(&store, own.project, version).await,
+            last,
+            "version {version} of {records}"
+        );
+    }
+    assert_eq!(milestone(&store, own.project, 11).await, Some(9));
+    assert_eq!(milestone(&store, own.project, 1).await, None);
+}
+
+/// Nothing is public before the owner chooses. Then the newest version is built again.
+pub async fn a_choice_begins_milestones(url: &str) {
+    let store = open(url).await;
+    let (own, _) = paid(&store, None).await;
+    merge(&store, own, 1, 500, 500).await;
+    let lease = take(&store, 100).await.unwrap();
+    assert_eq!(lease.preview_rows, None);
+    let choose = |rows: Option<u32>, now: i64| {
+        let store = store.clone();
+        async move {
+            let changes = ProjectChanges {
+                preview_rows: Some(rows),
+                ..ProjectChanges::default()
+            };
+            let updated = store.project_update(own.project, changes, at(now), Duration::from_hours(24));
+            let ProjectUpdated::Updated(project) = updated.await.unwrap() else {
+                unreachable!("the project is open")
+            };
+            assert_eq!(project.preview_rows, rows);
+        }
+    };
+    // The owner chooses while a build is under way, which does not know of it.
+    choose(Some(3), 101).await;
+    assert!(!write(&store, &lease, built(&lease, 500, false), 102).await);
+    assert_eq!(build(&store, 500, 103).await, 1);
+    assert_eq!(milestone(&store, own.project, 1).await, Some(1));
+    // A build within a call makes a milestone of the newest version, and of no other.
+    merge(&store, own, 2, 500, 1_000).await;
+    merge(&store, own, 3, 500, 1_500).await;
+    for (version, records) in [(2, 1_000), (3, 1_500)] {
+        let lease = ProfileLease {
+            version: Version(version),
+            root: root(version),
+            ..lease.clone()
+        };
+        let profile = NewProfile {
+            sketch_bytes: 0,
+            ..built(&lease, records, true)
+        };
+        store.profiles().add(profile, at(104)).await.unwrap();
+    }
+    assert_eq!(milestone(&store, own.project, 2).await, Some(1));
+    assert_eq!(milestone(&store, own.project, 3).await, Some(3));
+    // One that was built without knowing of the choice is not kept.
+    merge(&store, own, 4, 500, 2_000).await;
+    let fourth = ProfileLease {
+        version: Version(4),
+        root: root(4),
+        ..lease
+    };
+    store
+        .profiles()
+        .add(built(&fourth, 2_000, false), at(105))
+        .await
+        .unwrap();
+    assert_eq!(store.profiles().of(own.project, Version(4)).await.unwrap(), None);
+    // A second thought hides the rows, and a third begins where the milestones were.
+    choose(None, 200).await;
+    choose(Some(1), 201).await;
+    assert_eq!(build(&store, 2_000, 300).await, 4);
+    assert_eq!(milestone(&store, own.project, 4).await, Some(4));
+}
+
+/// Kept are the newest, the milestones, and what was asked for last.
+pub async fn documents_that_nobody_needs_go(url: &str) {
+    let store = open(url).await;
+    let (own, _) = paid(&store, Some(5)).await;
+    for version in 1..=40 {
+        merge(&store, own, version, 10, 10 * version).await;
+        let now = 1_000 + i64::try_from(version).unwrap() * 100;
+        // Every second version is asked for, the oldest last.
+        if version % 2 == 0 {
+            let asked = store
+                .profiles()
+                .ask(own.project, Version(version), &root(version), 10, at(100_000 - now));
+            assert_eq!(asked.await.unwrap(), ProfileAsked::Asked);
+        }
+        assert_eq!(build(&store, 10 * version, now).await, version);
+    }
+    let mut kept = Vec::new();
+    for version in 1..=40 {
+        if store
+            .profiles()
+            .of(own.project, Version(version))
+            .await
+            .unwrap()
+            .is_some()
+        {
+            kept.push(version);
+        }
+    }
+    // Milestones are 10, 20, 30 and 40. Of those asked for, 16 stay, of which some are milestones.
+    let asked: Vec<u64> = (1..=16).map(|number| number * 2).collect();
+    let mut expected: Vec<u64> = asked.into_iter().chain([10, 20, 30, 40]).collect();
+    expected.sort_unstable();
+    expected.dedup();
+    assert_eq!(kept, expected);
+}
+
+/// A failure is told, and the next try waits twice as long.
+pub async fn a_build_that_fails_waits_longer_each_time(url: &str) {
+    let store = open(url).await;
+    let world = World::new(&store).await;
+    merge(&store, world, 1, 2, 2).await;
+    let mut now = 1_000;
+    for wait in [30, 60, 120, 240] {
+        let lease = take(&store, now).await.unwrap();
+        let failed = store.profiles().fail(&lease, "table_damaged", LIMITS.every, at(now));
+        failed.await.unwrap();
+        assert_eq!(
+            store.profiles().problem(world.project).await.unwrap().as_deref(),
+            Some("table_damaged")
+        );
+        assert_eq!(take(&store, now + wait - 1).await, None);
+        now += wait;
+    }
+    for _ in 0..40 {
+        let lease = take(&store, now).await.unwrap();
+        store
+            .profiles()
+            .fail(&lease, "table_damaged", LIMITS.every, at(now))
+            .await
+            .unwrap();
+        now += 3_600;
+    }
+    // One whose version is not seen yet is no failure.
+    let lease = take(&store, now).await.unwrap();
+    store.profiles().give_back(&lease, at(now + 2)).await.unwrap();
+    assert_eq!(take(&store, now + 1).await, None);
+    assert_eq!(build(&store, 2, now + 2).await, 1);
+    assert_eq!(store.profiles().problem(world.project).await.unwrap(), None);
+}
+
+/// A version that was lost shows no document, also if its number is given again.
+pub async fn documents_of_a_lost_version_are_not_found(url: &str) {
+    let store = open(url).await;
+    let (own, _) = paid(&store, Some(5)).await;
+    merge(&store, own, 1, 100, 100).await;
+    assert_eq!(build(&store, 100, 100).await, 1);
+    merge(&store, own, 2, 200, 300).await;
+    assert_eq!(build(&store, 300, 200).await, 2);
+    assert_eq!(milestone(&store, own.project, 2).await, Some(2));
+    let new = NewLoss {
+        project: own.project,
+        expected: Version(2),
+        roots: Arc::from([root(1)]),
+        reason: "the disk failed".to_owned(),
+        now: at(300),
+    };
+    assert!(matches!(
+        store.loss_accept(new).await.unwrap(),
+        LossAccepted::Accepted { .. }
+    ));
+    assert_eq!(milestone(&store, own.project, 2).await, Some(1));
+    assert_eq!(store.profiles().of(own.project, Version(2)).await.unwrap(), None);
+    assert_eq!(store.profiles().coverage().await.unwrap().stale, 1);
+    // The same number again, with other rows: too near to what was public before.
+    let id = own.submitted(&store, 1).await[0];
+    let merged = Resolution::Merged {
+        version: Version(2),
+        accepted: 250,
+        record_count: 350,
+        root: "cd".repeat(32),
+    };
+    store.outcomes_apply(vec![outcome(id, merged)]).await.unwrap();
+    assert_eq!(build(&store, 350, 400).await, 2);
+    let found = newest(&store, own.project, 2, ProfileKind::Full).await.unwrap();
+    assert_eq!(found.root, "cd".repeat(32));
+    assert_eq!(milestone(&store, own.project, 2).await, Some(1));
+}
