@@ -75,6 +75,7 @@ fn texts(column: &ColumnProfile, parts: &mut Vec<String>) {
     let top = column.top.as_ref().and_then(|top| top.first());
     // One of many different texts would say nothing about the others.
     match top.filter(|top| top.exact && top.count > 1) {
+        Some(top) if top.value.is_empty() => parts.push("most often empty".to_owned()),
         Some(top) => parts.push(format!("most often “{}”", plain(&top.value))),
         None => parts.extend(column.length.as_ref().and_then(lengths)),
     }
@@ -97,7 +98,10 @@ fn kinds(kinds: JsonKinds) -> String {
     let mut present: Vec<_> = counts.into_iter().filter(|(rows, _)| *rows > 0).collect();
     present.sort_by_key(|(rows, _)| std::cmp::Reverse(*rows));
     let words: Vec<_> = present.into_iter().map(|(_, word)| word).collect();
-    words.join(" and ")
+    match words.split_last() {
+        Some((last, words)) if !words.is_empty() => format!("{} and {last}", words.join(", ")),
+        _ => words.concat(),
+    }
 }
 
 fn lengths(length: &LengthProfile) -> Option<String> {
@@ -115,9 +119,12 @@ fn ends(histogram: Option<&Histogram>) -> Option<(&ProfileValue, &ProfileValue)>
     edges.first().zip(edges.last())
 }
 
-/// Returns a number with a minus sign, which is as wide as a digit.
+/// Returns a number with a minus sign, which is as wide as a digit. A double has 6 digits.
 fn number(value: &ProfileValue) -> String {
-    signed(&value.to_string())
+    match value {
+        ProfileValue::Number(value) => signed(&ProfileValue::Number(digits::rounded(*value, 6)).to_string()),
+        value => signed(&value.to_string()),
+    }
 }
 
 fn signed(text: &str) -> String {

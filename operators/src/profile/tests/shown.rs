@@ -248,6 +248,22 @@ fn summaries_say_a_column_in_a_line() {
     ] {
         assert_eq!(line(&full, name), expected);
     }
+    let row = |text: &str, json: &str, number| Row {
+        text: Some(text.to_owned()),
+        json: Some(json.to_owned()),
+        number: Some(number),
+        ..Row::default()
+    };
+    let mixed = [
+        row("", "1", 1.0 / 3.0),
+        row("", "1", -2e9 / 3.0),
+        row("a", "true", 1e-9),
+        row("b", "{}", 0.0),
+    ];
+    let mixed = figures(&mixed, ProfileLevel::Full);
+    assert_eq!(line(&mixed, "text"), "3 different values, most often empty");
+    assert_eq!(line(&mixed, "json"), "numbers, objects and booleans, 1 to 4 characters");
+    assert_eq!(line(&mixed, "number"), "−666667000 to 0.333333, mean −166666667");
     rows.remove(0);
     rows.push(rows[0].clone());
     rows.push(Row::default());
