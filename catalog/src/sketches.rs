@@ -6,8 +6,8 @@
 //! - The content of a sketch is opaque here.
 
 use bytes::Bytes;
+use object_store::ObjectStoreExt as _;
 use object_store::path::Path;
-use object_store::{ObjectStore as _, ObjectStoreExt as _};
 use types::DatasetId;
 
 use crate::{Error, PartInfo, Snapshot, commit};

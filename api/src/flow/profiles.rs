@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use store::{ProfileLease, ProfileLimits, Store};
+use store::{ProfileLease, ProfileLimits};
 use tokio_util::sync::CancellationToken;
 use types::Timestamp;
 use types::error::with_causes;

@@ -138,7 +138,7 @@ async fn encoded(
         FileFormat::Csv => {
             let mut names = Vec::new();
             CsvReader::Spreadsheet.write_names(&contract.schema(), &mut names);
-            let rows = rows.map(|rows| {
+            let rows = rows.map(|rows| -> Result<_, ApiError> {
                 let cells = RenderedCsv::new(&rows?, CsvReader::Spreadsheet).map_err(|error| unrendered(&error))?;
                 Ok(pieces(cells.len(), move |row, out| cells.write(row..row + 1, out)))
             });
@@ -149,7 +149,7 @@ async fn encoded(
             rows.boxed(),
         ),
         FileFormat::JsonLines | FileFormat::Parquet => {
-            let rows = rows.map(move |rows| {
+            let rows = rows.map(move |rows| -> Result<_, ApiError> {
                 let lines = RenderedLines::new(&contract, &rows?).map_err(|error| unrendered(&error))?;
                 Ok(pieces(lines.len(), move |row, out| lines.write(row..row + 1, out)))
             });

@@ -139,10 +139,11 @@ impl From<AnswerColumn> for ColumnView {
 async fn query(cx: Cx, input: QueryInput) -> Result<JsonReply<QueryAnswer>, ApiError> {
     let project = entitlement::visible(&cx, &input.slug).await?;
     let mut room = PageRoom::of(&cx);
+    let default = cx.app.limits.default_query_rows.get();
     let asked = AskedQuery {
         version: input.version.map(Version),
         sql: &input.sql,
-        limit: input.limit.unwrap_or(cx.app.limits.default_query_rows.get()),
+        limit: input.limit.unwrap_or(default),
         // The next page runs the statement again.
         is_steady: room.is_bounded() || input.offset > 0,
         has_places: false,

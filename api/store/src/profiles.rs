@@ -19,13 +19,13 @@ pub(crate) use work::begin_again;
 pub use work::{NewProfile, ProfileAsked, ProfileLease, ProfileLimits};
 
 /// Rows between two milestones, and of the first.
-pub const MILESTONE_ROWS: u64 = 100;
+const MILESTONE_ROWS: u64 = 100;
 /// The part of the rows of a milestone by which the next one has more, as a divisor.
-pub const MILESTONE_GROWTH: u64 = 10;
+const MILESTONE_GROWTH: u64 = 10;
 /// Number of rows of others since a milestone from which they count toward the next.
-pub const OTHERS_ROWS: u64 = 1_000;
+const OTHERS_ROWS: u64 = 1_000;
 /// Versions of a dataset that are kept because somebody asked for them, beside the newest and the milestones.
-pub const ASKED_KEPT: u32 = 16;
+const ASKED_KEPT: u32 = 16;
 
 /// The part of the database about profiles.
 #[derive(Clone, Copy, Debug)]

@@ -61,6 +61,14 @@ async fn write(store: &Store, lease: &ProfileLease, profile: NewProfile, now: i6
         .unwrap()
 }
 
+async fn ask(store: &Store, project: DatasetId, version: u64, root: &str, most: u32, now: i64) -> ProfileAsked {
+    let profiles = store.profiles();
+    profiles
+        .ask(project, Version(version), root, most, at(now))
+        .await
+        .unwrap()
+}
+
 async fn newest(store: &Store, project: DatasetId, upto: u64, kind: ProfileKind) -> Option<StoredProfile> {
     store.profiles().newest(project, Version(upto), kind).await.unwrap()
 }
@@ -142,10 +150,9 @@ pub async fn the_newest_version_is_built_once(url: &str) {
     let third = take(&store, 631 + 30).await.unwrap();
     assert_eq!(third.version, Version(3));
     // One that took 10 seconds waits for 200.
-    let wrote = store
-        .profiles()
-        .write(&third, built(&third, 6, false), at(700), at(710), LIMITS);
-    assert!(wrote.await.unwrap());
+    let (profiles, profile) = (store.profiles(), built(&third, 6, false));
+    let wrote = profiles.write(&third, profile, at(700), at(710), LIMITS).await;
+    assert!(wrote.unwrap());
     merge(&store, world, 4, 2, 8).await;
     assert_eq!(take(&store, 710 + 199).await, None);
     assert_eq!(take(&store, 710 + 200).await.unwrap().version, Version(4));
@@ -158,27 +165,22 @@ pub async fn what_was_asked_for_is_built_first(url: &str) {
     merge(&store, world, 1, 2, 2).await;
     merge(&store, world, 2, 2, 4).await;
     assert_eq!(build(&store, 4, 20).await, 2);
-    let ask = |version: u64, most: u32, now: i64| {
+    let asked = |version: u64, most: u32, now: i64| {
         let store = store.clone();
-        async move {
-            let asked = store
-                .profiles()
-                .ask(world.project, Version(version), &root(version), most, at(now));
-            asked.await.unwrap()
-        }
+        async move { ask(&store, world.project, version, &root(version), most, now).await }
     };
-    assert_eq!(ask(1, 0, 21).await, ProfileAsked::Full);
+    assert_eq!(asked(1, 0, 21).await, ProfileAsked::Full);
     assert_eq!(take(&store, 21).await, None);
-    assert_eq!(ask(1, 1, 22).await, ProfileAsked::Asked);
-    assert_eq!(ask(1, 1, 23).await, ProfileAsked::Asked, "it waits already");
+    assert_eq!(asked(1, 1, 22).await, ProfileAsked::Asked);
+    assert_eq!(asked(1, 1, 23).await, ProfileAsked::Asked, "it waits already");
     assert_eq!(store.profiles().of(world.project, Version(1)).await.unwrap(), None);
     assert_eq!(build(&store, 2, 24).await, 1);
     let found = store.profiles().of(world.project, Version(1)).await.unwrap().unwrap();
     assert_eq!((found.asked_at, found.made_at), (Some(at(23)), at(24)));
     assert_eq!(take(&store, 25).await, None);
     // A version that the database has with another root is not built.
-    let strange = store.profiles().ask(world.project, Version(2), &root(9), 10, at(26));
-    assert_eq!(strange.await.unwrap(), ProfileAsked::Asked);
+    let strange = ask(&store, world.project, 2, &root(9), 10, 26).await;
+    assert_eq!(strange, ProfileAsked::Asked);
     assert_eq!(take(&store, 27).await, None);
 }
 
@@ -297,10 +299,8 @@ pub async fn documents_that_nobody_needs_go(url: &str) {
         let now = 1_000 + i64::try_from(version).unwrap() * 100;
         // Every second version is asked for, the oldest last.
         if version % 2 == 0 {
-            let asked = store
-                .profiles()
-                .ask(own.project, Version(version), &root(version), 10, at(100_000 - now));
-            assert_eq!(asked.await.unwrap(), ProfileAsked::Asked);
+            let asked = ask(&store, own.project, version, &root(version), 10, 100_000 - now).await;
+            assert_eq!(asked, ProfileAsked::Asked);
         }
         assert_eq!(build(&store, 10 * version, now).await, version);
     }
@@ -332,8 +332,11 @@ pub async fn a_build_that_fails_waits_longer_each_time(url: &str) {
     let mut now = 1_000;
     for wait in [30, 60, 120, 240] {
         let lease = take(&store, now).await.unwrap();
-        let failed = store.profiles().fail(&lease, "table_damaged", LIMITS.every, at(now));
-        failed.await.unwrap();
+        let profiles = store.profiles();
+        profiles
+            .fail(&lease, "table_damaged", LIMITS.every, at(now))
+            .await
+            .unwrap();
         assert_eq!(
             store.profiles().problem(world.project).await.unwrap().as_deref(),
             Some("table_damaged")

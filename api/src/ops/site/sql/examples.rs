@@ -35,7 +35,7 @@ pub(super) fn of(contract: &Contract) -> Vec<ExampleStatement> {
         fields
             .iter()
             .find(|field| !field.required)
-            .or(fields.first())
+            .or_else(|| fields.first())
             .map(rows_without),
         Some(ExampleStatement {
             label: "Number of rows".to_owned(),
