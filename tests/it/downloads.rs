@@ -36,9 +36,10 @@ impl Downloader {
         let mail = world.server.options().data().join("mail");
         let token = letter_to(&mail, email).await.token();
         let entered = browser.browse("", "/signin/link", Some(&[("token", &token)])).await;
-        let cookie = entered.expect(303).header("set-cookie").to_owned();
-        let (_, session) = cookie.split_once("__Host-sluice=").unwrap();
-        let session = session.split(';').next().unwrap().to_owned();
+        let entered = entered.expect(303);
+        let mut cookies = entered.headers.get_all("set-cookie").iter();
+        let session = cookies.find_map(|cookie| cookie.to_str().unwrap().strip_prefix("__Host-sluice="));
+        let session = session.unwrap().split(';').next().unwrap().to_owned();
         let page = browser.browse(&session, "/console/settings", None).await.expect(200);
         let form_token = hidden(&String::from_utf8(page.bytes).unwrap(), "form_token");
         Self {
@@ -103,7 +104,8 @@ async fn a_person_downloads_in_every_format_what_an_agent_exports() {
         let arrow = person.download(&slug, version, "arrow").await;
         let arrow = StreamReader::try_new(Cursor::new(arrow), None).unwrap();
         let arrow = one(arrow.map(Result::unwrap).collect());
-        assert_eq!(arrow, parquet);
+        assert_eq!(arrow.schema().fields(), parquet.schema().fields());
+        assert_eq!(arrow.columns(), parquet.columns());
         assert_eq!(
             arrow.schema().field_with_name("more").unwrap().metadata()["sluice.type"],
             "json"

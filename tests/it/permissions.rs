@@ -81,7 +81,10 @@ fn is_page(spec: &Spec) -> bool {
             .strip_prefix(*prefix)
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
-    let is_of_dataset = spec.surface == ApiKind::Page && spec.path.starts_with("/projects/{slug}/");
+    // Its forms read for a person and have rows.
+    let is_of_dataset = spec.surface == ApiKind::Page
+        && spec.method == reqwest::Method::GET
+        && spec.path.starts_with("/projects/{slug}/");
     spec.path == "/" || is_of_dataset || PAGES.iter().any(begins)
 }
 

@@ -1,7 +1,7 @@
 //! The figures of a sketch at a level.
 //!
 //! Invariant: the level `public` says no value of a row: shares are whole percent, ends have two digits or are days, and
-//! nothing lies beyond the 1st and 99th hundredth.
+//! no bin tells of the hundredth of the values at either end more than that they are there.
 
 use types::contract::FieldTypeName;
 use types::{Date, FieldType, Timestamp, decimal};
@@ -15,6 +15,9 @@ use super::figures::{
 use super::sample::SampledValue;
 use super::{MAX_TOP, SketchField, digits, exact};
 
+/// The fewest sampled values of a column whose bins the level `public` shows. With fewer, a hundredth is less than a value,
+/// and the ends would be single ones.
+const MIN_PUBLIC_VALUES: usize = 100;
 /// The last microsecond of the year 9999.
 const END_OF_TIME: i128 = 253_402_300_799_999_999;
 
@@ -134,8 +137,11 @@ impl LeveledColumn<'_> {
     /// Returns bins of `values`, which are in ascending order, over the exact range or, at the level `public`, over the
     /// middle 98 % of the sample.
     fn unit_histogram(&self, range: Option<(i128, i128)>, values: &[i128]) -> Option<Histogram> {
-        let middle = quantile(values, 1).zip(quantile(values, 99))?;
-        let (low, high) = if self.is_full() { range? } else { middle };
+        let (low, high) = if self.is_full() {
+            range.filter(|_| !values.is_empty())?
+        } else {
+            middle(values)?
+        };
         let per_unit = match self.field.kind {
             FieldType::Timestamp => 1,
             FieldType::Date => MICROS_PER_DAY,
@@ -188,11 +194,10 @@ impl LeveledColumn<'_> {
         profile.distinct = self.distinct(&figures.distinct);
         let mut values: Vec<f64> = self.sample.iter().filter_map(|value| value.number()).collect();
         values.sort_unstable_by(f64::total_cmp);
-        let middle = quantile(&values, 1).zip(quantile(&values, 99));
         let ends = if self.is_full() {
             figures.range
         } else {
-            middle.map(|(low, high)| (digits::floor_two(low), digits::ceil_two(high)))
+            middle(&values).map(|(low, high)| (digits::floor_two(low), digits::ceil_two(high)))
         };
         let ends = ends.filter(|_| !values.is_empty());
         let edges = ends.map(|(low, high)| bins::number_edges(low, high));
@@ -300,6 +305,14 @@ fn most_units(kind: FieldType) -> i128 {
 fn quantile<T: Copy>(values: &[T], percent: usize) -> Option<T> {
     let rank = (values.len() * percent).div_ceil(100);
     values.get(rank.saturating_sub(1)).copied()
+}
+
+/// Returns the ends of the values without a hundredth at each; none if there are too few values.
+fn middle<T: Copy>(values: &[T]) -> Option<(T, T)> {
+    let tail = values.len() / 100;
+    let middle = values.get(tail..values.len() - tail)?;
+    let ends = middle.first().copied().zip(middle.last().copied());
+    ends.filter(|_| values.len() >= MIN_PUBLIC_VALUES)
 }
 
 fn quantiles<T: Copy>(values: &[T], shown: impl Fn(T) -> ProfileValue) -> Option<Quantiles> {

@@ -45,8 +45,7 @@ fn numbers(column: &ColumnProfile, parts: &mut Vec<String>) {
         }
         None => match ends(column.histogram.as_ref()) {
             Some((low, high)) => parts.push(format!("mostly {} to {}", number(low), number(high))),
-            // Infinities have no range.
-            None => parts.push("no finite values".to_owned()),
+            None => parts.push(different(column)),
         },
     }
 }
@@ -55,7 +54,10 @@ fn times(column: &ColumnProfile, parts: &mut Vec<String>) {
     let (low, high, word) = match (column.range(), ends(column.histogram.as_ref())) {
         (Some((first, last)), _) => (first.to_string(), last.to_string(), ""),
         (None, Some((low, high))) => (low.to_string(), high.to_string(), "mostly "),
-        (None, None) => return,
+        (None, None) => {
+            parts.push(different(column));
+            return;
+        }
     };
     if low == high {
         parts.push(format!("always {low}"));
@@ -69,9 +71,7 @@ fn times(column: &ColumnProfile, parts: &mut Vec<String>) {
 }
 
 fn texts(column: &ColumnProfile, parts: &mut Vec<String>) {
-    let figures::DistinctCount { about, exact } = column.distinct;
-    let (word, ending) = (if exact { "" } else { "about " }, if about == 1 { "" } else { "s" });
-    parts.push(format!("{word}{} different value{ending}", grouped(about)));
+    parts.push(different(column));
     let top = column.top.as_ref().and_then(|top| top.first());
     // One of many different texts would say nothing about the others.
     match top.filter(|top| top.exact && top.count > 1) {
@@ -79,6 +79,12 @@ fn texts(column: &ColumnProfile, parts: &mut Vec<String>) {
         Some(top) => parts.push(format!("most often “{}”", plain(&top.value))),
         None => parts.extend(column.length.as_ref().and_then(lengths)),
     }
+}
+
+fn different(column: &ColumnProfile) -> String {
+    let figures::DistinctCount { about, exact } = column.distinct;
+    let (word, ending) = (if exact { "" } else { "about " }, if about == 1 { "" } else { "s" });
+    format!("{word}{} different value{ending}", grouped(about))
 }
 
 fn trues(column: &ColumnProfile) -> Option<u8> {

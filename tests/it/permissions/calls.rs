@@ -199,6 +199,7 @@ pub(super) async fn input(site: &Site, items: &Items, operation: &str, row: &Row
         "faucet" => json!({"wallet": "0x7a3F0b6E5d2C4A19885fE0C3B8d1F6a2E4b591cE", "usdc": 1}),
         "sql_page" => json!({"slug": slug().await}),
         "sql_form" => json!({"slug": slug().await, "q": "SELECT count(*) AS n FROM records"}),
+        "download_form" => json!({"slug": slug().await, "format": "csv", "version": "1"}),
         "query_dataset" => json!({"slug": slug().await, "sql": "SELECT count(*) AS n FROM records"}),
         "export_dataset" => json!({"slug": slug().await, "version": 1}),
         "dataset_diff" => {

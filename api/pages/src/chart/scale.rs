@@ -120,7 +120,9 @@ fn step(low: f64, high: f64) -> Option<f64> {
         return None;
     }
     let power = 10_f64.powf(rough.log10().floor());
-    let multiple = MARK_STEPS.into_iter().find(|step| step * power >= rough * (1.0 - STEP_SLACK))?;
+    let multiple = MARK_STEPS
+        .into_iter()
+        .find(|step| step * power >= rough * (1.0 - STEP_SLACK))?;
     let step = multiple * power;
     step.is_normal().then_some(step)
 }

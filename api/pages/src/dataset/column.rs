@@ -165,8 +165,16 @@ impl ShownColumn {
             .as_ref()
             .map(|bins| bins.edges.as_slice())
             .unwrap_or_default();
-        let low = profile.min.as_ref().or(profile.first.as_ref()).or_else(|| edges.first())?;
-        let high = profile.max.as_ref().or(profile.last.as_ref()).or_else(|| edges.last())?;
+        let low = profile
+            .min
+            .as_ref()
+            .or(profile.first.as_ref())
+            .or_else(|| edges.first())?;
+        let high = profile
+            .max
+            .as_ref()
+            .or(profile.last.as_ref())
+            .or_else(|| edges.last())?;
         let (low, high) = (low.to_string(), high.to_string());
         Some(match self.field.kind {
             FieldType::Timestamp | FieldType::Date => of_times(&low, &high),

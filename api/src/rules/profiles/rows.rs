@@ -133,7 +133,7 @@ mod tests {
         Contract::new(fields, true).unwrap()
     }
 
-    fn record(value: Value) -> Map<String, Value> {
+    fn record(value: &Value) -> Map<String, Value> {
         value.as_object().unwrap().clone()
     }
 
@@ -143,11 +143,11 @@ mod tests {
         let rows = [
             (
                 7,
-                record(json!({"name": long, "more": null, "count": 9_007_199_254_740_993_i64})),
+                record(&json!({"name": long, "more": null, "count": 9_007_199_254_740_993_i64})),
             ),
             (
                 3,
-                record(json!({"name": "short", "more": {"a": "x".repeat(600)}, "free": true})),
+                record(&json!({"name": "short", "more": {"a": "x".repeat(600)}, "free": true})),
             ),
         ];
         let kept = of_document(&contract(), &rows, TextCut::FREE);
@@ -168,7 +168,7 @@ mod tests {
     fn what_was_not_cut_says_so_and_is_as_it_was() {
         let rows = [(
             0,
-            record(json!({"name": "é".repeat(200), "more": [1, 2.5], "count": null})),
+            record(&json!({"name": "é".repeat(200), "more": [1, 2.5], "count": null})),
         )];
         let kept = of_document(&contract(), &rows, TextCut::PAID);
         assert!(!kept[0].cut);

@@ -198,7 +198,7 @@ fn the_public_level_gives_no_value_away() {
     };
     // The ends are the 1st and the 99th hundredth, of two digits or whole months; bins of whole widths may go beyond.
     assert_eq!(ends("integer").0, "1000");
-    assert_eq!(ends("number"), ("2.6".to_owned(), "330".to_owned()));
+    assert_eq!(ends("number"), ("3".to_owned(), "330".to_owned()));
     assert_eq!(
         ends("at"),
         ("2023-11-01T00:00:00Z".to_owned(), "2026-09-01T00:00:00Z".to_owned())
@@ -213,8 +213,35 @@ fn the_public_level_gives_no_value_away() {
         }
     );
     assert_eq!(line(&public, "at"), "mostly 2023-11-01 to 2026-09-01 (UTC)");
-    assert_eq!(line(&public, "number"), "mostly 2.6 to 330");
+    assert_eq!(line(&public, "number"), "mostly 3 to 330");
     assert_eq!(line(&public, "flag"), "33 % true");
+}
+
+#[test]
+fn public_bins_end_before_the_values_at_the_ends() {
+    let of = |count: usize, nulls: usize| {
+        let value = |at: usize| Row {
+            integer: (at >= nulls).then(|| i64::try_from(at).unwrap() * 1_000),
+            number: (at >= nulls).then(|| f64::from(u32::try_from(at).unwrap())),
+            text: (at >= nulls).then(|| "x".repeat(at)),
+            ..Row::default()
+        };
+        figures(&(0..count).map(value).collect::<Vec<_>>(), ProfileLevel::Public)
+    };
+    let edges = |figures: &ProfileFigures, at: usize| {
+        let column = &figures.columns[at];
+        let histogram = column.histogram.as_ref();
+        let histogram = histogram.or_else(|| column.length.as_ref()?.histogram.as_ref());
+        histogram.map(|histogram| histogram.edges.clone())
+    };
+    let hundred = of(100, 0);
+    assert_eq!(edges(&hundred, 2).unwrap().first(), Some(&ProfileValue::Number(1.0)));
+    assert_eq!(edges(&hundred, 2).unwrap().last(), Some(&ProfileValue::Number(98.0)));
+    assert_eq!(edges(&hundred, 1).unwrap().first(), Some(&ProfileValue::Integer(1_000)));
+    assert_eq!(edges(&hundred, 0).unwrap().first(), Some(&ProfileValue::Integer(1)));
+    for few in [of(99, 0), of(150, 51)] {
+        assert!((0..3).all(|column| edges(&few, column).is_none()), "{few:?}");
+    }
 }
 
 #[test]
@@ -273,7 +300,7 @@ fn summaries_say_a_column_in_a_line() {
     );
     assert_eq!(
         line(&figures(&rows, ProfileLevel::Public), "day"),
-        "mostly 2024-10-04 to 2024-10-05, 25 % null"
+        "1 different value, 25 % null"
     );
 }
 
