@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 use bytes::Bytes;
@@ -24,7 +26,7 @@ async fn rows(snapshot: &Snapshot) -> RecordBatch {
 /// Returns the rows of a file, and the number of its row groups.
 fn read(file: Bytes) -> (RecordBatch, usize) {
     let builder = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
-    let (schema, groups) = (builder.schema().clone(), builder.metadata().num_row_groups());
+    let (schema, groups) = (Arc::clone(builder.schema()), builder.metadata().num_row_groups());
     let rows: Vec<_> = builder.build().unwrap().map(Result::unwrap).collect();
     (concat_batches(&schema, &rows).unwrap(), groups)
 }

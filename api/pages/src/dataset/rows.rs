@@ -134,9 +134,9 @@ impl DatasetRows {
         state: RowsState,
     ) -> Self {
         let label = match (&state, rows.is_empty()) {
-            (RowsState::Preview(_), false) => format!("Sampled rows of version {}", grouped(version.0)),
+            (RowsState::Preview(_), false) => format!("Sampled rows of version {}, table", grouped(version.0)),
             (RowsState::Empty | RowsState::Closed, _) | (_, true) => "Columns without rows".to_owned(),
-            _ => format!("Rows of version {}", grouped(version.0)),
+            _ => format!("Rows of version {}, table", grouped(version.0)),
         };
         let record = format!("/projects/{}/rows?version={version}&row=", head.slug);
         let mut table = RecordTable::new(label, record, columns, rows);

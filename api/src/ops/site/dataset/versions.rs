@@ -151,13 +151,12 @@ async fn version(cx: Cx, input: VersionPagePath) -> Result<PageResponse, ApiErro
             "must be an earlier version than the one of the page",
         ));
     }
-    let before = match near.iter().find(|version| version.version == from) {
-        Some(before) => before.record_count,
-        None => {
-            let after = Version(from.0.saturating_sub(1));
-            let found = store.project_versions_between(project.id, after, from, 1).await?;
-            found.first().map_or(0, |version| version.record_count)
-        }
+    let before = if let Some(before) = near.iter().find(|version| version.version == from) {
+        before.record_count
+    } else {
+        let after = Version(from.0.saturating_sub(1));
+        let found = store.project_versions_between(project.id, after, from, 1).await?;
+        found.first().map_or(0, |version| version.record_count)
     };
     let can_read = may_read(&cx, project, number).await?;
     let added = here.record_count.saturating_sub(before);
