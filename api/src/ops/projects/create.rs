@@ -48,7 +48,7 @@ pub(super) struct CreateProjectInput {
     price: Option<PriceInput>,
     /// True if buyers may pay with credits that they were given.
     trial_sale: Option<bool>,
-    /// Rows that anybody sees; of a paid one at most 20 and by default 5, or null for no rows and figures.
+    /// Rows that anybody sees; of a paid one at most 20, or null for nothing.
     #[serde(default, deserialize_with = "present")]
     preview_rows: Option<PreviewRows>,
 }
