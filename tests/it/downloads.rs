@@ -74,7 +74,8 @@ impl Downloader {
     }
 }
 
-fn one(batches: Vec<RecordBatch>) -> RecordBatch {
+fn one(batches: impl Iterator<Item = RecordBatch>) -> RecordBatch {
+    let batches: Vec<_> = batches.collect();
     concat_batches(&batches[0].schema(), &batches).unwrap()
 }
 
@@ -98,12 +99,12 @@ async fn a_person_downloads_in_every_format_what_an_agent_exports() {
         let lines = person.download(&slug, version, "ndjson").await;
         assert_eq!(lines, export.bytes);
         let parquet = person.download(&slug, version, "parquet").await;
-        let parquet = ParquetRecordBatchReader::try_new(parquet.into(), 1_024).unwrap();
-        let parquet = one(parquet.map(Result::unwrap).collect());
+        let parquet = ParquetRecordBatchReader::try_new(bytes::Bytes::from(parquet), 1_024).unwrap();
+        let parquet = one(parquet.map(Result::unwrap));
         assert_eq!(parquet.num_rows(), count);
         let arrow = person.download(&slug, version, "arrow").await;
         let arrow = StreamReader::try_new(Cursor::new(arrow), None).unwrap();
-        let arrow = one(arrow.map(Result::unwrap).collect());
+        let arrow = one(arrow.map(Result::unwrap));
         assert_eq!(arrow.schema().fields(), parquet.schema().fields());
         assert_eq!(arrow.columns(), parquet.columns());
         assert_eq!(

@@ -122,7 +122,9 @@ async fn duckdb_polars_and_pyarrow_read_downloads_as_the_interface_gives_their_v
         let export = scene.export(version).await;
         for (reader, mut rows) in readings {
             if reader.ends_with(" of csv") {
-                rows.iter_mut().for_each(|row| typed(&scene.types, row));
+                for row in &mut rows {
+                    typed(&scene.types, row);
+                }
             }
             let theirs = Sight::of_columns(&reader, &scene.types, &rows);
             theirs.must_be(&export, &format!("version {version}"));

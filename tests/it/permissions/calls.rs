@@ -172,6 +172,20 @@ async fn report(site: &Site, items: &Items) -> String {
     sent.text("/id").to_owned()
 }
 
+/// What two readers of a unit may say of it.
+async fn said_of_read_unit(site: &Site, operation: &str) -> Value {
+    let id = site.unit(None).await;
+    for key in [&site.owner.key, &site.other.key] {
+        let read = site.http().with(key).get(&format!("/knowledge/{id}/full")).await;
+        read.expect(200);
+    }
+    if operation == "rate_knowledge" {
+        json!({"id": id, "rating": 4})
+    } else {
+        json!({"id": id, "mark": "confirmed", "ran": "The commands of the text."})
+    }
+}
+
 /// The input of an operation as a row wants it; `None` if nobody has written it down.
 pub(super) async fn input(site: &Site, items: &Items, operation: &str, row: &Row) -> Option<Value> {
     let kind = Kind::of(row.fixture);
@@ -231,18 +245,7 @@ pub(super) async fn input(site: &Site, items: &Items, operation: &str, row: &Row
         "activity_events" => json!({"seconds": 1}),
         "retire_knowledge" => json!({"id": site.unit(None).await}),
         "get_knowledge_full" => json!({"id": items.free_unit(site).await}),
-        "rate_knowledge" | "mark_knowledge" => {
-            let id = site.unit(None).await;
-            for key in [&site.owner.key, &site.other.key] {
-                let read = site.http().with(key).get(&format!("/knowledge/{id}/full")).await;
-                read.expect(200);
-            }
-            if operation == "rate_knowledge" {
-                json!({"id": id, "rating": 4})
-            } else {
-                json!({"id": id, "mark": "confirmed", "ran": "The commands of the text."})
-            }
-        }
+        "rate_knowledge" | "mark_knowledge" => said_of_read_unit(site, operation).await,
         "knowledge_reviews" | "knowledge_comments" => json!({"id": items.unit(site).await}),
         "comment_on_knowledge" => json!({"id": items.unit(site).await, "body": "Does it hold with two writers?"}),
         "post_request" => json!({"title": site.name("A request"), "body": "Something to buy."}),
