@@ -60,10 +60,17 @@ fn rows(answer: &Answer) -> &[Value] {
 
 /// Records whose texts tell apart who wrote them, and are long.
 fn texts(series: &str, count: usize) -> Vec<Value> {
-    let text = |sample| format!("{series} {sample} {}", "ü".repeat(700));
+    let mut random = Random::new(series.len() as u64);
     (0..count)
-        .map(|sample| json!({"station": text(sample), "sample": sample, "value": 0.5}))
+        .map(|sample| json!({"station": format!("{series} {sample} {}", letters(&mut random, 750)), "sample": sample}))
         .collect()
+}
+
+/// Words of letters that do not repeat.
+fn letters(random: &mut Random, count: usize) -> String {
+    let letters: Vec<char> = "abcdefghiklmnoprstuvwyzüéßøñ".chars().collect();
+    let letter = |place: usize, random: &mut Random| if place % 7 == 6 { ' ' } else { *random.pick(&letters) };
+    (0..count).map(|place| letter(place, random)).collect()
 }
 
 async fn paid(world: &World, changes: Value) -> String {
@@ -348,8 +355,9 @@ async fn a_profile_is_the_same_before_and_after_a_compaction() {
     })
     .await;
     // Of fewer than 100 rows there is no milestone, so a choice of the owner has the profile built anew.
-    let slug = paid(&world, json!({"previewRows": null})).await;
+    let slug = paid(&world, json!({})).await;
     let (own, path) = (&world.agent.http, format!("/projects/{slug}"));
+    own.patch(&path, &json!({"previewRows": null})).await.expect(200);
     for series in 0..12 {
         contribute(own, &slug, &records(&format!("s{series}"), 8)).await;
     }
@@ -485,24 +493,27 @@ async fn a_version_that_many_ask_for_at_once_is_built_once() {
     let answers = join_all((0..200).map(|_| world.http.get(&path))).await;
     let bodies: BTreeSet<Vec<u8>> = answers.into_iter().map(|answer| answer.expect(200).bytes).collect();
     assert_eq!(bodies.len(), 1);
-    // Without a version the answer is of the newest that has a profile.
-    let newest = world.http.get(&format!("/projects/{slug}/preview")).await.expect(200);
-    assert_eq!(newest.body["version"], 2);
-    for version in 3..=11 {
-        let path = format!("/projects/{slug}/profile?version={version}");
-        assert_eq!(world.http.get(&path).await.expect(200).body["records"], 20 * version);
-    }
-    let busy = world
-        .http
-        .get(&format!("/projects/{slug}/profile?version=12"))
-        .await
-        .expect(429);
+    // An address has ten built in a minute, the first two among them unless they were built behind the merges.
+    let mut built = 0;
+    let busy = loop {
+        let version = 3 + built;
+        let answer = world
+            .http
+            .get(&format!("/projects/{slug}/profile?version={version}"))
+            .await;
+        if answer.code() != 200 {
+            break answer.expect(429);
+        }
+        assert_eq!(answer.body["records"], 20 * version);
+        built += 1;
+    };
+    assert!((8..=10).contains(&built), "{built}");
     assert_eq!(busy.error(), "profile_busy");
     assert!(busy.header("retry-after").parse::<u64>().unwrap() >= 1);
     // What is stored is answered all the same.
     world
         .http
-        .get(&format!("/projects/{slug}/profile?version=11"))
+        .get(&format!("/projects/{slug}/profile?version=3"))
         .await
         .expect(200);
 }
@@ -611,7 +622,7 @@ fn any_record(random: &mut Random, number: u64) -> Value {
     let small = |random: &mut Random| i64::try_from(random.below(2_001)).unwrap() - 1_000;
     let mut record = json!({
         "few": *random.pick(&words),
-        "many": format!("{} {number}", "ü".repeat(random.below(40))),
+        "many": format!("{} {number}", { let count = random.below(40); letters(random, count) }),
         "whole": if random.chance(2) { *random.pick(&wide) } else { small(random) },
         "ratio": f64::from(i32::try_from(random.below(1 << 20)).unwrap() - (1 << 19)) / 3.0,
         "amount": format!("{}.{:02}", small(random), random.below(100)),

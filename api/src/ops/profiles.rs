@@ -57,8 +57,8 @@ pub(super) fn add(table: &mut Operations) {
         Spec {
             name: "preview_dataset",
             path: "/projects/{slug}/preview",
-            summary: "Some rows of a dataset and a line about each column, before buying it",
-            description: "Free, and without a purchase. `next` says how to read or buy the rest.",
+            summary: "Some rows and column figures of a dataset, free",
+            description: "`next` says how to read or buy the rest.",
             failure: &[
                 (
                     404,

@@ -1,6 +1,9 @@
 //! Operations on dataset projects: create, list, read, update and delete.
 
+use std::borrow::Cow;
+
 use http::Method;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
 use store::{Access, Visibility};
 
@@ -133,6 +136,25 @@ pub(super) fn add(table: &mut Operations) {
 const fn can_have_price(access: Access, visibility: Visibility) -> bool {
     // A private project has no buyers, because no other operator can see it.
     matches!((access, visibility), (Access::Paid, Visibility::Public))
+}
+
+/// Number of rows that anybody is to see, or null, in a request. The bound of a paid project is checked later.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(transparent)]
+struct PreviewRows(Option<u32>);
+
+impl JsonSchema for PreviewRows {
+    fn schema_name() -> Cow<'static, str> {
+        "PreviewRows".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": ["integer", "null"], "minimum": 0, "maximum": MOST_FREE_ROWS})
+    }
 }
 
 /// Returns the most rows that anybody sees of a project with this access.

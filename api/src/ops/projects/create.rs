@@ -8,7 +8,7 @@ use types::vocabulary::OnRefused;
 use types::{Contract, DatasetId, OperatorId, Version};
 
 use super::view::{ProjectDetails, SchemaDef};
-use super::{SLUG, TAG_PATTERN, can_have_price, checked_preview_rows, present};
+use super::{PreviewRows, SLUG, TAG_PATTERN, can_have_price, checked_preview_rows, present};
 use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::call::schema::{LINE, TEXT};
@@ -48,14 +48,9 @@ pub(super) struct CreateProjectInput {
     price: Option<PriceInput>,
     /// True if buyers may pay with credits that they were given.
     trial_sale: Option<bool>,
-    /// Rows that anybody sees; of a paid one at most 20 and by default 5, or null for no rows and figures.
+    /// Rows that anybody sees; of a paid one at most 20, or null for nothing.
     #[serde(default, deserialize_with = "present")]
-    #[schemars(range(max = 100))]
-    #[expect(
-        clippy::option_option,
-        reason = "an absent member, null and a number are three things"
-    )]
-    preview_rows: Option<Option<u32>>,
+    preview_rows: Option<PreviewRows>,
 }
 
 pub(super) async fn create(cx: Cx, input: CreateProjectInput) -> Result<JsonReply<ProjectDetails>, ApiError> {
@@ -79,7 +74,7 @@ pub(super) async fn create(cx: Cx, input: CreateProjectInput) -> Result<JsonRepl
         return Err(ApiError::invalid("/price", "is for paid projects only"));
     }
     let preview_rows = match (input.preview_rows, access) {
-        (Some(given), _) => checked_preview_rows(given, access)?,
+        (Some(given), _) => checked_preview_rows(given.0, access)?,
         (None, Access::Public) => Some(FREE_ROWS),
         (None, Access::Paid) => Some(PAID_ROWS),
     };

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use store::{Project, ProjectChanges, ProjectStatus, ProjectUpdated};
 
 use super::view::ProjectDetails;
-use super::{TAG_PATTERN, can_have_price, checked_preview_rows, present};
+use super::{PreviewRows, TAG_PATTERN, can_have_price, checked_preview_rows, present};
 use crate::call::answer::JsonReply;
 use crate::call::cx::Cx;
 use crate::call::schema::{LINE, TEXT};
@@ -37,14 +37,9 @@ pub(super) struct UpdateProjectInput {
     price: Option<PriceInput>,
     /// True if buyers may pay with credits that they were given.
     trial_sale: Option<bool>,
-    /// Rows that anybody sees; of a paid one at most 20, or null for no rows and figures.
+    /// Rows that anybody sees; of a paid one at most 20, or null for nothing.
     #[serde(default, deserialize_with = "present")]
-    #[schemars(range(max = 100))]
-    #[expect(
-        clippy::option_option,
-        reason = "an absent member, null and a number are three things"
-    )]
-    preview_rows: Option<Option<u32>>,
+    preview_rows: Option<PreviewRows>,
 }
 
 pub(super) async fn update(cx: Cx, input: UpdateProjectInput) -> Result<JsonReply<ProjectDetails>, ApiError> {
@@ -56,7 +51,7 @@ pub(super) async fn update(cx: Cx, input: UpdateProjectInput) -> Result<JsonRepl
     }
     let preview_rows = input.preview_rows;
     let preview_rows = preview_rows
-        .map(|given| checked_preview_rows(given, project.access))
+        .map(|given| checked_preview_rows(given.0, project.access))
         .transpose()?;
     let changes = ProjectChanges {
         title: input.title,
