@@ -234,6 +234,16 @@ struct InterfaceDependencies<'a> {
     summariser: Option<Arc<dyn Summariser>>,
 }
 
+/// Starts what notes the readers of datasets, and the space on the disk.
+fn note_readers_and_space(config: &Config, app: &App, tasks: &mut Tasks) {
+    let (readers, noted) = (app.process.readers.clone(), app.store.clone());
+    tasks.spawn("readers", |stop| readers.run(noted, stop).map(anyhow::Ok));
+    let (data, backlog) = (config.data.clone(), app.backlog.clone());
+    tasks.spawn("disk space", |stop| {
+        crate::disk_space::watch(data, backlog, stop).map(anyhow::Ok)
+    });
+}
+
 /// Starts the tasks behind the API and returns its router.
 async fn interface(
     config: &Config,
@@ -328,12 +338,7 @@ async fn interface(
         limiter: Arc::new(cache::limiter(&config.cache)?.with_durable(durable)),
         drain,
     };
-    let (readers, noted) = (app.process.readers.clone(), app.store.clone());
-    tasks.spawn("readers", |stop| readers.run(noted, stop).map(anyhow::Ok));
-    let (data, backlog) = (config.data.clone(), app.backlog.clone());
-    tasks.spawn("disk space", |stop| {
-        crate::disk_space::watch(data, backlog, stop).map(anyhow::Ok)
-    });
+    note_readers_and_space(config, &app, tasks);
     let mailer = mailer(&config.mail, &layout.mail())?;
     let letters = MailHandler::new(Arc::new(Letters::new(app.clone())), mailer);
     run_jobs(&app, letters, embedder, tasks).await?;
