@@ -100,6 +100,7 @@ impl App {
             .client
             .request(method, format!("{}{path}", self.base))
             .header("cookie", format!("__Host-sluice={session}"))
+            .header("accept", "text/html")
             .header("origin", origin);
         if let Some(form) = form {
             request = request.header("content-type", FORM).body(encoded(form));
