@@ -2,9 +2,10 @@
 //!
 //! Invariant: equal figures have equal JSON, byte for byte.
 
+use std::borrow::Cow;
 use std::fmt;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use types::contract::FieldTypeName;
 use types::vocabulary::plain;
@@ -183,7 +184,7 @@ pub struct DistinctCount {
 }
 
 /// A value as a record has it: decimals, times and days are text.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum ProfileValue {
     /// A value of the type `integer`, or a length.
@@ -192,6 +193,20 @@ pub enum ProfileValue {
     Number(f64),
     /// The text of a decimal, time or day.
     Text(String),
+}
+
+impl JsonSchema for ProfileValue {
+    fn schema_name() -> Cow<'static, str> {
+        "ProfileValue".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": ["number", "string"]})
+    }
 }
 
 /// As records show the value; a number in the shortest form that is the same double.
