@@ -100,7 +100,8 @@ def main(profile, export):
 
 def frequent(database, quoted, column, name, equal, found):
     top = column["top"]
-    if not all(value["exact"] for value in top):
+    # Beyond 768 different texts there are counts of the sample only.
+    if not top or not all(value["exact"] for value in top):
         return
     counts = dict(
         database.execute(

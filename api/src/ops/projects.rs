@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer};
 use store::{Access, Visibility};
 
 use crate::call::operation::Operations;
+use crate::call::schema::NULL_COUNTS;
 use crate::call::spec::{Effect, GuardedItem, KEY_OR_OPERATOR, OPTIONAL, Scope, Spec};
 use crate::error::ApiError;
 use crate::rules::profiles::{MOST_FREE_ROWS, MOST_PAID_ROWS};
@@ -153,7 +154,7 @@ impl JsonSchema for PreviewRows {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": ["integer", "null"], "minimum": 0, "maximum": MOST_FREE_ROWS})
+        json_schema!({"type": ["integer", "null"], "minimum": 0, "maximum": MOST_FREE_ROWS, NULL_COUNTS: true})
     }
 }
 
