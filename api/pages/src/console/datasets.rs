@@ -64,7 +64,7 @@ impl DatasetRow {
 /// Page at `GET /console/datasets/{slug}`. Forms: `POST /console/datasets/{slug}/preview` and `…/delete`.
 #[derive(Debug, Template)]
 #[template(path = "console/dataset.html")]
-pub struct DatasetPage {
+pub struct ConsoleDatasetPage {
     /// Frame of the page.
     pub chrome: PageLayout,
     /// Facts of the dataset.
@@ -118,7 +118,7 @@ pub struct DeletionForm {
     pub errors: Vec<FieldError>,
 }
 
-impl DatasetPage {
+impl ConsoleDatasetPage {
     fn mark(&self) -> StateMark {
         status_mark(&self.dataset.status)
     }
@@ -227,7 +227,7 @@ impl DatasetsPage {
     }
 }
 
-impl DatasetPage {
+impl ConsoleDatasetPage {
     /// Returns the call that contributes to the dataset.
     fn curl(&self) -> String {
         let (base, slug) = (&self.chrome.base, &self.dataset.slug);

@@ -101,7 +101,7 @@ pub struct AddedRow {
 
 /// Row with its cells as texts.
 #[derive(Clone, Debug)]
-struct TextRow {
+struct AddedTextRow {
     place: u64,
     version: Version,
     agent: String,
@@ -112,7 +112,7 @@ struct TextRow {
 #[derive(Clone, Debug)]
 pub struct AddedRows {
     columns: Vec<ShownColumn>,
-    rows: Vec<TextRow>,
+    rows: Vec<AddedTextRow>,
     offset: u64,
 }
 
@@ -120,7 +120,7 @@ impl AddedRows {
     /// Takes as many of the rows after the first `offset` as fit on a page, at least one.
     pub fn new(columns: Vec<ShownColumn>, rows: Vec<AddedRow>, offset: u64) -> Self {
         let mut left = MAX_ADDED_BYTES;
-        let mut shown: Vec<TextRow> = Vec::with_capacity(rows.len());
+        let mut shown: Vec<AddedTextRow> = Vec::with_capacity(rows.len());
         for row in rows {
             let cells = columns.iter().enumerate().map(|(at, column)| {
                 let value = row.values.get(at).and_then(Option::as_deref);
@@ -132,7 +132,7 @@ impl AddedRows {
                 break;
             }
             left = left.saturating_sub(weight);
-            shown.push(TextRow {
+            shown.push(AddedTextRow {
                 place: row.place,
                 version: row.version,
                 agent: row.agent,
@@ -152,7 +152,7 @@ impl AddedRows {
     }
 
     /// Returns the cells of a row, each with the class of its column.
-    fn cells<'a>(&'a self, row: &'a TextRow) -> impl Iterator<Item = (&'a TableCell, &'static str)> {
+    fn cells<'a>(&'a self, row: &'a AddedTextRow) -> impl Iterator<Item = (&'a TableCell, &'static str)> {
         self.columns
             .iter()
             .zip(&row.cells)

@@ -3,9 +3,10 @@
 use super::{Book, NOW, Texts, agents, ago, ahead, collectors, person, publish};
 use crate::console::{
     AccountView, ActivityPage, ActivityRow, AgentsPage, AppRow, AppsPage, Attention, BoughtRow, ChangeActor,
-    ContributionPage, ContributionRow, ContributionState, ContributionsPage, DatasetFacts, DatasetPage, DatasetRow,
-    DatasetsPage, DeletionForm, EntryRow, FeeRow, GateTally, HoldRow, JobRow, MoneyPage, NewAgentForm, OverviewPage,
-    PayoutView, PreviewRowsForm, SessionRow, SettingsPage, TokenRow, UploadRow, VerdictKind, VerdictRow, VersionRow,
+    ConsoleDatasetPage, ContributionPage, ContributionRow, ContributionState, ContributionsPage, DatasetFacts,
+    DatasetRow, DatasetsPage, DeletionForm, EntryRow, FeeRow, GateTally, HoldRow, JobRow, MoneyPage, NewAgentForm,
+    OverviewPage, PayoutView, PreviewRowsForm, SessionRow, SettingsPage, TokenRow, UploadRow, VerdictKind, VerdictRow,
+    VersionRow,
 };
 use crate::{DayCount, Error, FieldError, GateLoss, Instant, RowFlow};
 
@@ -282,7 +283,7 @@ fn datasets(book: &mut Book, texts: &Texts) -> Result<(), Error> {
     };
     book.add(
         "console-dataset",
-        &DatasetPage {
+        &ConsoleDatasetPage {
             chrome: person("/console/datasets/tide-levels", texts, 5),
             dataset: DatasetFacts {
                 slug: texts.word.clone(),

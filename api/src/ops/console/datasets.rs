@@ -2,7 +2,7 @@
 //! anybody sees, and deletes it if it is private.
 
 use pages::console::{
-    DatasetFacts, DatasetPage, DatasetRow, DatasetsPage, DeletionForm, GateTally, PreviewRowsForm, UploadRow,
+    ConsoleDatasetPage, DatasetFacts, DatasetRow, DatasetsPage, DeletionForm, GateTally, PreviewRowsForm, UploadRow,
     VersionRow,
 };
 use schemars::JsonSchema;
@@ -192,7 +192,7 @@ async fn own(cx: &Cx, slug: &str) -> Result<Project, ApiError> {
 }
 
 /// Returns the page of a dataset as it is now.
-async fn dataset(cx: &Cx, project: Project, deletion: DeletionForm) -> Result<DatasetPage, ApiError> {
+async fn dataset(cx: &Cx, project: Project, deletion: DeletionForm) -> Result<ConsoleDatasetPage, ApiError> {
     let operator = cx.the_operator()?;
     let store = &cx.app.store;
     let console = store.console();
@@ -213,7 +213,7 @@ async fn dataset(cx: &Cx, project: Project, deletion: DeletionForm) -> Result<Da
         .into_iter()
         .find(|agent| Some(agent.id) == project.created_by_agent);
     let is_private = project.visibility == Visibility::Private;
-    Ok(DatasetPage {
+    Ok(ConsoleDatasetPage {
         chrome: page_layout(cx).await?,
         preview: (!is_private).then(|| preview_form(&project)),
         deletion: is_private.then_some(deletion),

@@ -89,12 +89,16 @@ pub(super) fn of(message: &str, sql: &str) -> Option<StatementPlace> {
 
 /// Returns the place in bytes that the parser states by line and column, both from 1.
 fn stated(message: &str, sql: &str) -> Option<usize> {
+    if message.ends_with("found: EOF") {
+        return Some(sql.trim_end().len());
+    }
     let (_, rest) = message.rsplit_once("at Line: ")?;
     let (line, rest) = rest.split_once(", Column: ")?;
     let digits = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
     let (line, column) = (line.parse::<usize>().ok()?, rest[..digits].parse::<usize>().ok()?);
-    let before: usize = sql.split_inclusive('\n').take(line.checked_sub(1)?).map(str::len).sum();
-    let rest = sql.get(before..)?.split('\n').next()?;
+    let lines = line.checked_sub(1)?;
+    let rest = sql.split('\n').nth(lines)?;
+    let before: usize = sql.split_inclusive('\n').take(lines).map(str::len).sum();
     // The end of the statement is a place too.
     let ends = rest.char_indices().map(|(at, _)| at).chain([rest.len()]);
     ends.clone().nth(column.checked_sub(1)?).map(|at| before + at)
@@ -230,6 +234,7 @@ mod tests {
             ("`r.AT` is refused: some rule", (3, 22, "r.at")),
             ("no word of it, then at Line: 3, Column: 6", (3, 6, "records")),
             ("expected an end at Line: 3, Column: 31", (3, 31, "")),
+            ("an expression was wanted, found: EOF", (3, 31, "")),
             ("Error parsing timestamp from 'gague'", (1, 8, "'gague'")),
         ] {
             let (line, character, text) = at(message, sql);
